@@ -1,0 +1,42 @@
+# From a clone to a page: make report. From a clone to a verdict: make test.
+# Another interpreter: make PYTHON=python3.12 report
+
+PYTHON ?= python3
+RUN := .venv/bin/python
+GRID ?= quick
+
+.DEFAULT_GOAL := help
+.PHONY: help report bench page test lint hooks clean
+
+help: ## List these targets
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+report: bench page ## Measure the checked-out commit (quick grid; GRID=full for all) and build the page
+
+bench: env-report ## Measure only; finished cells are kept, so it may be interrupted and repeated
+	@$(RUN) -m benchmarks.run --grid $(GRID)
+
+page: env-report ## Build the page from what is measured already
+	@$(RUN) -m reports build --store results/cells --asv .asv/results --out results/report
+
+test: lint ## Run every check: ruff, import-linter, pyright, pytest
+	@$(RUN) -m pytest -n 2 --dist loadfile
+
+lint: env-test ## Run ruff, import-linter and pyright
+	@$(RUN) -m ruff check .
+	@$(RUN) -m ruff format --check .
+	@.venv/bin/lint-imports --no-cache
+	@$(RUN) -m pyright
+
+hooks: env-test ## Install the same checks as git hooks
+	@$(RUN) -m pip install --quiet pre-commit && $(RUN) -m pre_commit install
+
+clean: ## Remove environments, results and caches
+	rm -rf .venv .asv results build .pytest_cache .ruff_cache *.egg-info jaxmeter/src/*.egg-info
+
+.PHONY: env-report env-test
+env-report:
+	@$(PYTHON) tools/environment.py bench report
+
+env-test:
+	@$(PYTHON) tools/environment.py bench report test --optional reference
