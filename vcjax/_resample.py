@@ -1,0 +1,154 @@
+"""Trigonometric resampling of symmetric toroidal data.
+
+Cartesian components turn with the toroidal angle, so they are not periodic over a field period; components in
+the frame that co-rotates with phi are. Every resampling here therefore happens on one field period, in the
+co-rotating frame, as two small dense products ``D_phi @ W @ D_theta.T``: exact for band-limited data, linear,
+differentiable, and quick on any device.
+
+Functions take the array namespace ``xp`` (``numpy`` on the host, ``jax.numpy`` under a trace), so that one
+formula serves both. Arrays are component-first, ``(3, nphi, ntheta)``, inside this package.
+"""
+
+from typing import Any
+
+import numpy as np
+
+POSITION_PARITY = (1.0, -1.0, -1.0)
+"""Signs of (x, y, z) at (-phi, -theta) under stellarator symmetry."""
+FIELD_PARITY = (-1.0, 1.0, 1.0)
+"""Signs of (Bx, By, Bz) at (-phi, -theta) under stellarator symmetry."""
+
+
+def rotate(values, angles, xp: Any = np):
+    """Rotate vectors about the z axis: ``values`` (3, n, ...), ``angles`` (n,), one angle per row."""
+    shape = (-1,) + (1,) * (values.ndim - 2)
+    cosine, sine = xp.cos(angles).reshape(shape), xp.sin(angles).reshape(shape)
+    x, y, z = values
+    return xp.stack([cosine * x - sine * y, sine * x + cosine * y, z])
+
+
+def mirror(values, parity: tuple[float, float, float], xp: Any = np):
+    """Stellarator image: the rows at -phi in increasing order, from those at +phi (3, nphi, ntheta)."""
+    columns = -np.arange(values.shape[2]) % values.shape[2]
+    return values[:, ::-1][:, :, columns] * xp.asarray(parity)[:, None, None]
+
+
+def grid_angles(nphi: int, nfp: int, half_period: bool) -> np.ndarray:
+    """Toroidal angles (nphi,) of a grid over one full or half field period."""
+    if half_period:
+        return (np.arange(nphi) + 0.5) * np.pi / (nfp * nphi)
+    return np.arange(nphi) * 2 * np.pi / (nfp * nphi)
+
+
+def field_period(B, nfp: int, half_period: bool, xp: Any = np):
+    """One period of a field in the co-rotating frame.
+
+    Parameters
+    ----------
+    B : (3, nphi, ntheta) Cartesian components on the full or half period grid.
+
+    Returns
+    -------
+    samples : (3, n, ntheta), co-rotating components at ``start + 2 pi k / (nfp n)``.
+    start : toroidal angle of the first row.
+    """
+    nphi = B.shape[1]
+    angles = grid_angles(nphi, nfp, half_period)
+    if half_period:
+        B = xp.concatenate([mirror(B, FIELD_PARITY, xp), B], axis=1)
+        angles = np.concatenate([-angles[::-1], angles])
+    return rotate(B, -xp.asarray(angles), xp), float(angles[0])
+
+
+def surface_period(X, nfp: int, half_period: bool, xp: Any = np):
+    """One period of a surface in the co-rotating frame, its first row at phi = 0.
+
+    A surface given on few points may carry weight at its Nyquist mode, where the interpolant is a matter of
+    convention. This is the convention of the BIEST-based reference code: complete the full torus in Cartesian
+    components, shift a half-period grid to phi = 0 by a Fourier phase whose Nyquist row counts as +N/2, then
+    enlarge the toroidal grid by the factor (nphi + 1)/nphi with the Nyquist row split in halves. Afterwards
+    the data are band-limited and every exact method agrees.
+
+    Parameters
+    ----------
+    X : (3, nphi, ntheta) Cartesian points on the full or half period grid.
+
+    Returns
+    -------
+    samples : (3, n, ntheta), co-rotating components at ``2 pi k / (nfp n)``,
+        with n = nphi + 1 (full period) or 2 (nphi + 1) (half period).
+    """
+    nphi = X.shape[1]
+    period = 2 * np.pi / nfp
+    if half_period:
+        image = mirror(X, POSITION_PARITY, xp)
+        X = xp.concatenate([X, rotate(image, xp.full((nphi,), period), xp)], axis=1)
+    torus = xp.concatenate([rotate(X, xp.full((X.shape[1],), k * period), xp) for k in range(nfp)], axis=1)
+    rows = torus.shape[1]
+    if half_period:
+        modes = np.arange(rows)
+        modes = np.where(modes > rows // 2, modes - rows, modes)
+        phase = xp.asarray(np.exp(-1j * modes * np.pi / (2 * nfp * nphi)))
+        spectrum = xp.fft.rfft2(torus, axes=(1, 2)) * phase[:, None]
+        torus = xp.fft.irfft2(spectrum, s=torus.shape[1:], axes=(1, 2))
+    enlarged = _enlarge(torus, rows // nphi * (nphi + 1), xp)
+    count = enlarged.shape[1] // nfp
+    return rotate(enlarged[:, :count], -xp.asarray(np.arange(count) * period / count), xp)
+
+
+def _enlarge(values, rows: int, xp: Any):
+    """Trigonometric interpolation of (3, n, m) onto ``rows`` > n rows, the Nyquist row split in halves."""
+    n = values.shape[1]
+    half = n // 2
+    spectrum = xp.fft.fft(values, axis=1)
+    low, high = spectrum[:, : (n + 1) // 2], spectrum[:, n - (n - 1) // 2 :]
+    middle = [0.5 * spectrum[:, half : half + 1]] if n % 2 == 0 else []
+    gap = rows - low.shape[1] - high.shape[1] - 2 * len(middle)
+    zeros = xp.zeros((3, gap, values.shape[2]), dtype=spectrum.dtype)
+    padded = xp.concatenate([low, *middle, zeros, *middle, high], axis=1)
+    return xp.fft.ifft(padded, axis=1).real * (rows / n)
+
+
+def interpolation_matrices(count: int, start: float, period: float, points: np.ndarray):
+    """Trigonometric interpolation from ``start + k period / count`` to ``points``, and its derivative.
+
+    Returns
+    -------
+    value, derivative : (len(points), count) each; for even counts the Nyquist mode is a cosine.
+    """
+    modes = np.arange((count - 1) // 2 + 1)
+    scale = 2 * np.pi / period
+    weights = np.where(modes == 0, 1.0, 2.0)
+    if count % 2 == 0:
+        modes, weights = np.append(modes, count // 2), np.append(weights, 1.0)
+    at = np.outer(points - start, modes) * scale
+    nodes = np.outer(np.arange(count), modes) * (2 * np.pi / count)
+    cosine, sine = np.cos(nodes) * (weights / count), np.sin(nodes) * (weights / count)
+    value = np.cos(at) @ cosine.T + np.sin(at) @ sine.T
+    derivative = (np.cos(at) * modes) @ sine.T - (np.sin(at) * modes) @ cosine.T
+    return value, derivative * scale
+
+
+def interpolate(matrix_phi, samples, matrix_theta, xp: Any = np):
+    """``D_phi @ samples @ D_theta.T`` for each of three components: (3, n, m) -> (3, a, b)."""
+    return xp.einsum("kib,ai->kab", xp.einsum("kij,bj->kib", samples, matrix_theta), matrix_phi)
+
+
+def tangents(samples, phi, theta, angles, xp: Any = np):
+    """Points and tangents of a surface in the laboratory frame.
+
+    Parameters
+    ----------
+    samples : (3, n, m) co-rotating components of one period.
+    phi, theta : pairs (value, derivative) of interpolation matrices.
+    angles : (a,) toroidal angles of the requested rows.
+
+    Returns
+    -------
+    x, x_phi, x_theta : (3, a, b) each. The frame turns, hence x_phi = R(phi) (dW/dphi + e_z x W).
+    """
+    w = interpolate(phi[0], samples, theta[0], xp)
+    w_phi = interpolate(phi[1], samples, theta[0], xp)
+    w_theta = interpolate(phi[0], samples, theta[1], xp)
+    w_phi = xp.stack([w_phi[0] - w[1], w_phi[1] + w[0], w_phi[2]])
+    return rotate(w, angles, xp), rotate(w_phi, angles, xp), rotate(w_theta, angles, xp)

@@ -1,0 +1,53 @@
+"""The smooth surface through given points, evaluated on other grids (host, NumPy)."""
+
+import numpy as np
+from jaxtyping import Float
+
+from vcjax import _resample
+from vcjax._checks import check_surface
+
+
+def surface_points(
+    X: Float[np.ndarray, "nphi ntheta 3"], *, nfp: int, half_period: bool, nphi: int, ntheta: int
+) -> Float[np.ndarray, "a b 3"]:
+    """Points of the smooth surface through X on another grid of the same full or half period.
+
+    Parameters
+    ----------
+    X : (nphi, ntheta, 3) Cartesian points, in any length unit.
+    nfp : number of field periods.
+    half_period : whether X covers half a field period of a stellarator-symmetric surface.
+    nphi, ntheta : the requested grid.
+
+    Returns
+    -------
+    (nphi, ntheta, 3) points, in the unit of X.
+
+    Raises
+    ------
+    VcjaxError : for a surface that cannot be used.
+    """
+    return _evaluate("surface_points", X, nfp, half_period, nphi, ntheta)[0]
+
+
+def surface_tangents(
+    X: Float[np.ndarray, "nphi ntheta 3"], *, nfp: int, half_period: bool, nphi: int, ntheta: int
+) -> tuple[Float[np.ndarray, "a b 3"], Float[np.ndarray, "a b 3"]]:
+    """Tangents dX/dphi and dX/dtheta of the surface, on the grid of `surface_points`.
+
+    Returns
+    -------
+    Two (nphi, ntheta, 3) arrays, in the unit of X per radian. Their cross product is normal to the surface.
+    """
+    return _evaluate("surface_tangents", X, nfp, half_period, nphi, ntheta)[1:]
+
+
+def _evaluate(call, X, nfp, half_period, nphi, ntheta):
+    points = check_surface(call, X, nfp, half_period)
+    angles = _resample.grid_angles(nphi, nfp, half_period)
+    samples = _resample.surface_period(points, nfp, half_period)
+    phi = _resample.interpolation_matrices(samples.shape[1], 0.0, 2 * np.pi / nfp, angles)
+    theta = _resample.interpolation_matrices(
+        samples.shape[2], 0.0, 2 * np.pi, 2 * np.pi * np.arange(ntheta) / ntheta
+    )
+    return tuple(np.moveaxis(v, 0, -1) for v in _resample.tangents(samples, phi, theta, angles))
