@@ -11,7 +11,8 @@ GRID ?= quick
 help: ## List these targets
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-report: bench page ## Measure the checked-out commit (quick grid; GRID=full for all) and build the page
+report: bench ## Measure the checked-out commit (quick grid; GRID=full for all) and build the page
+	@$(MAKE) --no-print-directory page
 
 bench: env-report ## Measure only; finished cells are kept, so it may be interrupted and repeated
 	@$(RUN) -m benchmarks.run --grid $(GRID)

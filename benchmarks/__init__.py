@@ -1,0 +1,7 @@
+"""asv suites: what is measured, how often, and where the records go.
+
+``plan`` says what a cell is, ``runner`` measures a plan into the ``store``, ``common`` lets an asv
+class read the outcome; ``casing``, ``chunks`` and ``reference`` are the suites; ``cells`` and
+``reference_cells`` hold the functions that run in worker processes; ``run`` is the command behind
+``make report``. ``workloads`` are the problems and know no meter.
+"""

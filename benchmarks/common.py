@@ -1,0 +1,87 @@
+"""The base of the suites: an asv class whose ``track_`` methods read cells measured once.
+
+A suite names its grid in `params`, says how a grid point is measured (`cell`), and defines
+
+    def setup_cache(self):
+        return self.measured()
+
+    setup_cache.timeout = common.SUITE_TIMEOUT_SECONDS
+
+in its own body, not here: asv keys caches by file and line of ``setup_cache``, and one in the base
+would be shared by all suites. asv starts a process for every number it reads, so this module and
+the suites import no JAX.
+"""
+
+from __future__ import annotations
+
+import itertools
+from abc import ABC, abstractmethod
+from typing import Any
+
+from benchmarks.plan import PlannedCell, grid_from_environment
+
+# asv ends a setup_cache that is silent for this long; each cell has its own, shorter limit.
+SUITE_TIMEOUT_SECONDS = 1800
+
+Cache = dict[str, dict[str, Any]]
+
+
+class CellSuite(ABC):
+    """Cells over a grid of parameters; asv skips abstract classes when it collects benchmarks."""
+
+    suite: str
+    """First part of the cells' names."""
+    params: tuple[tuple, ...]
+    """The whole grid; what is measured of it is decided by the rounds of each cell."""
+    param_names: tuple[str, ...]
+    timeout = 60
+    version = "1"
+    quick_budget_seconds: float = 240.0
+    """On the quick grid, rounds after the first start only within this time."""
+
+    @abstractmethod
+    def cell(self, grid: str, *point: Any) -> PlannedCell:
+        """How one point of the grid is measured on the "quick" or the "full" grid."""
+
+    def plan(self, grid: str) -> list[PlannedCell]:
+        """All cells of a grid that are measured at least once."""
+        cells = [self.cell(grid, *point) for point in itertools.product(*self.params)]
+        return [cell for cell in cells if cell.rounds > 0]
+
+    def measured(self) -> Cache:
+        """Measure what the store does not hold yet; a summary for each cell's name."""
+        from benchmarks.runner import Progress, measure_plan
+        from benchmarks.store import store_for_this_environment
+
+        grid = grid_from_environment()
+        return measure_plan(
+            self.plan(grid),
+            store_for_this_environment(),
+            Progress(self.suite),
+            budget_seconds=self.quick_budget_seconds if grid == "quick" else None,
+        )
+
+    def setup(self, cache: Cache, *point: Any) -> None:
+        """Skip what this grid leaves out, and what could not run here."""
+        summary = cache.get(self._name(point))
+        if summary is None:
+            raise NotImplementedError("not on this grid: set VCJAX_BENCH_GRID=full")
+        if summary["status"] == "skipped":
+            raise NotImplementedError(summary["message"])
+
+    def times(self, cache: Cache, quantity: str, point: tuple) -> dict[str, Any]:
+        """Samples of a time, one a process, in the form that asv tests and keeps."""
+        return {"samples": self._ok(cache, point)["times"][quantity], "number": 1}
+
+    def number(self, cache: Cache, quantity: str, point: tuple) -> float:
+        """An exact metric or an error."""
+        return self._ok(cache, point)["numbers"][quantity]
+
+    def _ok(self, cache: Cache, point: tuple) -> dict[str, Any]:
+        summary = cache[self._name(point)]
+        if summary["status"] != "ok":
+            raise RuntimeError(f"{self._name(point)} {summary['status']}: {summary['message']}")
+        return summary
+
+    def _name(self, point: tuple) -> str:
+        return self.cell("full", *point).name

@@ -1,0 +1,81 @@
+"""What shall be measured: cells, how often each, and in which order.
+
+Imported by every process that asv starts, so: standard library only.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+GRIDS = ("quick", "full")
+GRID_VARIABLE = "VCJAX_BENCH_GRID"
+
+# Workers start without the caller's settings that would change what is measured: 64-bit floats are
+# what 12 digits need, and a persistent cache would hide the compiler.
+WORKER_ENVIRONMENT = {"JAX_ENABLE_X64": "1", "JAX_ENABLE_COMPILATION_CACHE": "false"}
+
+Scalar = str | int | float | bool | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlannedCell:
+    """One point of a suite's grid: a function, its arguments, and how to measure it.
+
+    Parameters
+    ----------
+    name : str
+        ``suite/point``, also the folder of its records in the store.
+    target : str
+        ``package.module:function``, called in the worker with `params`; returns a ``jaxmeter.Case``.
+    params : mapping
+        Keyword arguments of the target, JSON scalars.
+    rounds : int
+        Worker processes to run; their medians are the samples. 0 leaves the cell unmeasured.
+    repeat : int
+        Settled calls timed in each process.
+    timeout_seconds : float
+        Limit for one process; beyond it the record's status is ``timeout``.
+    env : mapping
+        Environment variables on top of `WORKER_ENVIRONMENT`, set before anything is imported.
+    one_cpu : bool
+        Bind the worker to a single CPU, where the system can.
+    """
+
+    name: str
+    target: str
+    params: Mapping[str, Scalar]
+    rounds: int
+    repeat: int = 10
+    timeout_seconds: float = 300.0
+    env: Mapping[str, str] = field(default_factory=dict)
+    one_cpu: bool = False
+
+
+def grid_from_environment() -> str:
+    """The grid that ``VCJAX_BENCH_GRID`` names, "quick" where it is unset.
+
+    Raises
+    ------
+    ValueError
+        Where the variable names no grid.
+    """
+    grid = os.environ.get(GRID_VARIABLE, "quick")
+    if grid not in GRIDS:
+        raise ValueError(f"{GRID_VARIABLE}={grid!r} is no grid: set it to one of {GRIDS}")
+    return grid
+
+
+def interleaved(cells: Sequence[PlannedCell]) -> Iterator[tuple[PlannedCell, int]]:
+    """Every (cell, round) of the plan, ordered by round.
+
+    A machine's speed drifts within minutes. Round by round every cell meets each stretch of it,
+    so the drift widens all cells' spread alike instead of favouring some; turning the order round
+    in every second round removes a drift that is linear in time.
+    """
+    for round_index in range(max((cell.rounds for cell in cells), default=0)):
+        step = 1 if round_index % 2 == 0 else -1
+        for cell in cells[::step]:
+            if round_index < cell.rounds:
+                yield cell, round_index

@@ -1,0 +1,123 @@
+"""Measure a plan into the store, one fresh worker process a record, and tell about it on the way."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import jaxmeter
+
+from benchmarks.metrics import Summary, summarise
+from benchmarks.plan import WORKER_ENVIRONMENT, PlannedCell, interleaved
+from benchmarks.store import CellStore
+
+PROGRESS_VARIABLE = "VCJAX_BENCH_PROGRESS"
+SUITE_ROOT = Path(__file__).resolve().parents[1]
+
+
+def one_cpu() -> tuple[int, ...] | None:
+    """A single CPU this process may use, or None where the system cannot bind processes."""
+    if not hasattr(os, "sched_getaffinity"):
+        return None
+    # The last one: system work tends to gather on the first.
+    return (max(os.sched_getaffinity(0)),)
+
+
+def worker_cell(cell: PlannedCell) -> jaxmeter.Cell:
+    """What jaxmeter runs for a planned cell."""
+    return jaxmeter.Cell(
+        name=cell.name,
+        target=cell.target,
+        params=dict(cell.params),
+        repeat=cell.repeat,
+        timeout_seconds=cell.timeout_seconds,
+        env={**WORKER_ENVIRONMENT, **cell.env},
+        path=(str(SUITE_ROOT),),
+        cpus=one_cpu() if cell.one_cpu else None,
+    )
+
+
+class Progress:
+    """Lines about finished rounds: to the screen, and to the file a waiting parent follows.
+
+    Parameters
+    ----------
+    suite : str
+        The suite's name, in every line.
+    path : Path or None
+        File of JSON lines to append to; from ``VCJAX_BENCH_PROGRESS`` where not given.
+    """
+
+    def __init__(self, suite: str, path: Path | None = None) -> None:
+        named = os.environ.get(PROGRESS_VARIABLE)
+        self.suite = suite
+        self.path = path if path is not None else (Path(named) if named else None)
+
+    def tell(self, event: str, **details: str | int | float) -> None:
+        """Report one event: ``round`` for a finished round, ``suite`` for a finished suite."""
+        line = json.dumps({"event": event, "suite": self.suite, **details})
+        # asv counts silence as a hang, so every round is also a line of output.
+        print(line, flush=True)
+        if self.path is not None:
+            with open(self.path, "a", encoding="utf-8") as stream:
+                stream.write(line + "\n")
+
+
+def measure_plan(
+    cells: Sequence[PlannedCell],
+    store: CellStore,
+    progress: Progress,
+    *,
+    budget_seconds: float | None = None,
+    run_cell: Callable[[jaxmeter.Cell], jaxmeter.Record] = jaxmeter.run_cell,
+    clock: Callable[[], float] = time.monotonic,
+) -> dict[str, Summary]:
+    """Measure every round that the store does not hold yet, and summarise all cells.
+
+    Parameters
+    ----------
+    cells : sequence of PlannedCell
+        The plan; cells of 0 rounds are left out of the result.
+    store : CellStore
+        Where records go; a round whose record there is ``ok`` is not run again.
+    progress : Progress
+        Told about each round.
+    budget_seconds : float, optional
+        No new round after the first starts beyond this time, so that a slow machine gets fewer
+        processes a cell instead of an endless run. Every cell gets its first round.
+    run_cell, clock : callables
+        Injected by tests.
+
+    Returns
+    -------
+    dict
+        A summary for each measured cell's name.
+    """
+    started = clock()
+    parent = os.getppid()
+    records: dict[str, list[jaxmeter.Record]] = {cell.name: [] for cell in cells if cell.rounds}
+    for cell, round_index in interleaved(cells):
+        record = store.read(cell, round_index)
+        kept = record is not None and record.status == "ok"
+        if not kept:
+            over = budget_seconds is not None and clock() - started > budget_seconds
+            if over and round_index > 0:
+                continue
+            if os.getppid() != parent:
+                raise SystemExit("the process that asked for this measurement is gone: stopping")
+            record = run_cell(worker_cell(cell))
+            store.write(cell, round_index, record)
+        assert record is not None
+        records[cell.name].append(record)
+        progress.tell(
+            "round",
+            cell=cell.name,
+            round=round_index,
+            status="kept" if kept else record.status,
+            message="" if record.failure is None else record.failure.message[:300],
+        )
+    progress.tell("suite", seconds=round(clock() - started, 1))
+    return {name: summarise(found) for name, found in records.items()}
