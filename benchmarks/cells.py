@@ -10,11 +10,11 @@ from typing import Any, TypeVar
 import jax
 import jax.numpy as jnp
 import numpy as np
+
 import vcjax
+from benchmarks.workloads.casing import problem_named
 from jaxmeter import Case
 from vcjax.problems import Problem
-
-from benchmarks.workloads.casing import problem_named
 
 # Beyond these a cell has failed: a fast wrong answer is no result. On the W7-X boundary the errors
 # of the C++ reference itself; elsewhere ten times what the digits promise.

@@ -28,7 +28,7 @@ class PlannedCell:
     name : str
         ``suite/point``, also the folder of its records in the store.
     target : str
-        ``package.module:function``, called in the worker with `params`; returns a ``jaxmeter.Case``.
+        ``package.module:function``, called in the worker with `params`; makes a ``jaxmeter.Case``.
     params : mapping
         Keyword arguments of the target, JSON scalars.
     rounds : int

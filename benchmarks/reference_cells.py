@@ -9,11 +9,11 @@ from typing import Any
 
 import jax
 import numpy as np
+
 import vcjax
+from benchmarks import cells
 from jaxmeter import Case
 from vcjax.problems import Problem
-
-from benchmarks import cells
 
 EVALUATIONS = 5
 SETUPS = 3

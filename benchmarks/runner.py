@@ -1,4 +1,4 @@
-"""Measure a plan into the store, one fresh worker process a record, and tell about it on the way."""
+"""Measure a plan into the store, one fresh worker process a record, telling about it on the way."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import jaxmeter
-
 from benchmarks.metrics import Summary, summarise
 from benchmarks.plan import WORKER_ENVIRONMENT, PlannedCell, interleaved
 from benchmarks.store import CellStore

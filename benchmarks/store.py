@@ -1,4 +1,4 @@
-"""The cell store: one JSON record a file, `<root>/<cell name>/<round>.json`, never half written."""
+"""The cell store: one JSON record a file, ``<root>/<cell>/<round>.json``, never half written."""
 
 from __future__ import annotations
 
@@ -6,15 +6,14 @@ import os
 import re
 from pathlib import Path
 
-from jaxmeter import Record, RecordError
-
 from benchmarks.plan import PlannedCell
+from jaxmeter import Record, RecordError
 
 STORE_VARIABLE = "VCJAX_BENCH_STORE"
 
 
 def store_root() -> Path:
-    """The folder of all records: ``VCJAX_BENCH_STORE``, or ``results/cells`` beside asv.conf.json."""
+    """All records: ``VCJAX_BENCH_STORE``, or ``results/cells`` beside asv.conf.json."""
     named = os.environ.get(STORE_VARIABLE)
     if named:
         return Path(named)
@@ -68,7 +67,7 @@ class CellStore:
         return record
 
     def write(self, cell: PlannedCell, round_index: int, record: Record) -> Path:
-        """Store one record: written beside its place first, then renamed, so it is whole or absent."""
+        """Store one record: written beside its place, then renamed, so it is whole or absent."""
         path = self.path(cell, round_index)
         path.parent.mkdir(parents=True, exist_ok=True)
         draft = path.with_suffix(f".{os.getpid()}.tmp")

@@ -1,4 +1,4 @@
-"""Create or repair ``.venv`` with the extras named on the command line; do nothing when it is up to date.
+"""Create or repair ``.venv`` with the extras named on the command line, unless it is up to date.
 
 Runs with the system's own interpreter, before anything is installed: standard library only, and no
 syntax newer than the message about an old interpreter needs.
@@ -35,18 +35,17 @@ def check_interpreter():
     if sys.version_info[:2] < OLDEST:
         wanted = ".".join(str(part) for part in OLDEST)
         raise EnvironmentProblem(
-            "{} is Python {}, vcjax needs {} or newer; name one: make PYTHON=python{} ...".format(
-                sys.executable, found, wanted, wanted
-            )
+            f"{sys.executable} is Python {found}, vcjax needs {wanted} or newer; "
+            f"name one: make PYTHON=python{wanted} ..."
         )
     try:
         import ensurepip  # noqa: F401
         import venv  # noqa: F401
     except ImportError as error:
         raise EnvironmentProblem(
-            "{} has no module '{}', which makes virtual environments; install it (Debian and "
-            "Ubuntu: apt install python3-venv) or name another interpreter: "
-            "make PYTHON=/path/to/python3 ...".format(sys.executable, error.name)
+            f"{sys.executable} has no module '{error.name}', which makes virtual environments; "
+            "install it (Debian and Ubuntu: apt install python3-venv) or name another "
+            "interpreter: make PYTHON=/path/to/python3 ..."
         ) from error
 
 
@@ -89,23 +88,24 @@ def install(extras, optional):
         # Another interpreter, other settings or an installation cut short: start from nothing.
         if os.path.isdir(VENV):
             shutil.rmtree(VENV)
-        print("creating .venv with {}".format(sys.executable), flush=True)
+        print(f"creating .venv with {sys.executable}", flush=True)
         if subprocess.call([sys.executable, "-m", "venv", VENV]) != 0:
             raise EnvironmentProblem(
-                "'{} -m venv .venv' failed (its message is above); on Debian and Ubuntu try: "
-                "apt install python3-venv".format(sys.executable)
+                f"'{sys.executable} -m venv .venv' failed (its message is above); "
+                "on Debian and Ubuntu try: apt install python3-venv"
             )
     open(INSTALLING, "w").close()
     every = sorted(set(extras) | set(state["extras"] if state["fingerprint"] == wanted else []))
-    print("installing vcjax[{}] and jaxmeter (a minute or two)".format(",".join(every)), flush=True)
-    if run_pip(["-e", "jaxmeter", "-e", ".[{}]".format(",".join(every))]) != 0:
+    wish = f".[{','.join(every)}]"
+    print(f"installing jaxmeter and {wish} (a minute or two)", flush=True)
+    if run_pip(["-e", "jaxmeter", "-e", wish]) != 0:
         raise EnvironmentProblem(
-            "pip could not install vcjax[{}] (its message is above); "
-            "once its cause is mended, run the same command again".format(",".join(every))
+            f"pip could not install {wish} (its message is above); "
+            "once its cause is mended, run the same command again"
         )
     for extra in optional:
-        if run_pip(["--only-binary", ":all:", "-e", ".[{}]".format(extra)]) != 0:
-            print("no wheel for the optional extra '{}' here: its tests will skip".format(extra))
+        if run_pip(["--only-binary", ":all:", "-e", f".[{extra}]"]) != 0:
+            print(f"no wheel for the optional extra '{extra}' here: its tests will skip")
     os.remove(INSTALLING)
     with open(INSTALLED + ".new", "w") as stream:
         json.dump({"fingerprint": wanted, "extras": every}, stream)
@@ -121,7 +121,7 @@ def main():
     try:
         install(options.extras, options.optional)
     except EnvironmentProblem as problem:
-        print("environment: {}".format(problem), file=sys.stderr)
+        print(f"environment: {problem}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         print("environment: interrupted; the next run starts it over", file=sys.stderr)
