@@ -1,0 +1,35 @@
+"""Virtual casing problems with known answers.
+
+Coils outside a surface make its external field, filaments inside its internal field; both are
+known to rounding error from the Biot-Savart law. `w7x`, `rotating_ellipse` and `axisymmetric` are
+ready-made; `known_problem` makes one from any surface and any currents.
+"""
+
+from vcjax.problems._catalogue import axisymmetric, rotating_ellipse, w7x
+from vcjax.problems._filaments import CentralConductor, Filament, PoloidalCoil, ToroidalLoop
+from vcjax.problems._problem import Problem, known_problem, magnetic_field
+from vcjax.problems._surfaces import (
+    Surface,
+    circular_torus,
+    rotating_ellipse_surface,
+    shaped_torus,
+    w7x_boundary,
+)
+
+__all__ = [
+    "CentralConductor",
+    "Filament",
+    "PoloidalCoil",
+    "Problem",
+    "Surface",
+    "ToroidalLoop",
+    "axisymmetric",
+    "circular_torus",
+    "known_problem",
+    "magnetic_field",
+    "rotating_ellipse",
+    "rotating_ellipse_surface",
+    "shaped_torus",
+    "w7x",
+    "w7x_boundary",
+]

@@ -1,0 +1,160 @@
+"""The named problems, as hard to resolve as the tests of the ``virtual_casing`` package.
+
+As hard: the W7-X and ellipse fields interpolated from the source grid are off by as much as the
+reference's, digit by digit (the tests compare them). That fixes how close the currents come to
+the surface.
+"""
+
+import functools
+
+import numpy as np
+
+from vcjax._checks import check_integer
+from vcjax._errors import VcjaxError
+from vcjax.problems._filaments import CentralConductor, PoloidalCoil, ToroidalLoop
+from vcjax.problems._problem import Problem, known_problem
+from vcjax.problems._surfaces import (
+    circular_torus,
+    rotating_ellipse_surface,
+    shaped_torus,
+    w7x_boundary,
+)
+
+MAX_DIGITS = 14
+
+
+@functools.lru_cache(maxsize=8)
+def w7x(digits: int, *, half_period: bool = True) -> Problem:
+    """Wendelstein 7-X: fifty coils around it, a filament near its magnetic axis.
+
+    Half period: surface 10 x 20, sources 6d x 32d, targets 20 x 40; a full period doubles the
+    toroidal numbers.
+
+    Parameters
+    ----------
+    digits : d, accuracy that the source grid is meant for.
+    half_period : half or full field period.
+
+    Raises
+    ------
+    VcjaxError : digits that are no integer from 1 to 14.
+    """
+    digits = check_integer("problems.w7x", "digits", digits, 1, MAX_DIGITS)
+    factor = 1 if half_period else 2
+    surface = w7x_boundary()
+    # Roughly the magnetic axis; its torsion is what makes the field as hard as the reference's.
+    axis = ToroidalLoop(0.25, r=(5.56, 0.37, 0.02), z=(0.0, 0.177, 0.02), nfp=5)
+    coils = _coils(50, radius=1.4, middle=ToroidalLoop(0.0, r=(5.56, 0.37), z=(0.0, 0.18), nfp=5))
+    return known_problem(
+        "w7x",
+        surface.points(10 * factor, 20, half_period=half_period),
+        nfp=5,
+        half_period=half_period,
+        digits=digits,
+        outside=coils,
+        inside=(axis,),
+        src_shape=(6 * digits * factor, 32 * digits),
+        trg_shape=(20 * factor, 40),
+    )
+
+
+@functools.lru_cache(maxsize=8)
+def rotating_ellipse(digits: int, *, half_period: bool = True, nfp: int = 4) -> Problem:
+    """A rotating ellipse, R0 = 0.7, semi-axes 0.1 and 0.2: four coils a period, a circle inside.
+
+    Half period: surface 10 x 20, sources 3d x 15d, targets 19 x 29; a full period doubles the
+    toroidal numbers.
+
+    Parameters
+    ----------
+    digits : d, accuracy that the source grid is meant for.
+    half_period : half or full field period.
+    nfp : number of field periods.
+
+    Raises
+    ------
+    VcjaxError : digits that are no integer from 1 to 14, nfp none from 1 to 20.
+    """
+    digits = check_integer("problems.rotating_ellipse", "digits", digits, 1, MAX_DIGITS)
+    nfp = check_integer("problems.rotating_ellipse", "nfp", nfp, 1, 20)
+    factor = 1 if half_period else 2
+    return known_problem(
+        "rotating_ellipse",
+        rotating_ellipse_surface(nfp).points(10 * factor, 20, half_period=half_period),
+        nfp=nfp,
+        half_period=half_period,
+        digits=digits,
+        outside=_coils(4 * nfp, radius=0.5, middle=ToroidalLoop(0.0, r=(0.7,))),
+        inside=(ToroidalLoop(0.18, r=(0.72,)),),
+        src_shape=(3 * digits * factor, 15 * digits),
+        trg_shape=(19 * factor, 29),
+    )
+
+
+@functools.lru_cache(maxsize=8)
+def axisymmetric(
+    digits: int,
+    *,
+    cross_section: str = "shaped",
+    minor_radius: float = 0.5,
+    shape: tuple[int, int] = (6, 40),
+    src_shape: tuple[int, int] | None = None,
+    trg_shape: tuple[int, int] = (8, 20),
+) -> Problem:
+    """A torus of major radius 2, axisymmetric currents: on the axis, two loops outside, one inside.
+
+    Parameters
+    ----------
+    digits : d, accuracy that the source grid is meant for.
+    cross_section : ``"shaped"`` (egg) or ``"circular"``.
+    minor_radius : a, above 0 and up to 1.2.
+    shape : (nphi, ntheta) of the surface over the full turn; few points make a cruder surface of
+        their own.
+    src_shape, trg_shape : (nphi, ntheta) of sources, 6 x 8d unless told, and of targets.
+
+    Raises
+    ------
+    VcjaxError : digits that are no integer from 1 to 14, an unknown cross-section, a radius out of
+        range.
+    """
+    digits = check_integer("problems.axisymmetric", "digits", digits, 1, MAX_DIGITS)
+    surfaces = {"shaped": shaped_torus, "circular": circular_torus}
+    if cross_section not in surfaces:
+        raise VcjaxError(
+            f"problems.axisymmetric got cross_section={cross_section!r}; "
+            "give 'shaped' or 'circular'."
+        )
+    if not 0.0 < minor_radius <= 1.2:
+        raise VcjaxError(
+            f"problems.axisymmetric got minor_radius={minor_radius!r}; the major radius is 2, "
+            "give one above 0 and up to 1.2."
+        )
+    a = minor_radius
+    surface = surfaces[cross_section](minor_radius=a)
+    return known_problem(
+        f"axisymmetric_{cross_section}",
+        surface.points(*shape, half_period=False),
+        nfp=1,
+        half_period=False,
+        digits=digits,
+        outside=(
+            CentralConductor(1.0),
+            ToroidalLoop(a / 4, r=(2.0,), z=(2 * a,)),
+            ToroidalLoop(a / 4, r=(2.0,), z=(-2 * a,)),
+        ),
+        inside=(ToroidalLoop(a / 2, r=(2.0 - 0.05 * a,)),),
+        src_shape=src_shape or (6, 8 * digits),
+        trg_shape=trg_shape,
+    )
+
+
+def _coils(count: int, *, radius: float, middle: ToroidalLoop) -> tuple[PoloidalCoil, ...]:
+    """Circular coils centred on a toroidal curve, of strength B = 1 at its mean major radius."""
+    angles = 2 * np.pi * (np.arange(count) + 0.5) / count
+    points, _ = middle.curve(angles)
+    centres = np.stack([np.hypot(points[:, 0], points[:, 1]), points[:, 2]], axis=1)
+    current = middle.r[0] / (2 * count)
+    return tuple(
+        PoloidalCoil(current, float(phi), (float(r), float(z)), radius)
+        for phi, (r, z) in zip(angles, centres, strict=True)
+    )

@@ -1,0 +1,131 @@
+"""A virtual casing problem whose answer is known: which currents flow outside, which inside."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+
+from vcjax._errors import VcjaxError
+from vcjax._surface import surface_points
+from vcjax.problems._filaments import CentralConductor, Filament, biot_savart
+
+Source = Filament | CentralConductor
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """A surface, the total field on it, and the parts that virtual casing has to find.
+
+    All arrays are read-only and Cartesian, component last. ``src`` and ``trg`` are the source and
+    target grids over the same full or half field period as `X`; their points lie on the smooth
+    surface through `X` (`vcjax.surface_points`).
+
+    Attributes
+    ----------
+    name : of the case.
+    nfp : number of field periods.
+    half_period : whether the grids cover half a field period.
+    digits : accuracy that the source grid is meant for.
+    X : (nphi, ntheta, 3) points of the surface.
+    B : (src_nphi, src_ntheta, 3) total field.
+    B_ext : (trg_nphi, trg_ntheta, 3) field of the currents outside.
+    B_int : (trg_nphi, trg_ntheta, 3) field of the currents inside.
+    """
+
+    name: str
+    nfp: int
+    half_period: bool
+    digits: int
+    X: Float[np.ndarray, "nphi ntheta 3"]
+    B: Float[np.ndarray, "src_nphi src_ntheta 3"]
+    B_ext: Float[np.ndarray, "trg_nphi trg_ntheta 3"]
+    B_int: Float[np.ndarray, "trg_nphi trg_ntheta 3"]
+
+    @property
+    def trg_nphi(self) -> int:
+        """Toroidal points of the target grid."""
+        return self.B_ext.shape[0]
+
+    @property
+    def trg_ntheta(self) -> int:
+        """Poloidal points of the target grid."""
+        return self.B_ext.shape[1]
+
+    def external_error(self, B_external) -> float:
+        """Largest error of any component of an external field, over the largest component of B."""
+        return self._error("external_error", B_external, self.B_ext)
+
+    def internal_error(self, B_internal) -> float:
+        """Largest error of any component of an internal field, over the largest component of B."""
+        return self._error("internal_error", B_internal, self.B_int)
+
+    def _error(self, call, field, known):
+        field = np.asarray(field)
+        if field.shape != known.shape:
+            raise VcjaxError(
+                f"Problem.{call} got a field of shape {field.shape}; "
+                f"give {known.shape}, the target grid of {self.name}."
+            )
+        return float(np.abs(field - known).max() / np.abs(self.B).max())
+
+
+def magnetic_field(
+    sources: Sequence[Source], points: Float[np.ndarray, "*shape 3"]
+) -> Float[np.ndarray, "*shape 3"]:
+    """Magnetic field of currents, accurate to rounding.
+
+    Parameters
+    ----------
+    sources : closed filaments and central conductors, currents given as mu_0 I / (4 pi).
+    points : (..., 3) Cartesian points, on none of the currents.
+
+    Returns
+    -------
+    (..., 3) Cartesian components, in the unit of current over length.
+    """
+    targets = points.reshape(-1, 3)
+    field = np.zeros_like(targets)
+    closed = tuple(source for source in sources if not isinstance(source, CentralConductor))
+    if closed:
+        field += biot_savart(closed, targets)
+    for source in sources:
+        if isinstance(source, CentralConductor):
+            field += source.field(targets)
+    return field.reshape(points.shape)
+
+
+def known_problem(
+    name: str,
+    X: Float[np.ndarray, "nphi ntheta 3"],
+    *,
+    nfp: int,
+    half_period: bool,
+    digits: int,
+    outside: Sequence[Source],
+    inside: Sequence[Source],
+    src_shape: tuple[int, int],
+    trg_shape: tuple[int, int],
+) -> Problem:
+    """The problem of any surface with any currents outside and inside.
+
+    The currents must respect the symmetry of the grid: nfp, and stellarator symmetry for a half
+    period.
+
+    Parameters
+    ----------
+    name, digits : labels.
+    X : (nphi, ntheta, 3) points of the surface.
+    nfp, half_period : what X covers.
+    outside, inside : the currents.
+    src_shape, trg_shape : (nphi, ntheta) of the source and target grids.
+    """
+    src, trg = (
+        surface_points(X, nfp=nfp, half_period=half_period, nphi=nphi, ntheta=ntheta)
+        for nphi, ntheta in (src_shape, trg_shape)
+    )
+    total = magnetic_field((*outside, *inside), src)
+    arrays = [X, total, magnetic_field(outside, trg), magnetic_field(inside, trg)]
+    for array in arrays:
+        array.setflags(write=False)
+    return Problem(name, nfp, half_period, digits, *arrays)

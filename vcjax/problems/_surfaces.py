@@ -1,0 +1,97 @@
+"""Toroidal surfaces given by formulas: W7-X, a rotating ellipse, axisymmetric tori."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+
+from vcjax._resample import grid_angles
+from vcjax.problems._w7x_boundary import W7X_BOUNDARY
+
+Shape = Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]
+
+
+@dataclass(frozen=True)
+class Surface:
+    """A stellarator-symmetric toroidal surface.
+
+    Parameters
+    ----------
+    nfp : number of field periods.
+    shape : (phi, theta) -> (R, Z), vectorised.
+    """
+
+    nfp: int
+    shape: Shape
+
+    def points(
+        self, nphi: int, ntheta: int, *, half_period: bool
+    ) -> Float[np.ndarray, "nphi ntheta 3"]:
+        """Cartesian points on the grid over one full or half period."""
+        phi = grid_angles(nphi, self.nfp, half_period)[:, None]
+        theta = 2 * np.pi * np.arange(ntheta)[None, :] / ntheta
+        radius, height = self.shape(phi, theta)
+        radius, height = np.broadcast_arrays(radius, height + 0 * phi)
+        return np.stack([radius * np.cos(phi), radius * np.sin(phi), height], axis=2)
+
+
+def w7x_boundary() -> Surface:
+    """The Wendelstein 7-X boundary (nfp 5, major radius 5.5 m, minor radius 0.5 m)."""
+    m, n, r, z = np.array(W7X_BOUNDARY).T
+
+    def shape(phi, theta):
+        phase = np.multiply.outer(theta, m) - np.multiply.outer(5 * phi, n)
+        return np.cos(phase) @ r, np.sin(phase) @ z
+
+    return Surface(5, shape)
+
+
+def rotating_ellipse_surface(
+    nfp: int = 4,
+    *,
+    major_radius: float = 0.7,
+    semi_axes: tuple[float, float] = (0.1, 0.2),
+) -> Surface:
+    """An ellipse that turns by half a turn in each field period.
+
+    R = R0 + (a + b)/2 cos(theta) + (a - b)/2 cos(theta - nfp phi) and
+    Z = (a + b)/2 sin(theta) - (a - b)/2 sin(theta - nfp phi), with semi-axes a (along R at
+    phi = 0) and b. The defaults are those of a test of the ``virtual_casing`` package.
+    """
+    a, b = semi_axes
+
+    def shape(phi, theta):
+        turned = theta - nfp * phi
+        radius = major_radius + (a + b) / 2 * np.cos(theta) + (a - b) / 2 * np.cos(turned)
+        return radius, (a + b) / 2 * np.sin(theta) - (a - b) / 2 * np.sin(turned)
+
+    return Surface(nfp, shape)
+
+
+def circular_torus(*, major_radius: float = 2.0, minor_radius: float = 1.0) -> Surface:
+    """R = R0 + a cos(theta), Z = a sin(theta).
+
+    ``AxisymCircleWide`` (a = 1) and ``AxisymCircleNarrow`` (a = 0.5) of the ``virtual_casing``
+    package.
+    """
+
+    def shape(phi, theta):
+        return major_radius + minor_radius * np.cos(theta), minor_radius * np.sin(theta)
+
+    return Surface(1, shape)
+
+
+def shaped_torus(*, major_radius: float = 2.0, minor_radius: float = 0.5) -> Surface:
+    """R = R0 + a (5 (exp(cos(theta)) + cos(theta)) / 12 - 5/8), Z = a sin(theta).
+
+    The egg-shaped tori ``AxisymNarrow`` (a = 0.5) and ``AxisymWide`` (a = 1) of the
+    ``virtual_casing`` package; the formula was found by Fourier analysis of their points.
+    """
+
+    def shape(phi, theta):
+        cosine = np.cos(theta)
+        radius = major_radius + minor_radius * (5 / 12 * (np.exp(cosine) + cosine) - 5 / 8)
+        return radius, minor_radius * np.sin(theta)
+
+    return Surface(1, shape)
