@@ -77,7 +77,7 @@ def external_field(
             f"{'on' if variant != 'simplified' else 'off'}; set JAX_USE_SIMPLIFIED_JAXPR_CONSTANTS "
             "in the cell's env, before JAX is imported"
         )
-    prepared = prepare(workload, digits, half_period)
+    prepared = prepare(problem_named(workload, digits=digits, half_period=half_period))
 
     def evaluate(casing, B):
         return vcjax.external_field(
@@ -85,7 +85,7 @@ def external_field(
         )
 
     def check(field) -> dict[str, float]:
-        return {"error_relative": checked_error(prepared.problem, workload, field)}
+        return {"error_relative": checked_error(prepared.problem, field)}
 
     if variant == "argument":
         return Case(
@@ -98,13 +98,12 @@ def external_field(
     return Case(fn=evaluate_closure, args=(prepared.B,), check=check, extras=prepared.extras)
 
 
-def prepare(workload: str, digits: int, half_period: bool) -> Prepared:
+def prepare(problem: Problem) -> Prepared:
     """Choose and prepare, several times: the first `prepare` shows what compiling it takes.
 
     A rule's tables are kept by vcjax, so their time shows once; a surface with another rule needs
     them anew, therefore ``prepare_seconds`` includes them.
     """
-    problem = problem_named(workload, digits=digits, half_period=half_period)
     chosen = [timed(lambda: choose(problem)) for _ in range(SETTLED_SETUPS)]
     rule = chosen[-1][1]
     tables_seconds, _ = timed(lambda: vcjax.tables(rule))
@@ -141,12 +140,7 @@ def timed(call: Callable[[], T]) -> tuple[float, T]:
     return time.perf_counter() - started, result
 
 
-def error_relative(problem: Problem, field: Any) -> float:
-    """Largest error of a component of the external field, relative to the largest of B."""
-    return float(np.abs(np.asarray(field) - problem.B_ext).max() / np.abs(problem.B).max())
-
-
-def checked_error(problem: Problem, workload: str, field: Any) -> float:
+def checked_error(problem: Problem, field: Any) -> float:
     """The error, refused where it is beyond the limit of the problem's digits.
 
     Raises
@@ -154,12 +148,12 @@ def checked_error(problem: Problem, workload: str, field: Any) -> float:
     WrongAnswer
         Above the limit, or where the field is not finite.
     """
-    error = error_relative(problem, field)
+    error = problem.external_error(field)
     limit = 10.0 ** (1 - problem.digits)
-    if workload == "w7x":
+    if problem.name == "w7x":
         limit = W7X_ERROR_LIMITS.get(problem.digits, limit)
     if not error <= limit:
         raise WrongAnswer(
-            f"{workload} at {problem.digits} digits: error {error:.2e} of max|B|, limit {limit:.2e}"
+            f"{problem.name} at {problem.digits} digits: error {error:.2e} of max|B|, limit {limit:.2e}"
         )
     return error

@@ -35,6 +35,8 @@ class PlannedCell:
         Worker processes to run; their medians are the samples. 0 leaves the cell unmeasured.
     repeat : int
         Settled calls timed in each process.
+    max_seconds : float
+        Settled calls stop after this time, though not before the third.
     timeout_seconds : float
         Limit for one process; beyond it the record's status is ``timeout``.
     env : mapping
@@ -48,6 +50,7 @@ class PlannedCell:
     params: Mapping[str, Scalar]
     rounds: int
     repeat: int = 10
+    max_seconds: float = 10.0
     timeout_seconds: float = 300.0
     env: Mapping[str, str] = field(default_factory=dict)
     one_cpu: bool = False

@@ -12,6 +12,7 @@ import numpy as np
 
 import vcjax
 from benchmarks import cells
+from benchmarks.workloads.casing import problem_named
 from jaxmeter import Case
 from vcjax.problems import Problem
 
@@ -36,12 +37,13 @@ def external_field(*, workload: str, digits: int, half_period: bool) -> Case:
     """
     import virtual_casing  # noqa: F401  # where it is missing, say so before anything is built
 
-    prepared = cells.prepare(workload, digits, half_period)
+    problem = problem_named(workload, digits=digits, half_period=half_period)
+    prepared = cells.prepare(problem)
     evaluate = jax.jit(vcjax.external_field)
 
     def check(field) -> dict[str, float]:
         return {
-            "error_relative": cells.checked_error(prepared.problem, workload, field),
+            "error_relative": cells.checked_error(problem, field),
             **compare(prepared, evaluate),
         }
 
@@ -71,7 +73,7 @@ def compare(prepared: cells.Prepared, evaluate: Callable[..., jax.Array]) -> dic
         "reference_evaluation_seconds": theirs_again.wall_seconds,
         "cpu_per_wall": again.cpu_per_wall,
         "reference_cpu_per_wall": theirs_again.cpu_per_wall,
-        "reference_error_relative": cells.error_relative(problem, reference.evaluate()),
+        "reference_error_relative": problem.external_error(reference.evaluate()),
     }
 
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import jaxmeter
@@ -14,7 +16,6 @@ from benchmarks.plan import WORKER_ENVIRONMENT, PlannedCell, interleaved
 from benchmarks.store import CellStore
 
 PROGRESS_VARIABLE = "VCJAX_BENCH_PROGRESS"
-SUITE_ROOT = Path(__file__).resolve().parents[1]
 
 
 def one_cpu() -> tuple[int, ...] | None:
@@ -25,16 +26,29 @@ def one_cpu() -> tuple[int, ...] | None:
     return (max(os.sched_getaffinity(0)),)
 
 
-def worker_cell(cell: PlannedCell) -> jaxmeter.Cell:
+@contextmanager
+def import_folder() -> Iterator[Path]:
+    """A folder from which workers import ``benchmarks`` and nothing else.
+
+    The checkout itself would do so too, but its ``vcjax`` would hide the installed one, which is
+    the commit that asv wants measured.
+    """
+    with tempfile.TemporaryDirectory(prefix="vcjax-suites-") as folder:
+        (Path(folder) / "benchmarks").symlink_to(Path(__file__).resolve().parent)
+        yield Path(folder)
+
+
+def worker_cell(cell: PlannedCell, imports: Path) -> jaxmeter.Cell:
     """What jaxmeter runs for a planned cell."""
     return jaxmeter.Cell(
         name=cell.name,
         target=cell.target,
         params=dict(cell.params),
         repeat=cell.repeat,
+        max_seconds=cell.max_seconds,
         timeout_seconds=cell.timeout_seconds,
         env={**WORKER_ENVIRONMENT, **cell.env},
-        path=(str(SUITE_ROOT),),
+        path=(str(imports),),
         cpus=one_cpu() if cell.one_cpu else None,
     )
 
@@ -98,25 +112,25 @@ def measure_plan(
     started = clock()
     parent = os.getppid()
     records: dict[str, list[jaxmeter.Record]] = {cell.name: [] for cell in cells if cell.rounds}
-    for cell, round_index in interleaved(cells):
-        record = store.read(cell, round_index)
-        kept = record is not None and record.status == "ok"
-        if not kept:
-            over = budget_seconds is not None and clock() - started > budget_seconds
-            if over and round_index > 0:
-                continue
-            if os.getppid() != parent:
-                raise SystemExit("the process that asked for this measurement is gone: stopping")
-            record = run_cell(worker_cell(cell))
-            store.write(cell, round_index, record)
-        assert record is not None
-        records[cell.name].append(record)
-        progress.tell(
-            "round",
-            cell=cell.name,
-            round=round_index,
-            status="kept" if kept else record.status,
-            message="" if record.failure is None else record.failure.message[:300],
-        )
+    with import_folder() as imports:
+        for cell, round_index in interleaved(cells):
+            record = store.read(cell, round_index)
+            kept = record is not None and record.status == "ok"
+            if record is None or not kept:
+                over = budget_seconds is not None and clock() - started > budget_seconds
+                if over and round_index > 0:
+                    continue
+                if os.getppid() != parent:
+                    raise SystemExit("the process that asked for this run is gone: stopping")
+                record = run_cell(worker_cell(cell, imports))
+                store.write(cell, round_index, record)
+            records[cell.name].append(record)
+            progress.tell(
+                "round",
+                cell=cell.name,
+                round=round_index,
+                status="kept" if kept else record.status,
+                message="" if record.failure is None else record.failure.message[:300],
+            )
     progress.tell("suite", seconds=round(clock() - started, 1))
     return {name: summarise(found) for name, found in records.items()}

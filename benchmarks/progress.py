@@ -1,0 +1,121 @@
+"""What a run shows while it waits for asv: a bar on a terminal, plain lines elsewhere."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+# asv begins its lines with dots of depth and, once it counts, a percentage.
+_ASV_PREFIX = re.compile(r"^(\[\s*[\d.]+%\]\s*)?·+\s*")
+
+
+class _Tail:
+    """The whole lines that were appended to a file since the last look."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._offset = 0
+
+    def lines(self) -> list[str]:
+        try:
+            with open(self._path, "rb") as stream:
+                stream.seek(self._offset)
+                block = stream.read()
+        except FileNotFoundError:
+            return []
+        whole = block[: block.rfind(b"\n") + 1]
+        self._offset += len(whole)
+        return whole.decode("utf-8", "replace").splitlines()
+
+
+class View:
+    """State of a run, drawn by `drawn`.
+
+    Parameters
+    ----------
+    planned : mapping
+        Rounds planned for each suite.
+    progress : Path
+        JSON lines written by ``benchmarks.runner.Progress``.
+    log : Path
+        asv's output; its last line tells what goes on between the rounds.
+    """
+
+    def __init__(self, planned: Mapping[str, int], progress: Path, log: Path) -> None:
+        self._planned = dict(planned)
+        self._seen = {suite: 0 for suite in planned}
+        self._events, self._log = _Tail(progress), _Tail(log)
+        self.problems: list[str] = []
+        self.doing = "starting asv"
+
+    @property
+    def total(self) -> int:
+        """Rounds of all suites."""
+        return sum(self._planned.values())
+
+    @property
+    def done(self) -> int:
+        """Rounds measured, kept from an earlier run, or given up for lack of time."""
+        return sum(self._seen.values())
+
+    def advance(self) -> list[str]:
+        """Read what is new; one line of text for each event."""
+        told = []
+        for line in self._log.lines():
+            text = _ASV_PREFIX.sub("", line).strip()
+            if _ASV_PREFIX.match(line) and text:
+                self.doing = text
+        for line in self._events.lines():
+            told.append(self._event(json.loads(line)))
+        return told
+
+    def _event(self, event: dict) -> str:
+        suite = event["suite"]
+        if event["event"] == "suite":
+            left = self._planned.get(suite, 0) - self._seen.get(suite, 0)
+            self._seen[suite] = self._planned.get(suite, 0)
+            note = f", {left} rounds left out for lack of time" if left else ""
+            return f"{suite} done in {event['seconds']:.0f} s{note}"
+        self._seen[suite] = self._seen.get(suite, 0) + 1
+        self.doing = f"{event['cell']}, process {event['round'] + 1}"
+        if event["status"] not in ("ok", "kept"):
+            self.problems.append(f"{event['cell']}: {event['status']}: {event['message']}")
+        return f"{self.doing}: {event['status']}"
+
+
+@contextmanager
+def drawn(view: View) -> Iterator[Callable[[], None]]:
+    """A call that reads what is new and shows it: as a bar on a terminal, else as lines."""
+    console = Console()
+    if not console.is_terminal:
+        yield lambda: _print_lines(view, console)
+        return
+    columns = (
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TextColumn("{task.description}"),
+    )
+    with Progress(*columns, console=console) as bar:
+        task = bar.add_task(view.doing, total=view.total)
+
+        def draw() -> None:
+            view.advance()
+            bar.update(task, completed=view.done, description=view.doing[:80])
+
+        yield draw
+
+
+def _print_lines(view: View, console: Console) -> None:
+    before = view.doing
+    told = view.advance()
+    if not told and view.doing != before and view.done in (0, view.total):
+        told = [view.doing]  # setting up before the first round, reading results after the last
+    for line in told:
+        console.print(f"[{view.done}/{view.total}] {line}", markup=False, highlight=False)
