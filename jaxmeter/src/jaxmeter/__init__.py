@@ -1,7 +1,16 @@
-"""jaxmeter: what JAX did with a function, measured."""
+"""jaxmeter: what did JAX do with my function?
 
+Importing this package does not import JAX; `measure` does, when it is first used. So records can
+be read, and cells run in worker processes, without JAX in this one.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+from jaxmeter.case import Case as Case
+from jaxmeter.cell import Cell as Cell
 from jaxmeter.errors import JaxmeterError as JaxmeterError
 from jaxmeter.errors import RecordError as RecordError
+from jaxmeter.errors import RetraceError as RetraceError
 from jaxmeter.record import ConstantArray as ConstantArray
 from jaxmeter.record import Constants as Constants
 from jaxmeter.record import Counts as Counts
@@ -11,4 +20,16 @@ from jaxmeter.record import Memory as Memory
 from jaxmeter.record import Phases as Phases
 from jaxmeter.record import Program as Program
 from jaxmeter.record import Record as Record
+from jaxmeter.run import run_cell as run_cell
 from jaxmeter.version import VERSION as __version__  # noqa: F401
+
+if TYPE_CHECKING:
+    from jaxmeter.meter import measure as measure
+
+
+def __getattr__(name: str) -> Any:
+    if name == "measure":
+        import importlib
+
+        return importlib.import_module("jaxmeter.meter").measure
+    raise AttributeError(f"module 'jaxmeter' has no attribute {name!r}")

@@ -161,7 +161,10 @@ def _hints(cls: type) -> dict[str, Any]:
 
 
 def _mismatch(where: str, value: Any, members: tuple[Any, ...]) -> NoReturn:
-    names = " | ".join(getattr(m, "__name__", None) or str(m) for m in members)
+    # The name of a generic says less than its text: Literal, not Literal['ok', 'failed'].
+    names = " | ".join(
+        m.__name__ if isinstance(m, type) and not typing.get_args(m) else str(m) for m in members
+    )
     text = repr(value)
     shown = text if len(text) <= 80 else text[:77] + "..."
     raise RecordError(f"got {shown} for {where}, which is declared {names}")

@@ -1,4 +1,4 @@
-"""The two errors of jaxmeter; everything else that goes wrong is told in a record."""
+"""The errors of jaxmeter; whatever a worker process meets is told in a record instead."""
 
 from __future__ import annotations
 
@@ -12,3 +12,7 @@ class JaxmeterError(ValueError):
 
 class RecordError(JaxmeterError):
     """A text is not a record of jaxmeter: truncated, foreign, or of another schema."""
+
+
+class RetraceError(JaxmeterError):
+    """A function was traced again though it was called with the same arguments."""

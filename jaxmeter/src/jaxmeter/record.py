@@ -28,13 +28,13 @@ class Failure:
 
     phase: str
     """What was being done: start, import, setup, trace, lower, compile, program, first_call,
-    settled, check."""
+    settled, check, end."""
     kind: str
-    """The exception's class name, or Timeout, Signal, Exit, CacheHit, UnreadableRecord."""
+    """The exception's class name, or Timeout, Signal, Exit, CacheHit, AlreadyCompiled."""
     message: str
     traceback: str = ""
-    stderr: str = ""
-    """The end of what the worker process wrote to its standard error."""
+    output: str = ""
+    """The end of what the worker process printed, standard output and error together."""
 
 
 @dataclass(frozen=True)

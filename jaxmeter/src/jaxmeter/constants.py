@@ -1,0 +1,164 @@
+"""Arrays that enter a program other than as arguments.
+
+Captured and embedded are different numbers. An array that is used both directly and inside a
+nested jit is captured once and embedded twice; one that is used only by code whose result is
+dropped is captured and not embedded at all; and one whose elements are all equal is captured, and
+embedded as a single element (a *splat*), which counts as nothing.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Hashable, Iterator
+from typing import Any
+
+import jax
+import numpy as np
+from jax.extend.core import Literal
+
+from jaxmeter.jaxprs import inner, label, sub_jaxprs
+from jaxmeter.record import ConstantArray, Constants
+
+
+def count_constants(closed_jaxpr: Any, lowered: jax.stages.Lowered | None = None) -> Constants:
+    """Count the constants of a program.
+
+    Parameters
+    ----------
+    closed_jaxpr : jax.extend.core.ClosedJaxpr
+        The traced program, as ``jax.jit(f).trace(*args).jaxpr``.
+    lowered : jax.stages.Lowered, optional
+        The same program lowered. Without it the embedded and hidden counts are None.
+    """
+    arrays = captured_arrays(closed_jaxpr)
+    captured = dict(
+        captured_bytes=sum(array.bytes for array in arrays),
+        captured_count=len(arrays),
+        arrays=arrays,
+    )
+    if lowered is None:
+        return Constants(**captured)
+    embedded = embedded_sizes(lowered.compiler_ir("stablehlo"))
+    hidden = hidden_argument_sizes(lowered)
+    return Constants(
+        embedded_bytes=sum(embedded),
+        embedded_count=len(embedded),
+        hidden_argument_bytes=None if hidden is None else sum(hidden),
+        hidden_argument_count=None if hidden is None else len(hidden),
+        **captured,
+    )
+
+
+def captured_arrays(closed_jaxpr: Any) -> tuple[ConstantArray, ...]:
+    """Distinct arrays in a jaxpr and all its sub-jaxprs, in the order of their first use."""
+    found: dict[Hashable, ConstantArray] = {}
+    kept_alive = []  # identities hold only while their arrays live
+    for array, where in _captured(closed_jaxpr, (), set()):
+        key = _identity(array)
+        if key not in found:
+            kept_alive.append(array)
+            found[key] = ConstantArray(
+                shape=tuple(int(n) for n in array.shape),
+                dtype=str(array.dtype),
+                bytes=_array_bytes(array),
+                where="/".join(where),
+            )
+    return tuple(found.values())
+
+
+def _captured(
+    jaxpr: Any, where: tuple[str, ...], seen: set[int]
+) -> Iterator[tuple[Any, tuple[str, ...]]]:
+    if id(jaxpr) in seen:
+        return
+    seen.add(id(jaxpr))
+    for array in getattr(jaxpr, "consts", ()):
+        if hasattr(array, "shape"):
+            yield array, where
+    body = inner(jaxpr)
+    for equation in body.eqns:
+        for variable in equation.invars:
+            if _is_array_literal(variable):
+                yield variable.val, where
+        for sub in sub_jaxprs(equation):
+            yield from _captured(sub, (*where, label(equation)), seen)
+    for variable in body.outvars:
+        if _is_array_literal(variable):
+            yield variable.val, where
+
+
+def _is_array_literal(variable: Any) -> bool:
+    # Scalars such as the 2.0 of ``2.0 * x`` are literals too; only a jax.Array of shape () was an
+    # array to its author.
+    if not isinstance(variable, Literal):
+        return False
+    value = variable.val
+    return isinstance(value, jax.Array) or (hasattr(value, "shape") and len(value.shape) > 0)
+
+
+def _identity(array: Any) -> Hashable:
+    """What two captures of one array share.
+
+    JAX wraps a numpy array anew at each use (in ``TypedNdArray``, up to 0.7 ``LiteralArray``), so
+    numpy arrays are told by their memory; a view of another shape is another array.
+    """
+    if isinstance(array, jax.Array):
+        return id(array)
+    held = getattr(array, "val", array)
+    if not isinstance(held, np.ndarray):
+        return id(held)
+    return (held.__array_interface__["data"][0], held.shape, held.strides, held.dtype.str)
+
+
+def _array_bytes(array: Any) -> int:
+    if jax.dtypes.issubdtype(array.dtype, jax.dtypes.extended):
+        # A random key's own dtype has no size that numpy knows.
+        array = jax.random.key_data(array)
+    return math.prod(array.shape) * np.dtype(array.dtype).itemsize
+
+
+def embedded_sizes(module: Any) -> list[int]:
+    """Bytes of each non-splat ``stablehlo.constant`` in an MLIR module, in order.
+
+    Parameters
+    ----------
+    module : mlir.ir.Module
+        As ``lowered.compiler_ir("stablehlo")``.
+    """
+    return [
+        _attribute_bytes(operation.attributes["value"])
+        for operation in _operations(module.operation)
+        if operation.name == "stablehlo.constant"
+        # An attribute of another kind (a resource) cannot be a splat.
+        and not getattr(operation.attributes["value"], "is_splat", False)
+    ]
+
+
+def _operations(operation: Any) -> Iterator[Any]:
+    for region in operation.regions:
+        for block in region:
+            for child in block.operations:
+                yield child.operation
+                yield from _operations(child.operation)
+
+
+def _attribute_bytes(attribute: Any) -> int:
+    element = str(attribute.type.element_type)
+    # The width is the first number in the name: f64, bf16, i1, ui8, f8E4M3FN, complex<f32>. What
+    # is narrower than a byte takes one, as it does in the array.
+    width = re.search(r"\d+", element)
+    if width is None:
+        raise ValueError(f"embedded_sizes: got a constant of the unknown type {attribute.type}")
+    item_bytes = math.ceil(int(width.group()) / 8) * (2 if element.startswith("complex") else 1)
+    return math.prod(attribute.type.shape) * item_bytes
+
+
+def hidden_argument_sizes(lowered: jax.stages.Lowered) -> list[int] | None:
+    """Bytes of each array that JAX passes as a hidden argument.
+
+    There are none unless the process began with JAX_USE_SIMPLIFIED_JAXPR_CONSTANTS=1. None if
+    this JAX does not tell: the list is private to it.
+    """
+    hidden = getattr(getattr(lowered, "_lowering", None), "const_args", None)
+    return None if hidden is None else [_array_bytes(array) for array in hidden]

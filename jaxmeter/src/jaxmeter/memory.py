@@ -1,0 +1,71 @@
+"""Memory: the compiler's account of a program, and the peaks of the process and the device."""
+
+from __future__ import annotations
+
+import resource
+import sys
+from pathlib import Path
+
+import jax
+
+_STATUS = Path("/proc/self/status")
+_CLEAR_REFS = Path("/proc/self/clear_refs")
+
+
+def compiler_account(compiled: jax.stages.Compiled) -> dict[str, int | None]:
+    """What the compiler planned, as fields of `jaxmeter.Memory`; all None if it does not tell.
+
+    On CPU, constants show in none of these.
+    """
+    stats = compiled.memory_analysis()
+    names = {
+        "argument_bytes": "argument_size_in_bytes",
+        "output_bytes": "output_size_in_bytes",
+        "temp_bytes": "temp_size_in_bytes",
+        "alias_bytes": "alias_size_in_bytes",
+        "generated_code_bytes": "generated_code_size_in_bytes",
+    }
+    return {ours: getattr(stats, theirs, None) for ours, theirs in names.items()}
+
+
+def rss_bytes() -> int | None:
+    """The resident set of this process now; None where the system does not tell."""
+    return _status_bytes("VmRSS")
+
+
+def peak_rss_bytes() -> int:
+    """The peak of the resident set, since `reset_peak_rss` if that succeeded, else since the
+    process began."""
+    # ru_maxrss outlives exec on Linux: a child of a large process would begin with its parent's.
+    peak = _status_bytes("VmHWM")
+    if peak is not None:
+        return peak
+    unit = 1 if sys.platform == "darwin" else 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
+
+
+def reset_peak_rss() -> bool:
+    """Let the peak start anew from the present resident set; True if the system allowed it."""
+    try:
+        _CLEAR_REFS.write_text("5")  # proc(5): 5 resets the peak and touches nothing else
+    except OSError:
+        return False
+    return True
+
+
+def device_peak_bytes() -> int | None:
+    """The peak on the first device since the process began; None where the backend, such as CPU,
+    does not tell."""
+    stats = jax.local_devices()[0].memory_stats()
+    return None if stats is None else stats.get("peak_bytes_in_use")
+
+
+def _status_bytes(field: str) -> int | None:
+    try:
+        text = _STATUS.read_text()
+    except OSError:
+        return None
+    for line in text.splitlines():
+        if line.startswith(field + ":"):
+            return int(line.split()[1]) * 1024
+    return None

@@ -1,0 +1,146 @@
+"""Run a cell in a fresh worker process and return its record, whatever happens to the process."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import os
+import re
+import signal
+import site
+import subprocess
+import sys
+import sysconfig
+import tempfile
+import time
+from pathlib import Path
+
+import jaxmeter
+from jaxmeter.cell import Cell
+from jaxmeter.environment import host_environment
+from jaxmeter.errors import RecordError
+from jaxmeter.progress import UNFINISHED
+from jaxmeter.record import Failure, Record
+
+_FOLDING_ALARM = re.compile(r"Constant folding an instruction is taking > 1s")
+_OUTPUT_TAIL_CHARACTERS = 4000
+
+
+def run_cell(cell: Cell) -> Record:
+    """Measure a cell in a fresh process, cold, within its time limit.
+
+    Returns
+    -------
+    Record
+        Always: a failed import, an exception, a crash or a timeout is told by its ``status`` and
+        ``failure``, and what was measured before is kept.
+
+    Notes
+    -----
+    The process leads a session of its own, and when it ends, or is out of time, or this one is
+    interrupted, the whole process group is killed. POSIX only.
+    """
+    with tempfile.TemporaryDirectory(prefix="jaxmeter-") as folder:
+        cell_file, record_file, output_file = (
+            Path(folder, name) for name in ("cell.json", "record.json", "output.txt")
+        )
+        cell_file.write_text(cell.to_json())
+        command = [sys.executable, "-P", "-m", "jaxmeter.worker", "--die-with-parent"]
+        command += ["--cell", str(cell_file), "--record", str(record_file)]
+        start = time.perf_counter()
+        with output_file.open("wb") as output:
+            # Output goes to a file: a pipe would fill up, and a child that outlives the worker
+            # would hold it open.
+            code = _run(command, _environment(cell), output, cell.timeout_seconds)
+        seconds = time.perf_counter() - start
+        printed = output_file.read_text(errors="replace")
+        record = _read(record_file, cell)
+    return _told(record, cell, code, printed, seconds)
+
+
+def _run(command: list[str], env: dict[str, str], output, timeout_seconds: float) -> int | None:
+    """The exit code, negative for a signal; None if the time was up."""
+    process = subprocess.Popen(
+        command,
+        env=env,
+        stdin=subprocess.DEVNULL,
+        stdout=output,
+        stderr=subprocess.STDOUT,
+        start_new_session=True,
+    )
+    try:
+        return process.wait(timeout_seconds)
+    except subprocess.TimeoutExpired:
+        return None
+    finally:
+        # Its children too. The number of a group whose leader is gone is not given out again
+        # while the group has members; if it has none there is nobody to kill.
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+def _environment(cell: Cell) -> dict[str, str]:
+    env = dict(os.environ)
+    env["JAX_ENABLE_COMPILATION_CACHE"] = "false"
+    env.update(cell.env)
+    home = str(Path(jaxmeter.__file__).resolve().parent.parent)
+    installed = {sysconfig.get_path("purelib"), site.getusersitepackages()}
+    if home not in {str(Path(folder).resolve()) for folder in installed}:
+        # The worker must find this very jaxmeter where it is on sys.path by other means. An
+        # installed one it finds, and site-packages on PYTHONPATH would come before Python's own.
+        env["PYTHONPATH"] = os.pathsep.join(filter(None, [env.get("PYTHONPATH"), home]))
+    return env
+
+
+def _read(record_file: Path, cell: Cell) -> Record:
+    """The last record that the worker wrote; one that knows nothing if there is none."""
+    try:
+        return Record.from_json(record_file.read_bytes())
+    except FileNotFoundError:
+        kind, message = UNFINISHED, "ended before it wrote a record"
+    except RecordError as error:
+        kind, message = type(error).__name__, str(error)
+    return Record(
+        name=cell.name,
+        status="failed",
+        target=cell.target,
+        params=cell.params,
+        failure=Failure("start", kind, message),
+        environment=host_environment(),
+    )
+
+
+def _told(record: Record, cell: Cell, code: int | None, printed: str, seconds: float) -> Record:
+    """The record with what only the parent knows: how the worker ended and what it printed."""
+    constants = dataclasses.replace(
+        record.constants, folding_alarms_count=len(_FOLDING_ALARM.findall(printed))
+    )
+    record = dataclasses.replace(record, constants=constants, wall_seconds=seconds)
+    failure = record.failure
+    if failure is None:
+        return record
+    status = record.status
+    if failure.kind == UNFINISHED:
+        # Only here does the way the process ended matter: what it wrote as finished is finished.
+        if code is None:
+            status = "timeout"
+            kind = "Timeout"
+            message = (
+                f"was in {failure.phase} after {cell.timeout_seconds:g} s, the cell's "
+                "timeout_seconds, and was killed"
+            )
+        elif code < 0:
+            kind, message = "Signal", f"died of {_signal_name(-code)} in {failure.phase}"
+        else:
+            kind, message = "Exit", f"left with exit code {code} in {failure.phase}"
+        failure = dataclasses.replace(failure, kind=kind, message=message)
+    failure = dataclasses.replace(failure, output=printed[-_OUTPUT_TAIL_CHARACTERS:])
+    return dataclasses.replace(record, status=status, failure=failure)
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
