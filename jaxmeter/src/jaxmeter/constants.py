@@ -8,6 +8,7 @@ embedded as a single element (a *splat*), which counts as nothing.
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import re
 from collections.abc import Hashable, Iterator
@@ -32,21 +33,21 @@ def count_constants(closed_jaxpr: Any, lowered: jax.stages.Lowered | None = None
         The same program lowered. Without it the embedded and hidden counts are None.
     """
     arrays = captured_arrays(closed_jaxpr)
-    captured = dict(
+    constants = Constants(
         captured_bytes=sum(array.bytes for array in arrays),
         captured_count=len(arrays),
         arrays=arrays,
     )
     if lowered is None:
-        return Constants(**captured)
+        return constants
     embedded = embedded_sizes(lowered.compiler_ir("stablehlo"))
     hidden = hidden_argument_sizes(lowered)
-    return Constants(
+    return dataclasses.replace(
+        constants,
         embedded_bytes=sum(embedded),
         embedded_count=len(embedded),
         hidden_argument_bytes=None if hidden is None else sum(hidden),
         hidden_argument_count=None if hidden is None else len(hidden),
-        **captured,
     )
 
 

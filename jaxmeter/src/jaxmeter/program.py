@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import re
 from typing import Any
@@ -32,21 +33,21 @@ def describe_program(closed_jaxpr: Any, compiled: jax.stages.Compiled | None = N
     compiled : jax.stages.Compiled, optional
         The same program compiled. Without it only the jaxpr is counted.
     """
-    equations = equations_count(closed_jaxpr)
+    program = Program(jaxpr_equations_count=equations_count(closed_jaxpr))
     if compiled is None:
-        return Program(jaxpr_equations_count=equations)
-    cost = _cost(compiled)
+        return program
+    flops, accessed_bytes = _cost(compiled)
+    program = dataclasses.replace(program, flops=flops, accessed_bytes=accessed_bytes)
     text = compiled.as_text()
     if not text:  # a backend that keeps no HLO
-        return Program(jaxpr_equations_count=equations, **cost)
+        return program
     stripped = strip_hlo(text)
     instructions = _INSTRUCTION.findall(stripped)
-    return Program(
-        jaxpr_equations_count=equations,
+    return dataclasses.replace(
+        program,
         hlo_instructions_count=len(instructions),
-        fusions_count=sum(1 for text in instructions if _FUSION.search(text)),
+        fusions_count=sum(1 for instruction in instructions if _FUSION.search(instruction)),
         hlo_fingerprint=hashlib.sha256(stripped.encode()).hexdigest(),
-        **cost,
     )
 
 
@@ -56,13 +57,9 @@ def strip_hlo(text: str) -> str:
     return _MODULE_NAME.sub("HloModule", _TABLES.sub("", _METADATA.sub("", text)))
 
 
-def _cost(compiled: jax.stages.Compiled) -> dict[str, float | None]:
-    cost = compiled.cost_analysis()
+def _cost(compiled: jax.stages.Compiled) -> tuple[float | None, float | None]:
+    cost: Any = compiled.cost_analysis()
     if isinstance(cost, (list, tuple)):  # one for each program in some versions
         cost = cost[0] if cost else None
-    cost = cost or {}
-    flops, accessed = cost.get("flops"), cost.get("bytes accessed")
-    return {
-        "flops": None if flops is None else float(flops),
-        "accessed_bytes": None if accessed is None else float(accessed),
-    }
+    flops, accessed = ((cost or {}).get(name) for name in ("flops", "bytes accessed"))
+    return None if flops is None else float(flops), None if accessed is None else float(accessed)

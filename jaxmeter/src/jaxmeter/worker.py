@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import ctypes
-import dataclasses
 import importlib
 import os
 import signal
