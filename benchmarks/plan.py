@@ -43,6 +43,8 @@ class PlannedCell:
         Environment variables on top of `WORKER_ENVIRONMENT`, set before anything is imported.
     one_cpu : bool
         Bind the worker to a single CPU, where the system can.
+    requires : mapping
+        Optional packages by the name of their module; where one is missing the cell is skipped.
     """
 
     name: str
@@ -54,6 +56,7 @@ class PlannedCell:
     timeout_seconds: float = 300.0
     env: Mapping[str, str] = field(default_factory=dict)
     one_cpu: bool = False
+    requires: Mapping[str, str] = field(default_factory=dict)
 
 
 def grid_from_environment() -> str:

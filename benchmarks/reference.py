@@ -41,6 +41,7 @@ class AgainstReference(common.CellSuite):
             timeout_seconds=600.0,
             env=ONE_THREAD_ENVIRONMENT,
             one_cpu=True,
+            requires={"virtual_casing": "virtual-casing"},
         )
 
     def track_evaluation_seconds(self, cache, digits):

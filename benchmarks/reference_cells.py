@@ -35,8 +35,6 @@ def external_field(*, workload: str, digits: int, half_period: bool) -> Case:
     medians over turns taken one after the other, so that both meet the same machine; and
     ``cpu_per_wall`` and ``reference_cpu_per_wall``, which are 1 where one thread did the work.
     """
-    import virtual_casing  # noqa: F401  # where it is missing, say so before anything is built
-
     problem = problem_named(workload, digits=digits, half_period=half_period)
     prepared = cells.prepare(problem)
     evaluate = jax.jit(vcjax.external_field)

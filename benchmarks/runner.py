@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import tempfile
@@ -50,6 +51,21 @@ def worker_cell(cell: PlannedCell, imports: Path) -> jaxmeter.Cell:
         env={**WORKER_ENVIRONMENT, **cell.env},
         path=(str(imports),),
         cpus=one_cpu() if cell.one_cpu else None,
+    )
+
+
+def skipped(cell: PlannedCell) -> jaxmeter.Record | None:
+    """The record of a cell that cannot run here for want of a package; None where it can."""
+    missing = [p for module, p in cell.requires.items() if importlib.util.find_spec(module) is None]
+    if not missing:
+        return None
+    message = f"the optional package {missing[0]} is not installed: pip install {missing[0]}"
+    return jaxmeter.Record(
+        name=cell.name,
+        status="skipped",
+        target=cell.target,
+        params=dict(cell.params),
+        failure=jaxmeter.Failure("start", "MissingPackage", message),
     )
 
 
@@ -122,7 +138,7 @@ def measure_plan(
                     continue
                 if os.getppid() != parent:
                     raise SystemExit("the process that asked for this run is gone: stopping")
-                record = run_cell(worker_cell(cell, imports))
+                record = skipped(cell) or run_cell(worker_cell(cell, imports))
                 store.write(cell, round_index, record)
             records[cell.name].append(record)
             progress.tell(

@@ -1,0 +1,56 @@
+"""Summaries: one sample a process, exact metrics exact, failures told."""
+
+import pytest
+from benchmarks.metrics import compile_seconds, summarise
+from jaxmeter import Constants, Failure, Memory, Phases, Record
+
+
+def record(samples, *, captured=8, error=1e-7, **fields):
+    defaults = dict(
+        name="cell",
+        status="ok",
+        phases=Phases(trace_seconds=0.25, lower_seconds=0.5, compile_seconds=1.0),
+        samples_seconds=samples,
+        constants=Constants(captured_bytes=captured, embedded_bytes=16),
+        memory=Memory(temp_bytes=32),
+        checks={"error_relative": error, "evaluation_seconds": samples[0] if samples else 0.0},
+        extras={"prepare_seconds": 3.0},
+    )
+    return Record(**{**defaults, **fields})
+
+
+def test_a_time_has_one_sample_a_process():
+    times = summarise([record((1.0, 2.0, 9.0)), record((4.0, 5.0, 5.0))])["times"]
+    assert times["settled_median_seconds"] == [2.0, 5.0]
+    assert times["settled_std_seconds"] == pytest.approx([19**0.5, 3**-0.5])
+    assert times["compile_seconds"] == [1.75, 1.75]
+    assert times["prepare_seconds"] == [3.0, 3.0]
+    assert times["evaluation_seconds"] == [1.0, 4.0]
+
+
+def test_an_error_is_the_largest_of_all_processes_and_bytes_are_exact():
+    numbers = summarise([record((1.0,), error=1e-7), record((1.0,), error=2e-7)])["numbers"]
+    assert numbers == {
+        "captured_bytes": 8,
+        "embedded_bytes": 16,
+        "temp_bytes": 32,
+        "error_relative": 2e-7,
+    }
+
+
+def test_an_exact_metric_that_differs_between_processes_fails_the_cell():
+    summary = summarise([record((1.0,), captured=8), record((1.0,), captured=9)])
+    assert summary["status"] == "failed"
+    assert "captured_bytes differs" in summary["message"]
+
+
+def test_one_failed_process_fails_the_cell_with_its_reason():
+    failed = record((), status="failed", failure=Failure("check", "WrongAnswer", "off by 1"))
+    summary = summarise([record((1.0,)), failed])
+    assert summary["status"] == "failed"
+    assert summary["message"] == "check: WrongAnswer: off by 1"
+
+
+def test_no_record_is_a_failure_and_an_unreached_phase_no_compile_time():
+    assert summarise([])["status"] == "failed"
+    assert compile_seconds(record((1.0,), phases=Phases(trace_seconds=1.0))) is None

@@ -1,0 +1,32 @@
+"""Plans: order and grids."""
+
+import pytest
+from benchmarks.plan import GRID_VARIABLE, PlannedCell, grid_from_environment, interleaved
+
+
+def cell(name, rounds):
+    return PlannedCell(name=name, target="module:function", params={}, rounds=rounds)
+
+
+def test_rounds_are_interleaved_and_every_second_one_runs_backwards():
+    order = [(c.name, r) for c, r in interleaved([cell("a", 3), cell("b", 2), cell("c", 3)])]
+    assert order == [
+        *[("a", 0), ("b", 0), ("c", 0)],
+        *[("c", 1), ("b", 1), ("a", 1)],
+        *[("a", 2), ("c", 2)],
+    ]
+
+
+def test_a_cell_of_no_rounds_is_never_measured():
+    assert list(interleaved([cell("a", 0)])) == []
+    assert list(interleaved([])) == []
+
+
+def test_the_quick_grid_is_the_default_and_an_unknown_one_is_refused(monkeypatch):
+    monkeypatch.delenv(GRID_VARIABLE, raising=False)
+    assert grid_from_environment() == "quick"
+    monkeypatch.setenv(GRID_VARIABLE, "full")
+    assert grid_from_environment() == "full"
+    monkeypatch.setenv(GRID_VARIABLE, "half")
+    with pytest.raises(ValueError, match="VCJAX_BENCH_GRID='half'.*quick.*full"):
+        grid_from_environment()

@@ -1,0 +1,123 @@
+"""Measuring a plan: resume, retry, budget, and what workers may import."""
+
+import itertools
+import json
+
+import pytest
+from benchmarks.plan import PlannedCell
+from benchmarks.runner import Progress, import_folder, measure_plan, worker_cell
+from benchmarks.store import CellStore
+from jaxmeter import Failure, Record
+
+CELLS = [
+    PlannedCell(name=f"suite/{name}", target="module:function", params={"name": name}, rounds=2)
+    for name in "ab"
+]
+
+
+class Worker:
+    """Stands in for jaxmeter.run_cell: writes down its calls; may fail or be interrupted."""
+
+    def __init__(self, *, status="ok", interrupt_at=None):
+        self.calls, self.status, self.interrupt_at = [], status, interrupt_at
+
+    def __call__(self, cell):
+        if len(self.calls) == self.interrupt_at:
+            raise KeyboardInterrupt
+        self.calls.append(cell.name)
+        failure = None if self.status == "ok" else Failure("compile", "Timeout", "too slow")
+        return Record(
+            name=cell.name,
+            status=self.status,
+            target=cell.target,
+            params=cell.params,
+            failure=failure,
+            samples_seconds=(1.0, 2.0, 3.0),
+        )
+
+
+@pytest.fixture
+def measure(tmp_path):
+    def run(worker, **options):
+        progress = Progress("suite", tmp_path / "progress.jsonl")
+        return measure_plan(
+            CELLS, CellStore(tmp_path / "cells"), progress, run_cell=worker, **options
+        )
+
+    return run
+
+
+def test_every_round_of_every_cell_is_measured_once(measure):
+    worker = Worker()
+    summaries = measure(worker)
+    assert worker.calls == ["suite/a", "suite/b", "suite/b", "suite/a"]
+    assert summaries["suite/a"]["status"] == "ok"
+    assert summaries["suite/a"]["times"]["settled_median_seconds"] == [2.0, 2.0]
+
+
+def test_an_interrupted_plan_goes_on_where_it_stopped(measure):
+    with pytest.raises(KeyboardInterrupt):
+        measure(Worker(interrupt_at=3))
+    rest = Worker()
+    assert len(measure(rest)["suite/a"]["times"]["settled_median_seconds"]) == 2
+    assert rest.calls == ["suite/a"]
+    assert not measure(nothing := Worker()) == {}
+    assert nothing.calls == []
+
+
+def test_a_failed_cell_is_told_and_tried_again_by_the_next_run(measure):
+    summary = measure(Worker(status="timeout"))["suite/a"]
+    assert summary["status"] == "timeout"
+    assert summary["message"] == "compile: Timeout: too slow"
+    again = Worker()
+    assert measure(again)["suite/a"]["status"] == "ok"
+    assert len(again.calls) == 4
+
+
+def test_beyond_the_budget_only_first_rounds_start(measure):
+    seconds = itertools.count(0.0, 100.0)
+    worker = Worker()
+    summaries = measure(worker, budget_seconds=50.0, clock=lambda: next(seconds))
+    assert worker.calls == ["suite/a", "suite/b"]
+    assert len(summaries["suite/b"]["times"]["settled_median_seconds"]) == 1
+
+
+def test_each_round_is_a_line_of_progress(measure, tmp_path, capsys):
+    measure(Worker())
+    measure(Worker())
+    lines = (tmp_path / "progress.jsonl").read_text().splitlines()
+    assert lines == capsys.readouterr().out.splitlines()
+    events = [json.loads(line) for line in lines]
+    statuses = [event.get("status") for event in events]
+    assert statuses == ["ok"] * 4 + [None] + ["kept"] * 4 + [None]
+    assert events[0]["cell"] == "suite/a" and events[4]["event"] == "suite"
+
+
+def test_workers_can_import_the_suites_and_nothing_else_of_the_checkout():
+    with import_folder() as imports:
+        assert [entry.name for entry in imports.iterdir()] == ["benchmarks"]
+        assert (imports / "benchmarks" / "cells.py").is_file()
+        made = worker_cell(CELLS[0], imports)
+    assert made.path == (str(imports),)
+    assert made.env["JAX_ENABLE_X64"] == "1"
+    assert made.env["JAX_ENABLE_COMPILATION_CACHE"] == "false"
+    assert made.cpus is None
+
+
+def test_a_cell_for_one_cpu_is_bound_to_one(tmp_path):
+    cell = PlannedCell(name="n", target="m:f", params={}, rounds=1, one_cpu=True)
+    cpus = worker_cell(cell, tmp_path).cpus
+    assert cpus is None or len(cpus) == 1
+
+
+def test_a_cell_that_wants_a_missing_package_is_skipped_with_the_reason(tmp_path):
+    cell = PlannedCell(
+        name="s/a", target="m:f", params={}, rounds=1, requires={"no_such_module": "no-such"}
+    )
+    worker = Worker()
+    store, progress = CellStore(tmp_path / "cells"), Progress("s")
+    summary = measure_plan([cell], store, progress, run_cell=worker)["s/a"]
+    assert worker.calls == []
+    assert summary["status"] == "skipped" and "pip install no-such" in summary["message"]
+    record = store.read(cell, 0)
+    assert record is not None and record.status == "skipped"

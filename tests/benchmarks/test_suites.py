@@ -1,0 +1,112 @@
+"""Every benchmark is collected by asv, says its unit, and runs at its smallest size."""
+
+import inspect
+import itertools
+from pathlib import Path
+
+import benchmarks
+import pytest
+from asv_runner.benchmarks.track import TrackBenchmark
+from asv_runner.discovery import disc_benchmarks
+from benchmarks.run import SUITES
+
+ROOT = str(Path(benchmarks.__file__).parent)
+SMALLEST = {
+    "casing_variants": ("closure", 3),
+    "chunk_sweep": (1024, 80, 6),
+    "against_reference": (3,),
+}
+UNITS = {"_seconds": "seconds", "_bytes": "bytes", "_relative": "1"}
+
+
+@pytest.fixture(scope="module")
+def collected():
+    return {benchmark.name: benchmark for benchmark in disc_benchmarks(ROOT)}
+
+
+def methods(suite):
+    return [name for name, _ in inspect.getmembers(suite) if name.startswith("track_")]
+
+
+def test_asv_collects_every_method_of_every_suite_and_nothing_else(collected):
+    expected = {
+        f"{suite.__module__.split('.', 1)[1]}.{suite.__name__}.{method}"
+        for suite in SUITES
+        for method in methods(suite)
+    }
+    assert set(collected) == expected
+    assert all(isinstance(benchmark, TrackBenchmark) for benchmark in collected.values())
+
+
+def test_every_benchmark_has_the_unit_of_its_name_a_version_and_limits(collected):
+    for name, benchmark in collected.items():
+        units = [unit for suffix, unit in UNITS.items() if name.endswith(suffix)]
+        assert [benchmark.unit] == units, name
+        assert benchmark.version == "1"
+        assert benchmark.timeout > 0 and benchmark.setup_cache_timeout > 0
+
+
+def test_every_suite_has_a_cache_of_its_own(collected):
+    keys = {suite.__name__: set() for suite in SUITES}
+    for name, benchmark in collected.items():
+        keys[name.split(".")[1]].add(benchmark.setup_cache_key)
+    assert all(len(found) == 1 for found in keys.values())
+    assert len(set.union(*keys.values())) == len(SUITES)
+
+
+@pytest.mark.parametrize("suite", SUITES)
+def test_cells_of_a_suite_have_names_of_their_own(suite):
+    names = [cell.name for cell in suite().plan("full")]
+    assert len(set(names)) == len(names) > 0
+    assert all(name.startswith(f"{suite.suite}/") for name in names)
+
+
+@pytest.mark.parametrize("suite", SUITES)
+def test_the_quick_grid_is_part_of_the_full_one_with_no_more_rounds(suite):
+    full = {cell.name: cell for cell in suite().plan("full")}
+    for cell in suite().plan("quick"):
+        assert dict(cell.params) == dict(full[cell.name].params)
+        assert cell.rounds <= full[cell.name].rounds
+
+
+def test_variants_at_six_digits_have_enough_processes_to_be_told_apart():
+    cells = {cell.name: cell for cell in SUITES[0]().plan("quick")}
+    for variant in ("closure", "argument", "simplified"):
+        assert cells[f"casing_variants/w7x-{variant}-d6"].rounds >= 6
+
+
+@pytest.mark.parametrize("suite", SUITES)
+def test_every_benchmark_runs_at_its_smallest_size(suite, collected, monkeypatch, tmp_path):
+    point = SMALLEST[suite.suite]
+    cell = suite().cell("quick", *point)
+    smallest = type(cell)(**{**vars(cell), "rounds": 1, "repeat": 3})
+    monkeypatch.setattr(suite, "plan", lambda self, grid: [smallest])
+    monkeypatch.setenv("VCJAX_BENCH_STORE", str(tmp_path))
+    cache = suite().measured()
+    assert list(cache) == [cell.name]
+    if cache[cell.name]["status"] == "skipped":
+        pytest.skip(cache[cell.name]["message"])
+    mine = [b for name, b in collected.items() if f".{suite.__name__}." in name]
+    assert len(mine) == len(methods(suite))
+    for benchmark in mine:
+        benchmark.set_param_idx(list(itertools.product(*suite.params)).index(point))
+        benchmark.set_cache(cache)
+        assert not benchmark.do_setup()
+        result = benchmark.do_run()
+        values = result["samples"] if isinstance(result, dict) else [result]
+        assert all(value >= 0 for value in values), benchmark.name
+    assert cache[cell.name]["numbers"]["error_relative"] < 1e-3
+
+
+def test_what_the_grid_leaves_out_is_skipped_and_a_failed_cell_fails(collected):
+    suite = SUITES[0]()
+    with pytest.raises(NotImplementedError, match="VCJAX_BENCH_GRID=full"):
+        suite.setup({}, "closure", 3)
+    name = suite.cell("quick", "closure", 3).name
+    skipped = {name: {"status": "skipped", "message": "no such package"}}
+    with pytest.raises(NotImplementedError, match="no such package"):
+        suite.setup(skipped, "closure", 3)
+    failed = {name: {"status": "failed", "message": "check: WrongAnswer"}}
+    suite.setup(failed, "closure", 3)
+    with pytest.raises(RuntimeError, match="check: WrongAnswer"):
+        suite.track_error_relative(failed, "closure", 3)

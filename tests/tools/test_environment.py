@@ -1,0 +1,97 @@
+"""The script that makes `.venv`: up to date, cut short, or impossible."""
+
+import json
+import sys
+
+import pytest
+from tools import environment
+
+
+@pytest.fixture
+def venv(tmp_path, monkeypatch):
+    """An environment folder with a fake interpreter; pip calls are recorded, not made."""
+    folder = tmp_path / ".venv"
+    for name, part in (("PYTHON", "bin/python"), ("INSTALLED", ".installed.json")):
+        monkeypatch.setattr(environment, name, str(folder / part))
+    monkeypatch.setattr(environment, "INSTALLING", str(folder / ".installing"))
+    monkeypatch.setattr(environment, "VENV", str(folder))
+    made, calls = [], []
+
+    def make_venv(command):
+        made.append(command)
+        (folder / "bin").mkdir(parents=True)
+        (folder / "bin/python").write_text("")
+        return 0
+
+    monkeypatch.setattr(environment.subprocess, "call", make_venv)
+    monkeypatch.setattr(environment, "run_pip", lambda arguments: calls.append(arguments) or 0)
+    return folder, made, calls
+
+
+def test_a_standing_environment_is_left_alone(venv):
+    _, made, calls = venv
+    environment.install(["bench", "report"], [])
+    environment.install(["report"], [])
+    assert len(made) == 1
+    assert calls == [["-e", "jaxmeter", "-e", ".[bench,report]"]]
+
+
+def test_a_further_extra_is_added_and_the_others_kept(venv):
+    _, made, calls = venv
+    environment.install(["report"], [])
+    environment.install(["test"], ["reference"])
+    assert len(made) == 1
+    assert calls[1][-1] == ".[report,test]"
+    assert calls[2][-1] == ".[reference]" and ":all:" in calls[2]
+
+
+def test_an_installation_cut_short_starts_from_nothing(venv, monkeypatch):
+    folder, made, _ = venv
+
+    def interrupted(arguments):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(environment, "run_pip", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        environment.install(["report"], [])
+    (folder / "half a package").write_text("")
+    monkeypatch.setattr(environment, "run_pip", lambda arguments: 0)
+    environment.install(["report"], [])
+    assert len(made) == 2
+    assert not (folder / "half a package").exists()
+    assert not (folder / ".installing").exists()
+
+
+def test_changed_settings_make_the_environment_anew(venv):
+    folder, made, _ = venv
+    environment.install(["report"], [])
+    state = json.loads((folder / ".installed.json").read_text())
+    (folder / ".installed.json").write_text(json.dumps({**state, "fingerprint": "other"}))
+    environment.install(["report"], [])
+    assert len(made) == 2
+
+
+def test_a_failing_pip_is_told_and_leaves_nothing_that_looks_finished(venv, monkeypatch):
+    folder, _, _ = venv
+    monkeypatch.setattr(environment, "run_pip", lambda arguments: 1)
+    with pytest.raises(environment.EnvironmentProblem, match=r"could not install \.\[report\]"):
+        environment.install(["report"], [])
+    assert (folder / ".installing").exists() and not (folder / ".installed.json").exists()
+
+
+def test_an_extra_that_may_be_missing_is_no_failure(venv, monkeypatch, capsys):
+    monkeypatch.setattr(environment, "run_pip", lambda arguments: "reference" in arguments[-1])
+    environment.install(["test"], ["reference"])
+    assert "no wheel for the optional extra 'reference'" in capsys.readouterr().out
+
+
+def test_an_old_interpreter_is_refused_with_a_way_out(monkeypatch):
+    monkeypatch.setattr(environment.sys, "version_info", (3, 9, 2))
+    with pytest.raises(environment.EnvironmentProblem, match=r"Python 3\.9\.2.*PYTHON=python3\.11"):
+        environment.check_interpreter()
+
+
+def test_a_python_without_ensurepip_is_refused_with_a_way_out(monkeypatch):
+    monkeypatch.setitem(sys.modules, "ensurepip", None)
+    with pytest.raises(environment.EnvironmentProblem, match="'ensurepip'.*python3-venv"):
+        environment.check_interpreter()
