@@ -17,7 +17,7 @@ from typing import Protocol
 
 import numpy as np
 from jaxtyping import Float
-from scipy.spatial import cKDTree
+from scipy.spatial import KDTree
 
 _TILE_BYTES = 16 * 2**20
 """Size of one (targets, sources) temporary; three are alive at a time."""
@@ -127,7 +127,7 @@ def _sine_series(coefficients, nfp, parameter):
     return value, np.cos(phase) @ (modes * np.asarray(coefficients))
 
 
-def point_count(filament: Filament, targets: cKDTree) -> int:
+def point_count(filament: Filament, targets: KDTree) -> int:
     """Points that reach rounding error at the targets: 36 max(|y'| / distance), at least 32."""
     count = 128
     while True:
@@ -162,7 +162,7 @@ def biot_savart(
     (m, 3) Cartesian components.
     """
     points, elements = [], []
-    tree = cKDTree(targets)
+    tree = KDTree(targets)
     for filament in filaments:
         count = refinement * point_count(filament, tree)
         curve, slope = filament.curve(2 * np.pi * np.arange(count) / count)
@@ -172,7 +172,7 @@ def biot_savart(
 
 
 def _sum_elements(points, elements, targets):
-    """sum_j w_j dl_j x (x - y_j), w = r^-3, as one kernel matrix times the columns dl and dl x y."""
+    """sum_j w_j dl_j x (x - y_j), w = r^-3: the kernel matrix times the columns dl and dl x y."""
     columns = np.concatenate([elements, np.cross(elements, points)], axis=1)
     field = np.empty_like(targets)
     step = max(1, _TILE_BYTES // (8 * len(points)))
