@@ -1,0 +1,102 @@
+"""Reads what was measured: the store of cells, one record a file. Summarises nothing.
+
+A file that cannot be read, half written by a run that was killed or made by hand, never stops a
+report: it is set aside with its reason, and the page lists it.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from jaxmeter import Record, RecordError
+
+from .errors import ReportError
+
+# Files that the benchmarks put out of their way before they measured the cell again.
+SET_ASIDE_BEFORE = {
+    ".unreadable": "set aside by the benchmarks: cut short, or of another schema",
+    ".stale": "set aside by the benchmarks: measured with other parameters",
+}
+
+
+@dataclass(frozen=True)
+class StoredRecord:
+    """One record and its place in the store: which commit, environment, cell and round."""
+
+    commit: str
+    environment_key: str
+    cell: str
+    round_index: int
+    path: Path
+    record: Record
+
+
+@dataclass(frozen=True)
+class SetAside:
+    """A file that could not be read, and why."""
+
+    path: Path
+    reason: str
+
+
+@dataclass(frozen=True)
+class Store:
+    root: Path
+    records: tuple[StoredRecord, ...]
+    set_aside: tuple[SetAside, ...]
+
+
+def read_store(root: str | Path) -> Store:
+    """Every record below `root`, which is laid out <commit>/<environment-key>/<cell>/<round>.json.
+
+    A cell's name may hold slashes (`casing_variants/w7x-closure-d6`). Files of other names, such as
+    the `.tmp` of a write that never ended, are no records and are passed over.
+
+    Raises
+    ------
+    ReportError
+        If `root` is no folder, holds no record, or none that can be read.
+    """
+    root = Path(root)
+    if not root.is_dir():
+        raise ReportError(
+            f"read_store: {root} is no folder; measure first (make report), or name the folder "
+            "of cells with --store"
+        )
+    records: list[StoredRecord] = []
+    set_aside: list[SetAside] = []
+    for ending, reason in SET_ASIDE_BEFORE.items():
+        set_aside += [SetAside(path, reason) for path in sorted(root.rglob(f"*{ending}"))]
+    for path in sorted(root.rglob("*.json")):
+        try:
+            records.append(_read_record(root, path))
+        except (OSError, ValueError, RecordError) as error:
+            set_aside.append(SetAside(path, _one_line(error)))
+    if not records:
+        raise ReportError(_nothing_read(root, set_aside))
+    return Store(root, tuple(records), tuple(set_aside))
+
+
+def _read_record(root: Path, path: Path) -> StoredRecord:
+    parts = path.relative_to(root).parts
+    if len(parts) < 4:
+        raise ValueError("not at <commit>/<environment-key>/<cell>/<round>.json")
+    if not path.stem.isdecimal():
+        raise ValueError(f"the file's name {path.stem!r} is not the number of a round")
+    record = Record.from_json(path.read_text(encoding="utf-8"))
+    commit, environment_key, *cell = parts[:-1]
+    return StoredRecord(commit, environment_key, "/".join(cell), int(path.stem), path, record)
+
+
+def _nothing_read(root: Path, set_aside: list[SetAside]) -> str:
+    if not set_aside:
+        return f"read_store: {root} holds no records; measure first (make report)"
+    first = set_aside[0]
+    return (
+        f"read_store: none of the {len(set_aside)} files in {root} could be read; the first, "
+        f"{first.path}: {first.reason}"
+    )
+
+
+def _one_line(error: Exception) -> str:
+    text = " ".join(str(error).split())
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__

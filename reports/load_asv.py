@@ -1,0 +1,115 @@
+"""Reads what asv keeps in its results folder, through asv's own reader."""
+
+import itertools
+import json
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from .errors import ReportError
+from .load import SetAside
+
+COLUMNS = (
+    "commit",
+    "commit_date_utc",
+    "machine",
+    "environment_key",
+    "benchmark",
+    "parameters",
+    "value",
+    "unit",
+    "interval_low",
+    "interval_high",
+    "samples_count",
+)
+
+
+@dataclass(frozen=True)
+class AsvResults:
+    """What asv keeps, as a table, and the files of it that could not be read."""
+
+    table: pd.DataFrame
+    set_aside: tuple[SetAside, ...]
+
+
+def read_asv(root: str | Path) -> AsvResults:
+    """One row for each value asv keeps: benchmark x parameters x commit x environment.
+
+    Values that asv holds no number for (skipped or failed) have a missing `value`. `interval_low`
+    and `interval_high` are asv's 99 % interval in the row's `unit`, where it kept samples.
+
+    Raises
+    ------
+    ReportError
+        If `root` is no folder, or asv is not installed.
+    """
+    root = Path(root)
+    if not root.is_dir():
+        raise ReportError(
+            f"read_asv: {root} is no folder; run asv first (make report), or leave --asv out"
+        )
+    try:
+        from asv import results as asv_results
+        from asv.util import UserError
+    except ImportError as error:
+        raise ReportError(
+            f"read_asv: asv cannot be imported ({error}); pip install asv, or leave --asv out"
+        ) from error
+    rows: list[dict[str, Any]] = []
+    set_aside: list[SetAside] = []
+    units = _units(root)
+    for folder, filename, machine in asv_results.iter_results_paths(str(root)):
+        path = os.path.join(folder, filename)
+        try:
+            kept = asv_results.Results.load(path, machine_name=machine)
+        except UserError as error:  # half written, or of another format
+            set_aside.append(SetAside(Path(path), " ".join(str(error).split())))
+            continue
+        rows.extend(_rows_of(kept, units))
+    return AsvResults(pd.DataFrame(rows, columns=pd.Index(COLUMNS)), tuple(set_aside))
+
+
+def _rows_of(kept: Any, units: dict[str, str]) -> Iterator[dict[str, Any]]:
+    date = pd.to_datetime(kept.date, unit="ms", utc=True) if kept.date else None
+    for key in sorted(kept.get_all_result_keys()):
+        params = kept.get_result_params(key)
+        values = kept.get_result_value(key, params)
+        stats = kept.get_result_stats(key, params)
+        for combination, value, stat in zip(
+            itertools.product(*params), values, stats, strict=False
+        ):
+            stat = stat or {}
+            yield {
+                "commit": kept.commit_hash,
+                "commit_date_utc": date,
+                "machine": kept.params.get("machine"),
+                # As the store of cells spells it, so that the tables can be joined.
+                "environment_key": re.sub(r"[^\w.+-]+", "-", kept.env_name or ""),
+                "benchmark": key,
+                "parameters": ", ".join(value.strip("'") for value in combination),
+                "value": _number(value),
+                "unit": units.get(key, ""),
+                "interval_low": _number(stat.get("ci_99_a")),
+                "interval_high": _number(stat.get("ci_99_b")),
+                "samples_count": stat.get("repeat"),
+            }
+
+
+def _units(root: Path) -> dict[str, str]:
+    """Unit of each benchmark; empty when asv's list of benchmarks is missing or broken."""
+    try:
+        listed = json.loads((root / "benchmarks.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return {
+        name: entry.get("unit", "") for name, entry in listed.items() if isinstance(entry, dict)
+    }
+
+
+def _number(value: Any) -> float | None:
+    return float(value) if isinstance(value, int | float) else None

@@ -1,0 +1,196 @@
+"""From the two stores to everything a report holds: tables, the page's head, its sections."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import pandas as pd
+
+from . import sections, summaries, tables
+from .errors import ReportError
+from .load import read_store
+from .load_asv import read_asv
+from .sections import Section
+
+
+@dataclass(frozen=True)
+class Fact:
+    """A name and a value of the page's head."""
+
+    name: str
+    value: str
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Report:
+    """All that is written: tidy tables of the whole store, and one commit's page."""
+
+    title: str
+    commit: str
+    environment_key: str
+    facts: tuple[Fact, ...]
+    sections: tuple[Section, ...]
+    tables: dict[str, pd.DataFrame]
+    set_aside_count: int
+
+
+def make_report(
+    store: str | Path,
+    asv: str | Path | None = None,
+    *,
+    commit: str | None = None,
+    environment: str | None = None,
+) -> Report:
+    """Read both stores and make every table, and the page of one commit in one environment.
+
+    Parameters
+    ----------
+    store : path
+        Folder of cells, <commit>/<environment-key>/<cell>/<round>.json.
+    asv : path, optional
+        asv's results folder; without it the page says nothing of asv.
+    commit, environment : str, optional
+        Beginning of a commit and of an environment key; by default those measured last.
+
+    Raises
+    ------
+    ReportError
+        If a folder is missing, nothing can be read, or no measurement matches.
+    """
+    read = read_store(store)
+    kept = read_asv(asv) if asv is not None else None
+    set_aside = read.set_aside + (kept.set_aside if kept is not None else ())
+    measured = tables.measurements(read)
+    everything = {
+        "measurements": measured,
+        "samples": tables.samples(read),
+        "captured_arrays": tables.captured_arrays(read),
+        "closure_versus_argument": summaries.closure_versus_argument(measured),
+        "chunk_sizes": summaries.chunk_sizes(measured),
+        "accuracy": summaries.accuracy(measured),
+        "against_reference": summaries.against_reference(measured),
+        "failures": tables.failures(measured, set_aside),
+        "environments": tables.environments(measured),
+    }
+    if kept is not None:
+        everything["asv_results"] = kept.table
+    place = _chosen_place(everything["environments"], commit, environment)
+    here = {name: _at(frame, place) for name, frame in everything.items()}
+    return Report(
+        "vcjax, measured",
+        *place,
+        _facts(here, everything),
+        _sections(here),
+        everything,
+        len(set_aside),
+    )
+
+
+def _chosen_place(
+    environments: pd.DataFrame, commit: str | None, environment: str | None
+) -> tuple[str, str]:
+    chosen = environments
+    for name, start in (("commit", commit), ("environment_key", environment)):
+        if start is not None:
+            chosen = chosen.loc[chosen[name].str.startswith(start)]
+    if chosen.empty:
+        held = ", ".join(f"{r['commit']} in {r['environment_key']}" for r in _rows(environments))
+        raise ReportError(
+            f"make_report: nothing measured for commit {commit!r}, environment {environment!r}; "
+            f"the store holds {held}"
+        )
+    newest = chosen.sort_values("last_started_utc", na_position="first").iloc[-1]
+    return str(newest["commit"]), str(newest["environment_key"])
+
+
+def _at(frame: pd.DataFrame, place: tuple[str, str]) -> pd.DataFrame:
+    """The rows of one commit and environment; rows that belong to none are kept too."""
+    if "commit" not in frame:
+        return frame
+    same = (frame["commit"] == place[0]) | frame["commit"].isna()
+    if "environment_key" in frame:
+        same &= (frame["environment_key"] == place[1]) | frame["environment_key"].isna()
+    return frame.loc[same].reset_index(drop=True)
+
+
+def _sections(here: dict[str, pd.DataFrame]) -> tuple[Section, ...]:
+    made = []
+    if len(here["closure_versus_argument"]):
+        made.append(sections.closure_section(here["closure_versus_argument"], here["measurements"]))
+    if len(here["chunk_sizes"]):
+        made.append(sections.chunk_section(here["chunk_sizes"]))
+    if len(here["accuracy"]):
+        made.append(sections.accuracy_section(here["accuracy"]))
+    if len(here["against_reference"]):
+        made.append(sections.reference_section(here["against_reference"]))
+    made.append(sections.problems_section(here["failures"]))
+    if len(here.get("asv_results", ())):
+        made.append(sections.asv_section(here["asv_results"]))
+    return tuple(made)
+
+
+def _facts(here: dict[str, pd.DataFrame], everything: dict[str, pd.DataFrame]) -> tuple[Fact, ...]:
+    environment = here["environments"].iloc[0]
+    measured = here["measurements"]
+    good = measured.loc[measured["status"] == "ok"].groupby("cell").size()
+    others = len(everything["environments"]) - 1
+    facts = [
+        Fact("Commit", str(environment["commit"])[:12], _commit_date(here.get("asv_results"))),
+        Fact("Measured", *_when(environment)),
+        Fact("Machine", *_machine(environment)),
+        Fact("JAX", str(environment["jax_version"]), _versions(environment)),
+        Fact("Processes per cell", _range(good), f"{len(good)} cells, {int(good.sum())} processes"),
+        Fact(
+            "Failed or skipped",
+            str(len(here["failures"])),
+            "nothing" if here["failures"].empty else "listed below",
+        ),
+    ]
+    if others:
+        note = "more commits or environments, not on this page"
+        facts.append(Fact("Also in the tables", str(others), note))
+    return tuple(facts)
+
+
+def _commit_date(asv_results: pd.DataFrame | None) -> str:
+    if asv_results is None or asv_results.empty or asv_results["commit_date_utc"].isna().all():
+        return ""
+    return f"of {asv_results['commit_date_utc'].dropna().iloc[0]:%Y-%m-%d %H:%M} UTC"
+
+
+def _when(environment: pd.Series) -> tuple[str, str]:
+    first, last = environment["first_started_utc"], environment["last_started_utc"]
+    if pd.isna(first):
+        return ("unknown", "")
+    return (f"{last:%Y-%m-%d}", f"{first:%H:%M} to {last:%H:%M} UTC")
+
+
+def _machine(environment: pd.Series) -> tuple[str, str]:
+    names = [environment[name] for name in ("cpu_model", "machine", "platform")]
+    name = next((str(n) for n in names if not pd.isna(n) and n), "unknown")
+    parts = []
+    if not pd.isna(environment["cpus_available_count"]):
+        parts.append(f"{environment['cpus_available_count']} cores")
+    if not pd.isna(environment["ram_bytes"]):
+        parts.append(f"{environment['ram_bytes'] / 1e9:.0f} GB")
+    if not pd.isna(environment["load_1min_before_highest"]):
+        parts.append(f"load up to {environment['load_1min_before_highest']:.1f}")
+    return name, ", ".join(parts)
+
+
+def _versions(environment: pd.Series) -> str:
+    return (
+        f"{environment['backend']}, jaxlib {environment['jaxlib_version']}, "
+        f"Python {environment['python_version']}, numpy {environment['numpy_version']}"
+    )
+
+
+def _range(counts: pd.Series) -> str:
+    if counts.empty:
+        return "0"
+    low, high = int(counts.min()), int(counts.max())
+    return str(low) if low == high else f"{low} to {high}"
+
+
+def _rows(frame: pd.DataFrame) -> list[dict]:
+    return frame.to_dict("records")

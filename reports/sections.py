@@ -1,0 +1,271 @@
+"""The page's contents, section by section: what is said, drawn and tabled, before any markup."""
+
+from dataclasses import dataclass
+
+import pandas as pd
+
+from . import figures_chunks, figures_methods, figures_variants, findings
+from .display import (
+    Cell,
+    Column,
+    DisplayTable,
+    count,
+    display_table,
+    error,
+    problem_name,
+    ratio,
+    row_head,
+    size,
+    text,
+    time,
+    workload_name,
+)
+from .figures import Figure
+from .summaries import PROBLEM
+
+
+@dataclass(frozen=True)
+class Section:
+    """One section: `lead` is the sentence that a hurried reader takes away."""
+
+    name: str
+    title: str
+    lead: str
+    findings: tuple[str, ...] = ()
+    paragraphs: tuple[str, ...] = ()
+    figures: tuple[Figure, ...] = ()
+    tables: tuple[DisplayTable, ...] = ()
+
+
+LESSON = (
+    "A jitted function can reach an array in two ways: as an argument, or by closing over it. An "
+    "argument is to the compiler a shape and a type. A closed-over array becomes a constant of "
+    "the program: the compiler is handed its bytes, at every compile, and may try to compute with "
+    "them. JAX_USE_SIMPLIFIED_JAXPR_CONSTANTS=1 leaves the source as it is and passes such arrays "
+    "as hidden arguments instead.",
+    "Each row is one cell, measured in fresh processes with the compilation cache off; the "
+    "variants took turns within each round, so that the ratios compare neighbours in time. Times "
+    "are medians over processes (of each process's own median, for settled runs); small print is "
+    "an interval for that median, and × is the ratio to the argument variant.",
+)
+
+
+def closure_section(summary: pd.DataFrame, measured: pd.DataFrame) -> Section:
+    """Closure against argument: times, ratios, bytes."""
+    head = row_head("Variant", lambda row: str(row["variant"]), problem_name)
+    times = (
+        head,
+        count("Processes", "processes_count"),
+        time("Trace", "trace", "Running the Python function once on abstract values"),
+        time("Lower", "lower", "From the jaxpr to StableHLO"),
+        time("Compile", "compile", "XLA, cold, no compilation cache"),
+        ratio("Compile / argument", "compile_to_argument", "Compile seconds, paired by round"),
+        time("First call", "first_call", "The first run of the compiled program"),
+        time("Settled run", "settled", "Median of process medians"),
+        ratio("Settled / argument", "settled_to_argument", "Settled seconds, paired by round"),
+        time("Settled std", "settled_std", "Within one process; median over processes"),
+        error("Error", "error_relative", "Worst over the processes, relative to max|B|"),
+    )
+    sizes = (
+        head,
+        size("Captured", "captured_bytes", "Distinct arrays that the function closes over"),
+        size("Embedded", "embedded_bytes", "Constants in the program handed to the compiler"),
+        size("Hidden arguments", "hidden_argument_bytes", "Captured, passed at run time"),
+        size("Casing", "casing_bytes", "All arrays of the prepared casing"),
+        size("Arguments", "argument_bytes", "What the compiled program takes"),
+        size("Temporary", "temp_bytes", "Scratch memory of the compiled program"),
+        size("RSS before", "baseline_rss_bytes", "Resident set just before tracing"),
+        size("RSS peak, compile", "compile_peak_rss_bytes", "From there to the compiled program"),
+        size("RSS peak", "peak_rss_bytes", "From there to the last settled run"),
+    )
+    tables = (
+        display_table(
+            summary,
+            times,
+            name="closure_times",
+            caption="Times of each variant",
+            group_by=PROBLEM,
+        ),
+        display_table(
+            summary,
+            sizes,
+            name="closure_bytes",
+            caption="Constants and memory of each variant (1 MB = 10⁶ bytes)",
+            group_by=PROBLEM,
+        ),
+    )
+    return Section(
+        "closure",
+        "Closure against argument",
+        findings.closure_lead(summary),
+        tuple(findings.closure_findings(summary)),
+        LESSON,
+        (figures_variants.variants(summary, measured),),
+        tables,
+    )
+
+
+def chunk_section(summary: pd.DataFrame) -> Section:
+    """Chunk sizes: settled seconds and temporary memory, the fastest cell and auto."""
+    said = findings.chunk_findings(summary)
+    columns = (
+        row_head("chunk_size", lambda row: str(row["chunk_size"]), problem_name),
+        text("target_chunk_size", "target_chunk_size"),
+        count("Processes", "processes_count"),
+        time("Settled run", "settled", "Median of process medians"),
+        ratio("Settled / fastest", "settled_to_fastest", "Settled seconds, paired by round"),
+        time("Settled std", "settled_std", "Within one process; median over processes"),
+        size("Temporary", "temp_bytes", "Scratch memory of the compiled program"),
+        time("Compile", "compile", "XLA, cold, no compilation cache"),
+        size("RSS peak", "peak_rss_bytes", "Peak resident set of the process"),
+        error("Error", "error_relative", "Worst over the processes, relative to max|B|"),
+    )
+    table = display_table(
+        summary,
+        columns,
+        name="chunk_sizes",
+        caption="Each pair of chunk sizes",
+        group_by=PROBLEM,
+    )
+    return Section(
+        "chunks",
+        "Chunk sizes",
+        said[0] if said else "No cell of the chunk-size sweep was timed.",
+        tuple(said[1:]),
+        (
+            "The far field is summed tile by tile: chunk_size source points by target_chunk_size "
+            "target points at a time. Small tiles stay in the cache; large ones need more "
+            "temporary memory.",
+        ),
+        (figures_chunks.chunk_maps(summary),),
+        (table,),
+    )
+
+
+def accuracy_section(table: pd.DataFrame) -> Section:
+    """Error against digits, every workload and method."""
+    columns = (
+        row_head("Method", lambda row: str(row["method"]), problem_name),
+        text("Suite", "suite"),
+        count("Processes", "processes_count"),
+        error("Asked", "limit_relative", "10⁻ᵈ"),
+        error("Worst error", "error_worst_relative", "Relative to max|B|", within="is_within"),
+        error("Best error", "error_best_relative", "Relative to max|B|"),
+        ratio("Worst / asked", "error_to_limit", "At most 1 is within the limit", interval=False),
+    )
+    return Section(
+        "accuracy",
+        "Accuracy",
+        findings.accuracy_lead(table),
+        (),
+        (
+            "Every measurement checks its answer: the field on the targets against the known one "
+            "of coils outside and currents inside, the largest deviation divided by max|B|.",
+        ),
+        (figures_methods.accuracy(table),),
+        (
+            display_table(
+                table,
+                columns,
+                name="accuracy",
+                caption="Errors against the limit asked",
+                group_by=PROBLEM,
+            ),
+        ),
+    )
+
+
+def reference_section(table: pd.DataFrame) -> Section:
+    """vcjax beside the C++ package: times, ratios, errors, and compile seconds."""
+    columns = (
+        row_head("Problem", workload_name, lambda row: f"d = {int(row['digits'])}"),
+        count("Processes", "processes_count"),
+        time("Evaluation", "evaluation", "A further field by vcjax"),
+        time("C++ evaluation", "reference_evaluation", "A further field by the reference"),
+        ratio("C++ / vcjax", "evaluation_speedup", "Evaluation, process by process"),
+        time("Set-up + evaluation", "setup", "choose, tables, prepare, evaluate; compiled before"),
+        time("C++ set-up + evaluation", "reference_setup", "A new object and its first field"),
+        ratio("C++ / vcjax ", "setup_speedup", "Set-up + evaluation, process by process"),
+        time("Compile", "all_compile", "Trace, lower and compile of prepare and evaluation"),
+        count("Repaid after", "evaluations_to_repay_compile_count", "Number of evaluations"),
+        error("Error", "error_relative", "Worst over the processes"),
+        error("C++ error", "reference_error_relative", "Worst over the processes"),
+        ratio("CPU / wall", "cpu_per_wall_highest", "1: one thread; the most", interval=False),
+        ratio("C++ CPU / wall", "reference_cpu_per_wall_highest", "1: one thread", interval=False),
+    )
+    return Section(
+        "reference",
+        "Against the C++ reference",
+        findings.reference_lead(table),
+        tuple(findings.reference_findings(table)),
+        (
+            "Both packages ran in the same worker process, turn by turn, one thread each, on the "
+            "same surface, field and targets. Set-up + evaluation is a new surface up to its "
+            "first field, evaluation a further field on it. A ratio is the reference's seconds "
+            "over those of vcjax in the same process, its median and interval over processes. "
+            "Compiling is paid once a process and has a column of its own.",
+        ),
+        (figures_methods.against_reference(table),),
+        (
+            display_table(
+                table,
+                columns,
+                name="against_reference",
+                caption="vcjax beside the C++ reference",
+                group_by=("workload", "half_period"),
+            ),
+        ),
+    )
+
+
+def problems_section(failures: pd.DataFrame) -> Section:
+    """What failed, was skipped or could not be read, and why."""
+    columns = (
+        row_head("Cell", lambda row: str(row["cell"]), _round_name),
+        text("Status", "status"),
+        text("Phase", "failure_phase"),
+        text("Kind", "failure_kind"),
+        text("Message", "failure_message"),
+    )
+    tables = (
+        display_table(
+            failures, columns, name="failures", caption="One row for each process or file"
+        ),
+    )
+    return Section(
+        "problems",
+        "Failed, skipped, unreadable",
+        findings.problems_lead(failures),
+        tables=tables if len(failures) else (),
+    )
+
+
+def asv_section(kept: pd.DataFrame) -> Section:
+    """What asv stored for this commit, value by value."""
+    numbers = int(kept["value"].notna().sum())
+    columns = (
+        row_head("Benchmark", lambda row: row["benchmark"], lambda row: row["parameters"]),
+        Column("Value", _asv_values, "In asv's own unit"),
+        count("Processes", "samples_count", "Process medians that asv kept"),
+    )
+    with_value = kept.loc[kept["value"].notna()]
+    table = display_table(with_value, columns, name="asv", caption="Values that asv keeps")
+    return Section(
+        "asv",
+        "What asv keeps",
+        f"asv holds {numbers} values of this commit, in {kept['benchmark'].nunique()} benchmarks; "
+        f"{len(kept) - numbers} combinations of the full grid were not measured in this run.",
+        tables=(table,) if numbers else (),
+    )
+
+
+def _round_name(row: dict) -> str:
+    value = row["round_index"]
+    return "" if pd.isna(value) else f"round {int(value)}"
+
+
+def _asv_values(frame: pd.DataFrame) -> list[Cell]:
+    return [
+        Cell(f"{value:.4g}", unit, exact=repr(value), order=value)
+        for value, unit in zip(frame["value"], frame["unit"], strict=True)
+    ]

@@ -1,0 +1,257 @@
+"""What the measurements say, cell by cell: medians over processes, their intervals, paired ratios.
+
+Every summary starts from `tables.measurements`, uses the processes that ended well, and groups by
+commit and environment first. A time is the median over processes of a quantity of one process,
+with `_low_seconds` and `_high_seconds` of `intervals.median_interval`; a ratio is taken round by
+round between processes that ran side by side, then treated alike.
+"""
+
+import math
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import pandas as pd
+
+from .intervals import Interval, median_interval, paired_ratio
+from .tables import PLACE, whole
+
+ARGUMENT = "argument"  # the variant that the others are compared with
+VARIANTS = ("closure", "argument", "simplified")
+AUTO = "auto"
+PROBLEM = (*PLACE, "workload", "half_period", "digits")
+
+# Time of one process -> what its summary is called.
+TIMES = {
+    "trace_seconds": "trace",
+    "lower_seconds": "lower",
+    "compile_seconds": "compile",
+    "first_call_seconds": "first_call",
+    "settled_median_seconds": "settled",
+    "settled_std_seconds": "settled_std",
+}
+SIZES = (
+    "captured_bytes",
+    "embedded_bytes",
+    "hidden_argument_bytes",
+    "argument_bytes",
+    "temp_bytes",
+    "baseline_rss_bytes",
+    "compile_peak_rss_bytes",
+    "peak_rss_bytes",
+    "casing_bytes",
+)
+
+
+def closure_versus_argument(measured: pd.DataFrame) -> pd.DataFrame:
+    """One row for each problem and variant, with ratios to the argument variant beside it."""
+    rows = []
+    for problem, group in _problems(_with(measured, "variant")):
+        by_variant = dict(iter(group.groupby("variant")))
+        baseline = by_variant.get(ARGUMENT)
+        for variant in sorted(by_variant, key=_variant_order):
+            mine = by_variant[variant]
+            row = {**problem, "variant": variant, **_summary(mine)}
+            for quantity in ("compile_seconds", "first_call_seconds", "settled_median_seconds"):
+                name = f"{TIMES[quantity]}_to_argument"
+                row |= _ratio_columns(name, _paired(mine, baseline, quantity))
+            rows.append(row)
+    return _finished(rows)
+
+
+def chunk_sizes(measured: pd.DataFrame) -> pd.DataFrame:
+    """One row for each problem, chunk size and target chunk size, with ratios to the fastest.
+
+    `is_fastest` marks the cell of the smallest settled median; `settled_to_fastest_ratio` compares
+    with it side by side, and its interval says whether the two can be told apart at all.
+    """
+    rows = []
+    for problem, group in _problems(_with(measured, "chunk_size", "target_chunk_size")):
+        cells = dict(iter(group.groupby(["chunk_size", "target_chunk_size"])))
+        medians = {
+            key: median_interval(_values(c, "settled_median_seconds")).median
+            for key, c in cells.items()
+        }
+        timed = {key: value for key, value in medians.items() if not math.isnan(value)}
+        fastest = min(timed, key=lambda key: timed[key]) if timed else None
+        for key in sorted(cells, key=lambda key: (chunk_order(key[0]), chunk_order(key[1]))):
+            row = {**problem, "chunk_size": key[0], "target_chunk_size": key[1]}
+            row |= _summary(cells[key])
+            reference = cells[fastest] if fastest is not None else None
+            ratio = _paired(cells[key], reference, "settled_median_seconds")
+            row |= _ratio_columns("settled_to_fastest", ratio)
+            rows.append(row | {"is_fastest": key == fastest, "is_auto": key == (AUTO, AUTO)})
+    return _finished(rows)
+
+
+def accuracy(measured: pd.DataFrame) -> pd.DataFrame:
+    """One row for each problem, suite and method: the errors against the limit asked, 10^-digits.
+
+    The worst and the best are over all processes and variants of the suite. An error that is not
+    a number is the worst there can be: `error_worst_relative` is then NaN and `is_within` False.
+    """
+    rows = []
+    methods = {"vcjax": "error_relative", "C++ reference": "reference_error_relative"}
+    for method, column in methods.items():
+        checked = measured.loc[measured["status"] == "ok"]
+        checked = checked.loc[checked["digits"].notna()] if column in checked else checked.iloc[:0]
+        for key, group in checked.groupby([*PROBLEM, "suite"], dropna=False, sort=True):
+            errors = group[column]
+            if method != "vcjax" and errors.isna().all():
+                continue  # a suite without the reference
+            problem = dict(zip([*PROBLEM, "suite"], key, strict=True))
+            limit = 10.0 ** -int(problem["digits"])
+            worst = errors.max(skipna=False)
+            rows.append(
+                {
+                    **problem,
+                    "method": method,
+                    "processes_count": len(errors),
+                    "error_worst_relative": worst,
+                    "error_best_relative": errors.min(),
+                    "limit_relative": limit,
+                    "error_to_limit_ratio": worst / limit,
+                    "is_within": bool(worst <= limit),
+                }
+            )
+    return _finished(rows)
+
+
+def against_reference(measured: pd.DataFrame) -> pd.DataFrame:
+    """One row for each problem measured beside the C++ package, in the same process.
+
+    `setup` is a new surface up to its first field: ours choose, tables, prepare and evaluate, all
+    compiled before; the reference's a new object with its first field. `evaluation` is a further
+    field. Compiling of ours stands beside both. Ratios are reference / ours, process by process.
+    """
+    rows = []
+    for problem, group in _problems(_with(measured, "reference_evaluation_seconds")):
+        group = group.reindex(columns=dict.fromkeys([*group.columns, *REFERENCE_COLUMNS]))
+        group = group.assign(all_compile_seconds=group[COMPILING].sum(axis=1, skipna=False))
+        row: dict[str, Any] = {**problem, "processes_count": len(group)}
+        for quantity in (*REFERENCE_TIMES, "all_compile_seconds"):
+            row |= _time_columns(quantity.removesuffix("_seconds"), group, quantity)
+        for name in ("evaluation", "setup"):
+            ratios = group[f"reference_{name}_seconds"] / group[f"{name}_seconds"]
+            row |= _ratio_columns(f"{name}_speedup", median_interval(_values(ratios)))
+        for error in ("error_relative", "reference_error_relative"):
+            row[error] = group[error].max(skipna=False)
+        for load in ("cpu_per_wall", "reference_cpu_per_wall"):
+            row[f"{load}_highest_ratio"] = group[load].max()
+        row["evaluations_to_repay_compile_count"] = _evaluations_to_repay(row)
+        rows.append(row)
+    return _finished(rows)
+
+
+COMPILING = ["trace_seconds", "lower_seconds", "compile_seconds", "prepare_compile_seconds"]
+REFERENCE_TIMES = (
+    "choose_seconds",
+    "tables_seconds",
+    "prepare_seconds",
+    "setup_seconds",
+    "reference_setup_seconds",
+    "evaluation_seconds",
+    "reference_evaluation_seconds",
+)
+REFERENCE_COLUMNS = (
+    *COMPILING,
+    *REFERENCE_TIMES,
+    "error_relative",
+    "reference_error_relative",
+    "cpu_per_wall",
+    "reference_cpu_per_wall",
+)
+
+
+def chunk_order(chunk: str) -> tuple[int, int]:
+    """Sorting key: sizes by number, then "none" (one chunk), then "auto"."""
+    if chunk.isdecimal():
+        return (0, int(chunk))
+    return (2, 0) if chunk == AUTO else (1, 0)
+
+
+def _evaluations_to_repay(row: Mapping[str, Any]) -> float:
+    """After how many evaluations ours, compile included, has taken less time than the reference.
+
+    With n evaluations: compile + set-up of ours + n e_ours <= set-up of theirs + n e_theirs; both
+    set-ups here hold the first evaluation. NaN if that never happens.
+    """
+    saved_each = row["reference_evaluation_median_seconds"] - row["evaluation_median_seconds"]
+    ours = row["all_compile_median_seconds"] + row["setup_median_seconds"]
+    behind = ours - row["reference_setup_median_seconds"]
+    if math.isnan(saved_each) or math.isnan(behind) or (saved_each <= 0 < behind):
+        return math.nan
+    return 1.0 if behind <= 0 else 1.0 + math.ceil(behind / saved_each)
+
+
+def _with(measured: pd.DataFrame, *columns: str) -> pd.DataFrame:
+    """The processes that ended well and that have a value in each of `columns`."""
+    missing = [name for name in columns if name not in measured]
+    if missing:
+        return measured.iloc[:0]
+    present = measured[list(columns)].notna().all(axis=1)
+    return measured.loc[(measured["status"] == "ok") & present]
+
+
+def _problems(frame: pd.DataFrame) -> Iterable[tuple[dict[str, Any], pd.DataFrame]]:
+    for key, group in frame.groupby(list(PROBLEM), dropna=False, sort=True):
+        yield dict(zip(PROBLEM, key, strict=True)), group
+
+
+def _summary(group: pd.DataFrame) -> dict[str, Any]:
+    """All quantities of one cell: times with intervals, sizes and the worst error without."""
+    settled = median_interval(_values(group, "settled_median_seconds"))
+    row: dict[str, Any] = {
+        "processes_count": len(group),
+        "interval_coverage_ratio": settled.coverage,
+    }
+    for quantity, name in TIMES.items():
+        row |= _time_columns(name, group, quantity)
+    row |= {name: median_interval(_values(group, name)).median for name in SIZES if name in group}
+    has_error = "error_relative" in group
+    row["error_relative"] = group["error_relative"].max(skipna=False) if has_error else math.nan
+    return row
+
+
+def _time_columns(name: str, group: pd.DataFrame, quantity: str) -> dict[str, float]:
+    interval = median_interval(_values(group, quantity))
+    return {
+        f"{name}_median_seconds": interval.median,
+        f"{name}_low_seconds": interval.low,
+        f"{name}_high_seconds": interval.high,
+    }
+
+
+def _ratio_columns(name: str, interval: Interval) -> dict[str, float]:
+    return {
+        f"{name}_ratio": interval.median,
+        f"{name}_low_ratio": interval.low,
+        f"{name}_high_ratio": interval.high,
+        f"{name}_pairs_count": interval.count,
+    }
+
+
+def _paired(mine: pd.DataFrame, other: pd.DataFrame | None, quantity: str) -> Interval:
+    if other is None or quantity not in mine:
+        return median_interval([])
+    return paired_ratio(
+        dict(zip(mine["round_index"], mine[quantity], strict=True)),
+        dict(zip(other["round_index"], other[quantity], strict=True)),
+    )
+
+
+def _values(group: pd.DataFrame | pd.Series, name: str | None = None) -> list[float]:
+    column = group if name is None else group.get(name)
+    return [] if column is None else [float(v) for v in column if not pd.isna(v)]
+
+
+def _variant_order(variant: str) -> tuple[int, str]:
+    known = VARIANTS.index(variant) if variant in VARIANTS else len(VARIANTS)
+    return (known, variant)
+
+
+def _finished(rows: list[dict[str, Any]]) -> pd.DataFrame:
+    frame = pd.DataFrame(rows)
+    for name in frame.columns:
+        if name.endswith(("_bytes", "_count")):
+            frame[name] = whole(pd.to_numeric(frame[name]))
+    return frame

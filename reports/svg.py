@@ -1,0 +1,121 @@
+"""Small SVG drawings that follow the page's light or dark theme.
+
+Colours are classes, so a style sheet decides them; text stays text, so it can be read aloud,
+searched and selected. One drawing is one panel, narrow enough to be read on a telephone.
+"""
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from html import escape
+
+WIDTH = 400.0
+
+
+@dataclass
+class Drawing:
+    """A panel under construction: shapes are appended, then written as text once.
+
+    Coordinates are in pixels of the drawing, x to the right and y downwards.
+    """
+
+    title: str
+    description: str
+    height: float
+    width: float = WIDTH
+    parts: list[str] = field(default_factory=list)
+
+    def line(self, x1: float, y1: float, x2: float, y2: float, css: str) -> None:
+        self.parts.append(
+            f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" class="{css}"/>'
+        )
+
+    def polyline(self, points: Iterable[tuple[float, float]], css: str) -> None:
+        path = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
+        self.parts.append(f'<polyline points="{path}" class="{css}"/>')
+
+    def rect(
+        self,
+        x: float,
+        y: float,
+        width: float,
+        height: float,
+        css: str,
+        *,
+        tip: str = "",
+        style: str = "",
+    ) -> None:
+        extra = f' style="{escape(style)}"' if style else ""
+        self.parts.append(
+            f'<rect x="{x:.1f}" y="{y:.1f}" width="{max(width, 0):.1f}" height="{height:.1f}" '
+            f'rx="2" class="{css}"{extra}>{_tip(tip)}</rect>'
+        )
+
+    def mark(
+        self, shape: str, x: float, y: float, css: str, *, r: float = 4, tip: str = ""
+    ) -> None:
+        """A marker: "circle", "square", "diamond" or "triangle"."""
+        if shape == "circle":
+            body = f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{r:.1f}" class="{css}">'
+            self.parts.append(f"{body}{_tip(tip)}</circle>")
+            return
+        corners = " ".join(f"{x + r * dx:.1f},{y + r * dy:.1f}" for dx, dy in _CORNERS[shape])
+        self.parts.append(f'<polygon points="{corners}" class="{css}">{_tip(tip)}</polygon>')
+
+    def text(self, x: float, y: float, text: str, css: str = "", *, anchor: str = "start") -> None:
+        self.parts.append(
+            f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" class="{css}">'
+            f"{escape(text)}</text>"
+        )
+
+    def render(self, identifier: str, *, style: str = "") -> str:
+        """The drawing as an `<svg>` element; `style` makes it stand alone outside the page."""
+        title, described = f"{identifier}-title", f"{identifier}-description"
+        sheet = f"<style>{style}</style>" if style else ""
+        return (
+            f'<svg xmlns="http://www.w3.org/2000/svg" class="panel" role="img" '
+            f'viewBox="0 0 {self.width:.0f} {self.height:.0f}" '
+            f'aria-labelledby="{title} {described}">{sheet}'
+            f'<title id="{title}">{escape(self.title)}</title>'
+            f'<desc id="{described}">{escape(self.description)}</desc>'
+            f"{''.join(self.parts)}</svg>"
+        )
+
+
+_CORNERS: dict[str, tuple[tuple[float, float], ...]] = {
+    "square": ((-0.9, -0.9), (0.9, -0.9), (0.9, 0.9), (-0.9, 0.9)),
+    "diamond": ((0, -1.25), (1.25, 0), (0, 1.25), (-1.25, 0)),
+    "triangle": ((0, -1.2), (1.15, 0.9), (-1.15, 0.9)),
+}
+
+
+def linear_scale(low: float, high: float, start: float, end: float) -> Callable[[float], float]:
+    """Map `low..high` to pixels `start..end`."""
+    span = (high - low) or 1.0
+    return lambda value: start + (end - start) * (value - low) / span
+
+
+def log_scale(low: float, high: float, start: float, end: float) -> Callable[[float], float]:
+    """Map `low..high` (both positive) to pixels `start..end` by logarithm."""
+    inner = linear_scale(math.log10(low), math.log10(high), start, end)
+    return lambda value: inner(math.log10(value))
+
+
+def linear_ticks(high: float, count: int = 4) -> list[float]:
+    """Round numbers from 0 up to at least `high`, about `count` steps of 1, 2 or 5."""
+    if high <= 0 or not math.isfinite(high):
+        return [0.0, 1.0]
+    rough = high / count
+    power = 10.0 ** math.floor(math.log10(rough))
+    step = next(power * m for m in (1, 2, 5, 10) if power * m >= rough * (1 - 1e-9))
+    return [step * i for i in range(math.ceil(high / step - 1e-9) + 1)]
+
+
+def decades(low: float, high: float) -> list[float]:
+    """Powers of ten that enclose `low..high`."""
+    first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
+    return [10.0**power for power in range(first, max(last, first + 1) + 1)]
+
+
+def _tip(text: str) -> str:
+    return f"<title>{escape(text)}</title>" if text else ""

@@ -1,0 +1,211 @@
+"""Tidy tables of what was measured: nothing is summarised here but a process's own samples.
+
+One row is one measurement, that is one process; units stand in the column names. The tables hold
+every commit and every environment of the store; whoever summarises groups by both, since numbers
+of two machines or two JAX versions are never pooled.
+"""
+
+import dataclasses
+import json
+import statistics
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import pandas as pd
+
+from .load import SetAside, Store, StoredRecord
+
+# What tells one kind of measurement from another; other parameters become `parameter_<name>`.
+PARAMETERS = (
+    "workload",
+    "half_period",
+    "variant",
+    "digits",
+    "chunk_size",
+    "target_chunk_size",
+)
+PLACE = ("commit", "environment_key")
+IDENTITY = (*PLACE, "suite", "cell", "round_index", "status")
+
+# Fields of a record's environment, and what they are called as columns.
+ENVIRONMENT = {
+    "machine": "machine",
+    "platform": "platform",
+    "cpu_model": "cpu_model",
+    "cpus_available": "cpus_available_count",
+    "ram_bytes": "ram_bytes",
+    "python": "python_version",
+    "jax": "jax_version",
+    "jaxlib": "jaxlib_version",
+    "numpy": "numpy_version",
+    "jaxmeter": "jaxmeter_version",
+    "backend": "backend",
+    "device_kind": "device_kind",
+    "device_count": "device_count",
+    "xla_flags": "xla_flags",
+    "jax_options": "jax_options",
+}
+PER_PROCESS_ENVIRONMENT = ("load_1min_before", "load_1min_after", "started_utc")
+MEASURED = ("phases", "constants", "counts", "program", "memory", "checks", "extras")
+
+
+def measurements(store: Store) -> pd.DataFrame:
+    """One row for each process: where it belongs, its parameters, and all that it measured."""
+    rows = [_measurement(stored) for stored in store.records]
+    first = [*IDENTITY, *PARAMETERS]
+    found = [name for row in rows for name in row]
+    frame = pd.DataFrame(rows, columns=pd.Index(dict.fromkeys([*first, *found])))
+    frame["started_utc"] = pd.to_datetime(frame["started_utc"], utc=True, format="ISO8601")
+    return _typed(frame)
+
+
+def samples(store: Store) -> pd.DataFrame:
+    """One row for each settled run, raw and in the order in which they ran."""
+    rows = [
+        {**_place(stored), "sample_index": index, "settled_seconds": seconds}
+        for stored in store.records
+        for index, seconds in enumerate(stored.record.samples_seconds or ())
+    ]
+    columns = [name for name in IDENTITY if name != "status"]
+    return pd.DataFrame(rows, columns=pd.Index([*columns, "sample_index", "settled_seconds"]))
+
+
+def captured_arrays(store: Store) -> pd.DataFrame:
+    """One row for each array that the measured function closed over, in each process."""
+    rows = [
+        {**_place(stored), **_array_row(index, array)}
+        for stored in store.records
+        for index, array in enumerate(_asdict(stored.record.constants).get("arrays") or ())
+    ]
+    columns = [name for name in IDENTITY if name != "status"]
+    columns += ["array_index", "array_shape", "array_dtype", "array_bytes", "array_where"]
+    return pd.DataFrame(rows, columns=pd.Index(columns))
+
+
+def failures(frame: pd.DataFrame, set_aside: tuple[SetAside, ...]) -> pd.DataFrame:
+    """One row for each process that did not end well, and for each file that was set aside."""
+    columns = [*IDENTITY, "failure_phase", "failure_kind", "failure_message"]
+    failed = frame.loc[frame["status"] != "ok", [c for c in columns if c in frame]]
+    unread = [
+        {"cell": str(item.path), "status": "unreadable", "failure_message": item.reason}
+        for item in set_aside
+    ]
+    return pd.concat(
+        [failed.astype(object), pd.DataFrame(unread, columns=pd.Index(columns), dtype=object)],
+        ignore_index=True,
+    ).reindex(columns=columns)
+
+
+def environments(frame: pd.DataFrame) -> pd.DataFrame:
+    """One row for each commit and environment: the machine, the versions, when and how busy."""
+    rows = []
+    for place, group in frame.groupby(list(PLACE), sort=True):
+        newest = group.sort_values("started_utc").iloc[-1]
+        rows.append(
+            {
+                **dict(zip(PLACE, place, strict=True)),
+                "first_started_utc": group["started_utc"].min(),
+                "last_started_utc": group["started_utc"].max(),
+                "processes_count": len(group),
+                "cells_count": group["cell"].nunique(),
+                "load_1min_before_highest": group["load_1min_before"].max(),
+                **{name: newest[name] for name in ENVIRONMENT.values()},
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def _measurement(stored: StoredRecord) -> dict[str, Any]:
+    record = stored.record
+    failure = _asdict(record.failure)
+    row: dict[str, Any] = {
+        **_place(stored),
+        "status": record.status,
+        **{f"failure_{name}": failure.get(name) for name in ("phase", "kind", "message")},
+        **_parameters(record.params),
+        "factory_seconds": record.setup_seconds,
+        "wall_seconds": record.wall_seconds,
+        **_settled(record.samples_seconds or ()),
+    }
+    for group in MEASURED:
+        for name, value in _asdict(getattr(record, group)).items():
+            if name != "arrays":
+                # Two groups may use one name: the second then says whose it is.
+                row[name if name not in row else f"{group}_{name}"] = value
+    environment = _asdict(record.environment)
+    for name, column in ENVIRONMENT.items():
+        value = environment.get(name)
+        row[column] = json.dumps(value, sort_keys=True) if isinstance(value, dict) else value
+    return row | {name: environment.get(name) for name in PER_PROCESS_ENVIRONMENT}
+
+
+def _place(stored: StoredRecord) -> dict[str, Any]:
+    return {
+        "commit": stored.commit,
+        "environment_key": stored.environment_key,
+        "suite": stored.cell.split("/")[0],
+        "cell": stored.cell,
+        "round_index": stored.round_index,
+    }
+
+
+def _parameters(params: dict[str, Any]) -> dict[str, Any]:
+    """Chunk sizes are text, since "auto" and numbers stand in one column; None means one chunk."""
+    row: dict[str, Any] = dict.fromkeys(PARAMETERS)
+    for name, value in params.items():
+        if name in ("chunk_size", "target_chunk_size"):
+            row[name] = "none" if value is None else str(value)
+        elif name in PARAMETERS:
+            row[name] = value
+        else:
+            row[f"parameter_{name}"] = None if value is None else str(value)
+    return row
+
+
+def _settled(seconds: tuple[float, ...]) -> dict[str, float | int | None]:
+    """The process's own median and standard deviation; one run has no deviation."""
+    return {
+        "settled_count": len(seconds),
+        "settled_median_seconds": statistics.median(seconds) if seconds else None,
+        "settled_std_seconds": statistics.stdev(seconds) if len(seconds) > 1 else None,
+        "settled_minimum_seconds": min(seconds) if seconds else None,
+        "settled_maximum_seconds": max(seconds) if seconds else None,
+    }
+
+
+def _array_row(index: int, array: dict[str, Any]) -> dict[str, Any]:
+    row = {"array_index": index}
+    for name, value in array.items():
+        row[f"array_{name}"] = json.dumps(value) if isinstance(value, list | tuple) else value
+    return row
+
+
+def _asdict(part: Any) -> dict[str, Any]:
+    """A record's part as a dictionary; empty where the measurement never reached it."""
+    if part is None:
+        return {}
+    return dict(part) if isinstance(part, Mapping) else dataclasses.asdict(part)
+
+
+def _typed(frame: pd.DataFrame) -> pd.DataFrame:
+    """Whole numbers stay whole beside missing ones, so that bytes can be compared exactly."""
+    for name in _numeric_columns(frame):
+        frame[name] = pd.to_numeric(frame[name], errors="coerce")
+        if name.endswith(("_bytes", "_count")) or name == "digits":
+            frame[name] = whole(frame[name])
+    frame["half_period"] = frame["half_period"].astype("boolean")
+    return frame
+
+
+def whole(column: pd.Series) -> pd.Series:
+    """The column as nullable integers if every number in it is whole, else as it is."""
+    numbers = column.dropna()
+    is_whole = bool((numbers == numbers.round()).all())
+    return column.astype("Int64") if is_whole else column.astype("float64")
+
+
+def _numeric_columns(frame: pd.DataFrame) -> Iterator[str]:
+    endings = ("_seconds", "_bytes", "_count", "_relative", "_before", "_after")
+    for name in frame.columns:
+        if name.endswith(endings) or name in ("digits", "flops"):
+            yield name

@@ -1,0 +1,88 @@
+"""Numbers as a reader wants them: three significant digits, each with its unit.
+
+A column shares one unit, so that its cells compare at a glance; a value that the unit would turn
+into a string of zeros or digits takes its own.
+"""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+MISSING = "–"
+
+
+@dataclass(frozen=True)
+class Unit:
+    """A unit to print in: value in the base unit = printed number * `factor`."""
+
+    name: str
+    factor: float
+
+
+SECONDS = (Unit("s", 1.0), Unit("ms", 1e-3), Unit("µs", 1e-6))
+BYTES = (Unit("GB", 1e9), Unit("MB", 1e6), Unit("kB", 1e3), Unit("B", 1.0))
+PLAIN = (Unit("", 1.0),)
+
+
+def unit_for(values: Iterable[float], units: tuple[Unit, ...]) -> Unit:
+    """The unit in which the middle value of `values` reads best (1 to 1000)."""
+    numbers = sorted(abs(v) for v in values if v and math.isfinite(v))
+    if not numbers:
+        return units[0]
+    middle = numbers[len(numbers) // 2]
+    return next((unit for unit in units if middle >= unit.factor), units[-1])
+
+
+def own_unit(value: float, shared: Unit, units: tuple[Unit, ...]) -> Unit:
+    """`shared`, unless it would show `value` as less than 0.001 or more than 99999."""
+    size = abs(value) / shared.factor
+    return shared if value == 0 or 1e-3 <= size < 1e5 else unit_for([value], units)
+
+
+def significant(value: float, digits: int = 3) -> str:
+    """The number with `digits` significant digits and no exponent: 0.0123, 4.57, 22.7, 1340."""
+    if math.isnan(value):
+        return "NaN"
+    if math.isinf(value):
+        return "∞" if value > 0 else "−∞"
+    if value == 0:
+        return "0"
+    decimals = digits - 1 - math.floor(math.log10(abs(value)))
+    rounded = round(value, decimals)
+    text = f"{rounded:.{max(decimals, 0)}f}"
+    return text.replace("-", "−")
+
+
+def in_unit(value: float, unit: Unit) -> str:
+    """The number alone, in `unit`: whole for single bytes, else three significant digits."""
+    if unit.name == "B" and value == round(value):
+        return f"{value:.0f}"
+    return significant(value / unit.factor)
+
+
+def seconds(value: float) -> str:
+    return _with_unit(value, SECONDS)
+
+
+def bytes_(value: float) -> str:
+    return _with_unit(value, BYTES)
+
+
+def ratio(value: float) -> str:
+    return MISSING if math.isnan(value) else f"{significant(value)}×"
+
+
+def scientific(value: float) -> str:
+    """Errors: two significant digits with an exponent, 1.3e-07 as 1.3e−7."""
+    if math.isnan(value):
+        return "NaN"
+    mantissa, _, exponent = f"{value:.1e}".partition("e")
+    # A minus sign, not a hyphen: lines break after hyphens.
+    return f"{mantissa}e{int(exponent)}".replace("-", "−") if exponent else mantissa
+
+
+def _with_unit(value: float, units: tuple[Unit, ...]) -> str:
+    if math.isnan(value):
+        return MISSING
+    unit = unit_for([value], units) if value else next(u for u in units if u.factor == 1.0)
+    return f"{in_unit(value, unit)} {unit.name}"
