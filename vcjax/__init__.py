@@ -1,6 +1,25 @@
 """The virtual casing principle on toroidal surfaces, in JAX."""
 
+from vcjax._casing import Casing, external_field, internal_field, prepare, self_test
+from vcjax._choose import choose
 from vcjax._errors import VcjaxError
+from vcjax._rule import Rule
+from vcjax._spectrum import spectral_tail
 from vcjax._surface import surface_points, surface_tangents
+from vcjax._tables import Tables, tables
 
-__all__ = ["VcjaxError", "surface_points", "surface_tangents"]
+__all__ = [
+    "Casing",
+    "Rule",
+    "Tables",
+    "VcjaxError",
+    "choose",
+    "external_field",
+    "internal_field",
+    "prepare",
+    "self_test",
+    "spectral_tail",
+    "surface_points",
+    "surface_tangents",
+    "tables",
+]

@@ -1,0 +1,213 @@
+"""From digits, surface and field to a Rule: host arithmetic only, a few milliseconds.
+
+With epsilon the error allowed to the quadrature:
+
+- the cut-off T = alpha R satisfies T^2 = ln(0.02/epsilon), so that the near kernel vanishes at the rim;
+- the trapezoidal rule on the smooth rest needs (pi/(alpha h))^2 >= T^2, that is R/h >= T^2/pi for every target;
+- the polar rule takes 5.6 T radii and, on a patch whose axes stretch by kappa, so many angles that the
+  trapezoidal rule on an ellipse converges: 2 ln(1/epsilon) / ln((kappa + 1)/(kappa - 1)), at least 16.8 T;
+- the Lagrange interpolation onto polar nodes takes 2 ceil(2 T) points;
+- the grid resolves the field with 2.8 nodes for each of the modes that matter.
+
+The constants were fitted on tori from circular to W7-X. Many grids satisfy them; the cheapest is taken.
+"""
+
+import itertools
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+
+from vcjax import _resample
+from vcjax._checks import check_integer, check_surface, check_vectors, check_x64
+from vcjax._errors import VcjaxError
+from vcjax._rule import Rule
+from vcjax._spectrum import resolved_mode
+
+# Nanoseconds on one core of a 2023 server CPU; only their ratios matter.
+_PAIR_COST = 1.3
+_PATCH_NODE_COST = 3.0
+_INTERPOLATION_COST = 0.15
+_POLAR_NODE_COST = 40.0
+_NODES_PER_MODE = 2.8
+_LARGEST_PATCH = 40
+
+
+def choose(
+    X: Float[np.ndarray, "nphi ntheta 3"],
+    B: Float[np.ndarray, "src_nphi src_ntheta 3"],
+    digits: int,
+    *,
+    nfp: int,
+    half_period: bool = False,
+    trg_nphi: int | None = None,
+    trg_ntheta: int | None = None,
+) -> Rule:
+    """Choose the quadrature that gives the wanted digits on a surface, for fields like B.
+
+    Parameters
+    ----------
+    X : (nphi, ntheta, 3) Cartesian points of the surface, any length unit.
+    B : (src_nphi, src_ntheta, 3) a typical total field; its spectrum decides how fine the grid must be.
+    digits : wanted accuracy, error relative to max |B| about 10^-digits; 1 to 13.
+    nfp : number of field periods.
+    half_period : X, B and targets cover half a period of a stellarator-symmetric configuration, at
+        phi = (i + 1/2) pi / (nfp nphi); otherwise a whole period, at phi = 2 pi i / (nfp nphi).
+    trg_nphi, trg_ntheta : target grid, by default that of B.
+
+    Returns
+    -------
+    Rule : hashable, for `prepare`.
+
+    Raises
+    ------
+    VcjaxError : for input that cannot be used.
+    """
+    check_x64("choose")
+    digits = check_integer("choose", "digits", digits, 1, 13)
+    points = check_surface("choose", X, nfp, half_period)
+    field = np.asarray(check_vectors("choose", "B", B))
+    if not field.any():
+        raise VcjaxError("choose got B that is zero everywhere; give a typical field on the surface.")
+    trg_shape = (
+        check_integer("choose", "trg_nphi", field.shape[1] if trg_nphi is None else trg_nphi, 1, 10**5),
+        check_integer("choose", "trg_ntheta", field.shape[2] if trg_ntheta is None else trg_ntheta, 1, 10**5),
+    )
+    images = nfp * (2 if half_period else 1)
+    samples = _resample.surface_period(points, nfp, half_period)
+    need = _needed_nodes(field, samples, digits, nfp, half_period)
+    plan = _cheapest(_Demand.of(digits), need, _metric(samples, nfp), images, trg_shape)
+    return Rule(
+        nfp=int(nfp),
+        half_period=bool(half_period),
+        surface_shape=points.shape[1:],
+        src_shape=field.shape[1:],
+        trg_shape=trg_shape,
+        **plan,
+    )
+
+
+@dataclass(frozen=True)
+class _Demand:
+    """What an accuracy asks of every patch."""
+
+    epsilon: float
+    cutoff: float
+    margin: int
+    radial_count: int
+    lagrange_count: int
+
+    @classmethod
+    def of(cls, digits: int) -> "_Demand":
+        epsilon = 10.0 ** (-digits - 1)
+        cutoff = float(np.sqrt(np.log(0.02 / epsilon)))
+        lagrange = 2 * int(np.ceil(2 * cutoff))
+        return cls(epsilon, cutoff, max(2, lagrange // 4), int(np.ceil(5.6 * cutoff)), lagrange)
+
+    @property
+    def radius_in_nodes(self) -> float:
+        return self.cutoff**2 / np.pi
+
+    def angular_count(self, stretch: float) -> int:
+        stretch = max(stretch, 1.2)
+        by_shape = 2 * np.log(1 / self.epsilon) / np.log((stretch + 1) / (stretch - 1))
+        return 4 * int(np.ceil(max(16.8 * self.cutoff, by_shape) / 4))
+
+
+def _needed_nodes(field, surface_samples, digits: int, nfp: int, half_period: bool) -> tuple[float, float]:
+    """Smallest node counts (whole torus, poloidal) that resolve the field and the surface."""
+    samples = _resample.field_period(field, nfp, half_period)[0]
+    scale = 10.0**-digits
+    tolerance = scale * np.linalg.norm(field, axis=0).max()
+    modes = [resolved_mode(samples, axis, tolerance) for axis in (1, 2)]
+    return max(_NODES_PER_MODE * modes[0] * nfp, 24), max(_NODES_PER_MODE * modes[1], 24)
+
+
+def _metric(samples: np.ndarray, nfp: int) -> np.ndarray:
+    """First fundamental form (E, F, G) of the surface on a sample of at most about 500 points."""
+    nphi, ntheta = min(2 * samples.shape[1], 20), min(2 * samples.shape[2], 25)
+    angles = _resample.grid_angles(nphi, nfp, False)
+    theta = 2 * np.pi * np.arange(ntheta) / ntheta
+    _, x_phi, x_theta = _resample.tangents(
+        samples,
+        _resample.interpolation_matrices(samples.shape[1], 0.0, 2 * np.pi / nfp, angles),
+        _resample.interpolation_matrices(samples.shape[2], 0.0, 2 * np.pi, theta),
+        angles,
+    )
+    metric = np.stack([(x_phi**2).sum(0), (x_phi * x_theta).sum(0), (x_theta**2).sum(0)]).reshape(3, -1)
+    area = metric[0] * metric[2] - metric[1] ** 2
+    if not (area > 1e-20 * area.max()).all() or area.max() == 0:
+        raise VcjaxError(
+            "choose got a degenerate surface: its tangents are parallel or vanish somewhere. "
+            "Check that X turns once around in theta (second axis) and along phi (first axis)."
+        )
+    return metric
+
+
+def _cheapest(demand: _Demand, need, metric, images: int, trg_shape) -> dict:
+    best_cost, best = np.inf, None
+    least_phi = int(np.ceil(need[0] / (images * trg_shape[0])))
+    least_theta = int(np.ceil(need[1] / trg_shape[1]))
+    targets = trg_shape[0] * trg_shape[1]
+    grids = itertools.product(_multiples(least_theta, 3.0, 10), _multiples(least_phi, 8.0, 30))
+    for over_theta, over_phi in grids:
+        quad = (over_phi * images * trg_shape[0], over_theta * trg_shape[1])
+        far = _PAIR_COST * quad[0] * quad[1]
+        if far * targets >= best_cost:
+            continue
+        for patch, stretch in _fitting_patches(demand, metric, quad):
+            nodes = np.prod([2 * (p + demand.margin) + 1 for p in patch])
+            polar = demand.radial_count * demand.angular_count(stretch)
+            near = _PATCH_NODE_COST * nodes + polar * (_INTERPOLATION_COST * nodes + _POLAR_NODE_COST)
+            if targets * (far + near) < best_cost:
+                best_cost = targets * (far + near)
+                best = (quad, patch, demand.angular_count(stretch))
+    if best is None:
+        raise VcjaxError(
+            "choose found no quadrature for this surface: its parametrisation is too uneven or too stretched. "
+            "Ask for fewer digits, or resample the surface so that its points are spread more evenly."
+        )
+    quad, patch, angular_count = best
+    return dict(
+        quad_nphi=quad[0],
+        quad_ntheta=quad[1],
+        patch_phi=patch[0],
+        patch_theta=patch[1],
+        margin=demand.margin,
+        radial_count=demand.radial_count,
+        angular_count=angular_count,
+        lagrange_count=demand.lagrange_count,
+        cutoff=demand.cutoff,
+    )
+
+
+def _multiples(least: int, growth: float, count: int) -> list[int]:
+    """Integers from ``least`` up to ``growth`` times it, about evenly spaced in ratio."""
+    return sorted({int(np.ceil(least * growth ** (k / count))) for k in range(count + 1)})
+
+
+def _fitting_patches(demand: _Demand, metric, quad):
+    """Patches whose image on the surface holds a disc of the needed radius at every target.
+
+    The image of the patch ellipse has semi-axes sigma_min <= sigma_max, singular values of
+    M = [x_phi P_phi h_phi, x_theta P_theta h_theta]. For each P_phi the least P_theta with
+    sigma_min >= r follows from M^T M - r^2 I being positive semi-definite.
+    """
+    E, F, G = metric
+    step = 2 * np.pi / quad[0], 2 * np.pi / quad[1]
+    square = demand.radius_in_nodes**2 * np.maximum(E * step[0] ** 2, G * step[1] ** 2)
+    along = np.arange(2, _LARGEST_PATCH + 1)[:, None]
+    a = E * (along * step[0]) ** 2 - square
+    determinant = a * G - (F * along * step[0]) ** 2
+    possible = ((a > 0) & (determinant > 0)).all(axis=1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        across = np.sqrt(square * a / determinant) / step[1]
+    for p, q in zip(along[possible, 0], across[possible], strict=True):
+        patch = int(p), max(2, int(np.ceil(q.max())))
+        reach = [(n + demand.margin) for n in patch]
+        if 2 * reach[0] + 1 > quad[0] or 2 * reach[1] + 1 > quad[1]:
+            continue
+        A, C = E * (patch[0] * step[0]) ** 2, G * (patch[1] * step[1]) ** 2
+        D = F * patch[0] * step[0] * patch[1] * step[1]
+        root = np.sqrt(0.25 * (A - C) ** 2 + D**2)
+        yield patch, float(np.sqrt((0.5 * (A + C) + root) / np.maximum(0.5 * (A + C) - root, 1e-300)).max())

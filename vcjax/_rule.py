@@ -1,0 +1,78 @@
+"""Rule: everything about an evaluation that is decided before any array is touched."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Rule:
+    """Sizes and constants of one quadrature; immutable, hashable, made by `vcjax.choose`.
+
+    Attributes
+    ----------
+    nfp, half_period : symmetry of the surface and of its grids.
+    surface_shape, src_shape, trg_shape : (nphi, ntheta) of X, of the field, and of the targets.
+    quad_nphi, quad_ntheta : quadrature nodes of the *whole* torus; targets are among them.
+    patch_phi, patch_theta : semi-axes of the polar patch, in quadrature nodes.
+    margin : nodes around the patch that the interpolation to polar nodes may use.
+    radial_count, angular_count : polar nodes.
+    lagrange_count : points of the local Lagrange interpolation (even).
+    cutoff : the splitting function is cut off at alpha R = cutoff.
+    """
+
+    nfp: int
+    half_period: bool
+    surface_shape: tuple[int, int]
+    src_shape: tuple[int, int]
+    trg_shape: tuple[int, int]
+    quad_nphi: int
+    quad_ntheta: int
+    patch_phi: int
+    patch_theta: int
+    margin: int
+    radial_count: int
+    angular_count: int
+    lagrange_count: int
+    cutoff: float
+
+    @property
+    def images(self) -> int:
+        """Copies of the target grid's period that make a torus: nfp, twice that for half periods."""
+        return self.nfp * (2 if self.half_period else 1)
+
+    @property
+    def period_rows(self) -> int:
+        """Toroidal quadrature rows of one field period."""
+        return self.quad_nphi // self.nfp
+
+    @property
+    def stride_phi(self) -> int:
+        """Quadrature rows from one target row to the next."""
+        return self.quad_nphi // (self.images * self.trg_shape[0])
+
+    @property
+    def stride_theta(self) -> int:
+        """Quadrature columns from one target column to the next."""
+        return self.quad_ntheta // self.trg_shape[1]
+
+    @property
+    def reach_phi(self) -> int:
+        """Patch nodes on either side of the target, margin included."""
+        return self.patch_phi + self.margin
+
+    @property
+    def reach_theta(self) -> int:
+        """Patch nodes on either side of the target, margin included."""
+        return self.patch_theta + self.margin
+
+    @property
+    def spacing(self) -> tuple[float, float]:
+        """Quadrature steps in phi and theta."""
+        return 2 * np.pi / self.quad_nphi, 2 * np.pi / self.quad_ntheta
+
+    @property
+    def angles(self) -> np.ndarray:
+        """Toroidal angles of one period's quadrature rows; the first is the first target row's."""
+        start = np.pi / (self.nfp * 2 * self.trg_shape[0]) if self.half_period else 0.0
+        return start + np.arange(self.period_rows) * self.spacing[0]

@@ -1,0 +1,47 @@
+"""How well a grid resolves the field on it."""
+
+import numpy as np
+from jaxtyping import Float
+
+from vcjax import _resample
+from vcjax._checks import check_integer, check_vectors
+
+
+def spectral_tail(B: Float[np.ndarray, "nphi ntheta 3"], *, nfp: int, half_period: bool) -> float:
+    """Share of a field in the highest modes its grid can hold, relative to max |B|.
+
+    The virtual casing operator cannot see what its input grid leaves out; this number says how much that is
+    likely to be. For an accuracy of d digits it should be below about 10^-d.
+
+    Parameters
+    ----------
+    B : (nphi, ntheta, 3) field on a full or half period grid, any unit.
+
+    Returns
+    -------
+    The larger of the two sums of Fourier amplitudes in the last two modes of phi and of theta, over max |B|.
+
+    Raises
+    ------
+    VcjaxError : for a field that cannot be used.
+    """
+    check_integer("spectral_tail", "nfp", nfp, 1, 1000)
+    values = np.asarray(check_vectors("spectral_tail", "B", B))
+    samples = _resample.field_period(values, nfp, half_period)[0]
+    largest = np.linalg.norm(values, axis=0).max()
+    tails = [amplitudes(samples, axis)[-2:].sum() for axis in (1, 2) if samples.shape[axis] > 3]
+    return float(max(tails, default=0.0) / largest)
+
+
+def amplitudes(samples: np.ndarray, axis: int) -> np.ndarray:
+    """Fourier amplitudes by |mode| along one axis, summed over components and over the other axis."""
+    spectrum = np.abs(np.fft.fft2(samples, axes=(1, 2))) / samples[0].size
+    by_mode = spectrum.sum(axis=(0, 3 - axis))
+    return np.bincount(np.abs(np.fft.fftfreq(by_mode.size, 1 / by_mode.size)).astype(int), weights=by_mode)
+
+
+def resolved_mode(samples: np.ndarray, axis: int, tolerance: float) -> int:
+    """The last mode whose tail (itself and all above) exceeds a tolerance."""
+    tail = np.cumsum(amplitudes(samples, axis)[::-1])[::-1]
+    above = np.nonzero(tail > tolerance)[0]
+    return int(above[-1]) if above.size else 0

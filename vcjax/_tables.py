@@ -1,0 +1,109 @@
+"""Tables that depend on a Rule alone: interpolation matrices and the polar nodes of a patch."""
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from vcjax import _resample
+from vcjax._rule import Rule
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Tables:
+    """Constants of a Rule, as arrays that a program takes as an argument.
+
+    The patch interpolation is a product of one matrix for phi and one for theta. A polar grid whose angles
+    come in fours is symmetric under both reflections, so each matrix is split into its even and odd parts on
+    the first quadrant: four products of a sixteenth of the work instead of one.
+    """
+
+    surface_phi: tuple[Float[Array, "row k"], Float[Array, "row k"]]
+    surface_theta: tuple[Float[Array, "column l"], Float[Array, "column l"]]
+    field_phi: Float[Array, "row i"]
+    field_theta: Float[Array, "column j"]
+    patch_phi: tuple[Float[Array, "node even_phi"], Float[Array, "node odd_phi"]]
+    patch_theta: tuple[Float[Array, "node even_theta"], Float[Array, "node odd_theta"]]
+    polar_weights: Float[Array, " node"]
+
+
+def tables(rule: Rule) -> Tables:
+    """The constants of a rule; built once, then kept for the rules used last."""
+    return jax.tree.map(jnp.asarray, _host_tables(rule))
+
+
+@lru_cache(maxsize=8)
+def _host_tables(rule: Rule) -> Tables:
+    period = 2 * np.pi / rule.nfp
+    theta = np.arange(rule.quad_ntheta) * rule.spacing[1]
+    surface_rows = (rule.surface_shape[0] + 1) * (2 if rule.half_period else 1)
+    field_rows = rule.src_shape[0] * (2 if rule.half_period else 1)
+    field_start = -_resample.grid_angles(rule.src_shape[0], rule.nfp, True)[-1] if rule.half_period else 0.0
+    interpolation = _resample.interpolation_matrices
+    patch_phi, patch_theta, weights = _polar_nodes(rule)
+    return Tables(
+        surface_phi=interpolation(surface_rows, 0.0, period, rule.angles),
+        surface_theta=interpolation(rule.surface_shape[1], 0.0, 2 * np.pi, theta),
+        field_phi=interpolation(field_rows, field_start, period, rule.angles)[0],
+        field_theta=interpolation(rule.src_shape[1], 0.0, 2 * np.pi, theta)[0],
+        patch_phi=patch_phi,
+        patch_theta=patch_theta,
+        polar_weights=weights,
+    )
+
+
+def radii(rule: Rule) -> tuple[np.ndarray, np.ndarray]:
+    """Gauss-Legendre nodes and weights on [0, 1]: one-sided, because the near kernel has a |rho|^3 term."""
+    x, w = np.polynomial.legendre.leggauss(rule.radial_count)
+    return 0.5 + 0.5 * x, 0.5 * w
+
+
+def _polar_nodes(rule: Rule):
+    """First quadrant of the polar nodes (radius-major): folded interpolation rows and weights."""
+    rho, rho_weights = radii(rule)
+    angle = 2 * np.pi * (np.arange(rule.angular_count // 4) + 0.5) / rule.angular_count
+    u = np.outer(rho, np.cos(angle)).ravel() * rule.patch_phi
+    v = np.outer(rho, np.sin(angle)).ravel() * rule.patch_theta
+    jacobian = rho * rho_weights * (2 * np.pi / rule.angular_count) * rule.patch_phi * rule.patch_theta
+    rows = (
+        _fold(lagrange_rows(u, rule.reach_phi, rule.lagrange_count)),
+        _fold(lagrange_rows(v, rule.reach_theta, rule.lagrange_count)),
+    )
+    return *rows, np.repeat(jacobian, angle.size)
+
+
+def lagrange_rows(points: np.ndarray, reach: int, count: int) -> np.ndarray:
+    """Local Lagrange interpolation on the integers -reach..reach.
+
+    Parameters
+    ----------
+    points : (n,) positions within the grid.
+    count : number of points of each local stencil (even); at most 2 reach are used.
+
+    Returns
+    -------
+    (n, 2 reach + 1), rows that turn grid values into values at the points.
+    """
+    count = min(count, 2 * reach)
+    first = np.clip(np.floor(points).astype(int) - count // 2 + 1, -reach, reach + 1 - count)
+    offset = points - first
+    basis = np.ones((points.size, count))
+    for k in range(count):
+        for j in range(count):
+            if j != k:
+                basis[:, j] *= (offset - k) / (j - k)
+    rows = np.zeros((points.size, 2 * reach + 1))
+    columns = first[:, None] + reach + np.arange(count)
+    np.put_along_axis(rows, columns, basis, axis=1)
+    return rows
+
+
+def _fold(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Rows on -E..E as rows for the even part (0..E) and the odd part (1..E) of grid values."""
+    reach = rows.shape[1] // 2
+    right, left = rows[:, reach + 1 :], rows[:, reach - 1 :: -1] if reach else rows[:, :0]
+    return np.concatenate([rows[:, reach : reach + 1], right + left], axis=1), right - left
