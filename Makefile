@@ -27,7 +27,7 @@ lint: env-test ## Run ruff, import-linter and pyright
 	@$(RUN) -m ruff check .
 	@$(RUN) -m ruff format --check .
 	@.venv/bin/lint-imports --no-cache
-	@$(RUN) -m pyright
+	@$(RUN) -m pyright --pythonpath $(RUN)
 
 hooks: env-test ## Install the same checks as git hooks
 	@$(RUN) -m pip install --quiet pre-commit && $(RUN) -m pre_commit install

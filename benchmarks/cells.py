@@ -71,11 +71,12 @@ def external_field(
     """
     if variant not in VARIANTS:
         raise ValueError(f"external_field got variant={variant!r}; give one of {VARIANTS}")
-    if (variant == "simplified") != bool(jax.config.jax_use_simplified_jaxpr_constants):
+    simplified = bool(getattr(jax.config, "jax_use_simplified_jaxpr_constants", False))
+    if (variant == "simplified") != simplified:
         raise ValueError(
             f"external_field got variant={variant!r} in a process where simplified constants are "
-            f"{'on' if variant != 'simplified' else 'off'}; set JAX_USE_SIMPLIFIED_JAXPR_CONSTANTS "
-            "in the cell's env, before JAX is imported"
+            f"{'on' if simplified else 'off'}; set JAX_USE_SIMPLIFIED_JAXPR_CONSTANTS in the "
+            "cell's env, which is read when JAX is imported"
         )
     prepared = prepare(problem_named(workload, digits=digits, half_period=half_period))
 
@@ -107,7 +108,8 @@ def prepare(problem: Problem) -> Prepared:
     chosen = [timed(lambda: choose(problem)) for _ in range(SETTLED_SETUPS)]
     rule = chosen[-1][1]
     tables_seconds, _ = timed(lambda: vcjax.tables(rule))
-    made = [timed(lambda: vcjax.prepare(rule, problem.X)) for _ in range(1 + SETTLED_SETUPS)]
+    X = jnp.asarray(problem.X)
+    made = [timed(lambda: vcjax.prepare(rule, X)) for _ in range(1 + SETTLED_SETUPS)]
     settled = float(np.median([seconds for seconds, _ in made[1:]]))
     casing = made[-1][1]
     extras = {

@@ -16,14 +16,15 @@ from __future__ import annotations
 
 import itertools
 from abc import ABC, abstractmethod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from benchmarks.plan import PlannedCell, grid_from_environment
 
+if TYPE_CHECKING:
+    from benchmarks.metrics import Summary
+
 # asv ends a setup_cache that is silent for this long; each cell has its own, shorter limit.
 SUITE_TIMEOUT_SECONDS = 1800
-
-Cache = dict[str, dict[str, Any]]
 
 
 class CellSuite(ABC):
@@ -48,7 +49,7 @@ class CellSuite(ABC):
         cells = [self.cell(grid, *point) for point in itertools.product(*self.params)]
         return [cell for cell in cells if cell.rounds > 0]
 
-    def measured(self) -> Cache:
+    def measured(self) -> dict[str, Summary]:
         """Measure what the store does not hold yet; a summary for each cell's name."""
         from benchmarks.runner import Progress, measure_plan
         from benchmarks.store import store_for_this_environment
@@ -61,7 +62,7 @@ class CellSuite(ABC):
             budget_seconds=self.quick_budget_seconds if grid == "quick" else None,
         )
 
-    def setup(self, cache: Cache, *point: Any) -> None:
+    def setup(self, cache: dict[str, Summary], *point: Any) -> None:
         """Skip what this grid leaves out, and what could not run here."""
         summary = cache.get(self._name(point))
         if summary is None:
@@ -69,15 +70,15 @@ class CellSuite(ABC):
         if summary["status"] == "skipped":
             raise NotImplementedError(summary["message"])
 
-    def times(self, cache: Cache, quantity: str, point: tuple) -> dict[str, Any]:
+    def times(self, cache: dict[str, Summary], quantity: str, point: tuple) -> dict[str, Any]:
         """Samples of a time, one a process, in the form that asv tests and keeps."""
         return {"samples": self._ok(cache, point)["times"][quantity], "number": 1}
 
-    def number(self, cache: Cache, quantity: str, point: tuple) -> float:
+    def number(self, cache: dict[str, Summary], quantity: str, point: tuple) -> float:
         """An exact metric or an error."""
         return self._ok(cache, point)["numbers"][quantity]
 
-    def _ok(self, cache: Cache, point: tuple) -> dict[str, Any]:
+    def _ok(self, cache: dict[str, Summary], point: tuple) -> Summary:
         summary = cache[self._name(point)]
         if summary["status"] != "ok":
             raise RuntimeError(f"{self._name(point)} {summary['status']}: {summary['message']}")

@@ -78,10 +78,10 @@ def summarise(records: Sequence[Record]) -> Summary:
     for name, quantity in _TIMES.items():
         _add_time(summary, name, [quantity(record) for record in ok])
     for name, quantity in _EXACT.items():
-        values = {quantity(record) for record in ok} - {None}
+        values = {value for record in ok if (value := quantity(record)) is not None}
         if len(values) > 1:
             summary["status"] = "failed"
-            summary["message"] = f"{name} differs between processes: {sorted(map(str, values))}"
+            summary["message"] = f"{name} differs between processes: {sorted(values)}"
         for value in values:
             summary["numbers"][name] = value
     for name in {**ok[0].extras, **ok[0].checks}:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 import vcjax
@@ -56,7 +57,7 @@ def compare(prepared: cells.Prepared, evaluate: Callable[..., jax.Array]) -> dic
     reference = Reference(problem)
 
     def set_up():
-        casing = vcjax.prepare(cells.choose(problem), problem.X)
+        casing = vcjax.prepare(cells.choose(problem), jnp.asarray(problem.X))
         return evaluate(casing, prepared.B)
 
     jax.block_until_ready(set_up())  # all programs are compiled from here on
@@ -93,9 +94,11 @@ class Reference:
             problem.digits,
             problem.nfp,
             problem.half_period,
-            *problem.X.shape[:2],
+            problem.X.shape[0],
+            problem.X.shape[1],
             self._surface,
-            *problem.B.shape[:2],
+            problem.B.shape[0],
+            problem.B.shape[1],
             problem.trg_nphi,
             problem.trg_ntheta,
         )

@@ -9,10 +9,8 @@ Open the trace with ``tensorboard --logdir DIR`` (packages tensorboard and xprof
 from __future__ import annotations
 
 import argparse
-import os
 import statistics
 import sys
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -22,13 +20,14 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path += [str(ROOT), str(ROOT / "jaxmeter" / "src")]
 
 import jax  # noqa: E402
+from rich.console import Console  # noqa: E402
+from rich.table import Table  # noqa: E402
+
 import jaxmeter  # noqa: E402
 import vcjax  # noqa: E402
 from benchmarks import cells  # noqa: E402
 from benchmarks.workloads.casing import CASES  # noqa: E402
-from rich.console import Console  # noqa: E402
 from jaxmeter.environment import host_environment, jax_environment  # noqa: E402
-from rich.table import Table  # noqa: E402
 
 OPERATIONS = {"B": vcjax.external_field, "B_int": vcjax.internal_field}
 

@@ -1,6 +1,7 @@
 """Summaries: one sample a process, exact metrics exact, failures told."""
 
 import pytest
+
 from benchmarks.metrics import compile_seconds, summarise
 from jaxmeter import Constants, Failure, Memory, Phases, Record
 

@@ -1,6 +1,7 @@
 """Plans: order and grids."""
 
 import pytest
+
 from benchmarks.plan import GRID_VARIABLE, PlannedCell, grid_from_environment, interleaved
 
 

@@ -3,6 +3,7 @@
 import json
 
 import pytest
+
 from benchmarks.progress import View, drawn
 
 

@@ -5,6 +5,7 @@ import subprocess
 import sys
 
 import pytest
+
 from benchmarks.repair import AnotherRun, RunLock, end_process_tree, repair_asv_folder
 
 

@@ -2,8 +2,10 @@
 
 import itertools
 import json
+from typing import Any
 
 import pytest
+
 from benchmarks.plan import PlannedCell
 from benchmarks.runner import Progress, import_folder, measure_plan, worker_cell
 from benchmarks.store import CellStore
@@ -18,7 +20,7 @@ CELLS = [
 class Worker:
     """Stands in for jaxmeter.run_cell: writes down its calls; may fail or be interrupted."""
 
-    def __init__(self, *, status="ok", interrupt_at=None):
+    def __init__(self, *, status: Any = "ok", interrupt_at=None):
         self.calls, self.status, self.interrupt_at = [], status, interrupt_at
 
     def __call__(self, cell):

@@ -1,6 +1,7 @@
 """The cell store: whole records or none, and never a foreign one."""
 
 import pytest
+
 from benchmarks.plan import PlannedCell
 from benchmarks.store import CellStore, store_for_this_environment, store_root
 from jaxmeter import Record

@@ -4,10 +4,12 @@ import inspect
 import itertools
 from pathlib import Path
 
-import benchmarks
 import pytest
 from asv_runner.benchmarks.track import TrackBenchmark
 from asv_runner.discovery import disc_benchmarks
+
+import benchmarks
+from benchmarks.casing import CasingVariants
 from benchmarks.run import SUITES
 
 ROOT = str(Path(benchmarks.__file__).parent)
@@ -70,7 +72,7 @@ def test_the_quick_grid_is_part_of_the_full_one_with_no_more_rounds(suite):
 
 
 def test_variants_at_six_digits_have_enough_processes_to_be_told_apart():
-    cells = {cell.name: cell for cell in SUITES[0]().plan("quick")}
+    cells = {cell.name: cell for cell in CasingVariants().plan("quick")}
     for variant in ("closure", "argument", "simplified"):
         assert cells[f"casing_variants/w7x-{variant}-d6"].rounds >= 6
 
@@ -99,7 +101,7 @@ def test_every_benchmark_runs_at_its_smallest_size(suite, collected, monkeypatch
 
 
 def test_what_the_grid_leaves_out_is_skipped_and_a_failed_cell_fails(collected):
-    suite = SUITES[0]()
+    suite = CasingVariants()
     with pytest.raises(NotImplementedError, match="VCJAX_BENCH_GRID=full"):
         suite.setup({}, "closure", 3)
     name = suite.cell("quick", "closure", 3).name

@@ -5,9 +5,10 @@ import sys
 from pathlib import Path
 
 import jax
+import pytest
+
 import jaxmeter
 import profile_vc
-import pytest
 
 SCRIPT = Path(profile_vc.__file__)
 USUAL = [
