@@ -21,6 +21,13 @@ from jax.extend.core import Literal
 from jaxmeter.jaxprs import inner, label, sub_jaxprs
 from jaxmeter.record import ConstantArray, Constants
 
+# One line of MLIR: %cst = stablehlo.constant dense_resource<__elided__> : tensor<64x3xf64>
+_ELIDED_CONSTANT = re.compile(
+    r"^ *%\w+ = stablehlo\.constant (?:\{.*\} )?dense_resource<[^>]*> : "
+    r"tensor<((?:\d+x)+)([^,\n]+?)(?:, .*)?>$",
+    re.MULTILINE,
+)
+
 
 def count_constants(closed_jaxpr: Any, lowered: jax.stages.Lowered | None = None) -> Constants:
     """Count the constants of a program.
@@ -113,7 +120,7 @@ def _identity(array: Any) -> Hashable:
 
 
 def _array_bytes(array: Any) -> int:
-    if jax.dtypes.issubdtype(array.dtype, jax.dtypes.extended):
+    if jax.numpy.issubdtype(array.dtype, jax.dtypes.extended):
         # A random key's own dtype has no size that numpy knows.
         array = jax.random.key_data(array)
     return math.prod(array.shape) * np.dtype(array.dtype).itemsize
@@ -127,32 +134,23 @@ def embedded_sizes(module: Any) -> list[int]:
     module : mlir.ir.Module
         As ``lowered.compiler_ir("stablehlo")``.
     """
+    # By way of the text, since the values cannot all be asked: reading one of complex numbers
+    # raises a TypeError, and aborts the process on JAX 0.7. The printer elides what is longer
+    # than its limit and no splat, so the text is short however large the constants are.
+    text = module.operation.get_asm(large_elements_limit=1)
     return [
-        _attribute_bytes(operation.attributes["value"])
-        for operation in _operations(module.operation)
-        if operation.name == "stablehlo.constant"
-        # An attribute of another kind (a resource) cannot be a splat.
-        and not getattr(operation.attributes["value"], "is_splat", False)
+        _tensor_bytes(dimensions, element) for dimensions, element in _ELIDED_CONSTANT.findall(text)
     ]
 
 
-def _operations(operation: Any) -> Iterator[Any]:
-    for region in operation.regions:
-        for block in region:
-            for child in block.operations:
-                yield child.operation
-                yield from _operations(child.operation)
-
-
-def _attribute_bytes(attribute: Any) -> int:
-    element = str(attribute.type.element_type)
+def _tensor_bytes(dimensions: str, element: str) -> int:
     # The width is the first number in the name: f64, bf16, i1, ui8, f8E4M3FN, complex<f32>. What
     # is narrower than a byte takes one, as it does in the array.
     width = re.search(r"\d+", element)
     if width is None:
-        raise ValueError(f"embedded_sizes: got a constant of the unknown type {attribute.type}")
+        raise ValueError(f"embedded_sizes: got a constant of the unknown type {element}")
     item_bytes = math.ceil(int(width.group()) / 8) * (2 if element.startswith("complex") else 1)
-    return math.prod(attribute.type.shape) * item_bytes
+    return math.prod(int(n) for n in dimensions.split("x") if n) * item_bytes
 
 
 def hidden_argument_sizes(lowered: jax.stages.Lowered) -> list[int] | None:

@@ -105,6 +105,6 @@ def _on_event(event: str, **_: Any) -> None:
         events.hear_event(event)
 
 
-def _on_duration(event: str, _seconds: float, *, fun_name: str = "", **_: Any) -> None:
+def _on_duration(event: str, duration_secs: float, **keywords: Any) -> None:
     for events in _listening:
-        events.hear_duration(event, fun_name)
+        events.hear_duration(event, keywords.get("fun_name", ""))

@@ -17,7 +17,8 @@ class FrozenDict(dict):
         )
 
     __setitem__ = __delitem__ = __ior__ = _refuse
-    clear = pop = popitem = setdefault = update = _refuse
+    clear = pop = popitem = _refuse
+    setdefault = update = _refuse  # pyright: ignore[reportAssignmentType]
 
     def __hash__(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
         return hash(frozenset(self.items()))

@@ -1,0 +1,328 @@
+"""Programs that capture arrays, each with the truth known by construction.
+
+Run as a script, it measures all of them and prints JSON: the tests do so in a process that began
+with JAX_USE_SIMPLIFIED_JAXPR_CONSTANTS set, which must be set before JAX is imported.
+"""
+
+import functools
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxmeter.constants import count_constants
+
+HOST = np.random.default_rng(0).normal(size=(64, 3))
+CUBE = jnp.asarray(HOST)
+OTHER = jnp.asarray(HOST[:7])
+SMALL = jnp.arange(5.0)
+EQUAL = jnp.full((10, 3), 2.5)
+SCALAR = jnp.asarray(3.25, jnp.float64)
+MASK = jnp.asarray(np.arange(12) % 3 == 0)
+KEY = jax.random.key(7)
+X = jnp.ones(3)
+
+CUBE_BYTES = 64 * 3 * 8
+OTHER_BYTES = 7 * 3 * 8
+SMALL_BYTES = 5 * 8
+
+
+@dataclass(frozen=True)
+class Situation:
+    """A program and the bytes of each array in it, in any order."""
+
+    fn: Callable[..., Any]
+    captured: tuple[int, ...]
+    embedded: tuple[int, ...]
+    hidden: tuple[int, ...] = ()
+    """In simplified mode, where arrays of up to 32 bytes stay embedded and all others do not."""
+
+
+SITUATIONS: dict[str, Situation] = {}
+
+
+def situation(captured=(), embedded=(), hidden=()):
+    def add(fn):
+        SITUATIONS[fn.__name__] = Situation(fn, captured, embedded, hidden)
+        return fn
+
+    return add
+
+
+ONCE = dict(captured=(CUBE_BYTES,), embedded=(CUBE_BYTES,), hidden=(CUBE_BYTES,))
+TWICE = dict(captured=(CUBE_BYTES,), embedded=(CUBE_BYTES,) * 2, hidden=(CUBE_BYTES,) * 2)
+
+
+@situation()
+def nothing(x):
+    return 2.5 * x + jnp.zeros(3) + jnp.arange(3.0)
+
+
+@situation(**ONCE)
+def closure(x):
+    return CUBE @ x
+
+
+# JAX makes a hidden argument for each use within one jaxpr.
+@situation(captured=(CUBE_BYTES,), embedded=(CUBE_BYTES,), hidden=(CUBE_BYTES,) * 2)
+def same_array_twice(x):
+    return (CUBE @ x).sum() + (CUBE * x).sum()
+
+
+@situation(
+    captured=(CUBE_BYTES, OTHER_BYTES),
+    embedded=(CUBE_BYTES, OTHER_BYTES),
+    hidden=(CUBE_BYTES, OTHER_BYTES),
+)
+def two_arrays(x):
+    return (CUBE @ x).sum() + (OTHER @ x).sum()
+
+
+@situation(**ONCE)
+def numpy_array(x):
+    return HOST @ x
+
+
+@situation(captured=(CUBE_BYTES,), embedded=(CUBE_BYTES,), hidden=(CUBE_BYTES,) * 2)
+def numpy_array_twice(x):
+    return (HOST @ x).sum() + (jnp.asarray(HOST) * x).sum()
+
+
+@situation(**TWICE)
+def numpy_array_also_in_nested_jit(x):
+    return jax.jit(lambda y: HOST @ y)(x).sum() + (HOST @ x).sum()
+
+
+@situation(
+    captured=(CUBE_BYTES, OTHER_BYTES),
+    embedded=(CUBE_BYTES, OTHER_BYTES),
+    hidden=(CUBE_BYTES, OTHER_BYTES),
+)
+def numpy_array_and_a_view_of_it(x):
+    return (HOST @ x).sum() + (HOST[:7] @ x).sum()
+
+
+@situation(**ONCE)
+def nested_jit(x):
+    return 2.0 * jax.jit(lambda y: CUBE @ y)(x)
+
+
+@situation(**ONCE)
+def jit_in_jit_in_jit(x):
+    return jax.jit(lambda z: 2.0 * jax.jit(lambda y: CUBE @ y)(z))(x)
+
+
+@situation(**TWICE)
+def directly_and_in_nested_jit(x):
+    return jax.jit(lambda y: CUBE @ y)(x) + CUBE @ x
+
+
+@situation(**ONCE)
+def nested_jit_called_twice(x):
+    inner = jax.jit(lambda y: CUBE @ y)
+    return inner(x) + inner(2.0 * x)
+
+
+@situation(**ONCE)
+def scan_body(x):
+    return jax.lax.scan(lambda c, _: (c + CUBE.sum(0) * x, None), x, None, length=3)
+
+
+@situation(**ONCE)
+def scan_over(x):
+    return jax.lax.scan(lambda c, row: (c + row * x, None), x, CUBE)
+
+
+@situation(**ONCE)
+def jit_in_scan(x):
+    step = jax.jit(lambda c: c + CUBE.sum(0))
+    return jax.lax.scan(lambda c, _: (step(c), None), x, None, length=3)
+
+
+@situation(**ONCE)
+def cond_branches(x):
+    return jax.lax.cond(x[0] > 0, lambda y: CUBE @ y, lambda y: 2.0 * (CUBE @ y), x)
+
+
+@situation(**ONCE)
+def switch_branches(x):
+    branches = [lambda y: CUBE @ y, lambda y: CUBE @ (y + 1.0), lambda y: CUBE @ (2.0 * y)]
+    return jax.lax.switch(x[0].astype(int), branches, x)
+
+
+@situation(
+    captured=(SMALL_BYTES, CUBE_BYTES),
+    embedded=(SMALL_BYTES, CUBE_BYTES),
+    hidden=(SMALL_BYTES, CUBE_BYTES),
+)
+def while_loop(x):
+    return jax.lax.while_loop(
+        lambda y: (y + SMALL[:3]).sum() < 10.0, lambda y: y + jnp.abs(CUBE).sum(0), x
+    )
+
+
+@situation(**ONCE)
+def fori_loop(x):
+    return jax.lax.fori_loop(0, 3, lambda i, y: y + CUBE[i], x)
+
+
+@situation(**ONCE)
+def grad_of_nested_jit(x):
+    return jax.grad(jax.jit(lambda y: (CUBE @ y).sum()))(x)
+
+
+@situation(**ONCE)
+def jvp_of_nested_jit(x):
+    return jax.jvp(jax.jit(lambda y: jnp.sin(CUBE @ y)), (x,), (x,))
+
+
+@jax.custom_vjp
+def _custom_vjp(x):
+    return (CUBE @ x).sum()
+
+
+_custom_vjp.defvjp(lambda x: (_custom_vjp(x), x), lambda x, g: (g * CUBE.sum(0),))
+
+
+@situation(**ONCE)
+def custom_vjp(x):
+    return _custom_vjp(x)
+
+
+@situation(**ONCE)
+def grad_of_custom_vjp(x):
+    return jax.grad(_custom_vjp)(x)
+
+
+@jax.custom_jvp
+def _custom_jvp(x):
+    return (CUBE @ x).sum()
+
+
+_custom_jvp.defjvp(lambda primals, tangents: (_custom_jvp(*primals), tangents[0].sum()))
+
+
+@situation(**ONCE)
+def custom_jvp(x):
+    return _custom_jvp(x)
+
+
+@situation(**ONCE)
+def remat(x):
+    return jax.checkpoint(lambda y: jnp.sin(CUBE @ y).sum())(x)
+
+
+@situation(**ONCE)
+def grad_of_remat(x):
+    return jax.grad(jax.checkpoint(lambda y: jnp.sin(CUBE @ y).sum()))(x)
+
+
+@situation(**ONCE)
+def vmap(x):
+    return jax.vmap(lambda s: CUBE @ (s * jnp.ones(3)))(x)
+
+
+@situation(**ONCE)
+def vmap_of_scan(x):
+    def run(s):
+        return jax.lax.scan(lambda c, _: (c + CUBE.sum(0) * s, None), jnp.zeros(3), None, length=2)
+
+    return jax.vmap(run)(x)
+
+
+@situation(
+    captured=(SMALL_BYTES,),
+    embedded=(SMALL_BYTES,),
+    hidden=(SMALL_BYTES,),
+)
+def small_array(x):
+    return SMALL[:3] * x
+
+
+@situation(captured=(24,), embedded=(24,))
+def made_from_a_list(x):
+    return jnp.array([1.0, 2.0, 3.0]) * x
+
+
+@situation(captured=(12,), embedded=(12,))
+def booleans(x):
+    return jnp.where(MASK, x[0], x[1])
+
+
+@situation(captured=(8,), embedded=())
+def scalar_array(x):
+    return SCALAR * x
+
+
+@situation(captured=(240,), embedded=(), hidden=(240,))
+def equal_elements(x):
+    return EQUAL + x
+
+
+# The two tables of four 32-bit words are of JAX's own random generator.
+@situation(captured=(8,), embedded=(8, 16, 16))
+def random_key(x):
+    return jax.random.uniform(KEY, (3,)) + x
+
+
+@situation(**ONCE)
+def returned(x):
+    return CUBE, x
+
+
+@situation(**ONCE)
+def returned_by_nested_jit(x):
+    return jax.jit(lambda y: (CUBE, y))(x)
+
+
+@situation(captured=(CUBE_BYTES,), embedded=())
+def used_for_nothing(x):
+    CUBE * 2.0
+    return x
+
+
+def _takes_two(cube, x):
+    return cube @ x
+
+
+class Holder:
+    def __init__(self, cube):
+        self.cube = cube
+
+    def apply(self, x):
+        return self.cube @ x
+
+
+SITUATIONS["partial"] = Situation(functools.partial(_takes_two, CUBE), **ONCE)
+SITUATIONS["bound_method"] = Situation(Holder(CUBE).apply, **ONCE)
+SITUATIONS["default_argument"] = Situation(lambda x, cube=CUBE: cube @ x, **ONCE)
+
+
+@situation()
+def passed_on_as_argument(x):
+    return jax.jit(_takes_two)(jnp.outer(x, x), x)
+
+
+def measured() -> dict[str, dict[str, list[int] | int | None]]:
+    """What the meter says of each situation."""
+    result = {}
+    for name, case in SITUATIONS.items():
+        traced = jax.jit(case.fn).trace(X)
+        constants = count_constants(traced.jaxpr, traced.lower())
+        result[name] = {
+            "captured": [array.bytes for array in constants.arrays],
+            "captured_bytes": constants.captured_bytes,
+            "embedded_bytes": constants.embedded_bytes,
+            "embedded_count": constants.embedded_count,
+            "hidden_argument_bytes": constants.hidden_argument_bytes,
+            "hidden_argument_count": constants.hidden_argument_count,
+        }
+    return result
+
+
+if __name__ == "__main__":
+    print(json.dumps(measured()))

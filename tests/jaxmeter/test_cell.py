@@ -1,0 +1,102 @@
+"""Cells and cases are checked when they are made, and say what is wrong."""
+
+import dataclasses
+import math
+
+import pytest
+
+from jaxmeter import Case, Cell, JaxmeterError
+
+CELL = Cell(
+    name="suite/cell",
+    target="package.module:function",
+    params={"digits": 6, "half": True, "scale": 0.5, "mode": "argument", "chunk": None},
+    repeat=7,
+    max_seconds=2.0,
+    timeout_seconds=30.0,
+    env={"OMP_NUM_THREADS": "1"},
+    path=("/some/where",),
+    cpus=(0, 1),
+)
+
+
+@pytest.mark.parametrize("cell", [CELL, Cell("a", "b:c")], ids=["full", "least"])
+def test_a_cell_comes_back_from_json_equal(cell):
+    assert Cell.from_json(cell.to_json()) == cell
+
+
+def test_a_cell_takes_lists_and_keeps_tuples():
+    cell = Cell("a", "b:c", path=["x"], cpus=range(2))  # pyright: ignore
+    assert (cell.path, cell.cpus) == (("x",), (0, 1))
+    assert Cell.from_json(cell.to_json()) == cell
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("name", ""),
+        ("name", 3),
+        ("target", "module"),
+        ("target", "module:"),
+        ("target", "a b:c"),
+        ("target", "mod:f()"),
+        ("params", [1]),
+        ("params", {"not a name": 1}),
+        ("params", {"x": [1]}),
+        ("params", {"x": math.nan}),
+        ("repeat", 0),
+        ("repeat", 2.0),
+        ("repeat", True),
+        ("max_seconds", 0),
+        ("timeout_seconds", 0),
+        ("timeout_seconds", math.inf),
+        ("timeout_seconds", "10"),
+        ("env", {"A": 1}),
+        ("path", "folder"),
+        ("cpus", ()),
+        ("cpus", (-1,)),
+        ("cpus", 0),
+    ],
+)
+def test_a_cell_refuses_what_it_cannot_use(field, value):
+    with pytest.raises(JaxmeterError, match=rf"^Cell: got .*{field[:5]}.*; give "):
+        dataclasses.replace(CELL, **{field: value})
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{", "no JSON"),
+        ("[]", "for cell"),
+        ('{"name": "a"}', r"no field cell\.target"),
+        ('{"name": "a", "target": "b:c", "reps": 3}', r"unknown field cell\.reps"),
+        ('{"name": "a", "target": "b"}', "got target='b'"),
+    ],
+)
+def test_bad_json_is_no_cell(text, message):
+    with pytest.raises(JaxmeterError, match=message):
+        Cell.from_json(text)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (dict(fn=3), "got fn=3; give a callable"),
+        (dict(fn=len, args="ab"), "got args of type str; give a tuple"),
+        (dict(fn=len, kwargs=3), "got kwargs of type int"),
+        (dict(fn=len, jit_options=[1]), "got jit_options of type list"),
+        (dict(fn=len, check=3), "got check=3"),
+        (dict(fn=len, extras={"a": "1"}), r"got extras\['a'\] = '1'"),
+        (dict(fn=len, extras={"a": None}), r"got extras\['a'\] = None"),
+    ],
+)
+def test_a_case_refuses_what_it_cannot_use(arguments, message):
+    with pytest.raises(JaxmeterError, match=f"^Case: {message}"):
+        Case(**arguments)
+
+
+def test_a_case_turns_its_extras_into_floats():
+    np = pytest.importorskip("numpy")
+    extras = Case(len, extras={"count": 3, "seconds": np.float32(0.5)}).extras
+    assert extras == {"count": 3.0, "seconds": 0.5}
+    assert all(type(value) is float for value in extras.values())

@@ -1,0 +1,114 @@
+"""Captured, embedded and hidden constants are counted to the byte."""
+
+import json
+import os
+import runpy
+import subprocess
+import sys
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from jaxmeter.constants import captured_arrays, count_constants
+
+SCRIPT = Path(__file__).with_name("capture_situations.py")
+SITUATIONS = runpy.run_path(str(SCRIPT))["SITUATIONS"]
+
+JAX_VERSION = tuple(int(part) for part in jax.__version__.split(".")[:2])
+
+
+@pytest.fixture(scope="module")
+def measured():
+    return runpy.run_path(str(SCRIPT))["measured"]()
+
+
+@pytest.fixture(scope="module")
+def measured_simplified():
+    env = os.environ | {
+        "JAX_USE_SIMPLIFIED_JAXPR_CONSTANTS": "1",
+        "JAX_ENABLE_X64": "1",
+        "PYTHONPATH": os.pathsep.join(sys.path),
+    }
+    done = subprocess.run(
+        [sys.executable, "-P", str(SCRIPT)], env=env, capture_output=True, text=True, timeout=120
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+@pytest.mark.parametrize("name", SITUATIONS)
+def test_captured_bytes_are_exact(name, measured):
+    truth = SITUATIONS[name].captured
+    assert sorted(measured[name]["captured"]) == sorted(truth)
+    assert measured[name]["captured_bytes"] == sum(truth)
+
+
+@pytest.mark.parametrize("name", SITUATIONS)
+def test_embedded_bytes_are_exact_each_occurrence_counted(name, measured):
+    truth = SITUATIONS[name].embedded
+    assert measured[name]["embedded_count"] == len(truth)
+    assert measured[name]["embedded_bytes"] == sum(truth)
+    assert measured[name]["hidden_argument_bytes"] == 0
+
+
+@pytest.mark.skipif(JAX_VERSION < (0, 8), reason="JAX 0.7 fails to lower in simplified mode")
+@pytest.mark.parametrize("name", SITUATIONS)
+def test_simplified_mode_turns_embedded_into_hidden_arguments(name, measured_simplified):
+    situation, found = SITUATIONS[name], measured_simplified[name]
+    assert sorted(found["captured"]) == sorted(situation.captured)
+    assert found["hidden_argument_bytes"] == sum(situation.hidden)
+    assert found["hidden_argument_count"] == len(situation.hidden)
+    # What is no hidden argument, being small, is embedded still.
+    assert found["embedded_bytes"] == sum(size for size in situation.embedded if size <= 32)
+
+
+def test_an_array_planted_in_a_nested_jit_is_found_with_its_place():
+    planted = jnp.asarray(np.random.default_rng(1).normal(size=(32, 32)))
+
+    @jax.jit
+    def inner(x):
+        return planted @ x
+
+    def outer(x):
+        return jax.lax.fori_loop(0, 3, lambda _, y: inner(y), x)
+
+    (array,) = captured_arrays(jax.jit(outer).trace(jnp.ones(32)).jaxpr)
+    assert (array.shape, array.dtype, array.bytes) == ((32, 32), "float64", 32 * 32 * 8)
+    assert array.where.endswith("jit(inner)")
+
+
+def test_equal_arrays_that_are_two_objects_count_twice():
+    first, second = (jnp.asarray(np.arange(6.0)) for _ in range(2))
+    traced = jax.jit(lambda x: first + x * second).trace(jnp.ones(6))
+    assert [array.bytes for array in captured_arrays(traced.jaxpr)] == [48, 48]
+
+
+def test_without_a_lowered_program_only_captured_arrays_are_known():
+    traced = jax.jit(lambda x: jnp.asarray(np.arange(3.0)) + x).trace(jnp.ones(3))
+    constants = count_constants(traced.jaxpr)
+    assert constants.captured_bytes == 24
+    assert constants.embedded_bytes is None
+    assert constants.hidden_argument_bytes is None
+
+
+@pytest.mark.parametrize(
+    ("dtype", "item_bytes"),
+    [("bool", 1), ("int8", 1), ("uint16", 2), ("bfloat16", 2), ("float32", 4), ("complex128", 16)],
+)
+def test_bytes_follow_the_dtype(dtype, item_bytes):
+    held = jnp.asarray(np.arange(40) % 2).astype(dtype)
+    traced = jax.jit(lambda i: held[i]).trace(3)
+    constants = count_constants(traced.jaxpr, traced.lower())
+    assert constants.captured_bytes == constants.embedded_bytes == 40 * item_bytes
+
+
+@pytest.mark.parametrize("dtype", ["float64", "complex128", "bool", "int32"])
+def test_equal_elements_embed_nothing_in_any_dtype(dtype):
+    held = jnp.ones((5, 7), dtype)
+    traced = jax.jit(lambda i: held[i]).trace(3)
+    constants = count_constants(traced.jaxpr, traced.lower())
+    assert constants.captured_bytes == held.nbytes
+    assert (constants.embedded_bytes, constants.embedded_count) == (0, 0)

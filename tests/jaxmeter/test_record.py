@@ -1,0 +1,176 @@
+"""Records are immutable and round-trip through JSON exactly."""
+
+import copy
+import dataclasses
+import json
+import math
+import pickle
+
+import pytest
+
+import jaxmeter
+from jaxmeter import Record, RecordError
+
+FULL = Record(
+    name="suite/cell-d6",
+    status="failed",
+    target="package.module:function",
+    params={"digits": 6, "half_period": True, "scale": 0.1, "mode": "closure", "chunk": None},
+    failure=jaxmeter.Failure("compile", "Timeout", "was in compile\nafter 8 s", "trace", "µ out"),
+    phases=jaxmeter.Phases(0.1, 1 / 3, 2.0, None),
+    setup_seconds=0.25,
+    samples_seconds=(0.1, 1 / 3, 5e-324, 1.7976931348623157e308),
+    constants=jaxmeter.Constants(
+        captured_bytes=1536,
+        captured_count=1,
+        embedded_bytes=0,
+        embedded_count=0,
+        hidden_argument_bytes=1536,
+        arrays=(jaxmeter.ConstantArray((64, 3), "float64", 1536, "jit(f)/scan"),),
+    ),
+    counts=jaxmeter.Counts(1, 1, 0, 0),
+    program=jaxmeter.Program(12, 34, 5, 1e9, 2.5e8, "abc"),
+    memory=jaxmeter.Memory(temp_bytes=2**40),
+    checks={"error_relative": 1e-7},
+    extras={"prepare_seconds": 0.125},
+    environment=jaxmeter.Environment(
+        python="3.11.7",
+        jax="0.10.2",
+        jaxlib="0.10.2",
+        numpy="2.4",
+        jaxmeter="0.1.0",
+        platform="Linux",
+        machine="name",
+        cpu_model=None,
+        cpus_available=2,
+        ram_bytes=2**34,
+        backend="cpu",
+        device_kind="cpu",
+        device_count=1,
+        xla_flags="",
+        started_utc="2026-01-01T00:00:00+00:00",
+        load_1min_before=0.5,
+        jax_options={"jax_enable_x64": True, "jax_platforms": None},
+    ),
+    wall_seconds=3.5,
+)
+
+
+@pytest.mark.parametrize("record", [FULL, Record("least", "ok")], ids=["full", "least"])
+@pytest.mark.parametrize("indent", [None, 2])
+def test_a_record_comes_back_from_json_equal(record, indent):
+    text = record.to_json(indent=indent)
+    assert Record.from_json(text) == record
+    assert Record.from_json(text.encode()) == record
+    assert Record.from_json(text).to_json(indent=indent) == text
+
+
+def test_every_float_comes_back_bit_for_bit():
+    values = (0.1, 1 / 3, -0.0, 5e-324, 1e22, 123456789.123456789, math.pi)
+    record = dataclasses.replace(FULL, samples_seconds=values)
+    back = Record.from_json(record.to_json()).samples_seconds
+    assert [value.hex() for value in back] == [value.hex() for value in values]
+
+
+def test_nan_and_infinities_come_back_and_the_text_is_strict_json():
+    checks = {"a": math.nan, "b": math.inf, "c": -math.inf, "d": 1.0}
+    text = dataclasses.replace(FULL, checks=checks).to_json()
+
+    def refuse(constant):
+        raise AssertionError(f"{constant} is no JSON")
+
+    json.loads(text, parse_constant=refuse)
+    back = Record.from_json(text).checks
+    assert math.isnan(back["a"])
+    assert (back["b"], back["c"], back["d"]) == (math.inf, -math.inf, 1.0)
+    assert all(type(value) is float for value in back.values())
+
+
+def test_numpy_scalars_become_plain_numbers():
+    np = pytest.importorskip("numpy")
+    record = dataclasses.replace(
+        FULL, samples_seconds=(np.float64(0.1),), setup_seconds=np.float32(0.5)
+    )
+    back = Record.from_json(record.to_json())
+    assert back == record
+    assert type(back.setup_seconds) is float
+
+
+@pytest.mark.parametrize("length", [0, 1, 50, 500, -1])
+def test_a_truncated_text_is_refused_and_said_to_be(length):
+    text = FULL.to_json()[:length]
+    with pytest.raises(RecordError, match=r"Record\.from_json: got \d+ .*truncated or foreign"):
+        Record.from_json(text)
+
+
+@pytest.mark.parametrize("text", ["[]", "3", "null", "{}", '{"name": "x"}', '{"schema": 99}'])
+def test_foreign_json_is_refused_by_its_schema(text):
+    with pytest.raises(RecordError, match=r"Record\.from_json: got schema .*this jaxmeter reads"):
+        Record.from_json(text)
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "message"),
+    [
+        (("name",), 3, r"got 3 for record\.name, which is declared str"),
+        (("status",), "weird", r"got 'weird' for record\.status, .*'ok'"),
+        (("samples_seconds",), [0.1, "x"], r"record\.samples_seconds\[1\]"),
+        (("samples_seconds",), {}, r"record\.samples_seconds"),
+        (("phases", "trace_seconds"), "1 s", r"record\.phases\.trace_seconds"),
+        (("phases",), None, r"record\.phases"),
+        (("phases", "fly_seconds"), 1.0, r"unknown field record\.phases\.fly_seconds"),
+        (("counts", "traces_count"), 1.5, r"record\.counts\.traces_count"),
+        (("counts", "traces_count"), True, r"record\.counts\.traces_count"),
+        (("checks",), {"error": "large"}, r"record\.checks\['error'\]"),
+        (("params",), {"list": [1]}, r"record\.params\['list'\]"),
+        (("constants", "arrays"), [{"shape": [1]}], r"no field record\.constants\.arrays\[0\]"),
+        (("environment",), {}, r"no field record\.environment\.python"),
+    ],
+)
+def test_a_field_that_does_not_fit_is_named(path, value, message):
+    data = json.loads(FULL.to_json())
+    place = data
+    for key in path[:-1]:
+        place = place[key]
+    place[path[-1]] = value
+    with pytest.raises(RecordError, match=message):
+        Record.from_json(json.dumps(data))
+
+
+def test_an_absent_field_with_a_default_takes_it():
+    data = json.loads(FULL.to_json())
+    del data["wall_seconds"], data["memory"]
+    back = Record.from_json(json.dumps(data))
+    assert back == dataclasses.replace(FULL, wall_seconds=None, memory=jaxmeter.Memory())
+
+
+def test_to_json_names_a_field_that_does_not_hold_what_it_should():
+    record = dataclasses.replace(FULL, setup_seconds="long")  # pyright: ignore
+    with pytest.raises(RecordError, match=r"Record\.to_json: got 'long' for record\.setup_seconds"):
+        record.to_json()
+
+
+def test_a_record_cannot_be_changed():
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        FULL.name = "other"  # pyright: ignore
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        FULL.phases.trace_seconds = 0.0  # pyright: ignore
+    with pytest.raises(TypeError, match=r"dataclasses\.replace"):
+        FULL.checks["error_relative"] = 0.0
+    with pytest.raises(TypeError):
+        FULL.params.update(digits=3)
+    with pytest.raises(TypeError):
+        del FULL.extras["prepare_seconds"]
+
+
+def test_a_record_does_not_share_the_dictionary_it_was_made_from():
+    checks = {"error": 1.0}
+    record = Record("a", "ok", checks=checks)
+    checks["error"] = 2.0
+    assert record.checks == {"error": 1.0}
+
+
+def test_a_record_hashes_copies_and_pickles():
+    assert hash(FULL) == hash(Record.from_json(FULL.to_json()))
+    assert copy.deepcopy(FULL) == pickle.loads(pickle.dumps(FULL)) == FULL
+    assert dataclasses.asdict(FULL)["phases"]["trace_seconds"] == 0.1
