@@ -7,6 +7,7 @@ from typing import Any
 
 import pandas as pd
 
+from .frames import rows
 from .units import (
     BYTES,
     MISSING,
@@ -18,6 +19,8 @@ from .units import (
     significant,
     unit_for,
 )
+
+NO_BREAK = "\u00a0"
 
 
 @dataclass(frozen=True)
@@ -86,13 +89,13 @@ def display_table(
     shown = [(c, cells) for c, cells in made if any(cell.text != MISSING for cell in cells)]
     keys = list(frame[list(group_by)].astype(str).itertuples(index=False)) if group_by else []
     starts = frozenset(i for i in range(1, len(keys)) if keys[i] != keys[i - 1])
-    rows = tuple(zip(*(cells for _, cells in shown), strict=True))
-    return DisplayTable(name, caption, tuple(column for column, _ in shown), rows, starts)
+    lines = tuple(zip(*(cells for _, cells in shown), strict=True))
+    return DisplayTable(name, caption, tuple(column for column, _ in shown), lines, starts)
 
 
 def problem_name(row: Any) -> str:
     """`w7x half period, d = 6`, from the row's workload, half_period and digits."""
-    digits = "" if pd.isna(row["digits"]) else f", d = {int(row['digits'])}"
+    digits = "" if pd.isna(row["digits"]) else f", {digits_name(row)}"
     return f"{workload_name(row)}{digits}"
 
 
@@ -104,14 +107,18 @@ def workload_name(row: Any) -> str:
     return f"{workload} {'half' if row['half_period'] else 'full'} period"
 
 
+def digits_name(row: Any) -> str:
+    """`d = 6`, kept on one line."""
+    return f"d{NO_BREAK}={NO_BREAK}{int(row['digits'])}"
+
+
 def row_head(title: str, text: Callable[[Any], str], note: Callable[[Any], str]) -> Column:
     """The first column: what the row is, with its problem below; sorted as the rows stand."""
 
     def cells(frame: pd.DataFrame) -> list[Cell]:
-        rows = frame.to_dict("records")
         return [
             Cell(text(row), note=note(row), order=i, tone=str(row.get("variant", "")))
-            for i, row in enumerate(rows)
+            for i, row in enumerate(rows(frame))
         ]
 
     return Column(title, cells, is_text=True)

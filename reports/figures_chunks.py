@@ -7,6 +7,7 @@ import pandas as pd
 
 from .display import problem_name
 from .figures import Figure
+from .frames import any_of, groups, rows
 from .summaries import PROBLEM, chunk_order
 from .svg import WIDTH, Drawing
 from .units import BYTES, SECONDS, Unit, significant, unit_for
@@ -15,11 +16,11 @@ from .units import BYTES, SECONDS, Unit, significant, unit_for
 def chunk_maps(summary: pd.DataFrame) -> Figure:
     """Two maps a problem, of settled seconds and of temp bytes against both chunk sizes."""
     panels = []
-    for _, rows in summary.groupby(list(PROBLEM), dropna=False, sort=True):
-        title = problem_name(rows.iloc[0])
-        panels.append(_map_panel(rows, "settled_median_seconds", SECONDS, f"{title}: settled run"))
-        if "temp_bytes" in rows and rows["temp_bytes"].notna().any():
-            panels.append(_map_panel(rows, "temp_bytes", BYTES, f"{title}: temporary memory"))
+    for problem, cells in groups(summary, PROBLEM):
+        title = problem_name(problem)
+        panels.append(_map_panel(cells, "settled_median_seconds", SECONDS, f"{title}: settled run"))
+        if "temp_bytes" in cells and any_of(cells["temp_bytes"].notna()):
+            panels.append(_map_panel(cells, "temp_bytes", BYTES, f"{title}: temporary memory"))
     return Figure(
         "chunk_sizes",
         "Settled seconds and temporary memory against both chunk sizes",
@@ -30,12 +31,12 @@ def chunk_maps(summary: pd.DataFrame) -> Figure:
     )
 
 
-def _map_panel(rows: pd.DataFrame, column: str, units: tuple[Unit, ...], title: str) -> Drawing:
-    down = sorted(rows["chunk_size"].unique(), key=chunk_order)
-    across = sorted(rows["target_chunk_size"].unique(), key=chunk_order)
+def _map_panel(cells: pd.DataFrame, column: str, units: tuple[Unit, ...], title: str) -> Drawing:
+    down = sorted(cells["chunk_size"].unique(), key=chunk_order)
+    across = sorted(cells["target_chunk_size"].unique(), key=chunk_order)
     values = {
         (row["chunk_size"], row["target_chunk_size"]): float(row[column])
-        for row in rows.to_dict("records")
+        for row in rows(cells)
         if not pd.isna(row[column])
     }
     unit = unit_for(values.values(), units)
@@ -84,5 +85,5 @@ def _map_cell(
     style = f"fill:color-mix(in oklab, var(--heat-low), var(--heat-high) {100 * level:.0f}%)"
     css = "heat least" if is_least else "heat"
     panel.rect(x, y, width, height, css, tip=f"{shown} {unit.name}", style=style)
-    ink = "heat-ink-high" if level > 0.5 else "heat-ink-low"
+    ink = "heat-ink-high" if level > 0.6 else "heat-ink-low"
     panel.text(x + 0.5 * width, y + 0.5 * height + 4, shown, f"heat-value {ink}", anchor="middle")

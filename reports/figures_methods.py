@@ -4,8 +4,9 @@ import math
 
 import pandas as pd
 
-from .display import problem_name, workload_name
+from .display import digits_name, problem_name, workload_name
 from .figures import BOTTOM, TOP, Figure, bottom_axis
+from .frames import groups, rows
 from .svg import WIDTH, Drawing, decades, linear_scale, log_scale
 from .units import seconds, significant
 
@@ -33,19 +34,18 @@ def accuracy(table: pd.DataFrame) -> Figure:
     panel.polyline([(x(d), y(10.0**-d)) for d in digits], "limit")
     legend = [("limit-key", "asked: 10⁻ᵈ")]
     # Marks that would lie upon each other stand side by side.
-    groups = list(finite.groupby(["method", "workload", "half_period"], dropna=False))
-    for index, (_, rows) in enumerate(reversed(groups)):
+    lines = list(groups(finite, ["method", "workload", "half_period"]))
+    for index, (first, found) in enumerate(reversed(lines)):
         style = f"series-{index % 6}"
-        rows = rows.sort_values("error_worst_relative").groupby("digits").last().reset_index()
-        shift = 5.0 * (index - 0.5 * (len(groups) - 1))
-        points = [
-            (x(d) + shift, y(e))
-            for d, e in zip(rows["digits"], rows["error_worst_relative"], strict=True)
-        ]
+        worst: dict[int, float] = {}
+        for row in rows(found):
+            digit, error = int(row["digits"]), float(row["error_worst_relative"])
+            worst[digit] = max(error, worst.get(digit, error))
+        shift = 5.0 * (index - 0.5 * (len(lines) - 1))
+        points = [(x(d) + shift, y(e)) for d, e in sorted(worst.items())]
         panel.polyline(points, f"series {style}")
-        first = rows.iloc[0]
         name = f"{first['method']}, {workload_name(first)}"
-        for (px, py), value in zip(points, rows["error_worst_relative"], strict=True):
+        for (px, py), value in zip(points, [worst[d] for d in sorted(worst)], strict=True):
             tip = f"{name}: {value:.2e}"
             panel.mark(MARKS[index % len(MARKS)], px, py, f"mark {style}", r=5, tip=tip)
         legend.append((f"key {style} {MARKS[index % len(MARKS)]}", name))
@@ -63,7 +63,7 @@ def accuracy(table: pd.DataFrame) -> Figure:
 def _told_errors(table: pd.DataFrame) -> str:
     return "; ".join(
         f"{row['method']} {problem_name(row)}: {row['error_worst_relative']:.1e}"
-        for row in table.to_dict("records")
+        for row in rows(table)
     )
 
 
@@ -89,25 +89,25 @@ SETUP = ("setup", "reference_setup", "setup_speedup")
 
 
 def _pair_panel(table: pd.DataFrame, title: str, stems: tuple[str, str, str]) -> Drawing:
-    rows = table.to_dict("records")
+    lines = rows(table)
     names = [f"{stem}_median_seconds" for stem in stems[:2]]
-    values = [row[name] for row in rows for name in names if row[name] > 0]
+    values = [row[name] for row in lines for name in names if row[name] > 0]
     ticks = decades(min(values), max(values)) if values else [0.1, 1.0]
-    height = TOP + 34.0 * len(rows) + BOTTOM
+    height = TOP + 34.0 * len(lines) + BOTTOM
     left, right = 128.0, 58.0
     x = log_scale(ticks[0], ticks[-1], left, WIDTH - right)
     described = "; ".join(
         f"{problem_name(row)}: vcjax {seconds(row[names[0]])}, C++ {seconds(row[names[1]])}"
-        for row in rows
+        for row in lines
     )
     panel = Drawing(f"{title}, s", described, height)
     panel.text(0, 14, title, "heading")
     marks = [(x(t), f"{t:g}") for t in ticks]
     bottom_axis(panel, marks, f"{title.lower()}, s (logarithmic)", left, right)
-    for index, row in enumerate(rows):
+    for index, row in enumerate(lines):
         y = TOP + 34.0 * (index + 0.5)
         panel.text(left - 8, y - 2, workload_name(row), "label", anchor="end")
-        panel.text(left - 8, y + 12, f"d = {int(row['digits'])}", "tick", anchor="end")
+        panel.text(left - 8, y + 12, digits_name(row), "tick", anchor="end")
         if not (row[names[0]] > 0 and row[names[1]] > 0):
             continue
         a, b = x(row[names[0]]), x(row[names[1]])

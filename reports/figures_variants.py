@@ -3,12 +3,12 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import pandas as pd
 
 from .display import problem_name
 from .figures import BOTTOM, LEFT, TOP, Figure, bottom_axis
+from .frames import Row, groups, rows
 from .summaries import PROBLEM
 from .svg import WIDTH, Drawing, linear_scale, linear_ticks
 from .units import BYTES, SECONDS, Unit, bytes_, seconds, unit_for
@@ -34,12 +34,14 @@ class Bar:
 def variants(summary: pd.DataFrame, measured: pd.DataFrame) -> Figure:
     """Three panels a problem: compile seconds, bytes of constants, settled seconds."""
     panels = []
-    for key, rows in summary.groupby(list(PROBLEM), dropna=False, sort=True):
-        processes = _of_problem(measured, key)
+    good = measured.loc[measured["status"] == "ok"]
+    processes = {_key(problem): found for problem, found in groups(good, PROBLEM)}
+    for problem, cells in groups(summary, PROBLEM):
+        here = processes[_key(problem)]
         panels += [
-            _times_panel(rows, processes, "compile", "compile time"),
-            _constants_panel(rows),
-            _times_panel(rows, processes, "settled", "settled run time"),
+            _times_panel(cells, here, "compile", "compile time"),
+            _constants_panel(cells),
+            _times_panel(cells, here, "settled", "settled run time"),
         ]
     return Figure(
         "closure_versus_argument",
@@ -53,32 +55,32 @@ def variants(summary: pd.DataFrame, measured: pd.DataFrame) -> Figure:
     )
 
 
-def _times_panel(rows: pd.DataFrame, processes: pd.DataFrame, stem: str, what: str) -> Drawing:
-    unit = unit_for(rows[f"{stem}_median_seconds"], SECONDS)
+def _times_panel(cells: pd.DataFrame, processes: pd.DataFrame, stem: str, what: str) -> Drawing:
+    unit = unit_for(cells[f"{stem}_median_seconds"], SECONDS)
     dots = {
         str(variant): [float(v) / unit.factor for v in group[TIMES[stem]] if not pd.isna(v)]
         for variant, group in processes.groupby("variant")
     }
     bars = {
         row["variant"]: [Bar(row[f"{stem}_median_seconds"] / unit.factor, row["variant"])]
-        for row in rows.to_dict("records")
+        for row in rows(cells)
     }
-    heading = f"{problem_name(rows.iloc[0])}: {what}"
+    heading = f"{problem_name(cells.iloc[0])}: {what}"
     return _bar_panel(heading, f"{what}, {unit.name}", bars, dots, unit, seconds, right=76.0)
 
 
-def _constants_panel(rows: pd.DataFrame) -> Drawing:
-    kinds = [name for name in CONSTANTS if name in rows]
-    unit = unit_for([float(v) for name in kinds for v in rows[name].dropna()], BYTES)
+def _constants_panel(cells: pd.DataFrame) -> Drawing:
+    kinds = [name for name in CONSTANTS if name in cells]
+    unit = unit_for([float(v) for name in kinds for v in cells[name].dropna()], BYTES)
     bars = {
         row["variant"]: [
             Bar(float(row[name]) / unit.factor, f"{row['variant']} {word}", word)
             for name, word in CONSTANTS.items()
             if name in kinds and not pd.isna(row[name])
         ]
-        for row in rows.to_dict("records")
+        for row in rows(cells)
     }
-    heading = f"{problem_name(rows.iloc[0])}: constants"
+    heading = f"{problem_name(cells.iloc[0])}: constants"
     return _bar_panel(heading, f"constants, {unit.name}", bars, {}, unit, bytes_, right=112.0)
 
 
@@ -127,9 +129,6 @@ def _bar_panel(
     return panel
 
 
-def _of_problem(measured: pd.DataFrame, key: tuple[Any, ...]) -> pd.DataFrame:
-    chosen = measured.loc[measured["status"] == "ok"]
-    for name, value in zip(PROBLEM, key, strict=True):
-        same = chosen[name].isna() if pd.isna(value) else (chosen[name] == value).fillna(False)
-        chosen = chosen.loc[same]
-    return chosen
+def _key(problem: Row) -> str:
+    """Equal for equal problems, also where a part is missing: missing values equal nothing."""
+    return str([problem[name] for name in PROBLEM])

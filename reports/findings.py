@@ -10,6 +10,7 @@ from typing import Any
 import pandas as pd
 
 from .display import problem_name
+from .frames import any_of, groups, rows
 from .intervals import COVERAGE_ASKED, FEWEST_FOR_COVERAGE
 from .summaries import ARGUMENT, PROBLEM
 from .units import bytes_, ratio, scientific, seconds, significant
@@ -59,7 +60,7 @@ def closure_findings(table: pd.DataFrame) -> list[str]:
             f"The argument variant still captures {bytes_(float(held.max()))} at most, over "
             f"{_counted(len(held), 'problem')}."
         )
-    few = int(table["processes_count"].min())
+    few = min(int(count) for count in table["processes_count"])
     if few < FEWEST_FOR_COVERAGE:
         said.append(_too_few(few))
     return said
@@ -68,16 +69,16 @@ def closure_findings(table: pd.DataFrame) -> list[str]:
 def chunk_findings(table: pd.DataFrame) -> list[str]:
     """The fastest cell of each problem, and how far "auto" is from it."""
     said = []
-    for _, rows in table.groupby(list(PROBLEM), dropna=False, sort=True):
-        if not rows["is_fastest"].any():
+    for _, cells in groups(table, PROBLEM):
+        if not any_of(cells["is_fastest"]):
             continue
-        best = rows.loc[rows["is_fastest"]].iloc[0]
+        best = cells.loc[cells["is_fastest"]].iloc[0]
         sentence = (
             f"{problem_name(best)}: fastest at chunk_size {best['chunk_size']}, target_chunk_size "
             f"{best['target_chunk_size']} with {seconds(best['settled_median_seconds'])}"
             f"{_temporary(best)}; "
         )
-        auto = rows.loc[rows["is_auto"]]
+        auto = cells.loc[cells["is_auto"]]
         if auto.empty:
             said.append(sentence + '"auto" was not measured.')
         elif bool(auto.iloc[0]["is_fastest"]):
@@ -95,7 +96,7 @@ def accuracy_lead(table: pd.DataFrame) -> str:
     sentence = f"{within} of {_counted(total, 'problem')} stay within the 10⁻ᵈ asked"
     broken = ours.loc[ours["error_worst_relative"].isna()]
     if len(broken):
-        names = ", ".join(dict.fromkeys(problem_name(row) for row in broken.to_dict("records")))
+        names = ", ".join(dict.fromkeys(problem_name(row) for row in rows(broken)))
         return f"{sentence}; the error is not a number at {names}."
     worst = ours.loc[ours["error_to_limit_ratio"].idxmax()]
     named = f"{problem_name(worst)} with {scientific(worst['error_worst_relative'])}"
@@ -112,24 +113,25 @@ def reference_lead(table: pd.DataFrame) -> str:
     return (
         f"One thread each, compile time left out, vcjax evaluates {_span(table, 'evaluation')} as "
         f"fast as the C++ reference, and goes from a new surface to its first field "
-        f"{_span(table, 'setup')} as fast (medians of process-by-process ratios, over "
-        f"{_counted(len(table), 'problem')})."
+        f"{_span(table, 'setup')} as fast (medians of process-by-process ratios; "
+        f"{_counted(len(table), 'problem')}, {_processes(table)} each)."
     )
 
 
 def reference_findings(table: pd.DataFrame) -> list[str]:
     """Compile time, and after how many evaluations it is paid back."""
     said = []
-    for row in table.to_dict("records"):
+    for row in rows(table):
         compiled = row["all_compile_median_seconds"]
         if math.isnan(compiled):
             continue
         repaid = row["evaluations_to_repay_compile_count"]
-        tail = (
-            "which is never paid back, since evaluation is no faster"
-            if pd.isna(repaid)
-            else f"paid back after {_counted(int(repaid), 'evaluation')}"
-        )
+        if pd.isna(repaid):
+            tail = "which is never paid back, since evaluation is no faster"
+        elif repaid == 1:
+            tail = "paid back by the first evaluation already"
+        else:
+            tail = f"paid back after {_counted(int(repaid), 'evaluation')}"
         said.append(f"{problem_name(row)}: tracing and compiling took {seconds(compiled)}, {tail}.")
     return said
 
@@ -148,8 +150,8 @@ def problems_lead(failures: pd.DataFrame) -> str:
 def _largest_pair(table: pd.DataFrame) -> tuple[Any, Any] | None:
     """The closure row with the most captured bytes that has an argument row beside it."""
     best = None
-    for _, rows in table.groupby(list(PROBLEM), dropna=False, sort=True):
-        by_variant = {row["variant"]: row for row in rows.to_dict("records")}
+    for _, cells in groups(table, PROBLEM):
+        by_variant = {row["variant"]: row for row in rows(cells)}
         if "closure" not in by_variant or ARGUMENT not in by_variant:
             continue
         pair = (by_variant["closure"], by_variant[ARGUMENT])
@@ -160,10 +162,10 @@ def _largest_pair(table: pd.DataFrame) -> tuple[Any, Any] | None:
 
 def _other_problems(table: pd.DataFrame, told: Any) -> list[str]:
     """The compile ratios of the closure at the problems that the lead did not speak of."""
-    rows = table.loc[table["variant"] == "closure"].to_dict("records")
+    closures = rows(table.loc[table["variant"] == "closure"])
     parts = [
         f"{problem_name(row)}: {_ratio_range(row, COMPILE[0])}"
-        for row in rows
+        for row in closures
         if problem_name(row) != problem_name(told) and not math.isnan(row[f"{COMPILE[0]}_ratio"])
     ]
     if not parts:
@@ -172,8 +174,8 @@ def _other_problems(table: pd.DataFrame, told: Any) -> list[str]:
 
 
 def _simplified(table: pd.DataFrame, closure: Any) -> list[str]:
-    rows = table.loc[table["variant"] == "simplified"].to_dict("records")
-    row = next((r for r in rows if problem_name(r) == problem_name(closure)), None)
+    simplified = rows(table.loc[table["variant"] == "simplified"])
+    row = next((r for r in simplified if problem_name(r) == problem_name(closure)), None)
     if row is None:
         return []
     return [
@@ -226,21 +228,28 @@ def _temporary(row: Any) -> str:
 
 def _theirs(table: pd.DataFrame, worst: Any) -> str:
     """The C++ reference's error at the same problem, where it was measured."""
-    rows = table.loc[(table["method"] != "vcjax")]
-    same = [r for r in rows.to_dict("records") if problem_name(r) == problem_name(worst)]
+    theirs = rows(table.loc[table["method"] != "vcjax"])
+    same = [row for row in theirs if problem_name(row) == problem_name(worst)]
     if not same:
         return ""
     return f" (the C++ reference: {scientific(same[0]['error_worst_relative'])})"
 
 
 def _span(table: pd.DataFrame, which: str) -> str:
-    values = table[f"{which}_speedup_ratio"].dropna()
-    if values.empty:
+    values = [float(value) for value in table[f"{which}_speedup_ratio"].dropna()]
+    if not values:
         return "an unknown number of times"
-    low, high = float(values.min()), float(values.max())
+    low, high = min(values), max(values)
     if low == high:
         return f"{significant(low)} times"
     return f"{significant(low)} to {significant(high)} times"
+
+
+def _processes(table: pd.DataFrame) -> str:
+    counts = sorted(int(count) for count in table["processes_count"])
+    if counts[0] == counts[-1]:
+        return _counted(counts[0], "process")
+    return f"{counts[0]} to {_counted(counts[-1], 'process')}"
 
 
 def _too_few(count: int) -> str:

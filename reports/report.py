@@ -7,9 +7,11 @@ import pandas as pd
 
 from . import sections, summaries, tables
 from .errors import ReportError
+from .frames import Row, rows
 from .load import read_store
 from .load_asv import read_asv
-from .sections import Section
+from .section import Section
+from .sections_closure import closure_section
 
 
 @dataclass(frozen=True)
@@ -94,7 +96,7 @@ def _chosen_place(
         if start is not None:
             chosen = chosen.loc[chosen[name].str.startswith(start)]
     if chosen.empty:
-        held = ", ".join(f"{r['commit']} in {r['environment_key']}" for r in _rows(environments))
+        held = ", ".join(f"{r['commit']} in {r['environment_key']}" for r in rows(environments))
         raise ReportError(
             f"make_report: nothing measured for commit {commit!r}, environment {environment!r}; "
             f"the store holds {held}"
@@ -116,7 +118,8 @@ def _at(frame: pd.DataFrame, place: tuple[str, str]) -> pd.DataFrame:
 def _sections(here: dict[str, pd.DataFrame]) -> tuple[Section, ...]:
     made = []
     if len(here["closure_versus_argument"]):
-        made.append(sections.closure_section(here["closure_versus_argument"], here["measurements"]))
+        closure = here["closure_versus_argument"]
+        made.append(closure_section(closure, here["measurements"], here["captured_arrays"]))
     if len(here["chunk_sizes"]):
         made.append(sections.chunk_section(here["chunk_sizes"]))
     if len(here["accuracy"]):
@@ -130,7 +133,7 @@ def _sections(here: dict[str, pd.DataFrame]) -> tuple[Section, ...]:
 
 
 def _facts(here: dict[str, pd.DataFrame], everything: dict[str, pd.DataFrame]) -> tuple[Fact, ...]:
-    environment = here["environments"].iloc[0]
+    environment = rows(here["environments"])[0]
     measured = here["measurements"]
     good = measured.loc[measured["status"] == "ok"].groupby("cell").size()
     others = len(everything["environments"]) - 1
@@ -153,19 +156,18 @@ def _facts(here: dict[str, pd.DataFrame], everything: dict[str, pd.DataFrame]) -
 
 
 def _commit_date(asv_results: pd.DataFrame | None) -> str:
-    if asv_results is None or asv_results.empty or asv_results["commit_date_utc"].isna().all():
-        return ""
-    return f"of {asv_results['commit_date_utc'].dropna().iloc[0]:%Y-%m-%d %H:%M} UTC"
+    dates = [] if asv_results is None else list(asv_results["commit_date_utc"].dropna())
+    return f"of {dates[0]:%Y-%m-%d %H:%M} UTC" if dates else ""
 
 
-def _when(environment: pd.Series) -> tuple[str, str]:
+def _when(environment: Row) -> tuple[str, str]:
     first, last = environment["first_started_utc"], environment["last_started_utc"]
     if pd.isna(first):
         return ("unknown", "")
     return (f"{last:%Y-%m-%d}", f"{first:%H:%M} to {last:%H:%M} UTC")
 
 
-def _machine(environment: pd.Series) -> tuple[str, str]:
+def _machine(environment: Row) -> tuple[str, str]:
     names = [environment[name] for name in ("cpu_model", "machine", "platform")]
     name = next((str(n) for n in names if not pd.isna(n) and n), "unknown")
     parts = []
@@ -178,7 +180,7 @@ def _machine(environment: pd.Series) -> tuple[str, str]:
     return name, ", ".join(parts)
 
 
-def _versions(environment: pd.Series) -> str:
+def _versions(environment: Row) -> str:
     return (
         f"{environment['backend']}, jaxlib {environment['jaxlib_version']}, "
         f"Python {environment['python_version']}, numpy {environment['numpy_version']}"
@@ -190,7 +192,3 @@ def _range(counts: pd.Series) -> str:
         return "0"
     low, high = int(counts.min()), int(counts.max())
     return str(low) if low == high else f"{low} to {high}"
-
-
-def _rows(frame: pd.DataFrame) -> list[dict]:
-    return frame.to_dict("records")

@@ -1,15 +1,13 @@
-"""The page's contents, section by section: what is said, drawn and tabled, before any markup."""
-
-from dataclasses import dataclass
+"""The page's other sections: what is said, drawn and tabled, before any markup."""
 
 import pandas as pd
 
-from . import figures_chunks, figures_methods, figures_variants, findings
+from . import figures_chunks, figures_methods, findings
 from .display import (
     Cell,
     Column,
-    DisplayTable,
     count,
+    digits_name,
     display_table,
     error,
     problem_name,
@@ -20,89 +18,8 @@ from .display import (
     time,
     workload_name,
 )
-from .figures import Figure
+from .section import Section
 from .summaries import PROBLEM
-
-
-@dataclass(frozen=True)
-class Section:
-    """One section: `lead` is the sentence that a hurried reader takes away."""
-
-    name: str
-    title: str
-    lead: str
-    findings: tuple[str, ...] = ()
-    paragraphs: tuple[str, ...] = ()
-    figures: tuple[Figure, ...] = ()
-    tables: tuple[DisplayTable, ...] = ()
-
-
-LESSON = (
-    "A jitted function can reach an array in two ways: as an argument, or by closing over it. An "
-    "argument is to the compiler a shape and a type. A closed-over array becomes a constant of "
-    "the program: the compiler is handed its bytes, at every compile, and may try to compute with "
-    "them. JAX_USE_SIMPLIFIED_JAXPR_CONSTANTS=1 leaves the source as it is and passes such arrays "
-    "as hidden arguments instead.",
-    "Each row is one cell, measured in fresh processes with the compilation cache off; the "
-    "variants took turns within each round, so that the ratios compare neighbours in time. Times "
-    "are medians over processes (of each process's own median, for settled runs); small print is "
-    "an interval for that median, and × is the ratio to the argument variant.",
-)
-
-
-def closure_section(summary: pd.DataFrame, measured: pd.DataFrame) -> Section:
-    """Closure against argument: times, ratios, bytes."""
-    head = row_head("Variant", lambda row: str(row["variant"]), problem_name)
-    times = (
-        head,
-        count("Processes", "processes_count"),
-        time("Trace", "trace", "Running the Python function once on abstract values"),
-        time("Lower", "lower", "From the jaxpr to StableHLO"),
-        time("Compile", "compile", "XLA, cold, no compilation cache"),
-        ratio("Compile / argument", "compile_to_argument", "Compile seconds, paired by round"),
-        time("First call", "first_call", "The first run of the compiled program"),
-        time("Settled run", "settled", "Median of process medians"),
-        ratio("Settled / argument", "settled_to_argument", "Settled seconds, paired by round"),
-        time("Settled std", "settled_std", "Within one process; median over processes"),
-        error("Error", "error_relative", "Worst over the processes, relative to max|B|"),
-    )
-    sizes = (
-        head,
-        size("Captured", "captured_bytes", "Distinct arrays that the function closes over"),
-        size("Embedded", "embedded_bytes", "Constants in the program handed to the compiler"),
-        size("Hidden arguments", "hidden_argument_bytes", "Captured, passed at run time"),
-        size("Casing", "casing_bytes", "All arrays of the prepared casing"),
-        size("Arguments", "argument_bytes", "What the compiled program takes"),
-        size("Temporary", "temp_bytes", "Scratch memory of the compiled program"),
-        size("RSS before", "baseline_rss_bytes", "Resident set just before tracing"),
-        size("RSS peak, compile", "compile_peak_rss_bytes", "From there to the compiled program"),
-        size("RSS peak", "peak_rss_bytes", "From there to the last settled run"),
-    )
-    tables = (
-        display_table(
-            summary,
-            times,
-            name="closure_times",
-            caption="Times of each variant",
-            group_by=PROBLEM,
-        ),
-        display_table(
-            summary,
-            sizes,
-            name="closure_bytes",
-            caption="Constants and memory of each variant (1 MB = 10⁶ bytes)",
-            group_by=PROBLEM,
-        ),
-    )
-    return Section(
-        "closure",
-        "Closure against argument",
-        findings.closure_lead(summary),
-        tuple(findings.closure_findings(summary)),
-        LESSON,
-        (figures_variants.variants(summary, measured),),
-        tables,
-    )
 
 
 def chunk_section(summary: pd.DataFrame) -> Section:
@@ -178,7 +95,7 @@ def accuracy_section(table: pd.DataFrame) -> Section:
 def reference_section(table: pd.DataFrame) -> Section:
     """vcjax beside the C++ package: times, ratios, errors, and compile seconds."""
     columns = (
-        row_head("Problem", workload_name, lambda row: f"d = {int(row['digits'])}"),
+        row_head("Problem", workload_name, digits_name),
         count("Processes", "processes_count"),
         time("Evaluation", "evaluation", "A further field by vcjax"),
         time("C++ evaluation", "reference_evaluation", "A further field by the reference"),
@@ -242,13 +159,13 @@ def problems_section(failures: pd.DataFrame) -> Section:
 
 def asv_section(kept: pd.DataFrame) -> Section:
     """What asv stored for this commit, value by value."""
-    numbers = int(kept["value"].notna().sum())
+    with_value = kept.loc[kept["value"].notna()]
+    numbers = len(with_value)
     columns = (
         row_head("Benchmark", lambda row: row["benchmark"], lambda row: row["parameters"]),
         Column("Value", _asv_values, "In asv's own unit"),
         count("Processes", "samples_count", "Process medians that asv kept"),
     )
-    with_value = kept.loc[kept["value"].notna()]
     table = display_table(with_value, columns, name="asv", caption="Values that asv keeps")
     return Section(
         "asv",

@@ -7,13 +7,14 @@ round between processes that ran side by side, then treated alike.
 """
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import pandas as pd
 
+from .frames import any_of, groups, numeric, whole
 from .intervals import Interval, median_interval, paired_ratio
-from .tables import PLACE, whole
+from .tables import PLACE
 
 ARGUMENT = "argument"  # the variant that the others are compared with
 VARIANTS = ("closure", "argument", "simplified")
@@ -45,8 +46,8 @@ SIZES = (
 def closure_versus_argument(measured: pd.DataFrame) -> pd.DataFrame:
     """One row for each problem and variant, with ratios to the argument variant beside it."""
     rows = []
-    for problem, group in _problems(_with(measured, "variant")):
-        by_variant = dict(iter(group.groupby("variant")))
+    for problem, group in groups(_with(measured, "variant"), PROBLEM):
+        by_variant = {found["variant"]: cell for found, cell in groups(group, ["variant"])}
         baseline = by_variant.get(ARGUMENT)
         for variant in sorted(by_variant, key=_variant_order):
             mine = by_variant[variant]
@@ -65,8 +66,11 @@ def chunk_sizes(measured: pd.DataFrame) -> pd.DataFrame:
     with it side by side, and its interval says whether the two can be told apart at all.
     """
     rows = []
-    for problem, group in _problems(_with(measured, "chunk_size", "target_chunk_size")):
-        cells = dict(iter(group.groupby(["chunk_size", "target_chunk_size"])))
+    for problem, group in groups(_with(measured, "chunk_size", "target_chunk_size"), PROBLEM):
+        cells = {
+            (found["chunk_size"], found["target_chunk_size"]): cell
+            for found, cell in groups(group, ["chunk_size", "target_chunk_size"])
+        }
         medians = {
             key: median_interval(_values(c, "settled_median_seconds")).median
             for key, c in cells.items()
@@ -94,11 +98,10 @@ def accuracy(measured: pd.DataFrame) -> pd.DataFrame:
     for method, column in methods.items():
         checked = measured.loc[measured["status"] == "ok"]
         checked = checked.loc[checked["digits"].notna()] if column in checked else checked.iloc[:0]
-        for key, group in checked.groupby([*PROBLEM, "suite"], dropna=False, sort=True):
+        for problem, group in groups(checked, [*PROBLEM, "suite"]):
             errors = group[column]
-            if method != "vcjax" and errors.isna().all():
+            if method != "vcjax" and not any_of(errors.notna()):
                 continue  # a suite without the reference
-            problem = dict(zip([*PROBLEM, "suite"], key, strict=True))
             limit = 10.0 ** -int(problem["digits"])
             worst = errors.max(skipna=False)
             rows.append(
@@ -113,7 +116,15 @@ def accuracy(measured: pd.DataFrame) -> pd.DataFrame:
                     "is_within": bool(worst <= limit),
                 }
             )
-    return _finished(rows)
+    frame = _finished(rows)
+    if frame.empty:
+        return frame
+    # vcjax before the reference within each problem, and problems in their order.
+    return frame.sort_values([*PROBLEM, "method"], key=_ours_first, ignore_index=True)
+
+
+def _ours_first(column: pd.Series) -> pd.Series:
+    return (column != "vcjax") if column.name == "method" else column
 
 
 def against_reference(measured: pd.DataFrame) -> pd.DataFrame:
@@ -124,7 +135,7 @@ def against_reference(measured: pd.DataFrame) -> pd.DataFrame:
     field. Compiling of ours stands beside both. Ratios are reference / ours, process by process.
     """
     rows = []
-    for problem, group in _problems(_with(measured, "reference_evaluation_seconds")):
+    for problem, group in groups(_with(measured, "reference_evaluation_seconds"), PROBLEM):
         group = group.reindex(columns=dict.fromkeys([*group.columns, *REFERENCE_COLUMNS]))
         group = group.assign(all_compile_seconds=group[COMPILING].sum(axis=1, skipna=False))
         row: dict[str, Any] = {**problem, "processes_count": len(group)}
@@ -192,11 +203,6 @@ def _with(measured: pd.DataFrame, *columns: str) -> pd.DataFrame:
     return measured.loc[(measured["status"] == "ok") & present]
 
 
-def _problems(frame: pd.DataFrame) -> Iterable[tuple[dict[str, Any], pd.DataFrame]]:
-    for key, group in frame.groupby(list(PROBLEM), dropna=False, sort=True):
-        yield dict(zip(PROBLEM, key, strict=True)), group
-
-
 def _summary(group: pd.DataFrame) -> dict[str, Any]:
     """All quantities of one cell: times with intervals, sizes and the worst error without."""
     settled = median_interval(_values(group, "settled_median_seconds"))
@@ -253,5 +259,5 @@ def _finished(rows: list[dict[str, Any]]) -> pd.DataFrame:
     frame = pd.DataFrame(rows)
     for name in frame.columns:
         if name.endswith(("_bytes", "_count")):
-            frame[name] = whole(pd.to_numeric(frame[name]))
+            frame[name] = whole(numeric(frame[name]))
     return frame

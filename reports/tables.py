@@ -13,6 +13,7 @@ from typing import Any
 
 import pandas as pd
 
+from .frames import groups, numeric, whole
 from .load import SetAside, Store, StoredRecord
 
 # What tells one kind of measurement from another; other parameters become `parameter_<name>`.
@@ -46,6 +47,7 @@ ENVIRONMENT = {
     "jax_options": "jax_options",
 }
 PER_PROCESS_ENVIRONMENT = ("load_1min_before", "load_1min_after", "started_utc")
+FAILURE = ("phase", "kind", "message", "traceback")
 MEASURED = ("phases", "constants", "counts", "program", "memory", "checks", "extras")
 
 
@@ -84,7 +86,7 @@ def captured_arrays(store: Store) -> pd.DataFrame:
 
 def failures(frame: pd.DataFrame, set_aside: tuple[SetAside, ...]) -> pd.DataFrame:
     """One row for each process that did not end well, and for each file that was set aside."""
-    columns = [*IDENTITY, "failure_phase", "failure_kind", "failure_message"]
+    columns = [*IDENTITY, *(f"failure_{name}" for name in FAILURE)]
     failed = frame.loc[frame["status"] != "ok", [c for c in columns if c in frame]]
     unread = [
         {"cell": str(item.path), "status": "unreadable", "failure_message": item.reason}
@@ -99,11 +101,11 @@ def failures(frame: pd.DataFrame, set_aside: tuple[SetAside, ...]) -> pd.DataFra
 def environments(frame: pd.DataFrame) -> pd.DataFrame:
     """One row for each commit and environment: the machine, the versions, when and how busy."""
     rows = []
-    for place, group in frame.groupby(list(PLACE), sort=True):
+    for place, group in groups(frame, PLACE):
         newest = group.sort_values("started_utc").iloc[-1]
         rows.append(
             {
-                **dict(zip(PLACE, place, strict=True)),
+                **place,
                 "first_started_utc": group["started_utc"].min(),
                 "last_started_utc": group["started_utc"].max(),
                 "processes_count": len(group),
@@ -121,7 +123,7 @@ def _measurement(stored: StoredRecord) -> dict[str, Any]:
     row: dict[str, Any] = {
         **_place(stored),
         "status": record.status,
-        **{f"failure_{name}": failure.get(name) for name in ("phase", "kind", "message")},
+        **{f"failure_{name}": failure.get(name) for name in FAILURE},
         **_parameters(record.params),
         "factory_seconds": record.setup_seconds,
         "wall_seconds": record.wall_seconds,
@@ -174,7 +176,7 @@ def _settled(seconds: tuple[float, ...]) -> dict[str, float | int | None]:
 
 
 def _array_row(index: int, array: dict[str, Any]) -> dict[str, Any]:
-    row = {"array_index": index}
+    row: dict[str, Any] = {"array_index": index}
     for name, value in array.items():
         row[f"array_{name}"] = json.dumps(value) if isinstance(value, list | tuple) else value
     return row
@@ -190,18 +192,11 @@ def _asdict(part: Any) -> dict[str, Any]:
 def _typed(frame: pd.DataFrame) -> pd.DataFrame:
     """Whole numbers stay whole beside missing ones, so that bytes can be compared exactly."""
     for name in _numeric_columns(frame):
-        frame[name] = pd.to_numeric(frame[name], errors="coerce")
+        frame[name] = numeric(frame[name])
         if name.endswith(("_bytes", "_count")) or name == "digits":
             frame[name] = whole(frame[name])
     frame["half_period"] = frame["half_period"].astype("boolean")
     return frame
-
-
-def whole(column: pd.Series) -> pd.Series:
-    """The column as nullable integers if every number in it is whole, else as it is."""
-    numbers = column.dropna()
-    is_whole = bool((numbers == numbers.round()).all())
-    return column.astype("Int64") if is_whole else column.astype("float64")
 
 
 def _numeric_columns(frame: pd.DataFrame) -> Iterator[str]:

@@ -1,0 +1,19 @@
+"""One section of the page."""
+
+from dataclasses import dataclass
+
+from .display import DisplayTable
+from .figures import Figure
+
+
+@dataclass(frozen=True)
+class Section:
+    """One section: `lead` is the sentence that a hurried reader takes away."""
+
+    name: str
+    title: str
+    lead: str
+    findings: tuple[str, ...] = ()
+    paragraphs: tuple[str, ...] = ()
+    figures: tuple[Figure, ...] = ()
+    tables: tuple[DisplayTable, ...] = ()
