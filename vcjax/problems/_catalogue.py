@@ -43,7 +43,7 @@ def w7x(digits: int, *, half_period: bool = True) -> Problem:
     factor = 1 if half_period else 2
     surface = w7x_boundary()
     # Roughly the magnetic axis; its torsion is what makes the field as hard as the reference's.
-    axis = ToroidalLoop(0.25, r=(5.56, 0.37, 0.02), z=(0.0, 0.177, 0.02), nfp=5)
+    axis = ToroidalLoop(0.25, r=(5.56, 0.37, 0.02), z=(0.0, 0.18, 0.02), nfp=5)
     coils = _coils(50, radius=1.4, middle=ToroidalLoop(0.0, r=(5.56, 0.37), z=(0.0, 0.18), nfp=5))
     return known_problem(
         "w7x",
