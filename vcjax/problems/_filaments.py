@@ -12,8 +12,8 @@ References
    SIAM Review 56 (2014) 385, section 2.
 """
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 from jaxtyping import Float
@@ -25,23 +25,25 @@ _DECADES = 36.0
 """Natural logarithm of the wanted reduction, exp(36) = 4e15."""
 
 
-class Filament(Protocol):
-    """A smooth closed curve with a current, parametrised over [0, 2 pi)."""
+class Filament(ABC):
+    """A smooth closed curve with a current, parametrised over [0, 2 pi).
 
-    @property
-    def current(self) -> float:
-        """mu_0 I / (4 pi), along increasing parameter."""
-        ...
+    Attributes
+    ----------
+    current : mu_0 I / (4 pi), along increasing parameter.
+    """
 
+    current: float
+
+    @abstractmethod
     def curve(
         self, parameter: Float[np.ndarray, " n"]
     ) -> tuple[Float[np.ndarray, "n 3"], Float[np.ndarray, "n 3"]]:
         """Points of the curve and their derivatives by the parameter."""
-        ...
 
 
 @dataclass(frozen=True)
-class ToroidalLoop:
+class ToroidalLoop(Filament):
     """A loop the long way round.
 
     R = sum_n r[n] cos(n nfp phi), Z = z[0] + sum_n z[n] sin(n nfp phi).
@@ -70,7 +72,7 @@ class ToroidalLoop:
 
 
 @dataclass(frozen=True)
-class PoloidalCoil:
+class PoloidalCoil(Filament):
     """A circular coil around the plasma, in the half plane of constant phi.
 
     Parameters
