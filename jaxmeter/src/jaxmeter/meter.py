@@ -24,7 +24,7 @@ from jaxmeter.memory import (
 from jaxmeter.phases import Clock, fresh_arguments, settle, timed
 from jaxmeter.program import describe_program
 from jaxmeter.progress import Progress
-from jaxmeter.record import Failure, Record
+from jaxmeter.record import Counts, Failure, Record
 
 # A run that takes longer than this can bear the cost of a report after it.
 _SLOW_RUN_SECONDS = 0.05
@@ -230,6 +230,7 @@ class _Run:
                 repeat=repeat,
                 max_seconds=max_seconds,
                 clock=self.clock,
+                traces_count=self.traces_count,
                 on_sample=on_sample,
             )
         finally:
@@ -242,5 +243,15 @@ class _Run:
         )
 
     def note_counts(self) -> None:
+        self.progress.note(counts=self.counts())
+
+    def counts(self) -> Counts:
         executions = None if self.counter is None else self.counter.count
-        self.progress.note(counts=counts(self.events, self.name, executions))
+        return counts(self.events, self.name, executions)
+
+    def traces_count(self) -> int:
+        now = self.counts()
+        return sum(
+            count or 0
+            for count in (now.python_executions_count, now.traces_count, now.compiles_count)
+        )

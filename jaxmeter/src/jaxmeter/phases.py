@@ -40,6 +40,7 @@ def settle(
     repeat: int,
     max_seconds: float | None,
     clock: Clock,
+    traces_count: Callable[[], int],
     on_sample: Callable[[float], None],
 ) -> Any:
     """Run a function that is compiled and has been called, again and again.
@@ -56,6 +57,8 @@ def settle(
         End when the samples so far add up to more, once there are `LEAST_SAMPLES_COUNT`.
     clock : callable
         Gives seconds.
+    traces_count : callable
+        How often the function was traced, compiled or run by Python until now.
     on_sample : callable
         Called with the seconds of each run after it.
 
@@ -71,18 +74,25 @@ def settle(
     """
     limit = math.inf if max_seconds is None else max_seconds
     spent = 0.0
-    with _no_tracing(call):
-        # The context is part of what JAX's fast path looks up, so the first run in it is slow.
+    answer = None
+    traces_before = traces_count()
+    # One run more than samples: the second call still meets cold caches.
+    for taken in range(-1, repeat):
+        if taken >= LEAST_SAMPLES_COUNT and spent > limit:
+            break
+        answer = None  # or two answers would be in memory at once
         args, kwargs = arguments()
-        jax.block_until_ready(call(*args, **kwargs))
-        answer = None
-        for taken in range(repeat):
-            if taken >= LEAST_SAMPLES_COUNT and spent > limit:
-                break
-            answer = None  # or two answers would be in memory at once
-            args, kwargs = arguments()
-            with _no_collection():
-                answer, seconds = timed(clock, functools.partial(call, *args, **kwargs))
+        with _no_collection():
+            answer, seconds = timed(clock, functools.partial(call, *args, **kwargs))
+        # Counted after the run rather than forbidden by jax.no_tracing: that also refuses
+        # programs with effects, which do not take JAX's fast path, though they are not traced.
+        if traces_count() != traces_before:
+            raise RetraceError(
+                f"settled run of {name_of(call)}: got another trace for the same arguments; "
+                "look for a static argument that does not equal itself, for state that the "
+                "function changes, and for jax_disable_jit"
+            )
+        if taken >= 0:
             spent += seconds
             on_sample(seconds)
     return answer
@@ -106,25 +116,6 @@ def fresh_arguments(
         return jax.block_until_ready(leaf.copy()) if isinstance(leaf, jax.Array) else leaf
 
     return lambda: jax.tree.map(copy, (args, kwargs))
-
-
-@contextlib.contextmanager
-def _no_tracing(call: Callable[..., Any]) -> Iterator[None]:
-    forbid = getattr(jax, "no_tracing", None)
-    if forbid is None:  # not in every version
-        yield
-        return
-    try:
-        with forbid(True):
-            yield
-    except RuntimeError as error:
-        if "no_tracing" not in str(error):
-            raise
-        raise RetraceError(
-            f"a settled run of {name_of(call)}: got a new trace for the same arguments ({error}); "
-            "look for a static argument that does not equal itself, or for state that the "
-            "function changes"
-        ) from error
 
 
 @contextlib.contextmanager

@@ -1,0 +1,252 @@
+"""Measuring in this process: phases, counts and samples of programs whose truth is known."""
+
+import functools
+import itertools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax.experimental import io_callback
+
+import jaxmeter
+from jaxmeter import Case, JaxmeterError, Record, RetraceError
+from jaxmeter.counts import listening
+from jaxmeter.meter import judged
+
+X = jnp.arange(8.0)
+
+
+class FakeClock:
+    """Each question is answered by the next of the times it was given."""
+
+    def __init__(self, *seconds):
+        self.times = iter(np.cumsum(seconds))
+
+    def __call__(self):
+        return float(next(self.times))
+
+
+def test_each_phase_gets_its_own_seconds():
+    # Pairs: idle before the phase, then the phase itself.
+    # The settling run between first call and samples is asked for too.
+    clock = FakeClock(0, 1, 10, 2, 10, 4, 10, 8, 10, 99, 10, 16, 10, 32, 10, 64)
+    record = jaxmeter.measure(lambda x: 2.0 * x, X, repeat=3, clock=clock)
+    assert record.phases == jaxmeter.Phases(1.0, 2.0, 4.0, 8.0)
+    assert record.samples_seconds == (16.0, 32.0, 64.0)
+
+
+def test_seconds_spent_tracing_land_in_the_trace_phase_alone():
+    now = [0.0]
+
+    def slow_to_trace(x):
+        now[0] += 3.0
+        return x + 1.0
+
+    record = jaxmeter.measure(slow_to_trace, X, clock=lambda: now[0])
+    assert record.phases == jaxmeter.Phases(3.0, 0.0, 0.0, 0.0)
+    assert record.samples_seconds == (0.0,) * 20
+
+
+def test_seconds_spent_running_land_in_the_runs_alone():
+    now = [0.0]
+
+    def host(x):
+        now[0] += 0.25
+        return x
+
+    def slow_to_run(x):
+        return jax.pure_callback(host, jax.ShapeDtypeStruct(x.shape, x.dtype), x)
+
+    record = jaxmeter.measure(slow_to_run, X, repeat=4, clock=lambda: now[0])
+    assert record.phases == jaxmeter.Phases(0.0, 0.0, 0.0, 0.25)
+    assert record.samples_seconds == (0.25,) * 4
+
+
+def test_a_whole_record_of_a_small_program():
+    def known(x):
+        return jnp.sin(x) * 2.0
+
+    record = jaxmeter.measure(known, X, repeat=3)
+    assert (record.status, record.failure, record.name) == ("ok", None, "known")
+    assert record.counts == jaxmeter.Counts(1, 1, 1, 0)
+    assert record.constants.captured_bytes == record.constants.embedded_bytes == 0
+    assert record.program.jaxpr_equations_count == 2
+    assert record.memory.argument_bytes == record.memory.output_bytes == 64
+    assert record.environment is not None
+    assert record.environment.backend == jax.default_backend()
+    assert record.environment.jax_options["jax_enable_x64"] is True
+    assert Record.from_json(record.to_json()) == record
+
+
+def test_a_case_gives_keywords_options_check_and_extras():
+    def scaled(x, *, power, factor=1.0):
+        return factor * x**power
+
+    case = Case(
+        scaled,
+        (X,),
+        {"power": 2, "factor": 3.0},
+        jit_options={"static_argnames": "power"},
+        check=lambda answer: {"largest": answer.max()},
+        extras={"prepared_seconds": 1},
+    )
+    record = jaxmeter.measure(case, repeat=2, name="mine")
+    assert record.name == "mine"
+    assert record.checks == {"largest": 147.0}
+    assert record.extras == {"prepared_seconds": 1.0}
+    assert record.counts == jaxmeter.Counts(1, 1, 1, 0)
+
+
+def test_donation_goes_through_all_runs():
+    case = Case(lambda x: x + 1.0, (X + 0.0,), jit_options={"donate_argnums": 0})
+    record = jaxmeter.measure(case, repeat=3)
+    assert record.memory.alias_bytes == 64
+    assert record.counts.traces_count == 1
+
+
+def test_donation_of_weakly_typed_arguments_causes_no_retrace():
+    weak = jax.jit(lambda: jnp.asarray(2.0))()
+    case = Case(lambda x: x + 1.0, (weak,), jit_options={"donate_argnums": 0})
+    assert jaxmeter.measure(case, repeat=3).counts.traces_count == 1
+
+
+def test_a_function_that_is_jitted_already_is_used_as_it_is():
+    @functools.partial(jax.jit, static_argnames="power")
+    def jitted(x, power):
+        return x**power
+
+    record = jaxmeter.measure(Case(jitted, (X,), {"power": 3}), repeat=2)
+    assert record.counts == jaxmeter.Counts(None, 1, 1, 0)
+    again = jaxmeter.measure(Case(jitted, (X,), {"power": 3}), repeat=2)
+    assert again.counts == jaxmeter.Counts(None, 0, 0, 0)
+    assert (again.status, judged(again, cold=True).status) == ("ok", "rejected")
+
+
+@pytest.mark.parametrize("wrap", [lambda f: f, jax.jit], ids=["plain", "jitted"])
+def test_callables_of_every_kind_have_a_name_and_are_counted(wrap):
+    class Callable:
+        def __call__(self, x):
+            return x + 1.0
+
+        def method(self, x):
+            return x - 1.0
+
+    def two(a, x):
+        return a * x
+
+    for fn, name in (
+        (Callable(), "Callable"),
+        (Callable().method, "method"),
+        (functools.partial(two, 2.0), "two"),
+        (lambda x: x, "<lambda>"),
+    ):
+        record = jaxmeter.measure(wrap(fn), X, repeat=1)
+        assert record.counts.traces_count == record.counts.compiles_count == 1, name
+        if wrap is not jax.jit:
+            assert (record.name, record.counts.python_executions_count) == (name, 1)
+
+
+def test_traces_and_compiles_of_other_functions_do_not_count():
+    @jax.jit
+    def inner(x):
+        return jnp.cos(x)
+
+    def outer(x):
+        jax.jit(lambda y: y * 3.0)(np.ones(3))  # runs on the side, while tracing
+        return inner(x) + inner(2.0 * x)
+
+    record = jaxmeter.measure(outer, X, repeat=2)
+    assert record.counts == jaxmeter.Counts(1, 1, 1, 0)
+
+
+@pytest.mark.parametrize("jitted", [False, True])
+def test_a_planted_second_trace_is_an_error_of_the_settled_phase(jitted):
+    trace_anew = itertools.count()
+
+    class NeverTheSame:
+        def __hash__(self):
+            return next(trace_anew)
+
+        def __eq__(self, other):
+            return False
+
+    def stated(x, mode):
+        return x + 1.0
+
+    options = {"static_argnums": 1}
+    if jitted:
+        case = Case(jax.jit(stated, **options), (X, NeverTheSame()))
+    else:
+        case = Case(stated, (X, NeverTheSame()), jit_options=options)
+    with pytest.raises(RetraceError) as caught:
+        jaxmeter.measure(case)
+    assert caught.value.__notes__[-1] == "jaxmeter.measure: raised in the phase 'settled'"
+
+
+def test_effects_are_no_retraces(capfd):
+    def printing(x):
+        jax.debug.print("sum {}", x.sum())
+        return io_callback(lambda y: y, jax.ShapeDtypeStruct((), X.dtype), x[0])
+
+    record = jaxmeter.measure(printing, X, repeat=2)
+    assert record.counts == jaxmeter.Counts(1, 1, 1, 0)
+
+
+def test_running_without_jit_is_told_and_not_measured():
+    with jax.disable_jit(), pytest.raises(RetraceError, match="jax_disable_jit"):
+        jaxmeter.measure(lambda x: x + 1.0, X)
+
+
+def test_events_are_heard_only_while_listening():
+    def heard(x):
+        return x + 1.0
+
+    with listening() as outer:
+        with listening() as inner:
+            jax.jit(heard)(X)
+        jax.jit(heard)(np.ones(5))
+    jax.jit(heard)(np.ones(6))
+    assert (inner.traced.count("heard"), outer.traced.count("heard")) == (1, 2)
+
+
+def test_memory_that_a_run_needs_shows_above_the_baseline():
+    record = jaxmeter.measure(lambda x: x @ x @ x, jnp.ones((2000, 2000)), repeat=1)
+    memory = record.memory
+    assert memory.temp_bytes is not None and memory.temp_bytes >= 2000 * 2000 * 8
+    if memory.baseline_rss_bytes is not None and memory.peak_rss_bytes is not None:
+        assert memory.peak_rss_bytes - memory.baseline_rss_bytes >= 2000 * 2000 * 8 * 0.9
+
+
+def test_an_error_of_the_function_is_raised_with_its_phase():
+    def broken(x):
+        raise KeyError("no such thing")
+
+    with pytest.raises(KeyError) as caught:
+        jaxmeter.measure(broken, X)
+    assert caught.value.__notes__[-1] == "jaxmeter.measure: raised in the phase 'trace'"
+
+
+@pytest.mark.parametrize("returned", [3, {"error": "large"}, {1: 2.0}, None])
+def test_a_check_that_returns_no_numbers_is_an_error(returned):
+    case = Case(lambda x: x, (X,), check=lambda answer: returned)
+    with pytest.raises(JaxmeterError, match=r"^Case\.check: got an answer.*give a dictionary"):
+        jaxmeter.measure(case, repeat=1)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: jaxmeter.measure(3), "measure: got fn=3"),  # pyright: ignore
+        (lambda: jaxmeter.measure(Case(abs, (X,)), X), "measure: got a Case and 1 more"),
+        (lambda: jaxmeter.measure(abs, X, repeat=0), "measure: got repeat=0"),
+        (lambda: jaxmeter.measure(abs, X, max_seconds=0), "measure: got max_seconds=0"),
+        (
+            lambda: jaxmeter.measure(Case(jax.jit(abs), (X,), jit_options={"inline": True})),
+            r"Case: got jit_options \['inline'\] for a function that is already jitted",
+        ),
+    ],
+)
+def test_arguments_that_cannot_be_used_are_named(call, message):
+    with pytest.raises(JaxmeterError, match=message):
+        call()
