@@ -35,6 +35,7 @@ class CasingVariants(common.CellSuite):
             params={"workload": "w7x", "variant": variant, "digits": digits, "half_period": True},
             rounds=QUICK_ROUNDS[digits] if grid == "quick" else FULL_ROUNDS,
             repeat=10,
+            preparation=common.casing_preparation("w7x", digits, half_period=True),
             env=SIMPLIFIED_ENVIRONMENT if variant == "simplified" else {},
         )
 

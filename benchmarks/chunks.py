@@ -38,6 +38,7 @@ class ChunkSweep(common.CellSuite):
             },
             rounds=quick_rounds if grid == "quick" else FULL_ROUNDS,
             repeat=5,
+            preparation=common.casing_preparation("w7x", digits, half_period=True),
         )
 
     def track_compile_seconds(self, cache, chunk_size, target_chunk_size, digits):

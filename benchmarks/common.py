@@ -27,6 +27,17 @@ if TYPE_CHECKING:
 SUITE_TIMEOUT_SECONDS = 1800
 
 
+def casing_preparation(workload: str, digits: int, half_period: bool) -> PlannedCell:
+    """The cell that prepares a casing, for all cells that evaluate it."""
+    return PlannedCell(
+        name=f"casing_preparation/{workload}-d{digits}" + ("" if half_period else "-full"),
+        target="benchmarks.preparing:preparation",
+        params={"workload": workload, "digits": digits, "half_period": half_period},
+        rounds=1,
+        repeat=3,
+    )
+
+
 class CellSuite(ABC):
     """Cells over a grid of parameters; asv skips abstract classes when it collects benchmarks."""
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 GRIDS = ("quick", "full")
 GRID_VARIABLE = "VCJAX_BENCH_GRID"
+SCRATCH_VARIABLE = "VCJAX_BENCH_SCRATCH"
 
 # Workers start without the caller's settings that would change what is measured: 64-bit floats are
 # what 12 digits need, and a persistent cache would hide the compiler.
@@ -43,6 +44,10 @@ class PlannedCell:
         Environment variables on top of `WORKER_ENVIRONMENT`, set before anything is imported.
     one_cpu : bool
         Bind the worker to a single CPU, where the system can.
+    preparation : PlannedCell, optional
+        Measured in a process of its own before the first process of this cell, once a run; leaves
+        what it made in the folder that `SCRATCH_VARIABLE` names. So every process of the cell
+        starts alike, and none spends its time on what all share.
     requires : mapping
         Optional packages by the name of their module; where one is missing the cell is skipped.
     """
@@ -56,6 +61,7 @@ class PlannedCell:
     timeout_seconds: float = 300.0
     env: Mapping[str, str] = field(default_factory=dict)
     one_cpu: bool = False
+    preparation: PlannedCell | None = None
     requires: Mapping[str, str] = field(default_factory=dict)
 
 

@@ -7,9 +7,10 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+if TYPE_CHECKING:
+    from rich.console import Console
 
 # asv begins its lines with dots of depth and, once it counts, a percentage.
 _ASV_PREFIX = re.compile(r"^(\[\s*[\d.]+%\]\s*)?·+\s*")
@@ -92,6 +93,16 @@ class View:
 @contextmanager
 def drawn(view: View) -> Iterator[Callable[[], None]]:
     """A call that reads what is new and shows it: as a bar on a terminal, else as lines."""
+    # asv imports this module too, in environments without rich.
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+    )
+
     console = Console()
     if not console.is_terminal:
         yield lambda: _print_lines(view, console)

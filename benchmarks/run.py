@@ -14,15 +14,17 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks.casing import CasingVariants
-from benchmarks.chunks import ChunkSweep
-from benchmarks.common import CellSuite
+from benchmarks import casing, chunks, common, reference
 from benchmarks.plan import GRID_VARIABLE, GRIDS
-from benchmarks.reference import AgainstReference
 from benchmarks.repair import AnotherRun, RunLock, repair_asv_folder
 
 ROOT = Path(__file__).resolve().parents[1]
-SUITES: tuple[type[CellSuite], ...] = (CasingVariants, ChunkSweep, AgainstReference)
+# By their modules: a suite's class imported here would be collected a second time by asv.
+SUITES: tuple[type[common.CellSuite], ...] = (
+    casing.CasingVariants,
+    chunks.ChunkSweep,
+    reference.AgainstReference,
+)
 ASV_FOUND_FAILURES = 2
 
 

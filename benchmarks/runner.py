@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import dataclasses
 import importlib.util
 import json
 import os
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import jaxmeter
 from benchmarks.metrics import Summary, summarise
-from benchmarks.plan import WORKER_ENVIRONMENT, PlannedCell, interleaved
+from benchmarks.plan import SCRATCH_VARIABLE, WORKER_ENVIRONMENT, PlannedCell, interleaved
 from benchmarks.store import CellStore
 
 PROGRESS_VARIABLE = "VCJAX_BENCH_PROGRESS"
+
+RunCell = Callable[[jaxmeter.Cell], jaxmeter.Record]
 
 
 def one_cpu() -> tuple[int, ...] | None:
@@ -27,31 +30,61 @@ def one_cpu() -> tuple[int, ...] | None:
     return (max(os.sched_getaffinity(0)),)
 
 
-@contextmanager
-def import_folder() -> Iterator[Path]:
-    """A folder from which workers import ``benchmarks`` and nothing else.
+class Workers:
+    """Runs cells in worker processes; one instance a run.
 
-    The checkout itself would do so too, but its ``vcjax`` would hide the installed one, which is
-    the commit that asv wants measured.
+    Parameters
+    ----------
+    store : CellStore
+        Takes the records of preparations.
+    folder : Path
+        Temporary, empty.
+    run_cell : callable
+        ``jaxmeter.run_cell``, or a test's stand-in.
     """
-    with tempfile.TemporaryDirectory(prefix="vcjax-suites-") as folder:
-        (Path(folder) / "benchmarks").symlink_to(Path(__file__).resolve().parent)
-        yield Path(folder)
 
+    def __init__(self, store: CellStore, folder: Path, run_cell: RunCell) -> None:
+        self._store, self._run_cell = store, run_cell
+        self._prepared: dict[str, jaxmeter.Record] = {}
+        # Workers import ``benchmarks`` from a folder that holds nothing else: the checkout's
+        # ``vcjax`` would hide the installed one, which is the commit that asv wants measured.
+        self._imports, self._scratch = folder / "imports", folder / "scratch"
+        self._imports.mkdir()
+        self._scratch.mkdir()
+        (self._imports / "benchmarks").symlink_to(Path(__file__).resolve().parent)
 
-def worker_cell(cell: PlannedCell, imports: Path) -> jaxmeter.Cell:
-    """What jaxmeter runs for a planned cell."""
-    return jaxmeter.Cell(
-        name=cell.name,
-        target=cell.target,
-        params=dict(cell.params),
-        repeat=cell.repeat,
-        max_seconds=cell.max_seconds,
-        timeout_seconds=cell.timeout_seconds,
-        env={**WORKER_ENVIRONMENT, **cell.env},
-        path=(str(imports),),
-        cpus=one_cpu() if cell.one_cpu else None,
-    )
+    def measure(self, cell: PlannedCell) -> jaxmeter.Record:
+        """The record of one process; of another status than "ok" where the cell cannot run."""
+        missing = skipped(cell)
+        if missing is not None:
+            return missing
+        if cell.preparation is not None:
+            before = self._prepare(cell.preparation)
+            if before.status != "ok":
+                failure = before.failure
+                return dataclasses.replace(_empty_record(cell, before.status), failure=failure)
+        return self._run_cell(self.worker_cell(cell))
+
+    def worker_cell(self, cell: PlannedCell) -> jaxmeter.Cell:
+        """What jaxmeter runs for a planned cell."""
+        return jaxmeter.Cell(
+            name=cell.name,
+            target=cell.target,
+            params=dict(cell.params),
+            repeat=cell.repeat,
+            max_seconds=cell.max_seconds,
+            timeout_seconds=cell.timeout_seconds,
+            env={**WORKER_ENVIRONMENT, SCRATCH_VARIABLE: str(self._scratch), **cell.env},
+            path=(str(self._imports),),
+            cpus=one_cpu() if cell.one_cpu else None,
+        )
+
+    def _prepare(self, preparation: PlannedCell) -> jaxmeter.Record:
+        name = preparation.name
+        if name not in self._prepared:
+            self._prepared[name] = self._run_cell(self.worker_cell(preparation))
+            self._store.write(preparation, 0, self._prepared[name])
+        return self._prepared[name]
 
 
 def skipped(cell: PlannedCell) -> jaxmeter.Record | None:
@@ -60,12 +93,13 @@ def skipped(cell: PlannedCell) -> jaxmeter.Record | None:
     if not missing:
         return None
     message = f"the optional package {missing[0]} is not installed: pip install {missing[0]}"
+    failure = jaxmeter.Failure("start", "MissingPackage", message)
+    return dataclasses.replace(_empty_record(cell, "skipped"), failure=failure)
+
+
+def _empty_record(cell: PlannedCell, status: Any) -> jaxmeter.Record:
     return jaxmeter.Record(
-        name=cell.name,
-        status="skipped",
-        target=cell.target,
-        params=dict(cell.params),
-        failure=jaxmeter.Failure("start", "MissingPackage", message),
+        name=cell.name, status=status, target=cell.target, params=dict(cell.params)
     )
 
 
@@ -101,7 +135,7 @@ def measure_plan(
     progress: Progress,
     *,
     budget_seconds: float | None = None,
-    run_cell: Callable[[jaxmeter.Cell], jaxmeter.Record] = jaxmeter.run_cell,
+    run_cell: RunCell = jaxmeter.run_cell,
     clock: Callable[[], float] = time.monotonic,
 ) -> dict[str, Summary]:
     """Measure every round that the store does not hold yet, and summarise all cells.
@@ -128,7 +162,8 @@ def measure_plan(
     started = clock()
     parent = os.getppid()
     records: dict[str, list[jaxmeter.Record]] = {cell.name: [] for cell in cells if cell.rounds}
-    with import_folder() as imports:
+    with tempfile.TemporaryDirectory(prefix="vcjax-suites-") as folder:
+        workers = Workers(store, Path(folder), run_cell)
         for cell, round_index in interleaved(cells):
             record = store.read(cell, round_index)
             kept = record is not None and record.status == "ok"
@@ -138,7 +173,7 @@ def measure_plan(
                     continue
                 if os.getppid() != parent:
                     raise SystemExit("the process that asked for this run is gone: stopping")
-                record = skipped(cell) or run_cell(worker_cell(cell, imports))
+                record = workers.measure(cell)
                 store.write(cell, round_index, record)
             records[cell.name].append(record)
             progress.tell(

@@ -25,7 +25,7 @@ from rich.table import Table  # noqa: E402
 
 import jaxmeter  # noqa: E402
 import vcjax  # noqa: E402
-from benchmarks import cells  # noqa: E402
+from benchmarks import preparing  # noqa: E402
 from benchmarks.workloads.casing import CASES  # noqa: E402
 from jaxmeter.environment import host_environment, jax_environment  # noqa: E402
 
@@ -81,7 +81,7 @@ def _chunk(text: str) -> int | str:
 def profile(options: argparse.Namespace, console: Console) -> Path:
     """Prepare, measure, trace, print; return the record's path."""
     problem = CASES[options.case](**({} if options.digits is None else {"digits": options.digits}))
-    prepared = cells.prepare(problem)
+    prepared = preparing.prepare(problem)
     chunks = {
         "chunk_size": options.chunk_size,
         "target_chunk_size": options.target_chunk_size,
@@ -121,8 +121,8 @@ def measure_eager(case: jaxmeter.Case, repeat: int, name: str) -> jaxmeter.Recor
     """First and settled calls without a jit around them; vcjax still jits its own parts."""
     environment = replace(host_environment(), **jax_environment())
     call = lambda: case.fn(*case.args)  # noqa: E731
-    first, _ = cells.timed(call)
-    settled = [cells.timed(call) for _ in range(repeat)]
+    first, _ = preparing.timed(call)
+    settled = [preparing.timed(call) for _ in range(repeat)]
     assert case.check is not None
     return jaxmeter.Record(
         name=name,

@@ -1,13 +1,15 @@
 """Measuring a plan: resume, retry, budget, and what workers may import."""
 
+import dataclasses
 import itertools
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from benchmarks.plan import PlannedCell
-from benchmarks.runner import Progress, import_folder, measure_plan, worker_cell
+from benchmarks.runner import Progress, Workers, measure_plan
 from benchmarks.store import CellStore
 from jaxmeter import Failure, Record
 
@@ -95,12 +97,11 @@ def test_each_round_is_a_line_of_progress(measure, tmp_path, capsys):
     assert events[0]["cell"] == "suite/a" and events[4]["event"] == "suite"
 
 
-def test_workers_can_import_the_suites_and_nothing_else_of_the_checkout():
-    with import_folder() as imports:
-        assert [entry.name for entry in imports.iterdir()] == ["benchmarks"]
-        assert (imports / "benchmarks" / "cells.py").is_file()
-        made = worker_cell(CELLS[0], imports)
-    assert made.path == (str(imports),)
+def test_workers_can_import_the_suites_and_nothing_else_of_the_checkout(tmp_path):
+    made = Workers(CellStore(tmp_path / "cells"), tmp_path, Worker()).worker_cell(CELLS[0])
+    (imports,) = (Path(entry) for entry in made.path)
+    assert [entry.name for entry in imports.iterdir()] == ["benchmarks"]
+    assert (imports / "benchmarks" / "cells.py").is_file()
     assert made.env["JAX_ENABLE_X64"] == "1"
     assert made.env["JAX_ENABLE_COMPILATION_CACHE"] == "false"
     assert made.cpus is None
@@ -108,7 +109,7 @@ def test_workers_can_import_the_suites_and_nothing_else_of_the_checkout():
 
 def test_a_cell_for_one_cpu_is_bound_to_one(tmp_path):
     cell = PlannedCell(name="n", target="m:f", params={}, rounds=1, one_cpu=True)
-    cpus = worker_cell(cell, tmp_path).cpus
+    cpus = Workers(CellStore(tmp_path / "cells"), tmp_path, Worker()).worker_cell(cell).cpus
     assert cpus is None or len(cpus) == 1
 
 
@@ -123,3 +124,29 @@ def test_a_cell_that_wants_a_missing_package_is_skipped_with_the_reason(tmp_path
     assert summary["status"] == "skipped" and "pip install no-such" in summary["message"]
     record = store.read(cell, 0)
     assert record is not None and record.status == "skipped"
+
+
+PREPARED = [
+    dataclasses.replace(cell, preparation=dataclasses.replace(CELLS[0], name="preparation/p"))
+    for cell in CELLS
+]
+
+
+def test_what_cells_share_is_prepared_once_a_run_and_only_where_something_is_left(tmp_path):
+    store = CellStore(tmp_path / "cells")
+    worker = Worker()
+    measure_plan(PREPARED, store, Progress("s"), run_cell=worker)
+    assert worker.calls == ["preparation/p", "suite/a", "suite/b", "suite/b", "suite/a"]
+    measure_plan(PREPARED, store, Progress("s"), run_cell=(nothing := Worker()))
+    assert nothing.calls == []
+    store.path(PREPARED[0], 1).unlink()
+    measure_plan(PREPARED, store, Progress("s"), run_cell=(rest := Worker()))
+    assert rest.calls == ["preparation/p", "suite/a"]
+
+
+def test_a_failed_preparation_fails_the_cells_that_need_it_with_its_reason(tmp_path):
+    worker = Worker(status="failed")
+    store = CellStore(tmp_path / "cells")
+    summaries = measure_plan(PREPARED, store, Progress("s"), run_cell=worker)
+    assert worker.calls == ["preparation/p"]
+    assert {summary["message"] for summary in summaries.values()} == {"compile: Timeout: too slow"}

@@ -2,6 +2,8 @@
 
 import inspect
 import itertools
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -10,9 +12,11 @@ from asv_runner.discovery import disc_benchmarks
 
 import benchmarks
 from benchmarks.casing import CasingVariants
+from benchmarks.metrics import Summary
 from benchmarks.run import SUITES
 
 ROOT = str(Path(benchmarks.__file__).parent)
+CHECKOUT = Path(ROOT).parent
 SMALLEST = {
     "casing_variants": ("closure", 3),
     "chunk_sweep": (1024, 80, 6),
@@ -24,6 +28,13 @@ UNITS = {"_seconds": "seconds", "_bytes": "bytes", "_relative": "1"}
 @pytest.fixture(scope="module")
 def collected():
     return {benchmark.name: benchmark for benchmark in disc_benchmarks(ROOT)}
+
+
+def run_python(code):
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, cwd=CHECKOUT, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
 
 
 def methods(suite):
@@ -38,6 +49,22 @@ def test_asv_collects_every_method_of_every_suite_and_nothing_else(collected):
     }
     assert set(collected) == expected
     assert all(isinstance(benchmark, TrackBenchmark) for benchmark in collected.values())
+
+
+def test_asv_can_import_the_suites_where_only_the_measured_packages_are_installed():
+    code = (
+        "import sys\n"
+        "sys.modules.update(dict.fromkeys(['rich', 'psutil', 'pandas', 'asv', 'pytest']))\n"
+        "from asv_runner.discovery import disc_benchmarks\n"
+        "print(len(list(disc_benchmarks('benchmarks'))))"
+    )
+    assert int(run_python(code)) > 0
+
+
+@pytest.mark.parametrize("suite", SUITES)
+def test_reading_a_number_imports_neither_jax_nor_numpy(suite):
+    code = f"import sys, {suite.__module__}; print({{'jax', 'numpy', 'vcjax'}} & set(sys.modules))"
+    assert run_python(code).strip() == "set()"
 
 
 def test_every_benchmark_has_the_unit_of_its_name_a_version_and_limits(collected):
@@ -105,10 +132,10 @@ def test_what_the_grid_leaves_out_is_skipped_and_a_failed_cell_fails(collected):
     with pytest.raises(NotImplementedError, match="VCJAX_BENCH_GRID=full"):
         suite.setup({}, "closure", 3)
     name = suite.cell("quick", "closure", 3).name
-    skipped = {name: {"status": "skipped", "message": "no such package"}}
+    skipped = {name: Summary(status="skipped", message="no such package", times={}, numbers={})}
     with pytest.raises(NotImplementedError, match="no such package"):
         suite.setup(skipped, "closure", 3)
-    failed = {name: {"status": "failed", "message": "check: WrongAnswer"}}
+    failed = {name: Summary(status="failed", message="check: WrongAnswer", times={}, numbers={})}
     suite.setup(failed, "closure", 3)
     with pytest.raises(RuntimeError, match="check: WrongAnswer"):
         suite.track_error_relative(failed, "closure", 3)
