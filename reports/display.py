@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from .frames import rows
+from .frames import Row, rows
 from .units import (
     BYTES,
     MISSING,
@@ -176,23 +176,23 @@ def count(title: str, name: str, meaning: str = "") -> Column:
 
 
 def error(title: str, name: str, meaning: str = "", *, within: str | None = None) -> Column:
-    """A relative error; toned by the boolean column `within` where one is named."""
+    """A relative error; toned by the boolean column `within` where one is named.
+
+    A row whose `checks_count` is 0 has no error to show; elsewhere NaN is what was found.
+    """
 
     def cells(frame: pd.DataFrame) -> list[Cell]:
-        tones = [""] * len(frame)
-        if within is not None:
-            tones = ["good" if ok else "bad" for ok in frame[within]]
-        return [
-            Cell(
-                scientific(float(v)),
-                exact=repr(float(v)),
-                order=math.inf if pd.isna(v) else float(v),
-                tone=tone,
-            )
-            for v, tone in zip(frame[name], tones, strict=True)
-        ]
+        return [_error_cell(row, row[name], within) for row in rows(frame)]
 
     return Column(title, cells, meaning)
+
+
+def _error_cell(row: Row, value: float, within: str | None) -> Cell:
+    if pd.isna(value) and row.get("checks_count") == 0:
+        return _missing()
+    tone = "" if within is None else ("good" if row[within] else "bad")
+    order = math.inf if pd.isna(value) else float(value)
+    return Cell(scientific(float(value)), exact=repr(float(value)), order=order, tone=tone)
 
 
 def _quantity(

@@ -8,7 +8,7 @@ from .display import digits_name, problem_name, workload_name
 from .figures import BOTTOM, TOP, Figure, bottom_axis
 from .frames import groups, rows
 from .svg import WIDTH, Drawing, decades, linear_scale, log_scale
-from .units import seconds, significant
+from .units import scientific, seconds, significant
 
 MARKS = ("circle", "square", "triangle", "diamond")
 
@@ -62,7 +62,7 @@ def accuracy(table: pd.DataFrame) -> Figure:
 
 def _told_errors(table: pd.DataFrame) -> str:
     return "; ".join(
-        f"{row['method']} {problem_name(row)}: {row['error_worst_relative']:.1e}"
+        f"{row['method']} {problem_name(row)}: {scientific(row['error_worst_relative'])}"
         for row in rows(table)
     )
 

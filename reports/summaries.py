@@ -96,7 +96,7 @@ def accuracy(measured: pd.DataFrame) -> pd.DataFrame:
     rows = []
     methods = {"vcjax": "error_relative", "C++ reference": "reference_error_relative"}
     for method, column in methods.items():
-        checked = measured.loc[measured["status"] == "ok"]
+        checked = measured.loc[(measured["status"] == "ok") & (measured["checks_count"] > 0)]
         checked = checked.loc[checked["digits"].notna()] if column in checked else checked.iloc[:0]
         for problem, group in groups(checked, [*PROBLEM, "suite"]):
             errors = group[column]
@@ -208,6 +208,7 @@ def _summary(group: pd.DataFrame) -> dict[str, Any]:
     settled = median_interval(_values(group, "settled_median_seconds"))
     row: dict[str, Any] = {
         "processes_count": len(group),
+        "checks_count": sum(int(count) for count in group["checks_count"]),
         "interval_coverage_ratio": settled.coverage,
     }
     for quantity, name in TIMES.items():

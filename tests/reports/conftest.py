@@ -145,8 +145,8 @@ def casing_cell(variant: str, digits: int, round_index: int = 0, **changes: Any)
 
 
 def chunk_cell(chunk: Any, target: Any, round_index: int = 0, **changes: Any) -> Record:
-    sizes = {"auto": 1024, None: 8192}
-    c, t = sizes.get(chunk, chunk), sizes.get(target, target)
+    sizes: dict[Any, int] = {"auto": 1024, None: 8192}
+    c, t = (sizes[size] if size in sizes else int(size) for size in (chunk, target))
     values: dict[str, Any] = {
         "settled_seconds": 0.02 * (1 + abs(c - 2048) / 9000 + abs(t - 80) / 2000),
         "temp_bytes": 24 * c * t + 1_000_000,

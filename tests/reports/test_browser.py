@@ -1,0 +1,82 @@
+"""The page in a real browser, where one is installed: nothing fails, nothing is fetched."""
+
+import re
+import shutil
+import subprocess
+
+import pytest
+
+from reports import make_report, write_report
+
+BROWSER = next(
+    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
+)
+pytestmark = pytest.mark.skipif(BROWSER is None, reason="no chromium is installed")
+
+# Runs in the page after its own script: presses a heading and tells what came of it.
+PRESS = """<script>
+const table = document.getElementById("table-closure_times");
+const heading = [...table.tHead.rows[0].cells].find((c) => c.textContent.trim() === "Compile");
+heading.querySelector("button").click();
+const values = () => [...table.tBodies[0].rows].map(
+  (row) => Number(row.cells[heading.cellIndex].dataset.order));
+const rising = values();
+heading.querySelector("button").click();
+document.title = JSON.stringify({
+  rising: rising.every((v, i) => i === 0 || rising[i - 1] <= v),
+  falling: values().every((v, i, all) => i === 0 || all[i - 1] >= v),
+  sort: heading.getAttribute("aria-sort"),
+  rows: rising.length,
+  overflow: document.documentElement.scrollWidth - document.documentElement.clientWidth,
+  fetched: performance.getEntriesByType("resource").map((entry) => entry.name),
+});
+</script></body>"""
+
+
+def open_page(page, profile, *options):
+    command = [
+        str(BROWSER),
+        "--headless=new",
+        "--no-sandbox",
+        "--disable-gpu",
+        "--disable-quic",
+        "--no-first-run",
+        "--disable-background-networking",
+        "--disable-component-update",
+        "--disable-sync",
+        "--enable-logging=stderr",
+        f"--user-data-dir={profile}",
+        "--window-size=500,900",
+        *options,
+        "--dump-dom",
+        page.as_uri(),
+    ]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+
+
+@pytest.fixture(scope="module")
+def opened(full_store, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("browser")
+    page = write_report(make_report(full_store), folder / "report")
+    pressed = page.with_name("pressed.html")
+    text = page.read_text(encoding="utf-8").replace("</body>", PRESS)
+    pressed.write_text(text, encoding="utf-8")
+    return open_page(pressed, folder / "profile")
+
+
+def test_the_browser_shows_every_table_and_figure(opened):
+    for name in ("closure_times", "closure_bytes", "chunk_sizes", "accuracy", "against_reference"):
+        assert f'id="table-{name}"' in opened.stdout
+    assert opened.stdout.count('class="panel" role="img"') == 17
+
+
+def test_no_script_fails_and_no_rule_of_the_page_is_broken(opened):
+    assert re.findall(r".*CONSOLE.*", opened.stderr) == []
+
+
+def test_pressing_a_heading_sorts_nothing_is_fetched_and_a_telephone_need_not_scroll(opened):
+    title = re.search(r"<title>(\{.*?\})</title>", opened.stdout)
+    assert title is not None
+    assert title.group(1) == (
+        '{"rising":true,"falling":true,"sort":"descending","rows":12,"overflow":0,"fetched":[]}'
+    )

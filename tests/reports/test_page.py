@@ -1,0 +1,192 @@
+"""The written report: page, Markdown, tables, figures, and the command that makes them."""
+
+import math
+import re
+import xml.etree.ElementTree as ElementTree
+
+import pandas as pd
+import pytest
+
+from reports import ReportError, make_report, write_report
+from reports.__main__ import main
+
+TABLES = {
+    "measurements",
+    "samples",
+    "captured_arrays",
+    "closure_versus_argument",
+    "chunk_sizes",
+    "accuracy",
+    "against_reference",
+    "failures",
+    "environments",
+}
+
+
+@pytest.fixture(scope="module")
+def written(full_store, tmp_path_factory):
+    page = write_report(make_report(full_store), tmp_path_factory.mktemp("out") / "report")
+    return page.parent
+
+
+@pytest.fixture(scope="module")
+def html(written):
+    return (written / "index.html").read_text(encoding="utf-8")
+
+
+def test_the_page_loads_nothing_from_elsewhere(html):
+    assert "default-src 'none'" in html
+    assert not re.search(r"(src|href)\s*=\s*[\"'](https?:)?//", html)
+    assert "@import" not in html and "url(" not in html
+    assert len(html) < 2_000_000
+
+
+def test_the_head_names_commit_machine_versions_and_processes(made_up, html):
+    head = html[: html.index("<main>")]
+    for fact in (made_up.commit[:12], "2026-11-20", "Example CPU", "0.10.2", "28 cells"):
+        assert fact in head
+    assert "168 processes" in head and "listed below" in head
+
+
+@pytest.mark.parametrize("section", ["closure", "chunks", "accuracy", "reference", "problems"])
+def test_every_section_has_its_sentence_in_the_head_and_in_its_place(html, section):
+    assert f'href="#{section}"' in html and f'<section id="{section}">' in html
+
+
+def test_every_number_in_the_tables_has_its_unit_or_a_heading_that_is_one(html):
+    body = html[html.index('id="table-closure_times"') :]
+    row = body[body.index("<tbody>") : body.index("</tr>", body.index("<tbody>"))]
+    for unit in ("ms", "s", "×"):
+        assert f"<i> {unit}</i>" in row
+
+
+def test_figures_are_well_formed_described_and_stand_alone(written):
+    files = sorted((written / "figures").glob("*.svg"))
+    assert len(files) == 4 * 3 + 2 + 1 + 2
+    for file in files:
+        root = ElementTree.fromstring(file.read_text(encoding="utf-8"))
+        names = [child.tag.rpartition("}")[2] for child in root]
+        assert names[:3] == ["style", "title", "desc"]
+        assert root[2].text
+        assert "nan" not in file.read_text(encoding="utf-8")
+
+
+def test_ids_on_the_page_are_unique(html):
+    ids = re.findall(r'\bid="([^"]+)"', html)
+    assert len(ids) == len(set(ids))
+
+
+def test_tables_are_written_as_parquet_and_csv_alike(written):
+    for name in TABLES:
+        stored = pd.read_parquet(written / "tables" / f"{name}.parquet")
+        text = pd.read_csv(written / "tables" / f"{name}.csv")
+        assert list(stored.columns) == list(text.columns) and len(stored) == len(text) > 0
+    measured = pd.read_parquet(written / "tables" / "measurements.parquet")
+    assert max(measured["captured_bytes"].dropna()) == 163_000_000
+    assert str(measured["started_utc"].dtype).startswith("datetime64")
+
+
+def test_markdown_holds_the_same_sentences_and_tables(written, html):
+    text = (written / "report.md").read_text(encoding="utf-8")
+    assert "## Closure against argument" in text and "| Variant |" in text
+    assert "163 MB closed over" in text and "163 MB closed over" in html
+    for link in re.findall(r"\]\((figures/[^)]+)\)", text):
+        assert (written / link).is_file()
+
+
+def test_text_from_records_cannot_break_the_page(made_up, tmp_path):
+    message = "<script>alert(1)</script> | pipe\nnext line"
+    made_up.write(tmp_path / "cells", made_up.casing_cell("closure", 3))
+    made_up.write(tmp_path / "cells", made_up.failed("a/b", {}, message=message), 1)
+    page = write_report(make_report(tmp_path / "cells"), tmp_path / "report")
+    assert "<script>alert" not in page.read_text(encoding="utf-8")
+    markdown = (page.parent / "report.md").read_text(encoding="utf-8")
+    (row,) = (line for line in markdown.splitlines() if "alert" in line)
+    assert "\\| pipe next line" in row and "<script>" not in row
+
+
+def odd_stores(made_up, root):
+    """Stores a run may leave behind, each by name."""
+    cell = made_up.casing_cell
+    made_up.write(root / "one process", cell("closure", 6))
+    made_up.write(root / "no closure", cell("argument", 6))
+    made_up.write(root / "only a failure", made_up.failed("a/b", {"workload": "w7x"}))
+    nan = {"error_relative": math.nan}
+    made_up.write(root / "error is nan", cell("closure", 6, checks=nan))
+    zero = {"error_relative": 0.0}
+    made_up.write(root / "error is zero", cell("closure", 6, checks=zero))
+    made_up.write(root / "no check", cell("closure", 6, checks={}))
+    made_up.write(root / "no sample", cell("closure", 6, repeat=0))
+    made_up.write(root / "one chunk", made_up.chunk_cell("auto", "auto"))
+    made_up.write(root / "chunk not timed", made_up.chunk_cell(1024, 80, repeat=0))
+    made_up.write(root / "reference", made_up.reference_cell(6))
+    made_up.write(root / "no parameters", made_up.record("other/cell", {}))
+    skipped = made_up.failed("against_reference/w7x-d6", {"digits": 6}, status="skipped")
+    made_up.write(root / "skipped", skipped)
+    return sorted(root.iterdir())
+
+
+def test_odd_stores_give_a_page_all_the_same(made_up, tmp_path):
+    for store in odd_stores(made_up, tmp_path / "stores"):
+        report = make_report(store)
+        page = write_report(report, tmp_path / store.name)
+        assert page.is_file(), store.name
+        shown = re.sub(r"<script>.*?</script>", "", page.read_text(encoding="utf-8"), flags=re.S)
+        values = re.sub(r'data-order="[^"]*"|title="[^"]*"', "", shown)
+        assert not re.search(r"\bnan\b|\bNone\b|<NA>", values), store.name
+
+
+def test_the_newest_commit_is_shown_and_another_can_be_asked_for(made_up, tmp_path):
+    import dataclasses
+
+    late = made_up.environment(started_utc="2026-11-21T00:00:00+00:00")
+    made_up.write(tmp_path, made_up.casing_cell("closure", 3), commit="a" * 40)
+    newer = dataclasses.replace(made_up.casing_cell("closure", 3), environment=late)
+    made_up.write(tmp_path, newer, commit="b" * 40)
+    assert make_report(tmp_path).commit == "b" * 40
+    older = make_report(tmp_path, commit="aaa")
+    assert older.commit == "a" * 40
+    assert any(fact.name == "Also in the tables" for fact in older.facts)
+    assert set(older.tables["measurements"]["commit"]) == {"a" * 40, "b" * 40}
+    with pytest.raises(ReportError, match="nothing measured for commit 'ccc'"):
+        make_report(tmp_path, commit="ccc")
+
+
+def test_the_command_prints_the_page_and_can_be_repeated(full_store, tmp_path, capsys):
+    arguments = ["build", "--store", str(full_store), "--out", str(tmp_path / "report")]
+    for _ in range(2):
+        assert main(arguments) == 0
+        assert capsys.readouterr().out.strip() == str(tmp_path / "report" / "index.html")
+    assert [path.name for path in tmp_path.iterdir()] == ["report"]
+
+
+@pytest.mark.parametrize("kind", ["missing", "empty", "asv"])
+def test_errors_are_one_line_and_exit_code_two(kind, full_store, tmp_path, capsys):
+    store = {"missing": tmp_path / "nowhere", "empty": tmp_path, "asv": full_store}[kind]
+    arguments = ["build", "--store", str(store), "--out", str(tmp_path / "report")]
+    if kind == "asv":
+        arguments += ["--asv", str(tmp_path / "nowhere")]
+    assert main(arguments) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.count("\n") == 1 and captured.err.startswith("reports build: ")
+    assert not (tmp_path / "report").exists()
+
+
+def test_a_folder_that_is_no_report_is_not_replaced(full_store, tmp_path, capsys):
+    (tmp_path / "thesis").mkdir()
+    (tmp_path / "thesis" / "chapter.tex").write_text("dear")
+    arguments = ["build", "--store", str(full_store), "--out", str(tmp_path / "thesis")]
+    assert main(arguments) == 2
+    assert "no earlier report" in capsys.readouterr().err
+    assert (tmp_path / "thesis" / "chapter.tex").read_text() == "dear"
+
+
+def test_unreadable_files_are_listed_on_the_page(made_up, tmp_path, capsys):
+    good = made_up.write(tmp_path / "cells", made_up.casing_cell("closure", 3))
+    (good.parent / "1.json").write_text('{"schema": 1, "na')
+    arguments = ["build", "--store", str(tmp_path / "cells"), "--out", str(tmp_path / "report")]
+    assert main(arguments) == 0
+    assert "1 unreadable" in capsys.readouterr().err
+    page = (tmp_path / "report" / "index.html").read_text(encoding="utf-8")
+    assert "1.json" in page and "truncated" in page

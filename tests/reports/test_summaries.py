@@ -1,0 +1,145 @@
+"""Summaries: medians of process medians, paired ratios, and what is left out of them."""
+
+import math
+
+import pandas as pd
+import pytest
+
+from reports import read_store, summaries, tables
+
+
+def measured(root):
+    return tables.measurements(read_store(root))
+
+
+def test_ratios_to_the_argument_variant_are_paired_by_round(made_up, tmp_path):
+    for i, drift in enumerate((1.0, 2.0, 4.0, 1.5, 3.0, 2.5)):
+        for variant, seconds in (("closure", 3.0), ("argument", 2.0)):
+            cell = made_up.casing_cell(variant, 6, 0, compile_seconds=seconds * drift)
+            made_up.write(tmp_path, cell, i)
+    table = summaries.closure_versus_argument(measured(tmp_path)).set_index("variant")
+    row = table.loc["closure"]
+    assert row["compile_to_argument_ratio"] == pytest.approx(1.5)
+    assert row["compile_to_argument_low_ratio"] == pytest.approx(1.5)
+    assert row["compile_to_argument_pairs_count"] == 6
+    assert table.loc["argument", "compile_to_argument_ratio"] == 1.0
+    assert row["compile_low_seconds"] < row["compile_median_seconds"] < row["compile_high_seconds"]
+
+
+def test_settled_seconds_are_the_median_of_process_medians(made_up, tmp_path):
+    for i, seconds in enumerate((1.0, 5.0, 2.0)):
+        cell = made_up.casing_cell("argument", 6, 0, settled_seconds=seconds)
+        made_up.write(tmp_path, cell, i)
+    row = summaries.closure_versus_argument(measured(tmp_path)).iloc[0]
+    assert row["settled_median_seconds"] == 2.0
+    assert (row["settled_low_seconds"], row["settled_high_seconds"]) == (1.0, 5.0)
+    assert row["interval_coverage_ratio"] == 0.75 and row["processes_count"] == 3
+
+
+def test_variants_stand_closure_argument_simplified(full_store):
+    table = summaries.closure_versus_argument(measured(full_store))
+    assert list(table["variant"].iloc[:3]) == ["closure", "argument", "simplified"]
+    assert len(table) == 12 and list(table["digits"].unique()) == [3, 6, 9, 12]
+
+
+def test_without_an_argument_variant_there_is_a_row_and_no_ratio(made_up, tmp_path):
+    made_up.write(tmp_path, made_up.casing_cell("closure", 6))
+    row = summaries.closure_versus_argument(measured(tmp_path)).iloc[0]
+    assert row["captured_bytes"] == made_up.casing_bytes[6]
+    assert math.isnan(row["compile_to_argument_ratio"])
+    assert row["compile_to_argument_pairs_count"] == 0
+
+
+def test_failed_processes_are_in_no_summary(made_up, tmp_path):
+    cell = made_up.casing_cell("closure", 6)
+    made_up.write(tmp_path, cell, 0)
+    made_up.write(tmp_path, made_up.failed(cell.name, cell.params), 1)
+    row = summaries.closure_versus_argument(measured(tmp_path)).iloc[0]
+    assert row["processes_count"] == 1
+
+
+def test_commits_and_environments_are_never_pooled(made_up, tmp_path):
+    made_up.write(tmp_path, made_up.casing_cell("closure", 6, compile_seconds=1.0), commit="a" * 40)
+    made_up.write(tmp_path, made_up.casing_cell("closure", 6, compile_seconds=9.0), commit="b" * 40)
+    table = summaries.closure_versus_argument(measured(tmp_path))
+    assert sorted(table["compile_median_seconds"]) == [1.0, 9.0]
+
+
+def test_the_fastest_chunk_sizes_and_auto_are_marked(full_store):
+    table = summaries.chunk_sizes(measured(full_store))
+    fastest = table[table["is_fastest"]]
+    assert list(fastest["chunk_size"]) == ["1024"] and list(fastest["target_chunk_size"]) == ["80"]
+    assert list(fastest["settled_to_fastest_ratio"]) == [1.0]
+    auto = table[table["is_auto"]].iloc[0]
+    assert auto["settled_to_fastest_low_ratio"] > 1.0
+    assert list(table["chunk_size"].unique()) == ["256", "1024", "4096", "none", "auto"]
+
+
+def test_an_error_that_is_not_a_number_is_within_no_limit(made_up, tmp_path):
+    cells = ({"error_relative": math.nan}, {"error_relative": 1e-9})
+    for i, checks in enumerate(cells):
+        made_up.write(tmp_path, made_up.casing_cell("closure", 6, checks=checks), i)
+    row = summaries.accuracy(measured(tmp_path)).iloc[0]
+    assert math.isnan(row["error_worst_relative"]) and not row["is_within"]
+    assert row["error_best_relative"] == 1e-9
+
+
+def test_accuracy_takes_the_worst_error_against_ten_to_minus_digits(made_up, full_store):
+    table = summaries.accuracy(measured(full_store))
+    row = table[(table["digits"] == 12) & (table["suite"] == "casing_variants")].iloc[0]
+    assert row["limit_relative"] == pytest.approx(1e-12)
+    assert row["error_to_limit_ratio"] == pytest.approx(13.0)
+    assert not row["is_within"]
+    theirs = table[table["method"] == "C++ reference"]
+    assert list(theirs["digits"]) == [6, 9, 12]
+
+
+def test_speed_ups_are_taken_process_by_process(made_up, tmp_path):
+    for i, (ours, theirs) in enumerate(((1.0, 6.0), (2.0, 10.0), (1.0, 8.0))):
+        checks = {
+            "error_relative": 1e-7,
+            "reference_error_relative": 2e-7,
+            "setup_seconds": 2 * ours,
+            "reference_setup_seconds": 8 * ours,
+            "evaluation_seconds": ours,
+            "reference_evaluation_seconds": theirs,
+        }
+        made_up.write(tmp_path, made_up.reference_cell(6, checks=checks), i)
+    row = summaries.against_reference(measured(tmp_path)).iloc[0]
+    assert row["evaluation_speedup_ratio"] == 6.0
+    assert row["evaluation_speedup_low_ratio"] == 5.0
+    assert row["evaluation_speedup_high_ratio"] == 8.0
+    assert row["setup_speedup_ratio"] == 4.0
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "setup", "reference_setup", "repaid"),
+    [
+        (1.0, 3.0, 2.0, 6.0, 2),  # 5.43 + 2 is behind 6 by 1.43; each evaluation wins back 2
+        (1.0, 3.0, 2.0, 9.0, 1),
+        (3.0, 1.0, 2.0, 6.0, None),
+    ],
+)
+def test_compile_time_is_repaid_when_the_sums_cross(
+    made_up, tmp_path, ours, theirs, setup, reference_setup, repaid
+):
+    checks = {
+        "setup_seconds": setup,
+        "reference_setup_seconds": reference_setup,
+        "evaluation_seconds": ours,
+        "reference_evaluation_seconds": theirs,
+    }
+    made_up.write(tmp_path, made_up.reference_cell(6, checks=checks))
+    row = summaries.against_reference(measured(tmp_path)).iloc[0]
+    assert row["all_compile_median_seconds"] == pytest.approx(0.21 + 0.12 + 2.0 + 3.1)
+    found = row["evaluations_to_repay_compile_count"]
+    assert (None if pd.isna(found) else found) == repaid
+
+
+def test_tables_of_an_unrelated_suite_are_empty_and_not_an_error(made_up, tmp_path):
+    made_up.write(tmp_path, made_up.record("other/cell", {"size": 1}))
+    frame = measured(tmp_path)
+    assert summaries.closure_versus_argument(frame).empty
+    assert summaries.chunk_sizes(frame).empty
+    assert summaries.accuracy(frame).empty
+    assert summaries.against_reference(frame).empty

@@ -1,0 +1,110 @@
+"""Tidy tables: one row a process, units in the names, nothing summarised across processes."""
+
+import json
+import re
+
+import pandas as pd
+import pytest
+
+from reports import read_store, tables
+
+
+@pytest.fixture
+def measured(full_store):
+    return tables.measurements(read_store(full_store))
+
+
+def test_one_process_is_one_row(full_store, measured):
+    assert len(measured) == len(list(full_store.rglob("*.json")))
+    assert not measured.duplicated(["commit", "environment_key", "cell", "round_index"]).any()
+
+
+def test_every_measured_column_ends_in_its_unit(measured):
+    text = {"commit", "environment_key", "suite", "cell", "status", "machine", "platform"}
+    text |= {"cpu_model", "backend", "device_kind", "xla_flags", "jax_options", "hlo_fingerprint"}
+    text |= {"round_index", *tables.PARAMETERS}
+    endings = (
+        r".*_(seconds|bytes|count|relative|utc|version)|failure_.*|load_1min_.*|flops|.*per_wall"
+    )
+    strays = {c for c in measured.columns if c not in text and not re.fullmatch(endings, c)}
+    assert strays == set()
+
+
+def test_values_are_those_of_the_record(made_up, measured):
+    row = measured[
+        (measured["cell"] == "casing_variants/w7x-closure-d6") & (measured["round_index"] == 2)
+    ].iloc[0]
+    record = made_up.casing_cell("closure", 6, 2)
+    assert row["compile_seconds"] == record.phases.compile_seconds
+    assert row["captured_bytes"] == made_up.casing_bytes[6]
+    assert row["settled_median_seconds"] == sorted(record.samples_seconds)[2]
+    assert row["settled_count"] == 5
+    assert row["error_relative"] == record.checks["error_relative"]
+    assert (row["variant"], row["digits"], bool(row["half_period"])) == ("closure", 6, True)
+    assert row["jax_version"] == "0.10.2"
+
+
+def test_bytes_stay_whole_where_others_are_missing(measured):
+    assert measured["captured_bytes"].isna().any()
+    assert measured["captured_bytes"].dtype == pd.Int64Dtype()
+    assert measured["digits"].dtype == pd.Int64Dtype()
+
+
+def test_chunk_sizes_auto_numbers_and_none_share_one_column_of_text(measured):
+    assert {"auto", "1024", "none"} <= set(measured["chunk_size"].dropna())
+
+
+def test_unknown_parameters_become_columns_of_their_own(made_up, tmp_path):
+    made_up.write(tmp_path, made_up.record("other/cell", {"size": 64, "mode": None}))
+    row = tables.measurements(read_store(tmp_path)).iloc[0]
+    assert row["parameter_size"] == "64" and pd.isna(row["parameter_mode"])
+    assert pd.isna(row["workload"]) and row["suite"] == "other"
+
+
+def test_two_groups_with_one_name_lose_neither_value(made_up, tmp_path):
+    entry = made_up.record("a/b", {}, checks={"x_relative": 1.0}, extras={"x_relative": 2.0})
+    made_up.write(tmp_path, entry)
+    row = tables.measurements(read_store(tmp_path)).iloc[0]
+    assert (row["x_relative"], row["extras_x_relative"]) == (1.0, 2.0)
+
+
+def test_a_failure_keeps_what_was_measured_before_it(measured):
+    row = measured[measured["status"] == "timeout"].iloc[0]
+    assert row["trace_seconds"] == 0.2 and pd.isna(row["compile_seconds"])
+    assert (row["failure_phase"], row["failure_kind"]) == ("compile", "Timeout")
+
+
+def test_samples_keep_every_run_in_order(made_up, tmp_path):
+    made_up.write(tmp_path, made_up.casing_cell("argument", 3), 3)
+    table = tables.samples(read_store(tmp_path))
+    expected = made_up.casing_cell("argument", 3).samples_seconds
+    assert tuple(table["settled_seconds"]) == expected
+    assert list(table["sample_index"]) == [0, 1, 2, 3, 4]
+
+
+def test_captured_arrays_are_listed_with_shape_type_and_bytes(made_up, tmp_path):
+    made_up.write(tmp_path, made_up.casing_cell("closure", 3))
+    row = tables.captured_arrays(read_store(tmp_path)).iloc[0]
+    assert json.loads(row["array_shape"]) == [made_up.casing_bytes[3] // 8]
+    assert (row["array_dtype"], row["array_bytes"]) == ("float64", made_up.casing_bytes[3])
+
+
+def test_failures_hold_processes_and_unreadable_files(made_up, tmp_path):
+    made_up.write(tmp_path, made_up.casing_cell("closure", 3))
+    path = made_up.write(tmp_path, made_up.failed("a/b", {}, message="no\nwheel"), 1)
+    (path.parent / "2.json").write_text("{")
+    store = read_store(tmp_path)
+    table = tables.failures(tables.measurements(store), store.set_aside)
+    assert list(table["status"]) == ["failed", "unreadable"]
+    assert table["failure_message"].iloc[0] == "no\nwheel"
+    assert table["cell"].iloc[1].endswith("2.json")
+
+
+def test_a_record_without_environment_is_still_a_row(made_up, tmp_path):
+    import dataclasses
+
+    made_up.write(tmp_path, dataclasses.replace(made_up.failed("a/b", {}), environment=None))
+    store = read_store(tmp_path)
+    measured = tables.measurements(store)
+    assert pd.isna(measured["jax_version"].iloc[0]) and pd.isna(measured["started_utc"].iloc[0])
+    assert tables.environments(measured)["processes_count"].iloc[0] == 1
