@@ -6,6 +6,8 @@ import statistics
 
 from jaxmeter.record import Record
 
+_ARRAYS_SHOWN_COUNT = 10
+
 
 def table(record: Record) -> str:
     """What a record says, a line for each thing that is known.
@@ -44,11 +46,15 @@ def table(record: Record) -> str:
         ("embedded", constants.embedded_bytes, constants.embedded_count),
         ("hidden arguments", constants.hidden_argument_bytes, constants.hidden_argument_count),
     ):
-        rows.append((label, "" if size is None else f"{bytes_text(size)} in {count} arrays"))
-    for array in constants.arrays:
+        arrays = "array" if count == 1 else "arrays"
+        rows.append((label, "" if size is None else f"{bytes_text(size)} in {count} {arrays}"))
+    largest = sorted(constants.arrays, key=lambda array: -array.bytes)
+    for array in largest[:_ARRAYS_SHOWN_COUNT]:
         at = f" in {array.where}" if array.where else ""
         shape = ", ".join(map(str, array.shape))
         rows.append(("", f"{array.dtype}[{shape}] {bytes_text(array.bytes)}{at}"))
+    if len(largest) > _ARRAYS_SHOWN_COUNT:
+        rows.append(("", f"and {len(largest) - _ARRAYS_SHOWN_COUNT} more"))
     for label, number in (
         ("Python executions", counts.python_executions_count),
         ("traces", counts.traces_count),

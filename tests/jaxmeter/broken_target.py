@@ -1,0 +1,3 @@
+"""A module whose import fails."""
+
+import no_such_module_anywhere  # noqa: F401  # pyright: ignore
