@@ -31,6 +31,7 @@ class Problem:
     B : (src_nphi, src_ntheta, 3) total field.
     B_ext : (trg_nphi, trg_ntheta, 3) field of the currents outside.
     B_int : (trg_nphi, trg_ntheta, 3) field of the currents inside.
+    outside, inside : the currents, for `magnetic_field` at other points.
     """
 
     name: str
@@ -41,6 +42,8 @@ class Problem:
     B: Float[np.ndarray, "src_nphi src_ntheta 3"]
     B_ext: Float[np.ndarray, "trg_nphi trg_ntheta 3"]
     B_int: Float[np.ndarray, "trg_nphi trg_ntheta 3"]
+    outside: tuple[Source, ...]
+    inside: tuple[Source, ...]
 
     @property
     def trg_nphi(self) -> int:
@@ -128,4 +131,4 @@ def known_problem(
     arrays = [X, total, magnetic_field(outside, trg), magnetic_field(inside, trg)]
     for array in arrays:
         array.setflags(write=False)
-    return Problem(name, nfp, half_period, digits, *arrays)
+    return Problem(name, nfp, half_period, digits, *arrays, tuple(outside), tuple(inside))

@@ -1,0 +1,215 @@
+"""Problems: the currents are where they should be, and their field is exact to rounding."""
+
+import tracemalloc
+from dataclasses import FrozenInstanceError
+
+import numpy as np
+import pytest
+from scipy.special import ellipe, ellipk
+
+import vcjax
+from vcjax import problems
+from vcjax.problems._filaments import biot_savart
+
+PROBLEMS = {
+    "w7x half period": lambda: problems.w7x(3),
+    "w7x full period": lambda: problems.w7x(3, half_period=False),
+    "ellipse half period": lambda: problems.rotating_ellipse(3),
+    "ellipse full period": lambda: problems.rotating_ellipse(3, half_period=False),
+    "ellipse nfp 2": lambda: problems.rotating_ellipse(3, nfp=2),
+    "shaped torus": lambda: problems.axisymmetric(3),
+    "circular torus": lambda: problems.axisymmetric(3, cross_section="circular", minor_radius=1.0),
+    "coarse torus": lambda: problems.axisymmetric(
+        5, shape=(6, 5), src_shape=(6, 5), trg_shape=(4, 4)
+    ),
+}
+
+
+@pytest.fixture(params=PROBLEMS.values(), ids=PROBLEMS.keys())
+def problem(request):
+    return request.param()
+
+
+def loop_field(points, radius, current):
+    """A circular loop in z = 0 by elliptic integrals (Jackson, Classical Electrodynamics, 5.37)."""
+    x, y, z = points.T
+    rho = np.hypot(x, y)
+    near, far = (radius - rho) ** 2 + z**2, (radius + rho) ** 2 + z**2
+    m = 4 * radius * rho / far
+    k, e = ellipk(m), ellipe(m)
+    factor = 2 * current / np.sqrt(far)
+    b_rho = factor * z / rho * (-k + (radius**2 + rho**2 + z**2) / near * e)
+    b_z = factor * (k + (radius**2 - rho**2 - z**2) / near * e)
+    return np.stack([b_rho * x / rho, b_rho * y / rho, b_z], axis=1)
+
+
+def test_a_circular_loop_has_the_field_of_the_elliptic_integrals():
+    points = np.random.default_rng(1).normal(size=(200, 3))
+    points = points[np.hypot(np.hypot(points[:, 0], points[:, 1]) - 0.7, points[:, 2]) > 0.05]
+    field = problems.magnetic_field([problems.ToroidalLoop(0.3, r=(0.7,))], points)
+    known = loop_field(points, 0.7, 0.3)
+    assert np.abs(field - known).max() < 2e-14 * np.abs(known).max()
+
+
+def test_a_coil_of_positive_current_makes_its_field_along_phi():
+    coil = problems.PoloidalCoil(0.5, phi=0.4, centre=(2.0, 0.1), radius=0.8)
+    middle = np.array([[2.0 * np.cos(0.4), 2.0 * np.sin(0.4), 0.1]])
+    along_phi = np.array([[-np.sin(0.4), np.cos(0.4), 0.0]])
+    # On the axis of a loop: B = mu_0 I / (2 radius) = 2 pi current / radius.
+    known = 2 * np.pi * 0.5 / 0.8 * along_phi
+    np.testing.assert_allclose(
+        problems.magnetic_field([coil], middle), known, rtol=1e-14, atol=1e-14
+    )
+
+
+def test_a_ring_of_coils_approaches_the_central_conductor():
+    count = 200
+    angles = 2 * np.pi * np.arange(count) / count
+    coils = [problems.PoloidalCoil(2.0 / count, float(a), (2.0, 0.0), 1.0) for a in angles]
+    points = np.array([[2.0, 0.0, 0.1], [0.3, 1.9, -0.2]])
+    known = problems.magnetic_field([problems.CentralConductor(2.0)], points)
+    np.testing.assert_allclose(
+        problems.magnetic_field(coils, points), known, rtol=1e-13, atol=1e-13
+    )
+
+
+@pytest.mark.parametrize("radii", [(0.72,), (5.56, 0.37, 0.02)])
+def test_twice_as_many_points_on_a_filament_change_nothing(radii):
+    """Near the filament as well as far away: the point count follows the distance."""
+    loop = problems.ToroidalLoop(1.0, r=radii, z=(0.0, 0.1), nfp=5)
+    curve, _ = loop.curve(np.linspace(0, 2, 7))
+    for distance in (0.03, 0.3, 3.0):
+        points = curve + distance * np.array([0.6, 0.0, 0.8])
+        once, twice = (biot_savart((loop,), points, refinement=n) for n in (1, 2))
+        assert np.abs(once - twice).max() < 1e-14 * np.abs(twice).max()
+
+
+def test_twice_as_many_points_on_every_w7x_current_change_nothing(monkeypatch):
+    usual = problems.w7x(2)
+    problems.w7x.cache_clear()
+    monkeypatch.setattr(
+        "vcjax.problems._problem.biot_savart",
+        lambda filaments, targets: biot_savart(filaments, targets, refinement=2),
+    )
+    fine = problems.w7x(2)
+    problems.w7x.cache_clear()
+    assert fine is not usual
+    for name in ("B", "B_ext", "B_int"):
+        once, twice = getattr(usual, name), getattr(fine, name)
+        assert 0 < np.abs(once - twice).max() < 1e-14 * np.abs(usual.B).max()
+
+
+def test_the_surface_divides_the_currents(problem):
+    """Ampere: around the short way only the filament counts, the long way only the coils."""
+    grid = {"nfp": problem.nfp, "half_period": problem.half_period, "nphi": 120, "ntheta": 240}
+    points = vcjax.surface_points(problem.X, **grid)
+    along_phi, along_theta = vcjax.surface_tangents(problem.X, **grid)
+    b_ext, b_int = (problems.magnetic_field(s, points) for s in (problem.outside, problem.inside))
+    scale = np.abs(b_int).max() * np.abs(along_phi).max()
+
+    def short_way(field):
+        return 2 * np.pi * (field * along_theta).sum(axis=2).mean(axis=1)
+
+    def long_way(field):
+        return 2 * np.pi * (field * along_phi).sum(axis=2).mean(axis=0)
+
+    current = 4 * np.pi * sum(source.current for source in problem.inside)
+    np.testing.assert_allclose(short_way(b_ext), 0.0, atol=1e-10 * scale)
+    np.testing.assert_allclose(np.abs(short_way(b_int)), current, rtol=1e-9)
+    if problem.half_period:
+        return
+    threading = [s for s in problem.outside if not isinstance(s, problems.ToroidalLoop)]
+    current = 4 * np.pi * sum(source.current for source in threading)
+    np.testing.assert_allclose(long_way(b_int), 0.0, atol=1e-10 * scale)
+    np.testing.assert_allclose(long_way(b_ext), current, rtol=1e-9)
+
+
+def test_the_field_has_the_symmetry_of_the_grid(problem):
+    points = problem.X.reshape(-1, 3)
+    turn = 2 * np.pi / problem.nfp
+    rotation = np.array(
+        [[np.cos(turn), -np.sin(turn), 0.0], [np.sin(turn), np.cos(turn), 0.0], [0.0, 0.0, 1.0]]
+    )
+    for sources in (problem.outside, problem.inside):
+        field = problems.magnetic_field(sources, points)
+        scale = np.abs(field).max()
+        turned = problems.magnetic_field(sources, points @ rotation.T)
+        mirrored = problems.magnetic_field(sources, points * [1.0, -1.0, -1.0])
+        assert np.abs(turned - field @ rotation.T).max() < 3e-14 * scale
+        assert np.abs(mirrored - field * [-1.0, 1.0, 1.0]).max() < 3e-14 * scale
+
+
+def test_both_parts_matter(problem):
+    external, internal = np.abs(problem.B_ext).max(), np.abs(problem.B_int).max()
+    assert 0.2 < external / internal < 5.0
+
+
+def test_sources_and_targets_lie_on_the_smooth_surface_through_the_points(problem):
+    grid = {"nfp": problem.nfp, "half_period": problem.half_period}
+    nphi, ntheta, _ = problem.B.shape
+    points = vcjax.surface_points(problem.X, **grid, nphi=nphi, ntheta=ntheta)
+    total = problems.magnetic_field((*problem.outside, *problem.inside), points)
+    np.testing.assert_array_equal(problem.B, total)
+    points = vcjax.surface_points(
+        problem.X, **grid, nphi=problem.trg_nphi, ntheta=problem.trg_ntheta
+    )
+    np.testing.assert_array_equal(problem.B_ext, problems.magnetic_field(problem.outside, points))
+    np.testing.assert_array_equal(problem.B_int, problems.magnetic_field(problem.inside, points))
+
+
+def test_sizes_are_those_of_the_reference_tests():
+    w7x, ellipse = problems.w7x(4), problems.rotating_ellipse(4)
+    assert (w7x.nfp, w7x.X.shape[:2], w7x.B.shape[:2]) == (5, (10, 20), (24, 128))
+    assert (w7x.trg_nphi, w7x.trg_ntheta) == (20, 40)
+    assert (ellipse.nfp, ellipse.X.shape[:2], ellipse.B.shape[:2]) == (4, (10, 20), (12, 60))
+    assert (ellipse.trg_nphi, ellipse.trg_ntheta) == (19, 29)
+    full = problems.w7x(4, half_period=False)
+    assert (full.X.shape[:2], full.B.shape[:2], full.trg_nphi) == ((20, 20), (48, 128), 40)
+
+
+def test_a_problem_cannot_be_changed_by_accident():
+    problem = problems.axisymmetric(2)
+    with pytest.raises(ValueError, match="read-only"):
+        problem.B[0, 0, 0] = 0.0
+    with pytest.raises(FrozenInstanceError):
+        problem.digits = 3
+
+
+def test_errors_are_relative_to_the_largest_component_of_the_field():
+    problem = problems.axisymmetric(2)
+    wrong = problem.B_ext.copy()
+    wrong[1, 2, 0] += 1e-3 * np.abs(problem.B).max()
+    assert problem.external_error(wrong) == pytest.approx(1e-3)
+    assert problem.internal_error(problem.B_int) == 0.0
+    with pytest.raises(vcjax.VcjaxError, match=r"external_error.*\(2, 3\).*give \(8, 20, 3\)"):
+        problem.external_error(np.zeros((2, 3)))
+
+
+@pytest.mark.parametrize("make", [problems.w7x, problems.rotating_ellipse, problems.axisymmetric])
+@pytest.mark.parametrize("digits", [0, 15, -3])
+def test_digits_out_of_range_are_refused(make, digits):
+    with pytest.raises(vcjax.VcjaxError, match=f"{make.__name__} got digits=.*from 1 to 14"):
+        make(digits)
+
+
+@pytest.mark.parametrize(
+    "options, said",
+    [
+        ({"cross_section": "square"}, "cross_section='square'.*'circular'"),
+        ({"minor_radius": 2.5}, "minor_radius=2.5.*up to 1.2"),
+        ({"minor_radius": float("nan")}, "minor_radius=nan.*up to 1.2"),
+    ],
+)
+def test_a_torus_that_cannot_be_made_is_refused(options, said):
+    with pytest.raises(vcjax.VcjaxError, match=said):
+        problems.axisymmetric(3, **options)
+
+
+def test_large_problems_are_made_in_little_memory():
+    problems.w7x.cache_clear()
+    tracemalloc.start()
+    try:
+        problems.w7x(7)
+        assert tracemalloc.get_traced_memory()[1] < 200e6
+    finally:
+        tracemalloc.stop()
