@@ -178,7 +178,7 @@ def count(title: str, name: str, meaning: str = "") -> Column:
 def error(title: str, name: str, meaning: str = "", *, within: str | None = None) -> Column:
     """A relative error; toned by the boolean column `within` where one is named.
 
-    A row whose `checks_count` is 0 has no error to show; elsewhere NaN is what was found.
+    A row whose `checked_errors_count` is 0 has no error to show; elsewhere NaN is what was found.
     """
 
     def cells(frame: pd.DataFrame) -> list[Cell]:
@@ -188,7 +188,7 @@ def error(title: str, name: str, meaning: str = "", *, within: str | None = None
 
 
 def _error_cell(row: Row, value: float, within: str | None) -> Cell:
-    if pd.isna(value) and row.get("checks_count") == 0:
+    if pd.isna(value) and row.get("checked_errors_count") == 0:
         return _missing()
     tone = "" if within is None else ("good" if row[within] else "bad")
     order = math.inf if pd.isna(value) else float(value)

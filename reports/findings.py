@@ -136,6 +136,18 @@ def reference_findings(table: pd.DataFrame) -> list[str]:
     return said
 
 
+def preparation_lead(table: pd.DataFrame) -> str:
+    """The seconds to make the smallest and the largest casing."""
+    ordered = rows(table.sort_values("casing_bytes"))
+    ends = ordered if len(ordered) < 3 else [ordered[0], ordered[-1]]
+    told = "; ".join(
+        f"{seconds(row['settled_median_seconds'])} for {bytes_(float(row['casing_bytes']))} "
+        f"({problem_name(row)})"
+        for row in ends
+    )
+    return f"Once compiled, preparing takes {told}."
+
+
 def problems_lead(failures: pd.DataFrame) -> str:
     if failures.empty:
         return "Nothing failed, and nothing was skipped."

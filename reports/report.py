@@ -71,6 +71,7 @@ def make_report(
         "chunk_sizes": summaries.chunk_sizes(measured),
         "accuracy": summaries.accuracy(measured),
         "against_reference": summaries.against_reference(measured),
+        "preparation": summaries.preparation(measured),
         "failures": tables.failures(measured, set_aside),
         "environments": tables.environments(measured),
     }
@@ -126,6 +127,8 @@ def _sections(here: dict[str, pd.DataFrame]) -> tuple[Section, ...]:
         made.append(sections.accuracy_section(here["accuracy"]))
     if len(here["against_reference"]):
         made.append(sections.reference_section(here["against_reference"]))
+    if len(here["preparation"]):
+        made.append(sections.preparation_section(here["preparation"]))
     made.append(sections.problems_section(here["failures"]))
     if len(here.get("asv_results", ())):
         made.append(sections.asv_section(here["asv_results"]))

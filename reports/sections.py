@@ -135,6 +135,33 @@ def reference_section(table: pd.DataFrame) -> Section:
     )
 
 
+def preparation_section(table: pd.DataFrame) -> Section:
+    """What it costs to choose a rule and to prepare a casing, each measured once a run."""
+    columns = (
+        row_head("Problem", workload_name, digits_name),
+        count("Processes", "processes_count"),
+        time("Choose", "choose", "Parameters from digits, surface and field, on the host"),
+        time("Tables", "tables", "Constants of a rule, on the host"),
+        time("Prepare", "settled", "Settled run of the compiled preparation"),
+        time("Trace", "trace"),
+        time("Lower", "lower"),
+        time("Compile", "compile", "XLA, cold, no compilation cache"),
+        size("Casing", "casing_bytes", "All arrays of the prepared casing"),
+        size("Temporary", "temp_bytes", "Scratch memory of the compiled program"),
+        size("RSS peak", "peak_rss_bytes", "Peak resident set of the process"),
+    )
+    return Section(
+        "preparation",
+        "Preparing a casing",
+        findings.preparation_lead(table),
+        paragraphs=(
+            "A casing is prepared once for a surface and then evaluated often. All variants and "
+            "chunk sizes above evaluated the casings that were prepared here.",
+        ),
+        tables=(display_table(table, columns, name="preparation", caption="Each preparation"),),
+    )
+
+
 def problems_section(failures: pd.DataFrame) -> Section:
     """What failed, was skipped or could not be read, and why."""
     columns = (

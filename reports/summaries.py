@@ -19,6 +19,7 @@ from .tables import PLACE
 ARGUMENT = "argument"  # the variant that the others are compared with
 VARIANTS = ("closure", "argument", "simplified")
 AUTO = "auto"
+PREPARATION_SUITE = "casing_preparation"
 PROBLEM = (*PLACE, "workload", "half_period", "digits")
 
 # Time of one process -> what its summary is called.
@@ -96,7 +97,8 @@ def accuracy(measured: pd.DataFrame) -> pd.DataFrame:
     rows = []
     methods = {"vcjax": "error_relative", "C++ reference": "reference_error_relative"}
     for method, column in methods.items():
-        checked = measured.loc[(measured["status"] == "ok") & (measured["checks_count"] > 0)]
+        good = measured["status"] == "ok"
+        checked = measured.loc[good & (measured["checked_errors_count"] > 0)]
         checked = checked.loc[checked["digits"].notna()] if column in checked else checked.iloc[:0]
         for problem, group in groups(checked, [*PROBLEM, "suite"]):
             errors = group[column]
@@ -173,6 +175,18 @@ REFERENCE_COLUMNS = (
 )
 
 
+def preparation(measured: pd.DataFrame) -> pd.DataFrame:
+    """One row for each problem whose casing was prepared in a measurement of its own."""
+    prepared = _with(measured, "casing_bytes")
+    rows = []
+    for problem, group in groups(prepared.loc[prepared["suite"] == PREPARATION_SUITE], PROBLEM):
+        row = {**problem, **_summary(group)}
+        for quantity in ("choose_seconds", "tables_seconds"):
+            row |= _time_columns(quantity.removesuffix("_seconds"), group, quantity)
+        rows.append(row)
+    return _finished(rows)
+
+
 def chunk_order(chunk: str) -> tuple[int, int]:
     """Sorting key: sizes by number, then "none" (one chunk), then "auto"."""
     if chunk.isdecimal():
@@ -208,7 +222,7 @@ def _summary(group: pd.DataFrame) -> dict[str, Any]:
     settled = median_interval(_values(group, "settled_median_seconds"))
     row: dict[str, Any] = {
         "processes_count": len(group),
-        "checks_count": sum(int(count) for count in group["checks_count"]),
+        "checked_errors_count": sum(int(count) for count in group["checked_errors_count"]),
         "interval_coverage_ratio": settled.coverage,
     }
     for quantity, name in TIMES.items():

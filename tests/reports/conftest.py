@@ -137,7 +137,7 @@ def casing_cell(variant: str, digits: int, round_index: int = 0, **changes: Any)
         "hidden_argument_bytes": total if variant == "simplified" else 0,
         "temp_bytes": 3_000_000 * digits,
         "checks": {"error_relative": ERRORS[digits]},
-        "extras": {"casing_bytes": float(total), "choose_seconds": 0.05, "prepare_seconds": 0.4},
+        "extras": {"casing_bytes": float(total)},
     }
     params = {"workload": "w7x", "variant": variant, "digits": digits, "half_period": True}
     name = f"casing_variants/w7x-{variant}-d{digits}"
@@ -186,6 +186,16 @@ def reference_cell(digits: int, round_index: int = 0, **changes: Any) -> Record:
     return record(name, params, round_index=round_index, **(values | changes))
 
 
+def preparation_cell(digits: int, **changes: Any) -> Record:
+    values: dict[str, Any] = {
+        "settled_seconds": 0.05 * digits**2,
+        "checks": {"casing_bytes": float(CASING_BYTES[digits])},
+        "extras": {"choose_seconds": 0.03, "tables_seconds": 0.01 * digits},
+    }
+    params = {"workload": "w7x", "digits": digits, "half_period": True}
+    return record(f"casing_preparation/w7x-d{digits}", params, **(values | changes))
+
+
 def write(root: Path, entry: Record, round_index: int = 0, *, commit: str = COMMIT) -> Path:
     path = root / commit / KEY / entry.name / f"{round_index}.json"
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -205,6 +215,8 @@ def write_full(root: Path, *, rounds: int = 6) -> Path:
                     write(root, chunk_cell(chunk, target, i), i)
         for digits in (6, 9, 12):
             write(root, reference_cell(digits, i), i)
+    for digits in (3, 6, 9, 12):
+        write(root, preparation_cell(digits))
     params = {"workload": "w7x", "variant": "closure", "digits": 12, "half_period": False}
     write(root, failed("casing_variants/w7x-full-closure-d12", params, status="timeout"))
     return root
@@ -222,6 +234,7 @@ def made_up() -> SimpleNamespace:
             casing_cell,
             chunk_cell,
             reference_cell,
+            preparation_cell,
             write,
             write_full,
         )

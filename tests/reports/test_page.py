@@ -18,6 +18,7 @@ TABLES = {
     "chunk_sizes",
     "accuracy",
     "against_reference",
+    "preparation",
     "failures",
     "environments",
 }
@@ -43,12 +44,14 @@ def test_the_page_loads_nothing_from_elsewhere(html):
 
 def test_the_head_names_commit_machine_versions_and_processes(made_up, html):
     head = html[: html.index("<main>")]
-    for fact in (made_up.commit[:12], "2026-11-20", "Example CPU", "0.10.2", "28 cells"):
+    for fact in (made_up.commit[:12], "2026-11-20", "Example CPU", "0.10.2", "32 cells"):
         assert fact in head
-    assert "168 processes" in head and "listed below" in head
+    assert "172 processes" in head and "listed below" in head
 
 
-@pytest.mark.parametrize("section", ["closure", "chunks", "accuracy", "reference", "problems"])
+@pytest.mark.parametrize(
+    "section", ["closure", "chunks", "accuracy", "reference", "preparation", "problems"]
+)
 def test_every_section_has_its_sentence_in_the_head_and_in_its_place(html, section):
     assert f'href="#{section}"' in html and f'<section id="{section}">' in html
 
@@ -123,6 +126,7 @@ def odd_stores(made_up, root):
     made_up.write(root / "no parameters", made_up.record("other/cell", {}))
     skipped = made_up.failed("against_reference/w7x-d6", {"digits": 6}, status="skipped")
     made_up.write(root / "skipped", skipped)
+    made_up.write(root / "prepared only", made_up.preparation_cell(6))
     return sorted(root.iterdir())
 
 

@@ -136,6 +136,15 @@ def test_compile_time_is_repaid_when_the_sums_cross(
     assert (None if pd.isna(found) else found) == repaid
 
 
+def test_preparations_have_their_own_table_and_claim_no_accuracy(made_up, tmp_path):
+    made_up.write(tmp_path, made_up.preparation_cell(6))
+    frame = measured(tmp_path)
+    row = summaries.preparation(frame).iloc[0]
+    assert row["casing_bytes"] == made_up.casing_bytes[6]
+    assert (row["choose_median_seconds"], row["tables_median_seconds"]) == (0.03, 0.06)
+    assert summaries.accuracy(frame).empty
+
+
 def test_tables_of_an_unrelated_suite_are_empty_and_not_an_error(made_up, tmp_path):
     made_up.write(tmp_path, made_up.record("other/cell", {"size": 1}))
     frame = measured(tmp_path)
