@@ -7,7 +7,7 @@ import pandas as pd
 
 from . import sections, summaries, tables
 from .errors import ReportError
-from .frames import Row, rows
+from .frames import Row, groups, rows
 from .load import read_store
 from .load_asv import read_asv
 from .section import Section
@@ -138,14 +138,13 @@ def _sections(here: dict[str, pd.DataFrame]) -> tuple[Section, ...]:
 def _facts(here: dict[str, pd.DataFrame], everything: dict[str, pd.DataFrame]) -> tuple[Fact, ...]:
     environment = rows(here["environments"])[0]
     measured = here["measurements"]
-    good = measured.loc[measured["status"] == "ok"].groupby("cell").size()
     others = len(everything["environments"]) - 1
     facts = [
         Fact("Commit", str(environment["commit"])[:12], _commit_date(here.get("asv_results"))),
         Fact("Measured", *_when(environment)),
         Fact("Machine", *_machine(environment)),
         Fact("JAX", str(environment["jax_version"]), _versions(environment)),
-        Fact("Processes per cell", _range(good), f"{len(good)} cells, {int(good.sum())} processes"),
+        Fact("Processes", *_processes(measured.loc[measured["status"] == "ok"])),
         Fact(
             "Failed or skipped",
             str(len(here["failures"])),
@@ -190,8 +189,12 @@ def _versions(environment: Row) -> str:
     )
 
 
-def _range(counts: pd.Series) -> str:
-    if counts.empty:
-        return "0"
-    low, high = int(counts.min()), int(counts.max())
-    return str(low) if low == high else f"{low} to {high}"
+def _processes(good: pd.DataFrame) -> tuple[str, str]:
+    """How many processes ended well, and how many there are to a cell of each suite."""
+    each = []
+    for suite, found in groups(good, ["suite"]):
+        counts = [len(cell) for _, cell in groups(found, ["cell"])]
+        low, high = min(counts), max(counts)
+        each.append(f"{suite['suite']} {low}" + (f" to {high}" if high > low else ""))
+    note = f"to a cell: {', '.join(each)}" if each else ""
+    return f"{len(good)} in {good['cell'].nunique()} cells", note
