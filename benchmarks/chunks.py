@@ -15,7 +15,7 @@ class ChunkSweep(common.CellSuite):
     suite = "chunk_sweep"
     params = (("auto", 256, 1024, 4096), ("auto", 20, 80, 320), (6,))
     param_names = ("chunk_size", "target_chunk_size", "digits")
-    quick_budget_seconds = 100.0
+    quick_budget_seconds = 90.0
 
     def setup_cache(self):
         """Measure every cell once, in worker processes."""

@@ -12,8 +12,17 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from rich.console import Console
 
-# asv begins its lines with dots of depth and, once it counts, a percentage.
-_ASV_PREFIX = re.compile(r"^(\[\s*[\d.]+%\]\s*)?·+\s*")
+# asv begins its lines with a percentage, once it counts, and dots of depth.
+_ASV_LINE = re.compile(
+    r"^(?:\[\s*[\d.]+%\]\s*)?·+\s*"
+    r"(?P<step>Creating|Discovering|Installing|Building)\b"
+)
+_STEPS = {
+    "Creating": "creating asv's environment (a minute or two, the first time)",
+    "Discovering": "discovering benchmarks",
+    "Installing": "installing the commit",
+    "Building": "building the commit",
+}
 
 
 class _Tail:
@@ -69,9 +78,9 @@ class View:
         """Read what is new; one line of text for each event."""
         told = []
         for line in self._log.lines():
-            text = _ASV_PREFIX.sub("", line).strip()
-            if _ASV_PREFIX.match(line) and text:
-                self.doing = text
+            found = _ASV_LINE.match(line)
+            if found:
+                self.doing = _STEPS[found["step"]]
         for line in self._events.lines():
             told.append(self._event(json.loads(line)))
         return told
@@ -82,6 +91,8 @@ class View:
             left = self._planned.get(suite, 0) - self._seen.get(suite, 0)
             self._seen[suite] = self._planned.get(suite, 0)
             note = f", {left} rounds left out for lack of time" if left else ""
+            if self.done == self.total:
+                self.doing = "asv reads the results"
             return f"{suite} done in {event['seconds']:.0f} s{note}"
         self._seen[suite] = self._seen.get(suite, 0) + 1
         self.doing = f"{event['cell']}, process {event['round'] + 1}"
@@ -127,6 +138,8 @@ def _print_lines(view: View, console: Console) -> None:
     before = view.doing
     told = view.advance()
     if not told and view.doing != before and view.done in (0, view.total):
-        told = [view.doing]  # setting up before the first round, reading results after the last
+        told = [view.doing]  # what asv does before the first round and after the last
     for line in told:
-        console.print(f"[{view.done}/{view.total}] {line}", markup=False, highlight=False)
+        console.print(
+            f"[{view.done}/{view.total}] {line}", markup=False, highlight=False, soft_wrap=True
+        )

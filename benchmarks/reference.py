@@ -5,7 +5,7 @@ from __future__ import annotations
 from benchmarks import common
 from benchmarks.plan import PlannedCell
 
-QUICK_ROUNDS = {3: 1, 6: 3, 9: 2, 12: 1}
+QUICK_ROUNDS = {3: 1, 6: 2, 9: 2, 12: 1}
 FULL_ROUNDS = 6
 
 # The worker is bound to one CPU; these hold where a system cannot bind.
@@ -22,7 +22,7 @@ class AgainstReference(common.CellSuite):
     suite = "against_reference"
     params = ((3, 6, 9, 12),)
     param_names = ("digits",)
-    quick_budget_seconds = 150.0
+    quick_budget_seconds = 130.0
 
     def setup_cache(self):
         """Measure every cell once, in worker processes."""

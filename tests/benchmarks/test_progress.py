@@ -31,6 +31,9 @@ def test_rounds_advance_and_a_finished_suite_fills_up(files):
     append(files[0], {"event": "suite", "suite": "s", "seconds": 61.2})
     assert view.advance() == ["s done in 61 s, 1 rounds left out for lack of time"]
     assert (view.done, view.total) == (3, 5)
+    append(files[0], {"event": "suite", "suite": "t", "seconds": 1.0})
+    view.advance()
+    assert view.doing == "asv reads the results"
 
 
 def test_a_line_that_is_not_whole_yet_waits(files):
@@ -45,9 +48,13 @@ def test_a_line_that_is_not_whole_yet_waits(files):
 
 def test_asv_lines_say_what_goes_on_between_rounds(files):
     view = View({"s": 1}, *files)
-    files[1].write_text("· Creating environments\n[ 0.00%] ··· Building 1234 for env\nnoise\n")
+    files[1].write_text("· Creating environments\n")
     view.advance()
-    assert view.doing == "Building 1234 for env"
+    assert view.doing.startswith("creating asv's environment")
+    with open(files[1], "a") as stream:
+        stream.write("[ 0.00%] ··· Building 1234 for env\n···· For parameters: 6\nnoise\n")
+    view.advance()
+    assert view.doing == "building the commit"
 
 
 def test_failed_rounds_are_remembered_with_their_reason(files):
