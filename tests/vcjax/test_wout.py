@@ -1,0 +1,209 @@
+"""The wout reader: the committed tokamak is an equilibrium, and bad files are refused clearly."""
+
+import numpy as np
+import pytest
+from scipy.io import netcdf_file
+
+import vcjax
+from vcjax import problems, wout
+
+NAMES = (
+    *("nfp", "lasym__logical__", "xm", "xn", "xm_nyq", "xn_nyq"),
+    *("rmnc", "zmns", "bsupumnc", "bsupvmnc"),
+)
+
+
+@pytest.fixture(scope="module")
+def tokamak():
+    return wout.read_wout(wout.tokamak_path())
+
+
+@pytest.fixture
+def variables():
+    """The variables that the reader needs, as the committed file has them."""
+    with netcdf_file(wout.tokamak_path(), mmap=False) as file:
+        return {name: np.array(file.variables[name].data) for name in NAMES}
+
+
+def write(path, variables):
+    """A NetCDF-3 file of these variables."""
+    with netcdf_file(path, "w") as file:
+        for name, values in variables.items():
+            values = np.asarray(values)
+            dimensions = tuple(f"{name}_{axis}" for axis in range(values.ndim))
+            for dimension, size in zip(dimensions, values.shape, strict=True):
+                file.createDimension(dimension, size)
+            kind = "i" if values.dtype.kind in "iu" else "d"
+            file.createVariable(name, kind, dimensions)[...] = values
+    return path
+
+
+def frame(X, half_period):
+    """Tangents along phi and theta, and the unit normal."""
+    along_phi, along_theta = vcjax.surface_tangents(
+        X, nfp=1, half_period=half_period, nphi=X.shape[0], ntheta=X.shape[1]
+    )
+    normal = np.cross(along_phi, along_theta)
+    return along_phi, along_theta, normal / np.linalg.norm(normal, axis=2, keepdims=True)
+
+
+def test_the_tokamak_is_the_one_described(tokamak):
+    X = tokamak.boundary(8, 64)
+    radius = np.hypot(X[..., 0], X[..., 1])
+    assert tokamak.nfp == 1 and tokamak.stellsym
+    assert (radius.min() + radius.max()) / 2 == pytest.approx(6.0, abs=0.2)
+    assert (radius.max() - radius.min()) / 2 == pytest.approx(2.0, abs=0.05)
+    assert X[..., 2].max() == pytest.approx(3.2, abs=0.01)
+    strength = np.linalg.norm(tokamak.field(8, 64), axis=2)
+    assert 3.0 < strength.min() < 5.0 < strength.max() < 9.0
+
+
+@pytest.mark.parametrize("half_period", [True, False])
+def test_no_field_crosses_the_boundary(tokamak, half_period):
+    X, B = (make(10, 80, half_period=half_period) for make in (tokamak.boundary, tokamak.field))
+    _, _, normal = frame(X, half_period)
+    assert np.abs((B * normal).sum(axis=2)).max() < 1e-10 * np.abs(B).max()
+
+
+def test_no_current_crosses_the_boundary(tokamak):
+    """No pressure there: R B_phi is constant along theta, to the equilibrium's accuracy."""
+    X, B = tokamak.boundary(6, 80), tokamak.field(6, 80)
+    along_phi, along_theta, _ = frame(X, True)
+    enclosed = (B * along_phi).sum(axis=2)
+    np.testing.assert_allclose(enclosed, enclosed.mean(), rtol=2e-4)
+    with netcdf_file(wout.tokamak_path(), mmap=False) as file:
+        rbtor, ctor = (float(file.variables[name].data) for name in ("rbtor", "ctor"))
+    assert enclosed.mean() == pytest.approx(rbtor, rel=1e-4)
+    plasma = (B * along_theta).sum(axis=2).mean(axis=1) * 2 * np.pi / (4e-7 * np.pi)
+    # theta runs from e_R to e_Z, left-handed about e_phi.
+    np.testing.assert_allclose(plasma, -ctor, rtol=1e-3)
+
+
+def test_the_half_period_is_part_of_the_symmetric_full_period(tokamak):
+    """Half-period rows are every other row of a full grid twice as fine, and have mirror images."""
+    parity = {"boundary": [1.0, -1.0, -1.0], "field": [-1.0, 1.0, 1.0]}
+    for name, signs in parity.items():
+        half = getattr(tokamak, name)(5, 12, half_period=True)
+        full = getattr(tokamak, name)(20, 12, half_period=False)
+        scale = np.abs(full).max()
+        np.testing.assert_allclose(half, full[1:10:2], rtol=0, atol=1e-13 * scale)
+        mirrored = full[-np.arange(20) % 20][:, -np.arange(12) % 12]
+        np.testing.assert_allclose(mirrored, full * signs, rtol=0, atol=1e-13 * scale)
+
+
+def test_modes_with_field_periods_follow_vmec_s_convention(tmp_path):
+    """R = sum r cos(m theta - n phi), n with nfp: a rotating ellipse written as a wout comes back.
+
+    With B^phi = 1 and B^theta = cos(theta - 3 phi) its field is a known mix of the tangents.
+    """
+    fields = np.zeros((3, 2))
+    fields[:, 0] = 1.0
+    swirls = np.zeros((3, 2))
+    swirls[:, 1] = 1.0
+    path = write(
+        tmp_path / "wout_ellipse.nc",
+        {
+            "nfp": np.int32(3),
+            "lasym__logical__": np.int32(0),
+            "xm": np.array([0.0, 1.0, 1.0]),
+            "xn": np.array([0.0, 0.0, 3.0]),
+            "rmnc": np.tile([2.0, 0.85, -0.15], (3, 1)),
+            "zmns": np.tile([0.0, 0.85, 0.15], (3, 1)),
+            "xm_nyq": np.array([0.0, 1.0]),
+            "xn_nyq": np.array([0.0, 3.0]),
+            "bsupvmnc": fields,
+            "bsupumnc": swirls,
+        },
+    )
+    ellipse = problems.rotating_ellipse_surface(3, major_radius=2.0, semi_axes=(0.7, 1.0))
+    X = ellipse.points(12, 10, half_period=True)
+    read = wout.read_wout(path)
+    np.testing.assert_allclose(read.boundary(12, 10), X, rtol=0, atol=1e-14)
+    along_phi, along_theta = vcjax.surface_tangents(X, nfp=3, half_period=True, nphi=12, ntheta=10)
+    phi = (np.arange(12)[:, None] + 0.5) * np.pi / 36
+    theta = 2 * np.pi * np.arange(10)[None, :] / 10
+    known = along_phi + np.cos(theta - 3 * phi)[..., None] * along_theta
+    np.testing.assert_allclose(read.field(12, 10), known, rtol=0, atol=1e-12)
+
+
+def test_the_edge_field_is_extrapolated_from_the_half_grid(tmp_path, variables):
+    variables["bsupvmnc"][-2:, 0] = [3.0, 4.0]
+    read = wout.read_wout(write(tmp_path / "wout.nc", variables))
+    assert read.b_phi_cos[0] == pytest.approx(4.5)
+
+
+def refusal(path):
+    with pytest.raises(vcjax.VcjaxError) as caught:
+        wout.read_wout(path)
+    message = str(caught.value)
+    assert message.startswith("wout.read_wout ") and str(path) in message
+    return message
+
+
+def test_a_missing_file_or_a_folder_is_refused(tmp_path):
+    assert "No such file" in refusal(tmp_path / "wout_nowhere.nc")
+    assert "cannot open" in refusal(tmp_path)
+
+
+def test_files_of_other_kinds_are_refused(tmp_path):
+    path = tmp_path / "wout.nc"
+    for content in (b"", b"&INDATA\n  LASYM = F\n/\n"):
+        path.write_bytes(content)
+        assert "no NetCDF file" in refusal(path)
+    path.write_bytes(b"\x89HDF\r\n\x1a\n" + bytes(100))
+    assert "nccopy" in refusal(path)
+
+
+@pytest.mark.parametrize("kept", [4, 8, 100, 1000, 20_000, -20_000, -8])
+def test_a_file_cut_short_is_refused(tmp_path, kept):
+    path = tmp_path / "wout.nc"
+    path.write_bytes(wout.tokamak_path().read_bytes()[:kept])
+    message = refusal(path)
+    assert "cut short" in message or "lacks" in message
+
+
+def test_damaged_files_are_read_or_refused_but_never_crash(tmp_path):
+    content, random = wout.tokamak_path().read_bytes(), np.random.default_rng(0)
+    path = tmp_path / "wout.nc"
+    refused = 0
+    for _ in range(100):
+        damaged = bytearray(content)
+        for position in random.integers(3, 4000, 3):
+            damaged[position] = random.integers(0, 256)
+        path.write_bytes(damaged)
+        try:
+            wout.read_wout(path)
+        except vcjax.VcjaxError:
+            refused += 1
+    assert refused > 10
+
+
+def test_missing_variables_are_named(tmp_path, variables):
+    del variables["bsupumnc"], variables["xn"]
+    assert "lacks xn, bsupumnc" in refusal(write(tmp_path / "wout.nc", variables))
+
+
+def test_an_equilibrium_without_stellarator_symmetry_is_refused(tmp_path, variables):
+    variables["lasym__logical__"] = np.int32(1)
+    assert "without stellarator symmetry" in refusal(write(tmp_path / "wout.nc", variables))
+
+
+@pytest.mark.parametrize("name", ["rmnc", "zmns", "bsupumnc", "bsupvmnc"])
+def test_numbers_that_are_not_finite_are_refused(tmp_path, variables, name):
+    variables[name][-1, 1] = np.nan
+    assert f"NaN or infinite {name}" in refusal(write(tmp_path / "wout.nc", variables))
+
+
+def test_arrays_that_do_not_belong_together_are_refused(tmp_path, variables):
+    variables["zmns"] = variables["zmns"][:, :-1]
+    assert "zmns of shape" in refusal(write(tmp_path / "wout.nc", variables))
+    variables["nfp"] = np.int32(0)
+    variables["zmns"] = variables["rmnc"]
+    assert "nfp = 0" in refusal(write(tmp_path / "other.nc", variables))
+
+
+def test_grids_without_points_are_refused(tokamak):
+    with pytest.raises(vcjax.VcjaxError, match=r"Equilibrium.field got nphi=0"):
+        tokamak.field(0, 10)
+    with pytest.raises(vcjax.VcjaxError, match=r"Equilibrium.boundary got ntheta=-1"):
+        tokamak.boundary(4, -1)
