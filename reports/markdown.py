@@ -11,8 +11,8 @@ def markdown_page(report: Report, figure_file: Callable[[Figure, int], str]) -> 
     """The whole report as Markdown; figures are linked from `figures/`."""
     lines = [f"# {report.title}", ""]
     for fact in report.facts:
-        note = f" ({fact.note})" if fact.note else ""
-        lines.append(f"- {fact.name}: {_escaped(fact.value)}{_escaped(note)}")
+        note = f" ({_escaped(fact.note)})" if fact.note else ""
+        lines.append(f"- {fact.name}: {_escaped(fact.value)}{note}")
     for section in report.sections:
         lines += ["", f"## {section.title}", "", f"**{_escaped(section.lead)}**"]
         if section.findings:

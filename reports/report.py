@@ -143,6 +143,7 @@ def _facts(here: dict[str, pd.DataFrame], everything: dict[str, pd.DataFrame]) -
         Fact("Commit", str(environment["commit"])[:12], _commit_date(here.get("asv_results"))),
         Fact("Measured", *_when(environment)),
         Fact("Machine", *_machine(environment)),
+        Fact("Load", *_load(environment)),
         Fact("JAX", str(environment["jax_version"]), _versions(environment)),
         Fact("Processes", *_processes(measured.loc[measured["status"] == "ok"])),
         Fact(
@@ -177,9 +178,17 @@ def _machine(environment: Row) -> tuple[str, str]:
         parts.append(f"{environment['cpus_available_count']} cores")
     if not pd.isna(environment["ram_bytes"]):
         parts.append(f"{environment['ram_bytes'] / 1e9:.0f} GB")
-    if not pd.isna(environment["load_1min_before_highest"]):
-        parts.append(f"load up to {environment['load_1min_before_highest']:.1f}")
     return name, ", ".join(parts)
+
+
+def _load(environment: Row) -> tuple[str, str]:
+    """The highest load before a process; beyond the processors, others worked there too."""
+    load, cpus = environment["load_1min_before_highest"], environment["cpus_available_count"]
+    if pd.isna(load):
+        return "unknown", ""
+    is_busy = not pd.isna(cpus) and load > cpus + 1
+    note = "other programs were running: expect noise" if is_busy else "before a process, 1 min"
+    return f"up to {load:.1f}", note
 
 
 def _versions(environment: Row) -> str:

@@ -20,6 +20,7 @@ from .display import (
 )
 from .section import Section
 from .summaries import PROBLEM
+from .units import bytes_, scientific, seconds
 
 
 def chunk_section(summary: pd.DataFrame) -> Section:
@@ -190,7 +191,7 @@ def asv_section(kept: pd.DataFrame) -> Section:
     numbers = len(with_value)
     columns = (
         row_head("Benchmark", lambda row: row["benchmark"], lambda row: row["parameters"]),
-        Column("Value", _asv_values, "In asv's own unit"),
+        Column("Value", _asv_values, "Median of the process medians, or the number itself"),
         count("Processes", "samples_count", "Process medians that asv kept"),
     )
     table = display_table(with_value, columns, name="asv", caption="Values that asv keeps")
@@ -210,6 +211,10 @@ def _round_name(row: dict) -> str:
 
 def _asv_values(frame: pd.DataFrame) -> list[Cell]:
     return [
-        Cell(f"{value:.4g}", unit, exact=repr(value), order=value)
+        Cell(PRINTED.get(unit, str)(value), exact=f"{value!r} {unit}", order=value)
         for value, unit in zip(frame["value"], frame["unit"], strict=True)
     ]
+
+
+# How a value of asv's is printed, by its unit there.
+PRINTED = {"seconds": seconds, "bytes": bytes_, "1": scientific}

@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from . import figures_variants, findings
+from . import figures_variants, findings_closure
 from .display import count, display_table, error, problem_name, ratio, row_head, size, text, time
 from .section import Section
 from .summaries import PROBLEM
@@ -78,8 +78,8 @@ def closure_section(summary: pd.DataFrame, measured: pd.DataFrame, arrays: pd.Da
     return Section(
         "closure",
         "Closure against argument",
-        findings.closure_lead(summary),
-        tuple(findings.closure_findings(summary)),
+        findings_closure.closure_lead(summary),
+        tuple(findings_closure.closure_findings(summary)),
         LESSON,
         (figures_variants.variants(summary, measured),),
         tables,
@@ -92,7 +92,7 @@ ARRAY_COLUMNS = (
     text("Shape", "array_shape"),
     text("Type", "array_dtype"),
     size("Size", "array_bytes"),
-    text("Used in", "array_where", "The sub-programs around its first use"),
+    text("Used in", "place", "The sub-programs around its first use"),
 )
 
 
@@ -107,4 +107,5 @@ def _largest_arrays(measured: pd.DataFrame, arrays: pd.DataFrame) -> pd.DataFram
     once = cells.loc[same].drop_duplicates("variant")
     joined = arrays.merge(once[["cell", "round_index", "variant", *PROBLEM[2:]]])
     joined = joined.sort_values(["variant", "array_bytes"], ascending=[True, False])
+    joined["place"] = joined["array_where"].replace("", "the function itself")
     return joined.groupby("variant").head(LARGEST_ARRAYS).reset_index(drop=True)

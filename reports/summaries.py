@@ -150,6 +150,7 @@ def against_reference(measured: pd.DataFrame) -> pd.DataFrame:
             row[error] = group[error].max(skipna=False)
         for load in ("cpu_per_wall", "reference_cpu_per_wall"):
             row[f"{load}_highest_ratio"] = group[load].max()
+            row[f"{load}_lowest_ratio"] = group[load].min()
         row["evaluations_to_repay_compile_count"] = _evaluations_to_repay(row)
         rows.append(row)
     return _finished(rows)

@@ -112,6 +112,8 @@ def environments(frame: pd.DataFrame) -> pd.DataFrame:
                 "cells_count": group["cell"].nunique(),
                 "load_1min_before_highest": group["load_1min_before"].max(),
                 **{name: newest[name] for name in ENVIRONMENT.values()},
+                # Workers bound to one processor see only that.
+                "cpus_available_count": group["cpus_available_count"].max(),
             }
         )
     return pd.DataFrame(rows)

@@ -1,7 +1,8 @@
 """Numbers as a reader wants them: three significant digits, each with its unit.
 
-A column shares one unit, so that its cells compare at a glance; a value that the unit would turn
-into a string of zeros or digits takes its own.
+A column of times shares one unit, so that its cells compare at a glance; a value that the unit
+would turn into a string of zeros or digits takes its own. Bytes span too many powers of ten for
+that: each takes its own.
 """
 
 import math
@@ -34,9 +35,11 @@ def unit_for(values: Iterable[float], units: tuple[Unit, ...]) -> Unit:
 
 
 def own_unit(value: float, shared: Unit, units: tuple[Unit, ...]) -> Unit:
-    """`shared`, unless it would show `value` as less than 0.001 or more than 99999."""
+    """`shared`, unless it would show `value` as less than 0.1 or more than 9999, or bytes."""
     size = abs(value) / shared.factor
-    return shared if value == 0 or 1e-3 <= size < 1e5 else unit_for([value], units)
+    if units is BYTES:
+        return unit_for([value], units) if value else BYTES[-1]
+    return shared if value == 0 or 0.1 <= size < 1e4 else unit_for([value], units)
 
 
 def significant(value: float, digits: int = 3) -> str:

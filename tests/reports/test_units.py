@@ -41,10 +41,16 @@ def test_a_column_shares_the_unit_of_its_middle_value():
 
 
 def test_a_value_that_would_be_all_zeros_takes_its_own_unit():
+    shared = units.unit_for([4.0, 5.0, 6.0], units.SECONDS)
+    assert shared.name == "s"
+    assert units.own_unit(0.004, shared, units.SECONDS).name == "ms"
+    assert units.own_unit(0.0, shared, units.SECONDS).name == "s"
+
+
+def test_bytes_take_their_own_unit_each():
     shared = units.unit_for([4e9, 5e9, 6e9], units.BYTES)
-    assert shared.name == "GB"
-    assert units.own_unit(96.0, shared, units.BYTES).name == "B"
-    assert units.own_unit(0.0, shared, units.BYTES).name == "GB"
+    names = [units.own_unit(v, shared, units.BYTES).name for v in (96.0, 18e3, 4e6, 0.0)]
+    assert names == ["B", "kB", "MB", "B"]
 
 
 def test_errors_have_two_digits_and_a_sign_that_does_not_break_lines():
