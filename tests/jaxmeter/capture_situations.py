@@ -281,7 +281,7 @@ def returned_by_nested_jit(x):
 
 @situation(captured=(CUBE_BYTES,), embedded=())
 def used_for_nothing(x):
-    CUBE * 2.0
+    _ = CUBE * 2.0
     return x
 
 

@@ -7,7 +7,7 @@ import pytest
 
 import jaxmeter
 from jaxmeter.__main__ import main
-from jaxmeter.table import bytes_text, seconds_text, table
+from jaxmeter.terminal import bytes_text, seconds_text, table
 
 RECORD = jaxmeter.Record(
     name="mine",

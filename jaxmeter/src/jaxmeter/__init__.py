@@ -21,6 +21,7 @@ from jaxmeter.record import Phases as Phases
 from jaxmeter.record import Program as Program
 from jaxmeter.record import Record as Record
 from jaxmeter.run import run_cell as run_cell
+from jaxmeter.terminal import table as table
 from jaxmeter.version import VERSION as __version__  # noqa: F401
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from jaxmeter.cell import Cell
 from jaxmeter.errors import JaxmeterError
 from jaxmeter.record import Scalar
 from jaxmeter.run import run_cell
-from jaxmeter.table import table
+from jaxmeter.terminal import table
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -18,7 +18,7 @@ from pathlib import Path
 import jaxmeter
 from jaxmeter.cell import Cell
 from jaxmeter.environment import host_environment
-from jaxmeter.errors import RecordError
+from jaxmeter.errors import JaxmeterError, RecordError
 from jaxmeter.progress import UNFINISHED
 from jaxmeter.record import Failure, Record
 
@@ -35,11 +35,20 @@ def run_cell(cell: Cell) -> Record:
         Always: a failed import, an exception, a crash or a timeout is told by its ``status`` and
         ``failure``, and what was measured before is kept.
 
+    Raises
+    ------
+    JaxmeterError
+        If it gets something other than a cell.
+
     Notes
     -----
     The process leads a session of its own, and when it ends, or is out of time, or this one is
     interrupted, the whole process group is killed. POSIX only.
     """
+    if not isinstance(cell, Cell):
+        raise JaxmeterError(
+            f"run_cell: got {cell!r:.80}; give a jaxmeter.Cell(name, 'package.module:function')"
+        )
     with tempfile.TemporaryDirectory(prefix="jaxmeter-") as folder:
         cell_file, record_file, output_file = (
             Path(folder, name) for name in ("cell.json", "record.json", "output.txt")

@@ -98,8 +98,7 @@ def _work(cell: Cell, progress: Progress) -> None:
     progress.note(setup_seconds=time.perf_counter() - start)
     if not isinstance(case, Case):
         raise JaxmeterError(
-            f"{cell.target}: got a {type(case).__name__} from it; "
-            "let it return jaxmeter.Case(fn, args)"
+            f"{cell.target}: got {case!r:.80} from it; let it return jaxmeter.Case(fn, args)"
         )
     progress.note_in("environment", **jax_environment())  # the target may set options as well
     measure_case(
@@ -123,7 +122,7 @@ def _resolve(target: str) -> Callable[..., Any]:
         found = getattr(found, name)
     if not callable(found):
         raise JaxmeterError(
-            f"Cell: got target={target!r}, which is a {type(found).__name__}; "
+            f"Cell: got target={target!r}, which is {found!r:.80}; "
             "name a function that returns a jaxmeter.Case"
         )
     return found

@@ -1,0 +1,25 @@
+"""What the README shows runs as it stands."""
+
+import re
+from pathlib import Path
+
+import jaxmeter
+
+README = Path(__file__).parents[2] / "jaxmeter" / "README.md"
+
+
+def test_the_examples_of_the_readme_run(tmp_path, monkeypatch, capsys):
+    blocks = re.findall(r"```python\n(.*?)```", README.read_text(), re.DOTALL)
+    here, checked, module, cold = blocks
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "my_cases.py").write_text(module)
+    names = {}
+    exec(here, names)
+    assert names["record"].constants.captured_bytes == 500 * 500 * names["weights"].itemsize
+    exec(checked, names)
+    assert names["record"].checks == {"error_absolute": 0.0}
+    exec(cold, names)
+    record = names["record"]
+    assert isinstance(record, jaxmeter.Record)
+    assert (record.status, record.params) == ("ok", {"size": 2000})
+    assert "captured" in capsys.readouterr().out

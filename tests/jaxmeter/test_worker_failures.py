@@ -1,0 +1,158 @@
+"""Whatever goes wrong in a worker comes back as a record, with what was measured before."""
+
+import contextlib
+import functools
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from jaxmeter import run_cell
+
+run_once = functools.cache(run_cell)
+
+
+def is_alive(pid):
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    # A zombie is dead; whoever adopted it has not looked yet.
+    status = Path(f"/proc/{pid}/stat")
+    return not status.exists() or status.read_text().rpartition(")")[2].split()[0] != "Z"
+
+
+@pytest.mark.parametrize(
+    ("function", "fields", "phase", "kind", "message"),
+    [
+        ("any", {"module": "no_such_target"}, "import", "ModuleNotFoundError", "no_such_target"),
+        ("any", {"module": "broken_target"}, "import", "ModuleNotFoundError", "no_such_module"),
+        ("no_such", {}, "import", "JaxmeterError", "has no no_such; name a function"),
+        ("not_callable", {}, "import", "JaxmeterError", "which is 3; name a function"),
+        ("raises", {}, "setup", "LookupError", "no such workload"),
+        ("raises", {"params": {"x": 1}}, "setup", "TypeError", "unexpected keyword argument 'x'"),
+        ("raises_what_cannot_be_printed", {}, "setup", "_Unprintable", "its __str__ raised"),
+        ("exits", {}, "setup", "SystemExit", "gave up"),
+        ("returns_no_case", {}, "setup", "JaxmeterError", r"got 3 from it; let it return"),
+        ("leaves_at_once", {}, "setup", "Exit", "left with exit code 7 in setup"),
+        ("crashes", {}, "setup", "Signal", "died of SIGSEGV in setup"),
+        ("raises", {"cpus": (99999,)}, "start", "JaxmeterError", r"cpus=\(99999,\).*give some of"),
+    ],
+)
+def test_what_goes_wrong_is_told(function, fields, phase, kind, message, cell, failure_of):
+    record = run_once(cell(function, **fields))
+    failure = failure_of(record)
+    assert (failure.phase, failure.kind) == (phase, kind)
+    assert re.search(message, failure.message)
+    assert record.environment is not None and record.wall_seconds is not None
+
+
+def test_a_failure_has_its_traceback_and_what_was_printed(cell, failure_of):
+    assert "raise LookupError" in failure_of(run_once(cell("raises"))).traceback
+    assert "about to leave" in failure_of(run_once(cell("leaves_at_once"))).output
+
+
+@pytest.mark.parametrize(
+    ("function", "phase", "kind"),
+    [
+        ("raises_in_the_body", "trace", "ZeroDivisionError"),
+        ("raises_in_the_check", "check", "ArithmeticError"),
+    ],
+)
+def test_a_late_failure_keeps_what_was_measured_before(function, phase, kind, cell, failure_of):
+    record = run_cell(cell(function))
+    failure = failure_of(record)
+    assert (failure.phase, failure.kind) == (phase, kind)
+    assert record.setup_seconds is not None
+    assert record.counts.python_executions_count == 1
+    if phase == "check":
+        assert len(record.samples_seconds) == 3
+        assert record.phases.first_call_seconds is not None
+        assert record.program.hlo_fingerprint is not None
+
+
+def test_a_compile_that_takes_for_ever_is_stopped_and_told_with_its_folding_alarms(
+    cell, failure_of
+):
+    record = run_cell(cell("folds_for_minutes", timeout_seconds=12.0))
+    failure = failure_of(record, "timeout")
+    assert (failure.phase, failure.kind) == ("compile", "Timeout")
+    assert "was in compile after 12 s" in failure.message
+    assert record.constants.captured_bytes == record.constants.embedded_bytes == 4 * 1024 * 1024
+    assert record.constants.folding_alarms_count == 1
+    assert record.phases.lower_seconds is not None and record.phases.compile_seconds is None
+
+
+def test_a_timeout_while_sampling_keeps_the_samples(cell, failure_of):
+    record = run_cell(cell("slow_runs", repeat=10_000, timeout_seconds=9.0))
+    failure = failure_of(record, "timeout")
+    assert failure.phase == "settled"
+    assert len(record.samples_seconds) >= 3
+    assert min(record.samples_seconds) >= 0.1
+
+
+@pytest.fixture
+def hanging_cell(cell):
+    def make(pids_file, **fields):
+        env = {"METER_TEST_PIDS": str(pids_file)}
+        return cell("any", module="hanging_target", env=env, **fields)
+
+    return make
+
+
+def wait_for_the_end_of(*pids):
+    deadline = time.monotonic() + 20
+    while any(map(is_alive, pids)):
+        assert time.monotonic() < deadline, "a process was not killed"
+        time.sleep(0.05)
+
+
+def test_a_timeout_kills_the_worker_and_its_children(tmp_path, hanging_cell, failure_of):
+    record = run_cell(hanging_cell(tmp_path / "pids", timeout_seconds=4.0))
+    assert failure_of(record, "timeout").phase == "import"
+    wait_for_the_end_of(*map(int, (tmp_path / "pids").read_text().split()))
+
+
+@pytest.fixture
+def interrupted_run(tmp_path, hanging_cell):
+    """A process inside run_cell, and the numbers of its worker and of the worker's child."""
+    code = (
+        "import signal, sys, jaxmeter\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "jaxmeter.run_cell(jaxmeter.Cell.from_json(sys.argv[1]))\n"
+    )
+    pids_file = tmp_path / "pids"
+    process = subprocess.Popen(
+        [sys.executable, "-P", "-c", code, hanging_cell(pids_file).to_json()],
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
+        stderr=subprocess.DEVNULL,
+    )
+    deadline = time.monotonic() + 60
+    while not pids_file.exists():
+        assert process.poll() is None and time.monotonic() < deadline
+        time.sleep(0.05)
+    worker, child = map(int, pids_file.read_text().split())
+    yield process, worker, child
+    for pid in (worker, child):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+
+
+def test_an_interrupt_kills_the_worker_and_its_children(interrupted_run):
+    process, worker, child = interrupted_run
+    process.send_signal(signal.SIGINT)
+    process.wait(timeout=60)
+    wait_for_the_end_of(worker, child)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a worker outlives its parent")
+def test_a_worker_does_not_outlive_a_parent_that_is_killed(interrupted_run):
+    process, worker, _ = interrupted_run
+    process.kill()
+    process.wait(timeout=60)
+    wait_for_the_end_of(worker)
