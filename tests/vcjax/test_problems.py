@@ -25,7 +25,7 @@ PROBLEMS = {
 }
 
 
-@pytest.fixture(params=PROBLEMS.values(), ids=PROBLEMS.keys())
+@pytest.fixture(params=PROBLEMS.values(), ids=list(PROBLEMS))
 def problem(request):
     return request.param()
 
@@ -172,7 +172,7 @@ def test_a_problem_cannot_be_changed_by_accident():
     with pytest.raises(ValueError, match="read-only"):
         problem.B[0, 0, 0] = 0.0
     with pytest.raises(FrozenInstanceError):
-        problem.digits = 3
+        problem.digits = 3  # pyright: ignore[reportAttributeAccessIssue]
 
 
 def test_errors_are_relative_to_the_largest_component_of_the_field():

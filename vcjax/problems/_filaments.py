@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float
-from scipy.optimize import brentq
+from scipy.optimize import root_scalar
 from scipy.spatial import KDTree
 
 _TILE_BYTES = 2**19
@@ -155,7 +155,7 @@ def point_count(filament: Filament, targets: KDTree) -> int:
         return amplitudes @ np.expm1(modes * shift) - reach
 
     upper = np.log1p(reach / amplitudes[0]) / modes[0] + 1.0
-    return int(np.ceil(_NATURAL_DIGITS / brentq(excess, 0.0, upper)))
+    return int(np.ceil(_NATURAL_DIGITS / root_scalar(excess, bracket=(0.0, upper)).root))
 
 
 def biot_savart(

@@ -127,8 +127,20 @@ def known_problem(
         surface_points(X, nfp=nfp, half_period=half_period, nphi=nphi, ntheta=ntheta)
         for nphi, ntheta in (src_shape, trg_shape)
     )
+    X = X.copy()
     total = magnetic_field((*outside, *inside), src)
-    arrays = [X, total, magnetic_field(outside, trg), magnetic_field(inside, trg)]
-    for array in arrays:
+    b_ext, b_int = magnetic_field(outside, trg), magnetic_field(inside, trg)
+    for array in (X, total, b_ext, b_int):
         array.setflags(write=False)
-    return Problem(name, nfp, half_period, digits, *arrays, tuple(outside), tuple(inside))
+    return Problem(
+        name,
+        nfp,
+        half_period,
+        digits,
+        X=X,
+        B=total,
+        B_ext=b_ext,
+        B_int=b_int,
+        outside=tuple(outside),
+        inside=tuple(inside),
+    )
