@@ -5,7 +5,7 @@ import pandas as pd
 from . import figures_variants, findings_closure
 from .display import count, display_table, error, problem_name, ratio, row_head, size, text, time
 from .section import Section
-from .summaries import PROBLEM
+from .summaries import PROBLEM, variant_order
 
 LESSON = (
     "A jitted function can reach an array in two ways: as an argument, or by closing over it. An "
@@ -106,6 +106,7 @@ def _largest_arrays(measured: pd.DataFrame, arrays: pd.DataFrame) -> pd.DataFram
     same = (cells[names] == most[names]).all(axis=1)
     once = cells.loc[same].drop_duplicates("variant")
     joined = arrays.merge(once[["cell", "round_index", "variant", *PROBLEM[2:]]])
-    joined = joined.sort_values(["variant", "array_bytes"], ascending=[True, False])
+    joined["order"] = joined["variant"].map(variant_order)
+    joined = joined.sort_values(["order", "array_bytes"], ascending=[True, False])
     joined["place"] = joined["array_where"].replace("", "the function itself")
     return joined.groupby("variant").head(LARGEST_ARRAYS).reset_index(drop=True)

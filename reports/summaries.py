@@ -50,7 +50,7 @@ def closure_versus_argument(measured: pd.DataFrame) -> pd.DataFrame:
     for problem, group in groups(_with(measured, "variant"), PROBLEM):
         by_variant = {found["variant"]: cell for found, cell in groups(group, ["variant"])}
         baseline = by_variant.get(ARGUMENT)
-        for variant in sorted(by_variant, key=_variant_order):
+        for variant in sorted(by_variant, key=variant_order):
             mine = by_variant[variant]
             row = {**problem, "variant": variant, **_summary(mine)}
             for quantity in ("compile_seconds", "first_call_seconds", "settled_median_seconds"):
@@ -266,7 +266,8 @@ def _values(group: pd.DataFrame | pd.Series, name: str | None = None) -> list[fl
     return [] if column is None else [float(v) for v in column if not pd.isna(v)]
 
 
-def _variant_order(variant: str) -> tuple[int, str]:
+def variant_order(variant: str) -> tuple[int, str]:
+    """Sorting key: closure, argument, simplified, then others by name."""
     known = VARIANTS.index(variant) if variant in VARIANTS else len(VARIANTS)
     return (known, variant)
 
