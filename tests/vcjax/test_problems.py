@@ -99,29 +99,41 @@ def test_twice_as_many_points_on_every_w7x_current_change_nothing(monkeypatch):
         assert 0 < np.abs(once - twice).max() < 1e-14 * np.abs(usual.B).max()
 
 
-def test_the_surface_divides_the_currents(problem):
-    """Ampere: around the short way only the filament counts, the long way only the coils."""
-    grid = {"nfp": problem.nfp, "half_period": problem.half_period, "nphi": 120, "ntheta": 240}
+def tangents_and_fields(problem, nphi, ntheta):
+    """Tangents dX/dphi and dX/dtheta, B_ext and B_int, on a grid of the surface."""
+    grid = {
+        "nfp": problem.nfp,
+        "half_period": problem.half_period,
+        "nphi": nphi,
+        "ntheta": ntheta,
+    }
     points = vcjax.surface_points(problem.X, **grid)
-    along_phi, along_theta = vcjax.surface_tangents(problem.X, **grid)
-    b_ext, b_int = (problems.magnetic_field(s, points) for s in (problem.outside, problem.inside))
-    scale = np.abs(b_int).max() * np.abs(along_phi).max()
+    fields = [problems.magnetic_field(s, points) for s in (problem.outside, problem.inside)]
+    return *vcjax.surface_tangents(problem.X, **grid), *fields
 
-    def short_way(field):
-        return 2 * np.pi * (field * along_theta).sum(axis=2).mean(axis=1)
 
-    def long_way(field):
-        return 2 * np.pi * (field * along_phi).sum(axis=2).mean(axis=0)
-
+def test_the_short_way_round_the_surface_only_the_filament_counts(problem):
+    """Ampere: coils are outside, filaments inside."""
+    _, tangent, b_ext, b_int = tangents_and_fields(problem, 7, 240)
+    external, internal = (
+        2 * np.pi * (field * tangent).sum(axis=2).mean(axis=1) for field in (b_ext, b_int)
+    )
     current = 4 * np.pi * sum(source.current for source in problem.inside)
-    np.testing.assert_allclose(short_way(b_ext), 0.0, atol=1e-10 * scale)
-    np.testing.assert_allclose(np.abs(short_way(b_int)), current, rtol=1e-9)
-    if problem.half_period:
-        return
+    np.testing.assert_allclose(external, 0.0, atol=1e-10 * current)
+    np.testing.assert_allclose(np.abs(internal), current, rtol=1e-10)
+
+
+@pytest.mark.parametrize("name", [name for name in PROBLEMS if "full" in name or "torus" in name])
+def test_the_long_way_round_the_surface_only_the_coils_count(name):
+    problem = PROBLEMS[name]()
+    tangent, _, b_ext, b_int = tangents_and_fields(problem, 120, 7)
+    external, internal = (
+        2 * np.pi * (field * tangent).sum(axis=2).mean(axis=0) for field in (b_ext, b_int)
+    )
     threading = [s for s in problem.outside if not isinstance(s, problems.ToroidalLoop)]
     current = 4 * np.pi * sum(source.current for source in threading)
-    np.testing.assert_allclose(long_way(b_int), 0.0, atol=1e-10 * scale)
-    np.testing.assert_allclose(long_way(b_ext), current, rtol=1e-9)
+    np.testing.assert_allclose(internal, 0.0, atol=1e-10 * current)
+    np.testing.assert_allclose(external, current, rtol=1e-10)
 
 
 def test_the_field_has_the_symmetry_of_the_grid(problem):
