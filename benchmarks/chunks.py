@@ -24,8 +24,9 @@ class ChunkSweep(common.CellSuite):
     setup_cache.timeout = common.SUITE_TIMEOUT_SECONDS
 
     def cell(self, grid: str, chunk_size, target_chunk_size, digits: int) -> PlannedCell:
-        """One tile shape; the quick grid leaves out "auto", which is one of the others."""
-        quick_rounds = 0 if "auto" in (chunk_size, target_chunk_size) else QUICK_ROUNDS
+        """One tile shape; the quick grid has "auto" for both sizes or for none."""
+        half_auto = (chunk_size == "auto") != (target_chunk_size == "auto")
+        quick_rounds = 0 if half_auto else QUICK_ROUNDS
         return PlannedCell(
             name=f"{self.suite}/w7x-d{digits}-c{chunk_size}-t{target_chunk_size}",
             target="benchmarks.cells:external_field",
