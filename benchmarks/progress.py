@@ -75,14 +75,15 @@ class View:
         return sum(self._seen.values())
 
     def advance(self) -> list[str]:
-        """Read what is new; one line of text for each event."""
+        """Read what is new; one line of text for each event, with the count it led to."""
         told = []
         for line in self._log.lines():
             found = _ASV_LINE.match(line)
             if found:
                 self.doing = _STEPS[found["step"]]
         for line in self._events.lines():
-            told.append(self._event(json.loads(line)))
+            text = self._event(json.loads(line))
+            told.append(f"[{self.done}/{self.total}] {text}")
         return told
 
     def _event(self, event: dict) -> str:
@@ -138,8 +139,7 @@ def _print_lines(view: View, console: Console) -> None:
     before = view.doing
     told = view.advance()
     if not told and view.doing != before and view.done in (0, view.total):
-        told = [view.doing]  # what asv does before the first round and after the last
+        # What asv does before the first round and after the last.
+        told = [f"[{view.done}/{view.total}] {view.doing}"]
     for line in told:
-        console.print(
-            f"[{view.done}/{view.total}] {line}", markup=False, highlight=False, soft_wrap=True
-        )
+        console.print(line, markup=False, highlight=False, soft_wrap=True)

@@ -74,7 +74,8 @@ def installed():
 def run_pip(arguments):
     """Run the environment's pip with the user's own configuration; return its exit code."""
     command = [PYTHON, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-    return subprocess.call(command + arguments, cwd=ROOT)
+    # Only this of the user's settings cannot hold inside an environment.
+    return subprocess.call(command + arguments, cwd=ROOT, env={**os.environ, "PIP_USER": "0"})
 
 
 def install(extras, optional):

@@ -26,10 +26,10 @@ def one_round(cell, status="ok", message=""):
 def test_rounds_advance_and_a_finished_suite_fills_up(files):
     view = View({"s": 3, "t": 2}, *files)
     append(files[0], one_round("s/a"), one_round("s/b", "kept"))
-    assert view.advance() == ["s/a, process 1: ok", "s/b, process 1: kept"]
+    assert view.advance() == ["[1/5] s/a, process 1: ok", "[2/5] s/b, process 1: kept"]
     assert (view.done, view.total) == (2, 5)
     append(files[0], {"event": "suite", "suite": "s", "seconds": 61.2})
-    assert view.advance() == ["s done in 61 s, 1 rounds left out for lack of time"]
+    assert view.advance() == ["[3/5] s done in 61 s, 1 rounds left out for lack of time"]
     assert (view.done, view.total) == (3, 5)
     append(files[0], {"event": "suite", "suite": "t", "seconds": 1.0})
     view.advance()
