@@ -20,7 +20,7 @@ def accuracy(table: pd.DataFrame) -> Figure:
     ticks = decades(min(levels), max(levels))
     ticks = ticks[:: math.ceil(len(ticks) / 8)] if len(ticks) > 9 else ticks
     digits = sorted(int(d) for d in table["digits"].unique())
-    width, height, left, bottom = 480.0, 300.0, 50.0, 44.0
+    width, height, left, bottom = 420.0, 290.0, 50.0, 44.0
     x = linear_scale(digits[0] - 0.5, digits[-1] + 0.5, left, width - 20)
     y = log_scale(min(ticks[0], min(levels)), max(ticks[-1], max(levels)), height - bottom, 26)
     panel = Drawing("Error against digits asked", _told_errors(table), height, width)

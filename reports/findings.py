@@ -99,7 +99,7 @@ def _threads(table: pd.DataFrame) -> list[str]:
     if min(least) < 0.9:
         said.append(
             f"Other programs took the processor: processor time was down to {ratio(min(least))} "
-            "wall time, so the times are too long, though both sides suffered alike."
+            "wall time, so the seconds are too many and the ratios noisy."
         )
     return said
 
