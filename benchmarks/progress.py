@@ -63,6 +63,8 @@ class View:
         self._events, self._log = _Tail(progress), _Tail(log)
         self.problems: list[str] = []
         self.doing = "starting asv"
+        self.between_rounds = True
+        """Whether asv is at work itself: before the first round, after the last."""
 
     @property
     def total(self) -> int:
@@ -75,15 +77,16 @@ class View:
         return sum(self._seen.values())
 
     def advance(self) -> list[str]:
-        """Read what is new; one line of text for each event, with the count it led to."""
+        """Read what is new; one line of text for each thing finished, with the count."""
         told = []
         for line in self._log.lines():
             found = _ASV_LINE.match(line)
             if found:
-                self.doing = _STEPS[found["step"]]
+                self.doing, self.between_rounds = _STEPS[found["step"]], True
         for line in self._events.lines():
             text = self._event(json.loads(line))
-            told.append(f"[{self.done}/{self.total}] {text}")
+            if text:
+                told.append(f"[{self.done}/{self.total}] {text}")
         return told
 
     def _event(self, event: dict) -> str:
@@ -93,13 +96,16 @@ class View:
             self._seen[suite] = self._planned.get(suite, 0)
             note = f", {left} rounds left out for lack of time" if left else ""
             if self.done == self.total:
-                self.doing = "asv reads the results"
+                self.doing, self.between_rounds = "asv reads the results", True
             return f"{suite} done in {event['seconds']:.0f} s{note}"
+        process = f"{event['cell']}, process {event['round'] + 1}"
+        if event["event"] == "start":
+            self.doing, self.between_rounds = process, False
+            return ""
         self._seen[suite] = self._seen.get(suite, 0) + 1
-        self.doing = f"{event['cell']}, process {event['round'] + 1}"
         if event["status"] not in ("ok", "kept"):
             self.problems.append(f"{event['cell']}: {event['status']}: {event['message']}")
-        return f"{self.doing}: {event['status']}"
+        return f"{process}: {event['status']}"
 
 
 @contextmanager
@@ -138,8 +144,7 @@ def drawn(view: View) -> Iterator[Callable[[], None]]:
 def _print_lines(view: View, console: Console) -> None:
     before = view.doing
     told = view.advance()
-    if not told and view.doing != before and view.done in (0, view.total):
-        # What asv does before the first round and after the last.
+    if not told and view.doing != before and view.between_rounds:
         told = [f"[{view.done}/{view.total}] {view.doing}"]
     for line in told:
         console.print(line, markup=False, highlight=False, soft_wrap=True)

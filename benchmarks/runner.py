@@ -120,7 +120,7 @@ class Progress:
         self.path = path if path is not None else (Path(named) if named else None)
 
     def tell(self, event: str, **details: str | int | float) -> None:
-        """Report one event: ``round`` for a finished round, ``suite`` for a finished suite."""
+        """Report one event: ``start`` and ``round`` of a round, ``suite`` for a finished suite."""
         line = json.dumps({"event": event, "suite": self.suite, **details})
         # asv counts silence as a hang, so every round is also a line of output.
         print(line, flush=True)
@@ -173,6 +173,7 @@ def measure_plan(
                     continue
                 if os.getppid() != parent:
                     raise SystemExit("the process that asked for this run is gone: stopping")
+                progress.tell("start", cell=cell.name, round=round_index)
                 record = workers.measure(cell)
                 store.write(cell, round_index, record)
             records[cell.name].append(record)

@@ -36,6 +36,14 @@ def test_rounds_advance_and_a_finished_suite_fills_up(files):
     assert view.doing == "asv reads the results"
 
 
+def test_a_round_that_has_begun_is_what_is_being_done_and_no_line_of_its_own(files):
+    view = View({"s": 3}, *files)
+    append(files[0], {"event": "start", "suite": "s", "cell": "s/a", "round": 1})
+    assert view.advance() == []
+    assert view.doing == "s/a, process 2"
+    assert view.done == 0
+
+
 def test_a_line_that_is_not_whole_yet_waits(files):
     view = View({"s": 1}, *files)
     text = json.dumps(one_round("s/a"))

@@ -93,8 +93,9 @@ def test_each_round_is_a_line_of_progress(measure, tmp_path, capsys):
     assert lines == capsys.readouterr().out.splitlines()
     events = [json.loads(line) for line in lines]
     statuses = [event.get("status") for event in events]
-    assert statuses == ["ok"] * 4 + [None] + ["kept"] * 4 + [None]
-    assert events[0]["cell"] == "suite/a" and events[4]["event"] == "suite"
+    assert statuses == [None, "ok"] * 4 + [None] + ["kept"] * 4 + [None]
+    assert [event["event"] for event in events[:3]] == ["start", "round", "start"]
+    assert events[0]["cell"] == "suite/a" and events[8]["event"] == "suite"
 
 
 def test_workers_can_import_the_suites_and_nothing_else_of_the_checkout(tmp_path):
