@@ -80,14 +80,20 @@ def grid_from_environment() -> str:
 
 
 def interleaved(cells: Sequence[PlannedCell]) -> Iterator[tuple[PlannedCell, int]]:
-    """Every (cell, round) of the plan, ordered by round.
+    """Every (cell, round) of the plan, ordered in passes over the cells.
 
-    A machine's speed drifts within minutes. Round by round every cell meets each stretch of it,
-    so the drift widens all cells' spread alike instead of favouring some; turning the order round
-    in every second round removes a drift that is linear in time.
+    A machine's speed drifts within minutes. Pass by pass every cell meets each stretch of it, so
+    the drift widens all cells' spread alike instead of favouring some; turning the order round in
+    every second pass removes a drift that is linear in time.
+
+    The first pass has the first round of every cell. The others of a cell with few rounds come in
+    the last passes, so that those of the cells that matter most, which have many, are through
+    where a budget cuts the plan short.
     """
-    for round_index in range(max((cell.rounds for cell in cells), default=0)):
-        step = 1 if round_index % 2 == 0 else -1
+    passes = max((cell.rounds for cell in cells), default=0)
+    for number in range(passes):
+        step = 1 if number % 2 == 0 else -1
         for cell in cells[::step]:
-            if round_index < cell.rounds:
+            round_index = number - (passes - cell.rounds) if number else 0
+            if round_index > 0 or (number == 0 and cell.rounds > 0):
                 yield cell, round_index

@@ -9,13 +9,19 @@ def cell(name, rounds):
     return PlannedCell(name=name, target="module:function", params={}, rounds=rounds)
 
 
-def test_rounds_are_interleaved_and_every_second_one_runs_backwards():
+def test_passes_are_interleaved_and_every_second_one_runs_backwards():
     order = [(c.name, r) for c, r in interleaved([cell("a", 3), cell("b", 2), cell("c", 3)])]
     assert order == [
         *[("a", 0), ("b", 0), ("c", 0)],
-        *[("c", 1), ("b", 1), ("a", 1)],
-        *[("a", 2), ("c", 2)],
+        *[("c", 1), ("a", 1)],
+        *[("a", 2), ("b", 1), ("c", 2)],
     ]
+
+
+def test_every_round_of_every_cell_comes_once():
+    cells = [cell("a", 1), cell("b", 6), cell("c", 0), cell("d", 2)]
+    order = [(c.name, r) for c, r in interleaved(cells)]
+    assert sorted(order) == [(c.name, r) for c in cells for r in range(c.rounds)]
 
 
 def test_a_cell_of_no_rounds_is_never_measured():
