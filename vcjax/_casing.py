@@ -1,6 +1,7 @@
 """Prepare once, evaluate often: the casing of a surface and the fields it separates.
 
-Virtual casing (Shafranov and Zakharov 1972; Hanson 2015), with r = x - y and n the outward unit normal at y:
+Virtual casing (Shafranov and Zakharov 1972; Hanson 2015), with r = x - y and n the outward unit
+normal at y:
 
     T[B](x) = 1/(4 pi) PV int { B x (n x r) - B (n.r) } / r^3 dA
     B_ext = B/2 + T[B],   B_int = B/2 - T[B]     on the surface.
@@ -11,7 +12,6 @@ from functools import partial
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jaxtyping import Array, Float
 
 from vcjax import _resample
@@ -32,10 +32,13 @@ class Casing:
     Attributes
     ----------
     rule : static; the sizes of everything below.
-    field_phi, field_theta : interpolation of a field from its grid to the quadrature grid of one period.
-    sources, area_normals : (3, period_rows * quad_ntheta) laboratory points and outward normals; a normal's
+    field_phi, field_theta : interpolation of a field from its grid to the quadrature grid of one
+    period.
+    sources, area_normals : (3, period_rows * quad_ntheta) laboratory points and outward normals;
+    a normal's
         length is the area of its node.
-    near_weights : (trg_nphi, trg_ntheta, 4, patch) correction of the punctured sum around each target.
+    near_weights : (trg_nphi, trg_ntheta, 4, patch) correction of the punctured sum around each
+    target.
     """
 
     rule: Rule = field(metadata={"static": True})
@@ -46,16 +49,19 @@ class Casing:
     near_weights: Float[Array, "tphi ttheta 4 patch"]
 
 
-def prepare(rule: Rule, X: Float[Array, "nphi ntheta 3"], *, constants: Tables | None = None) -> Casing:
+def prepare(
+    rule: Rule, X: Float[Array, "nphi ntheta 3"], *, constants: Tables | None = None
+) -> Casing:
     """Everything about a surface that does not depend on the field.
 
-    Differentiable in X. Under an outer ``jit`` pass ``constants = vcjax.tables(rule)`` as an argument of the
-    outer function: made inside it, they would be baked into its program.
+    Differentiable in X. Under an outer ``jit`` pass ``constants = vcjax.tables(rule)`` as an
+    argument of the outer function: made inside it, they would be baked into its program.
 
     Parameters
     ----------
     rule : from `choose`.
-    X : (nphi, ntheta, 3) surface points, of the shape that the rule was chosen for; may be traced.
+    X : (nphi, ntheta, 3) surface points, of the shape that the rule was chosen for; may be
+    traced.
 
     Returns
     -------
@@ -67,7 +73,9 @@ def prepare(rule: Rule, X: Float[Array, "nphi ntheta 3"], *, constants: Tables |
     """
     check_x64("prepare")
     if not isinstance(rule, Rule):
-        raise VcjaxError(f"prepare got a rule of type {type(rule).__name__}; make one with vcjax.choose.")
+        raise VcjaxError(
+            f"prepare got a rule of type {type(rule).__name__}; make one with vcjax.choose."
+        )
     check_vectors("prepare", "X", X, rule.surface_shape)
     return _prepare(rule, jnp.asarray(X), tables(rule) if constants is None else constants)
 
@@ -75,10 +83,13 @@ def prepare(rule: Rule, X: Float[Array, "nphi ntheta 3"], *, constants: Tables |
 @partial(jax.jit, static_argnums=0)
 def _prepare(rule: Rule, X, constants: Tables) -> Casing:
     samples = _resample.surface_period(X.transpose(2, 0, 1), rule.nfp, rule.half_period, jnp)
-    angles = jnp.asarray(rule.angles)
-    tangents = partial(_resample.tangents, samples, constants.surface_phi, constants.surface_theta, xp=jnp)
+    angles = _row_angles(rule)
+    tangents = partial(
+        _resample.tangents, samples, constants.surface_phi, constants.surface_theta, xp=jnp
+    )
     x, x_phi, x_theta = tangents(jnp.zeros_like(angles))
-    # Tangents along phi in the frame of their own row: the same rotation for points, normals and fields.
+    # Tangents along phi in the frame of their own row: the same rotation for points, normals and
+    # fields.
     normals = jnp.cross(x_phi, x_theta, axis=0) * (rule.spacing[0] * rule.spacing[1])
     outward = jnp.sign((x * normals).sum())
     normals = jax.lax.stop_gradient(outward) * normals
@@ -107,7 +118,8 @@ def external_field(
     ----------
     casing : from `prepare`.
     B : (src_nphi, src_ntheta, 3) total field on the grid that the rule was chosen for, any unit.
-    chunk_size, target_chunk_size : largest number of sources and targets of a tile of the far field,
+    chunk_size, target_chunk_size : largest number of sources and targets of a tile of the far
+    field,
         or "auto". They change speed and memory, and the result by rounding only.
 
     Returns
@@ -128,23 +140,25 @@ def internal_field(
     chunk_size: int | str = "auto",
     target_chunk_size: int | str = "auto",
 ) -> Float[Array, "trg_nphi trg_ntheta 3"]:
-    """The field of the plasma's own currents: B_int = B/2 - T[B]. Arguments as for `external_field`."""
+    """The field of the plasma's own currents, B_int = B/2 - T[B]; see `external_field`."""
     return _separate("internal_field", casing, B, chunk_size, target_chunk_size, -1.0)
 
 
 def self_test(
     casing: Casing, *, chunk_size: int | str = "auto", target_chunk_size: int | str = "auto"
 ) -> Float[Array, "trg_nphi trg_ntheta"]:
-    """Error of the quadrature at each target, from fields whose separation is known without computing.
+    """Error of the quadrature at each target, from fields whose separation is known without
+    computing.
 
-    A uniform vertical field and the toroidal field e_phi/R have no current inside any torus around the z axis,
-    so that T[b] = b/2 exactly. On the surfaces tried the violation exceeded the true error, relative to
-    max |B|, by a factor of about 1 to 4. It cannot see a field that its own grid does not resolve: see
-    `spectral_tail` for that.
+    A uniform vertical field and the toroidal field e_phi/R have no current inside any torus
+    around the z axis, so that T[b] = b/2 exactly. On the surfaces tried the violation exceeded
+    the true error, relative to max |B|, by a factor of about 1 to 4. It cannot see a field that
+    its own grid does not resolve: see `spectral_tail` for that.
 
     Returns
     -------
-    (trg_nphi, trg_ntheta) the larger violation of the identity by the two fields, scaled to max |b| = 1.
+    (trg_nphi, trg_ntheta) the larger violation of the identity by the two fields, scaled to max
+    |b| = 1.
     """
     check_x64("self_test")
     return _self_test(casing, resolve_chunks("self_test", chunk_size, target_chunk_size))
@@ -153,7 +167,9 @@ def self_test(
 def _separate(call, casing, B, chunk_size, target_chunk_size, sign):
     check_x64(call)
     if not isinstance(casing, Casing):
-        raise VcjaxError(f"{call} got a casing of type {type(casing).__name__}; make one with vcjax.prepare.")
+        raise VcjaxError(
+            f"{call} got a casing of type {type(casing).__name__}; make one with vcjax.prepare."
+        )
     check_vectors(call, "B", B, casing.rule.src_shape)
     return _field(casing, jnp.asarray(B), resolve_chunks(call, chunk_size, target_chunk_size), sign)
 
@@ -161,17 +177,17 @@ def _separate(call, casing, B, chunk_size, target_chunk_size, sign):
 @partial(jax.jit, static_argnums=(2, 3))
 def _field(casing: Casing, B, chunks: tuple[int, int], sign: float):
     rule = casing.rule
-    samples, _ = _resample.field_period(B.transpose(2, 0, 1), rule.nfp, rule.half_period, jnp)
+    samples = _resample.field_period(B.transpose(2, 0, 1), rule.nfp, rule.half_period, jnp)
     nodes = _resample.interpolate(casing.field_phi, samples, casing.field_theta, jnp)
     total = 0.5 * _at_targets(nodes, rule) + sign * _casing_operator(casing, nodes, chunks)
-    return _resample.rotate(total, jnp.asarray(rule.angles[_target_rows(rule)]), jnp).transpose(1, 2, 0)
+    return _resample.rotate(total, _target_angles(rule), jnp).transpose(1, 2, 0)
 
 
 @partial(jax.jit, static_argnums=1)
 def _self_test(casing: Casing, chunks: tuple[int, int]):
     rule = casing.rule
     grid = casing.sources.reshape(3, rule.period_rows, rule.quad_ntheta)
-    x, y, z = _resample.rotate(grid, -jnp.asarray(rule.angles), jnp)
+    x, y, z = _resample.rotate(grid, -_row_angles(rule), jnp)
     radius, zero = jnp.hypot(x, y), jnp.zeros_like(x)
     vertical = jnp.stack([zero, zero, jnp.ones_like(z)])
     toroidal = jnp.stack([-y, x, zero]) * (radius.min() / radius**2)
@@ -183,11 +199,10 @@ def _self_test(casing: Casing, chunks: tuple[int, int]):
 
 
 def _casing_operator(casing: Casing, nodes: Float[Array, "3 row column"], chunks: tuple[int, int]):
-    """T of a field given on the quadrature nodes; co-rotating components in and out (3, tphi, ttheta)."""
+    """T of a field on the quadrature nodes; co-rotating components in and out."""
     rule = casing.rule
-    rows = _target_rows(rule)
     targets = _at_targets(casing.sources.reshape(nodes.shape), rule).reshape(3, -1).T
-    laboratory = _resample.rotate(nodes, jnp.asarray(rule.angles), jnp).reshape(3, -1)
+    laboratory = _resample.rotate(nodes, _row_angles(rule), jnp).reshape(3, -1)
     far = far_field(
         targets,
         casing.sources,
@@ -198,13 +213,18 @@ def _casing_operator(casing: Casing, nodes: Float[Array, "3 row column"], chunks
         target_chunk_size=chunks[1],
     )
     far = far.T.reshape(3, *rule.trg_shape)
-    far = _resample.rotate(far, -jnp.asarray(rule.angles[rows]), jnp)
+    far = _resample.rotate(far, -_target_angles(rule), jnp)
     return far + apply_near(nodes, casing.near_weights, rule)
 
 
 def _at_targets(nodes: Float[Array, "3 row column"], rule: Rule) -> Float[Array, "3 tphi ttheta"]:
-    return nodes[:, _target_rows(rule)][:, :, :: rule.stride_theta]
+    return nodes[:, : rule.trg_shape[0] * rule.stride_phi : rule.stride_phi, :: rule.stride_theta]
 
 
-def _target_rows(rule: Rule) -> np.ndarray:
-    return np.arange(rule.trg_shape[0]) * rule.stride_phi
+def _row_angles(rule: Rule) -> Float[Array, " row"]:
+    return _resample.equispaced(rule.first_angle, rule.spacing[0], rule.period_rows, jnp)
+
+
+def _target_angles(rule: Rule) -> Float[Array, " tphi"]:
+    step = rule.stride_phi * rule.spacing[0]
+    return _resample.equispaced(rule.first_angle, step, rule.trg_shape[0], jnp)

@@ -19,27 +19,36 @@ def check_x64(call: str) -> None:
 
 def check_integer(call: str, name: str, value, low: int, high: int) -> int:
     """An integer in [low, high]."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or not low <= value <= high:
+    if (
+        isinstance(value, bool)
+        or not isinstance(value, int | np.integer)
+        or not low <= value <= high
+    ):
         raise VcjaxError(f"{call} got {name}={value!r}; give an integer from {low} to {high}.")
     return int(value)
 
 
 def check_vectors(call: str, name: str, values, shape: tuple[int, int] | None = None):
-    """Component-first view (3, nphi, ntheta) of float64 vectors (nphi, ntheta, 3); tracers pass unread."""
+    """Component-first view of float64 vectors (nphi, ntheta, 3); tracers pass unread."""
     if not isinstance(values, jax.Array | np.ndarray):
-        raise VcjaxError(f"{call} got {name} of type {type(values).__name__}; give an array (nphi, ntheta, 3).")
+        raise VcjaxError(
+            f"{call} got {name} of type {type(values).__name__}; give an array (nphi, ntheta, 3)."
+        )
     if values.ndim != 3 or values.shape[2] != 3:
         raise VcjaxError(
-            f"{call} got {name} of shape {values.shape}; give (nphi, ntheta, 3): Cartesian components last. "
-            "Component-first data need numpy.moveaxis(data, 0, -1)."
+            f"{call} got {name} of shape {values.shape}; give (nphi, ntheta, 3): "
+            "Cartesian components last. Component-first data need numpy.moveaxis(data, 0, -1)."
         )
     if shape is not None and values.shape[:2] != shape:
         raise VcjaxError(
-            f"{call} got {name} of shape {values.shape}, but the rule was chosen for {(*shape, 3)}; "
-            "pass an array of that shape or call vcjax.choose again."
+            f"{call} got {name} of shape {values.shape}, but the rule was chosen for "
+            f"{(*shape, 3)}; pass an array of that shape or call vcjax.choose again."
         )
     if values.dtype != np.float64:
-        raise VcjaxError(f"{call} got {name} of dtype {values.dtype}; give float64, for example {name}.astype(float).")
+        raise VcjaxError(
+            f"{call} got {name} of dtype {values.dtype}; give float64, "
+            f"for example {name}.astype(float)."
+        )
     if not isinstance(values, jax.core.Tracer):
         finite = np.isfinite(values).all(axis=2)
         if not finite.all():
@@ -58,12 +67,14 @@ def check_surface(call: str, X, nfp: int, half_period: bool) -> np.ndarray:
         raise VcjaxError(f"{call} got half_period={half_period!r}; give True or False.")
     if isinstance(X, jax.core.Tracer):
         raise VcjaxError(
-            f"{call} got a traced X: it decides array sizes on the host. Call it outside jit, grad and vmap; "
-            "vcjax.prepare(rule, X) is the part to trace."
+            f"{call} got a traced X: it decides array sizes on the host. "
+            "Call it outside jit, grad and vmap; vcjax.prepare(rule, X) is the part to trace."
         )
     points = np.asarray(check_vectors(call, "X", X))
     if points.shape[1] < 1 or points.shape[2] < 3:
-        raise VcjaxError(f"{call} got X of shape {X.shape}; give at least 1 toroidal and 3 poloidal points.")
+        raise VcjaxError(
+            f"{call} got X of shape {X.shape}; give at least 1 toroidal and 3 poloidal points."
+        )
     _check_closed(call, points, nfp, half_period)
     return points
 
@@ -71,9 +82,9 @@ def check_surface(call: str, X, nfp: int, half_period: bool) -> np.ndarray:
 def _check_closed(call: str, points: np.ndarray, nfp: int, half_period: bool) -> None:
     """Refuse a surface whose ends do not meet as smoothly as its neighbours do.
 
-    An open surface, a repeated end point or a wrong nfp shows as a step across the seam that is far from the
-    steps beside it: more than 3 times the largest, or a vanishing one. Three is generous: a smooth
-    parametrisation changes its spacing little from one step to the next.
+    An open surface, a repeated end point or a wrong nfp shows as a step across the seam that is
+    far from the steps beside it: more than 3 times the largest, or a vanishing one. Three is
+    generous: a smooth parametrisation changes its spacing little from one step to the next.
     """
     period = 2 * np.pi / nfp
     after = points[:, :1]
@@ -93,12 +104,13 @@ def _check_closed(call: str, points: np.ndarray, nfp: int, half_period: bool) ->
         for seam in seams:
             if steps[seam] > 3 * inner.max():
                 raise VcjaxError(
-                    f"{call} got an open surface: the {name} step across the seam is {steps[seam]:.3g}, the "
-                    f"largest beside it {inner.max():.3g}. Give the whole {name} turn of one period without its "
-                    f"end point, and check nfp={nfp} and half_period={half_period}."
+                    f"{call} got an open surface: the {name} step across the seam is "
+                    f"{steps[seam]:.3g}, the largest beside it {inner.max():.3g}. Give the whole "
+                    f"{name} turn of one period without its end point, and check nfp={nfp} "
+                    f"and half_period={half_period}."
                 )
             if steps[seam] < 1e-9 * inner.max():
                 raise VcjaxError(
-                    f"{call} got X whose last {name} point repeats the first; drop the repeated end point "
-                    "(numpy.linspace(..., endpoint=False))."
+                    f"{call} got X whose last {name} point repeats the first; drop the "
+                    "repeated end point (numpy.linspace(..., endpoint=False))."
                 )

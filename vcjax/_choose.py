@@ -2,14 +2,18 @@
 
 With epsilon the error allowed to the quadrature:
 
-- the cut-off T = alpha R satisfies T^2 = ln(0.02/epsilon), so that the near kernel vanishes at the rim;
-- the trapezoidal rule on the smooth rest needs (pi/(alpha h))^2 >= T^2, that is R/h >= T^2/pi for every target;
-- the polar rule takes 5.6 T radii and, on a patch whose axes stretch by kappa, so many angles that the
-  trapezoidal rule on an ellipse converges: 2 ln(1/epsilon) / ln((kappa + 1)/(kappa - 1)), at least 16.8 T;
+- the cut-off T = alpha R satisfies T^2 = ln(0.02/epsilon), so that the near kernel vanishes at
+  the rim;
+- the trapezoidal rule on the smooth rest needs (pi/(alpha h))^2 >= T^2, that is R/h >= T^2/pi for
+  every target;
+- the polar rule takes 5.6 T radii and, on a patch whose axes stretch by kappa, so many angles
+  that the trapezoidal rule on an ellipse converges: 2 ln(1/epsilon) / ln((kappa + 1)/(kappa -
+  1)), at least 16.8 T;
 - the Lagrange interpolation onto polar nodes takes 2 ceil(2 T) points;
 - the grid resolves the field with 2.8 nodes for each of the modes that matter.
 
-The constants were fitted on tori from circular to W7-X. Many grids satisfy them; the cheapest is taken.
+The constants were fitted on tori from circular to W7-X. Many grids satisfy them; the cheapest is
+taken.
 """
 
 import itertools
@@ -26,11 +30,14 @@ from vcjax._spectrum import resolved_mode
 
 # Nanoseconds on one core of a 2023 server CPU; only their ratios matter.
 _PAIR_COST = 1.3
-_PATCH_NODE_COST = 3.0
-_INTERPOLATION_COST = 0.15
-_POLAR_NODE_COST = 40.0
+_PATCH_NODE_COST = 20.0
+_PREPARED_PATCH_NODE_COST = 35.0
+_INTERPOLATION_COST = 0.095
+_POLAR_NODE_COST = 25.0
 _NODES_PER_MODE = 2.8
 _LARGEST_PATCH = 40
+# How often a prepared surface is evaluated, in the balance of preparation against evaluation.
+_EVALUATIONS = 1.5
 
 
 def choose(
@@ -48,10 +55,12 @@ def choose(
     Parameters
     ----------
     X : (nphi, ntheta, 3) Cartesian points of the surface, any length unit.
-    B : (src_nphi, src_ntheta, 3) a typical total field; its spectrum decides how fine the grid must be.
+    B : (src_nphi, src_ntheta, 3) a typical total field; its spectrum decides how fine the grid
+    must be.
     digits : wanted accuracy, error relative to max |B| about 10^-digits; 1 to 13.
     nfp : number of field periods.
-    half_period : X, B and targets cover half a period of a stellarator-symmetric configuration, at
+    half_period : X, B and targets cover half a period of a stellarator-symmetric configuration,
+    at
         phi = (i + 1/2) pi / (nfp nphi); otherwise a whole period, at phi = 2 pi i / (nfp nphi).
     trg_nphi, trg_ntheta : target grid, by default that of B.
 
@@ -68,10 +77,16 @@ def choose(
     points = check_surface("choose", X, nfp, half_period)
     field = np.asarray(check_vectors("choose", "B", B))
     if not field.any():
-        raise VcjaxError("choose got B that is zero everywhere; give a typical field on the surface.")
+        raise VcjaxError(
+            "choose got B that is zero everywhere; give a typical field on the surface."
+        )
     trg_shape = (
-        check_integer("choose", "trg_nphi", field.shape[1] if trg_nphi is None else trg_nphi, 1, 10**5),
-        check_integer("choose", "trg_ntheta", field.shape[2] if trg_ntheta is None else trg_ntheta, 1, 10**5),
+        check_integer(
+            "choose", "trg_nphi", field.shape[1] if trg_nphi is None else trg_nphi, 1, 10**5
+        ),
+        check_integer(
+            "choose", "trg_ntheta", field.shape[2] if trg_ntheta is None else trg_ntheta, 1, 10**5
+        ),
     )
     images = nfp * (2 if half_period else 1)
     samples = _resample.surface_period(points, nfp, half_period)
@@ -99,7 +114,7 @@ class _Demand:
 
     @classmethod
     def of(cls, digits: int) -> "_Demand":
-        epsilon = 10.0 ** (-digits - 1)
+        epsilon = 10.0 ** -(digits + 1 + min(max((digits - 3) / 3, 0), 1))
         cutoff = float(np.sqrt(np.log(0.02 / epsilon)))
         lagrange = 2 * int(np.ceil(2 * cutoff))
         return cls(epsilon, cutoff, max(2, lagrange // 4), int(np.ceil(5.6 * cutoff)), lagrange)
@@ -114,13 +129,15 @@ class _Demand:
         return 4 * int(np.ceil(max(16.8 * self.cutoff, by_shape) / 4))
 
 
-def _needed_nodes(field, surface_samples, digits: int, nfp: int, half_period: bool) -> tuple[float, float]:
+def _needed_nodes(
+    field, surface_samples, digits: int, nfp: int, half_period: bool
+) -> tuple[float, float]:
     """Smallest node counts (whole torus, poloidal) that resolve the field and the surface."""
-    samples = _resample.field_period(field, nfp, half_period)[0]
+    samples = _resample.field_period(field, nfp, half_period)
     scale = 10.0**-digits
     tolerance = scale * np.linalg.norm(field, axis=0).max()
     modes = [resolved_mode(samples, axis, tolerance) for axis in (1, 2)]
-    return max(_NODES_PER_MODE * modes[0] * nfp, 24), max(_NODES_PER_MODE * modes[1], 24)
+    return max(_NODES_PER_MODE * modes[0] * nfp, 24.0), max(_NODES_PER_MODE * modes[1], 24.0)
 
 
 def _metric(samples: np.ndarray, nfp: int) -> np.ndarray:
@@ -134,7 +151,9 @@ def _metric(samples: np.ndarray, nfp: int) -> np.ndarray:
         _resample.interpolation_matrices(samples.shape[2], 0.0, 2 * np.pi, theta),
         angles,
     )
-    metric = np.stack([(x_phi**2).sum(0), (x_phi * x_theta).sum(0), (x_theta**2).sum(0)]).reshape(3, -1)
+    metric = np.stack([(x_phi**2).sum(0), (x_phi * x_theta).sum(0), (x_theta**2).sum(0)]).reshape(
+        3, -1
+    )
     area = metric[0] * metric[2] - metric[1] ** 2
     if not (area > 1e-20 * area.max()).all() or area.max() == 0:
         raise VcjaxError(
@@ -153,19 +172,23 @@ def _cheapest(demand: _Demand, need, metric, images: int, trg_shape) -> dict:
     for over_theta, over_phi in grids:
         quad = (over_phi * images * trg_shape[0], over_theta * trg_shape[1])
         far = _PAIR_COST * quad[0] * quad[1]
-        if far * targets >= best_cost:
+        if _EVALUATIONS * far * targets >= best_cost:
             continue
         for patch, stretch in _fitting_patches(demand, metric, quad):
             nodes = np.prod([2 * (p + demand.margin) + 1 for p in patch])
             polar = demand.radial_count * demand.angular_count(stretch)
-            near = _PATCH_NODE_COST * nodes + polar * (_INTERPOLATION_COST * nodes + _POLAR_NODE_COST)
-            if targets * (far + near) < best_cost:
-                best_cost = targets * (far + near)
+            weights = _PREPARED_PATCH_NODE_COST * nodes + polar * (
+                _INTERPOLATION_COST * nodes + _POLAR_NODE_COST
+            )
+            cost = targets * (_EVALUATIONS * (far + _PATCH_NODE_COST * nodes) + weights)
+            if cost < best_cost:
+                best_cost = cost
                 best = (quad, patch, demand.angular_count(stretch))
     if best is None:
         raise VcjaxError(
-            "choose found no quadrature for this surface: its parametrisation is too uneven or too stretched. "
-            "Ask for fewer digits, or resample the surface so that its points are spread more evenly."
+            "choose found no quadrature for this surface: its parametrisation is too uneven or too "
+            "stretched. Ask for fewer digits, or resample the surface so that its points "
+            "are spread more evenly."
         )
     quad, patch, angular_count = best
     return dict(
@@ -210,4 +233,7 @@ def _fitting_patches(demand: _Demand, metric, quad):
         A, C = E * (patch[0] * step[0]) ** 2, G * (patch[1] * step[1]) ** 2
         D = F * patch[0] * step[0] * patch[1] * step[1]
         root = np.sqrt(0.25 * (A - C) ** 2 + D**2)
-        yield patch, float(np.sqrt((0.5 * (A + C) + root) / np.maximum(0.5 * (A + C) - root, 1e-300)).max())
+        yield (
+            patch,
+            float(np.sqrt((0.5 * (A + C) + root) / np.maximum(0.5 * (A + C) - root, 1e-300)).max()),
+        )

@@ -10,7 +10,9 @@ from vcjax._errors import VcjaxError
 _AUTO = {"cpu": (1024, 80), "gpu": (16384, 1024), "tpu": (8192, 1024)}
 
 
-def resolve_chunks(call: str, chunk_size: int | str, target_chunk_size: int | str) -> tuple[int, int]:
+def resolve_chunks(
+    call: str, chunk_size: int | str, target_chunk_size: int | str
+) -> tuple[int, int]:
     """Sizes as integers; ``"auto"`` depends on the backend only."""
     auto = _AUTO.get(jax.default_backend(), _AUTO["gpu"])
     return (

@@ -1,7 +1,8 @@
 """The far part: a punctured trapezoidal sum of the whole kernel, tile by tile.
 
-For a block of sources with centre c, y' = y - c, x' = x - c, the kernel sum is linear in seven moments, so that
-a tile of (targets x sources) is one matrix of w = 1/r^3 times a matrix of seven columns:
+For a block of sources with centre c, y' = y - c, x' = x - c, the kernel sum is linear in seven
+moments, so that a tile of (targets x sources) is one matrix of w = 1/r^3 times a matrix of seven
+columns:
 
     F = n x B,  s = n.B,  g = s y' - y' x F,
     4 pi T(x) = sum over blocks of  -x' (w s) + x' x (w F) + (w g).
@@ -14,6 +15,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 from jaxtyping import Array, Float
+
+from vcjax._resample import equispaced, rotate
 
 
 def far_field(
@@ -34,26 +37,19 @@ def far_field(
     sources, area_normals, B : laboratory components on one field period.
     chunk_size, target_chunk_size : largest number of sources and targets of a tile.
     """
-    turns = jnp.asarray(_turns(nfp))
-    points = jnp.einsum("gji,tj->gti", turns, targets).reshape(-1, 3)
+    # Turning by the first angle, zero, is exact: a target that is a source stays equal to it.
+    turns = equispaced(0.0, 2 * np.pi / nfp, nfp, jnp)
+    points = rotate(jnp.broadcast_to(targets.T[:, None], (3, nfp, targets.shape[0])), -turns, jnp)
     blocks = _blocks(sources, area_normals, B, chunk_size)
-    tiles, count = _split(points, target_chunk_size)
+    tiles, count = _split(points.reshape(3, -1).T, target_chunk_size)
     # Coincident points are told by distance: far below any node spacing, far above rounding.
     coincident = 1e-20 * (sources**2).sum(axis=0).max()
     summed = _tiled_sum(tiles, blocks, coincident).reshape(-1, 3)[:count]
-    turned_back = jnp.einsum("gij,gtj->ti", turns, summed.reshape(nfp, -1, 3))
-    return turned_back / (4 * np.pi)
-
-
-def _turns(nfp: int) -> np.ndarray:
-    """Rotations about z that take the first field period to each of the nfp periods."""
-    angle = 2 * np.pi * np.arange(nfp) / nfp
-    c, s, o, e = np.cos(angle), np.sin(angle), np.zeros(nfp), np.ones(nfp)
-    return np.stack([np.stack(row, axis=1) for row in ((c, -s, o), (s, c, o), (o, o, e))], axis=1)
+    return rotate(summed.T.reshape(3, nfp, -1), turns, jnp).sum(axis=1).T / (4 * np.pi)
 
 
 def _split(points: Float[Array, "n k"], largest: int):
-    """Equal tiles of at most ``largest`` rows: (tiles, rows, k), the last row repeated to fill up."""
+    """Equal tiles of at most ``largest`` rows: (tiles, rows, k), filled up with the last row."""
     count = points.shape[0]
     tiles = -(-count // largest)
     rows = -(-count // tiles)
@@ -67,7 +63,7 @@ def _blocks(sources, area_normals, B, chunk_size: int):
     s = (area_normals * B).sum(axis=0, keepdims=True)
     data, count = _split(jnp.concatenate([sources, s, F]).T, chunk_size)
     blocks, rows, _ = data.shape
-    used = jnp.asarray(np.arange(blocks * rows).reshape(blocks, rows) < count, dtype=data.dtype)
+    used = (jnp.arange(blocks * rows).reshape(blocks, rows) < count).astype(data.dtype)
     centres = data[:, :, :3].mean(axis=1)
     y = data[:, :, :3] - centres[:, None]
     s, F = data[:, :, 3:4] * used[:, :, None], data[:, :, 4:] * used[:, :, None]
@@ -78,8 +74,9 @@ def _blocks(sources, area_normals, B, chunk_size: int):
 def _tiled_sum(tiles: Float[Array, "k rows 3"], blocks, coincident) -> Float[Array, "k rows 3"]:
     """Blocks outside, tiles inside.
 
-    XLA's CPU compiler fuses a slice of a scanned array into the loop that reads it, which then does not
-    vectorise. In this order the block is an operand of the inner loop, and the kernel runs four times faster.
+    XLA's CPU compiler fuses a slice of a scanned array into the loop that reads it, which then
+    does not vectorise. In this order the block is an operand of the inner loop, and the kernel
+    runs four times faster.
     """
 
     @jax.checkpoint
@@ -89,7 +86,8 @@ def _tiled_sum(tiles: Float[Array, "k rows 3"], blocks, coincident) -> Float[Arr
         square = sum((x[:, i : i + 1] - y[i]) ** 2 for i in range(3))
         other = square > coincident
         square = jnp.where(other, square, 1.0)
-        # Written as a division: XLA turns 1/sqrt into rsqrt, which it does not vectorise on the CPU.
+        # Written as a division: XLA turns 1/sqrt into rsqrt, which it does not vectorise on the
+        # CPU.
         inverse_cube = jnp.where(other, 1.0 / (square * jnp.sqrt(square)), 0.0)
         m = inverse_cube @ moments
         return jnp.cross(x, m[:, 1:4]) - x * m[:, :1] + m[:, 4:]

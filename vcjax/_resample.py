@@ -1,12 +1,13 @@
 """Trigonometric resampling of symmetric toroidal data.
 
-Cartesian components turn with the toroidal angle, so they are not periodic over a field period; components in
-the frame that co-rotates with phi are. Every resampling here therefore happens on one field period, in the
-co-rotating frame, as two small dense products ``D_phi @ W @ D_theta.T``: exact for band-limited data, linear,
-differentiable, and quick on any device.
+Cartesian components turn with the toroidal angle, so they are not periodic over a field period;
+components in the frame that co-rotates with phi are. Every resampling here therefore happens on
+one field period, in the co-rotating frame, as two small dense products ``D_phi @ W @ D_theta.T``:
+exact for band-limited data, linear, differentiable, and quick on any device.
 
-Functions take the array namespace ``xp`` (``numpy`` on the host, ``jax.numpy`` under a trace), so that one
-formula serves both. Arrays are component-first, ``(3, nphi, ntheta)``, inside this package.
+Functions take the array namespace ``xp`` (``numpy`` on the host, ``jax.numpy`` under a trace), so
+that one formula serves both. Arrays are component-first, ``(3, nphi, ntheta)``, inside this
+package.
 """
 
 from typing import Any
@@ -20,7 +21,7 @@ FIELD_PARITY = (-1.0, 1.0, 1.0)
 
 
 def rotate(values, angles, xp: Any = np):
-    """Rotate vectors about the z axis: ``values`` (3, n, ...), ``angles`` (n,), one angle per row."""
+    """Rotate vectors about the z axis: values (3, n, ...) by angles (n,), one for each row."""
     shape = (-1,) + (1,) * (values.ndim - 2)
     cosine, sine = xp.cos(angles).reshape(shape), xp.sin(angles).reshape(shape)
     x, y, z = values
@@ -28,16 +29,21 @@ def rotate(values, angles, xp: Any = np):
 
 
 def mirror(values, parity: tuple[float, float, float], xp: Any = np):
-    """Stellarator image: the rows at -phi in increasing order, from those at +phi (3, nphi, ntheta)."""
-    columns = -np.arange(values.shape[2]) % values.shape[2]
-    return values[:, ::-1][:, :, columns] * xp.asarray(parity)[:, None, None]
+    """Stellarator image (3, nphi, ntheta): rows at -phi, increasing, from those at +phi."""
+    image = xp.roll(values[:, ::-1, ::-1], 1, axis=2)
+    return xp.stack([sign * component for sign, component in zip(parity, image, strict=True)])
 
 
-def grid_angles(nphi: int, nfp: int, half_period: bool) -> np.ndarray:
+def equispaced(start: float, step: float, count: int, xp: Any = np):
+    """``start + step k`` for k < count; under a trace computed, not baked in."""
+    return start + step * xp.arange(count, dtype=np.float64)
+
+
+def grid_angles(nphi: int, nfp: int, half_period: bool, xp: Any = np):
     """Toroidal angles (nphi,) of a grid over one full or half field period."""
     if half_period:
-        return (np.arange(nphi) + 0.5) * np.pi / (nfp * nphi)
-    return np.arange(nphi) * 2 * np.pi / (nfp * nphi)
+        return equispaced(0.5 * np.pi / (nfp * nphi), np.pi / (nfp * nphi), nphi, xp)
+    return equispaced(0.0, 2 * np.pi / (nfp * nphi), nphi, xp)
 
 
 def field_period(B, nfp: int, half_period: bool, xp: Any = np):
@@ -49,25 +55,29 @@ def field_period(B, nfp: int, half_period: bool, xp: Any = np):
 
     Returns
     -------
-    samples : (3, n, ntheta), co-rotating components at ``start + 2 pi k / (nfp n)``.
-    start : toroidal angle of the first row.
+    (3, n, ntheta), co-rotating components at the angles of `field_angles`.
     """
-    nphi = B.shape[1]
-    angles = grid_angles(nphi, nfp, half_period)
     if half_period:
         B = xp.concatenate([mirror(B, FIELD_PARITY, xp), B], axis=1)
-        angles = np.concatenate([-angles[::-1], angles])
-    return rotate(B, -xp.asarray(angles), xp), float(angles[0])
+    start, step = field_angles(B.shape[1], nfp, half_period)
+    return rotate(B, -equispaced(start, step, B.shape[1], xp), xp)
+
+
+def field_angles(rows: int, nfp: int, half_period: bool) -> tuple[float, float]:
+    """First toroidal angle and step of the rows of `field_period`."""
+    step = 2 * np.pi / (nfp * rows)
+    return (-0.5 * (rows - 1) * step if half_period else 0.0), step
 
 
 def surface_period(X, nfp: int, half_period: bool, xp: Any = np):
     """One period of a surface in the co-rotating frame, its first row at phi = 0.
 
-    A surface given on few points may carry weight at its Nyquist mode, where the interpolant is a matter of
-    convention. This is the convention of the BIEST-based reference code: complete the full torus in Cartesian
-    components, shift a half-period grid to phi = 0 by a Fourier phase whose Nyquist row counts as +N/2, then
-    enlarge the toroidal grid by the factor (nphi + 1)/nphi with the Nyquist row split in halves. Afterwards
-    the data are band-limited and every exact method agrees.
+    A surface given on few points may carry weight at its Nyquist mode, where the interpolant is a
+    matter of convention. This is the convention of the BIEST-based reference code: complete the
+    full torus in Cartesian components, shift a half-period grid to phi = 0 by a Fourier phase
+    whose Nyquist row counts as +N/2, then enlarge the toroidal grid by the factor (nphi + 1)/nphi
+    with the Nyquist row split in halves. Afterwards the data are band-limited and every exact
+    method agrees.
 
     Parameters
     ----------
@@ -83,21 +93,23 @@ def surface_period(X, nfp: int, half_period: bool, xp: Any = np):
     if half_period:
         image = mirror(X, POSITION_PARITY, xp)
         X = xp.concatenate([X, rotate(image, xp.full((nphi,), period), xp)], axis=1)
-    torus = xp.concatenate([rotate(X, xp.full((X.shape[1],), k * period), xp) for k in range(nfp)], axis=1)
+    torus = xp.concatenate(
+        [rotate(X, xp.full((X.shape[1],), k * period), xp) for k in range(nfp)], axis=1
+    )
     rows = torus.shape[1]
     if half_period:
-        modes = np.arange(rows)
-        modes = np.where(modes > rows // 2, modes - rows, modes)
-        phase = xp.asarray(np.exp(-1j * modes * np.pi / (2 * nfp * nphi)))
+        modes = xp.arange(rows)
+        modes = xp.where(modes > rows // 2, modes - rows, modes).astype(complex)
+        phase = xp.exp(modes * (-0.5j * np.pi / (nfp * nphi)))
         spectrum = xp.fft.rfft2(torus, axes=(1, 2)) * phase[:, None]
         torus = xp.fft.irfft2(spectrum, s=torus.shape[1:], axes=(1, 2))
     enlarged = _enlarge(torus, rows // nphi * (nphi + 1), xp)
     count = enlarged.shape[1] // nfp
-    return rotate(enlarged[:, :count], -xp.asarray(np.arange(count) * period / count), xp)
+    return rotate(enlarged[:, :count], -equispaced(0.0, period / count, count, xp), xp)
 
 
 def _enlarge(values, rows: int, xp: Any):
-    """Trigonometric interpolation of (3, n, m) onto ``rows`` > n rows, the Nyquist row split in halves."""
+    """Trigonometric interpolation of (3, n, m) onto more rows, the Nyquist row split in halves."""
     n = values.shape[1]
     half = n // 2
     spectrum = xp.fft.fft(values, axis=1)
@@ -110,7 +122,8 @@ def _enlarge(values, rows: int, xp: Any):
 
 
 def interpolation_matrices(count: int, start: float, period: float, points: np.ndarray):
-    """Trigonometric interpolation from ``start + k period / count`` to ``points``, and its derivative.
+    """Trigonometric interpolation from ``start + k period / count`` to ``points``, and its
+    derivative.
 
     Returns
     -------

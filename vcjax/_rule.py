@@ -38,7 +38,7 @@ class Rule:
 
     @property
     def images(self) -> int:
-        """Copies of the target grid's period that make a torus: nfp, twice that for half periods."""
+        """Copies of the target grid that make a torus: nfp, twice that for half periods."""
         return self.nfp * (2 if self.half_period else 1)
 
     @property
@@ -72,7 +72,6 @@ class Rule:
         return 2 * np.pi / self.quad_nphi, 2 * np.pi / self.quad_ntheta
 
     @property
-    def angles(self) -> np.ndarray:
-        """Toroidal angles of one period's quadrature rows; the first is the first target row's."""
-        start = np.pi / (self.nfp * 2 * self.trg_shape[0]) if self.half_period else 0.0
-        return start + np.arange(self.period_rows) * self.spacing[0]
+    def first_angle(self) -> float:
+        """Toroidal angle of the first quadrature row, which is the first target row."""
+        return np.pi / (self.nfp * 2 * self.trg_shape[0]) if self.half_period else 0.0

@@ -10,8 +10,8 @@ from vcjax._checks import check_integer, check_vectors
 def spectral_tail(B: Float[np.ndarray, "nphi ntheta 3"], *, nfp: int, half_period: bool) -> float:
     """Share of a field in the highest modes its grid can hold, relative to max |B|.
 
-    The virtual casing operator cannot see what its input grid leaves out; this number says how much that is
-    likely to be. For an accuracy of d digits it should be below about 10^-d.
+    The virtual casing operator cannot see what its input grid leaves out; this number says how
+    much that is likely to be. For an accuracy of d digits it should be below about 10^-d.
 
     Parameters
     ----------
@@ -19,7 +19,8 @@ def spectral_tail(B: Float[np.ndarray, "nphi ntheta 3"], *, nfp: int, half_perio
 
     Returns
     -------
-    The larger of the two sums of Fourier amplitudes in the last two modes of phi and of theta, over max |B|.
+    The larger of the two sums of Fourier amplitudes in the last two modes of phi and of theta,
+    over max |B|.
 
     Raises
     ------
@@ -27,17 +28,19 @@ def spectral_tail(B: Float[np.ndarray, "nphi ntheta 3"], *, nfp: int, half_perio
     """
     check_integer("spectral_tail", "nfp", nfp, 1, 1000)
     values = np.asarray(check_vectors("spectral_tail", "B", B))
-    samples = _resample.field_period(values, nfp, half_period)[0]
+    samples = _resample.field_period(values, nfp, half_period)
     largest = np.linalg.norm(values, axis=0).max()
     tails = [amplitudes(samples, axis)[-2:].sum() for axis in (1, 2) if samples.shape[axis] > 3]
     return float(max(tails, default=0.0) / largest)
 
 
 def amplitudes(samples: np.ndarray, axis: int) -> np.ndarray:
-    """Fourier amplitudes by |mode| along one axis, summed over components and over the other axis."""
+    """Fourier amplitudes by |mode| along one axis, summed over components and the other axis."""
     spectrum = np.abs(np.fft.fft2(samples, axes=(1, 2))) / samples[0].size
     by_mode = spectrum.sum(axis=(0, 3 - axis))
-    return np.bincount(np.abs(np.fft.fftfreq(by_mode.size, 1 / by_mode.size)).astype(int), weights=by_mode)
+    return np.bincount(
+        np.abs(np.fft.fftfreq(by_mode.size, 1 / by_mode.size)).astype(int), weights=by_mode
+    )
 
 
 def resolved_mode(samples: np.ndarray, axis: int, tolerance: float) -> int:

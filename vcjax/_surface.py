@@ -37,7 +37,8 @@ def surface_tangents(
 
     Returns
     -------
-    Two (nphi, ntheta, 3) arrays, in the unit of X per radian. Their cross product is normal to the surface.
+    Two (nphi, ntheta, 3) arrays, in the unit of X per radian. Their cross product is normal to
+    the surface.
     """
     return _evaluate("surface_tangents", X, nfp, half_period, nphi, ntheta)[1:]
 

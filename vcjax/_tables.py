@@ -17,9 +17,10 @@ from vcjax._rule import Rule
 class Tables:
     """Constants of a Rule, as arrays that a program takes as an argument.
 
-    The patch interpolation is a product of one matrix for phi and one for theta. A polar grid whose angles
-    come in fours is symmetric under both reflections, so each matrix is split into its even and odd parts on
-    the first quadrant: four products of a sixteenth of the work instead of one.
+    The patch interpolation is a product of one matrix for phi and one for theta. A polar grid
+    whose angles come in fours is symmetric under both reflections, so each matrix is split into
+    its even and odd parts on the first quadrant: four products of a sixteenth of the work instead
+    of one.
     """
 
     surface_phi: tuple[Float[Array, "row k"], Float[Array, "row k"]]
@@ -42,38 +43,49 @@ def _host_tables(rule: Rule) -> Tables:
     theta = np.arange(rule.quad_ntheta) * rule.spacing[1]
     surface_rows = (rule.surface_shape[0] + 1) * (2 if rule.half_period else 1)
     field_rows = rule.src_shape[0] * (2 if rule.half_period else 1)
-    field_start = -_resample.grid_angles(rule.src_shape[0], rule.nfp, True)[-1] if rule.half_period else 0.0
+    field_start, _ = _resample.field_angles(field_rows, rule.nfp, rule.half_period)
+    angles = _resample.equispaced(rule.first_angle, rule.spacing[0], rule.period_rows)
     interpolation = _resample.interpolation_matrices
-    patch_phi, patch_theta, weights = _polar_nodes(rule)
+    u, v, weights = polar_quadrant(rule)
     return Tables(
-        surface_phi=interpolation(surface_rows, 0.0, period, rule.angles),
+        surface_phi=interpolation(surface_rows, 0.0, period, angles),
         surface_theta=interpolation(rule.surface_shape[1], 0.0, 2 * np.pi, theta),
-        field_phi=interpolation(field_rows, field_start, period, rule.angles)[0],
+        field_phi=interpolation(field_rows, field_start, period, angles)[0],
         field_theta=interpolation(rule.src_shape[1], 0.0, 2 * np.pi, theta)[0],
-        patch_phi=patch_phi,
-        patch_theta=patch_theta,
+        patch_phi=_fold(lagrange_rows(u, rule.reach_phi, rule.lagrange_count)),
+        patch_theta=_fold(lagrange_rows(v, rule.reach_theta, rule.lagrange_count)),
         polar_weights=weights,
     )
 
 
 def radii(rule: Rule) -> tuple[np.ndarray, np.ndarray]:
-    """Gauss-Legendre nodes and weights on [0, 1]: one-sided, because the near kernel has a |rho|^3 term."""
+    """Gauss-Legendre on [0, 1]: one-sided, because the near kernel has a |rho|^3 term."""
     x, w = np.polynomial.legendre.leggauss(rule.radial_count)
     return 0.5 + 0.5 * x, 0.5 * w
 
 
-def _polar_nodes(rule: Rule):
-    """First quadrant of the polar nodes (radius-major): folded interpolation rows and weights."""
+def polar_quadrant(rule: Rule) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Polar nodes of the first quadrant: offsets (u, v) in quadrature nodes, and weights.
+
+    They are sorted by v, so that consecutive nodes take their values from few columns of the
+    patch.
+    """
     rho, rho_weights = radii(rule)
     angle = 2 * np.pi * (np.arange(rule.angular_count // 4) + 0.5) / rule.angular_count
     u = np.outer(rho, np.cos(angle)).ravel() * rule.patch_phi
     v = np.outer(rho, np.sin(angle)).ravel() * rule.patch_theta
-    jacobian = rho * rho_weights * (2 * np.pi / rule.angular_count) * rule.patch_phi * rule.patch_theta
-    rows = (
-        _fold(lagrange_rows(u, rule.reach_phi, rule.lagrange_count)),
-        _fold(lagrange_rows(v, rule.reach_theta, rule.lagrange_count)),
+    jacobian = (
+        rho * rho_weights * (2 * np.pi / rule.angular_count) * rule.patch_phi * rule.patch_theta
     )
-    return *rows, np.repeat(jacobian, angle.size)
+    order = np.argsort(v, kind="stable")
+    return u[order], v[order], np.repeat(jacobian, angle.size)[order]
+
+
+def rim_nodes(rule: Rule) -> np.ndarray:
+    """Indices into `polar_quadrant` of the nodes of the largest radius."""
+    u, v, _ = polar_quadrant(rule)
+    radius = np.hypot(u / rule.patch_phi, v / rule.patch_theta)
+    return np.sort(np.argsort(radius)[-(rule.angular_count // 4) :])
 
 
 def lagrange_rows(points: np.ndarray, reach: int, count: int) -> np.ndarray:
@@ -107,3 +119,14 @@ def _fold(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     reach = rows.shape[1] // 2
     right, left = rows[:, reach + 1 :], rows[:, reach - 1 :: -1] if reach else rows[:, :0]
     return np.concatenate([rows[:, reach : reach + 1], right + left], axis=1), right - left
+
+
+def theta_stencils(rule: Rule) -> tuple[np.ndarray, np.ndarray]:
+    """Columns [first, last + 1) that each polar node reads of the even and odd theta matrix."""
+    return tuple(
+        np.stack(
+            [(rows != 0).argmax(axis=1), rows.shape[1] - (rows[:, ::-1] != 0).argmax(axis=1)],
+            axis=1,
+        )
+        for rows in _host_tables(rule).patch_theta
+    )
