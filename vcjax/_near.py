@@ -25,9 +25,9 @@ from jax import lax
 from jax.scipy.special import erfc
 from jaxtyping import Array, Float
 
+from vcjax._patch import PatchInterpolation
 from vcjax._resample import equispaced, rotate
 from vcjax._rule import Rule
-from vcjax._patch import PatchInterpolation
 from vcjax._tables import Tables, radii, rim_nodes
 
 
