@@ -7,7 +7,12 @@ ready-made; `known_problem` makes one from any surface and any currents.
 
 from vcjax.problems._catalogue import axisymmetric, rotating_ellipse, w7x
 from vcjax.problems._filaments import CentralConductor, Filament, PoloidalCoil, ToroidalLoop
-from vcjax.problems._problem import Problem, known_problem, magnetic_field
+from vcjax.problems._problem import (
+    Problem,
+    known_problem,
+    magnetic_field,
+    magnetic_field_gradient,
+)
 from vcjax.problems._surfaces import (
     Surface,
     circular_torus,
@@ -27,6 +32,7 @@ __all__ = [
     "circular_torus",
     "known_problem",
     "magnetic_field",
+    "magnetic_field_gradient",
     "rotating_ellipse",
     "rotating_ellipse_surface",
     "shaped_torus",

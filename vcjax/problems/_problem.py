@@ -2,13 +2,19 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from jaxtyping import Float
 
 from vcjax._errors import VcjaxError
 from vcjax._surface import surface_points
-from vcjax.problems._filaments import CentralConductor, Filament, biot_savart
+from vcjax.problems._filaments import (
+    CentralConductor,
+    Filament,
+    biot_savart,
+    biot_savart_gradient,
+)
 
 Source = Filament | CentralConductor
 
@@ -55,22 +61,51 @@ class Problem:
         """Poloidal points of the target grid."""
         return self.B_ext.shape[1]
 
+    @cached_property
+    def grad_B_ext(self) -> Float[np.ndarray, "trg_nphi trg_ntheta 3 3"]:
+        """Gradient [..., i, k] = d_i B_k of the external field, computed when first asked for."""
+        return self._gradient(self.outside)
+
+    @cached_property
+    def grad_B_int(self) -> Float[np.ndarray, "trg_nphi trg_ntheta 3 3"]:
+        """Gradient [..., i, k] = d_i B_k of the internal field, computed when first asked for."""
+        return self._gradient(self.inside)
+
     def external_error(self, B_external) -> float:
         """Largest error of any component of an external field, over the largest component of B."""
-        return self._error("external_error", B_external, self.B_ext)
+        return self._error("external_error", B_external, self.B_ext, self.B)
 
     def internal_error(self, B_internal) -> float:
         """Largest error of any component of an internal field, over the largest component of B."""
-        return self._error("internal_error", B_internal, self.B_int)
+        return self._error("internal_error", B_internal, self.B_int, self.B)
 
-    def _error(self, call, field, known):
+    def external_gradient_error(self, gradient) -> float:
+        """Largest error of any component of an external gradient, over the largest one of all B."""
+        total = self.grad_B_ext + self.grad_B_int
+        return self._error("external_gradient_error", gradient, self.grad_B_ext, total)
+
+    def internal_gradient_error(self, gradient) -> float:
+        """Largest error of any component of an internal gradient, over the largest one of all B."""
+        total = self.grad_B_ext + self.grad_B_int
+        return self._error("internal_gradient_error", gradient, self.grad_B_int, total)
+
+    def _gradient(self, sources):
+        nphi, ntheta = self.B_ext.shape[:2]
+        points = surface_points(
+            self.X, nfp=self.nfp, half_period=self.half_period, nphi=nphi, ntheta=ntheta
+        )
+        gradient = magnetic_field_gradient(sources, points)
+        gradient.setflags(write=False)
+        return gradient
+
+    def _error(self, call, field, known, total):
         field = np.asarray(field)
         if field.shape != known.shape:
             raise VcjaxError(
                 f"Problem.{call} got a field of shape {field.shape}; "
                 f"give {known.shape}, the target grid of {self.name}."
             )
-        return float(np.abs(field - known).max() / np.abs(self.B).max())
+        return float(np.abs(field - known).max() / np.abs(total).max())
 
 
 def magnetic_field(
@@ -96,6 +131,26 @@ def magnetic_field(
         if isinstance(source, CentralConductor):
             field += source.field(targets)
     return field.reshape(points.shape)
+
+
+def magnetic_field_gradient(
+    sources: Sequence[Source], points: Float[np.ndarray, "*shape 3"]
+) -> Float[np.ndarray, "*shape 3 3"]:
+    """Gradient of the magnetic field of currents, accurate to rounding; see `magnetic_field`.
+
+    Returns
+    -------
+    (..., 3, 3) with [..., i, k] = d_i B_k, in the unit of current over length squared.
+    """
+    targets = points.reshape(-1, 3)
+    gradient = np.zeros((len(targets), 3, 3))
+    closed = tuple(source for source in sources if not isinstance(source, CentralConductor))
+    if closed:
+        gradient += biot_savart_gradient(closed, targets)
+    for source in sources:
+        if isinstance(source, CentralConductor):
+            gradient += source.gradient(targets)
+    return gradient.reshape(*points.shape, 3)
 
 
 def known_problem(
