@@ -87,6 +87,7 @@ def start_asv(grid: str, progress: Path, log, lock: RunLock) -> subprocess.Popen
         **os.environ,
         GRID_VARIABLE: grid,
         "VCJAX_BENCH_PROGRESS": str(progress),
+        "PYTHONUNBUFFERED": "1",  # asv's lines are read while it works
     }
     command = [sys.executable, "-m", "asv", "run", "--show-stderr", "--record-samples", "HEAD^!"]
     asv = subprocess.Popen(
