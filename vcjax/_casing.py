@@ -12,6 +12,7 @@ from functools import partial
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float
 
 from vcjax import _resample
@@ -20,11 +21,13 @@ from vcjax._chunks import resolve_chunks
 from vcjax._errors import VcjaxError
 from vcjax._far import far_field
 from vcjax._near import apply_near, near_weights
+from vcjax._nodes import at_targets, row_angles, surface_nodes, target_angles
+from vcjax._pytree import pytree
 from vcjax._rule import Rule
 from vcjax._tables import Tables, tables
 
 
-@jax.tree_util.register_dataclass
+@pytree
 @dataclass(frozen=True)
 class Casing:
     """A surface made ready for evaluation: an immutable pytree, to be passed as an argument.
@@ -50,7 +53,7 @@ class Casing:
 
 
 def prepare(
-    rule: Rule, X: Float[Array, "nphi ntheta 3"], *, constants: Tables | None = None
+    rule: Rule, X: Float[Array | np.ndarray, "nphi ntheta 3"], *, constants: Tables | None = None
 ) -> Casing:
     """Everything about a surface that does not depend on the field.
 
@@ -82,17 +85,8 @@ def prepare(
 
 @partial(jax.jit, static_argnums=0)
 def _prepare(rule: Rule, X, constants: Tables) -> Casing:
-    samples = _resample.surface_period(X.transpose(2, 0, 1), rule.nfp, rule.half_period, jnp)
-    angles = _row_angles(rule)
-    tangents = partial(
-        _resample.tangents, samples, constants.surface_phi, constants.surface_theta, xp=jnp
-    )
-    x, x_phi, x_theta = tangents(jnp.zeros_like(angles))
-    # Tangents along phi in the frame of their own row: the same rotation for points, normals and
-    # fields.
-    normals = jnp.cross(x_phi, x_theta, axis=0) * (rule.spacing[0] * rule.spacing[1])
-    outward = jnp.sign((x * normals).sum())
-    normals = jax.lax.stop_gradient(outward) * normals
+    x, _, _, normals = surface_nodes(rule, X, constants)
+    angles = row_angles(rule)
     return Casing(
         rule=rule,
         field_phi=constants.field_phi,
@@ -105,7 +99,7 @@ def _prepare(rule: Rule, X, constants: Tables) -> Casing:
 
 def external_field(
     casing: Casing,
-    B: Float[Array, "src_nphi src_ntheta 3"],
+    B: Float[Array | np.ndarray, "src_nphi src_ntheta 3"],
     *,
     chunk_size: int | str = "auto",
     target_chunk_size: int | str = "auto",
@@ -135,7 +129,7 @@ def external_field(
 
 def internal_field(
     casing: Casing,
-    B: Float[Array, "src_nphi src_ntheta 3"],
+    B: Float[Array | np.ndarray, "src_nphi src_ntheta 3"],
     *,
     chunk_size: int | str = "auto",
     target_chunk_size: int | str = "auto",
@@ -179,21 +173,21 @@ def _field(casing: Casing, B, chunks: tuple[int, int], sign: float):
     rule = casing.rule
     samples = _resample.field_period(B.transpose(2, 0, 1), rule.nfp, rule.half_period, jnp)
     nodes = _resample.interpolate(casing.field_phi, samples, casing.field_theta, jnp)
-    total = 0.5 * _at_targets(nodes, rule) + sign * _casing_operator(casing, nodes, chunks)
-    return _resample.rotate(total, _target_angles(rule), jnp).transpose(1, 2, 0)
+    total = 0.5 * at_targets(nodes, rule) + sign * _casing_operator(casing, nodes, chunks)
+    return _resample.rotate(total, target_angles(rule), jnp).transpose(1, 2, 0)
 
 
 @partial(jax.jit, static_argnums=1)
 def _self_test(casing: Casing, chunks: tuple[int, int]):
     rule = casing.rule
     grid = casing.sources.reshape(3, rule.period_rows, rule.quad_ntheta)
-    x, y, z = _resample.rotate(grid, -_row_angles(rule), jnp)
+    x, y, z = _resample.rotate(grid, -row_angles(rule), jnp)
     radius, zero = jnp.hypot(x, y), jnp.zeros_like(x)
     vertical = jnp.stack([zero, zero, jnp.ones_like(z)])
     toroidal = jnp.stack([-y, x, zero]) * (radius.min() / radius**2)
     violations = []
     for nodes in (vertical, toroidal):
-        violation = _casing_operator(casing, nodes, chunks) - 0.5 * _at_targets(nodes, rule)
+        violation = _casing_operator(casing, nodes, chunks) - 0.5 * at_targets(nodes, rule)
         violations.append(jnp.linalg.norm(violation, axis=0))
     return jnp.maximum(*violations)
 
@@ -201,8 +195,8 @@ def _self_test(casing: Casing, chunks: tuple[int, int]):
 def _casing_operator(casing: Casing, nodes: Float[Array, "3 row column"], chunks: tuple[int, int]):
     """T of a field on the quadrature nodes; co-rotating components in and out."""
     rule = casing.rule
-    targets = _at_targets(casing.sources.reshape(nodes.shape), rule).reshape(3, -1).T
-    laboratory = _resample.rotate(nodes, _row_angles(rule), jnp).reshape(3, -1)
+    targets = at_targets(casing.sources.reshape(nodes.shape), rule).reshape(3, -1).T
+    laboratory = _resample.rotate(nodes, row_angles(rule), jnp).reshape(3, -1)
     far = far_field(
         targets,
         casing.sources,
@@ -213,18 +207,5 @@ def _casing_operator(casing: Casing, nodes: Float[Array, "3 row column"], chunks
         target_chunk_size=chunks[1],
     )
     far = far.T.reshape(3, *rule.trg_shape)
-    far = _resample.rotate(far, -_target_angles(rule), jnp)
+    far = _resample.rotate(far, -target_angles(rule), jnp)
     return far + apply_near(nodes, casing.near_weights, rule)
-
-
-def _at_targets(nodes: Float[Array, "3 row column"], rule: Rule) -> Float[Array, "3 tphi ttheta"]:
-    return nodes[:, : rule.trg_shape[0] * rule.stride_phi : rule.stride_phi, :: rule.stride_theta]
-
-
-def _row_angles(rule: Rule) -> Float[Array, " row"]:
-    return _resample.equispaced(rule.first_angle, rule.spacing[0], rule.period_rows, jnp)
-
-
-def _target_angles(rule: Rule) -> Float[Array, " tphi"]:
-    step = rule.stride_phi * rule.spacing[0]
-    return _resample.equispaced(rule.first_angle, step, rule.trg_shape[0], jnp)

@@ -95,12 +95,17 @@ def _check_closed(call: str, points: np.ndarray, nfp: int, half_period: bool) ->
     else:
         rows = np.concatenate([points, _resample.rotate(after, np.full(1, period))], axis=1)
     columns = np.concatenate([points, points[:, :, :1]], axis=2)
-    for name, axis, line in (("toroidal", 1, rows), ("poloidal", 2, columns)):
+    for name, axis, line in (("poloidal", 2, columns), ("toroidal", 1, rows)):
         steps = np.linalg.norm(np.diff(line, axis=axis), axis=0).max(axis=2 - axis)
         seams = [0, -1] if half_period and axis == 1 else [-1]
         inner = np.delete(steps, seams)
         if inner.size < 2:
             continue
+        if inner.max() == 0:
+            raise VcjaxError(
+                f"{call} got a degenerate surface: all points along the {name} direction coincide. "
+                "Check that X turns once around in theta (second axis) and along phi (first axis)."
+            )
         for seam in seams:
             if steps[seam] > 3 * inner.max():
                 raise VcjaxError(

@@ -9,10 +9,11 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from vcjax import _resample
+from vcjax._pytree import pytree
 from vcjax._rule import Rule
 
 
-@jax.tree_util.register_dataclass
+@pytree
 @dataclass(frozen=True)
 class Tables:
     """Constants of a Rule, as arrays that a program takes as an argument.
@@ -34,11 +35,11 @@ class Tables:
 
 def tables(rule: Rule) -> Tables:
     """The constants of a rule; built once, then kept for the rules used last."""
-    return jax.tree.map(jnp.asarray, _host_tables(rule))
+    return Tables(**jax.tree.map(jnp.asarray, _host_tables(rule)))
 
 
 @lru_cache(maxsize=8)
-def _host_tables(rule: Rule) -> Tables:
+def _host_tables(rule: Rule) -> dict:
     period = 2 * np.pi / rule.nfp
     theta = np.arange(rule.quad_ntheta) * rule.spacing[1]
     surface_rows = (rule.surface_shape[0] + 1) * (2 if rule.half_period else 1)
@@ -47,7 +48,7 @@ def _host_tables(rule: Rule) -> Tables:
     angles = _resample.equispaced(rule.first_angle, rule.spacing[0], rule.period_rows)
     interpolation = _resample.interpolation_matrices
     u, v, weights = polar_quadrant(rule)
-    return Tables(
+    return dict(
         surface_phi=interpolation(surface_rows, 0.0, period, angles),
         surface_theta=interpolation(rule.surface_shape[1], 0.0, 2 * np.pi, theta),
         field_phi=interpolation(field_rows, field_start, period, angles)[0],
@@ -128,5 +129,5 @@ def theta_stencils(rule: Rule) -> tuple[np.ndarray, np.ndarray]:
             [(rows != 0).argmax(axis=1), rows.shape[1] - (rows[:, ::-1] != 0).argmax(axis=1)],
             axis=1,
         )
-        for rows in _host_tables(rule).patch_theta
+        for rows in _host_tables(rule)["patch_theta"]
     )

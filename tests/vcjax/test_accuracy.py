@@ -1,0 +1,126 @@
+"""The separated fields against answers known from the currents themselves.
+
+Limits on W7-X and on the rotating ellipse are those of the C++ reference: its own errors on
+W7-X, its package's test limits on the ellipse. Errors are the largest component error over the
+largest component of B.
+"""
+
+import jax
+import numpy as np
+import pytest
+
+import vcjax
+from vcjax import problems, wout
+
+
+def separate(problem, digits):
+    rule = vcjax.choose(
+        problem.X,
+        problem.B,
+        digits,
+        nfp=problem.nfp,
+        half_period=problem.half_period,
+        trg_nphi=problem.trg_nphi,
+        trg_ntheta=problem.trg_ntheta,
+    )
+    return vcjax.prepare(rule, problem.X)
+
+
+@pytest.mark.parametrize("half_period", [True, False])
+@pytest.mark.parametrize("digits, limit", [(3, 1.9e-4), (6, 2.2e-7), (9, 8.6e-10), (12, 1.5e-11)])
+def test_w7x_is_as_accurate_as_the_reference(digits, limit, half_period):
+    problem = problems.w7x(digits, half_period=half_period)
+    casing = separate(problem, digits)
+    assert problem.external_error(vcjax.external_field(casing, problem.B)) <= limit
+
+
+@pytest.mark.parametrize("digits, limit", [(3, 2e-4), (6, 2e-8), (9, 1e-9)])
+def test_rotating_ellipse_is_within_the_limits_of_the_reference(digits, limit):
+    problem = problems.rotating_ellipse(digits)
+    casing = separate(problem, digits)
+    assert problem.external_error(vcjax.external_field(casing, problem.B)) <= limit
+
+
+@pytest.mark.parametrize("cross_section", ["shaped", "circular"])
+@pytest.mark.parametrize("digits", [3, 6, 9])
+def test_tori_reach_the_digits_asked_for(cross_section, digits):
+    problem = problems.axisymmetric(digits, cross_section=cross_section)
+    casing = separate(problem, digits)
+    external = vcjax.external_field(casing, problem.B)
+    assert problem.external_error(external) <= 10.0**-digits
+    # The internal field also carries what the source grid leaves out of B at the targets.
+    internal = vcjax.internal_field(casing, problem.B)
+    tail = vcjax.spectral_tail(problem.B, nfp=1, half_period=False)
+    assert problem.internal_error(internal) <= 10.0**-digits + 2 * tail
+
+
+@pytest.mark.parametrize("digits", [3, 6, 9])
+def test_self_test_foretells_the_error_of_a_resolved_field(digits):
+    problem = problems.axisymmetric(digits + 3)
+    casing = separate(problem, digits)
+    error = problem.external_error(vcjax.external_field(casing, problem.B))
+    foretold = float(vcjax.self_test(casing).max())
+    assert error / 5 <= foretold <= 10.0**-digits * 10
+
+
+def test_spectral_tail_tells_an_unresolved_field():
+    coarse, fine = problems.w7x(3), problems.w7x(9)
+    assert vcjax.spectral_tail(coarse.B, nfp=5, half_period=True) > 1e-4
+    assert vcjax.spectral_tail(fine.B, nfp=5, half_period=True) < 1e-8
+
+
+def test_equilibrium_field_is_external_plus_internal():
+    equilibrium = wout.read_wout(wout.tokamak_path())
+    X, B = equilibrium.boundary(4, 24), equilibrium.field(8, 96)
+    rule = vcjax.choose(X, B, 6, nfp=equilibrium.nfp, half_period=True, trg_nphi=4, trg_ntheta=24)
+    casing = vcjax.prepare(rule, X)
+    external = np.asarray(vcjax.external_field(casing, B))
+    internal = np.asarray(vcjax.internal_field(casing, B))
+    np.testing.assert_allclose(external + internal, equilibrium.field(4, 24), atol=1e-5)
+    # The coils make the toroidal field, the plasma current the poloidal one.
+    phi = np.pi / equilibrium.nfp * (np.arange(4) + 0.5) / 4
+    toroidal = np.stack([-np.sin(phi), np.cos(phi), 0 * phi], axis=1)[:, None]
+    share = np.abs((external * toroidal).sum(-1)) / np.linalg.norm(external, axis=-1)
+    assert share.min() > 0.9
+    assert np.abs((internal * toroidal).sum(-1)).max() < 0.1 * np.linalg.norm(B, axis=-1).max()
+
+
+def test_errors_do_not_depend_on_the_unit_of_length():
+    problem = problems.rotating_ellipse(3)
+    kind = dict(nfp=4, half_period=True, trg_nphi=19, trg_ntheta=29)
+    rules = [vcjax.choose(problem.X * s, problem.B, 3, **kind) for s in (1.0, 1e-3, 1e6)]
+    assert rules[0] == rules[1] == rules[2]
+    fields = [
+        vcjax.external_field(vcjax.prepare(rules[0], problem.X * s), problem.B)
+        for s in (1.0, 1e-3, 1e6)
+    ]
+    for field in fields[1:]:
+        np.testing.assert_allclose(field, fields[0], atol=1e-12 * np.abs(problem.B).max())
+
+
+def test_reversed_poloidal_angle_gives_the_same_fields():
+    problem = problems.rotating_ellipse(3)
+
+    def turned(values):
+        return np.roll(values[:, ::-1], 1, axis=1)
+
+    kind = dict(nfp=4, half_period=True, trg_nphi=19, trg_ntheta=29)
+    rule = vcjax.choose(problem.X, problem.B, 3, **kind)
+    plain = vcjax.external_field(vcjax.prepare(rule, problem.X), problem.B)
+    other = vcjax.external_field(vcjax.prepare(rule, turned(problem.X)), turned(problem.B))
+    np.testing.assert_allclose(turned(np.asarray(other)), plain, atol=1e-6)
+
+
+def test_full_and_half_period_agree():
+    half, full = (problems.rotating_ellipse(6, half_period=h) for h in (True, False))
+    fields = [np.asarray(vcjax.external_field(separate(p, 6), p.B)) for p in (half, full)]
+    for problem, field in zip((half, full), fields, strict=True):
+        assert problem.external_error(field) <= 2e-8
+
+
+def test_result_does_not_depend_on_the_devices_precision_of_matrix_products():
+    problem = problems.rotating_ellipse(6)
+    casing = separate(problem, 6)
+    with jax.default_matmul_precision("highest"):
+        exact = vcjax.external_field(casing, problem.B)
+    np.testing.assert_allclose(vcjax.external_field(casing, problem.B), exact, atol=1e-12)

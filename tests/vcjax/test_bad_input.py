@@ -1,0 +1,163 @@
+"""Bad input ends in an error that names the call, what it got, and what to try."""
+
+import os
+import subprocess
+import sys
+from fractions import Fraction
+
+import jax
+import numpy as np
+import pytest
+from jaxtyping import config as jaxtyping_config
+
+import vcjax
+from vcjax import VcjaxError, problems
+
+KIND = dict(nfp=4, half_period=True)
+
+
+@pytest.fixture(autouse=True)
+def no_shape_checks():
+    """Users run without the annotation checks of the tests: what they see is vcjax's own error."""
+    jaxtyping_config.update("jaxtyping_disable", True)
+    yield
+    jaxtyping_config.update("jaxtyping_disable", False)
+
+
+@pytest.fixture(scope="module")
+def problem():
+    return problems.rotating_ellipse(3)
+
+
+@pytest.fixture(scope="module")
+def casing(problem):
+    rule = vcjax.choose(problem.X, problem.B, 3, **KIND, trg_nphi=4, trg_ntheta=8)
+    return vcjax.prepare(rule, problem.X)
+
+
+def _with(values, index, value):
+    spoiled = np.array(values)
+    spoiled[index] = value
+    return spoiled
+
+
+@pytest.mark.parametrize(
+    "change, told",
+    [
+        (dict(digits=0), "digits=0; give an integer from 1 to 13"),
+        (dict(digits=14), "digits=14"),
+        (dict(digits=6.0), "digits=6.0"),
+        (dict(digits=True), "digits=True"),
+        (dict(digits="6"), "digits='6'"),
+        (dict(digits=Fraction(6)), "digits=Fraction"),
+        (dict(nfp=0), "nfp=0"),
+        (dict(nfp=-4), "nfp=-4"),
+        (dict(half_period="yes"), "half_period='yes'; give True or False"),
+        (dict(trg_nphi=0), "trg_nphi=0"),
+        (dict(trg_ntheta=2.5), "trg_ntheta=2.5"),
+        (dict(nfp=3), "open surface"),
+        (dict(nfp=1), "open surface"),
+        (dict(half_period=False), "open surface"),
+    ],
+)
+def test_choose_names_the_argument_that_is_off(problem, change, told):
+    arguments = dict(X=problem.X, B=problem.B, digits=3, **KIND) | change
+    with pytest.raises(VcjaxError, match="^choose got") as error:
+        vcjax.choose(**arguments)
+    assert told in str(error.value)
+
+
+SPOIL_X = {
+    "NaN": (lambda X: _with(X, (2, 3, 1), np.nan), "1 points that are NaN"),
+    "infinity": (lambda X: _with(X, (0, 0), np.inf), "NaN or infinite, the first at [0, 0]"),
+    "component first": (lambda X: np.moveaxis(X, -1, 0), "give (nphi, ntheta, 3)"),
+    "flat": (lambda X: X.ravel(), "shape"),
+    "list": (lambda X: X.tolist(), "type list"),
+    "None": (lambda X: None, "type NoneType"),
+    "32-bit": (lambda X: X.astype(np.float32), "dtype float32"),
+    "integers": (lambda X: np.rint(100 * X).astype(int), "dtype int64"),
+    "complex": (lambda X: X.astype(complex), "dtype complex128"),
+    "two poloidal points": (lambda X: X[:, :2], "3 poloidal points"),
+    "empty": (lambda X: X[:0], "at least 1 toroidal"),
+    "end point repeated": (lambda X: np.concatenate([X, X[:, :1]], axis=1), "repeats the first"),
+    "half of the cross-section": (lambda X: X[:, : X.shape[1] // 2], "poloidal step across"),
+    "half of the period": (lambda X: X[: X.shape[0] // 2], "toroidal step across"),
+    "one point": (lambda X: np.broadcast_to(X[:1, :1], X.shape).copy(), "degenerate"),
+    "a line": (lambda X: np.broadcast_to(X[:, :1], X.shape).copy(), "degenerate"),
+}
+
+
+@pytest.mark.parametrize("kind", SPOIL_X)
+def test_choose_refuses_a_surface_it_cannot_use(problem, kind):
+    spoil, told = SPOIL_X[kind]
+    with pytest.raises(VcjaxError, match="^choose got") as error:
+        vcjax.choose(spoil(problem.X), problem.B, 3, **KIND)
+    assert told in str(error.value)
+
+
+@pytest.mark.parametrize("kind", ["NaN", "infinity", "component first", "flat", "list", "32-bit"])
+def test_every_call_refuses_a_field_it_cannot_use(problem, casing, kind):
+    spoil, told = SPOIL_X[kind]
+    for name, call in (
+        ("choose", lambda B: vcjax.choose(problem.X, B, 3, **KIND)),
+        ("external_field", lambda B: vcjax.external_field(casing, B)),
+        ("internal_field", lambda B: vcjax.internal_field(casing, B)),
+        ("spectral_tail", lambda B: vcjax.spectral_tail(B, **KIND)),
+    ):
+        with pytest.raises(VcjaxError, match=f"^{name} got B") as error:
+            call(spoil(problem.B))
+        assert told in str(error.value)
+
+
+def test_a_field_on_another_grid_is_refused(problem, casing):
+    with pytest.raises(VcjaxError, match=r"rule was chosen for \(9, 45, 3\)"):
+        vcjax.external_field(casing, problem.B[:, :-1])
+
+
+def test_a_surface_of_another_shape_is_refused(problem, casing):
+    with pytest.raises(VcjaxError, match=r"^prepare got X of shape \(10, 19, 3\)"):
+        vcjax.prepare(casing.rule, problem.X[:, :-1])
+
+
+def test_a_field_that_vanishes_cannot_choose_a_rule(problem):
+    with pytest.raises(VcjaxError, match="zero everywhere"):
+        vcjax.choose(problem.X, 0 * problem.B, 3, **KIND)
+
+
+@pytest.mark.parametrize(
+    "sizes", [dict(chunk_size=0), dict(target_chunk_size="all"), dict(chunk_size=1.5)]
+)
+def test_chunk_sizes_are_positive_integers_or_auto(problem, casing, sizes):
+    with pytest.raises(VcjaxError, match=f"^external_field got {next(iter(sizes))}="):
+        vcjax.external_field(casing, problem.B, **sizes)
+
+
+def test_choosing_under_a_trace_is_refused_with_what_to_trace_instead(problem):
+    with pytest.raises(VcjaxError, match="traced X.*prepare"):
+        jax.jit(lambda X: vcjax.choose(X, problem.B, 3, **KIND).cutoff)(problem.X)
+
+
+def test_calls_in_the_wrong_order_say_what_comes_first(problem, casing):
+    with pytest.raises(VcjaxError, match="make one with vcjax.choose"):
+        vcjax.prepare(3, problem.X)  # pyright: ignore[reportArgumentType]
+    with pytest.raises(VcjaxError, match="make one with vcjax.prepare"):
+        vcjax.external_field(casing.rule, problem.B)  # pyright: ignore[reportArgumentType]
+
+
+def test_32_bit_mode_is_refused_with_the_way_out():
+    program = (
+        "import numpy as np, vcjax\n"
+        "from vcjax import problems\n"
+        "p = problems.rotating_ellipse(3)\n"
+        "try: vcjax.choose(p.X, p.B, 3, nfp=4, half_period=True)\n"
+        "except vcjax.VcjaxError as error: print(error)\n"
+    )
+    environment = os.environ | {"JAX_ENABLE_X64": "0"}
+    run = subprocess.run(
+        [sys.executable, "-c", program],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert "jax_enable_x64" in run.stdout, run.stderr
