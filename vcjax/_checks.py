@@ -2,6 +2,7 @@
 
 import jax
 import numpy as np
+from jax.core import Tracer
 
 from vcjax import _resample
 from vcjax._errors import VcjaxError
@@ -49,7 +50,7 @@ def check_vectors(call: str, name: str, values, shape: tuple[int, int] | None = 
             f"{call} got {name} of dtype {values.dtype}; give float64, "
             f"for example {name}.astype(float)."
         )
-    if not isinstance(values, jax.core.Tracer):
+    if not isinstance(values, Tracer):
         finite = np.isfinite(values).all(axis=2)
         if not finite.all():
             at = tuple(int(i) for i in np.argwhere(~finite)[0])
@@ -65,7 +66,7 @@ def check_surface(call: str, X, nfp: int, half_period: bool) -> np.ndarray:
     nfp = check_integer(call, "nfp", nfp, 1, 1000)
     if not isinstance(half_period, bool | np.bool_):
         raise VcjaxError(f"{call} got half_period={half_period!r}; give True or False.")
-    if isinstance(X, jax.core.Tracer):
+    if isinstance(X, Tracer):
         raise VcjaxError(
             f"{call} got a traced X: it decides array sizes on the host. "
             "Call it outside jit, grad and vmap; vcjax.prepare(rule, X) is the part to trace."

@@ -10,6 +10,8 @@ properties cut it to a tenth:
   each.
 """
 
+import functools
+
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
@@ -25,6 +27,7 @@ class PatchInterpolation:
     """One patch's interpolation, its matrices built once outside the loop over targets."""
 
     def __init__(self, constants: Tables, rule: Rule):
+        self._reach = rule.reach_theta
         self._matrices = []
         for phi in constants.patch_phi:
             for theta, stencils in zip(constants.patch_theta, theta_stencils(rule), strict=True):
@@ -45,7 +48,8 @@ class PatchInterpolation:
     def from_nodes(self, values: Float[Array, "4 m node"]) -> Float[Array, "m p q"]:
         """Transpose of `to_nodes`."""
         by_parity = _butterfly(*values)
-        ee, eo, oe, oo = (_scatter(v, g) for v, g in zip(by_parity, self._matrices, strict=True))
+        columns = [self._reach + 1, self._reach] * 2
+        ee, eo, oe, oo = map(_scatter, by_parity, self._matrices, columns)
         return _join(_join(ee, eo, 2), _join(oe, oo, 2), 1)
 
 
@@ -66,16 +70,15 @@ def _grouped_products(phi, theta, stencils: np.ndarray):
     return groups
 
 
-def _scatter(values: Float[Array, "m node"], groups) -> Float[Array, "m row column"]:
-    columns = max(window.stop for window, _ in groups)
-    total, start = 0.0, 0
+def _scatter(values: Float[Array, "m node"], groups, columns: int) -> Float[Array, "m row column"]:
+    parts, start = [], 0
     for window, matrix in groups:
         stop = start + matrix.shape[0]
         width = window.stop - window.start
         part = (values[:, start:stop] @ matrix).reshape(values.shape[0], -1, width)
-        total = total + jnp.pad(part, ((0, 0), (0, 0), (window.start, columns - window.stop)))
+        parts.append(jnp.pad(part, ((0, 0), (0, 0), (window.start, columns - window.stop))))
         start = stop
-    return total
+    return functools.reduce(jnp.add, parts)
 
 
 def _parts(values, axis: int):

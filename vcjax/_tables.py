@@ -124,10 +124,11 @@ def _fold(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 def theta_stencils(rule: Rule) -> tuple[np.ndarray, np.ndarray]:
     """Columns [first, last + 1) that each polar node reads of the even and odd theta matrix."""
-    return tuple(
+    even, odd = (
         np.stack(
             [(rows != 0).argmax(axis=1), rows.shape[1] - (rows[:, ::-1] != 0).argmax(axis=1)],
             axis=1,
         )
         for rows in _host_tables(rule)["patch_theta"]
     )
+    return even, odd

@@ -5,6 +5,8 @@ W7-X, its package's test limits on the ellipse. Errors are the largest component
 largest component of B.
 """
 
+from typing import Any
+
 import jax
 import numpy as np
 import pytest
@@ -87,7 +89,7 @@ def test_equilibrium_field_is_external_plus_internal():
 
 def test_errors_do_not_depend_on_the_unit_of_length():
     problem = problems.rotating_ellipse(3)
-    kind = dict(nfp=4, half_period=True, trg_nphi=19, trg_ntheta=29)
+    kind: dict[str, Any] = dict(nfp=4, half_period=True, trg_nphi=19, trg_ntheta=29)
     rules = [vcjax.choose(problem.X * s, problem.B, 3, **kind) for s in (1.0, 1e-3, 1e6)]
     assert rules[0] == rules[1] == rules[2]
     fields = [
@@ -104,7 +106,7 @@ def test_reversed_poloidal_angle_gives_the_same_fields():
     def turned(values):
         return np.roll(values[:, ::-1], 1, axis=1)
 
-    kind = dict(nfp=4, half_period=True, trg_nphi=19, trg_ntheta=29)
+    kind: dict[str, Any] = dict(nfp=4, half_period=True, trg_nphi=19, trg_ntheta=29)
     rule = vcjax.choose(problem.X, problem.B, 3, **kind)
     plain = vcjax.external_field(vcjax.prepare(rule, problem.X), problem.B)
     other = vcjax.external_field(vcjax.prepare(rule, turned(problem.X)), turned(problem.B))

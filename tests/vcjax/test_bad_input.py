@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 from fractions import Fraction
+from typing import Any
 
 import jax
 import numpy as np
@@ -13,7 +14,7 @@ from jaxtyping import config as jaxtyping_config
 import vcjax
 from vcjax import VcjaxError, problems
 
-KIND = dict(nfp=4, half_period=True)
+KIND: dict[str, Any] = dict(nfp=4, half_period=True)
 
 
 @pytest.fixture(autouse=True)

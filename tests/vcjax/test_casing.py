@@ -100,7 +100,7 @@ def test_preparing_with_tables_as_an_argument_captures_next_to_nothing(rule, pro
         vcjax.tables(rule),
         repeat=1,
     )
-    assert record.constants is not None
+    assert record.constants is not None and record.constants.captured_bytes is not None
     assert record.constants.captured_bytes < 10_000
 
 

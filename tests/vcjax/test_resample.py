@@ -1,5 +1,7 @@
 """Resampling: exact for band-limited data, symmetric, the same on the host and under a trace."""
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -15,7 +17,8 @@ def _torus(phi, theta, nfp):
     return np.stack([r * np.cos(phi), r * np.sin(phi), z], axis=-1)
 
 
-def _grid(nphi, ntheta, nfp, half_period):
+def _grid(shape, nfp, half_period):
+    nphi, ntheta = shape
     phi = _resample.grid_angles(nphi, nfp, half_period)[:, None]
     return phi, 2 * np.pi * np.arange(ntheta)[None] / ntheta
 
@@ -24,17 +27,17 @@ def _grid(nphi, ntheta, nfp, half_period):
 @pytest.mark.parametrize("nfp", [1, 2, 5])
 @pytest.mark.parametrize("shape", [(7, 9), (8, 10)])
 def test_surface_of_few_modes_is_reproduced_on_any_grid(nfp, half_period, shape):
-    X = _torus(*_grid(*shape, nfp, half_period), nfp)
-    kind = dict(nfp=nfp, half_period=half_period, nphi=13, ntheta=17)
-    expected = _torus(*_grid(13, 17, nfp, half_period), nfp)
+    X = _torus(*_grid(shape, nfp, half_period), nfp)
+    kind: dict[str, Any] = dict(nfp=nfp, half_period=half_period, nphi=13, ntheta=17)
+    expected = _torus(*_grid((13, 17), nfp, half_period), nfp)
     np.testing.assert_allclose(surface_points(X, **kind), expected, atol=1e-13)
 
 
 @pytest.mark.parametrize("half_period", [False, True])
 def test_tangents_agree_with_finite_differences(half_period):
     nfp, step = 3, 1e-6
-    X = _torus(*_grid(8, 10, nfp, half_period), nfp)
-    phi, theta = _grid(5, 7, nfp, half_period)
+    X = _torus(*_grid((8, 10), nfp, half_period), nfp)
+    phi, theta = _grid((5, 7), nfp, half_period)
     x_phi, x_theta = surface_tangents(X, nfp=nfp, half_period=half_period, nphi=5, ntheta=7)
 
     def difference(dphi, dtheta):
