@@ -5,9 +5,10 @@ import jax
 from vcjax._checks import check_integer
 from vcjax._errors import VcjaxError
 
-# (sources, targets) of a tile. On a CPU the tile of 1/r^3 should stay in the second-level cache;
-# a GPU wants enough pairs in flight to fill its memory system.
-_AUTO = {"cpu": (1024, 80), "gpu": (16384, 1024), "tpu": (8192, 1024)}
+# (sources, targets) of a tile. On a CPU any tile from 0.1 to 1 million pairs is as fast on one
+# thread; several threads share a tile, so it should not be small. Other devices: not measured,
+# enough pairs in flight to fill their memory system.
+_AUTO = {"cpu": (2048, 320), "gpu": (16384, 1024), "tpu": (8192, 1024)}
 
 
 def resolve_chunks(
