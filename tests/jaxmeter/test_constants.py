@@ -12,6 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from jaxmeter import Audit
 from jaxmeter.constants import captured_arrays, count_constants
 
 SCRIPT = Path(__file__).with_name("capture_situations.py")
@@ -63,6 +64,20 @@ def test_simplified_mode_turns_embedded_into_hidden_arguments(name, measured_sim
     assert found["hidden_argument_count"] == len(situation.hidden)
     # What is no hidden argument, being small, is embedded still.
     assert found["embedded_bytes"] == sum(size for size in situation.embedded if size <= 32)
+
+
+@pytest.mark.skipif(JAX_VERSION < (0, 8), reason="JAX 0.7 fails to lower in simplified mode")
+@pytest.mark.parametrize("name", SITUATIONS)
+def test_in_simplified_mode_an_audit_finds_the_same_holders_and_nothing_to_change(
+    name, measured_simplified
+):
+    situation = SITUATIONS[name]
+    audited = Audit.from_json(measured_simplified[name]["audit"])
+    assert sorted(array.path for array in audited.arrays) == sorted(situation.paths)
+    assert all(array.uses for array in audited.arrays)
+    assert audited.hidden_argument_bytes == sum(situation.hidden)
+    assert sum(array.hidden_count for array in audited.arrays) == len(situation.hidden)
+    assert audited.verdict == "fine"
 
 
 def test_an_array_planted_in_a_nested_jit_is_found_with_its_place():

@@ -10,10 +10,17 @@ README = Path(__file__).parents[2] / "jaxmeter" / "README.md"
 
 def test_the_examples_of_the_readme_run(tmp_path, monkeypatch, capsys):
     blocks = re.findall(r"```python\n(.*?)```", README.read_text(), re.DOTALL)
-    here, checked, module, cold = blocks
+    audited, here, checked, module, cold = blocks
     monkeypatch.chdir(tmp_path)
     (tmp_path / "my_cases.py").write_text(module)
     names = {}
+    exec(audited, names)
+    assert {array.path for array in names["audit"].arrays} == {
+        "self.modes[0]",
+        "self.modes[1]",
+        "self.mask",
+    }
+    assert names["audit"].verdict == "large"
     exec(here, names)
     assert names["record"].constants.captured_bytes == 500 * 500 * names["weights"].itemsize
     exec(checked, names)

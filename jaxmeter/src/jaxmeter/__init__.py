@@ -1,11 +1,15 @@
 """jaxmeter: what did JAX do with my function?
 
-Importing this package does not import JAX; `measure` does, when it is first used. So records can
-be read, and cells run in worker processes, without JAX in this one.
+Importing this package does not import JAX; `measure` and `audit` do, when they are first used. So
+records can be read, and cells run in worker processes, without JAX in this one.
 """
 
 from typing import TYPE_CHECKING, Any
 
+from jaxmeter.audit_record import Audit as Audit
+from jaxmeter.audit_record import AuditedArray as AuditedArray
+from jaxmeter.audit_record import Use as Use
+from jaxmeter.audit_text import audit_markdown as markdown  # noqa: F401
 from jaxmeter.case import Case as Case
 from jaxmeter.cell import Cell as Cell
 from jaxmeter.errors import JaxmeterError as JaxmeterError
@@ -25,12 +29,15 @@ from jaxmeter.terminal import table as table
 from jaxmeter.version import VERSION as __version__  # noqa: F401
 
 if TYPE_CHECKING:
+    from jaxmeter.auditing import audit as audit
     from jaxmeter.meter import measure as measure
+
+_WITH_JAX = {"audit": "jaxmeter.auditing", "measure": "jaxmeter.meter"}
 
 
 def __getattr__(name: str) -> Any:
-    if name == "measure":
+    if name in _WITH_JAX:
         import importlib
 
-        return importlib.import_module("jaxmeter.meter").measure
+        return getattr(importlib.import_module(_WITH_JAX[name]), name)
     raise AttributeError(f"module 'jaxmeter' has no attribute {name!r}")

@@ -60,19 +60,23 @@ def count_constants(closed_jaxpr: Any, lowered: jax.stages.Lowered | None = None
 
 def captured_arrays(closed_jaxpr: Any) -> tuple[ConstantArray, ...]:
     """Distinct arrays in a jaxpr and all its sub-jaxprs, in the order of their first use."""
-    found: dict[Hashable, ConstantArray] = {}
-    kept_alive = []  # identities hold only while their arrays live
+    return tuple(description for _, description in captured_values(closed_jaxpr).values())
+
+
+def captured_values(closed_jaxpr: Any) -> dict[Hashable, tuple[Any, ConstantArray]]:
+    """The distinct arrays themselves, each with its description, by their `identity`."""
+    found: dict[Hashable, tuple[Any, ConstantArray]] = {}
     for array, where in _captured(closed_jaxpr, (), set()):
-        key = _identity(array)
+        key = identity(array)
         if key not in found:
-            kept_alive.append(array)
-            found[key] = ConstantArray(
+            description = ConstantArray(
                 shape=tuple(int(n) for n in array.shape),
                 dtype=str(array.dtype),
                 bytes=_array_bytes(array),
                 where="/".join(where),
             )
-    return tuple(found.values())
+            found[key] = array, description
+    return found
 
 
 def _captured(
@@ -87,26 +91,26 @@ def _captured(
     body = inner(jaxpr)
     for equation in body.eqns:
         for variable in equation.invars:
-            if _is_array_literal(variable):
+            if isinstance(variable, Literal) and is_captured(variable.val):
                 yield variable.val, where
         for sub in sub_jaxprs(equation):
             yield from _captured(sub, (*where, label(equation)), seen)
     for variable in body.outvars:
-        if _is_array_literal(variable):
+        if isinstance(variable, Literal) and is_captured(variable.val):
             yield variable.val, where
 
 
-def _is_array_literal(variable: Any) -> bool:
-    # Scalars such as the 2.0 of ``2.0 * x`` are literals too; only a jax.Array of shape () was an
-    # array to its author.
-    if not isinstance(variable, Literal):
-        return False
-    value = variable.val
+def is_captured(value: Any) -> bool:
+    """Whether the value of a literal in a jaxpr was an array to its author.
+
+    Scalars such as the 2.0 of ``2.0 * x`` are literals too; only a jax.Array of shape () is an
+    array.
+    """
     return isinstance(value, jax.Array) or (hasattr(value, "shape") and len(value.shape) > 0)
 
 
-def _identity(array: Any) -> Hashable:
-    """What two captures of one array share.
+def identity(array: Any) -> Hashable:
+    """What two captures of one array share, while it lives.
 
     JAX wraps a numpy array anew at each use (in ``TypedNdArray``, up to 0.7 ``LiteralArray``), so
     numpy arrays are told by their memory; a view of another shape is another array.
@@ -159,5 +163,11 @@ def hidden_argument_sizes(lowered: jax.stages.Lowered) -> list[int] | None:
     There are none unless the process began with JAX_USE_SIMPLIFIED_JAXPR_CONSTANTS=1. None if
     this JAX does not tell: the list is private to it.
     """
-    hidden = getattr(getattr(lowered, "_lowering", None), "const_args", None)
+    hidden = hidden_arguments(lowered)
     return None if hidden is None else [_array_bytes(array) for array in hidden]
+
+
+def hidden_arguments(lowered: jax.stages.Lowered) -> list[Any] | None:
+    """The arrays themselves; None if this JAX does not tell."""
+    hidden = getattr(getattr(lowered, "_lowering", None), "const_args", None)
+    return None if hidden is None else list(hidden)

@@ -25,6 +25,7 @@ from jaxmeter.phases import Clock, fresh_arguments, settle, timed
 from jaxmeter.program import describe_program
 from jaxmeter.progress import Progress
 from jaxmeter.record import Counts, Failure, Record
+from jaxmeter.staging import jitted
 
 # A run that takes longer than this can bear the cost of a report after it.
 _SLOW_RUN_SECONDS = 0.05
@@ -155,18 +156,10 @@ class _Run:
         self.case, self.progress, self.events, self.clock = case, progress, events, clock
         self.kwargs = dict(case.kwargs)
         self.name = name_of(case.fn)
-        self.counter: ExecutionCounter | None = None
+        already = isinstance(case.fn, jax.stages.Wrapped)
+        self.counter = None if already else ExecutionCounter(case.fn)
         progress.note(extras=case.extras)
-        if isinstance(case.fn, jax.stages.Wrapped):
-            if case.jit_options:
-                raise JaxmeterError(
-                    f"Case: got jit_options {sorted(case.jit_options)} for a function that is "
-                    "already jitted; give them to its own jax.jit"
-                )
-            self.jitted = case.fn
-        else:
-            self.counter = ExecutionCounter(case.fn)
-            self.jitted = jax.jit(self.counter.wrapped, **case.jit_options)
+        self.jitted = jitted(case, self.counter)
 
     def trace(self) -> None:
         self.progress.enter("trace")

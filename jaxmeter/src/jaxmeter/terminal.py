@@ -1,19 +1,26 @@
-"""A record as a plain text table, for the terminal."""
+"""A record or an audit as a plain text table, for the terminal."""
 
 from __future__ import annotations
 
 import statistics
 
+from jaxmeter.audit_record import Audit
+from jaxmeter.audit_text import audit_table
 from jaxmeter.record import Record
+from jaxmeter.units import bytes_text, count_text, seconds_text
 
 _ARRAYS_SHOWN_COUNT = 10
 
 
-def table(record: Record) -> str:
-    """What a record says, a line for each thing that is known.
+def table(result: Record | Audit) -> str:
+    """What a record or an audit says, a line for each thing that is known.
 
     The settled runs are shown by their median, least and greatest; all are in the record.
     """
+    return audit_table(result) if isinstance(result, Audit) else _record_table(result)
+
+
+def _record_table(record: Record) -> str:
     rows: list[tuple[str, str]] = [("status", record.status)]
     if record.failure is not None:
         rows.append(("failure", f"{record.failure.kind} in {record.failure.phase}"))
@@ -46,8 +53,8 @@ def table(record: Record) -> str:
         ("embedded", constants.embedded_bytes, constants.embedded_count),
         ("hidden arguments", constants.hidden_argument_bytes, constants.hidden_argument_count),
     ):
-        arrays = "array" if count == 1 else "arrays"
-        rows.append((label, "" if size is None else f"{bytes_text(size)} in {count} {arrays}"))
+        arrays = count_text(count or 0, "array")
+        rows.append((label, "" if size is None else f"{bytes_text(size)} in {arrays}"))
     largest = sorted(constants.arrays, key=lambda array: -array.bytes)
     for array in largest[:_ARRAYS_SHOWN_COUNT]:
         at = f" in {array.where}" if array.where else ""
@@ -80,25 +87,3 @@ def table(record: Record) -> str:
     shown = [(label, text) for label, text in rows if text]
     width = max(len(label) for label, _ in shown)
     return "\n".join([record.name] + [f"  {label:<{width}}  {text}" for label, text in shown])
-
-
-def seconds_text(seconds: float | None) -> str:
-    """Seconds with the unit that suits them; empty for None."""
-    if seconds is None:
-        return ""
-    for unit, factor in (("s", 1.0), ("ms", 1e3), ("us", 1e6)):
-        if seconds * factor >= 1.0:
-            return f"{seconds * factor:.3g} {unit}"
-    return f"{seconds * 1e9:.3g} ns"
-
-
-def bytes_text(size: float | None) -> str:
-    """Bytes, in powers of 1024 from 10 KiB on; empty for None."""
-    if size is None:
-        return ""
-    if size < 10 * 1024:
-        return f"{size:.0f} B"
-    for unit, factor in (("KiB", 2**10), ("MiB", 2**20)):
-        if size < 1024 * factor:
-            return f"{size / factor:.4g} {unit}"
-    return f"{size / 2**30:.4g} GiB"

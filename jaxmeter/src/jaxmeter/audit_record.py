@@ -1,0 +1,114 @@
+"""What an audit says: immutable plain data that round-trips through JSON."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Literal
+
+from jaxmeter.codec import decode, encode
+from jaxmeter.errors import RecordError
+
+DEFAULT_THRESHOLD_BYTES = 1_000_000
+"""Containers up to this size are fine to bake into a program.
+
+Tables, masks and quadrature rules stay below it. Baking costs time and memory in proportion to
+the size: lowering and compiling copy each constant several times, and operations on constants
+alone are carried out by the compiler, slowly.
+"""
+
+Match = Literal["same", "view", "equal", "unknown"]
+Verdict = Literal["fine", "large"]
+
+
+@dataclass(frozen=True)
+class Use:
+    """A source line that uses a captured array."""
+
+    file: str
+    line: int
+    function: str
+    text: str
+    """The line itself, stripped."""
+    how: Literal["used", "returned"] = "used"
+    """``returned``: nothing computes with it, and the line is that of the function."""
+    within: str = ""
+    """``file:line`` in an installed package that the line calls and that uses the array."""
+
+
+@dataclass(frozen=True)
+class AuditedArray:
+    """One captured array, told once however often it is used."""
+
+    shape: tuple[int, ...]
+    dtype: str
+    bytes: int
+    where: str
+    """The sub-programs around its first use, as ``jit(outer)/scan``; empty at the top."""
+    path: str
+    """How the function reaches it: ``optical_path.coronagraph.cube``; empty if not known."""
+    match: Match
+    """What is at the path: the ``same`` array; one that this is a ``view`` of; one of ``equal``
+    values, converted perhaps. ``unknown``: it was made while the function was traced."""
+    argument: str
+    """What to pass as an argument instead: the variable at which the path begins."""
+    uses: tuple[Use, ...]
+    embedded_count: int
+    """How often the compiler was handed it as a constant; 0 for one whose elements are all
+    equal, and for one that is never used."""
+    hidden_count: int
+    """How often JAX passes it as a hidden argument; above 0 in simplified mode only."""
+    verdict: Verdict
+    advice: str
+    """What to change; empty if the array is fine."""
+
+
+@dataclass(frozen=True)
+class Audit:
+    """Every array that a function captured, the largest first."""
+
+    name: str
+    """The function's."""
+    threshold_bytes: int
+    arrays: tuple[AuditedArray, ...]
+    captured_bytes: int
+    embedded_bytes: int
+    """Of all occurrences, tables that JAX adds by itself included."""
+    embedded_count: int
+    hidden_argument_bytes: int | None
+    """None if this JAX does not tell."""
+    jax: str
+    """The version of JAX: it decides what is embedded."""
+
+    @property
+    def verdict(self) -> Verdict:
+        """``large`` if any array is."""
+        return "large" if any(array.verdict == "large" for array in self.arrays) else "fine"
+
+    @property
+    def advice(self) -> tuple[str, ...]:
+        """What to change, each advice once, that on the largest array first."""
+        return tuple(dict.fromkeys(array.advice for array in self.arrays if array.advice))
+
+    def to_json(self, *, indent: int | None = None) -> str:
+        """The audit as JSON text; `from_json` gives back an equal audit."""
+        return json.dumps(encode(self, Audit, "audit"), allow_nan=False, indent=indent)
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> Audit:
+        """Rebuild an audit from `to_json`'s text.
+
+        Raises
+        ------
+        RecordError
+            If the text is no audit.
+        """
+        try:
+            return decode(json.loads(text), cls, "audit")
+        except RecordError as error:
+            raise RecordError(f"Audit.from_json: {error}; give the text of Audit.to_json") from None
+        except ValueError as error:
+            raise RecordError(
+                f"Audit.from_json: got {len(text)} characters that are no JSON ({error}); "
+                "give the text of Audit.to_json"
+            ) from None

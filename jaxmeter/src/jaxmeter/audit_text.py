@@ -1,0 +1,108 @@
+"""An audit as text: for the terminal, and in Markdown."""
+
+from __future__ import annotations
+
+import os
+
+from jaxmeter.audit_record import Audit, AuditedArray, Use
+from jaxmeter.units import bytes_text, count_text
+
+_ARRAYS_SHOWN_COUNT = 20
+_USES_SHOWN_COUNT = 3
+_TEXT_CHARACTERS = 80
+
+
+def audit_table(audit: Audit) -> str:
+    """What an audit says, the largest arrays first, each with its lines, and what to change."""
+    rows = [headline(audit)]
+    shown = audit.arrays[:_ARRAYS_SHOWN_COUNT]
+    width = max((len(_holder(array)) for array in shown), default=0)
+    for array in shown:
+        rows.append(
+            f"  {array.verdict:<5}  {_holder(array):<{width}}  {_kind(array)}  "
+            f"{bytes_text(array.bytes)}, {_fate(array)}"
+        )
+        rows += [f"         {_line(use)}" for use in array.uses[:_USES_SHOWN_COUNT]]
+        if len(array.uses) > _USES_SHOWN_COUNT:
+            rows.append(f"         and {len(array.uses) - _USES_SHOWN_COUNT} more lines")
+    if len(audit.arrays) > len(shown):
+        rows.append(f"  and {len(audit.arrays) - len(shown)} more, smaller ones")
+    if audit.advice:
+        rows.append("to change:")
+        rows += [f"  - {advice}" for advice in audit.advice]
+    return "\n".join(rows)
+
+
+def audit_markdown(audit: Audit) -> str:
+    """The same as a Markdown table."""
+    rows = [f"### {headline(audit)}", ""]
+    if audit.arrays:
+        rows.append("| verdict | array | type | bytes | embedded | lines |")
+        rows.append("| --- | --- | --- | ---: | --- | --- |")
+    for array in audit.arrays:
+        lines = "<br>".join(
+            f"`{_place(use)}` {_code(use.text)}".rstrip() for use in array.uses[:_USES_SHOWN_COUNT]
+        )
+        rows.append(
+            f"| {array.verdict} | {_code(_holder(array))} | `{_kind(array)}` | {array.bytes:,} "
+            f"| {_fate(array)} | {lines} |"
+        )
+    if audit.advice:
+        rows += ["", "To change:", ""]
+        rows += [f"- {advice}" for advice in audit.advice]
+    return "\n".join(rows)
+
+
+def headline(audit: Audit) -> str:
+    """One line: how much is captured and baked in, and the verdict."""
+    if not audit.arrays:
+        return f"{audit.name}: captures no array"
+    judged = f"{audit.verdict}, the threshold being {bytes_text(audit.threshold_bytes)} a variable"
+    return (
+        f"{audit.name}: captures {bytes_text(audit.captured_bytes)} in "
+        f"{count_text(len(audit.arrays), 'array')}, bakes in {bytes_text(audit.embedded_bytes)} "
+        f"in {count_text(audit.embedded_count, 'constant')} ({judged})"
+    )
+
+
+def _holder(array: AuditedArray) -> str:
+    match array.match:
+        case "same":
+            return array.path
+        case "view":
+            return f"a view of {array.path}"
+        case "equal":
+            return f"equal to {array.path}"
+        case _:
+            return "made while tracing"
+
+
+def _kind(array: AuditedArray) -> str:
+    return f"{array.dtype}[{', '.join(map(str, array.shape))}]"
+
+
+def _fate(array: AuditedArray) -> str:
+    if array.hidden_count:
+        return "passed as " + count_text(array.hidden_count, "hidden argument")
+    if array.embedded_count:
+        return "embedded " + {1: "once", 2: "twice"}.get(
+            array.embedded_count, f"{array.embedded_count} times"
+        )
+    return "not embedded: unused, or all its elements are equal"
+
+
+def _line(use: Use) -> str:
+    text = use.text if len(use.text) <= _TEXT_CHARACTERS else use.text[:_TEXT_CHARACTERS] + "..."
+    return f"{_place(use)} {use.how} in {use.function}: {text}".rstrip(": ")
+
+
+def _place(use: Use) -> str:
+    path = os.path.relpath(use.file) if os.path.isabs(use.file) else use.file
+    return f"{use.file if path.startswith('..') else path}:{use.line}"
+
+
+def _code(text: str) -> str:
+    if not text:
+        return ""
+    fence = "``" if "`" in text else "`"
+    return f"{fence}{text}{fence}".replace("|", "\\|")

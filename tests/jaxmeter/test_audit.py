@@ -1,0 +1,216 @@
+"""An audit names each captured array's holder, the lines that use it, and what to change."""
+
+import ast
+import json
+import re
+import runpy
+from collections import defaultdict
+from pathlib import Path
+from typing import Any, cast
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxmeter
+from jaxmeter import Audit, Case, JaxmeterError, RecordError
+
+CAPTURED_FILE, HELD_FILE = (
+    Path(__file__).with_name(name) for name in ("capture_situations.py", "held_situations.py")
+)
+CAPTURED = runpy.run_path(str(CAPTURED_FILE))["SITUATIONS"]
+HELD_NAMES = runpy.run_path(str(HELD_FILE))
+HELD = HELD_NAMES["HELD"]
+EQUINOX = [name for name in HELD if name.startswith("equinox")]
+MARK = re.compile(r"# <- ([^#]*[^#\s])")
+
+
+def marks(file, names):
+    """The line numbers of each mark in the functions and statements of these names."""
+    text = file.read_text()
+    found = defaultdict(set)
+    for node in ast.parse(text).body:
+        name = getattr(node, "name", None) or ast.unparse(node).partition("(")[0]
+        if name in names:
+            for number in range(node.lineno, (node.end_lineno or node.lineno) + 1):
+                mark = MARK.search(text.splitlines()[number - 1])
+                for path in mark[1].split(" and ") if mark else ():
+                    found["" if path == "made here" else path].add(number)
+    return found
+
+
+def lines(audited):
+    """The lines of each path, as the audit says."""
+    found = defaultdict(set)
+    for array in audited.arrays:
+        found[array.path] |= {use.line for use in array.uses}
+    return found
+
+
+@pytest.mark.parametrize("name", CAPTURED)
+def test_each_captured_array_has_its_path_its_lines_and_its_count(name):
+    situation = CAPTURED[name]
+    audited = jaxmeter.audit(situation.fn, jnp.ones(3))
+    assert sorted((a.bytes, a.path) for a in audited.arrays) == sorted(
+        zip(situation.captured, situation.paths, strict=True)
+    )
+    assert {a.match for a in audited.arrays} <= {"same", situation.match}
+    assert lines(audited) == marks(CAPTURED_FILE, {name, *situation.places})
+    assert {use.file for a in audited.arrays for use in a.uses} <= {str(CAPTURED_FILE)}
+    assert audited.embedded_bytes == sum(situation.embedded)
+    known = sum(a.bytes * a.embedded_count for a in audited.arrays)
+    # JAX's own tables, of the random generator, are no one's captures.
+    assert known == sum(size for size in situation.embedded if size in situation.captured)
+
+
+@pytest.mark.parametrize("name", HELD)
+def test_the_path_and_the_lines_of_an_array_are_found_however_it_is_held(name):
+    held = HELD[name]
+    audited = jaxmeter.audit(held.fn, jnp.ones(3), threshold_bytes=100)
+    (array,) = audited.arrays
+    assert (array.path, array.match, array.argument) == (held.path, held.match, held.argument)
+    assert (array.bytes, array.embedded_count, array.hidden_count) == (
+        HELD_NAMES["CUBE_BYTES"],
+        1,
+        0,
+    )
+    assert array.verdict == "large"
+    assert held.argument in array.advice
+    text = HELD_FILE.read_text().splitlines()
+    marked = {number for number, line in enumerate(text, 1) if name in marked_names(line)}
+    assert {use.line for use in array.uses} == marked
+    assert {use.file for use in array.uses} == {str(HELD_FILE)}
+
+
+def marked_names(line):
+    names = MARK.search(line)
+    # The layer of equinox serves all its situations.
+    return EQUINOX if names and names[1] == "equinox" else names[1].split(", ") if names else ()
+
+
+@pytest.mark.skipif("equinox_module" not in HELD, reason="needs equinox")
+def test_what_equinox_passes_to_its_jit_is_no_capture():
+    audited = jaxmeter.audit(HELD_NAMES["equinox_jit_of_a_module"](), jnp.ones(3))
+    assert (audited.captured_bytes, audited.embedded_bytes) == (0, 0)
+
+
+@pytest.fixture
+def weights():
+    return jnp.asarray(np.random.default_rng(1).normal(size=(20, 10)))
+
+
+def test_a_variable_is_judged_by_all_that_is_baked_of_it():
+    layers = [jnp.asarray(np.random.default_rng(n).normal(size=10)) for n in range(6)]
+    small = jnp.arange(5.0)
+
+    def step(x):
+        return sum((layer * x).sum() for layer in layers) + small.sum()
+
+    audited = jaxmeter.audit(step, jnp.ones(10), threshold_bytes=6 * 80 - 1)
+    assert {a.path: a.verdict for a in audited.arrays} == {"small": "fine"} | {
+        f"layers[{n}]": "large" for n in range(6)
+    }
+    assert audited.verdict == "large"
+    (advice,) = audited.advice
+    assert advice.startswith("give step an argument layers and pass layers in the call: 480 B")
+    assert jaxmeter.audit(step, jnp.ones(10), threshold_bytes=6 * 80).verdict == "fine"
+    assert jaxmeter.audit(step, jnp.ones(10)).advice == ()
+
+
+def test_each_occurrence_counts_towards_the_threshold(weights):
+    def step(x):
+        return jax.jit(lambda y: weights @ y)(x) + weights @ x
+
+    (array,) = jaxmeter.audit(step, jnp.ones(10), threshold_bytes=weights.nbytes).arrays
+    assert (array.embedded_count, array.verdict) == (2, "large")
+
+
+def test_arrays_of_one_shape_are_counted_apart(weights):
+    other = weights + 1.0
+
+    def step(x):
+        return jax.jit(lambda y: weights @ y)(x) + weights @ x + other @ x
+
+    counts = {a.path: a.embedded_count for a in jaxmeter.audit(step, jnp.ones(10)).arrays}
+    assert counts == {"weights": 2, "other": 1}
+
+
+@pytest.mark.parametrize(
+    "dtype", ["bool", "int8", "uint16", "bfloat16", "float8_e4m3fn", "float32", "complex128"]
+)
+def test_arrays_are_counted_apart_in_every_dtype(dtype):
+    first, second = (jnp.asarray((np.arange(40) + n) % 2).astype(dtype) for n in range(2))
+
+    def step(i):
+        return first[i], second[i], jax.jit(lambda j: first[j])(i)
+
+    counts = {a.path: a.embedded_count for a in jaxmeter.audit(step, 3).arrays}
+    assert counts == {"first": 2, "second": 1}
+
+
+def test_a_large_array_is_counted_without_comparing_its_values():
+    table = jnp.asarray(np.random.default_rng(0).normal(size=200_000))
+    (array,) = jaxmeter.audit(lambda i: table[i], 3).arrays
+    assert (array.embedded_count, array.verdict) == (1, "large")
+
+
+def test_a_line_in_an_installed_package_is_told_with_the_line_that_calls_it(tmp_path, monkeypatch):
+    monkeypatch.setattr("jaxmeter.uses._INSTALLED", (str(tmp_path),))
+    package = tmp_path / "layers.py"
+    package.write_text("def apply(weights, x):\n    return weights @ x\n")
+    layers = runpy.run_path(str(package))
+    held = jnp.ones((2, 3))
+    here = lambda x: layers["apply"](held, x)  # noqa: E731
+    ((use,),) = (array.uses for array in jaxmeter.audit(here, jnp.ones(3)).arrays)
+    assert (use.file, use.line) == (__file__, here.__code__.co_firstlineno)
+    assert use.within == f"{package}:2"
+
+
+def test_a_global_that_was_replaced_since_the_last_trace_is_the_new_one():
+    names: dict[str, Any] = {"table": jnp.arange(3.0)}
+    exec("def step(x):\n    return table * x", names)
+    step = names["step"]
+    assert jax.jit(step)(jnp.ones(3)).shape == (3,)
+    names["table"] = jnp.arange(7.0)
+    (array,) = jaxmeter.audit(step, jnp.ones(())).arrays
+    assert (array.path, array.shape) == ("table", (7,))
+
+
+def test_shapes_will_do_for_arguments_and_a_case_gives_options(weights):
+    case = Case(
+        lambda x, *, n: n * (weights @ x),
+        (jax.ShapeDtypeStruct((10,), "float64"),),
+        {"n": 2},
+        {"static_argnames": "n"},
+    )
+    assert [array.path for array in jaxmeter.audit(case).arrays] == ["weights"]
+
+
+def test_an_audit_comes_back_from_json(weights):
+    audited = jaxmeter.audit(lambda x: weights @ x, jnp.ones(10), threshold_bytes=1)
+    assert Audit.from_json(audited.to_json()) == audited
+    assert json.loads(audited.to_json(indent=1))["arrays"][0]["path"] == "weights"
+
+
+@pytest.mark.parametrize("text", ["", "[]", '{"name": 3}'])
+def test_what_is_no_audit_is_refused(text):
+    with pytest.raises(RecordError, match="give the text of Audit.to_json"):
+        Audit.from_json(text)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: jaxmeter.audit(cast(Any, 3)), "got fn=3; give a callable"),
+        (lambda: jaxmeter.audit(Case(abs), 3), "got a Case and 1 more arguments"),
+        (lambda: jaxmeter.audit(abs, 3, threshold_bytes=-1), "got threshold_bytes=-1"),
+        (
+            lambda: jaxmeter.audit(Case(jax.jit(abs), (3,), {}, {"keep_unused": True})),
+            "already jitted",
+        ),
+    ],
+)
+def test_bad_arguments_are_refused_with_advice(call, message):
+    with pytest.raises(JaxmeterError, match=message):
+        call()
