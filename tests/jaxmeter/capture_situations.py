@@ -341,6 +341,7 @@ def measured() -> dict[str, dict[str, Any]]:
         traced = jax.jit(case.fn).trace(X)
         constants = count_constants(traced.jaxpr, traced.lower())
         audited = jaxmeter.audit(case.fn, X)
+        hoisted, held = jaxmeter.hoist(case.fn, X)
         result[name] = {
             "captured": [array.bytes for array in constants.arrays],
             "captured_bytes": constants.captured_bytes,
@@ -349,6 +350,7 @@ def measured() -> dict[str, dict[str, Any]]:
             "hidden_argument_bytes": constants.hidden_argument_bytes,
             "hidden_argument_count": constants.hidden_argument_count,
             "audit": audited.to_json(),
+            "hoisted_audit": jaxmeter.audit(hoisted, held, X).to_json(),
         }
     return result
 

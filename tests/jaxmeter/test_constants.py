@@ -78,6 +78,8 @@ def test_in_simplified_mode_an_audit_finds_the_same_holders_and_nothing_to_chang
     assert audited.hidden_argument_bytes == sum(situation.hidden)
     assert sum(array.hidden_count for array in audited.arrays) == len(situation.hidden)
     assert audited.verdict == "fine"
+    hoisted = Audit.from_json(measured_simplified[name]["hoisted_audit"])
+    assert all(array.shape == () for array in hoisted.arrays)
 
 
 def test_an_array_planted_in_a_nested_jit_is_found_with_its_place():

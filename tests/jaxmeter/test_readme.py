@@ -3,6 +3,8 @@
 import re
 from pathlib import Path
 
+import numpy as np
+
 import jaxmeter
 
 README = Path(__file__).parents[2] / "jaxmeter" / "README.md"
@@ -10,7 +12,7 @@ README = Path(__file__).parents[2] / "jaxmeter" / "README.md"
 
 def test_the_examples_of_the_readme_run(tmp_path, monkeypatch, capsys):
     blocks = re.findall(r"```python\n(.*?)```", README.read_text(), re.DOTALL)
-    audited, here, checked, module, cold = blocks
+    audited, hoisted, here, checked, module, cold = blocks
     monkeypatch.chdir(tmp_path)
     (tmp_path / "my_cases.py").write_text(module)
     names = {}
@@ -21,6 +23,9 @@ def test_the_examples_of_the_readme_run(tmp_path, monkeypatch, capsys):
         "self.mask",
     }
     assert names["audit"].verdict == "large"
+    exec(hoisted, names)
+    answer = names["telescope"].propagate(names["jnp"].ones(500))
+    np.testing.assert_allclose(names["field"], answer)
     exec(here, names)
     assert names["record"].constants.captured_bytes == 500 * 500 * names["weights"].itemsize
     exec(checked, names)

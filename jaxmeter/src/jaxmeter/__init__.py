@@ -1,7 +1,7 @@
 """jaxmeter: what did JAX do with my function?
 
-Importing this package does not import JAX; `measure` and `audit` do, when they are first used. So
-records can be read, and cells run in worker processes, without JAX in this one.
+Importing this package does not import JAX; `audit`, `hoist` and `measure` do, when they are first
+used. So records can be read, and cells run in worker processes, without JAX in this one.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -30,9 +30,14 @@ from jaxmeter.version import VERSION as __version__  # noqa: F401
 
 if TYPE_CHECKING:
     from jaxmeter.auditing import audit as audit
+    from jaxmeter.hoisting import hoist as hoist
     from jaxmeter.meter import measure as measure
 
-_WITH_JAX = {"audit": "jaxmeter.auditing", "measure": "jaxmeter.meter"}
+_WITH_JAX = {
+    "audit": "jaxmeter.auditing",
+    "hoist": "jaxmeter.hoisting",
+    "measure": "jaxmeter.meter",
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -75,7 +75,7 @@ def audit(
     hidden = hidden_arguments(program.lowered)
     hidden_counts = collections.Counter(identity(array) for array in hidden or ())
     embedded_counts = dict(zip(arrays, occurrences(module, list(arrays.values())), strict=True))
-    held = _holders_of(case.fn, arrays)
+    held = holders_of(case.fn, arrays)
     uses = uses_of(program.jaxpr, lambda array: _key_of(array, arrays))
     baked: collections.Counter[Root | Hashable] = collections.Counter()
     for key, (_, description) in values.items():
@@ -127,7 +127,7 @@ def _container(key: Hashable, held: dict[Hashable, tuple[Holder, Match]]) -> Has
     return held[key][0].root if key in held else key
 
 
-def _holders_of(
+def holders_of(
     fn: Callable[..., Any], arrays: dict[Hashable, Any]
 ) -> dict[Hashable, tuple[Holder, Match]]:
     """Who holds each captured array; arrays that no one holds are left out."""

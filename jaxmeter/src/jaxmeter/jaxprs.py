@@ -36,6 +36,17 @@ def label(equation: Any) -> str:
     return f"{primitive}({name})" if isinstance(name, str) else primitive
 
 
+def scan_counts(params: Mapping[str, Any]) -> tuple[int, int]:
+    """How many of a scan's operands are the same in every step, and how many are carried.
+
+    All further ones are scanned over.
+    """
+    if "num_consts" in params:
+        return params["num_consts"], params["num_carry"]
+    consts, carries, _ = params["ft_in"].unpack()  # JAX 0.12
+    return len(consts), len(carries)
+
+
 def equations_count(jaxpr: Any) -> int:
     """Equations in a jaxpr and all its sub-jaxprs.
 

@@ -13,7 +13,7 @@ from typing import Any, Literal
 import jax.extend.source_info_util
 
 from jaxmeter.audit_record import Use
-from jaxmeter.jaxprs import inner, sub_jaxprs
+from jaxmeter.jaxprs import inner, scan_counts, sub_jaxprs
 
 _FRAMES_COUNT_LIMIT = 100
 # As jax.extend.source_info_util.summarize writes a frame: /path/to/file.py:12:8 (outer.inner)
@@ -100,7 +100,7 @@ def _operands(equation: Any) -> Iterator[tuple[Any, range]]:
     if name in ("jit", "pjit"):
         seen = [range(0)] * len(subs)
     elif name == "scan":
-        seen = [range(scan_consts_count(params))]  # what is scanned over, or carried, changes
+        seen = [range(scan_counts(params)[0])]  # what is scanned over, or carried, changes
     elif name == "cond":
         seen = [range(1, count)] * len(subs)
     elif name == "while":
@@ -112,13 +112,6 @@ def _operands(equation: Any) -> Iterator[tuple[Any, range]]:
     else:  # remat, shard_map, custom_jvp_call and their like
         seen = [range(count) if len(inner(sub).invars) == count else range(0) for sub in subs]
     yield from zip(subs, seen, strict=True)
-
-
-def scan_consts_count(params: Any) -> int:
-    """How many of a scan's operands are the same in every step."""
-    if "num_consts" in params:
-        return params["num_consts"]
-    return len(jax.tree.leaves(params["ft_in"][0], is_leaf=lambda leaf: leaf is None))  # JAX 0.12
 
 
 def _use(equation: Any) -> Use | None:

@@ -1,0 +1,274 @@
+"""A hoisted function captures no array and returns the same, bit for bit."""
+
+import runpy
+from pathlib import Path
+from typing import Any, cast
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxmeter
+from jaxmeter import Case, JaxmeterError
+from jaxmeter.program import describe_program
+
+CAPTURED, HELD = (
+    runpy.run_path(str(Path(__file__).with_name(file)))[names]
+    for file, names in (("capture_situations.py", "SITUATIONS"), ("held_situations.py", "HELD"))
+)
+X = jnp.asarray([0.3, 0.7, 1.9])
+
+
+def bits(answer):
+    leaves, tree = jax.tree.flatten(answer)
+    return tree, [(leaf.dtype, leaf.shape, np.asarray(leaf).tobytes()) for leaf in leaves]
+
+
+@pytest.fixture(scope="module")
+def hoists():
+    return {name: jaxmeter.hoist(situation.fn, X) for name, situation in CAPTURED.items()}
+
+
+@pytest.fixture(scope="module")
+def answers(hoists):
+    """Of all situations, as they are and hoisted, in two programs: compiling each takes long."""
+
+    @jax.jit
+    def original(x):
+        return {name: situation.fn(x) for name, situation in CAPTURED.items()}
+
+    @jax.jit
+    def hoisted(constants, x):
+        return {name: hoists[name][0](constants[name], x) for name in hoists}
+
+    return original(X), hoisted({name: constants for name, (_, constants) in hoists.items()}, X)
+
+
+@pytest.mark.parametrize("name", CAPTURED)
+def test_in_every_capture_situation_the_results_are_equal(name, answers):
+    original, hoisted = answers
+    assert bits(hoisted[name]) == bits(original[name])
+
+
+@pytest.mark.parametrize("name", CAPTURED)
+def test_in_every_capture_situation_nothing_is_captured_any_more(name, hoists):
+    hoisted, constants = hoists[name]
+    audited = jaxmeter.audit(hoisted, constants, X)
+    assert [array.shape for array in audited.arrays if array.shape] == []
+    # Scalars stay; all else that was captured is among the constants, once.
+    sizes = sorted(constant.nbytes for constant in constants.values())
+    assert sizes == sorted(size for size in CAPTURED[name].captured if size > 8)
+
+
+@pytest.mark.parametrize("name", HELD)
+def test_however_an_array_is_held_it_is_hoisted_by_its_path(name):
+    held = HELD[name]
+    hoisted, constants = jaxmeter.hoist(held.fn, X)
+    assert list(constants) == [held.path or "constant 0"]
+    assert jaxmeter.audit(hoisted, constants, X).captured_bytes == 0
+
+
+CUBE = jnp.asarray(np.random.default_rng(0).normal(size=(3, 3)))
+DEEP: dict[str, Any] = {}
+
+
+def deep(fn):
+    """Adds a function that captures the cube within a jitted one, within something else."""
+    DEEP[fn.__name__] = fn
+    return fn
+
+
+@jax.jit
+def inner(x):
+    return jnp.tanh(CUBE @ x)
+
+
+@deep
+def scan(x):
+    def step(carry, item):
+        return (inner(carry[0]) + item, carry[1] + 1.0), inner(item)
+
+    return jax.lax.scan(step, (x, 0.0), jnp.outer(x, x), reverse=True, unroll=2)
+
+
+@deep
+def while_loop(x):
+    return jax.lax.while_loop(lambda y: inner(y).sum() < 2.0, lambda y: y + inner(y) ** 2, x)
+
+
+@deep
+def cond(x):
+    return jax.lax.cond(x[0] > 0, inner, lambda y: inner(inner(y)), x)
+
+
+@deep
+def switch(x):
+    return jax.lax.switch(2, [inner, lambda y: y, lambda y: inner(2.0 * y)], x)
+
+
+@deep
+def remat(x):
+    return jax.checkpoint(inner)(x)
+
+
+@deep
+def grad_of_remat(x):
+    return jax.grad(jax.checkpoint(lambda y: inner(inner(y)).sum()))(x)
+
+
+@jax.custom_jvp
+def _halved_derivative(x):
+    return inner(x)
+
+
+_halved_derivative.defjvp(lambda primals, tangents: (inner(*primals), 0.5 * tangents[0]))
+
+
+@deep
+def custom_jvp(x):
+    return _halved_derivative(x)
+
+
+@jax.custom_vjp
+def _doubled_derivative(x):
+    return inner(x)
+
+
+_doubled_derivative.defvjp(lambda x: (inner(x), None), lambda _, g: (2.0 * g,))
+
+
+@deep
+def custom_vjp(x):
+    return _doubled_derivative(x)
+
+
+@deep
+def vmap_of_scan(x):
+    return jax.vmap(lambda s: scan(s * x))(x)
+
+
+@deep
+def shard_map(x):
+    mesh = jax.make_mesh((1,), ("rows",), axis_types=(jax.sharding.AxisType.Auto,))
+    spec = jax.sharding.PartitionSpec("rows")
+    return jax.shard_map(
+        lambda y: inner(y) + jax.lax.psum(y, "rows"), mesh=mesh, in_specs=spec, out_specs=spec
+    )(x)
+
+
+@deep
+def everything(x):
+    def step(carry, _):
+        return jax.lax.cond(carry[0] > 0, jax.checkpoint(inner), _halved_derivative, carry), None
+
+    return jax.lax.scan(step, x, None, length=2)
+
+
+@pytest.mark.parametrize("name", DEEP)
+def test_what_a_jitted_function_captures_is_hoisted_out_of_whatever_calls_it(name):
+    hoisted, constants = jaxmeter.hoist(DEEP[name], X)
+    assert list(constants) == ["CUBE"]
+    assert bits(hoisted(constants, X)) == bits(jax.jit(DEEP[name])(X))
+    assert jaxmeter.audit(hoisted, constants, X).captured_bytes == 0
+
+
+@pytest.mark.parametrize("name", ["custom_jvp", "custom_vjp"])
+def test_rules_for_derivatives_are_kept(name):
+    hoisted, constants = jaxmeter.hoist(DEEP[name], X)
+    derivative = jax.grad(lambda x: hoisted(constants, x).sum())(X)
+    assert bits(derivative) == bits(jax.grad(lambda x: DEEP[name](x).sum())(X))
+
+
+def test_the_program_differs_by_its_arguments_alone():
+    def equations(fn, *args):
+        return describe_program(jax.make_jaxpr(fn)(*args)).jaxpr_equations_count
+
+    hoisted, constants = jaxmeter.hoist(scan, X)
+    # The hoisted function is jitted, which is one equation more.
+    assert equations(hoisted, constants, X) == (equations(scan, X) or 0) + 1
+
+
+def test_constants_can_be_differentiated_and_mapped_over():
+    hoisted, constants = jaxmeter.hoist(lambda x: (CUBE @ x).sum(), X)
+    gradient = jax.grad(hoisted)(constants, X)
+    np.testing.assert_array_equal(gradient["CUBE"], jnp.broadcast_to(X, (3, 3)))
+    stacked = {"CUBE": jnp.stack([CUBE, 2.0 * CUBE])}
+    answers = jax.vmap(hoisted, in_axes=(0, None))(stacked, X)
+    np.testing.assert_allclose(answers[1], 2.0 * answers[0])
+
+
+def test_arguments_and_answers_keep_their_structure():
+    def step(state, *, scale):
+        return {"state": (scale * state["a"], None), "cube": CUBE @ state["b"]}
+
+    state = {"a": 2.0, "b": X}
+    hoisted, constants = jaxmeter.hoist(step, state, scale=3.0)
+    answer = hoisted(constants, state, scale=3.0)
+    assert bits(answer) == bits(jax.jit(step)(state, scale=3.0))
+    assert answer["state"][1] is None
+
+
+def test_several_views_of_one_array_are_hoisted_apart():
+    host = np.arange(12.0)
+    step = lambda x: x * host[:3] + host[3:6]  # noqa: E731
+    hoisted, constants = jaxmeter.hoist(step, X)
+    assert list(constants) == ["host", "host 0"]
+    assert bits(hoisted(constants, X)) == bits(jax.jit(step)(X))
+
+
+def test_donation_stays_with_its_argument_and_may_be_added():
+    donating = jax.jit(lambda n, x: inner(x) + n, donate_argnums=1)
+    hoisted, constants = jaxmeter.hoist(donating, 1.0, X)
+    assert donated(hoisted.lower(constants, 1.0, X)) == [False, False, True]
+    hoisted, constants = jaxmeter.hoist(inner, X)
+    assert donated(hoisted.lower(constants, X)) == [False, False]
+    again = jax.jit(hoisted, donate_argnums=1)
+    assert donated(again.lower(constants, X)) == [False, True]
+
+
+def donated(lowered):
+    is_leaf = lambda leaf: hasattr(leaf, "donated")  # noqa: E731
+    return [leaf.donated for leaf in jax.tree.leaves(lowered.args_info, is_leaf=is_leaf)]
+
+
+def test_shardings_stay_where_they_were():
+    mesh = jax.make_mesh((1,), ("rows",), axis_types=(jax.sharding.AxisType.Auto,))
+    sharding = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec("rows"))
+    sharded = jax.jit(lambda x: inner(x), in_shardings=sharding, out_shardings=sharding)
+    hoisted, constants = jaxmeter.hoist(sharded, X)
+    assert hoisted(constants, X).sharding.is_equivalent_to(sharding, 1)
+    text = str(hoisted.trace(constants, X).jaxpr)
+    assert text.count("NamedSharding") == str(jax.make_jaxpr(sharded)(X)).count("NamedSharding") > 0
+
+
+def test_a_case_gives_options_of_jit():
+    case = Case(lambda x: CUBE @ x, (X,), {}, {"donate_argnums": 0})
+    hoisted, constants = jaxmeter.hoist(case)
+    assert donated(hoisted.lower(constants, X)) == [False, True]
+
+
+def test_an_array_within_an_unknown_program_is_refused_by_the_name_of_its_primitive():
+    def solve(x):
+        return jax.lax.custom_linear_solve(lambda y: inner(y), x, lambda _, b: b)
+
+    hoisted, constants = jaxmeter.hoist(solve, X)
+    with pytest.raises(JaxmeterError, match="captured inside custom_linear_solve"):
+        hoisted(constants, X)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda _: jaxmeter.hoist(cast(Any, 3)), "got fn=3; give a callable"),
+        (lambda _: jaxmeter.hoist(Case(inner), X), "got a Case and 1 more arguments"),
+        (lambda _: jaxmeter.hoist(lambda x, mode: x, X, "fast"), "bind static arguments first"),
+        (lambda made: made[0](made[1], X[:2]), r"got float64\[2\], hoisted for float64\[3\]"),
+        (lambda made: made[0](made[1], X, X), "got arguments of the structure"),
+        (lambda made: made[0]({}, X), "give those that jaxmeter.hoist returned, named CUBE"),
+    ],
+)
+def test_what_does_not_fit_is_refused_with_advice(call, message):
+    made = jaxmeter.hoist(inner, X)
+    with pytest.raises(JaxmeterError, match=message):
+        call(made)
