@@ -1,9 +1,14 @@
 """Gradients: known answers are gradients, and the separated ones meet them to the digits asked."""
 
+import jax
 import numpy as np
 import pytest
 
+import vcjax
 from vcjax import problems
+from vcjax._gradient_far import block_shape
+from vcjax._gradient_tables import centre_slopes
+from vcjax._tables import lagrange_rows
 
 
 @pytest.mark.parametrize("make", [problems.w7x, problems.rotating_ellipse, problems.axisymmetric])
@@ -31,3 +36,129 @@ def test_known_gradients_are_symmetric_and_free_of_divergence():
         scale = 1e-14 * np.abs(gradient).max()
         assert np.abs(np.trace(gradient, axis1=2, axis2=3)).max() < scale
         assert np.abs(gradient - gradient.swapaxes(2, 3)).max() < scale
+
+
+def casing_of(problem, digits):
+    rule = vcjax.choose(
+        problem.X,
+        problem.B,
+        digits,
+        nfp=problem.nfp,
+        half_period=problem.half_period,
+        trg_nphi=problem.trg_nphi,
+        trg_ntheta=problem.trg_ntheta,
+        gradient=True,
+    )
+    return vcjax.prepare_gradient(rule, problem.X)
+
+
+def captured_bytes(program):
+    return sum(np.asarray(constant).nbytes for constant in program.consts)
+
+
+@pytest.fixture(scope="module")
+def w7x():
+    """The gradients of a source grid that holds B to three digits."""
+    problem = problems.w7x(3)
+    return problem, casing_of(problem, 3)
+
+
+def test_w7x_gradients_of_a_three_digit_field_are_as_accurate_as_the_reference_s(w7x):
+    problem, casing = w7x
+    assert problem.external_gradient_error(vcjax.external_gradient(casing, problem.B)) < 5e-3
+    assert problem.internal_gradient_error(vcjax.internal_gradient(casing, problem.B)) < 1.2e-2
+
+
+def test_w7x_gradients_of_a_six_digit_field_are_as_accurate_as_the_reference_s():
+    problem = problems.w7x(6)
+    casing = casing_of(problem, 6)
+    assert problem.external_gradient_error(vcjax.external_gradient(casing, problem.B)) < 5e-6
+    assert problem.internal_gradient_error(vcjax.internal_gradient(casing, problem.B)) < 3e-5
+
+
+def test_the_internal_gradient_of_w7x_reaches_nine_digits():
+    problem = problems.w7x(12)
+    gradient = vcjax.internal_gradient(casing_of(problem, 12), problem.B)
+    assert problem.internal_gradient_error(gradient) < 1e-9
+
+
+@pytest.mark.parametrize("half_period, digits", [(True, 6), (False, 3)])
+def test_gradients_of_a_resolved_field_have_the_digits_asked_for(half_period, digits):
+    problem = problems.rotating_ellipse(8, half_period=half_period)
+    casing = casing_of(problem, digits)
+    external = vcjax.external_gradient(casing, problem.B)
+    limit = 10.0**-digits
+    assert problem.external_gradient_error(external) < limit
+    # A vacuum field.
+    gradient = np.asarray(external)
+    scale = limit * np.abs(problem.grad_B_ext + problem.grad_B_int).max()
+    assert np.abs(np.trace(gradient, axis1=2, axis2=3)).max() < 3 * scale
+    assert np.abs(gradient - gradient.swapaxes(2, 3)).max() < 2 * scale
+
+
+def test_chunk_sizes_change_gradients_by_rounding_only(w7x):
+    problem, casing = w7x
+    plain = vcjax.external_gradient(casing, problem.B)
+    tiled = vcjax.external_gradient(casing, problem.B, chunk_size=700, target_chunk_size=70)
+    scale = np.abs(problem.grad_B_ext + problem.grad_B_int).max()
+    assert np.abs(np.asarray(plain) - np.asarray(tiled)).max() < 1e-9 * scale
+
+
+@pytest.mark.parametrize("largest", [1, 7, 512, 10**6])
+@pytest.mark.parametrize("aspect", [1e-4, 0.3, 1.0, 50.0])
+def test_blocks_hold_no_more_nodes_than_allowed(largest, aspect):
+    for grid in ((1, 1), (80, 120), (7, 1000)):
+        high, wide = block_shape(grid, largest, aspect)
+        assert 1 <= high <= grid[0] and 1 <= wide <= grid[1]
+        assert high * wide <= largest
+
+
+def test_the_slope_at_the_centre_is_that_of_the_interpolation():
+    slopes = centre_slopes(8, 10)
+    for side, step in zip(slopes, (1e-6, -1e-6), strict=True):
+        rows = lagrange_rows(np.array([step, 2 * step]), 8, 10)
+        difference = (4 * rows[0] - rows[1] - 3 * np.eye(17)[8]) / (2 * step)
+        np.testing.assert_allclose(side, difference, atol=1e-8)
+
+
+def test_a_gradient_captures_nothing_and_a_closure_the_casing_to_the_byte(w7x):
+    problem, casing = w7x
+    size = sum(leaf.nbytes for leaf in jax.tree.leaves(casing))
+    argument = jax.make_jaxpr(vcjax.external_gradient)(casing, problem.B)
+    closure = jax.make_jaxpr(lambda B: vcjax.external_gradient(casing, B))(problem.B)
+    assert captured_bytes(argument) == 0
+    assert captured_bytes(closure) == size
+
+
+def test_preparing_gradients_with_tables_as_an_argument_captures_nothing(w7x):
+    problem, casing = w7x
+    program = jax.make_jaxpr(
+        lambda X, constants: vcjax.prepare_gradient(casing.rule, X, constants=constants)
+    )(problem.X, vcjax.gradient_tables(casing.rule))
+    assert captured_bytes(program) == 0
+
+
+def test_the_derivative_of_a_gradient_in_surface_and_field_agrees_with_finite_differences():
+    problem = problems.axisymmetric(3, shape=(4, 20), src_shape=(4, 20), trg_shape=(2, 6))
+    rule = casing_of(problem, 2).rule
+    constants = vcjax.gradient_tables(rule)
+
+    def size(X, B):
+        casing = vcjax.prepare_gradient(rule, X, constants=constants)
+        return (vcjax.external_gradient(casing, B) ** 2).sum()
+
+    X, B = jax.numpy.asarray(problem.X), jax.numpy.asarray(problem.B)
+    taller, other = X * jax.numpy.array([0.0, 0.0, 0.4]), B[:, ::-1]
+    slopes = jax.grad(size, argnums=(0, 1))(X, B)
+    for move in ((taller, 0 * B), (0 * X, other)):
+        step = 1e-4
+        forward, backward = (size(X + s * move[0], B + s * move[1]) for s in (step, -step))
+        along = sum((slope * m).sum() for slope, m in zip(slopes, move, strict=True))
+        # The quadrature error itself changes with the surface.
+        assert abs((forward - backward) / (2 * step) - along) < 1e-2 * size(X, B)
+
+
+def test_a_field_of_another_grid_is_named(w7x):
+    problem, casing = w7x
+    with pytest.raises(vcjax.VcjaxError, match="internal_gradient got B of shape"):
+        vcjax.internal_gradient(casing, problem.B[1:])
