@@ -6,13 +6,14 @@ from pathlib import Path
 import numpy as np
 
 import jaxmeter
+from jaxmeter.metered import Metered
 
 README = Path(__file__).parents[2] / "jaxmeter" / "README.md"
 
 
 def test_the_examples_of_the_readme_run(tmp_path, monkeypatch, capsys):
     blocks = re.findall(r"```python\n(.*?)```", README.read_text(), re.DOTALL)
-    audited, hoisted, here, checked, module, cold = blocks
+    audited, hoisted, tested, here, checked, module, cold = blocks
     monkeypatch.chdir(tmp_path)
     (tmp_path / "my_cases.py").write_text(module)
     names = {}
@@ -27,6 +28,8 @@ def test_the_examples_of_the_readme_run(tmp_path, monkeypatch, capsys):
     answer = names["telescope"].propagate(names["jnp"].ones(500))
     np.testing.assert_allclose(names["field"], answer)
     exec(here, names)
+    exec(tested, names)
+    names["test_step_bakes_nothing_in"](lambda fn, *args: Metered(jaxmeter.Case(fn, args)))
     assert names["record"].constants.captured_bytes == 500 * 500 * names["weights"].itemsize
     exec(checked, names)
     assert names["record"].checks == {"error_absolute": 0.0}

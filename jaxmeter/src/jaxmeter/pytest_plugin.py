@@ -1,0 +1,90 @@
+"""The pytest fixture ``jaxmeter``: limits on what JAX does with a function, as a test.
+
+JAX is imported when the fixture is first used, not when pytest starts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from jaxmeter.budgets import Budget, budget_for, checked_budget, read_budgets
+from jaxmeter.case import Case
+from jaxmeter.errors import JaxmeterError
+from jaxmeter.quantities import Quantity
+
+if TYPE_CHECKING:
+    from jaxmeter.metered import Metered
+
+_MARK = "jaxmeter_budget"
+_BUDGETS = pytest.StashKey[dict[str, Budget]]()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Read the budgets from pyproject.toml beside the tests' root."""
+    config.addinivalue_line(
+        "markers",
+        f"{_MARK}(captured_bytes=1_000_000, traces=1, ...): the most that what the jaxmeter "
+        "fixture measures in this test may be; None lifts a limit",
+    )
+    try:
+        config.stash[_BUDGETS] = read_budgets(config.rootpath / "pyproject.toml")
+    except JaxmeterError as error:
+        raise pytest.UsageError(str(error)) from None
+
+
+def pytest_assertrepr_compare(op: str, left: object, right: object) -> list[str] | None:
+    """Where a comparison of a quantity fails, say what to do."""
+    quantity = next((side for side in (left, right) if isinstance(side, Quantity)), None)
+    if quantity is None:
+        return None
+    return [
+        f"{left!r} {op} {right!r}",
+        f"jaxmeter: {quantity.name} of {quantity.function} is {int(quantity):,}",
+        *quantity.explain().splitlines(),
+    ]
+
+
+@pytest.fixture
+def jaxmeter(request: pytest.FixtureRequest) -> Callable[..., Metered]:
+    """Measure a function: ``jaxmeter(step, x).captured_bytes``, ``.traces``, ``.temp_bytes``.
+
+    The test fails if a budget is exceeded, be it of ``[tool.jaxmeter.budgets]`` in
+    pyproject.toml or of the mark ``jaxmeter_budget``.
+    """
+    budget = budget_for(request.node.nodeid, request.config.stash[_BUDGETS])
+    for mark in reversed(list(request.node.iter_markers(_MARK))):  # the test's own goes last
+        budget |= checked_budget(f"@pytest.mark.{_MARK}", mark.kwargs)
+
+    def meter(fn: Case | Callable[..., Any], *args: Any, **kwargs: Any) -> Metered:
+        from jaxmeter.metered import Metered
+
+        if isinstance(fn, Case) and (args or kwargs):
+            raise JaxmeterError(
+                f"jaxmeter: got a Case and {len(args) + len(kwargs)} more arguments; "
+                "put the arguments into the case, Case(fn, args)"
+            )
+        case = fn if isinstance(fn, Case) else Case(fn, args, kwargs)
+        traces = {"traces": budget.get("traces")}
+        metered = Metered(case, after_call=lambda metered: _check(metered, traces))
+        _check(metered, budget)
+        return metered
+
+    return meter
+
+
+def _check(metered: Metered, budget: Budget) -> None:
+    exceeded = []
+    for name, limit in budget.items():
+        if limit is None:
+            continue
+        quantity = metered.quantity(name)
+        if quantity > limit:
+            exceeded.append(
+                f"jaxmeter: {name} of {metered.name} is {quantity:,}, its budget {limit:,}"
+            )
+            exceeded += [f"  {line}" for line in quantity.explain().splitlines()]
+    if exceeded:
+        pytest.fail("\n".join(exceeded), pytrace=False)

@@ -1,0 +1,193 @@
+"""The pytest fixture measures what it is asked for, holds budgets, and says what to do."""
+
+import pytest
+
+pytest_plugins = ["pytester"]
+
+# Loaded by its name, be it installed or not; others would take their time.
+PLUGINS = "-p no:jaxmeter -p jaxmeter.pytest_plugin -p no:hypothesispytest -p no:jaxtyping".split()
+STEP = """
+import itertools
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jaxmeter import Case
+
+numbers = itertools.count()
+weights = jnp.asarray(np.random.default_rng(0).normal(size=(8, 8)))
+x = jnp.ones(8)
+
+
+def step(x):
+    return jnp.tanh(weights @ x)
+
+
+def scale(x, factor=1.0):
+    return factor * x
+
+"""
+
+
+@pytest.fixture
+def run(pytester):
+    """Runs tests with the plugin, in this process."""
+
+    def run(tests, pyproject=""):
+        pytester.makepyfile(STEP + tests)
+        pytester.makepyprojecttoml(pyproject + "\n[tool.pytest.ini_options]\naddopts = []\n")
+        return pytester.runpytest_inprocess(*PLUGINS, "-W", "error", "--strict-markers")
+
+    return run
+
+
+def test_quantities_are_measured_when_they_are_asked_for(run):
+    result = run("""
+def test_it(jaxmeter):
+    metered = jaxmeter(step, x)
+    assert metered.captured_bytes == metered.embedded_bytes == weights.nbytes
+    assert "record" not in vars(metered)
+    assert metered.traces == 1
+    assert metered.argument_bytes == metered.output_bytes == x.nbytes
+    assert metered.jaxpr_equations_count == 2
+    assert metered.audit.arrays[0].path == "weights"
+    assert metered.record.status == "ok"
+    with pytest.raises(AttributeError):
+        metered.captured_byte
+""")
+    result.assert_outcomes(passed=1)
+
+
+def test_a_failing_comparison_names_the_array_its_line_and_the_remedy(run):
+    result = run("""
+def test_it(jaxmeter):
+    assert jaxmeter(step, x).captured_bytes < 100
+""")
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(
+        [
+            "*jaxmeter: captured_bytes of step is 512",
+            "*large  weights  float64[[]8, 8]  512 B, embedded once",
+            "*_remedy.py:14 used in step: return jnp.tanh(weights @ x)",
+            "*- give step an argument weights and pass weights in the call*",
+        ]
+    )
+
+
+def test_traces_are_counted_over_further_calls(run):
+    result = run("""
+@pytest.mark.parametrize("fn", [scale, jax.jit(scale)])
+def test_it(jaxmeter, fn):
+    metered = jaxmeter(fn, x)
+    assert metered.captured_bytes == 0
+    assert metered.traces == 1
+    np.testing.assert_array_equal(metered.again(2.0 * x), 2.0 * x)
+    assert metered.traces == 1
+    metered.again(x[:3])
+    metered.again(x, 2.0)
+    metered.again(x, factor=2.0)
+    assert metered.traces == 4
+
+
+def test_what_was_traced_before_does_not_count(jaxmeter):
+    jitted = jax.jit(scale)
+    jitted(x)
+    assert jaxmeter(jitted, x).traces == 1
+    assert jaxmeter(jitted, x).traces == 1
+
+
+def test_too_many(jaxmeter):
+    metered = jaxmeter(scale, x)
+    metered.again(x[:3])
+    assert metered.traces == 1
+""")
+    result.assert_outcomes(passed=3, failed=1)
+    result.stdout.fnmatch_lines(
+        ["*jaxmeter: traces of scale is 2", "*differ from all calls before*"]
+    )
+
+
+def test_a_function_that_is_traced_for_ever_is_told_by_its_count(run):
+    result = run("""
+class Setting:
+    __hash__ = lambda self: next(numbers)
+    __eq__ = lambda self, other: False
+
+fn = lambda x, s: x + 1.0
+
+def test_plain(jaxmeter):
+    case = Case(fn, (x, Setting()), {}, {"static_argnums": 1})
+    assert jaxmeter(case).traces == 1
+
+def test_jitted(jaxmeter):
+    metered = jaxmeter(jax.jit(fn, static_argnums=1), x, Setting())
+    assert metered.captured_bytes == 0
+    assert metered.traces == 1
+""")
+    result.assert_outcomes(failed=2)
+    result.stdout.fnmatch_lines(["*look for a static argument that does not equal itself*"])
+
+
+BUDGETS = """
+[tool.jaxmeter.budgets]
+captured_bytes = 100
+traces = 1
+
+[tool.jaxmeter.budgets."*::test_large*"]
+captured_bytes = 512
+"""
+
+
+def test_budgets_hold_for_all_tests_and_narrower_ones_go_before(run):
+    result = run(
+        """
+def test_it(jaxmeter):
+    jaxmeter(step, x)
+
+def test_large(jaxmeter):
+    jaxmeter(step, x)
+
+def test_large_again(jaxmeter):
+    metered = jaxmeter(step, x)
+    metered.again(jnp.ones((8, 2)))
+
+@pytest.mark.jaxmeter_budget(captured_bytes=None)
+def test_lifted(jaxmeter):
+    jaxmeter(step, x)
+
+@pytest.mark.jaxmeter_budget(temp_bytes=10**9, hlo_instructions_count=0, captured_bytes=600)
+def test_of_its_own(jaxmeter):
+    jaxmeter(step, x)
+""",
+        BUDGETS,
+    )
+    result.assert_outcomes(passed=2, failed=3)
+    result.stdout.fnmatch_lines(
+        [
+            "jaxmeter: captured_bytes of step is 512, its budget 100",
+            "  *weights*",
+            "jaxmeter: traces of step is 2, its budget 1",
+            "  *pad to one shape*",
+            "jaxmeter: hlo_instructions_count of step is *, its budget 0",
+        ]
+    )
+
+
+@pytest.mark.parametrize(
+    ("limit", "message"),
+    [
+        ("capturd_bytes = 3", "got a limit on 'capturd_bytes'; there are captured_bytes, "),
+        ("traces = -1", "got traces = -1; give a whole number, 0 or more"),
+        ("traces = true", "got traces = True; give a whole number"),
+    ],
+)
+def test_a_budget_that_is_none_ends_the_run_with_advice(run, limit, message):
+    result = run("def test_it(): pass", f"[tool.jaxmeter.budgets]\n{limit}\n")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines([f"*tool.jaxmeter.budgets[]]: *{message}*"])
+
+
+def test_the_plugin_does_not_import_jax_before_the_fixture_is_used(pytester):
+    pytester.makepyfile("import sys\ndef test_it(): assert 'jax' not in sys.modules")
+    result = pytester.runpytest_subprocess(*PLUGINS)
+    result.assert_outcomes(passed=1)
