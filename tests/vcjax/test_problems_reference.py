@@ -39,7 +39,7 @@ def reference_field(reference, X, nphi, ntheta):
 
 def modes_needed(B, nfp, digits):
     """First modes (n, m) from which on a half-period field has less than 10^-digits of max |B|."""
-    samples, _ = _resample.field_period(np.moveaxis(B, -1, 0), nfp, True)
+    samples = _resample.field_period(np.moveaxis(B, -1, 0), nfp, True)
     spectrum = np.abs(np.fft.fft2(samples, axes=(1, 2), norm="forward")).sum(axis=0)
     limit = 10.0**-digits * np.linalg.norm(B, axis=2).max()
     needed = []
