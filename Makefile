@@ -21,7 +21,7 @@ page: env-report ## Build the page from what is measured already
 	@$(RUN) -m reports build --store results/cells --asv .asv/results --out results/report
 
 test: lint ## Run every check: ruff, import-linter, pyright, pytest
-	@$(RUN) -m pytest -n 2 --dist loadfile
+	@$(RUN) -m pytest -n 2 --dist worksteal
 
 lint: env-test ## Run ruff, import-linter and pyright
 	@$(RUN) -m ruff check .
