@@ -1,27 +1,35 @@
-"""``python -m jaxmeter package.module:function``: measure a case in a fresh process."""
+"""``jaxmeter package.module:function``: measure a case in a fresh process.
+
+``jaxmeter audit package.module:function`` finds the arrays that a function captures.
+"""
 
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from jaxmeter import audit_command
 from jaxmeter.cell import Cell
 from jaxmeter.errors import JaxmeterError
-from jaxmeter.record import Scalar
+from jaxmeter.parameters import parameter
 from jaxmeter.run import run_cell
 from jaxmeter.terminal import table
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Measure, print a table; 0 if the measurement is good, 1 if it is not, 2 for bad usage."""
+    given = sys.argv[1:] if argv is None else argv
+    if given and given[0] == "audit":
+        return audit_command.main(given[1:])
     parser = argparse.ArgumentParser(
-        prog="python -m jaxmeter",
+        prog="jaxmeter",
         description="Measure a JAX function in a fresh process: its phases, captured constants, "
         "retraces, program and memory.",
+        epilog="jaxmeter audit TARGET finds the arrays that a function captures, who holds them "
+        "and which lines use them: see jaxmeter audit --help.",
     )
     parser.add_argument(
         "target", help="package.module:function; it returns jaxmeter.Case(fn, args)"
@@ -39,12 +47,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         "--timeout", type=float, default=600.0, metavar="SECONDS", help="limit (default 600)"
     )
     parser.add_argument("--json", metavar="FILE", help="write the record there as well")
-    options = parser.parse_args(argv)
+    options = parser.parse_args(given)
     try:
         cell = Cell(
             name=options.target,
             target=options.target,
-            params=dict(_parameter(text) for text in options.param),
+            params=dict(map(parameter, options.param)),
             repeat=options.repeat,
             timeout_seconds=options.timeout,
             path=(os.getcwd(),),  # as python -m does
@@ -63,16 +71,6 @@ def main(argv: Sequence[str] | None = None) -> int:
             print(f"--json: got {options.json!r} ({error}); give a path that can be written")
             return 2
     return 0 if record.status == "ok" else 1
-
-
-def _parameter(text: str) -> tuple[str, Scalar]:
-    name, equals, value = text.partition("=")
-    if not equals:
-        raise JaxmeterError(f"--param: got {text!r}; give NAME=VALUE")
-    try:
-        return name, json.loads(value)
-    except ValueError:
-        return name, value  # a text needs no quotes
 
 
 if __name__ == "__main__":

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, NoReturn
@@ -13,8 +12,7 @@ from jaxmeter.codec import decode, encode
 from jaxmeter.errors import JaxmeterError, RecordError
 from jaxmeter.frozen import FrozenDict, freeze_mappings
 from jaxmeter.record import Scalar
-
-_TARGET = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*")
+from jaxmeter.targets import TARGET
 
 
 @dataclass(frozen=True)
@@ -64,7 +62,7 @@ class Cell:
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name:
             _refuse("name", self.name, "a text that is not empty")
-        if not isinstance(self.target, str) or not _TARGET.fullmatch(self.target):
+        if not isinstance(self.target, str) or not TARGET.fullmatch(self.target):
             _refuse("target", self.target, "'package.module:function'")
         if not isinstance(self.params, Mapping):
             _refuse("params", self.params, "a dictionary")

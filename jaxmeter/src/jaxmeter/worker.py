@@ -11,20 +11,20 @@ from __future__ import annotations
 
 import argparse
 import ctypes
-import importlib
 import os
 import signal
 import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TextIO
 
 from jaxmeter.cell import Cell
 from jaxmeter.environment import host_environment, jax_environment
 from jaxmeter.errors import JaxmeterError
 from jaxmeter.progress import Progress
 from jaxmeter.record import Record
+from jaxmeter.targets import resolve
 
 _SET_PARENT_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG of prctl(2)
 
@@ -86,7 +86,7 @@ def _work(cell: Cell, progress: Progress) -> None:
         progress.note(environment=host_environment())
     sys.path[:0] = cell.path
     progress.enter("import")
-    make_case = _resolve(cell.target)
+    make_case = resolve("Cell", cell.target, "returns a jaxmeter.Case")
     # The target's module has had its say on JAX's configuration; only now does the backend start.
     from jaxmeter.case import Case
     from jaxmeter.meter import measure_case
@@ -108,24 +108,6 @@ def _work(cell: Cell, progress: Progress) -> None:
         max_seconds=cell.max_seconds,
         clock=time.perf_counter,
     )
-
-
-def _resolve(target: str) -> Callable[..., Any]:
-    module_name, _, qualified = target.partition(":")
-    found: Any = importlib.import_module(module_name)
-    for name in qualified.split("."):
-        if not hasattr(found, name):
-            raise JaxmeterError(
-                f"Cell: got target={target!r}, but {module_name} has no {qualified}; "
-                "name a function of that module"
-            )
-        found = getattr(found, name)
-    if not callable(found):
-        raise JaxmeterError(
-            f"Cell: got target={target!r}, which is {found!r:.80}; "
-            "name a function that returns a jaxmeter.Case"
-        )
-    return found
 
 
 def _bind(cpus: tuple[int, ...]) -> None:

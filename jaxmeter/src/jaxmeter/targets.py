@@ -1,0 +1,48 @@
+"""Functions named on a command line or in a cell: ``package.module:function``."""
+
+from __future__ import annotations
+
+import importlib
+import re
+from collections.abc import Callable
+from typing import Any
+
+from jaxmeter.errors import JaxmeterError
+
+TARGET = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*")
+
+
+def resolve(call: str, target: str, wanted: str) -> Callable[..., Any]:
+    """Import the module and give the function.
+
+    Parameters
+    ----------
+    call : str
+        Who asks, for errors.
+    target : str
+        ``package.module:function`` or ``package.module:Class.method``.
+    wanted : str
+        What the function should do, for errors.
+
+    Raises
+    ------
+    JaxmeterError
+        If the module has no such function.
+    Exception
+        Whatever importing the module raises.
+    """
+    module_name, _, qualified = target.partition(":")
+    found: Any = importlib.import_module(module_name)
+    for name in qualified.split("."):
+        if not hasattr(found, name):
+            raise JaxmeterError(
+                f"{call}: got target={target!r}, but {module_name} has no {qualified}; "
+                "name a function of that module"
+            )
+        found = getattr(found, name)
+    if not callable(found):
+        shown = " ".join(repr(found).split())[:80]
+        raise JaxmeterError(
+            f"{call}: got target={target!r}, which is {shown}; name a function that {wanted}"
+        )
+    return found
