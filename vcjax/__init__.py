@@ -3,6 +3,13 @@
 from vcjax._casing import Casing, external_field, internal_field, prepare, self_test
 from vcjax._choose import choose
 from vcjax._errors import VcjaxError
+from vcjax._gradient import (
+    GradientCasing,
+    external_gradient,
+    internal_gradient,
+    prepare_gradient,
+)
+from vcjax._gradient_tables import GradientTables, gradient_tables
 from vcjax._rule import Rule
 from vcjax._spectrum import spectral_tail
 from vcjax._surface import surface_points, surface_tangents
@@ -10,13 +17,19 @@ from vcjax._tables import Tables, tables
 
 __all__ = [
     "Casing",
+    "GradientCasing",
+    "GradientTables",
     "Rule",
     "Tables",
     "VcjaxError",
     "choose",
     "external_field",
+    "external_gradient",
+    "gradient_tables",
     "internal_field",
+    "internal_gradient",
     "prepare",
+    "prepare_gradient",
     "self_test",
     "spectral_tail",
     "surface_points",

@@ -41,14 +41,14 @@ def far_field(
     turns = equispaced(0.0, 2 * np.pi / nfp, nfp, jnp)
     points = rotate(jnp.broadcast_to(targets.T[:, None], (3, nfp, targets.shape[0])), -turns, jnp)
     blocks = _blocks(sources, area_normals, B, chunk_size)
-    tiles, count = _split(points.reshape(3, -1).T, target_chunk_size)
+    tiles, count = split_targets(points.reshape(3, -1).T, target_chunk_size)
     # Coincident points are told by distance: far below any node spacing, far above rounding.
     coincident = 1e-20 * (sources**2).sum(axis=0).max()
     summed = _tiled_sum(tiles, blocks, coincident).reshape(-1, 3)[:count]
     return rotate(summed.T.reshape(3, nfp, -1), turns, jnp).sum(axis=1).T / (4 * np.pi)
 
 
-def _split(points: Float[Array, "n k"], largest: int):
+def split_targets(points: Float[Array, "n k"], largest: int):
     """Equal tiles of at most ``largest`` rows: (tiles, rows, k), filled up with the last row."""
     count = points.shape[0]
     tiles = -(-count // largest)
@@ -61,7 +61,7 @@ def _blocks(sources, area_normals, B, chunk_size: int):
     """Source blocks: centres (k, 3), offsets (k, 3, n) from them, and moments (k, n, 7)."""
     F = jnp.cross(area_normals, B, axis=0)
     s = (area_normals * B).sum(axis=0, keepdims=True)
-    data, count = _split(jnp.concatenate([sources, s, F]).T, chunk_size)
+    data, count = split_targets(jnp.concatenate([sources, s, F]).T, chunk_size)
     blocks, rows, _ = data.shape
     used = (jnp.arange(blocks * rows).reshape(blocks, rows) < count).astype(data.dtype)
     centres = data[:, :, :3].mean(axis=1)

@@ -68,31 +68,54 @@ def near_weights(
     points, area_normals : co-rotating components of one period; normals carry the area of their
     node.
     """
+    return all_weights(points, area_normals, constants, rule, _field_weights)
+
+
+def all_weights(points, area_normals, constants: Tables, rule: Rule, row_weights):
+    """``row_weights(patch, interpolation, polar_weights, rule)`` for every row of targets.
+
+    `patch` holds offsets from the targets and normals, (ttheta, 6, p, q).
+    """
     both = jnp.concatenate([points, area_normals])
     interpolation = PatchInterpolation(constants, rule)
 
     def one_row(row):
-        return _row_weights(patches(both, rule, row), interpolation, constants.polar_weights, rule)
+        patch = patches(both, rule, row)
+        centre = patch[:, :3, rule.reach_phi, rule.reach_theta]
+        patch = patch.at[:, :3].add(-centre[:, :, None, None])
+        return row_weights(patch, interpolation, constants.polar_weights, rule)
 
     # Recomputed, not stored, when differentiated: the rows' intermediates dwarf their result.
     return lax.map(jax.checkpoint(one_row), jnp.arange(rule.trg_shape[0]))
 
 
-def _row_weights(patch, interpolation, polar_weights, rule: Rule):
+def _field_weights(patch, interpolation, polar_weights, rule: Rule):
+    return split_weights(_kernel, patch, interpolation, polar_weights, rule)[0] / (4 * np.pi)
+
+
+def split_weights(kernel, patch, interpolation, polar_weights, rule: Rule):
+    """Polar integral minus punctured grid sum of a near kernel.
+
+    Parameters
+    ----------
+    kernel : (offset, normal, weights, alpha, axis) to k values along that axis.
+
+    Returns
+    -------
+    (ttheta, k, patch) weights, and the cut-off rates alpha (ttheta, 1).
+    """
     nodes = (2 * rule.reach_phi + 1) * (2 * rule.reach_theta + 1)
     count = patch.shape[0]
-    centre = patch[:, :3, rule.reach_phi, rule.reach_theta]
-    patch = patch.at[:, :3].add(-centre[:, :, None, None])
     polar = interpolation.to_nodes(patch.reshape(count * 6, *patch.shape[2:]))
     polar = polar.reshape(4, count, 6, -1)
     alpha = _cutoff_rates(polar[:, :, :3], patch, rule)
-    singular = _kernel(polar[:, :, :3], polar[:, :, 3:], polar_weights, alpha, axis=2)
-    singular = interpolation.from_nodes(singular.reshape(4, count * 4, -1))
-    singular = singular.reshape(count, 4, nodes)
+    singular = kernel(polar[:, :, :3], polar[:, :, 3:], polar_weights, alpha, axis=2)
+    parts = singular.shape[2]
+    singular = interpolation.from_nodes(singular.reshape(4, count * parts, -1))
     flat = patch.reshape(count, 6, nodes)
     beside_centre = (jnp.arange(nodes) != nodes // 2).astype(flat.dtype)
-    punctured = _kernel(flat[:, :3], flat[:, 3:], beside_centre, alpha, axis=1)
-    return (singular - punctured) / (4 * np.pi)
+    punctured = kernel(flat[:, :3], flat[:, 3:], beside_centre, alpha, axis=1)
+    return singular.reshape(count, parts, nodes) - punctured, alpha
 
 
 def _cutoff_rates(polar_points, patch, rule: Rule):
@@ -117,11 +140,15 @@ def _kernel(offset, normal, weights, alpha, axis: int):
     square = jnp.where(weights == 0, 1.0, square)
     distance = jnp.sqrt(square)
     t = alpha * distance
-    split = erfc(t) + (2 / np.sqrt(np.pi)) * t * jnp.exp(-t * t)
-    factor = jnp.expand_dims(weights * split / (square * distance), axis)
+    factor = jnp.expand_dims(weights * field_split(t) / (square * distance), axis)
     vector = jnp.cross(offset, normal, axis=axis)
     scalar = -(offset * normal).sum(axis=axis, keepdims=True)
     return factor * jnp.concatenate([vector, scalar], axis=axis)
+
+
+def field_split(t):
+    """N1(t): the near share of r / r^3."""
+    return erfc(t) + (2 / np.sqrt(np.pi)) * t * jnp.exp(-t * t)
 
 
 def apply_near(
