@@ -177,6 +177,44 @@ def test_a_global_that_was_replaced_since_the_last_trace_is_the_new_one():
     assert (array.path, array.shape) == ("table", (7,))
 
 
+class Exploding:
+    """An object whose members cannot be had, beside one that can."""
+
+    def __init__(self, weights):
+        self.weights = weights
+
+    def __getattr__(self, name):
+        raise ValueError(f"no {name} here")
+
+
+class ExplodingMapping(dict):
+    def __getitem__(self, key):
+        raise ValueError("no items here")
+
+
+def test_objects_that_cannot_be_looked_into_do_no_harm(weights):
+    hidden, shown, numbers = ExplodingMapping(a=weights), Exploding(weights), list(range(10**6))
+
+    def step(x):
+        return shown.weights @ x + len(hidden) + numbers[3]
+
+    (array,) = jaxmeter.audit(step, jnp.ones(10)).arrays
+    assert array.path == "shown.weights"
+
+
+@pytest.mark.parametrize(
+    ("make", "call"),
+    [
+        (lambda model: model.apply, "lambda self, *args: self.apply(*args)"),
+        (lambda model: model, "lambda self, *args: self(*args)"),
+    ],
+)
+def test_the_advice_on_an_object_shows_the_call_to_jit(weights, make, call):
+    model = HELD_NAMES["Model"]([weights])
+    audited = jaxmeter.audit(make(model), jnp.ones(10), threshold_bytes=0)
+    assert call in audited.advice[0]
+
+
 def test_shapes_will_do_for_arguments_and_a_case_gives_options(weights):
     case = Case(
         lambda x, *, n: n * (weights @ x),

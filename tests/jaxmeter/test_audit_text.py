@@ -66,6 +66,16 @@ def test_nothing_captured_is_one_line():
     assert jaxmeter.markdown(nothing).strip() == "### step: captures no array"
 
 
+def test_a_line_that_uses_an_array_by_way_of_a_package_names_that_line_too():
+    use = dataclasses.replace(CUBE.uses[0], within="/site/layers.py:97")
+    text = jaxmeter.table(dataclasses.replace(AUDIT, arrays=(replaced(uses=(use,)),)))
+    assert "model.py:41 used in propagate (by way of /site/layers.py:97): return cube" in text
+
+
+def replaced(**fields):
+    return dataclasses.replace(CUBE, **fields)
+
+
 def test_a_hidden_argument_is_told_as_one():
     hidden = dataclasses.replace(CUBE, embedded_count=0, hidden_count=1)
     text = jaxmeter.table(dataclasses.replace(AUDIT, arrays=(hidden,)))

@@ -93,7 +93,8 @@ def _fate(array: AuditedArray) -> str:
 
 def _line(use: Use) -> str:
     text = use.text if len(use.text) <= _TEXT_CHARACTERS else use.text[:_TEXT_CHARACTERS] + "..."
-    return f"{_place(use)} {use.how} in {use.function}: {text}".rstrip(": ")
+    within = f" (by way of {use.within})" if use.within else ""
+    return f"{_place(use)} {use.how} in {use.function}{within}: {text}".rstrip(": ")
 
 
 def _place(use: Use) -> str:

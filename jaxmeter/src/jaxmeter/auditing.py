@@ -96,7 +96,7 @@ def audit(
                 embedded_count=embedded_counts[key],
                 hidden_count=hidden_counts[key],
                 verdict="large" if large else "fine",
-                advice=_advice(root, name_of(case.fn), size) if large else "",
+                advice=_advice(root, case.fn, size) if large else "",
             )
         )
     audited.sort(key=lambda array: (-array.bytes * max(array.embedded_count, 1), array.path))
@@ -172,15 +172,17 @@ def _equal(held: Any, value: np.ndarray) -> bool:
         return np.asarray(held).astype(value.dtype).tobytes() == value.tobytes()
 
 
-def _advice(root: Root, name: str, size: int) -> str:
+def _advice(root: Root, fn: Callable[..., Any], size: int) -> str:
+    name = name_of(fn)
     baked = f"{bytes_text(size)} of it are baked into the program"
     match root.kind:
         case "closure" | "global":
             return f"give {name} an argument {root.name} and pass {root.name} in the call: {baked}"
         case "self":
+            call = f"self.{name}(*args)" if hasattr(fn, "__self__") else "self(*args)"
             return (
-                f"jit a function that takes the object as an argument, such as jax.jit(lambda "
-                f"self, *args: self.{name}(*args)), its class being a pytree: {baked}"
+                "jit a function that takes the object as an argument, such as jax.jit(lambda "
+                f"self, *args: {call}), its class being a pytree: {baked}"
             )
         case "default":
             return f"pass {root.name} in the call and not as a default: {baked}"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import itertools
 import sys
 import types
 from collections import deque
@@ -24,6 +25,7 @@ Kind = Literal["closure", "global", "self", "default", "partial", "unknown"]
 _LIBRARIES = {"jax", "jaxlib", "numpy", "scipy", "jaxmeter"} | set(sys.stdlib_module_names)
 _LIBRARIES -= {"__main__"}
 _OBJECTS_COUNT_LIMIT = 50_000
+_MEMBERS_COUNT_LIMIT = 10_000
 
 
 @dataclasses.dataclass(frozen=True)
@@ -84,7 +86,15 @@ class _Walk:
                 if place.root is not None:
                     yield Holder(place.value, place.path, place.root)
             else:
-                self.queue.extend(self.inside(place))
+                self.queue.extend(self.members(place))
+
+    def members(self, place: _Place) -> list[_Place]:
+        try:
+            return list(itertools.islice(self.inside(place), _MEMBERS_COUNT_LIMIT))
+        except Exception:
+            # Objects may compute their members and raise whatever they like; one that cannot be
+            # looked into leaves its arrays without a path, no more.
+            return []
 
     def inside(self, place: _Place) -> Iterator[_Place]:
         value = place.value
@@ -98,7 +108,7 @@ class _Walk:
             return
         elif isinstance(value, type):
             yield from _in_class(place)
-        elif hasattr(value, "__self__") and hasattr(value, "__func__"):
+        elif _is_method(value):
             yield from _in_method(place)
         elif isinstance(value, Mapping):
             for key in list(value):
@@ -237,7 +247,10 @@ def _in_object(place: _Place) -> Iterator[_Place]:
     if called:
         # An instance that is called as the function is its own self; a wrapper, as a jitted
         # function or one of custom derivatives is, stands for what it wraps.
-        wrapper = hasattr(value, "__wrapped__") or _top_package(cls.__module__) in _LIBRARIES
+        wrapper = (
+            _attribute(value, "__wrapped__") is not None
+            or _top_package(cls.__module__) in _LIBRARIES
+        )
         if not wrapper:
             place = _Place(value, "self", Root("self", "self"))
     wrapped = _attribute(value, "__wrapped__")
@@ -267,11 +280,16 @@ def _attributes(value: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _attribute(value: Any, name: str) -> Any:
-    # Objects may compute their attributes, and raise whatever they like.
+    # Each for itself: one that cannot be had does not hide the others.
     try:
         return getattr(value, name, None)
     except Exception:
         return None
+
+
+def _is_method(value: Any) -> bool:
+    # Equinox has its own kind.
+    return _attribute(value, "__self__") is not None and _attribute(value, "__func__") is not None
 
 
 def _unwrapped(fn: Any) -> Any:
