@@ -27,6 +27,8 @@ _CALL = "wout.read_wout"
 _SCALARS = ("nfp", "lasym__logical__")
 _MODES = ("xm", "xn", "xm_nyq", "xn_nyq")
 _PROFILES = ("rmnc", "zmns", "bsupumnc", "bsupvmnc")
+_NFP_LIMIT = 1000
+"""As in every call of vcjax that takes nfp."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,17 +130,19 @@ def read_wout(path: str | PathLike[str]) -> Equilibrium:
 
     Raises
     ------
-    VcjaxError : no such file, not NetCDF-3, cut short, not a VMEC output, not
-        stellarator-symmetric, or with numbers that are not finite.
+    VcjaxError : no path, no such file, not NetCDF-3, cut short, not a VMEC output, not
+        stellarator-symmetric, or with numbers that no equilibrium has.
     """
-    path = Path(path)
-    data = _read_variables(path)
-    if data["lasym__logical__"] != 0:
+    try:
+        path = Path(path)
+    except TypeError as error:
         raise VcjaxError(
-            f"{_CALL} got {path}, an equilibrium without stellarator symmetry (lasym is true); "
-            "only symmetric ones are supported. Solve it again with LASYM = F."
-        )
-    _check(path, data)
+            f"{_CALL} got path={path!r}; give the path of a wout_*.nc file, a str or pathlib.Path."
+        ) from error
+    data = _read_variables(path)
+    _check_shapes(path, data)
+    _check_numbers(path, data)
+    _check_modes(path, data)
     # The field lives half a step inside each surface: extrapolate to the edge.
     edge = {name: 1.5 * data[name][-1] - 0.5 * data[name][-2] for name in ("bsupumnc", "bsupvmnc")}
     return Equilibrium(
@@ -162,6 +166,11 @@ def _read_variables(path: Path) -> dict[str, np.ndarray]:
     except OSError as error:
         raise VcjaxError(
             f"{_CALL} cannot open {path}: {error.strerror}; give the path of a wout_*.nc file."
+        ) from error
+    except ValueError as error:  # characters that no file's name has
+        raise VcjaxError(
+            f"{_CALL} got path={str(path)!r}, which names no file ({error}); "
+            "give the path of a wout_*.nc file."
         ) from error
     head = content[:4]
     if head == b"\x89HDF":
@@ -198,30 +207,75 @@ _DAMAGE = (OSError, TypeError, ValueError, LookupError, OverflowError, MemoryErr
 """What scipy's reader raises on damaged files, depending on where the damage is."""
 
 
-def _check(path, data):
-    """Shapes that belong together, enough surfaces, finite numbers."""
-    modes, field_modes = data["xm"].size, data["xm_nyq"].size
+def _check_shapes(path, data):
+    """Numbers, lists and tables where VMEC writes them, of sizes that belong together."""
+    kinds = (
+        (_SCALARS, 0, "a single number"),
+        (_MODES, 1, "a list of mode numbers"),
+        (_PROFILES, 2, "a table (surfaces, modes)"),
+    )
+    for names, axes, kind in kinds:
+        for name in names:
+            if data[name].ndim != axes:
+                raise _foreign(path, f"{name} of shape {data[name].shape}; VMEC writes {kind}")
     surfaces = len(data["rmnc"])
     expected = {
-        "xn": (modes,),
-        "xn_nyq": (field_modes,),
-        "rmnc": (surfaces, modes),
-        "zmns": (surfaces, modes),
-        "bsupumnc": (surfaces, field_modes),
-        "bsupvmnc": (surfaces, field_modes),
+        "xn": data["xm"].shape,
+        "xn_nyq": data["xm_nyq"].shape,
+        "rmnc": (surfaces, len(data["xm"])),
+        "zmns": (surfaces, len(data["xm"])),
+        "bsupumnc": (surfaces, len(data["xm_nyq"])),
+        "bsupvmnc": (surfaces, len(data["xm_nyq"])),
     }
     for name, shape in expected.items():
-        if data[name].shape != shape or surfaces < 3:
-            raise VcjaxError(
-                f"{_CALL} got {path} with {name} of shape {data[name].shape}; VMEC writes {shape}, "
-                "with at least 3 surfaces. The file is damaged or of another code."
+        if data[name].shape != shape:
+            raise _foreign(
+                path, f"{name} of shape {data[name].shape}; beside the rest {shape} fits"
             )
-    for name, values in data.items():
-        used = values[-2:] if name in _PROFILES else values
-        if not np.isfinite(used).all():
+    if surfaces < 3:
+        raise VcjaxError(
+            f"{_CALL} got {path} with {surfaces} flux surfaces; the field at the edge takes at "
+            "least 3. Solve the equilibrium with more, NS_ARRAY."
+        )
+
+
+def _check_numbers(path, data):
+    """Finite where they are used, symmetric, with a boundary and a field."""
+    used = {name: data[name][-2:] if name in _PROFILES else data[name] for name in data}
+    for name, values in used.items():
+        if not np.isfinite(values).all():
             raise VcjaxError(
                 f"{_CALL} got {path} with NaN or infinite {name}; the solver did not converge, "
                 "solve the equilibrium again."
             )
-    if data["nfp"].shape != () or data["nfp"] < 1 or data["nfp"] % 1:
-        raise VcjaxError(f"{_CALL} got {path} with nfp = {data['nfp']}; it must be 1, 2, 3, ...")
+    if data["lasym__logical__"] != 0:
+        raise VcjaxError(
+            f"{_CALL} got {path}, an equilibrium without stellarator symmetry (lasym is true); "
+            "only symmetric ones are supported. Solve it again with LASYM = F."
+        )
+    for names in (("rmnc",), ("zmns",), ("bsupumnc", "bsupvmnc")):
+        if not any(used[name].any() for name in names):
+            raise VcjaxError(
+                f"{_CALL} got {path} with nothing but zeros at the edge in {', '.join(names)}; "
+                "the solver did not finish, solve the equilibrium again."
+            )
+
+
+def _check_modes(path, data):
+    """Whole mode numbers, and toroidal ones that repeat with the field period."""
+    nfp = data["nfp"]
+    if not 1 <= nfp <= _NFP_LIMIT or nfp % 1:
+        raise _foreign(path, f"nfp = {nfp:g}; it must be an integer from 1 to {_NFP_LIMIT}")
+    for name in _MODES:
+        divisor = int(nfp) if name.startswith("xn") else 1
+        odd = data[name][data[name] % divisor != 0]
+        if odd.size:
+            multiple = f"multiples of nfp = {divisor}" if divisor > 1 else "whole numbers"
+            raise _foreign(path, f"{name} of {odd[0]:g}; VMEC writes {multiple}")
+
+
+def _foreign(path, got):
+    return VcjaxError(
+        f"{_CALL} got {path} with {got}. The file is damaged or of another code: copy it again, "
+        "or give the wout_*.nc that VMEC wrote."
+    )

@@ -5,6 +5,7 @@ from dataclasses import FrozenInstanceError
 
 import numpy as np
 import pytest
+from jaxtyping import config as jaxtyping_config
 from scipy.special import ellipe, ellipk
 
 import vcjax
@@ -195,6 +196,63 @@ def test_errors_are_relative_to_the_largest_component_of_the_field():
     assert problem.internal_error(problem.B_int) == 0.0
     with pytest.raises(vcjax.VcjaxError, match=r"external_error.*\(2, 3\).*give \(8, 20, 3\)"):
         problem.external_error(np.zeros((2, 3)))
+
+
+@pytest.fixture
+def unchecked():
+    """As without the tests' type checker, which would refuse these points before vcjax does."""
+    jaxtyping_config.update("jaxtyping_disable", True)
+    yield
+    jaxtyping_config.update("jaxtyping_disable", False)
+
+
+FIELDS = [problems.magnetic_field, problems.magnetic_field_gradient]
+
+
+@pytest.mark.parametrize("field", FIELDS)
+@pytest.mark.parametrize("angle", [0.0, 1.0, 2.345])
+@pytest.mark.parametrize("height", [0.0, 1e-9])
+def test_points_on_a_filament_or_next_to_it_are_refused(field, angle, height):
+    loop = problems.ToroidalLoop(1.0, r=(2.0,))
+    points = np.array([[5.0, 0.0, 0.0], [2 * np.cos(angle), 2 * np.sin(angle), height]])
+    said = f"^problems.{field.__name__} got a point on a current.*ToroidalLoop.*Leave such"
+    with pytest.raises(vcjax.VcjaxError, match=said):
+        field([loop], points)
+
+
+def test_points_a_ten_thousandth_of_the_radius_away_still_get_the_exact_field():
+    points = np.array([[0.7 + 1e-4, 0.0, 0.0], [0.0, 0.7, 1e-4]])
+    field = problems.magnetic_field([problems.ToroidalLoop(0.3, r=(0.7,))], points)
+    known = loop_field(points, 0.7, 0.3)
+    # The distance itself is known to 1e-12 only.
+    assert np.abs(field - known).max() < 1e-11 * np.abs(known).max()
+
+
+@pytest.mark.parametrize("field", FIELDS)
+@pytest.mark.parametrize("distance", [0.0, 1e-200])
+def test_points_on_the_axis_of_a_central_conductor_are_refused(field, distance):
+    points = np.array([[1.0, 0.0, 0.0], [distance, 0.0, 2.0]])
+    said = f"^problems.{field.__name__} got 1 points on the z axis"
+    with pytest.raises(vcjax.VcjaxError, match=said):
+        field([problems.CentralConductor(1.0)], points)
+    field([problems.ToroidalLoop(1.0, r=(2.0,))], points)
+
+
+@pytest.mark.parametrize("field", FIELDS)
+@pytest.mark.parametrize(
+    "points, said",
+    [
+        ([[1.0, 0.0, 0.0]], "of type list; give an array"),
+        (np.zeros(()), r"of shape \(\)"),
+        (np.zeros((3, 2)), r"of shape \(3, 2\)"),
+        (np.zeros((0, 3)), r"of shape \(0, 3\)"),
+        (np.zeros((2, 3), complex), "of dtype complex128"),
+        (np.array([[np.nan, 0.0, 0.0]]), "that are NaN or infinite"),
+    ],
+)
+def test_points_that_are_none_are_refused(unchecked, field, points, said):
+    with pytest.raises(vcjax.VcjaxError, match=f"^problems.{field.__name__} got points .*{said}"):
+        field([problems.ToroidalLoop(1.0, r=(2.0,))], points)
 
 
 @pytest.mark.parametrize("make", [problems.w7x, problems.rotating_ellipse, problems.axisymmetric])

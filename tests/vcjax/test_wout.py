@@ -1,7 +1,10 @@
 """The wout reader: the committed tokamak is an equilibrium, and bad files are refused clearly."""
 
+import re
+
 import numpy as np
 import pytest
+from jaxtyping import config as jaxtyping_config
 from scipy.io import netcdf_file
 
 import vcjax
@@ -186,6 +189,71 @@ def test_missing_variables_are_named(tmp_path, variables):
 def test_an_equilibrium_without_stellarator_symmetry_is_refused(tmp_path, variables):
     variables["lasym__logical__"] = np.int32(1)
     assert "without stellarator symmetry" in refusal(write(tmp_path / "wout.nc", variables))
+
+
+@pytest.fixture
+def unchecked():
+    """As without the tests' type checker, which would refuse these paths before vcjax does."""
+    jaxtyping_config.update("jaxtyping_disable", True)
+    yield
+    jaxtyping_config.update("jaxtyping_disable", False)
+
+
+@pytest.mark.parametrize("path", [3, None, b"wout.nc"])
+def test_what_is_no_path_is_refused(unchecked, path):
+    with pytest.raises(vcjax.VcjaxError, match="wout.read_wout got path=.*pathlib.Path"):
+        wout.read_wout(path)
+
+
+def test_a_path_that_names_no_file_is_refused():
+    with pytest.raises(vcjax.VcjaxError, match=r"wout.read_wout got path='a\\x00b'.*names no file"):
+        wout.read_wout("a\0b")
+
+
+@pytest.mark.parametrize(
+    "name, values, said",
+    [
+        ("lasym__logical__", np.zeros(3), "a single number"),
+        ("nfp", np.ones((1, 1)), "a single number"),
+        ("rmnc", np.float64(6.0), r"rmnc of shape \(\); VMEC writes a table"),
+        ("xm", np.zeros((2, 6)), r"xm of shape \(2, 6\); VMEC writes a list"),
+        ("nfp", np.float64(1.5), "nfp = 1.5; it must be an integer"),
+        ("nfp", np.int32(10**9), r"nfp = 1e\+09; it must be an integer from 1 to 1000"),
+    ],
+)
+def test_variables_of_other_shapes_or_sizes_are_refused(tmp_path, variables, name, values, said):
+    variables[name] = values
+    assert re.search(said, refusal(write(tmp_path / "wout.nc", variables)))
+
+
+@pytest.mark.parametrize("name", ["xm", "xn", "xm_nyq", "xn_nyq"])
+def test_mode_numbers_that_are_not_whole_are_refused(tmp_path, variables, name):
+    variables[name] = variables[name] + 0.5
+    message = refusal(write(tmp_path / "wout.nc", variables))
+    assert f"{name} of " in message and "whole numbers" in message
+
+
+@pytest.mark.parametrize("name", ["xn", "xn_nyq"])
+def test_toroidal_modes_that_do_not_repeat_with_the_period_are_refused(tmp_path, variables, name):
+    variables["nfp"] = np.int32(5)
+    variables[name] = np.full(variables[name].shape, 6.0)
+    assert f"{name} of 6; VMEC writes multiples of nfp = 5" in refusal(
+        write(tmp_path / "wout.nc", variables)
+    )
+
+
+@pytest.mark.parametrize("names", [("rmnc",), ("zmns",), ("bsupumnc", "bsupvmnc")])
+def test_a_boundary_or_field_of_zeros_is_refused(tmp_path, variables, names):
+    for name in names:
+        variables[name] = np.zeros_like(variables[name])
+    message = refusal(write(tmp_path / "wout.nc", variables))
+    assert f"zeros at the edge in {', '.join(names)}" in message
+
+
+def test_too_few_surfaces_are_refused(tmp_path, variables):
+    for name in ("rmnc", "zmns", "bsupumnc", "bsupvmnc"):
+        variables[name] = variables[name][-2:]
+    assert "2 flux surfaces" in refusal(write(tmp_path / "wout.nc", variables))
 
 
 @pytest.mark.parametrize("name", ["rmnc", "zmns", "bsupumnc", "bsupvmnc"])

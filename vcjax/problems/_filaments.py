@@ -20,10 +20,14 @@ from jaxtyping import Float
 from scipy.optimize import root_scalar
 from scipy.spatial import KDTree
 
+from vcjax._errors import VcjaxError
+
 _TILE_BYTES = 2**19
 """Size of one (targets, sources) temporary: six of them fit a core's cache, five times faster."""
 _NATURAL_DIGITS = 36.0
 """Wanted reduction, exp(36) = 4e15."""
+_MOST_SAMPLES = 2**16
+"""Finest look at a curve: points nearer to it than a few 1e-5 of its length count as on it."""
 
 
 class Filament(ABC):
@@ -139,8 +143,8 @@ def _sine_series(coefficients, nfp, parameter):
     return value, np.cos(phase) @ (modes * np.asarray(coefficients))
 
 
-def point_count(filament: Filament, targets: KDTree) -> int:
-    """Points that reach rounding error at the targets.
+def point_count(call: str, filament: Filament, targets: KDTree) -> int:
+    """Points that reach rounding error at the targets; `call` is named if one is on the curve.
 
     A shift by i s of the parameter moves the curve y = sum_k c_k exp(i k t) by about
     sum_k sqrt(2) |c_k| (exp(k s) - 1), k > 0 (exact for circles); singularities are where that is
@@ -152,13 +156,18 @@ def point_count(filament: Filament, targets: KDTree) -> int:
         distance = targets.query(points)[0].min()
         # The nearest point of the curve may lie half a step from a sample.
         slack = np.pi * np.linalg.norm(slopes, axis=1).max() / count
-        if slack < 0.1 * distance or count >= 2**15:
+        if slack < 0.1 * distance or count >= _MOST_SAMPLES:
             break
         count *= 2
+    if slack > 0.5 * distance:
+        raise VcjaxError(
+            f"{call} got a point on a current or next to it, within {distance + slack:.2g} of "
+            f"{type(filament).__name__}, where the field has no limit. Leave such points out."
+        )
     amplitudes = np.sqrt(2) * np.linalg.norm(np.fft.rfft(points, axis=0)[1:] / count, axis=1)
     modes = 1 + np.flatnonzero(amplitudes > 1e-14 * amplitudes.max())
     amplitudes = amplitudes[modes - 1]
-    reach = max(distance - slack, 0.1 * slack)
+    reach = distance - slack
 
     def excess(shift):
         return amplitudes @ np.expm1(modes * shift) - reach
@@ -186,7 +195,8 @@ def biot_savart(
     -------
     (m, 3) Cartesian components.
     """
-    return _sum_elements(*_elements(filaments, targets, refinement), targets)
+    call = "problems.magnetic_field"
+    return _sum_elements(*_elements(call, filaments, targets, refinement), targets)
 
 
 def biot_savart_gradient(
@@ -200,15 +210,16 @@ def biot_savart_gradient(
     One more power of the distance makes the trapezoid rule's error larger by about the number of
     points; a sixth more of them, exp(-6), makes up for it.
     """
-    return _sum_gradients(*_elements(filaments, targets, refinement), targets)
+    call = "problems.magnetic_field_gradient"
+    return _sum_gradients(*_elements(call, filaments, targets, refinement), targets)
 
 
-def _elements(filaments, targets, refinement):
+def _elements(call, filaments, targets, refinement):
     """Points (n, 3) of all filaments and their current elements (n, 3)."""
     points, elements = [], []
     tree = KDTree(targets)
     for filament in filaments:
-        count = int(np.ceil(refinement * point_count(filament, tree)))
+        count = int(np.ceil(refinement * point_count(call, filament, tree)))
         curve, slope = filament.curve(2 * np.pi * np.arange(count) / count)
         points.append(curve)
         elements.append(filament.current * 2 * np.pi / count * slope)

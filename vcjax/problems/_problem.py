@@ -4,7 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+import jax
 import numpy as np
+from jax.core import Tracer
 from jaxtyping import Float
 
 from vcjax._errors import VcjaxError
@@ -17,6 +19,8 @@ from vcjax.problems._filaments import (
 )
 
 Source = Filament | CentralConductor
+_AXIS = 1e-50
+"""Nearer to a straight current than this, powers of the distance leave the range of floats."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,8 +125,12 @@ def magnetic_field(
     Returns
     -------
     (..., 3) Cartesian components, in the unit of current over length.
+
+    Raises
+    ------
+    VcjaxError : points of another kind or shape, not finite, or on a current.
     """
-    targets = points.reshape(-1, 3)
+    targets = _targets("problems.magnetic_field", sources, points)
     field = np.zeros_like(targets)
     closed = tuple(source for source in sources if not isinstance(source, CentralConductor))
     if closed:
@@ -141,8 +149,12 @@ def magnetic_field_gradient(
     Returns
     -------
     (..., 3, 3) with [..., i, k] = d_i B_k, in the unit of current over length squared.
+
+    Raises
+    ------
+    VcjaxError : as `magnetic_field`.
     """
-    targets = points.reshape(-1, 3)
+    targets = _targets("problems.magnetic_field_gradient", sources, points)
     gradient = np.zeros((len(targets), 3, 3))
     closed = tuple(source for source in sources if not isinstance(source, CentralConductor))
     if closed:
@@ -151,6 +163,32 @@ def magnetic_field_gradient(
         if isinstance(source, CentralConductor):
             gradient += source.gradient(targets)
     return gradient.reshape(*points.shape, 3)
+
+
+def _targets(call, sources, points):
+    """The points as (n, 3) float64, none of them on the axis if a conductor runs there."""
+    if not isinstance(points, np.ndarray | jax.Array) or isinstance(points, Tracer):
+        raise VcjaxError(
+            f"{call} got points of type {type(points).__name__}; give an array (..., 3) outside "
+            "jit, grad and vmap, for example numpy.asarray(points)."
+        )
+    if points.ndim == 0 or points.shape[-1] != 3 or points.size == 0:
+        raise VcjaxError(
+            f"{call} got points of shape {points.shape}; give (..., 3), at least one point: "
+            "Cartesian components last."
+        )
+    if points.dtype.kind not in "fiu":
+        raise VcjaxError(f"{call} got points of dtype {points.dtype}; give real numbers.")
+    targets = np.asarray(points, dtype=float).reshape(-1, 3)
+    if not np.isfinite(targets).all():
+        raise VcjaxError(f"{call} got points that are NaN or infinite; leave them out.")
+    on_axis = np.hypot(targets[:, 0], targets[:, 1]) < _AXIS
+    if on_axis.any() and any(isinstance(source, CentralConductor) for source in sources):
+        raise VcjaxError(
+            f"{call} got {int(on_axis.sum())} points on the z axis, the current of a "
+            "CentralConductor, where the field has no limit. Leave such points out."
+        )
+    return targets
 
 
 def known_problem(
