@@ -10,7 +10,10 @@ from .report import make_report
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command; 0 when the page was written, 2 with one line when it could not be."""
+    """Run the command; 0 when the page was written.
+
+    1 with one line when the page has failures alone, 2 with one line when none could be written.
+    """
     options = _parser().parse_args(argv)
     try:
         report = make_report(
@@ -26,6 +29,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     if report.set_aside_count:
         print(f"{report.set_aside_count} unreadable files are listed on the page", file=sys.stderr)
     print(page.resolve())
+    if not report.ended_well_count:
+        print(
+            f"reports build: nothing measured at commit {report.commit[:12]} in "
+            f"{report.environment_key} ended well; the page tells what failed",
+            file=sys.stderr,
+        )
+        return 1
     return 0
 
 

@@ -131,4 +131,4 @@ def _bar_panel(
 
 def _key(problem: Row) -> str:
     """Equal for equal problems, also where a part is missing: missing values equal nothing."""
-    return str([problem[name] for name in PROBLEM])
+    return str([None if pd.isna(problem[name]) else problem[name] for name in PROBLEM])

@@ -7,6 +7,8 @@ report: it is set aside with its reason, and the page lists it.
 from dataclasses import dataclass
 from pathlib import Path
 
+import pandas as pd
+
 from jaxmeter import Record, RecordError
 
 from .errors import ReportError
@@ -16,6 +18,10 @@ SET_ASIDE_BEFORE = {
     ".unreadable": "set aside by the benchmarks: cut short, or of another schema",
     ".stale": "set aside by the benchmarks: measured with other parameters",
 }
+
+
+# Parameters that group the measurements, so that all records must agree on what they are.
+PARAMETER_KINDS = {"workload": str, "variant": str, "half_period": bool, "digits": int}
 
 
 @dataclass(frozen=True)
@@ -32,7 +38,7 @@ class StoredRecord:
 
 @dataclass(frozen=True)
 class SetAside:
-    """A file that could not be read, and why."""
+    """A file that could not be read, its path in the folder that was read, and why."""
 
     path: Path
     reason: str
@@ -65,12 +71,13 @@ def read_store(root: str | Path) -> Store:
     records: list[StoredRecord] = []
     set_aside: list[SetAside] = []
     for ending, reason in SET_ASIDE_BEFORE.items():
-        set_aside += [SetAside(path, reason) for path in sorted(root.rglob(f"*{ending}"))]
+        found = sorted(root.rglob(f"*{ending}"))
+        set_aside += [SetAside(path.relative_to(root), reason) for path in found]
     for path in sorted(root.rglob("*.json")):
         try:
             records.append(_read_record(root, path))
         except (OSError, ValueError, RecordError) as error:
-            set_aside.append(SetAside(path, _one_line(error)))
+            set_aside.append(put_aside(root, path, error))
     if not records:
         raise ReportError(_nothing_read(root, set_aside))
     return Store(root, tuple(records), tuple(set_aside))
@@ -83,8 +90,32 @@ def _read_record(root: Path, path: Path) -> StoredRecord:
     if not path.stem.isdecimal():
         raise ValueError(f"the file's name {path.stem!r} is not the number of a round")
     record = Record.from_json(path.read_text(encoding="utf-8"))
+    _check_usable(record)
     commit, environment_key, *cell = parts[:-1]
     return StoredRecord(commit, environment_key, "/".join(cell), int(path.stem), path, record)
+
+
+def _check_usable(record: Record) -> None:
+    """Refuse what no table can hold beside other records: parameters or a time of another kind."""
+    for name, kind in PARAMETER_KINDS.items():
+        value = record.params.get(name)
+        # By its type itself, since True is an int too.
+        if value is not None and type(value) is not kind:
+            raise ValueError(f"the parameter {name} is {value!r}, which is no {kind.__name__}")
+    digits = record.params.get("digits")
+    if isinstance(digits, int) and not 0 < digits < 100:
+        raise ValueError(f"the parameter digits is {digits}, which is not from 1 to 99")
+    started = record.environment.started_utc if record.environment else ""
+    try:
+        pd.to_datetime(started, utc=True, format="ISO8601")
+    except ValueError:
+        raise ValueError(f"it started at {started!r}, which is no ISO 8601 time") from None
+
+
+def put_aside(root: Path, path: Path, error: Exception) -> SetAside:
+    """The file as the page lists it: nothing on the page tells where the machine keeps it."""
+    within = path.relative_to(root)
+    return SetAside(within, _one_line(error).replace(str(path), str(within)))
 
 
 def _nothing_read(root: Path, set_aside: list[SetAside]) -> str:

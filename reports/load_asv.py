@@ -12,7 +12,7 @@ from typing import Any
 import pandas as pd
 
 from .errors import ReportError
-from .load import SetAside
+from .load import SetAside, put_aside
 
 COLUMNS = (
     "commit",
@@ -68,7 +68,7 @@ def read_asv(root: str | Path) -> AsvResults:
         try:
             kept = asv_results.Results.load(path, machine_name=machine)
         except UserError as error:  # half written, or of another format
-            set_aside.append(SetAside(Path(path), " ".join(str(error).split())))
+            set_aside.append(put_aside(root, Path(path), error))
             continue
         rows.extend(_rows_of(kept, units))
     return AsvResults(pd.DataFrame(rows, columns=pd.Index(COLUMNS)), tuple(set_aside))

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -34,6 +35,8 @@ class Report:
     sections: tuple[Section, ...]
     tables: dict[str, pd.DataFrame]
     set_aside_count: int
+    ended_well_count: int
+    """Processes on the page that ended well; without any the page has failures alone."""
 
 
 def make_report(
@@ -86,6 +89,7 @@ def make_report(
         _sections(here),
         everything,
         len(set_aside),
+        list(here["measurements"]["status"]).count("ok"),
     )
 
 
@@ -144,7 +148,7 @@ def _facts(here: dict[str, pd.DataFrame], everything: dict[str, pd.DataFrame]) -
         Fact("Measured", *_when(environment)),
         Fact("Machine", *_machine(environment)),
         Fact("Load", *_load(environment)),
-        Fact("JAX", str(environment["jax_version"]), _versions(environment)),
+        Fact("JAX", _known(environment["jax_version"]), _versions(environment)),
         Fact("Processes", *_processes(measured.loc[measured["status"] == "ok"])),
         Fact(
             "Failed or skipped",
@@ -192,10 +196,18 @@ def _load(environment: Row) -> tuple[str, str]:
 
 
 def _versions(environment: Row) -> str:
-    return (
-        f"{environment['backend']}, jaxlib {environment['jaxlib_version']}, "
-        f"Python {environment['python_version']}, numpy {environment['numpy_version']}"
-    )
+    named = {
+        "backend": "",
+        "jaxlib_version": "jaxlib ",
+        "python_version": "Python ",
+        "numpy_version": "numpy ",
+    }
+    known = {column: before for column, before in named.items() if not pd.isna(environment[column])}
+    return ", ".join(f"{before}{environment[column]}" for column, before in known.items())
+
+
+def _known(value: Any) -> str:
+    return "unknown" if pd.isna(value) else str(value)
 
 
 def _processes(good: pd.DataFrame) -> tuple[str, str]:

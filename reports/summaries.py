@@ -275,6 +275,7 @@ def variant_order(variant: str) -> tuple[int, str]:
 def _finished(rows: list[dict[str, Any]]) -> pd.DataFrame:
     frame = pd.DataFrame(rows)
     for name in frame.columns:
-        if name.endswith(("_bytes", "_count")):
+        # As in the measurements, so that a problem is the same in both, its digits missing or not.
+        if name.endswith(("_bytes", "_count")) or name == "digits":
             frame[name] = whole(numeric(frame[name]))
     return frame

@@ -102,7 +102,7 @@ def environments(frame: pd.DataFrame) -> pd.DataFrame:
     """One row for each commit and environment: the machine, the versions, when and how busy."""
     rows = []
     for place, group in groups(frame, PLACE):
-        newest = group.sort_values("started_utc").iloc[-1]
+        newest_last = group.sort_values("started_utc", na_position="first")
         rows.append(
             {
                 **place,
@@ -111,12 +111,18 @@ def environments(frame: pd.DataFrame) -> pd.DataFrame:
                 "processes_count": len(group),
                 "cells_count": group["cell"].nunique(),
                 "load_1min_before_highest": group["load_1min_before"].max(),
-                **{name: newest[name] for name in ENVIRONMENT.values()},
+                **{name: _last_known(newest_last[name]) for name in ENVIRONMENT.values()},
                 # Workers bound to one processor see only that.
                 "cpus_available_count": group["cpus_available_count"].max(),
             }
         )
     return pd.DataFrame(rows)
+
+
+def _last_known(column: Any) -> Any:
+    """The last value that is not missing: a process that failed early knows less than others."""
+    known = column.dropna()
+    return None if known.empty else known.iloc[-1]
 
 
 def _measurement(stored: StoredRecord) -> dict[str, Any]:

@@ -1,6 +1,8 @@
 """Stores as they are found: half written, set aside, empty, of another program."""
 
+import dataclasses
 import json
+import os
 
 import pandas as pd
 import pytest
@@ -34,6 +36,48 @@ def test_truncated_foreign_and_misplaced_files_are_set_aside_with_reasons(made_u
     assert "truncated" in reasons["1.json"] and "999" in reasons["3.json"]
     assert "round" in reasons["last.json"] and "<commit>" in reasons["stray.json"]
     assert all("\n" not in reason for reason in reasons.values())
+
+
+@pytest.mark.parametrize(
+    "name, value, said",
+    [
+        ("digits", "six", "the parameter digits is 'six', which is no int"),
+        ("digits", 6.5, "digits is 6.5"),
+        ("digits", True, "digits is True"),
+        ("digits", 10**400, "not from 1 to 99"),
+        ("half_period", "yes", "half_period is 'yes', which is no bool"),
+        ("workload", 7, "workload is 7, which is no str"),
+        ("variant", 1.0, "variant is 1.0"),
+    ],
+)
+def test_parameters_of_another_kind_are_set_aside(made_up, tmp_path, name, value, said):
+    made_up.write(tmp_path, made_up.casing_cell("closure", 6), 0)
+    cell = made_up.casing_cell("closure", 6)
+    odd = dataclasses.replace(cell, params={**cell.params, name: value})
+    made_up.write(tmp_path, odd, 1)
+    store = read_store(tmp_path)
+    assert [stored.round_index for stored in store.records] == [0]
+    (aside,) = store.set_aside
+    assert aside.path.name == "1.json" and said in aside.reason
+
+
+def test_a_start_that_is_no_time_is_set_aside(made_up, tmp_path):
+    made_up.write(tmp_path, made_up.casing_cell("closure", 6), 0)
+    when = made_up.environment(started_utc="yesterday")
+    odd = dataclasses.replace(made_up.casing_cell("closure", 6), environment=when)
+    made_up.write(tmp_path, odd, 1)
+    (aside,) = read_store(tmp_path).set_aside
+    assert "'yesterday', which is no ISO 8601 time" in aside.reason
+
+
+def test_files_set_aside_are_named_within_the_store(made_up, tmp_path):
+    good = made_up.write(tmp_path, made_up.casing_cell("closure", 6), 0)
+    (good.parent / "1.json").mkdir()
+    (good.parent / "2.json").write_text("{")
+    (good.parent / "3.stale").write_text("{}")
+    for aside in read_store(tmp_path).set_aside:
+        assert aside.path.parent == good.parent.relative_to(tmp_path)
+        assert str(tmp_path) not in aside.reason
 
 
 def test_a_write_that_never_ended_is_no_record_and_no_complaint(made_up, tmp_path):
@@ -121,7 +165,9 @@ def test_a_half_written_asv_file_is_set_aside(tmp_path):
     (root / "bench" / "foreign.json").write_text('{"version": 2}')
     read = read_asv(root)
     assert len(read.table) == 4
-    assert sorted(item.path.name for item in read.set_aside) == ["broken.json", "foreign.json"]
+    names = sorted(str(item.path) for item in read.set_aside)
+    assert names == [os.path.join("bench", name) for name in ("broken.json", "foreign.json")]
+    assert not any(str(tmp_path) in item.reason for item in read.set_aside)
 
 
 def test_asv_without_a_list_of_benchmarks_still_gives_values(tmp_path):

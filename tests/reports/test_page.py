@@ -1,5 +1,6 @@
 """The written report: page, Markdown, tables, figures, and the command that makes them."""
 
+import dataclasses
 import math
 import re
 import xml.etree.ElementTree as ElementTree
@@ -128,6 +129,14 @@ def odd_stores(made_up, root):
     skipped = made_up.failed("against_reference/w7x-d6", {"digits": 6}, status="skipped")
     made_up.write(root / "skipped", skipped)
     made_up.write(root / "prepared only", made_up.preparation_cell(6))
+    lost = made_up.failed("a/b", {"workload": "w7x"})
+    made_up.write(root / "no environment", dataclasses.replace(lost, environment=None))
+    unnamed = cell("closure", 6)
+    made_up.write(root / "no digits", dataclasses.replace(unnamed, params={"variant": "closure"}))
+    made_up.write(root / "some without digits", cell("closure", 6))
+    made_up.write(
+        root / "some without digits", dataclasses.replace(unnamed, params={"variant": "closure"}), 1
+    )
     return sorted(root.iterdir())
 
 
@@ -142,8 +151,6 @@ def test_odd_stores_give_a_page_all_the_same(made_up, tmp_path):
 
 
 def test_the_newest_commit_is_shown_and_another_can_be_asked_for(made_up, tmp_path):
-    import dataclasses
-
     late = made_up.environment(started_utc="2026-11-21T00:00:00+00:00")
     made_up.write(tmp_path, made_up.casing_cell("closure", 3), commit="a" * 40)
     newer = dataclasses.replace(made_up.casing_cell("closure", 3), environment=late)
@@ -178,6 +185,25 @@ def test_errors_are_one_line_and_exit_code_two(kind, full_store, tmp_path, capsy
     assert not (tmp_path / "report").exists()
 
 
+def test_without_a_process_that_ended_well_the_page_is_written_and_the_exit_code_is_one(
+    made_up, tmp_path, capsys
+):
+    lost = made_up.failed("a/b", {"workload": "w7x"}, status="timeout")
+    made_up.write(tmp_path / "cells", dataclasses.replace(lost, environment=None))
+    # Of another commit, which is not the page's.
+    made_up.write(tmp_path / "cells", made_up.casing_cell("closure", 3), commit="f" * 40)
+    arguments = ["build", "--store", str(tmp_path / "cells"), "--out", str(tmp_path / "report")]
+    assert main([*arguments, "--commit", made_up.commit]) == 1
+    captured = capsys.readouterr()
+    page = tmp_path / "report" / "index.html"
+    assert captured.out.strip() == str(page)
+    assert captured.err.count("\n") == 1 and "ended well" in captured.err
+    facts = make_report(tmp_path / "cells", commit=made_up.commit).facts
+    assert next(fact for fact in facts if fact.name == "JAX").value == "unknown"
+    assert "None" not in page.read_text(encoding="utf-8")
+    assert main([*arguments, "--commit", "fff"]) == 0
+
+
 def test_a_folder_that_is_no_report_is_not_replaced(full_store, tmp_path, capsys):
     (tmp_path / "thesis").mkdir()
     (tmp_path / "thesis" / "chapter.tex").write_text("dear")
@@ -195,3 +221,14 @@ def test_unreadable_files_are_listed_on_the_page(made_up, tmp_path, capsys):
     assert "1 unreadable" in capsys.readouterr().err
     page = (tmp_path / "report" / "index.html").read_text(encoding="utf-8")
     assert "1.json" in page and "truncated" in page
+    written = [path for path in (tmp_path / "report").rglob("*") if path.is_file()]
+    assert not any(str(tmp_path).encode() in path.read_bytes() for path in written)
+
+
+def test_a_record_of_odd_parameters_is_listed_and_stops_nothing(made_up, tmp_path):
+    cell = made_up.casing_cell("closure", 6)
+    made_up.write(tmp_path / "cells", cell)
+    odd = dataclasses.replace(cell, params={**cell.params, "digits": "six"})
+    made_up.write(tmp_path / "cells", odd, 1)
+    page = write_report(make_report(tmp_path / "cells"), tmp_path / "report")
+    assert "the parameter digits is &#39;six&#39;" in page.read_text(encoding="utf-8")

@@ -1,5 +1,6 @@
 """Tidy tables: one row a process, units in the names, nothing summarised across processes."""
 
+import dataclasses
 import json
 import re
 
@@ -100,9 +101,17 @@ def test_failures_hold_processes_and_unreadable_files(made_up, tmp_path):
     assert table["cell"].iloc[1].endswith("2.json")
 
 
-def test_a_record_without_environment_is_still_a_row(made_up, tmp_path):
-    import dataclasses
+def test_versions_are_those_of_the_last_process_that_knew_them(made_up, tmp_path):
+    made_up.write(tmp_path, made_up.casing_cell("closure", 3))
+    late = made_up.environment(jax=None, backend=None, started_utc="2026-11-20T23:00:00+00:00")
+    early = made_up.failed("a/b", {})
+    made_up.write(tmp_path, dataclasses.replace(early, environment=late), 0)
+    made_up.write(tmp_path, dataclasses.replace(early, environment=None), 1)
+    table = tables.environments(tables.measurements(read_store(tmp_path)))
+    assert table["jax_version"].iloc[0] == "0.10.2" and table["backend"].iloc[0] == "cpu"
 
+
+def test_a_record_without_environment_is_still_a_row(made_up, tmp_path):
     made_up.write(tmp_path, dataclasses.replace(made_up.failed("a/b", {}), environment=None))
     store = read_store(tmp_path)
     measured = tables.measurements(store)
