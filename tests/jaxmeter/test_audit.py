@@ -95,6 +95,28 @@ def test_what_equinox_passes_to_its_jit_is_no_capture():
     assert (audited.captured_bytes, audited.embedded_bytes) == (0, 0)
 
 
+@pytest.mark.skipif("equinox_module" not in HELD, reason="needs equinox")
+def test_a_network_of_equinox_is_audited_as_counted_by_hand():
+    import equinox as eqx
+
+    network = eqx.nn.MLP(64, 64, 512, 3, key=jax.random.key(0))
+    audited = jaxmeter.audit(lambda x: network(x), jnp.ones(64))
+    weights = {"layers[0]": 512 * 64, "layers[1]": 512**2, "layers[2]": 512**2} | {
+        "layers[3]": 64 * 512
+    }
+    biases = {"layers[0]": 512, "layers[1]": 512, "layers[2]": 512, "layers[3]": 64}
+    itemsize = network.layers[0].weight.dtype.itemsize
+    assert {array.path: array.bytes for array in audited.arrays} == {
+        f"network.{layer}.{name}": count * itemsize
+        for name, counts in (("weight", weights), ("bias", biases))
+        for layer, count in counts.items()
+    }
+    assert audited.embedded_bytes == audited.captured_bytes == 591_424 * itemsize
+    assert {use.file for array in audited.arrays for use in array.uses} == {__file__}
+    assert all("_linear.py" in use.within for array in audited.arrays for use in array.uses)
+    assert audited.advice[0].startswith("give <lambda> an argument network and pass network")
+
+
 @pytest.fixture
 def weights():
     return jnp.asarray(np.random.default_rng(1).normal(size=(20, 10)))
