@@ -1,6 +1,6 @@
 """The virtual casing principle on toroidal surfaces, in JAX."""
 
-from vcjax._casing import Casing, external_field, internal_field, prepare, self_test
+from vcjax._casing import Casing, error_estimate, external_field, internal_field, prepare, self_test
 from vcjax._choose import choose
 from vcjax._errors import VcjaxError
 from vcjax._gradient import (
@@ -23,6 +23,7 @@ __all__ = [
     "Tables",
     "VcjaxError",
     "choose",
+    "error_estimate",
     "external_field",
     "external_gradient",
     "gradient_tables",

@@ -36,7 +36,7 @@ from vcjax._checks import (
 from vcjax._errors import VcjaxError
 from vcjax._rule import Rule
 from vcjax._seams import check_field_seams
-from vcjax._spectrum import amplitudes, resolved_mode
+from vcjax._spectrum import amplitudes, interpolation_error, resolved_mode
 
 _NODES_PER_MODE = 2.8
 _LARGEST_PATCH = 40
@@ -173,8 +173,7 @@ def _nodes_for_field(samples: np.ndarray, digits: int, nfp: int) -> np.ndarray:
 def _nodes_for_surface(samples: np.ndarray, nfp: int, demand: _Demand) -> np.ndarray:
     """Smallest node counts (whole torus, poloidal) on which the patch interpolation is accurate.
 
-    Lagrange interpolation on q points leaves of a mode m on N nodes about sin(pi m/N)^q. The
-    normals are what it interpolates and have the most modes.
+    The normals are what it interpolates and have the most modes.
     """
     shape = 4 * samples.shape[1], 4 * samples.shape[2]
     normals = _normals(samples, nfp, shape)
@@ -182,16 +181,11 @@ def _nodes_for_surface(samples: np.ndarray, nfp: int, demand: _Demand) -> np.nda
     counts = []
     for axis, periods in ((1, nfp), (2, 1)):
         share = amplitudes(normals, axis)
-        mode = np.arange(share.size) * periods
         nodes = 24.0
-        while share @ _interpolation_error(mode / nodes, demand) > tolerance:
+        while interpolation_error(share, periods / nodes, demand.lagrange_count) > tolerance:
             nodes *= 1.05
         counts.append(nodes)
     return np.array(counts)
-
-
-def _interpolation_error(modes_per_node: np.ndarray, demand: _Demand) -> np.ndarray:
-    return np.sin(np.pi * np.minimum(modes_per_node, 0.5)) ** demand.lagrange_count
 
 
 def _normals(samples: np.ndarray, nfp: int, shape: tuple[int, int]) -> np.ndarray:
@@ -214,8 +208,19 @@ def _tangents(samples: np.ndarray, nfp: int, shape: tuple[int, int], turns: np.n
 
 def _metric(samples: np.ndarray, nfp: int) -> np.ndarray:
     """First fundamental form (E, F, G) of the surface on a sample of at most about 500 points."""
+    if samples[0].min() <= 0:
+        raise VcjaxError(
+            "choose got a surface that reaches the z axis; give a torus around it, its first axis "
+            "along the toroidal angle."
+        )
     shape = min(2 * samples.shape[1], 20), min(2 * samples.shape[2], 25)
-    _, x_phi, x_theta = _tangents(samples, nfp, shape, np.zeros(shape[0]))
+    x, x_phi, x_theta = _tangents(samples, nfp, shape, np.zeros(shape[0]))
+    normals = np.cross(x_phi, x_theta, axis=0)
+    if abs((x * normals).sum()) < 1e-6 * np.abs(x * normals).sum():
+        raise VcjaxError(
+            "choose got a surface that encloses no volume: it crosses itself or is flat. "
+            "Check the order of its points along theta (second axis)."
+        )
     metric = np.stack([(x_phi**2).sum(0), (x_phi * x_theta).sum(0), (x_theta**2).sum(0)]).reshape(
         3, -1
     )

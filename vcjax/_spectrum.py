@@ -4,7 +4,8 @@ import numpy as np
 from jaxtyping import Float
 
 from vcjax import _resample
-from vcjax._checks import check_integer, check_vectors
+from vcjax._checks import check_concrete, check_symmetry
+from vcjax._errors import VcjaxError
 
 
 def spectral_tail(B: Float[np.ndarray, "nphi ntheta 3"], *, nfp: int, half_period: bool) -> float:
@@ -26,8 +27,13 @@ def spectral_tail(B: Float[np.ndarray, "nphi ntheta 3"], *, nfp: int, half_perio
     ------
     VcjaxError : for a field that cannot be used.
     """
-    check_integer("spectral_tail", "nfp", nfp, 1, 1000)
-    values = np.asarray(check_vectors("spectral_tail", "B", B))
+    nfp, half_period = check_symmetry("spectral_tail", nfp, half_period)
+    values = check_concrete("spectral_tail", "B", B)
+    if values.shape[2] < 4 or not values.any():
+        raise VcjaxError(
+            f"spectral_tail got B of shape {B.shape}, largest value {np.abs(values).max():.3g}; "
+            "give a field that does not vanish, on at least 4 poloidal points."
+        )
     samples = _resample.field_period(values, nfp, half_period)
     largest = np.linalg.norm(values, axis=0).max()
     tails = [amplitudes(samples, axis)[-2:].sum() for axis in (1, 2) if samples.shape[axis] > 3]
@@ -48,3 +54,17 @@ def resolved_mode(samples: np.ndarray, axis: int, tolerance: float) -> int:
     tail = np.cumsum(amplitudes(samples, axis)[::-1])[::-1]
     above = np.nonzero(tail > tolerance)[0]
     return int(above[-1]) if above.size else 0
+
+
+def interpolation_error(share: np.ndarray, modes_per_node: float, count: int) -> float:
+    """What local Lagrange interpolation on ``count`` points misses of a function.
+
+    Of a mode that advances by ``w`` turns from node to node it misses about sin(pi w)^count.
+
+    Parameters
+    ----------
+    share : amplitude of each mode.
+    modes_per_node : turns from node to node of the first mode.
+    """
+    turns = np.minimum(np.arange(share.size) * modes_per_node, 0.5)
+    return float(share @ np.sin(np.pi * turns) ** count)

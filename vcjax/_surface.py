@@ -4,7 +4,7 @@ import numpy as np
 from jaxtyping import Float
 
 from vcjax import _resample
-from vcjax._checks import check_surface
+from vcjax._checks import check_grid, check_surface, check_symmetry
 
 
 def surface_points(
@@ -44,6 +44,8 @@ def surface_tangents(
 
 
 def _evaluate(call, X, nfp, half_period, nphi, ntheta):
+    nfp, half_period = check_symmetry(call, nfp, half_period)
+    nphi, ntheta = check_grid(call, "nphi", nphi), check_grid(call, "ntheta", ntheta)
     points = check_surface(call, X, nfp, half_period)
     angles = _resample.grid_angles(nphi, nfp, half_period)
     samples = _resample.surface_period(points, nfp, half_period)

@@ -9,12 +9,13 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from vcjax import _resample
+from vcjax._errors import VcjaxError
 from vcjax._pytree import pytree
 from vcjax._rule import Rule
 
 
 @pytree
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Tables:
     """Constants of a Rule, as arrays that a program takes as an argument.
 
@@ -35,6 +36,10 @@ class Tables:
 
 def tables(rule: Rule) -> Tables:
     """The constants of a rule; built once, then kept for the rules used last."""
+    if not isinstance(rule, Rule):
+        raise VcjaxError(
+            f"tables got a rule of type {type(rule).__name__}; make one with vcjax.choose."
+        )
     return Tables(**jax.tree.map(jnp.asarray, _host_tables(rule)))
 
 

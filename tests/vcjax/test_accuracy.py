@@ -39,7 +39,19 @@ def test_w7x_is_as_accurate_as_the_reference(digits, limit, half_period):
 def test_rotating_ellipse_is_within_the_limits_of_the_reference(digits, limit):
     problem = problems.rotating_ellipse(digits)
     casing = separate(problem, digits)
-    assert problem.external_error(vcjax.external_field(casing, problem.B)) <= limit
+    error = problem.external_error(vcjax.external_field(casing, problem.B))
+    assert error <= limit
+    assert error <= vcjax.error_estimate(casing, problem.B) <= 100 * error
+
+
+@pytest.mark.parametrize("digits, limit", [(3, 1e-3), (6, 1e-6), (9, 1e-8)])
+def test_the_grid_resolves_the_surface_even_where_the_field_is_constant(digits, limit):
+    problem = problems.w7x(3)
+    vertical = np.broadcast_to([0.0, 0.0, 1.0], problem.B.shape).copy()
+    kind: dict[str, Any] = dict(nfp=5, half_period=True, trg_nphi=10, trg_ntheta=20)
+    rule = vcjax.choose(problem.X, vertical, digits, **kind)
+    external = vcjax.external_field(vcjax.prepare(rule, problem.X), vertical)
+    assert np.abs(np.asarray(external) - [0.0, 0.0, 1.0]).max() <= limit
 
 
 @pytest.mark.parametrize("digits, cross_section", [(3, "shaped"), (6, "circular"), (9, "shaped")])

@@ -36,6 +36,28 @@ def casing(problem):
     return vcjax.prepare(rule, problem.X)
 
 
+def _torus(r, z):
+    """Axisymmetric surface (8, 16, 3) over the full turn, from r(theta) and z(theta)."""
+    theta = 2 * np.pi * np.arange(16) / 16
+    phi = 2 * np.pi * np.arange(8)[:, None] / 8
+    zero = 0 * phi
+    return np.stack([r(theta) * np.cos(phi), r(theta) * np.sin(phi), z(theta) + zero], axis=-1)
+
+
+@pytest.mark.parametrize(
+    "r, z, told",
+    [
+        (lambda t: 1 + 1.3 * np.cos(t), lambda t: 1.3 * np.sin(t), "reaches the z axis"),
+        (lambda t: 3 + np.sin(2 * t), lambda t: np.sin(t), "encloses no volume"),
+        (lambda t: 3 + np.cos(t), lambda t: 0 * t, "degenerate|no volume"),
+    ],
+)
+def test_a_surface_that_is_no_torus_is_refused(r, z, told):
+    X = _torus(r, z)
+    with pytest.raises(VcjaxError, match=told):
+        vcjax.choose(X, np.ones_like(X) * [0, 0, 1.0], 3, nfp=1)
+
+
 def _with(values, index, value):
     spoiled = np.array(values)
     spoiled[index] = value
@@ -81,8 +103,13 @@ SPOIL_X = {
     "two poloidal points": (lambda X: X[:, :2], "3 poloidal points"),
     "empty": (lambda X: X[:0], "at least 1 toroidal"),
     "end point repeated": (lambda X: np.concatenate([X, X[:, :1]], axis=1), "repeats the first"),
-    "half of the cross-section": (lambda X: X[:, : X.shape[1] // 2], "poloidal step across"),
-    "half of the period": (lambda X: X[: X.shape[0] // 2], "toroidal step across"),
+    "half of the cross-section": (lambda X: X[:, : X.shape[1] // 2], "poloidal seam"),
+    "half of the period": (lambda X: X[: X.shape[0] // 2], "toroidal seam"),
+    "one poloidal point missing": (lambda X: X[:, :-1], "poloidal seam"),
+    "one toroidal point missing": (lambda X: X[:-1], "toroidal seam"),
+    "a point repeated inside": (lambda X: X[:, [0, 1, 2, 2, *range(3, 20)]], "index 3"),
+    "shifted off the symmetry plane": (lambda X: X + [0, 0, 0.05], "toroidal seam"),
+    "theta off by half a step": (lambda X: 0.5 * (X + np.roll(X, 1, axis=1)), "toroidal seam"),
     "one point": (lambda X: np.broadcast_to(X[:1, :1], X.shape).copy(), "degenerate"),
     "a line": (lambda X: np.broadcast_to(X[:, :1], X.shape).copy(), "degenerate"),
 }
@@ -110,6 +137,38 @@ def test_every_call_refuses_a_field_it_cannot_use(problem, casing, kind):
         assert told in str(error.value)
 
 
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda B: np.broadcast_to([1.0, 0, 0], B.shape).copy(),
+        lambda B: B[:, ::-1],
+        lambda B: B[:-2],
+        lambda B: B[:, :-3],
+    ],
+)
+def test_a_field_without_the_symmetry_of_its_grid_is_refused(problem, spoil):
+    with pytest.raises(VcjaxError, match="^choose got a field that breaks.*seam"):
+        vcjax.choose(problem.X, spoil(problem.B), 3, **KIND)
+
+
+def test_a_spectral_tail_needs_a_field_and_a_grid(problem):
+    for B in (problem.B[:, :3], 0 * problem.B):
+        with pytest.raises(VcjaxError, match="^spectral_tail got B"):
+            vcjax.spectral_tail(B, **KIND)
+
+
+def test_symmetry_given_as_numpy_integers_is_the_same(problem):
+    symmetries: list[Any] = [4, np.uint8(4), np.int32(4)]
+    rules = {vcjax.choose(problem.X, problem.B, 3, nfp=nfp, half_period=True) for nfp in symmetries}
+    assert len(rules) == 1
+
+
+@pytest.mark.parametrize("size", [0, -1, 2.5, "a"])
+def test_a_grid_has_a_positive_number_of_points(problem, size):
+    with pytest.raises(VcjaxError, match="^surface_points got nphi="):
+        vcjax.surface_points(problem.X, **KIND, nphi=size, ntheta=4)
+
+
 def test_a_field_on_another_grid_is_refused(problem, casing):
     with pytest.raises(VcjaxError, match=r"rule was chosen for \(9, 45, 3\)"):
         vcjax.external_field(casing, problem.B[:, :-1])
@@ -134,13 +193,25 @@ def test_chunk_sizes_are_positive_integers_or_auto(problem, casing, sizes):
 
 
 def test_choosing_under_a_trace_is_refused_with_what_to_trace_instead(problem):
+    with pytest.raises(VcjaxError, match="traced B.*prepare"):
+        jax.jit(lambda B: vcjax.choose(problem.X, B, 3, **KIND).cutoff)(problem.B)
     with pytest.raises(VcjaxError, match="traced X.*prepare"):
         jax.jit(lambda X: vcjax.choose(X, problem.B, 3, **KIND).cutoff)(problem.X)
+
+
+def test_a_casing_in_32_bit_is_refused(problem, casing):
+    small = jax.tree.map(lambda leaf: leaf.astype(np.float32), casing)
+    with pytest.raises(VcjaxError, match="casing of dtype float32"):
+        vcjax.external_field(small, problem.B)
 
 
 def test_calls_in_the_wrong_order_say_what_comes_first(problem, casing):
     with pytest.raises(VcjaxError, match="make one with vcjax.choose"):
         vcjax.prepare(3, problem.X)  # pyright: ignore[reportArgumentType]
+    with pytest.raises(VcjaxError, match="make one with vcjax.choose"):
+        vcjax.tables(3)  # pyright: ignore[reportArgumentType]
+    with pytest.raises(VcjaxError, match="make one with vcjax.prepare"):
+        vcjax.self_test(casing.rule)
     with pytest.raises(VcjaxError, match="make one with vcjax.prepare"):
         vcjax.external_field(casing.rule, problem.B)  # pyright: ignore[reportArgumentType]
 

@@ -1,0 +1,73 @@
+"""Do data on a period meet their own continuation smoothly?
+
+An open surface, a missing or repeated point, a wrong nfp, a grid shifted against the convention, or
+data without the symmetry that a half period stands for: each breaks the curves of the grid where
+one period, or one turn in theta, goes over into the next. There the second difference of the
+values is then far larger than anywhere else.
+"""
+
+import numpy as np
+
+from vcjax import _resample
+from vcjax._errors import VcjaxError
+
+# On smooth data the seam is like any other place; the limits leave room for coarse grids.
+_SURFACE_LIMIT = 2.0
+_FIELD_LIMIT = 4.0
+
+
+def check_surface_seams(call: str, X: np.ndarray, nfp: int, half_period: bool) -> None:
+    """Refuse points (3, nphi, ntheta) that do not close to a torus."""
+    scale = np.ptp(X, axis=(1, 2)).max()
+    for name, axis in (("poloidal", 2), ("toroidal", 1)):
+        steps = np.linalg.norm(np.diff(X, axis=axis), axis=0).max(axis=2 - axis)
+        if steps.size and steps.max() <= 1e-12 * scale:
+            raise VcjaxError(
+                f"{call} got a degenerate surface: all points along the {name} direction coincide. "
+                "Check that X turns once around in theta (second axis) and along phi (first axis)."
+            )
+        if steps.size and steps.min() <= 1e-9 * steps.max():
+            raise VcjaxError(
+                f"{call} got X with a {name} point repeated at index {int(steps.argmin()) + 1}."
+            )
+    ends = np.linalg.norm(X[:, :, -1] - X[:, :, 0], axis=0).max()
+    if ends <= 1e-9 * scale:
+        raise VcjaxError(
+            f"{call} got X whose last poloidal point repeats the first; drop the repeated end "
+            "point (numpy.linspace(..., endpoint=False))."
+        )
+    _check(call, "X", X, _resample.POSITION_PARITY, nfp, half_period, _SURFACE_LIMIT)
+
+
+def check_field_seams(call: str, B: np.ndarray, nfp: int, half_period: bool) -> None:
+    """Refuse a field (3, nphi, ntheta) that does not go over into its own continuation."""
+    _check(call, "B", B, _resample.FIELD_PARITY, nfp, half_period, _FIELD_LIMIT)
+
+
+def _check(call, name, values, parity, nfp, half_period, limit) -> None:
+    before, after = _neighbours(values, parity, nfp, half_period)
+    for direction, axis, line in (
+        ("poloidal", 2, np.concatenate([values[:, :, -1:], values, values[:, :, :1]], axis=2)),
+        ("toroidal", 1, np.concatenate([before, values, after], axis=1)),
+    ):
+        bend = np.linalg.norm(np.diff(line, n=2, axis=axis), axis=0).max(axis=2 - axis)
+        seam, inside = max(bend[0], bend[-1]), bend[1:-1]
+        # Below this level it is rounding that bends.
+        floor = 1e-10 * np.abs(values).max()
+        if inside.size >= 2 and seam > limit * max(inside.max(), floor):
+            what = "an open surface" if name == "X" else "a field that breaks"
+            times = seam / max(inside.max(), floor)
+            raise VcjaxError(
+                f"{call} got {what}: at the {direction} seam {name} bends {times:.3g} times as "
+                "much as anywhere else. Give the whole turn without its end point, on the grid of "
+                f"the convention, and check nfp={nfp} and half_period={half_period}."
+            )
+
+
+def _neighbours(values, parity, nfp: int, half_period: bool):
+    """The row before the first and the row after the last, by symmetry: (3, 1, ntheta) each."""
+    period = np.full(1, 2 * np.pi / nfp)
+    if half_period:
+        image = _resample.mirror(values, parity)
+        return image[:, -1:], _resample.rotate(image[:, :1], period)
+    return _resample.rotate(values[:, -1:], -period), _resample.rotate(values[:, :1], period)
