@@ -1,7 +1,5 @@
 """Gradients: known answers are gradients, and the separated ones meet them to the digits asked."""
 
-from functools import partial
-
 import jax
 import numpy as np
 import pytest
@@ -84,9 +82,9 @@ def test_the_internal_gradient_of_w7x_reaches_nine_digits():
     assert problem.internal_gradient_error(gradient) < 1e-9
 
 
-@pytest.mark.parametrize("half_period, digits", [(True, 6), (False, 3)])
-def test_gradients_of_a_resolved_field_have_the_digits_asked_for(half_period, digits):
-    problem = problems.rotating_ellipse(8, half_period=half_period)
+def test_gradients_of_a_resolved_field_have_the_digits_asked_for():
+    digits = 5
+    problem = problems.rotating_ellipse(8, half_period=False)
     casing = casing_of(problem, digits)
     external = vcjax.external_gradient(casing, problem.B)
     limit = 10.0**-digits
@@ -146,22 +144,19 @@ def test_the_derivative_of_a_gradient_in_surface_and_field_agrees_with_finite_di
     constants = vcjax.gradient_tables(rule)
 
     @jax.jit
-    @partial(jax.value_and_grad, argnums=(0, 1))
-    def size(X, B, constants):
-        casing = vcjax.prepare_gradient(rule, X, constants=constants)
-        return (vcjax.external_gradient(casing, B) ** 2).sum()
+    def size(step, constants):
+        def along(step):
+            X = problem.X * (1.0 + step * np.array([0.0, 0.0, 0.4]))
+            B = problem.B + step * problem.B[:, ::-1]
+            casing = vcjax.prepare_gradient(rule, X, constants=constants)
+            return (vcjax.external_gradient(casing, B) ** 2).sum()
 
-    X, B = jax.numpy.asarray(problem.X), jax.numpy.asarray(problem.B)
-    value, slopes = size(X, B, constants)
-    taller, other = X * jax.numpy.array([0.0, 0.0, 0.4]), B[:, ::-1]
-    for move in ((taller, 0 * B), (0 * X, other)):
-        step = 1e-4
-        forward, backward = (
-            size(X + s * move[0], B + s * move[1], constants)[0] for s in (step, -step)
-        )
-        along = sum((slope * m).sum() for slope, m in zip(slopes, move, strict=True))
-        # The quadrature error itself changes with the surface.
-        assert abs((forward - backward) / (2 * step) - along) < 1e-2 * value
+        return jax.jvp(along, (step,), (1.0,))
+
+    value, slope = size(0.0, constants)
+    difference = (size(1e-4, constants)[0] - size(-1e-4, constants)[0]) / 2e-4
+    # The quadrature error itself changes with the surface.
+    assert abs(difference - slope) < 1e-2 * value
 
 
 def test_a_field_of_another_grid_is_named(w7x):
