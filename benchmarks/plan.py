@@ -13,9 +13,14 @@ GRIDS = ("quick", "full")
 GRID_VARIABLE = "VCJAX_BENCH_GRID"
 SCRATCH_VARIABLE = "VCJAX_BENCH_SCRATCH"
 
-# Workers start without the caller's settings that would change what is measured: 64-bit floats are
-# what 12 digits need, and a persistent cache would hide the compiler.
-WORKER_ENVIRONMENT = {"JAX_ENABLE_X64": "1", "JAX_ENABLE_COMPILATION_CACHE": "false"}
+# The caller's settings that would change what is measured are set anew in every worker: 64-bit
+# floats are what 12 digits need, a persistent cache would hide the compiler, flags change programs.
+WORKER_ENVIRONMENT = {
+    "JAX_ENABLE_X64": "1",
+    "JAX_ENABLE_COMPILATION_CACHE": "false",
+    "JAX_USE_SIMPLIFIED_JAXPR_CONSTANTS": "0",
+    "XLA_FLAGS": "",
+}
 
 Scalar = str | int | float | bool | None
 
