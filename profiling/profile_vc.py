@@ -59,6 +59,10 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
         raise UsageError(f"--op {options.op}: no such operation; give {' or '.join(OPERATIONS)}")
     if options.repeat < 1:
         raise UsageError(f"--repeat {options.repeat}: give at least 1")
+    if options.json is not None and options.json.is_dir():
+        raise UsageError(f"--json {options.json}: that is a folder; give a file")
+    if options.trace_dir is not None and options.trace_dir.is_file():
+        raise UsageError(f"--trace-dir {options.trace_dir}: that is a file; give a folder")
     return options
 
 
@@ -95,7 +99,10 @@ def profile(options: argparse.Namespace, console: Console) -> Path:
     case = jaxmeter.Case(
         fn=evaluate,
         args=(prepared.casing, prepared.B),
-        check=lambda field: {"error_relative": error(field)},
+        check=lambda field: {
+            "error_relative": error(field),
+            "error_estimate_relative": vcjax.error_estimate(prepared.casing, problem.B),
+        },
         extras=prepared.extras,
     )
     name = f"profile/{options.case}-{options.op}"
@@ -165,6 +172,7 @@ def table(record: jaxmeter.Record) -> Table:
         ("captured constants", record.constants.captured_bytes, _megabytes),
         ("scratch memory", record.memory.temp_bytes, _megabytes),
         ("error relative to max|B|", record.checks["error_relative"], "{:.2e}".format),
+        ("its estimate, for B", record.checks["error_estimate_relative"], "{:.2e}".format),
     ]
     for label, value, form in rows:
         if value is not None:
@@ -184,6 +192,15 @@ def _spread(samples: Sequence[float]) -> float | None:
     return statistics.stdev(samples) if len(samples) > 1 else None
 
 
+def _start_backend() -> None:
+    """Fail in one line, before any work, where JAX finds no such device."""
+    try:
+        jax.devices()
+    except RuntimeError as error:
+        reason = str(error).splitlines()[0]
+        raise UsageError(f"JAX cannot start: {reason} Check --device and JAX_PLATFORMS.") from error
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; 2 for a command that cannot be run, with one line that says why."""
     try:
@@ -191,6 +208,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         jax.config.update("jax_enable_x64", True)
         if options.device is not None:
             jax.config.update("jax_platforms", {"gpu": "cuda"}.get(options.device, options.device))
+        _start_backend()
         profile(options, Console())
     except (UsageError, vcjax.VcjaxError, OSError) as error:
         print(f"profile_vc: {error}", file=sys.stderr)

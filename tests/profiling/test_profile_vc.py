@@ -58,6 +58,8 @@ def test_without_jit_calls_are_timed_and_phases_left_out(op, tmp_path, capsys):
         (["--chunk-size", "0"], 'give "auto" or a number of at least 1'),
         (["--target-chunk-size", "some"], 'give "auto" or a number of at least 1'),
         (["--repeat", "0"], "give at least 1"),
+        (["--json", str(SCRIPT.parent)], "that is a folder; give a file"),
+        (["--trace-dir", str(SCRIPT)], "that is a file; give a folder"),
         (["--digits", "99"], "99"),
         (["--nonsense"], "--nonsense"),
     ],
