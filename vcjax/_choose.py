@@ -1,7 +1,7 @@
 """From digits, surface and field to a Rule: host arithmetic only, well under a second.
 
 With epsilon the error allowed to the quadrature, one digit below the error asked for at 3 digits
-and two from 6 on (as far as the C++ reference over-delivers there):
+and two from 6 on (a margin set so that W7-X and the rotating ellipse meet their error limits):
 
 - the cut-off T = alpha R satisfies T^2 = ln(0.02/epsilon), so that the near kernel vanishes at
   the rim;
