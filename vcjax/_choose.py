@@ -1,16 +1,17 @@
 """From digits, surface and field to a Rule: host arithmetic only, well under a second.
 
 With epsilon the error allowed to the quadrature, one digit below the error asked for at 3 digits
-and two from 6 on (a margin set so that W7-X and the rotating ellipse meet their error limits):
+and two and a half from 6 on (set so that W7-X and the rotating ellipse meet their error limits):
 
 - the cut-off T = alpha R satisfies T^2 = ln(0.02/epsilon), so that the near kernel vanishes at
   the rim;
 - the trapezoidal rule on the smooth rest needs (pi/(alpha h))^2 >= T^2, that is R/h >= T^2/pi for
   every target;
-- the polar rule takes 5.6 T radii and, on a patch whose axes stretch by kappa, so many angles
+- the polar rule takes 6 T radii and, on a patch whose axes stretch by kappa, so many angles
   that the trapezoidal rule on an ellipse converges: 2 ln(1/epsilon) / ln((kappa + 1)/(kappa -
   1)), at least 16.8 T;
-- the Lagrange interpolation onto polar nodes takes 2 ceil(2 T) points;
+- the Lagrange interpolation onto polar nodes takes 2 ceil(2 T) points, one-sided near the rim,
+  where the near kernel has all but vanished: one node beyond the rim is enough;
 - the grid resolves the field with 2.8 nodes for each of the modes that matter, and the surface's
   normals as finely as the Lagrange interpolation needs.
 
@@ -40,6 +41,7 @@ from vcjax._spectrum import amplitudes, interpolation_error, resolved_mode
 
 _NODES_PER_MODE = 2.8
 _LARGEST_PATCH = 40
+_MARGIN = 1
 MAX_DIGITS = 13
 # How often a prepared surface is evaluated, in the balance of preparation against evaluation.
 _EVALUATIONS = 1.5
@@ -142,16 +144,15 @@ class _Demand:
 
     epsilon: float
     cutoff: float
-    margin: int
     radial_count: int
     lagrange_count: int
 
     @classmethod
     def of(cls, digits: int) -> "_Demand":
-        epsilon = 10.0 ** -(digits + 1 + min(max((digits - 3) / 3, 0), 1))
+        epsilon = 10.0 ** -(digits + 1 + min(max((digits - 3) / 2, 0), 1.5))
         cutoff = float(np.sqrt(np.log(0.02 / epsilon)))
         lagrange = 2 * int(np.ceil(2 * cutoff))
-        return cls(epsilon, cutoff, max(2, lagrange // 4), int(np.ceil(5.6 * cutoff)), lagrange)
+        return cls(epsilon, cutoff, int(np.ceil(6 * cutoff)), lagrange)
 
     @property
     def radius_in_nodes(self) -> float:
@@ -245,7 +246,7 @@ def _cheapest(demand: _Demand, need, metric, images: int, trg_shape, costs: _Cos
         if _EVALUATIONS * far * targets >= best_cost:
             continue
         for patch, stretch in _fitting_patches(demand, metric, quad):
-            nodes = np.prod([2 * (p + demand.margin) + 1 for p in patch])
+            nodes = np.prod([2 * (p + _MARGIN) + 1 for p in patch])
             polar = demand.radial_count * demand.angular_count(stretch)
             weights = costs.prepared_node * nodes + polar * (
                 costs.interpolation * nodes + costs.polar_node
@@ -266,7 +267,7 @@ def _cheapest(demand: _Demand, need, metric, images: int, trg_shape, costs: _Cos
         quad_ntheta=quad[1],
         patch_phi=patch[0],
         patch_theta=patch[1],
-        margin=demand.margin,
+        margin=_MARGIN,
         radial_count=demand.radial_count,
         angular_count=angular_count,
         lagrange_count=demand.lagrange_count,
@@ -297,7 +298,7 @@ def _fitting_patches(demand: _Demand, metric, quad):
         across = np.sqrt(square * a / determinant) / step[1]
     for p, q in zip(along[possible, 0], across[possible], strict=True):
         patch = int(p), max(2, int(np.ceil(q.max())))
-        reach = [(n + demand.margin) for n in patch]
+        reach = [n + _MARGIN for n in patch]
         if 2 * reach[0] + 1 > quad[0] or 2 * reach[1] + 1 > quad[1]:
             continue
         A, C = E * (patch[0] * step[0]) ** 2, G * (patch[1] * step[1]) ** 2
