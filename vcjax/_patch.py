@@ -20,7 +20,7 @@ from jaxtyping import Array, Float
 from vcjax._rule import Rule
 from vcjax._tables import Tables, theta_stencils
 
-_GROUPS = 4
+_GROUPS = 3
 
 
 class PatchInterpolation:
