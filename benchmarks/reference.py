@@ -22,7 +22,7 @@ class AgainstReference(common.CellSuite):
     suite = "against_reference"
     params = ((3, 6, 9, 12),)
     param_names = ("digits",)
-    quick_budget_seconds = 130.0
+    quick_budget_seconds = 230.0
 
     def setup_cache(self):
         """Measure every cell once, in worker processes."""
