@@ -18,7 +18,7 @@ bench: env-report ## Measure only; finished cells are kept, so it may be interru
 	@$(RUN) -m benchmarks.run --grid $(GRID)
 
 page: env-report ## Build the page from what is measured already
-	@$(RUN) -m reports build --store results/cells --asv .asv/results --out results/report
+	@$(RUN) -m reports build --store "$${VCJAX_BENCH_STORE:-results/cells}" --asv .asv/results --out results/report
 
 test: lint ## Run every check: ruff, import-linter, pyright, pytest
 	@$(RUN) -m pytest -n 2 --dist worksteal

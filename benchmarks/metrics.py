@@ -7,6 +7,7 @@ the next process. Exact metrics (bytes, counts) must be equal in all of them.
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections.abc import Callable, Sequence
 from typing import TypedDict
@@ -89,8 +90,13 @@ def summarise(records: Sequence[Record]) -> Summary:
         if name.endswith("_seconds"):
             _add_time(summary, name, values)
         else:
-            summary["numbers"][name] = max(value for value in values if value is not None)
+            summary["numbers"][name] = _largest([value for value in values if value is not None])
     return summary
+
+
+def _largest(values: Sequence[float]) -> float:
+    """The largest; NaN where one is NaN, which `max` would lose."""
+    return math.nan if any(map(math.isnan, values)) else max(values)
 
 
 def _add_time(summary: Summary, name: str, values: Sequence[float | None]) -> None:

@@ -1,5 +1,7 @@
 """Summaries: one sample a process, exact metrics exact, failures told."""
 
+import math
+
 import pytest
 
 from benchmarks.metrics import compile_seconds, summarise
@@ -37,6 +39,11 @@ def test_an_error_is_the_largest_of_all_processes_and_bytes_are_exact():
         "temp_bytes": 32,
         "error_relative": 2e-7,
     }
+
+
+def test_an_error_that_is_no_number_in_one_process_stays_visible():
+    records = [record((1.0,), error=error) for error in (1e-7, float("nan"), 2e-7)]
+    assert math.isnan(summarise(records)["numbers"]["error_relative"])
 
 
 def test_an_exact_metric_that_differs_between_processes_fails_the_cell():
