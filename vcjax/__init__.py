@@ -1,7 +1,8 @@
 """The virtual casing principle on toroidal surfaces, in JAX."""
 
-from vcjax._casing import Casing, error_estimate, external_field, internal_field, prepare, self_test
+from vcjax._casing import Casing, external_field, internal_field, prepare
 from vcjax._choose import choose
+from vcjax._chunks import Config, config
 from vcjax._errors import VcjaxError
 from vcjax._gradient import (
     GradientCasing,
@@ -14,15 +15,18 @@ from vcjax._rule import Rule
 from vcjax._spectrum import spectral_tail
 from vcjax._surface import surface_points, surface_tangents
 from vcjax._tables import Tables, tables
+from vcjax._trust import error_estimate, self_test
 
 __all__ = [
     "Casing",
+    "Config",
     "GradientCasing",
     "GradientTables",
     "Rule",
     "Tables",
     "VcjaxError",
     "choose",
+    "config",
     "error_estimate",
     "external_field",
     "external_gradient",

@@ -66,6 +66,22 @@ def check_vectors(call: str, name: str, values, shape: tuple[int, int] | None = 
     return values.transpose(2, 0, 1)
 
 
+def check_double(call: str, casing) -> None:
+    """A casing as it was prepared: `jax.tree.map` can round or reshape any of its arrays."""
+    for leaf in jax.tree.leaves(casing):
+        if getattr(leaf, "dtype", np.float64) != np.float64:
+            raise VcjaxError(
+                f"{call} got a casing of dtype {leaf.dtype}; keep the float64 arrays that "
+                "preparing the surface made."
+            )
+    expected = (3, casing.rule.period_rows * casing.rule.quad_ntheta)
+    if np.prod(casing.sources.shape) != np.prod(expected):
+        raise VcjaxError(
+            f"{call} got a casing with sources of shape {casing.sources.shape}, expected "
+            f"{expected}; give one casing, and map over many with jax.vmap."
+        )
+
+
 def check_symmetry(call: str, nfp, half_period) -> tuple[int, bool]:
     """Number of field periods and whether grids cover half a period, as plain values."""
     if not isinstance(half_period, bool | np.bool_):
@@ -73,14 +89,16 @@ def check_symmetry(call: str, nfp, half_period) -> tuple[int, bool]:
     return check_integer(call, "nfp", nfp, 1, 1000), bool(half_period)
 
 
-def check_concrete(call: str, name: str, values) -> np.ndarray:
+def check_concrete(
+    call: str, name: str, values, shape: tuple[int, int] | None = None
+) -> np.ndarray:
     """Vectors (nphi, ntheta, 3) on the host, component first."""
     if isinstance(values, Tracer):
         raise VcjaxError(
             f"{call} got a traced {name}: it decides array sizes on the host. "
             "Call it outside jit, grad and vmap; vcjax.prepare(rule, X) is the part to trace."
         )
-    return np.asarray(check_vectors(call, name, values))
+    return np.asarray(check_vectors(call, name, values, shape))
 
 
 def check_surface(call: str, X, nfp: int, half_period: bool) -> np.ndarray:

@@ -19,7 +19,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from vcjax import _resample
-from vcjax._checks import check_vectors, check_x64
+from vcjax._checks import check_double, check_vectors, check_x64
 from vcjax._chunks import resolve_chunks
 from vcjax._errors import VcjaxError
 from vcjax._gradient_far import far_gradient, rotate_tensor
@@ -162,14 +162,20 @@ def internal_gradient(
 
 def _separate(call, casing, B, chunk_size, target_chunk_size, sign):
     check_x64(call)
+    check_gradient_casing(call, casing)
+    check_vectors(call, "B", B, casing.rule.src_shape)
+    chunks = resolve_chunks(call, "GRADB", chunk_size, target_chunk_size)
+    return _gradient(casing, jnp.asarray(B), chunks, sign)
+
+
+def check_gradient_casing(call: str, casing) -> None:
+    """Refuse what `prepare_gradient` did not make."""
     if not isinstance(casing, GradientCasing):
         raise VcjaxError(
             f"{call} got a casing of type {type(casing).__name__}; "
             "make one with vcjax.prepare_gradient."
         )
-    check_vectors(call, "B", B, casing.rule.src_shape)
-    chunks = resolve_chunks(call, chunk_size, target_chunk_size)
-    return _gradient(casing, jnp.asarray(B), chunks, sign)
+    check_double(call, casing)
 
 
 @partial(jax.jit, static_argnums=(2, 3))
@@ -177,9 +183,17 @@ def _gradient(casing: GradientCasing, B, chunks: tuple[int, int], sign: float):
     rule = casing.rule
     samples = _resample.field_period(B.transpose(2, 0, 1), rule.nfp, rule.half_period, jnp)
     nodes = _resample.interpolate(casing.field_phi, samples, casing.field_theta, jnp)
-    turned = 0.5 * _jump(casing, samples) + sign * apply_near_gradient(
-        nodes, casing.near_weights, rule
-    )
+    jump = rotate_tensor(surface_gradient(casing, samples), target_angles(rule))
+    total = 0.5 * jump + sign * gradient_operator(casing, nodes, chunks)
+    return total.transpose(2, 3, 0, 1)
+
+
+def gradient_operator(
+    casing: GradientCasing, nodes: Float[Array, "3 row column"], chunks: tuple[int, int]
+) -> Float[Array, "3 3 tphi ttheta"]:
+    """FP grad T of a field on the quadrature nodes; co-rotating components in, laboratory out."""
+    rule = casing.rule
+    near = apply_near_gradient(nodes, casing.near_weights, rule)
     targets = at_targets(casing.sources, rule).reshape(3, -1).T
     far = far_gradient(
         targets,
@@ -191,8 +205,7 @@ def _gradient(casing: GradientCasing, B, chunks: tuple[int, int], sign: float):
         chunk_size=chunks[0],
         target_chunk_size=chunks[1],
     )
-    total = rotate_tensor(turned, target_angles(rule)) + sign * far.reshape(turned.shape)
-    return total.transpose(2, 3, 0, 1)
+    return rotate_tensor(near, target_angles(rule)) + far.reshape(near.shape)
 
 
 def _dual_basis(x_phi, x_theta) -> Float[Array, "3 3 tphi ttheta"]:
@@ -203,7 +216,7 @@ def _dual_basis(x_phi, x_theta) -> Float[Array, "3 3 tphi ttheta"]:
     return jnp.stack([along_phi / square, along_theta / square, normal / jnp.sqrt(square)])
 
 
-def _jump(casing: GradientCasing, samples) -> Float[Array, "3 3 tphi ttheta"]:
+def surface_gradient(casing: GradientCasing, samples) -> Float[Array, "3 3 tphi ttheta"]:
     """D of the module's first lines; unchanged if the normal turns round."""
     rule = casing.rule
     phi = casing.field_phi[: rule.trg_shape[0] * rule.stride_phi : rule.stride_phi]
