@@ -13,15 +13,17 @@ from functools import partial
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.sharding import Mesh
 from jaxtyping import Array, Float
 
 from vcjax import _resample
 from vcjax._checks import check_double, check_vectors, check_x64
 from vcjax._chunks import resolve_chunks
+from vcjax._devices import Devices, copied, device_mesh, divided, over_targets
 from vcjax._errors import VcjaxError
 from vcjax._far import far_field
 from vcjax._near import apply_near, near_weights
-from vcjax._nodes import at_targets, row_angles, surface_nodes, target_angles
+from vcjax._nodes import at_targets, row_angles, surface_nodes, target_angles, target_rows
 from vcjax._pytree import pytree
 from vcjax._rule import Rule
 from vcjax._tables import Tables, tables
@@ -41,7 +43,8 @@ class Casing:
     a normal's
         length is the area of its node.
     near_weights : (trg_nphi, trg_ntheta, 4, patch) correction of the punctured sum around each
-    target.
+    target; on many devices divided by rows, which are filled up until they can be.
+    devices : static; the mesh over which targets are divided, or None.
     """
 
     rule: Rule = field(metadata={"static": True})
@@ -50,10 +53,15 @@ class Casing:
     sources: Float[Array, "3 n"]
     area_normals: Float[Array, "3 n"]
     near_weights: Float[Array, "tphi ttheta 4 patch"]
+    devices: Mesh | None = field(default=None, metadata={"static": True})
 
 
 def prepare(
-    rule: Rule, X: Float[Array | np.ndarray, "nphi ntheta 3"], *, constants: Tables | None = None
+    rule: Rule,
+    X: Float[Array | np.ndarray, "nphi ntheta 3"],
+    *,
+    constants: Tables | None = None,
+    devices: Devices = None,
 ) -> Casing:
     """Everything about a surface that does not depend on the field.
 
@@ -65,6 +73,8 @@ def prepare(
     rule : from `choose`.
     X : (nphi, ntheta, 3) surface points, of the shape that the rule was chosen for; may be
     traced.
+    devices : a mesh or a list of devices among which the targets are divided, here and in every
+    evaluation of the casing; None for one device. See ``docs/devices.md``.
 
     Returns
     -------
@@ -72,7 +82,8 @@ def prepare(
 
     Raises
     ------
-    VcjaxError : for a surface that does not fit the rule, NaN, or 32-bit mode.
+    VcjaxError : for a surface that does not fit the rule, NaN, devices that cannot be used, or
+    32-bit mode.
     """
     check_x64("prepare")
     if not isinstance(rule, Rule):
@@ -80,20 +91,27 @@ def prepare(
             f"prepare got a rule of type {type(rule).__name__}; make one with vcjax.choose."
         )
     check_vectors("prepare", "X", X, rule.surface_shape)
-    return _prepare(rule, jnp.asarray(X), tables(rule) if constants is None else constants)
+    mesh = device_mesh("prepare", devices, rule.trg_shape[0] * rule.trg_shape[1])
+    constants = tables(rule) if constants is None else constants
+    return _prepare(rule, mesh, *copied((jnp.asarray(X), constants), mesh))
 
 
-@partial(jax.jit, static_argnums=0)
-def _prepare(rule: Rule, X, constants: Tables) -> Casing:
+@partial(jax.jit, static_argnums=(0, 1))
+def _prepare(rule: Rule, mesh: Mesh | None, X, constants: Tables) -> Casing:
     x, _, _, normals = surface_nodes(rule, X, constants)
     angles = row_angles(rule)
+
+    def weights(rows, x, normals, constants):
+        return near_weights(x, normals, constants, rule, rows)
+
     return Casing(
         rule=rule,
         field_phi=constants.field_phi,
         field_theta=constants.field_theta,
         sources=_resample.rotate(x, angles, jnp).reshape(3, -1),
         area_normals=_resample.rotate(normals, angles, jnp).reshape(3, -1),
-        near_weights=near_weights(x, normals, constants, rule),
+        near_weights=divided(weights, mesh, target_rows(rule), x, normals, constants),
+        devices=mesh,
     )
 
 
@@ -143,7 +161,7 @@ def _separate(call, casing, B, chunk_size, target_chunk_size, sign):
     check_casing(call, casing)
     check_vectors(call, "B", B, casing.rule.src_shape)
     chunks = resolve_chunks(call, "B", chunk_size, target_chunk_size)
-    return _field(casing, jnp.asarray(B), chunks, sign)
+    return _field(casing, copied(jnp.asarray(B), casing.devices), chunks, sign)
 
 
 def check_casing(call: str, casing) -> None:
@@ -168,15 +186,27 @@ def casing_operator(casing: Casing, nodes: Float[Array, "3 row column"], chunks:
     """T of a field on the quadrature nodes; co-rotating components in and out."""
     rule = casing.rule
     sources = casing.sources.reshape(nodes.shape)
-    far = far_field(
-        at_targets(sources, rule).reshape(3, -1).T,
-        sources,
-        casing.area_normals.reshape(nodes.shape),
-        _resample.rotate(nodes, row_angles(rule), jnp),
-        nfp=rule.nfp,
-        aspect=rule.patch_phi / rule.patch_theta,
-        chunk_size=chunks[0],
-        target_chunk_size=chunks[1],
-    )
+    targets = at_targets(sources, rule).reshape(3, -1).T
+    normals = casing.area_normals.reshape(nodes.shape)
+    laboratory = _resample.rotate(nodes, row_angles(rule), jnp)
+
+    def far_part(targets, sources, normals, laboratory):
+        return far_field(
+            targets,
+            sources,
+            normals,
+            laboratory,
+            nfp=rule.nfp,
+            aspect=rule.patch_phi / rule.patch_theta,
+            chunk_size=chunks[0],
+            target_chunk_size=chunks[1],
+        )
+
+    def near_part(rows, nodes):
+        return apply_near(nodes, rows[1], rule, rows[0])
+
+    everywhere, count = (sources, normals, laboratory), targets.shape[0]
+    far = over_targets(far_part, casing.devices, targets, *everywhere, count=count, axis=1)
     far = _resample.rotate(far.reshape(3, *rule.trg_shape), -target_angles(rule), jnp)
-    return far + apply_near(nodes, casing.near_weights, rule)
+    rows, count = (target_rows(rule), casing.near_weights), rule.trg_shape[0]
+    return far + over_targets(near_part, casing.devices, rows, nodes, count=count, axis=1)

@@ -16,16 +16,18 @@ from functools import partial
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.sharding import Mesh
 from jaxtyping import Array, Float
 
 from vcjax import _resample
 from vcjax._checks import check_double, check_vectors, check_x64
 from vcjax._chunks import resolve_chunks
+from vcjax._devices import Devices, copied, device_mesh, divided, over_targets
 from vcjax._errors import VcjaxError
 from vcjax._gradient_far import far_gradient, rotate_tensor
 from vcjax._gradient_near import apply_near_gradient, near_gradient_weights
 from vcjax._gradient_tables import GradientTables, gradient_tables
-from vcjax._nodes import at_targets, row_angles, surface_nodes, target_angles
+from vcjax._nodes import at_targets, row_angles, surface_nodes, target_angles, target_rows
 from vcjax._pytree import pytree
 from vcjax._rule import Rule
 
@@ -49,7 +51,8 @@ class GradientCasing:
     dual_basis : (3, 3, trg_nphi, trg_ntheta) dual tangents of phi and theta and the unit normal,
         co-rotating components.
     near_weights : (trg_nphi, trg_ntheta, 12, patch) correction of the punctured sum around each
-        target.
+        target; on many devices divided by rows, which are filled up until they can be.
+    devices : static; the mesh over which targets are divided, or None.
     """
 
     rule: Rule = field(metadata={"static": True})
@@ -61,6 +64,7 @@ class GradientCasing:
     area_normals: Float[Array, "3 row column"]
     dual_basis: Float[Array, "3 3 tphi ttheta"]
     near_weights: Float[Array, "tphi ttheta 12 patch"]
+    devices: Mesh | None = field(default=None, metadata={"static": True})
 
 
 def prepare_gradient(
@@ -68,6 +72,7 @@ def prepare_gradient(
     X: Float[Array | np.ndarray, "nphi ntheta 3"],
     *,
     constants: GradientTables | None = None,
+    devices: Devices = None,
 ) -> GradientCasing:
     """Everything about the gradients on a surface that does not depend on the field.
 
@@ -79,6 +84,8 @@ def prepare_gradient(
     rule : from ``choose(..., gradient=True)``; a rule chosen for the field loses a digit or two.
     X : (nphi, ntheta, 3) surface points, of the shape that the rule was chosen for; may be
         traced.
+    devices : a mesh or a list of devices among which the targets are divided, here and in every
+        evaluation of the casing; None for one device. See ``docs/devices.md``.
 
     Returns
     -------
@@ -86,7 +93,8 @@ def prepare_gradient(
 
     Raises
     ------
-    VcjaxError : for a surface that does not fit the rule, NaN, or 32-bit mode.
+    VcjaxError : for a surface that does not fit the rule, NaN, devices that cannot be used, or
+        32-bit mode.
     """
     check_x64("prepare_gradient")
     if not isinstance(rule, Rule):
@@ -95,13 +103,19 @@ def prepare_gradient(
             "make one with vcjax.choose(..., gradient=True)."
         )
     check_vectors("prepare_gradient", "X", X, rule.surface_shape)
-    return _prepare(rule, jnp.asarray(X), gradient_tables(rule) if constants is None else constants)
+    mesh = device_mesh("prepare_gradient", devices, rule.trg_shape[0] * rule.trg_shape[1])
+    constants = gradient_tables(rule) if constants is None else constants
+    return _prepare(rule, mesh, *copied((jnp.asarray(X), constants), mesh))
 
 
-@partial(jax.jit, static_argnums=0)
-def _prepare(rule: Rule, X, constants: GradientTables) -> GradientCasing:
+@partial(jax.jit, static_argnums=(0, 1))
+def _prepare(rule: Rule, mesh: Mesh | None, X, constants: GradientTables) -> GradientCasing:
     x, x_phi, x_theta, normals = surface_nodes(rule, X, constants.field)
     angles = row_angles(rule)
+
+    def weights(rows, x, normals, constants):
+        return near_gradient_weights(x, normals, constants, rule, rows)
+
     return GradientCasing(
         rule=rule,
         field_phi=constants.field.field_phi,
@@ -111,7 +125,8 @@ def _prepare(rule: Rule, X, constants: GradientTables) -> GradientCasing:
         sources=_resample.rotate(x, angles, jnp),
         area_normals=_resample.rotate(normals, angles, jnp),
         dual_basis=_dual_basis(at_targets(x_phi, rule), at_targets(x_theta, rule)),
-        near_weights=near_gradient_weights(x, normals, constants, rule),
+        near_weights=divided(weights, mesh, target_rows(rule), x, normals, constants),
+        devices=mesh,
     )
 
 
@@ -165,7 +180,7 @@ def _separate(call, casing, B, chunk_size, target_chunk_size, sign):
     check_gradient_casing(call, casing)
     check_vectors(call, "B", B, casing.rule.src_shape)
     chunks = resolve_chunks(call, "GRADB", chunk_size, target_chunk_size)
-    return _gradient(casing, jnp.asarray(B), chunks, sign)
+    return _gradient(casing, copied(jnp.asarray(B), casing.devices), chunks, sign)
 
 
 def check_gradient_casing(call: str, casing) -> None:
@@ -193,18 +208,28 @@ def gradient_operator(
 ) -> Float[Array, "3 3 tphi ttheta"]:
     """FP grad T of a field on the quadrature nodes; co-rotating components in, laboratory out."""
     rule = casing.rule
-    near = apply_near_gradient(nodes, casing.near_weights, rule)
     targets = at_targets(casing.sources, rule).reshape(3, -1).T
-    far = far_gradient(
-        targets,
-        casing.sources,
-        casing.area_normals,
-        _resample.rotate(nodes, row_angles(rule), jnp),
-        nfp=rule.nfp,
-        aspect=rule.patch_phi / rule.patch_theta,
-        chunk_size=chunks[0],
-        target_chunk_size=chunks[1],
-    )
+    laboratory = _resample.rotate(nodes, row_angles(rule), jnp)
+
+    def far_part(targets, sources, normals, laboratory):
+        return far_gradient(
+            targets,
+            sources,
+            normals,
+            laboratory,
+            nfp=rule.nfp,
+            aspect=rule.patch_phi / rule.patch_theta,
+            chunk_size=chunks[0],
+            target_chunk_size=chunks[1],
+        )
+
+    def near_part(rows, nodes):
+        return apply_near_gradient(nodes, rows[1], rule, rows[0])
+
+    everywhere, count = (casing.sources, casing.area_normals, laboratory), targets.shape[0]
+    far = over_targets(far_part, casing.devices, targets, *everywhere, count=count, axis=2)
+    rows, count = (target_rows(rule), casing.near_weights), rule.trg_shape[0]
+    near = over_targets(near_part, casing.devices, rows, nodes, count=count, axis=2)
     return rotate_tensor(near, target_angles(rule)) + far.reshape(near.shape)
 
 

@@ -19,7 +19,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, Int
 
 from vcjax._gradient_tables import GradientTables
 from vcjax._near import all_weights, field_split, patches, split_weights
@@ -33,6 +33,7 @@ def near_gradient_weights(
     area_normals: Float[Array, "3 row column"],
     constants: GradientTables,
     rule: Rule,
+    target_rows: Int[Array, " tphi"],
 ) -> Float[Array, "tphi ttheta 12 patch"]:
     """Weights (V_i, s_i), i = x, y, z in the frame of the target row, of every patch node.
 
@@ -40,6 +41,7 @@ def near_gradient_weights(
     ----------
     points, area_normals : co-rotating components of one period; normals carry the area of their
         node.
+    target_rows : indices of rows of targets.
     """
 
     def row_weights(patch, interpolation, polar_weights, rule):
@@ -47,13 +49,17 @@ def near_gradient_weights(
         centre = _finite_part(patch, constants, rule) + _far_at_centre(patch, alpha, rule)
         return weights.at[:, :, weights.shape[2] // 2].add(centre) / (4 * np.pi)
 
-    return all_weights(points, area_normals, constants.field, rule, row_weights)
+    return all_weights(points, area_normals, constants.field, rule, target_rows, row_weights)
 
 
 def apply_near_gradient(
-    B: Float[Array, "3 row column"], weights: Float[Array, "tphi ttheta 12 patch"], rule: Rule
+    B: Float[Array, "3 row column"],
+    weights: Float[Array, "tphi ttheta 12 patch"],
+    rule: Rule,
+    target_rows: Int[Array, " tphi"],
 ) -> Float[Array, "3 3 tphi ttheta"]:
-    """Near part of the gradient [i, k] = d_i T_k, co-rotating components in and out."""
+    """Near part of the gradient [i, k] = d_i T_k on some rows of targets, co-rotating components
+    in and out."""
 
     @jax.checkpoint
     def one_row(at):
@@ -63,7 +69,7 @@ def apply_near_gradient(
         curl = [moment[a, :, b] - moment[b, :, a] for a, b in ((1, 2), (2, 0), (0, 1))]
         return jnp.stack([c - moment[k, :, 3] for k, c in enumerate(curl)], axis=1)
 
-    rows = lax.map(one_row, (jnp.arange(rule.trg_shape[0]), weights))
+    rows = lax.map(one_row, (target_rows, weights))
     return rows.transpose(1, 2, 0, 3)
 
 

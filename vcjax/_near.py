@@ -23,7 +23,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 from jax.scipy.special import erfc
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, Int
 
 from vcjax._patch import PatchInterpolation
 from vcjax._resample import equispaced, rotate
@@ -60,19 +60,21 @@ def near_weights(
     area_normals: Float[Array, "3 row column"],
     constants: Tables,
     rule: Rule,
+    target_rows: Int[Array, " tphi"],
 ) -> Float[Array, "tphi ttheta 4 patch"]:
-    """Weights (V, s) of every patch node, for every target.
+    """Weights (V, s) of every patch node, for every target of some rows.
 
     Parameters
     ----------
     points, area_normals : co-rotating components of one period; normals carry the area of their
     node.
+    target_rows : indices of rows of targets.
     """
-    return all_weights(points, area_normals, constants, rule, _field_weights)
+    return all_weights(points, area_normals, constants, rule, target_rows, _field_weights)
 
 
-def all_weights(points, area_normals, constants: Tables, rule: Rule, row_weights):
-    """``row_weights(patch, interpolation, polar_weights, rule)`` for every row of targets.
+def all_weights(points, area_normals, constants: Tables, rule: Rule, target_rows, row_weights):
+    """``row_weights(patch, interpolation, polar_weights, rule)`` for rows of targets.
 
     `patch` holds offsets from the targets and normals, (ttheta, 6, p, q).
     """
@@ -86,7 +88,7 @@ def all_weights(points, area_normals, constants: Tables, rule: Rule, row_weights
         return row_weights(patch, interpolation, constants.polar_weights, rule)
 
     # Recomputed, not stored, when differentiated: the rows' intermediates dwarf their result.
-    return lax.map(jax.checkpoint(one_row), jnp.arange(rule.trg_shape[0]))
+    return lax.map(jax.checkpoint(one_row), target_rows)
 
 
 def _field_weights(patch, interpolation, polar_weights, rule: Rule):
@@ -152,9 +154,13 @@ def field_split(t):
 
 
 def apply_near(
-    B: Float[Array, "3 row column"], weights: Float[Array, "tphi ttheta 4 patch"], rule: Rule
+    B: Float[Array, "3 row column"],
+    weights: Float[Array, "tphi ttheta 4 patch"],
+    rule: Rule,
+    target_rows: Int[Array, " tphi"],
 ) -> Float[Array, "3 tphi ttheta"]:
-    """Near part of the virtual casing operator, co-rotating components in and out."""
+    """Near part of the virtual casing operator on some rows of targets, co-rotating components
+    in and out."""
 
     def one_row(at):
         row, w = at
@@ -163,5 +169,5 @@ def apply_near(
         curl = jnp.stack([moment[:, i, j] - moment[:, j, i] for i, j in ((1, 2), (2, 0), (0, 1))])
         return curl - jnp.einsum("tip,tp->it", b, w[:, 3])
 
-    rows = lax.map(jax.checkpoint(one_row), (jnp.arange(rule.trg_shape[0]), weights))
+    rows = lax.map(jax.checkpoint(one_row), (target_rows, weights))
     return rows.transpose(1, 0, 2)

@@ -4,7 +4,7 @@ from functools import partial
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, Int
 
 from vcjax import _resample
 from vcjax._rule import Rule
@@ -20,6 +20,11 @@ def target_angles(rule: Rule) -> Float[Array, " tphi"]:
     """Toroidal angles of the target rows."""
     step = rule.stride_phi * rule.spacing[0]
     return _resample.equispaced(rule.first_angle, step, rule.trg_shape[0], jnp)
+
+
+def target_rows(rule: Rule) -> Int[Array, " tphi"]:
+    """Indices of the target rows; under a trace computed, not baked in."""
+    return jnp.arange(rule.trg_shape[0])
 
 
 def at_targets(nodes: Float[Array, "k row column"], rule: Rule) -> Float[Array, "k tphi ttheta"]:

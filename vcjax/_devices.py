@@ -1,0 +1,127 @@
+"""Many devices: each does its share of the targets, the sources are everywhere.
+
+Every loop of this package runs over targets, and targets do not know of each other. A loop over
+flat targets or over rows of them is divided with ``shard_map``; what it reads besides is copied to
+every device, because it is small: the sources of one field period. Results are gathered, a copy on
+each device, except the near weights, which stay where they were made and are used.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
+
+from vcjax._errors import VcjaxError
+
+Devices: TypeAlias = Mesh | Sequence[jax.Device] | None
+"""What callers may give: a mesh, whose axes all divide the targets, devices, or None for one."""
+
+
+def device_mesh(call: str, devices, target_count: int) -> Mesh | None:
+    """The mesh over which targets are divided; None where there is nothing to divide.
+
+    Raises
+    ------
+    VcjaxError : for what are no devices, several platforms or one that is not JAX's default, more
+        devices than targets, or none of this process.
+    """
+    if devices is None:
+        return None
+    if isinstance(devices, Mesh):
+        found, names = devices.devices, devices.axis_names
+    else:
+        found, names = _device_array(call, devices), ("targets",)
+    _check_devices(call, list(found.ravel()), target_count)
+    # Axes of a mesh of one's own may be "explicit": then every slice of an array would have to say
+    # where it lives. Those of a new one are left to the compiler.
+    return Mesh(found, names)
+
+
+def _device_array(call: str, devices) -> np.ndarray:
+    listed = list(devices) if isinstance(devices, Sequence | np.ndarray) else None
+    if listed is None or not all(isinstance(device, jax.Device) for device in listed):
+        raise VcjaxError(
+            f"{call} got devices={devices!r}; give a jax.sharding.Mesh, a list of devices such as "
+            "jax.devices(), or None for a single one."
+        )
+    found = np.empty(len(listed), dtype=object)
+    found[:] = listed
+    return found
+
+
+def _check_devices(call: str, found: list, target_count: int) -> None:
+    if not found or len(set(found)) < len(found):
+        raise VcjaxError(
+            f"{call} got {len(found)} devices, {len(set(found))} of them different; give at least "
+            "one, each once."
+        )
+    platforms = sorted({device.platform for device in found})
+    if platforms != [jax.default_backend()]:
+        raise VcjaxError(
+            f"{call} got devices of {' and '.join(platforms)}, but JAX runs on "
+            f"{jax.default_backend()} here; give devices of that platform, or choose another one "
+            "with jax.config.update('jax_platforms', ...) before any other use of JAX."
+        )
+    if len(found) > target_count:
+        raise VcjaxError(
+            f"{call} got {len(found)} devices for {target_count} targets; give at most "
+            f"{target_count}, for example devices=jax.devices()[:{target_count}]."
+        )
+    if jax.process_index() not in {device.process_index for device in found}:
+        raise VcjaxError(
+            f"{call} got devices of other processes only; process {jax.process_index()} takes part "
+            "where one of its own is among them, or leaves the call out."
+        )
+
+
+def copied(values: Any, mesh: Mesh | None) -> Any:
+    """Arrays with a copy on every device; over processes, JAX checks that all gave the same."""
+    return values if mesh is None else jax.device_put(values, NamedSharding(mesh, PartitionSpec()))
+
+
+def divided(
+    function: Callable, mesh: Mesh | None, targets: Any, *everywhere: Any, axis: int = 0
+) -> Any:
+    """``function(targets, *everywhere)``, each device with its share of the targets.
+
+    Parameters
+    ----------
+    targets : arrays whose first axis is divided, filled up with the last entry until it can be.
+    everywhere : arrays that every device sees whole.
+    axis : of the result, along which targets lie.
+
+    Returns
+    -------
+    The results, left divided and filled up.
+    """
+    if mesh is None:
+        return function(targets, *everywhere)
+
+    def filled(values):
+        fill = ((0, -values.shape[0] % mesh.size),) + ((0, 0),) * (values.ndim - 1)
+        return jnp.pad(values, fill, mode="edge")
+
+    share = PartitionSpec(mesh.axis_names)
+    program = jax.shard_map(
+        function,
+        mesh=mesh,
+        in_specs=(share, *(PartitionSpec() for _ in everywhere)),
+        out_specs=PartitionSpec(*(None,) * axis, mesh.axis_names),
+        # Every axis divides targets, so nothing is left to infer about copies.
+        check_vma=False,
+    )
+    return program(jax.tree.map(filled, targets), *everywhere)
+
+
+def over_targets(
+    function: Callable, mesh: Mesh | None, targets: Any, *everywhere: Any, count: int, axis: int = 0
+) -> jax.Array:
+    """`divided`, then gathered: the ``count`` results along an axis, a copy on every device."""
+    result = divided(function, mesh, targets, *everywhere, axis=axis)
+    if mesh is not None:
+        result = lax.with_sharding_constraint(result, NamedSharding(mesh, PartitionSpec()))
+    return lax.slice_in_dim(result, 0, count, axis=axis)
