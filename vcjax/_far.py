@@ -1,14 +1,21 @@
 """The far part: a punctured trapezoidal sum of the whole kernel, tile by tile.
 
-For a block of sources with centre c, y' = y - c, x' = x - c, the kernel sum is linear in seven
-moments, so that a tile of (targets x sources) is one matrix of w = 1/r^3 times a matrix of seven
-columns:
+For a block of sources with centre c, y' = y - c, x' = x - c, the sum over sources of the field's
+kernel is linear in seven moments, so that a tile of (targets x sources) is one matrix of
+w = 1/r^3 times a matrix of seven columns:
 
     F = n x B,  s = n.B,  g = s y' - y' x F,
     4 pi T(x) = sum over blocks of  -x' (w s) + x' x (w F) + (w g).
 
-The sources are those of one field period; the others are reached by turning the targets.
+The gradient's kernel is such a product as well: a `Kernel` is what they differ in.
+
+The sources are those of one field period; the others are reached by turning the targets. Blocks are
+rectangles of the grid, about square on the surface: digits that a block's sums lose grow with its
+size over the distance to the target.
 """
+
+from collections.abc import Callable
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -19,80 +26,154 @@ from jaxtyping import Array, Float
 from vcjax._resample import equispaced, rotate
 
 
+class Kernel(NamedTuple):
+    """A kernel between targets x and sources y that carry densities (s, F), 4 numbers each.
+
+    Attributes
+    ----------
+    weight : r^2 to w, the matrix of a tile.
+    moments : sources (3, n) from the block's centre and densities (4, n) to columns (n, k).
+    combine : targets (3, t) from the centre and weighted moments (k, t) to values (..., t).
+    """
+
+    weight: Callable
+    moments: Callable
+    combine: Callable
+
+
 def far_field(
     targets: Float[Array, "t 3"],
-    sources: Float[Array, "3 n"],
-    area_normals: Float[Array, "3 n"],
-    B: Float[Array, "3 n"],
+    sources: Float[Array, "3 row column"],
+    area_normals: Float[Array, "3 row column"],
+    B: Float[Array, "3 row column"],
     *,
     nfp: int,
+    aspect: float,
     chunk_size: int,
     target_chunk_size: int,
-) -> Float[Array, "t 3"]:
+    punctured: Float[Array, ""] | None = None,
+) -> Float[Array, "3 t"]:
     """Sum over all sources but the target itself of {B x (n x r) - B (n.r)} / (4 pi r^3).
 
     Parameters
     ----------
     targets : laboratory points; those that are sources must be exactly equal to them.
     sources, area_normals, B : laboratory components on one field period.
+    aspect : rows over columns of a square on the surface, roughly.
     chunk_size, target_chunk_size : largest number of sources and targets of a tile.
+    punctured : square of the distance below which sources are left out, if not only the target.
     """
-    # Turning by the first angle, zero, is exact: a target that is a source stays equal to it.
-    turns = equispaced(0.0, 2 * np.pi / nfp, nfp, jnp)
-    points = rotate(jnp.broadcast_to(targets.T[:, None], (3, nfp, targets.shape[0])), -turns, jnp)
-    blocks = _blocks(sources, area_normals, B, chunk_size)
-    tiles, count = split_targets(points.reshape(3, -1).T, target_chunk_size)
-    # Coincident points are told by distance: far below any node spacing, far above rounding.
-    coincident = 1e-20 * (sources**2).sum(axis=0).max()
-    summed = _tiled_sum(tiles, blocks, coincident).reshape(-1, 3)[:count]
-    return rotate(summed.T.reshape(3, nfp, -1), turns, jnp).sum(axis=1).T / (4 * np.pi)
+    blocks = source_blocks(sources, area_normals, B, chunk_size, aspect)
+    turned = turned_sum(_KERNEL, targets, blocks, nfp, target_chunk_size, punctured)
+    return rotate(turned, turn_angles(nfp), jnp).sum(axis=1) / (4 * np.pi)
 
 
-def split_targets(points: Float[Array, "n k"], largest: int):
-    """Equal tiles of at most ``largest`` rows: (tiles, rows, k), filled up with the last row."""
-    count = points.shape[0]
-    tiles = -(-count // largest)
-    rows = -(-count // tiles)
-    padded = jnp.pad(points, ((0, tiles * rows - count), (0, 0)), mode="edge")
-    return padded.reshape(tiles, rows, -1), count
+def turn_angles(nfp: int) -> Float[Array, " nfp"]:
+    """The angles between the field periods; the first, zero, turns exactly."""
+    return equispaced(0.0, 2 * np.pi / nfp, nfp, jnp)
 
 
-def _blocks(sources, area_normals, B, chunk_size: int):
-    """Source blocks: centres (k, 3), offsets (k, 3, n) from them, and moments (k, n, 7)."""
+def source_blocks(sources, area_normals, B, largest: int, aspect: float):
+    """Source blocks: centres (k, 3), offsets (k, 3, n) from them, and (s, F) (k, 4, n)."""
     F = jnp.cross(area_normals, B, axis=0)
     s = (area_normals * B).sum(axis=0, keepdims=True)
-    data, count = split_targets(jnp.concatenate([sources, s, F]).T, chunk_size)
-    blocks, rows, _ = data.shape
-    used = (jnp.arange(blocks * rows).reshape(blocks, rows) < count).astype(data.dtype)
-    centres = data[:, :, :3].mean(axis=1)
-    y = data[:, :, :3] - centres[:, None]
-    s, F = data[:, :, 3:4] * used[:, :, None], data[:, :, 4:] * used[:, :, None]
-    moments = jnp.concatenate([s, F, s * y - jnp.cross(y, F, axis=2)], axis=2)
-    return centres, y.transpose(0, 2, 1), moments
+    rows, columns = sources.shape[1:]
+    high, wide = block_shape((rows, columns), largest, aspect)
+    fill = ((0, 0), (0, -rows % high), (0, -columns % wide))
+
+    def cut(values):
+        k, n, m = values.shape
+        parts = values.reshape(k, n // high, high, m // wide, wide)
+        return parts.transpose(1, 3, 0, 2, 4).reshape(-1, k, high * wide)
+
+    # Blocks are filled up with nodes that carry nothing.
+    points = cut(jnp.pad(sources, fill, mode="edge"))
+    densities = cut(jnp.pad(jnp.concatenate([s, F]), fill))
+    centres = points.mean(axis=2)
+    return centres, points - centres[:, :, None], densities
 
 
-def _tiled_sum(tiles: Float[Array, "k rows 3"], blocks, coincident) -> Float[Array, "k rows 3"]:
+def block_shape(grid: tuple[int, int], largest: int, aspect: float) -> tuple[int, int]:
+    """Rows and columns of equal blocks of at most `largest` nodes, about square on the surface."""
+    rows, columns = grid
+    high = min(max(int(np.sqrt(largest * aspect)), 1), rows, largest)
+    wide = min(max(largest // high, 1), columns)
+    high = min(max(largest // wide, 1), rows)
+    return -(-rows // -(-rows // high)), -(-columns // -(-columns // wide))
+
+
+def turned_sum(
+    kernel: Kernel,
+    targets: Float[Array, "t 3"],
+    blocks,
+    nfp: int,
+    target_chunk_size: int,
+    punctured: Float[Array, ""] | None = None,
+) -> Float[Array, "... nfp t"]:
+    """Sum of a kernel over the sources of one period at targets turned back by 0 .. nfp - 1
+    periods."""
+    # Turning by the first angle, zero, is exact: a target that is a source stays equal to it.
+    points = jnp.broadcast_to(targets.T[:, None], (3, nfp, targets.shape[0]))
+    tiles, count = _split(rotate(points, -turn_angles(nfp), jnp).reshape(3, -1), target_chunk_size)
+    summed = _tiled_sum(kernel, tiles, blocks, punctured)[..., :count]
+    return summed.reshape(*summed.shape[:-1], nfp, -1)
+
+
+def _split(points: Float[Array, "3 n"], largest: int):
+    """Equal tiles of at most ``largest`` points: (tiles, points, 3), filled up with the last."""
+    count = points.shape[1]
+    tiles = -(-count // largest)
+    each = -(-count // tiles)
+    padded = jnp.pad(points, ((0, 0), (0, tiles * each - count)), mode="edge")
+    return padded.T.reshape(tiles, each, 3), count
+
+
+def _tiled_sum(
+    kernel: Kernel, tiles: Float[Array, "k each 3"], blocks, punctured
+) -> Float[Array, "... t"]:
     """Blocks outside, tiles inside.
 
     XLA's CPU compiler fuses a slice of a scanned array into the loop that reads it, which then
     does not vectorise. In this order the block is an operand of the inner loop, and the kernel
     runs four times faster.
     """
+    points = tiles.reshape(-1, 3).T
+    if punctured is None:
+        # Coincident points are told by distance: far below any node spacing, far above rounding.
+        punctured = 1e-20 * sum((part**2).sum(axis=1).max() for part in blocks[:2])
 
     @jax.checkpoint
-    def one_tile(x, block):
-        centre, y, moments = block
-        x = x - centre
+    def weighted_moments(x, block):
+        y, moments = block
         square = sum((x[:, i : i + 1] - y[i]) ** 2 for i in range(3))
-        other = square > coincident
-        square = jnp.where(other, square, 1.0)
-        # Written as a division: XLA turns 1/sqrt into rsqrt, which it does not vectorise on the
-        # CPU.
-        inverse_cube = jnp.where(other, 1.0 / (square * jnp.sqrt(square)), 0.0)
-        m = inverse_cube @ moments
-        return jnp.cross(x, m[:, 1:4]) - x * m[:, :1] + m[:, 4:]
+        other = square > punctured
+        return jnp.where(other, kernel.weight(jnp.where(other, square, 1.0)), 0.0) @ moments
 
+    @jax.checkpoint
     def one_block(total, block):
-        return total + lax.map(lambda x: one_tile(x, block), tiles), None
+        centre, y, densities = block
+        ready = y, kernel.moments(y, densities)
+        m = lax.map(lambda x: weighted_moments(x - centre, ready), tiles)
+        m = m.reshape(-1, m.shape[2]).T
+        return total + kernel.combine(points - centre[:, None], m), None
 
-    return lax.scan(one_block, jnp.zeros_like(tiles), blocks)[0]
+    nothing = jax.eval_shape(one_block, 0.0, jax.tree.map(lambda v: v[0], blocks))[0]
+    return lax.scan(one_block, jnp.zeros(nothing.shape, nothing.dtype), blocks)[0]
+
+
+def inverse_cube(square):
+    """1/r^3. Written as a division: XLA turns 1/sqrt into rsqrt, which it does not vectorise on
+    the CPU."""
+    return 1.0 / (square * jnp.sqrt(square))
+
+
+def _moments(y: Float[Array, "3 n"], densities: Float[Array, "4 n"]) -> Float[Array, "n 7"]:
+    s, F = densities[:1], densities[1:]
+    return jnp.concatenate([densities, s * y - jnp.cross(y, F, axis=0)]).T
+
+
+def _combine(x: Float[Array, "3 t"], m: Float[Array, "7 t"]) -> Float[Array, "3 t"]:
+    return jnp.cross(x, m[1:4], axis=0) - x * m[0] + m[4:]
+
+
+_KERNEL = Kernel(inverse_cube, _moments, _combine)

@@ -6,7 +6,7 @@ import pytest
 
 import vcjax
 from vcjax import problems
-from vcjax._gradient_far import block_shape
+from vcjax._far import block_shape
 from vcjax._gradient_tables import centre_slopes
 from vcjax._tables import lagrange_rows
 

@@ -98,14 +98,16 @@ def test_far_field_equals_the_plain_sum_whatever_the_tiles(chunks):
     rng = np.random.default_rng(2)
     sources, normals, B = rng.normal(size=(3, 3, 50)) + np.array([4.0, 0, 0])[:, None]
     targets = np.concatenate([sources.T[::9], rng.normal(size=(4, 3)) + [4.0, 0, 0]])
+    grids = (v.reshape(3, 5, 10) for v in (sources, normals, B))
     result = far_field(
-        *(jnp.asarray(v) for v in (targets, sources, normals, B)),
+        *(jnp.asarray(v) for v in (targets, *grids)),
         nfp=3,
+        aspect=0.5,
         chunk_size=chunks[0],
         target_chunk_size=chunks[1],
     )
     expected = _plain_sum(targets, sources, normals, B, 3)
-    np.testing.assert_allclose(result, expected, rtol=1e-11, atol=1e-11 * np.abs(expected).max())
+    np.testing.assert_allclose(result.T, expected, rtol=1e-11, atol=1e-11 * np.abs(expected).max())
 
 
 def test_rules_are_values(rule):
