@@ -1,0 +1,157 @@
+"""Options: where tile sizes come from, what a program may take, batches and donated fields."""
+
+import dataclasses
+import os
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax.extend.core import jaxprs_in_params
+
+import vcjax
+from benchmarks.workloads.casing import problem_named
+from vcjax import problems
+from vcjax._chunks import resolve_chunks
+
+
+@pytest.fixture(autouse=True)
+def no_settings(monkeypatch):
+    for name in list(os.environ):
+        if name.startswith("VCJAX_CHUNK_"):
+            monkeypatch.delenv(name)
+
+
+@pytest.fixture(scope="module")
+def problem():
+    """Targets on the grid of the field, so that a donated field can become the result."""
+    return problems.axisymmetric(3, shape=(6, 20), src_shape=(6, 20), trg_shape=(6, 20))
+
+
+def casing_of(problem, prepare=vcjax.prepare, **options):
+    rule = vcjax.choose(
+        problem.X,
+        problem.B,
+        problem.digits,
+        nfp=problem.nfp,
+        trg_nphi=problem.trg_nphi,
+        trg_ntheta=problem.trg_ntheta,
+        gradient=prepare is vcjax.prepare_gradient,
+    )
+    return prepare(rule, problem.X, **options)
+
+
+@pytest.fixture(scope="module")
+def casing(problem):
+    return casing_of(problem)
+
+
+def largest_error(value, expected):
+    """Largest difference over the largest expected value."""
+    expected = np.asarray(expected)
+    return np.abs(np.asarray(value) - expected).max() / np.abs(expected).max()
+
+
+# Tile sizes.
+
+
+@pytest.mark.parametrize("operator", ["B", "BOFF", "GRADB"])
+def test_the_nearest_setting_wins(operator, monkeypatch):
+    name = f"VCJAX_CHUNK_{operator}"
+
+    def found():
+        return resolve_chunks("test", operator, "auto", "auto")
+
+    auto = found()
+    monkeypatch.setenv(name, " 300, 20 ")
+    assert found() == (300, 20)
+    monkeypatch.setenv(name, "70")
+    assert found() == (70, 70)
+    monkeypatch.setenv(f"{name}_TRG", "9")
+    assert found() == (70, 9)
+    assert resolve_chunks("test", operator, 5, "auto") == (5, 9)
+    monkeypatch.delenv(name)
+    assert found() == (auto[0], 9)
+    other = "B" if operator == "BOFF" else "BOFF"
+    assert resolve_chunks("test", other, "auto", "auto")[1] != 9
+
+
+def test_config_says_which_sizes_are_in_force_and_why(monkeypatch):
+    monkeypatch.setenv("VCJAX_CHUNK_B", "300,20")
+    monkeypatch.setenv("VCJAX_CHUNK_GRADB_SRC", "40")
+    shown = vcjax.config()
+    assert shown.chunks["VCJAX_CHUNK_B_TRG"] == (20, "VCJAX_CHUNK_B")
+    assert shown.chunks["VCJAX_CHUNK_GRADB_SRC"] == (40, "VCJAX_CHUNK_GRADB_SRC")
+    assert shown.chunks["VCJAX_CHUNK_BOFF_SRC"].origin == "auto"
+    assert shown.backend == jax.default_backend()
+    assert "VCJAX_CHUNK_B_SRC      300    VCJAX_CHUNK_B\n" in str(shown)
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        shown.backend = "other"  # pyright: ignore[reportAttributeAccessIssue]
+
+
+@pytest.mark.parametrize("suffix", ["", "_SRC", "_TRG"])
+@pytest.mark.parametrize("text", ["0", "-3", "many", "1.5", "1,2,3", ",", "4,", "\u00b2", "9" * 12])
+def test_a_setting_that_is_no_size_is_named(casing, problem, monkeypatch, suffix, text):
+    monkeypatch.setenv(f"VCJAX_CHUNK_B{suffix}", text)
+    with pytest.raises(vcjax.VcjaxError, match=rf"external_field found VCJAX_CHUNK_B{suffix}='"):
+        vcjax.external_field(casing, problem.B)
+    with pytest.raises(vcjax.VcjaxError, match="config found"):
+        vcjax.config()
+
+
+def test_a_changed_setting_takes_effect_at_the_next_call(casing, problem, monkeypatch):
+    plain = vcjax.external_field(casing, problem.B)
+    monkeypatch.setenv("VCJAX_CHUNK_B", "63,7")
+    program = str(jax.make_jaxpr(vcjax.external_field)(casing, problem.B))
+    assert ",7,3]" in program
+    assert largest_error(vcjax.external_field(casing, problem.B), plain) < 1e-13
+
+
+@pytest.mark.parametrize(
+    "prepare, evaluate, most_mebibytes",
+    [
+        (vcjax.prepare, vcjax.external_field, 10),
+        (vcjax.prepare_gradient, vcjax.external_gradient, 20),
+    ],
+)
+def test_temporaries_stay_small(prepare, evaluate, most_mebibytes):
+    problem = problem_named("case_vc_large")
+    casing = casing_of(problem, prepare)
+    memory = jax.jit(evaluate).lower(casing, problem.B).compile().memory_analysis()
+    assert memory is not None
+    assert memory.temp_size_in_bytes <= most_mebibytes * 2**20
+
+
+# Batches and donation.
+
+
+def test_a_batch_of_fields_shares_the_casing_and_the_kernel(casing, problem):
+    rng = np.random.default_rng(0)
+    fields = jnp.asarray(rng.normal(size=(7, *problem.B.shape)))
+    batch = jax.vmap(vcjax.external_field, in_axes=(None, 0))
+    each = jnp.stack([vcjax.external_field(casing, B) for B in fields])
+    assert largest_error(batch(casing, fields), each) < 1e-13
+    # Nothing as large as seven casings, or seven tiles of kernel values, is ever made.
+    rule = casing.rule
+    tile = rule.period_rows * rule.quad_ntheta * rule.trg_shape[0] * rule.trg_shape[1]
+    sizes = [*all_sizes(jax.make_jaxpr(batch)(casing, fields).jaxpr)]
+    assert casing.near_weights.size in sizes
+    assert max(sizes) < 7 * min(casing.near_weights.size, tile)
+
+
+def all_sizes(jaxpr):
+    """Sizes of all values within a program."""
+    for equation in jaxpr.eqns:
+        yield from (v.aval.size for v in (*equation.invars, *equation.outvars))
+        for inner in jaxprs_in_params(equation.params):
+            yield from all_sizes(inner)
+
+
+def test_a_donated_field_becomes_the_result(casing, problem):
+    donating = jax.jit(vcjax.external_field, donate_argnums=1)
+    B = jnp.array(problem.B)
+    memory = donating.lower(casing, B).compile().memory_analysis()
+    assert memory is not None and memory.alias_size_in_bytes == B.nbytes
+    expected = vcjax.external_field(casing, problem.B)
+    assert largest_error(donating(casing, B), expected) < 1e-14
+    assert B.is_deleted()
