@@ -12,7 +12,7 @@ from jax.experimental import io_callback
 
 import jaxmeter
 from jaxmeter import Case, JaxmeterError, Record, RetraceError
-from jaxmeter.counts import listening
+from jaxmeter.counts import Events, listening
 from jaxmeter.meter import judged
 
 X = jnp.arange(8.0)
@@ -203,8 +203,8 @@ def test_events_are_heard_only_while_listening():
     def heard(x):
         return x + 1.0
 
-    with listening() as outer:
-        with listening() as inner:
+    with listening(Events()) as outer:
+        with listening(Events()) as inner:
             jax.jit(heard)(X)
         jax.jit(heard)(np.ones(5))
     jax.jit(heard)(np.ones(6))

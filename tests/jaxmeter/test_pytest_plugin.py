@@ -103,7 +103,7 @@ def test_too_many(jaxmeter):
 """)
     result.assert_outcomes(passed=3, failed=1)
     result.stdout.fnmatch_lines(
-        ["*jaxmeter: traces of scale is 2", "*differ from all calls before*"]
+        ["*jaxmeter: traces of scale is 2", "*shape of x: (8,) -> (3,): pad x to one shape*"]
     )
 
 
@@ -167,7 +167,7 @@ def test_of_its_own(jaxmeter):
             "jaxmeter: captured_bytes of step is 512, its budget 100",
             "  *weights*",
             "jaxmeter: traces of step is 2, its budget 1",
-            "  *pad to one shape*",
+            "  shape of x: * -> (8, 2): pad x to one shape*",
             "jaxmeter: hlo_instructions_count of step is *, its budget 0",
         ]
     )

@@ -1,7 +1,7 @@
 """jaxmeter: what did JAX do with my function?
 
-Importing this package does not import JAX; `audit`, `hoist` and `measure` do, when they are first
-used. So records can be read, and cells run in worker processes, without JAX in this one.
+Importing this package does not import JAX; what needs it does, when it is first used. So records
+can be read, and cells run in worker processes, without JAX in this one.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from jaxmeter.audit_record import Audit as Audit
 from jaxmeter.audit_record import AuditedArray as AuditedArray
 from jaxmeter.audit_record import Use as Use
-from jaxmeter.audit_text import audit_markdown as markdown  # noqa: F401
 from jaxmeter.case import Case as Case
 from jaxmeter.cell import Cell as Cell
 from jaxmeter.errors import JaxmeterError as JaxmeterError
@@ -24,7 +23,14 @@ from jaxmeter.record import Memory as Memory
 from jaxmeter.record import Phases as Phases
 from jaxmeter.record import Program as Program
 from jaxmeter.record import Record as Record
+from jaxmeter.retrace_record import Difference as Difference
+from jaxmeter.retrace_record import Place as Place
+from jaxmeter.retrace_record import Retraces as Retraces
+from jaxmeter.retrace_record import TracedCall as TracedCall
+from jaxmeter.retrace_record import Watched as Watched
+from jaxmeter.retrace_record import WatchedFunction as WatchedFunction
 from jaxmeter.run import run_cell as run_cell
+from jaxmeter.terminal import markdown as markdown
 from jaxmeter.terminal import table as table
 from jaxmeter.version import VERSION as __version__  # noqa: F401
 
@@ -32,11 +38,15 @@ if TYPE_CHECKING:
     from jaxmeter.auditing import audit as audit
     from jaxmeter.hoisting import hoist as hoist
     from jaxmeter.meter import measure as measure
+    from jaxmeter.retracing import retraces as retraces
+    from jaxmeter.watching import watch as watch
 
 _WITH_JAX = {
     "audit": "jaxmeter.auditing",
     "hoist": "jaxmeter.hoisting",
     "measure": "jaxmeter.meter",
+    "retraces": "jaxmeter.retracing",
+    "watch": "jaxmeter.watching",
 }
 
 

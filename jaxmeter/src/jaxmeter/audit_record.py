@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from typing import Literal
 
-from jaxmeter.codec import decode, encode
-from jaxmeter.errors import RecordError
+from jaxmeter.plain import Plain
 
 DEFAULT_THRESHOLD_BYTES = 1_000_000
 """Containers up to this size are fine to bake into a program.
@@ -64,7 +62,7 @@ class AuditedArray:
 
 
 @dataclass(frozen=True)
-class Audit:
+class Audit(Plain):
     """Every array that a function captured, the largest first."""
 
     name: str
@@ -89,26 +87,3 @@ class Audit:
     def advice(self) -> tuple[str, ...]:
         """What to change, each advice once, that on the largest array first."""
         return tuple(dict.fromkeys(array.advice for array in self.arrays if array.advice))
-
-    def to_json(self, *, indent: int | None = None) -> str:
-        """The audit as JSON text; `from_json` gives back an equal audit."""
-        return json.dumps(encode(self, Audit, "audit"), allow_nan=False, indent=indent)
-
-    @classmethod
-    def from_json(cls, text: str | bytes) -> Audit:
-        """Rebuild an audit from `to_json`'s text.
-
-        Raises
-        ------
-        RecordError
-            If the text is no audit.
-        """
-        try:
-            return decode(json.loads(text), cls, "audit")
-        except RecordError as error:
-            raise RecordError(f"Audit.from_json: {error}; give the text of Audit.to_json") from None
-        except ValueError as error:
-            raise RecordError(
-                f"Audit.from_json: got {len(text)} characters that are no JSON ({error}); "
-                "give the text of Audit.to_json"
-            ) from None

@@ -41,10 +41,10 @@ def audit_markdown(audit: Audit) -> str:
         rows.append("| --- | --- | --- | ---: | --- | --- |")
     for array in audit.arrays:
         lines = "<br>".join(
-            f"`{_place(use)}` {_code(use.text)}".rstrip() for use in array.uses[:_USES_SHOWN_COUNT]
+            f"`{_place(use)}` {code(use.text)}".rstrip() for use in array.uses[:_USES_SHOWN_COUNT]
         )
         rows.append(
-            f"| {array.verdict} | {_code(_holder(array))} | `{_kind(array)}` | {array.bytes:,} "
+            f"| {array.verdict} | {code(_holder(array))} | `{_kind(array)}` | {array.bytes:,} "
             f"| {_fate(array)} | {lines} |"
         )
     if audit.advice:
@@ -98,11 +98,17 @@ def _line(use: Use) -> str:
 
 
 def _place(use: Use) -> str:
-    path = os.path.relpath(use.file) if os.path.isabs(use.file) else use.file
-    return f"{use.file if path.startswith('..') else path}:{use.line}"
+    return place_text(f"{use.file}:{use.line}")
 
 
-def _code(text: str) -> str:
+def place_text(place: str) -> str:
+    """``file:line``, from the current directory if it is below that."""
+    path = os.path.relpath(place) if os.path.isabs(place) else place
+    return place if path.startswith("..") else path
+
+
+def code(text: str) -> str:
+    """A text as code in a Markdown table."""
     if not text:
         return ""
     fence = "``" if "`" in text else "`"

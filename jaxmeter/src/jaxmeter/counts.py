@@ -6,20 +6,36 @@ import functools
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 import jax
 
 from jaxmeter.case import name_of
 from jaxmeter.record import Counts
 
+L = TypeVar("L", bound="Listener")
+
 _TRACE = "/jax/core/compile/jaxpr_trace_duration"
+_LOWER = "/jax/core/compile/jaxpr_to_mlir_module_duration"
 _COMPILE = "/jax/core/compile/backend_compile_duration"
 _CACHE_HIT = "/jax/compilation_cache/cache_hits"
 
 
+class Listener:
+    """Hears of JAX's events, each with the name of its function."""
+
+    def hear_trace(self, fun_name: str, seconds: float) -> None:
+        """A function was traced; its name stands alone, ``step``."""
+
+    def hear_lowering(self, fun_name: str, seconds: float) -> None:
+        """A program was lowered; its name is that of the program, ``jit(step)``."""
+
+    def hear_compile(self, fun_name: str, seconds: float, *, is_hit: bool) -> None:
+        """A program was compiled, or taken from the persistent cache instead."""
+
+
 @dataclass
-class Events:
+class Events(Listener):
     """What happened while this was listening, each event by the name of its function.
 
     Older JAX reports nested traces and operations run on the side as well, hence by name; a
@@ -30,22 +46,12 @@ class Events:
     compiled: list[str] = field(default_factory=list)
     cache_hits: list[str] = field(default_factory=list)
     """Programs taken from the persistent cache."""
-    _hit_pending: bool = False
 
-    def hear_event(self, event: str) -> None:
-        """Take note of an event that has no duration."""
-        if event == _CACHE_HIT:
-            self._hit_pending = True
+    def hear_trace(self, fun_name: str, seconds: float) -> None:
+        self.traced.append(fun_name)
 
-    def hear_duration(self, event: str, fun_name: str) -> None:
-        """Take note of an event that has a duration and a function."""
-        if event == _TRACE:
-            self.traced.append(fun_name)
-        elif event == _COMPILE:
-            # This one also comes when the program was in the persistent cache; the hit, which
-            # has no name, came just before it.
-            (self.cache_hits if self._hit_pending else self.compiled).append(fun_name)
-            self._hit_pending = False
+    def hear_compile(self, fun_name: str, seconds: float, *, is_hit: bool) -> None:
+        (self.cache_hits if is_hit else self.compiled).append(fun_name)
 
 
 class ExecutionCounter:
@@ -67,16 +73,15 @@ class ExecutionCounter:
 
 
 @contextmanager
-def listening() -> Iterator[Events]:
-    """Collect JAX's events for the duration of a ``with`` block."""
+def listening(listener: L) -> Iterator[L]:
+    """Let a listener hear JAX's events for the duration of a ``with`` block."""
     _register_once()
-    events = Events()
-    _listening.append(events)
+    _listening.append(listener)
     try:
-        yield events
+        yield listener
     finally:
         # By identity: two listeners that heard the same are equal.
-        _listening[:] = [other for other in _listening if other is not events]
+        _listening[:] = [other for other in _listening if other is not listener]
 
 
 def counts(events: Events, name: str, executions_count: int | None) -> Counts:
@@ -90,7 +95,8 @@ def counts(events: Events, name: str, executions_count: int | None) -> Counts:
     )
 
 
-_listening: list[Events] = []
+_listening: list[Listener] = []
+_hit_pending = False
 
 
 @functools.cache
@@ -101,10 +107,23 @@ def _register_once() -> None:
 
 
 def _on_event(event: str, **_: Any) -> None:
-    for events in _listening:
-        events.hear_event(event)
+    global _hit_pending
+    if event == _CACHE_HIT:
+        _hit_pending = True
 
 
 def _on_duration(event: str, duration_secs: float, **keywords: Any) -> None:
-    for events in _listening:
-        events.hear_duration(event, keywords.get("fun_name", ""))
+    global _hit_pending
+    name = keywords.get("fun_name", "")
+    is_hit = _hit_pending
+    if event == _COMPILE:
+        # This one also comes when the program was in the persistent cache; the hit, which has no
+        # name, came just before it.
+        _hit_pending = False
+    for listener in list(_listening):
+        if event == _TRACE:
+            listener.hear_trace(name, duration_secs)
+        elif event == _LOWER:
+            listener.hear_lowering(name, duration_secs)
+        elif event == _COMPILE:
+            listener.hear_compile(name, duration_secs, is_hit=is_hit)

@@ -71,7 +71,7 @@ class _Place:
 
 class _Walk:
     def __init__(self, fn: Callable[..., Any]) -> None:
-        self.home = getattr(_unwrapped(fn), "__module__", None)
+        self.home = getattr(unwrapped(fn), "__module__", None)
         # Values are kept alive with their marks: an identity holds only as long as its object.
         self.seen: dict[int, Any] = {}
         self.queue: deque[_Place] = deque([_Place(fn, "", None)])
@@ -210,7 +210,7 @@ def _parameter_names(fn: Any) -> tuple[str, ...]:
     while isinstance(fn, functools.partial):
         taken += len(fn.args)
         fn = fn.func
-    fn = _unwrapped(fn)
+    fn = unwrapped(fn)
     if hasattr(fn, "__func__") and hasattr(fn, "__self__"):
         fn, taken = fn.__func__, taken + 1
     code = getattr(fn, "__code__", None)
@@ -292,7 +292,8 @@ def _is_method(value: Any) -> bool:
     return _attribute(value, "__self__") is not None and _attribute(value, "__func__") is not None
 
 
-def _unwrapped(fn: Any) -> Any:
+def unwrapped(fn: Any) -> Any:
+    """The function itself, out of partials and wrappers."""
     while True:
         if isinstance(fn, functools.partial):
             fn = fn.func

@@ -101,7 +101,7 @@ def measure_case(
     case: Case, progress: Progress, *, repeat: int, max_seconds: float | None, clock: Clock
 ) -> None:
     """Measure a case phase by phase into ``progress``, which keeps all up to an exception."""
-    with listening() as events:
+    with listening(Events()) as events:
         run = _Run(case, progress, events, clock)
         try:
             run.trace()

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import jax
@@ -21,6 +21,7 @@ from jaxmeter.errors import JaxmeterError, RetraceError
 from jaxmeter.meter import measure
 from jaxmeter.quantities import QUANTITIES, Quantity
 from jaxmeter.record import Record
+from jaxmeter.signatures import Signature, causes, signature, static_arguments
 from jaxmeter.staging import jitted
 from jaxmeter.terminal import table
 
@@ -78,6 +79,9 @@ class Metered:
         self._jitted = jitted(case, self._counter)
         self._heard_count = 0
         self._retrace: RetraceError | None = None
+        self._static = static_arguments(getattr(self._jitted, "_jit_info", None))
+        self._earlier = [self._signature(case.args, case.kwargs)]
+        self._causes: dict[str, None] = {}
 
     def __repr__(self) -> str:
         return f"<jaxmeter of {self.name}>"
@@ -86,7 +90,7 @@ class Metered:
     def audit(self) -> Audit:
         """The audit of what it captures."""
         if self._counter is None:
-            with listening() as events:  # or the audit's trace would go uncounted
+            with listening(Events()) as events:  # or the audit's trace would go uncounted
                 self._jitted.trace(*self._case.args, **self._case.kwargs)
             self._heard_count += _traces_count(events)
         return audit(self._case)
@@ -103,7 +107,7 @@ class Metered:
         if self._retrace is not None:
             raise self._retrace
         case = Case(self._jitted, self._case.args, self._case.kwargs)
-        with listening() as events:
+        with listening(Events()) as events:
             try:
                 record = measure(case, repeat=1, name=self.name)
             except RetraceError as error:
@@ -116,9 +120,14 @@ class Metered:
     def again(self, *args: Any, **kwargs: Any) -> Any:
         """Call the function once more, which may trace it again; return its answer."""
         self._run_once()
-        with listening() as events:
+        known = self._signature(args, kwargs)
+        with listening(Events()) as events:
             answer = self._jitted(*args, **kwargs)
         self._heard_count += _traces_count(events)
+        if events.traced:
+            found = causes(known, self._earlier)[1]
+            self._causes |= dict.fromkeys(f"{cause}: {cause.advice}" for cause in found)
+        self._earlier.append(known)
         if self._after_call is not None:
             self._after_call(self)
         return answer
@@ -152,8 +161,11 @@ class Metered:
             # Where a limit is exceeded nothing is fine, however small.
             return audit_table(audit(self._case, threshold_bytes=0))
         if name == "traces":
-            return str(self._retrace or described.advice)
+            return str(self._retrace or "\n".join(self._causes) or described.advice)
         return f"{described.advice}\n{table(self.record)}"
+
+    def _signature(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Signature:
+        return signature(self._case.fn, args, kwargs, self._static)
 
     def _run_once(self) -> None:
         # The error will be told where the count is found too high.

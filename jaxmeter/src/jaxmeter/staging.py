@@ -72,3 +72,20 @@ def jitted(case: Case, counter: ExecutionCounter | None = None) -> Any:
             "already jitted; give them to its own jax.jit"
         )
     return case.fn
+
+
+def fresh(case: Case) -> tuple[Any, ExecutionCounter | None]:
+    """What to call for a case, as if it had never been called, and a counter of its executions.
+
+    A function that is already jitted has its cache cleared, and there is no counter; one that
+    others than JAX have jitted is as it is.
+    """
+    if _jitted_by_others(case.fn) and not case.jit_options:
+        return case.fn, None
+    if isinstance(case.fn, jax.stages.Wrapped):
+        clear_cache = getattr(case.fn, "clear_cache", None)  # others than jax.jit may lack it
+        if clear_cache is not None:
+            clear_cache()
+        return jitted(case), None
+    counter = ExecutionCounter(case.fn)
+    return jitted(case, counter), counter

@@ -1,89 +1,60 @@
-"""A record or an audit as a plain text table, for the terminal."""
+"""Every result as text: as a table for the terminal, and in Markdown."""
 
 from __future__ import annotations
 
-import statistics
+from typing import Any
 
 from jaxmeter.audit_record import Audit
-from jaxmeter.audit_text import audit_table
+from jaxmeter.audit_text import audit_markdown, audit_table
+from jaxmeter.errors import JaxmeterError
 from jaxmeter.record import Record
-from jaxmeter.units import bytes_text, count_text, seconds_text
+from jaxmeter.record_text import record_table
+from jaxmeter.retrace_record import Retraces, Watched
+from jaxmeter.retrace_text import (
+    retraces_markdown,
+    retraces_table,
+    watched_markdown,
+    watched_table,
+)
 
-_ARRAYS_SHOWN_COUNT = 10
+_TABLES = {
+    Audit: audit_table,
+    Record: record_table,
+    Retraces: retraces_table,
+    Watched: watched_table,
+}
+_MARKDOWN = {
+    Audit: audit_markdown,
+    Retraces: retraces_markdown,
+    Watched: watched_markdown,
+}
 
 
-def table(result: Record | Audit) -> str:
-    """What a record or an audit says, a line for each thing that is known.
+def table(result: Any) -> str:
+    """What a result of jaxmeter says, a line for each thing that is known.
 
-    The settled runs are shown by their median, least and greatest; all are in the record.
+    Raises
+    ------
+    JaxmeterError
+        If it is no such result.
     """
-    return audit_table(result) if isinstance(result, Audit) else _record_table(result)
+    return _rendered("table", _TABLES, result)
 
 
-def _record_table(record: Record) -> str:
-    rows: list[tuple[str, str]] = [("status", record.status)]
-    if record.failure is not None:
-        rows.append(("failure", f"{record.failure.kind} in {record.failure.phase}"))
-        rows.append(("", record.failure.message))
-    for label, seconds in (
-        ("setup", record.setup_seconds),
-        ("trace", record.phases.trace_seconds),
-        ("lower", record.phases.lower_seconds),
-        ("compile", record.phases.compile_seconds),
-        ("first call", record.phases.first_call_seconds),
-    ):
-        rows.append((label, seconds_text(seconds)))
-    if record.samples_seconds:
-        samples = record.samples_seconds
-        rows.append(
-            (
-                "settled run",
-                f"{seconds_text(statistics.median(samples))} median of {len(samples)}, "
-                f"{seconds_text(min(samples))} to {seconds_text(max(samples))}",
-            )
-        )
-    constants, counts, program, memory = (
-        record.constants,
-        record.counts,
-        record.program,
-        record.memory,
-    )
-    for label, size, count in (
-        ("captured", constants.captured_bytes, constants.captured_count),
-        ("embedded", constants.embedded_bytes, constants.embedded_count),
-        ("hidden arguments", constants.hidden_argument_bytes, constants.hidden_argument_count),
-    ):
-        arrays = count_text(count or 0, "array")
-        rows.append((label, "" if size is None else f"{bytes_text(size)} in {arrays}"))
-    largest = sorted(constants.arrays, key=lambda array: -array.bytes)
-    for array in largest[:_ARRAYS_SHOWN_COUNT]:
-        at = f" in {array.where}" if array.where else ""
-        shape = ", ".join(map(str, array.shape))
-        rows.append(("", f"{array.dtype}[{shape}] {bytes_text(array.bytes)}{at}"))
-    if len(largest) > _ARRAYS_SHOWN_COUNT:
-        rows.append(("", f"and {len(largest) - _ARRAYS_SHOWN_COUNT} more"))
-    for label, number in (
-        ("Python executions", counts.python_executions_count),
-        ("traces", counts.traces_count),
-        ("compiles", counts.compiles_count),
-        ("jaxpr equations", program.jaxpr_equations_count),
-        ("HLO instructions", program.hlo_instructions_count),
-        ("fusions", program.fusions_count),
-        ("flops", program.flops),
-    ):
-        rows.append((label, "" if number is None else f"{number:,.0f}"))
-    rss = None
-    if memory.peak_rss_bytes is not None and memory.baseline_rss_bytes is not None:
-        rss = memory.peak_rss_bytes - memory.baseline_rss_bytes
-    for label, size in (
-        ("bytes accessed", program.accessed_bytes),
-        ("temporaries", memory.temp_bytes),
-        ("peak above start", rss),
-        ("device peak", memory.device_peak_bytes),
-    ):
-        rows.append((label, bytes_text(size)))
-    for name, value in (*record.checks.items(), *record.extras.items()):
-        rows.append((name, f"{value:.6g}"))
-    shown = [(label, text) for label, text in rows if text]
-    width = max(len(label) for label, _ in shown)
-    return "\n".join([record.name] + [f"  {label:<{width}}  {text}" for label, text in shown])
+def markdown(result: Any) -> str:
+    """The same in Markdown.
+
+    Raises
+    ------
+    JaxmeterError
+        If it is no such result.
+    """
+    return _rendered("markdown", _MARKDOWN, result)
+
+
+def _rendered(call: str, renderers: dict[type, Any], result: Any) -> str:
+    render = renderers.get(type(result))
+    if render is None:
+        names = ", ".join(f"jaxmeter.{kind.__name__}" for kind in renderers)
+        raise JaxmeterError(f"{call}: got {result!r:.80}; give one of {names}")
+    return render(result)

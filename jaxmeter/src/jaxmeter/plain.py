@@ -1,0 +1,38 @@
+"""Results as plain data: immutable dataclasses that are written to JSON and read back equal."""
+
+from __future__ import annotations
+
+import json
+from typing import Self
+
+from jaxmeter.codec import decode, encode
+from jaxmeter.errors import RecordError
+
+
+class Plain:
+    """Gives a frozen dataclass ``to_json`` and ``from_json``."""
+
+    def to_json(self, *, indent: int | None = None) -> str:
+        """This as JSON text; `from_json` gives back an equal one."""
+        data = encode(self, type(self), type(self).__name__.lower())
+        return json.dumps(data, allow_nan=False, indent=indent)
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> Self:
+        """Rebuild what `to_json` wrote.
+
+        Raises
+        ------
+        RecordError
+            If the text is nothing of the kind.
+        """
+        advice = f"give the text of {cls.__name__}.to_json"
+        try:
+            return decode(json.loads(text), cls, cls.__name__.lower())
+        except RecordError as error:
+            raise RecordError(f"{cls.__name__}.from_json: {error}; {advice}") from None
+        except ValueError as error:
+            raise RecordError(
+                f"{cls.__name__}.from_json: got {len(text)} characters that are no JSON "
+                f"({error}); {advice}"
+            ) from None

@@ -1,0 +1,200 @@
+"""Each retrace has its cause, and no cause is told of what was not traced."""
+
+import runpy
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxmeter
+from jaxmeter import Case, JaxmeterError, Retraces
+
+FILE = Path(__file__).with_name("retrace_situations.py")
+NAMES = runpy.run_path(str(FILE))
+SITUATIONS = NAMES["SITUATIONS"]
+FIRST, COMPILED_ONLY = NAMES["FIRST"], NAMES["COMPILED_ONLY"]
+X = jnp.ones(3)
+
+
+def truth_of(call):
+    """What the report says of a call, in the terms of the table of situations."""
+    if not (call.traced or call.compiled):
+        assert call.nearest is None and not call.causes
+        return None
+    return ("" if call.traced else COMPILED_ONLY) + "; ".join(map(str, call.causes))
+
+
+@pytest.mark.parametrize("name", SITUATIONS)
+def test_each_call_is_told_as_it_was(name):
+    situation = SITUATIONS[name]
+    ran = 0
+
+    def counted(*args, **kwargs):
+        nonlocal ran
+        ran += 1
+        return situation.fn(*args, **kwargs)
+
+    report = jaxmeter.retraces(situation.fn, situation.calls(), **situation.options)
+    assert tuple(map(truth_of, report.calls)) == situation.truth
+    for call in report.calls:
+        # Every count agrees with every other: nothing is told that did not happen.
+        assert call.executions_count == call.traces_count == int(call.traced)
+        assert call.compiles_count == int(call.compiled) >= int(call.traced)
+    assert Retraces.from_json(report.to_json()) == report
+    if not situation.options:
+        # The same calls of a function counted by hand.
+        jitted = jax.jit(counted)
+        for given in situation.calls():
+            args, kwargs = given if len(given) == 2 and isinstance(given[1], dict) else (given, {})
+            jitted(*args, **kwargs)
+        assert ran == report.traces_count
+
+
+@pytest.mark.skipif(jax.__version_info__ < (0, 10), reason="older JAX takes 20 for 20.0")
+def test_an_equal_static_value_of_another_type_is_another():
+    calls = [(X, 20), (X, 20.0), (X, 20)]
+    report = jaxmeter.retraces(lambda x, n: x * n, calls, static_argnums=1)
+    assert [truth_of(call) for call in report.calls] == [
+        FIRST,
+        "static value of n: 20 -> 20.0",
+        None,
+    ]
+
+
+def test_a_function_that_is_already_jitted_is_called_from_the_start():
+    jitted = jax.jit(lambda x, n: x * n, static_argnames="n")
+    jitted(X, n=1)
+    report = jaxmeter.retraces(jitted, [((X,), {"n": n}) for n in (1, 2, 2)])
+    assert [truth_of(call) for call in report.calls] == [FIRST, "static value of n: 1 -> 2", None]
+    assert {call.executions_count for call in report.calls} == {None}
+
+
+def test_a_case_gives_options_and_the_first_call():
+    case = Case(lambda x, n: x * n, (X,), {"n": 1}, jit_options={"static_argnames": "n"})
+    report = jaxmeter.retraces(case, [((X,), {"n": 2})])
+    assert [truth_of(call) for call in report.calls] == [FIRST, "static value of n: 1 -> 2"]
+
+
+def test_nested_functions_of_one_name_do_not_count():
+    def step(x):
+        def step(y):
+            return y + 1.0
+
+        return jax.jit(step)(x) * 2.0
+
+    report = jaxmeter.retraces(step, [(X,), (X,)])
+    assert (report.traces_count, report.compiles_count) == (1, 1)
+
+
+def test_programs_from_the_persistent_cache_are_told_apart(tmp_path):
+    from jax.experimental.compilation_cache import compilation_cache
+
+    options = {
+        "jax_compilation_cache_dir": str(tmp_path),
+        "jax_enable_compilation_cache": True,
+        "jax_persistent_cache_min_compile_time_secs": 0.0,
+        "jax_persistent_cache_min_entry_size_bytes": -1,
+    }
+    before = {name: getattr(jax.config, name) for name in options}
+    try:
+        for name, value in options.items():
+            jax.config.update(name, value)
+        compilation_cache.reset_cache()
+
+        def cached(x):
+            return jnp.cos(x) * 1.25
+
+        first, second = (jaxmeter.retraces(cached, [(X,)]) for _ in range(2))
+    finally:
+        for name, value in before.items():
+            jax.config.update(name, value)
+        compilation_cache.reset_cache()
+    assert (first.compiles_count, first.cache_hits_count) == (1, 0)
+    assert (second.compiles_count, second.cache_hits_count) == (0, 1)
+    assert "traced and taken from the persistent cache" in jaxmeter.table(second)
+
+
+def test_a_filter_jit_of_equinox_is_called_as_it_is():
+    eqx = pytest.importorskip("equinox")
+    scaled = eqx.filter_jit(lambda x, factor: x * factor)
+    report = jaxmeter.retraces(scaled, [(X, 2.0), (X, 3.0), (X, 3.0), (jnp.ones(4), 3.0)])
+    assert [truth_of(call) for call in report.calls] == [
+        FIRST,
+        "static value of factor: 2.0 -> 3.0",  # equinox makes Python numbers static
+        None,
+        "shape of x: (3,) -> (4,)",
+    ]
+
+
+def test_seconds_are_those_of_the_clock():
+    ticks = iter(range(10))
+    report = jaxmeter.retraces(jnp.sin, [(X,), (X,)], clock=lambda: next(ticks))
+    assert [call.seconds for call in report.calls] == [1, 1]
+
+
+def test_an_error_of_a_call_is_raised_with_its_number():
+    with pytest.raises(jax.errors.TracerBoolConversionError) as caught:
+        jaxmeter.retraces(lambda x, n: x if n else -x, [(X, True)])
+    assert caught.value.__notes__[-1] == "jaxmeter.retraces: raised in call 0 of <lambda>"
+
+
+def test_what_cannot_be_compared_is_another_value():
+    class Odd:
+        def __eq__(self, other):
+            raise TypeError("no")
+
+        def __hash__(self):
+            return 3
+
+    from jaxmeter.signatures import causes, signature
+
+    before, now = (signature(abs, (Odd(),), {}, ({0}, set())) for _ in range(2))
+    _, (difference,) = causes(now, [before])
+    assert (difference.kind, difference.argument) == ("static value", "x")
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: jaxmeter.retraces(3, []), "retraces: got fn=3"),  # pyright: ignore
+        (lambda: jaxmeter.retraces(abs, X), "retraces: got calls of type ArrayImpl"),
+        (lambda: jaxmeter.retraces(abs, [X]), r"got ArrayImpl for call 0; .* \(x,\)"),
+        (lambda: jaxmeter.retraces(jax.jit(abs), [(X,)], inline=True), "already jitted"),
+    ],
+)
+def test_arguments_that_cannot_be_used_are_named(call, message):
+    with pytest.raises(JaxmeterError, match=message):
+        call()
+
+
+def test_table_and_markdown_tell_the_causes_and_what_to_change():
+    ticks = iter(np.arange(0.0, 10.0, 0.5))
+    report = jaxmeter.retraces(
+        NAMES["scaled"], [(X, 1), (X, 2), (X, 2.0)], clock=lambda: next(ticks)
+    )
+    assert jaxmeter.table(report).splitlines() == [
+        "scaled: 3 calls, 2 traces, 2 compiles",
+        "  call 0  traced and compiled, 500 ms",
+        "  call 2  traced and compiled, 500 ms",
+        "    dtype of factor: int64 -> float64 (as against call 1)",
+        "to change:",
+        "  - convert factor to one dtype before the call",
+    ]
+    lines = jaxmeter.markdown(report).splitlines()
+    assert lines[4:7] == [
+        "| 0 | traced and compiled | 0.5 |  |  |",
+        "| 1 | ran | 0.5 |  |  |",
+        "| 2 | traced and compiled | 0.5 | 1 | `dtype of factor: int64 -> float64` |",
+    ]
+    assert lines[-1] == "- convert factor to one dtype before the call"
+
+
+def test_long_reports_are_cut_short():
+    report = jaxmeter.retraces(lambda x, n: x, [(X, n) for n in range(22)], static_argnums=1)
+    assert "  and 2 more" in jaxmeter.table(report).splitlines()
+    many = [tuple(jnp.ones(n) for _ in range(7)) for n in (1, 2)]
+    text = jaxmeter.table(jaxmeter.retraces(lambda *args: args[0], many))
+    assert "shape of args[0]: (1,) -> (2,) (as against call 0)" in text
+    assert "and 3 more differences" in text
