@@ -17,7 +17,7 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from vcjax._errors import VcjaxError
 
-Devices: TypeAlias = Mesh | Sequence[jax.Device] | None
+Devices: TypeAlias = Mesh | Sequence[Any] | None
 """What callers may give: a mesh, whose axes all divide the targets, devices, or None for one."""
 
 

@@ -1,0 +1,128 @@
+"""What `test_devices` runs in processes of its own: the same calls on one device and on many.
+
+    python devices_program.py PATH                        one device, then all of this process
+    python devices_program.py PATH ADDRESS COUNT NUMBER   process NUMBER of COUNT, all devices
+
+The numbers of one device are left in the file PATH; further processes compare with those. Prints a
+JSON object: for each quantity the largest deviation from one device, relative to the largest value;
+facts about where arrays lie; messages of errors.
+"""
+
+import json
+import sys
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+import vcjax
+from vcjax import problems
+
+# Nothing divides: 3 rows of targets, 15 targets, 4 or 8 devices.
+TARGETS = dict(trg_nphi=3, trg_ntheta=5)
+PROBLEM = problems.axisymmetric(3, shape=(4, 20), src_shape=(4, 20))
+X, B = PROBLEM.X, PROBLEM.B  # NumPy: no device may be touched before processes know each other
+
+
+def chosen(digits: int, **options) -> vcjax.Rule:
+    return vcjax.choose(PROBLEM.X, PROBLEM.B, digits, nfp=1, **{**TARGETS, **options})
+
+
+def quantities(devices) -> dict[str, Any]:
+    """What matters most, from the same calls on any number of devices."""
+    rule = chosen(2)
+    constants = vcjax.tables(rule)
+    casing = vcjax.prepare(rule, X, devices=devices)
+    weight = np.random.default_rng(0).normal(size=(3, 5, 3))
+
+    def scalar(X, B, constants):
+        casing = vcjax.prepare(rule, X, constants=constants, devices=devices)
+        return (weight * vcjax.external_field(casing, B) ** 2).sum()
+
+    slope_in_X, slope_in_B = jax.jit(jax.grad(scalar, argnums=(0, 1)))(X, B, constants)
+    return {
+        "near_weights": casing.near_weights,
+        "external_field": vcjax.external_field(casing, B),
+        "derivative_in_the_surface": slope_in_X,
+        "derivative_in_the_field": slope_in_B,
+    }
+
+
+def further_quantities(devices) -> dict[str, Any]:
+    """The rest: programs that divide their targets in the same way."""
+    casing = vcjax.prepare(chosen(2), X, devices=devices)
+    gradients = vcjax.prepare_gradient(chosen(1, gradient=True), X, devices=devices)
+    batch = jax.vmap(partial(vcjax.external_field, casing))
+    fields = jnp.stack([B, B[::-1]])
+    return {
+        "internal_field": vcjax.internal_field(casing, B),
+        "self_test": vcjax.self_test(casing),
+        "near_gradient_weights": gradients.near_weights,
+        "external_gradient": vcjax.external_gradient(gradients, B),
+        "tangents_of_a_batch": jax.jvp(batch, (fields,), (fields[:, ::-1],))[1],
+    }
+
+
+def deviations(many: dict, one: dict) -> dict[str, float]:
+    """Of the near weights each process compares the rows that it holds."""
+
+    def worst(name):
+        if not name.startswith("near"):
+            return np.abs(np.asarray(many[name]) - one[name]).max()
+        held = [(s.index[0].start, np.asarray(s.data)) for s in many[name].addressable_shards]
+        rows = [(data, one[name][start : start + len(data)]) for start, data in held]
+        return max(np.abs(data[: len(row)] - row).max(initial=0.0) for data, row in rows)
+
+    # The self-test is what is left of fields of size 1.
+    scales = {name: np.abs(one[name]).max() for name in many} | {"self_test": 1.0}
+    return {name: float(worst(name) / scales[name]) for name in many}
+
+
+def captured_bytes(program) -> int:
+    return sum(np.asarray(constant).nbytes for constant in program.consts)
+
+
+def facts(mesh) -> dict:
+    rule = chosen(2)
+    casing = vcjax.prepare(rule, X, devices=mesh)
+    weights: Any = casing.near_weights
+
+    def prepare(X, constants):
+        return vcjax.prepare(rule, X, constants=constants, devices=mesh)
+
+    return {
+        "devices": mesh.size,
+        "rows_per_device": [shard.data.shape[0] for shard in weights.addressable_shards],
+        "result_everywhere": vcjax.external_field(casing, B).sharding.is_fully_replicated,
+        "captured_by_evaluation": captured_bytes(jax.make_jaxpr(vcjax.external_field)(casing, B)),
+        "captured_by_preparation": captured_bytes(jax.make_jaxpr(prepare)(X, vcjax.tables(rule))),
+    }
+
+
+def too_many_devices() -> str:
+    try:
+        vcjax.prepare(chosen(2, trg_nphi=1), X, devices=jax.devices())
+    except vcjax.VcjaxError as error:
+        return str(error)
+    return ""
+
+
+def main(path: str, address: str = "", count: str = "1", number: str = "0") -> None:
+    if address:
+        jax.config.update("jax_cpu_collectives_implementation", "gloo")
+        jax.distributed.initialize(address, int(count), int(number))
+        mesh = jax.make_mesh((jax.device_count(),), ("anything",))
+        one, many = dict(np.load(path)), quantities(mesh)
+    else:
+        mesh = jax.make_mesh((2, jax.device_count() // 2), ("node", "core"))
+        one, many = (quantities(d) | further_quantities(d) for d in (None, mesh))
+        one = {name: np.asarray(value) for name, value in one.items()}
+        np.savez(path, **one)
+    report = {"deviations": deviations(many, one), "facts": facts(mesh)}
+    print(json.dumps(report if address else report | {"too_many_devices": too_many_devices()}))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
