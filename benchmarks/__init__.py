@@ -2,6 +2,7 @@
 
 ``plan`` says what a cell is, ``runner`` measures a plan into the ``store``, ``common`` lets an asv
 class read the outcome; ``casing``, ``chunks`` and ``reference`` are the suites; ``cells`` and
-``reference_cells`` hold the functions that run in worker processes; ``run`` is the command behind
-``make report``. ``workloads`` are the problems and know no meter.
+``reference_cells`` hold the functions that run in worker processes, ``quantities`` what they
+compute; ``run`` is the command behind ``make report``. ``workloads`` are the problems and know no
+meter.
 """

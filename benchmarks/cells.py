@@ -2,24 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import jax
 
 import vcjax
 from benchmarks.preparing import prepared_casing
+from benchmarks.quantities import FIELD
 from jaxmeter import Case
-from vcjax.problems import Problem
-
-# Beyond these a cell has failed: a fast wrong answer is no result. On the W7-X boundary the errors
-# of the C++ reference itself; elsewhere ten times what the digits promise.
-W7X_ERROR_LIMITS = {3: 1.9e-4, 6: 2.2e-7, 9: 8.6e-10, 12: 1.5e-11}
 
 VARIANTS = ("argument", "closure", "simplified")
-
-
-class WrongAnswer(ArithmeticError):
-    """A measured program gave a field that is off by more than its digits allow."""
 
 
 def external_field(
@@ -67,7 +57,7 @@ def external_field(
         )
 
     def check(field) -> dict[str, float]:
-        return {"error_relative": checked_error(prepared.problem, field)}
+        return {"error_relative": FIELD.checked_error(prepared.problem, field)}
 
     if variant == "argument":
         return Case(
@@ -78,23 +68,3 @@ def external_field(
         return evaluate(prepared.casing, B)
 
     return Case(fn=evaluate_closure, args=(prepared.B,), check=check, extras=prepared.extras)
-
-
-def checked_error(problem: Problem, field: Any) -> float:
-    """The error, refused where it is beyond the limit of the problem's digits.
-
-    Raises
-    ------
-    WrongAnswer
-        Above the limit, or where the field is not finite.
-    """
-    error = problem.external_error(field)
-    limit = 10.0 ** (1 - problem.digits)
-    if problem.name == "w7x":
-        limit = W7X_ERROR_LIMITS.get(problem.digits, limit)
-    if not error <= limit:
-        raise WrongAnswer(
-            f"{problem.name} at {problem.digits} digits: error {error:.2e} relative to max|B|, "
-            f"limit {limit:.2e}"
-        )
-    return error

@@ -16,6 +16,7 @@ import numpy as np
 
 import vcjax
 from benchmarks.plan import SCRATCH_VARIABLE
+from benchmarks.quantities import FIELD, Quantity
 from benchmarks.workloads.casing import problem_named
 from jaxmeter import Case
 from vcjax.problems import Problem
@@ -31,7 +32,7 @@ class Prepared:
     """A problem, its casing and total field on the device, and what making them cost."""
 
     problem: Problem
-    casing: vcjax.Casing
+    casing: vcjax.Casing | vcjax.GradientCasing
     B: jax.Array
     extras: Mapping[str, float]
 
@@ -65,15 +66,15 @@ def prepared_casing(workload: str, digits: int, half_period: bool) -> Prepared:
     return Prepared(problem, casing, jnp.asarray(problem.B), extras)
 
 
-def prepare(problem: Problem) -> Prepared:
+def prepare(problem: Problem, quantity: Quantity = FIELD) -> Prepared:
     """Choose and prepare, several times: the first `prepare` shows what compiling it takes.
 
     vcjax keeps the tables of a rule, but a surface with another rule needs new ones, therefore
     ``prepare_seconds`` includes them.
     """
-    rule, extras = chosen(problem)
+    rule, extras = chosen(problem, quantity)
     X = jnp.asarray(problem.X)
-    made = [timed(lambda: vcjax.prepare(rule, X)) for _ in range(1 + SETTLED_PREPARATIONS)]
+    made = [timed(lambda: quantity.prepare(rule, X)) for _ in range(1 + SETTLED_PREPARATIONS)]
     settled = float(np.median([seconds for seconds, _ in made[1:]]))
     casing = made[-1][1]
     extras = {
@@ -85,19 +86,19 @@ def prepare(problem: Problem) -> Prepared:
     return Prepared(problem, casing, jnp.asarray(problem.B), extras)
 
 
-def chosen(problem: Problem) -> tuple[vcjax.Rule, dict[str, float]]:
+def chosen(problem: Problem, quantity: Quantity = FIELD) -> tuple[vcjax.Rule, dict[str, float]]:
     """The rule of a problem, and the seconds that choosing it and its tables take."""
-    choices = [timed(lambda: choose(problem)) for _ in range(CHOICES)]
+    choices = [timed(lambda: choose(problem, quantity)) for _ in range(CHOICES)]
     rule = choices[-1][1]
     # A rule that differs by nothing that matters: the first tables of a process also pay for what
     # numpy loads on first use, and those of the very same rule would be kept.
-    vcjax.tables(dataclasses.replace(rule, cutoff=float(np.nextafter(rule.cutoff, np.inf))))
-    tables_seconds, _ = timed(lambda: vcjax.tables(rule))
+    quantity.tables(dataclasses.replace(rule, cutoff=float(np.nextafter(rule.cutoff, np.inf))))
+    tables_seconds, _ = timed(lambda: quantity.tables(rule))
     choose_seconds = float(np.median([seconds for seconds, _ in choices]))
     return rule, {"choose_seconds": choose_seconds, "tables_seconds": tables_seconds}
 
 
-def choose(problem: Problem) -> vcjax.Rule:
+def choose(problem: Problem, quantity: Quantity = FIELD) -> vcjax.Rule:
     """The rule for a problem and its own target grid."""
     return vcjax.choose(
         problem.X,
@@ -107,6 +108,7 @@ def choose(problem: Problem) -> vcjax.Rule:
         half_period=problem.half_period,
         trg_nphi=problem.trg_nphi,
         trg_ntheta=problem.trg_ntheta,
+        gradient=quantity.gradient,
     )
 
 
@@ -117,7 +119,7 @@ def timed(call: Callable[[], T]) -> tuple[float, T]:
     return time.perf_counter() - started, result
 
 
-def _casing_bytes(casing: vcjax.Casing) -> float:
+def _casing_bytes(casing: vcjax.Casing | vcjax.GradientCasing) -> float:
     return float(sum(leaf.nbytes for leaf in jax.tree.leaves(casing)))
 
 

@@ -11,9 +11,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-import vcjax
 from benchmarks import preparing
-from benchmarks.cells import checked_error
+from benchmarks.quantities import FIELD, GRADIENT, Quantity
 from benchmarks.workloads.casing import problem_named
 from jaxmeter import Case
 from vcjax.problems import Problem
@@ -25,26 +24,36 @@ ENOUGH_SECONDS = 15.0
 
 
 def external_field(*, workload: str, digits: int, half_period: bool) -> Case:
-    """The external field by vcjax as the measured function; the reference's turns in its check.
+    """The external field by vcjax as the measured function; the reference's turns in its check."""
+    return _beside_reference(FIELD, workload, digits, half_period)
+
+
+def external_gradient(*, workload: str, digits: int, half_period: bool) -> Case:
+    """The gradient of the external field, as `external_field`."""
+    return _beside_reference(GRADIENT, workload, digits, half_period)
+
+
+def _beside_reference(quantity: Quantity, workload: str, digits: int, half_period: bool) -> Case:
+    """A quantity by vcjax as the measured function; the reference's turns in its check.
 
     The check runs when vcjax has been compiled and measured. It adds, in seconds,
 
-    - ``setup_seconds`` and ``reference_setup_seconds``: a new surface up to its first field. For
+    - ``setup_seconds`` and ``reference_setup_seconds``: a new surface up to its first result. For
       vcjax: choose, tables, prepare, evaluate, all compiled before; for the reference: a new
       object, its set-up and its first evaluation, in which it builds its quadrature;
-    - ``evaluation_seconds`` and ``reference_evaluation_seconds``: a further field;
+    - ``evaluation_seconds`` and ``reference_evaluation_seconds``: a further one;
 
     medians over turns taken one after the other, so that both meet the same machine; and
     ``cpu_per_wall`` and ``reference_cpu_per_wall``, which are 1 where one thread did the work.
     """
     problem = problem_named(workload, digits=digits, half_period=half_period)
-    prepared = preparing.prepare(problem)
-    evaluate = jax.jit(vcjax.external_field)
+    prepared = preparing.prepare(problem, quantity)
+    evaluate = jax.jit(quantity.evaluate)
 
-    def check(field) -> dict[str, float]:
+    def check(result) -> dict[str, float]:
         return {
-            "error_relative": checked_error(problem, field),
-            **compare(prepared, evaluate),
+            quantity.error_name: quantity.checked_error(problem, result),
+            **compare(prepared, evaluate, quantity),
         }
 
     return Case(
@@ -52,13 +61,15 @@ def external_field(*, workload: str, digits: int, half_period: bool) -> Case:
     )
 
 
-def compare(prepared: preparing.Prepared, evaluate: Callable[..., jax.Array]) -> dict[str, float]:
-    """Both programs turn by turn: new surface to first field, then a further field."""
+def compare(
+    prepared: preparing.Prepared, evaluate: Callable[..., jax.Array], quantity: Quantity
+) -> dict[str, float]:
+    """Both programs turn by turn: new surface to first result, then a further one."""
     problem = prepared.problem
-    reference = Reference(problem)
+    reference = Reference(problem, quantity)
 
     def set_up():
-        casing = vcjax.prepare(preparing.choose(problem), jnp.asarray(problem.X))
+        casing = quantity.prepare(preparing.choose(problem, quantity), jnp.asarray(problem.X))
         return evaluate(casing, prepared.B)
 
     jax.block_until_ready(set_up())  # all programs are compiled from here on
@@ -73,20 +84,21 @@ def compare(prepared: preparing.Prepared, evaluate: Callable[..., jax.Array]) ->
         "reference_evaluation_seconds": theirs_again.wall_seconds,
         "cpu_per_wall": again.cpu_per_wall,
         "reference_cpu_per_wall": theirs_again.cpu_per_wall,
-        "reference_error_relative": problem.external_error(reference.field),
+        f"reference_{quantity.error_name}": quantity.error(problem, reference.result),
     }
 
 
 class Reference:
     """The C++ package on a problem: flat lists, components first, as it wants them."""
 
-    def __init__(self, problem: Problem) -> None:
+    def __init__(self, problem: Problem, quantity: Quantity) -> None:
+        self._quantity = quantity
         self._surface = _flat(problem.X)
         self._field = _flat(problem.B)
         self._problem = problem
         self._casing: Any = None
-        self.field = np.empty(0)
-        """The last one evaluated, (trg_nphi, trg_ntheta, 3)."""
+        self.result = np.empty(0)
+        """The last one evaluated, (trg_nphi, trg_ntheta, 3) or (trg_nphi, trg_ntheta, 3, 3)."""
 
     def _new(self) -> Any:
         import virtual_casing
@@ -108,15 +120,19 @@ class Reference:
         return casing
 
     def set_up(self) -> None:
-        """A new object and its first field."""
+        """A new object and its first result."""
         self._casing = self._new()
         self.evaluate()
 
     def evaluate(self) -> None:
-        """A further field."""
-        values = np.asarray(self._casing.compute_external_B(self._field))
-        shape = (3, self._problem.trg_nphi, self._problem.trg_ntheta)
-        self.field = np.moveaxis(values.reshape(shape), 0, -1)
+        """A further one."""
+        values = np.asarray(getattr(self._casing, self._quantity.reference_method)(self._field))
+        axes = (3, 3) if self._quantity.gradient else (3,)
+        grid = self._problem.trg_nphi, self._problem.trg_ntheta
+        # Components first. The gradient of a field without curl is symmetric: its two component
+        # axes need no order.
+        values = values.reshape(-1, *grid)
+        self.result = np.moveaxis(values, 0, -1).reshape(*grid, *axes)
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,7 @@ SUITES: tuple[type[common.CellSuite], ...] = (
     casing.CasingVariants,
     chunks.ChunkSweep,
     reference.AgainstReference,
+    reference.GradientAgainstReference,
 )
 ASV_FOUND_FAILURES = 2
 

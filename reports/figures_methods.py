@@ -67,14 +67,14 @@ def _told_errors(table: pd.DataFrame) -> str:
     )
 
 
-def against_reference(table: pd.DataFrame) -> Figure:
+def against_reference(table: pd.DataFrame, name: str) -> Figure:
     """Two panels of paired marks, ours and the reference's, on a logarithmic time axis."""
     panels = (
         _pair_panel(table, "Further evaluation", EVALUATION),
         _pair_panel(table, "Set-up + first evaluation", SETUP),
     )
     return Figure(
-        "against_reference",
+        name,
         "vcjax and the C++ reference, one thread each",
         "Medians over processes; both ran in the same process. Numbers at the right: how many "
         "times as fast vcjax is. Compile seconds are not in these marks; the table has them.",

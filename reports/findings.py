@@ -58,13 +58,13 @@ def accuracy_lead(table: pd.DataFrame) -> str:
     )
 
 
-def reference_lead(table: pd.DataFrame) -> str:
+def reference_lead(table: pd.DataFrame, what: str = "field") -> str:
     """The range of both speed-ups over all problems, and compile time beside them."""
     return (
-        f"One thread each, compile time left out, vcjax evaluates {_span(table, 'evaluation')} as "
-        f"fast as the C++ reference, and goes from a new surface to its first field "
-        f"{_span(table, 'setup')} as fast (medians of process-by-process ratios; "
-        f"{counted(len(table), 'problem')}, {processes(table)} each)."
+        f"One thread each, compile time left out, vcjax evaluates a {what} "
+        f"{_span(table, 'evaluation')} as fast as the C++ reference, and goes from a new surface "
+        f"to its first {what} {_span(table, 'setup')} as fast (medians of process-by-process "
+        f"ratios; {counted(len(table), 'problem')}, {processes(table)} each)."
     )
 
 

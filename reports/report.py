@@ -74,6 +74,7 @@ def make_report(
         "chunk_sizes": summaries.chunk_sizes(measured),
         "accuracy": summaries.accuracy(measured),
         "against_reference": summaries.against_reference(measured),
+        "gradient_against_reference": summaries.against_reference(measured, gradient=True),
         "preparation": summaries.preparation(measured),
         "failures": tables.failures(measured, set_aside),
         "environments": tables.environments(measured),
@@ -131,6 +132,9 @@ def _sections(here: dict[str, pd.DataFrame]) -> tuple[Section, ...]:
         made.append(sections.accuracy_section(here["accuracy"]))
     if len(here["against_reference"]):
         made.append(sections.reference_section(here["against_reference"]))
+    if len(here["gradient_against_reference"]):
+        gradients = here["gradient_against_reference"]
+        made.append(sections.reference_section(gradients, gradient=True))
     if len(here["preparation"]):
         made.append(sections.preparation_section(here["preparation"]))
     made.append(sections.problems_section(here["failures"]))

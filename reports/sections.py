@@ -93,16 +93,21 @@ def accuracy_section(table: pd.DataFrame) -> Section:
     )
 
 
-def reference_section(table: pd.DataFrame) -> Section:
-    """vcjax beside the C++ package: times, ratios, errors, and compile seconds."""
+def reference_section(table: pd.DataFrame, *, gradient: bool = False) -> Section:
+    """vcjax beside the C++ package: times, ratios, errors, and compile seconds.
+
+    Of fields, or of gradients on the surface.
+    """
+    name = "gradient_against_reference" if gradient else "against_reference"
+    what = "gradient" if gradient else "field"
     columns = (
         row_head("Problem", workload_name, digits_name),
         count("Processes", "processes_count"),
-        time("Evaluation", "evaluation", "A further field by vcjax"),
-        time("C++ evaluation", "reference_evaluation", "A further field by the reference"),
+        time("Evaluation", "evaluation", f"A further {what} by vcjax"),
+        time("C++ evaluation", "reference_evaluation", f"A further {what} by the reference"),
         ratio("C++ / vcjax", "evaluation_speedup", "Evaluation, process by process"),
         time("Set-up + evaluation", "setup", "choose, tables, prepare, evaluate; compiled before"),
-        time("C++ set-up + evaluation", "reference_setup", "A new object and its first field"),
+        time("C++ set-up + evaluation", "reference_setup", f"A new object and its first {what}"),
         ratio("C++ / vcjax ", "setup_speedup", "Set-up + evaluation, process by process"),
         time("Compile", "all_compile", "Trace, lower and compile of prepare and evaluation"),
         count("Repaid after", "evaluations_to_repay_compile_count", "Number of evaluations"),
@@ -112,24 +117,24 @@ def reference_section(table: pd.DataFrame) -> Section:
         ratio("C++ CPU / wall", "reference_cpu_per_wall_highest", "1: one thread", interval=False),
     )
     return Section(
-        "reference",
-        "Against the C++ reference",
-        findings.reference_lead(table),
+        "gradient_reference" if gradient else "reference",
+        "Gradients against the C++ reference" if gradient else "Against the C++ reference",
+        findings.reference_lead(table, what),
         tuple(findings.reference_findings(table)),
         (
             "Both packages ran in the same worker process, turn by turn, one thread each, on the "
             "same surface, field and targets. Set-up + evaluation is a new surface up to its "
-            "first field, evaluation a further field on it. A ratio is the reference's seconds "
+            f"first {what}, evaluation a further {what} on it. A ratio is the reference's seconds "
             "over those of vcjax in the same process, its median and interval over processes. "
             "Compiling is paid once a process and has a column of its own.",
         ),
-        (figures_methods.against_reference(table),),
+        (figures_methods.against_reference(table, name),),
         (
             display_table(
                 table,
                 columns,
-                name="against_reference",
-                caption="vcjax beside the C++ reference",
+                name=name,
+                caption=f"The {what} by vcjax and by the C++ reference",
                 group_by=("workload", "half_period"),
             ),
         ),

@@ -14,7 +14,7 @@ import pandas as pd
 
 from .frames import any_of, groups, numeric, whole
 from .intervals import Interval, median_interval, paired_ratio
-from .tables import PLACE
+from .tables import FIELD_ERRORS, PLACE
 
 ARGUMENT = "argument"  # the variant that the others are compared with
 VARIANTS = ("closure", "argument", "simplified")
@@ -129,15 +129,24 @@ def _ours_first(column: pd.Series) -> pd.Series:
     return (column != "vcjax") if column.name == "method" else column
 
 
-def against_reference(measured: pd.DataFrame) -> pd.DataFrame:
+def against_reference(measured: pd.DataFrame, *, gradient: bool = False) -> pd.DataFrame:
     """One row for each problem measured beside the C++ package, in the same process.
+
+    Of fields, or of gradients, whose errors are relative to the largest component of the gradient;
+    the table's columns have the same names for both.
 
     `setup` is a new surface up to its first field: ours choose, tables, prepare and evaluate, all
     compiled before; the reference's a new object with its first field. `evaluation` is a further
     field. Compiling of ours stands beside both. Ratios are reference / ours, process by process.
     """
     rows = []
-    for problem, group in groups(_with(measured, "reference_evaluation_seconds"), PROBLEM):
+    beside = _with(measured, "reference_evaluation_seconds")
+    of_gradient = beside.reindex(columns=["gradient_error_relative"]).notna().any(axis=1)
+    beside = beside.loc[of_gradient == gradient]
+    if gradient:
+        errors = [name for name in FIELD_ERRORS if name in beside]
+        beside = beside.drop(columns=errors).rename(columns=GRADIENT_ERRORS)
+    for problem, group in groups(beside, PROBLEM):
         group = group.reindex(columns=dict.fromkeys([*group.columns, *REFERENCE_COLUMNS]))
         group = group.assign(all_compile_seconds=group[COMPILING].sum(axis=1, skipna=False))
         row: dict[str, Any] = {**problem, "processes_count": len(group)}
@@ -156,6 +165,7 @@ def against_reference(measured: pd.DataFrame) -> pd.DataFrame:
     return _finished(rows)
 
 
+GRADIENT_ERRORS = {name.replace("error", "gradient_error"): name for name in FIELD_ERRORS}
 COMPILING = ["trace_seconds", "lower_seconds", "compile_seconds", "prepare_compile_seconds"]
 REFERENCE_TIMES = (
     "choose_seconds",
@@ -169,8 +179,7 @@ REFERENCE_TIMES = (
 REFERENCE_COLUMNS = (
     *COMPILING,
     *REFERENCE_TIMES,
-    "error_relative",
-    "reference_error_relative",
+    *FIELD_ERRORS,
     "cpu_per_wall",
     "reference_cpu_per_wall",
 )

@@ -1,5 +1,6 @@
 """Made-up stores of real records: every number is invented, every record is jaxmeter's own."""
 
+import dataclasses
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import SimpleNamespace
@@ -186,6 +187,16 @@ def reference_cell(digits: int, round_index: int = 0, **changes: Any) -> Record:
     return record(name, params, round_index=round_index, **(values | changes))
 
 
+def gradient_reference_cell(digits: int, round_index: int = 0) -> Record:
+    field = reference_cell(digits, round_index)
+    checks = {
+        name.replace("error", "gradient_error"): value * (20 if "error" in name else 3)
+        for name, value in field.checks.items()
+    }
+    name = field.name.replace("against", "gradient_against")
+    return dataclasses.replace(field, name=name, checks=checks)
+
+
 def preparation_cell(digits: int, **changes: Any) -> Record:
     values: dict[str, Any] = {
         "settled_seconds": 0.05 * digits**2,
@@ -215,6 +226,7 @@ def write_full(root: Path, *, rounds: int = 6) -> Path:
                     write(root, chunk_cell(chunk, target, i), i)
         for digits in (6, 9, 12):
             write(root, reference_cell(digits, i), i)
+        write(root, gradient_reference_cell(6, i), i)
     for digits in (3, 6, 9, 12):
         write(root, preparation_cell(digits))
     params = {"workload": "w7x", "variant": "closure", "digits": 12, "half_period": False}
@@ -234,6 +246,7 @@ def made_up() -> SimpleNamespace:
             casing_cell,
             chunk_cell,
             reference_cell,
+            gradient_reference_cell,
             preparation_cell,
             write,
             write_full,

@@ -19,6 +19,7 @@ TABLES = {
     "chunk_sizes",
     "accuracy",
     "against_reference",
+    "gradient_against_reference",
     "preparation",
     "failures",
     "environments",
@@ -45,12 +46,20 @@ def test_the_page_loads_nothing_from_elsewhere(html):
 
 def test_the_head_names_commit_machine_versions_and_processes(made_up, html):
     head = html[: html.index("<main>")]
-    facts = (made_up.commit[:12], "2026-11-20", "Example CPU", "0.10.2", "172 in 32 cells")
+    facts = (made_up.commit[:12], "2026-11-20", "Example CPU", "0.10.2", "178 in 33 cells")
     for fact in (*facts, "casing_variants 6", "casing_preparation 1", "listed below"):
         assert fact in head
 
 
-SECTIONS = ("closure", "chunks", "accuracy", "reference", "preparation", "problems")
+SECTIONS = (
+    "closure",
+    "chunks",
+    "accuracy",
+    "reference",
+    "gradient_reference",
+    "preparation",
+    "problems",
+)
 
 
 @pytest.mark.parametrize("section", SECTIONS)
@@ -67,7 +76,7 @@ def test_every_number_in_the_tables_has_its_unit_or_a_heading_that_is_one(html):
 
 def test_figures_are_well_formed_described_and_stand_alone(written):
     files = sorted((written / "figures").glob("*.svg"))
-    assert len(files) == 4 * 3 + 2 + 1 + 2
+    assert len(files) == 4 * 3 + 2 + 1 + 2 + 2
     for file in files:
         root = ElementTree.fromstring(file.read_text(encoding="utf-8"))
         names = [child.tag.rpartition("}")[2] for child in root]

@@ -112,6 +112,20 @@ def test_speed_ups_are_taken_process_by_process(made_up, tmp_path):
     assert row["setup_speedup_ratio"] == 4.0
 
 
+def test_gradients_have_a_table_of_their_own_and_stay_out_of_the_fields_accuracy(made_up, tmp_path):
+    made_up.write(tmp_path, made_up.reference_cell(6))
+    gradient = made_up.gradient_reference_cell(6)
+    made_up.write(tmp_path, gradient)
+    frame = measured(tmp_path)
+    (field_row,) = summaries.against_reference(frame).to_dict("records")
+    (gradient_row,) = summaries.against_reference(frame, gradient=True).to_dict("records")
+    assert gradient_row["error_relative"] == gradient.checks["gradient_error_relative"]
+    assert gradient_row["error_relative"] == 20 * field_row["error_relative"]
+    assert set(gradient_row) == set(field_row)
+    accuracy = summaries.accuracy(frame)
+    assert set(accuracy["suite"]) == {"against_reference"} and accuracy["is_within"].all()
+
+
 @pytest.mark.parametrize(
     ("ours", "theirs", "setup", "reference_setup", "repaid"),
     [
