@@ -7,6 +7,9 @@ from jax.core import Tracer
 from vcjax._errors import VcjaxError
 from vcjax._seams import check_surface_seams
 
+# Kernels take up to the fifth power of distances; node spacings are smaller than the surface.
+_LARGEST = 1e50
+
 
 def check_x64(call: str) -> None:
     """Refuse to start in 32-bit mode, where JAX would silently round every input."""
@@ -55,6 +58,8 @@ def check_vectors(call: str, name: str, values, shape: tuple[int, int] | None = 
             f"{call} got {name} of dtype {values.dtype}; give float64, "
             f"for example {name}.astype(float)."
         )
+    if isinstance(values, np.ma.MaskedArray):
+        raise VcjaxError(f"{call} got {name} as a masked array; every point counts, fill it first.")
     if not isinstance(values, Tracer):
         finite = np.isfinite(values).all(axis=2)
         if not finite.all():
@@ -63,13 +68,21 @@ def check_vectors(call: str, name: str, values, shape: tuple[int, int] | None = 
                 f"{call} got {name} with {int((~finite).sum())} points that are NaN or infinite, "
                 f"the first at [{at[0]}, {at[1]}]; repair the data first."
             )
+        largest = float(abs(values).max(initial=0.0))
+        if largest and not 1 / _LARGEST <= largest <= _LARGEST:
+            raise VcjaxError(
+                f"{call} got {name} with a largest value of {largest:.3g}; powers of it leave the "
+                "range of floats, give it in another unit."
+            )
     return values.transpose(2, 0, 1)
 
 
 def check_double(call: str, casing) -> None:
     """A casing as it was prepared: `jax.tree.map` can round or reshape any of its arrays."""
-    for leaf in jax.tree.leaves(casing):
-        if getattr(leaf, "dtype", np.float64) != np.float64:
+    for path, leaf in jax.tree.leaves_with_path(casing):
+        # Stored weights may be float32: an option.
+        rounded = getattr(leaf, "dtype", np.float64) != np.float64
+        if rounded and path[0] != jax.tree_util.GetAttrKey("near_weights"):
             raise VcjaxError(
                 f"{call} got a casing of dtype {leaf.dtype}; keep the float64 arrays that "
                 "preparing the surface made."

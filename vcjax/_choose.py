@@ -37,11 +37,14 @@ from vcjax._checks import (
 from vcjax._errors import VcjaxError
 from vcjax._rule import Rule
 from vcjax._seams import check_field_seams
+from vcjax._sheets import check_crossings, nodes_for_sheets
 from vcjax._spectrum import amplitudes, interpolation_error, resolved_mode
 
 _NODES_PER_MODE = 2.8
 _LARGEST_PATCH = 40
 _MARGIN = 1
+# Inner over outer radius of the torus; around a narrower hole patches would bend too much.
+_NARROWEST_HOLE = 0.01
 MAX_DIGITS = 13
 # How often a prepared surface is evaluated, in the balance of preparation against evaluation.
 _EVALUATIONS = 1.5
@@ -118,16 +121,16 @@ def choose(
     images = nfp * (2 if half_period else 1)
     samples = _resample.surface_period(points, nfp, half_period)
     costs = _GRADIENT_COSTS if gradient else _FIELD_COSTS
-    if gradient:
-        # The kernel is one power more singular and takes about one digit more. From 12 on its
-        # error is rounding, which grows as nodes get closer.
-        digits = min(digits + 1, 12)
+    digits = _quadrature_digits(digits, gradient)
     demand = _Demand.of(digits)
+    metric = _metric(samples, nfp)
+    check_crossings("choose", samples, nfp)
     need = np.maximum(
         _nodes_for_field(_resample.field_period(field, nfp, half_period), digits, nfp),
         _nodes_for_surface(samples, nfp, demand),
     )
-    plan = _cheapest(demand, need, _metric(samples, nfp), images, trg_shape, costs)
+    clear = nodes_for_sheets(samples, nfp, demand.radius_in_nodes)
+    plan = _cheapest(demand, need, clear, metric, images, trg_shape, costs)
     return Rule(
         nfp=nfp,
         half_period=half_period,
@@ -136,6 +139,33 @@ def choose(
         trg_shape=trg_shape,
         **plan,
     )
+
+
+def resolves(rule: Rule, B: np.ndarray, digits: int, *, gradient: bool = False) -> bool:
+    """Whether a rule, chosen for another field with the same digits, is fine enough for B.
+
+    Parameters
+    ----------
+    B : (src_nphi, src_ntheta, 3) another field on the source grid of the rule.
+
+    Raises
+    ------
+    VcjaxError : for a field that cannot be used.
+    """
+    field = check_concrete("resolves", "B", B)
+    check_field_seams("resolves", field, rule.nfp, rule.half_period)
+    samples = _resample.field_period(field, rule.nfp, rule.half_period)
+    need = _nodes_for_field(samples, _quadrature_digits(digits, gradient), rule.nfp)
+    return bool(need[0] <= rule.quad_nphi and need[1] <= rule.quad_ntheta)
+
+
+def _quadrature_digits(digits: int, gradient: bool) -> int:
+    """The digits that the quadrature is made for.
+
+    The kernel of a gradient is one power more singular and takes about one digit more. From 12 on
+    its error is rounding, which grows as nodes get closer.
+    """
+    return min(digits + 1, 12) if gradient else digits
 
 
 @dataclass(frozen=True)
@@ -209,10 +239,11 @@ def _tangents(samples: np.ndarray, nfp: int, shape: tuple[int, int], turns: np.n
 
 def _metric(samples: np.ndarray, nfp: int) -> np.ndarray:
     """First fundamental form (E, F, G) of the surface on a sample of at most about 500 points."""
-    if samples[0].min() <= 0:
+    radius = np.hypot(samples[0], samples[1])
+    if samples[0].min() <= 0 or radius.min() < _NARROWEST_HOLE * radius.max():
         raise VcjaxError(
-            "choose got a surface that reaches the z axis; give a torus around it, its first axis "
-            "along the toroidal angle."
+            "choose got a surface that reaches the z axis, or nearly so; give a torus around it, "
+            "its first axis along the toroidal angle."
         )
     shape = min(2 * samples.shape[1], 20), min(2 * samples.shape[2], 25)
     x, x_phi, x_theta = _tangents(samples, nfp, shape, np.zeros(shape[0]))
@@ -234,16 +265,20 @@ def _metric(samples: np.ndarray, nfp: int) -> np.ndarray:
     return metric
 
 
-def _cheapest(demand: _Demand, need, metric, images: int, trg_shape, costs: _Costs) -> dict:
+def _cheapest(demand: _Demand, need, clear, metric, images: int, trg_shape, costs: _Costs) -> dict:
     best_cost, best = np.inf, None
     least_phi = int(np.ceil(need[0] / (images * trg_shape[0])))
     least_theta = int(np.ceil(need[1] / trg_shape[1]))
     targets = trg_shape[0] * trg_shape[1]
-    grids = itertools.product(_multiples(least_theta, 3.0, 10), _multiples(least_phi, 8.0, 30))
+    growth = 1.5 * np.maximum(clear / need, 1.0)
+    grids = itertools.product(
+        _multiples(least_theta, max(3.0, growth[1]), 10),
+        _multiples(least_phi, max(8.0, growth[0]), 30),
+    )
     for over_theta, over_phi in grids:
         quad = (over_phi * images * trg_shape[0], over_theta * trg_shape[1])
         far = costs.pair * quad[0] * quad[1]
-        if _EVALUATIONS * far * targets >= best_cost:
+        if (quad < clear).any() or _EVALUATIONS * far * targets >= best_cost:
             continue
         for patch, stretch in _fitting_patches(demand, metric, quad):
             nodes = np.prod([2 * (p + _MARGIN) + 1 for p in patch])
@@ -258,8 +293,8 @@ def _cheapest(demand: _Demand, need, metric, images: int, trg_shape, costs: _Cos
     if best is None:
         raise VcjaxError(
             "choose found no quadrature for this surface: its parametrisation is too uneven or too "
-            "stretched. Ask for fewer digits, or resample the surface so that its points "
-            "are spread more evenly."
+            "stretched, or the surface too thin. Ask for fewer digits, or resample the surface so "
+            "that its points are spread more evenly."
         )
     quad, patch, angular_count = best
     return dict(

@@ -7,6 +7,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
 from vcjax import _resample
+from vcjax._errors import VcjaxError
 from vcjax._rule import Rule
 from vcjax._tables import Tables
 
@@ -40,6 +41,11 @@ def surface_nodes(rule: Rule, X: Float[Array, "nphi ntheta 3"], constants: Table
     x, x_phi, x_theta, area_normals : (3, row, column) each, in the frame of their own row. A
     normal's length is the area of its node.
     """
+    if not isinstance(constants, Tables) or constants.rule != rule:
+        raise VcjaxError(
+            "Preparing a surface got constants of another rule; make them with vcjax.tables(rule), "
+            "of the rule given, or leave them out."
+        )
     samples = _resample.surface_period(X.transpose(2, 0, 1), rule.nfp, rule.half_period, jnp)
     tangents = partial(
         _resample.tangents, samples, constants.surface_phi, constants.surface_theta, xp=jnp

@@ -4,6 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from vcjax._errors import VcjaxError
+
 
 @dataclass(frozen=True)
 class Rule:
@@ -19,6 +21,7 @@ class Rule:
     radial_count, angular_count : polar nodes.
     lagrange_count : points of the local Lagrange interpolation (even).
     cutoff : the splitting function is cut off at alpha R = cutoff.
+    core_count : radii in the core of a patch, counted apart for points off the surface; else 0.
     """
 
     nfp: int
@@ -35,6 +38,27 @@ class Rule:
     angular_count: int
     lagrange_count: int
     cutoff: float
+    core_count: int = 0
+
+    def __post_init__(self):
+        along = self.images * self.trg_shape[0]
+        demands = {
+            f"quad_nphi a multiple of the {along} rows of targets": self.quad_nphi % along == 0,
+            f"quad_ntheta a multiple of the {self.trg_shape[1]} targets in theta": (
+                self.quad_ntheta % self.trg_shape[1] == 0
+            ),
+            "angular_count a multiple of 4": self.angular_count % 4 == 0,
+            "lagrange_count even": self.lagrange_count % 2 == 0,
+            "the patch narrower than the grid": (
+                2 * self.reach_phi < self.quad_nphi and 2 * self.reach_theta < self.quad_ntheta
+            ),
+        }
+        missed = [demand for demand, met in demands.items() if not met]
+        if missed:
+            raise VcjaxError(
+                f"Rule got sizes that do not fit together, it takes {', '.join(missed)}. "
+                "vcjax.choose makes rules that fit."
+            )
 
     @property
     def images(self) -> int:

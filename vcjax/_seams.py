@@ -14,6 +14,7 @@ from vcjax._errors import VcjaxError
 # On smooth data the seam is like any other place; the limits leave room for coarse grids.
 _SURFACE_LIMIT = 2.0
 _FIELD_LIMIT = 4.0
+_STEP_LIMIT = 1.1
 
 
 def check_surface_seams(call: str, X: np.ndarray, nfp: int, half_period: bool) -> None:
@@ -36,7 +37,29 @@ def check_surface_seams(call: str, X: np.ndarray, nfp: int, half_period: bool) -
             f"{call} got X whose last poloidal point repeats the first; drop the repeated end "
             "point (numpy.linspace(..., endpoint=False))."
         )
+    neighbours = _neighbours(X, _resample.POSITION_PARITY, nfp, half_period)
+    for beside, own in zip(neighbours, (X[:, :1], X[:, -1:]), strict=True):
+        if np.linalg.norm(beside - own, axis=0).max() <= 1e-9 * scale:
+            raise VcjaxError(
+                f"{call} got X whose rows at the end of the period repeat those at its start; drop "
+                "the repeated row. A half period starts half a step off the symmetry plane."
+            )
+    if X.shape[1] < 4:
+        _check_few_rows(call, [neighbours[0], X, neighbours[1]], nfp, half_period)
     _check(call, "X", X, _resample.POSITION_PARITY, nfp, half_period, _SURFACE_LIMIT)
+
+
+def _check_few_rows(call: str, parts, nfp: int, half_period: bool) -> None:
+    """Too few rows have no bend to compare: their steps in the toroidal angle must be equal."""
+    middle = np.concatenate(parts, axis=1).mean(axis=2)
+    steps = np.diff(np.arctan2(middle[1], middle[0])) % (2 * np.pi)
+    if steps.max() > _STEP_LIMIT * steps.min():
+        raise VcjaxError(
+            f"{call} got an open surface: its rows turn by {np.degrees(steps.min()):.3g} "
+            f"to {np.degrees(steps.max()):.3g} degrees each, across the seam included. Give "
+            f"equal steps of phi, or more than three rows, and check nfp={nfp} and "
+            f"half_period={half_period}."
+        )
 
 
 def check_field_seams(call: str, B: np.ndarray, nfp: int, half_period: bool) -> None:

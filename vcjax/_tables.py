@@ -1,6 +1,6 @@
 """Tables that depend on a Rule alone: interpolation matrices and the polar nodes of a patch."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 
 import jax
@@ -13,6 +13,9 @@ from vcjax._errors import VcjaxError
 from vcjax._pytree import pytree
 from vcjax._rule import Rule
 
+CORE = 0.15
+"""Radius of the core of a patch, where points beside the surface find the kernel nearly singular"""
+
 
 @pytree
 @dataclass(frozen=True, eq=False)
@@ -23,8 +26,13 @@ class Tables:
     whose angles come in fours is symmetric under both reflections, so each matrix is split into
     its even and odd parts on the first quadrant: four products of a sixteenth of the work instead
     of one.
+
+    Attributes
+    ----------
+    rule : static; what they belong to.
     """
 
+    rule: Rule = field(metadata={"static": True})
     surface_phi: tuple[Float[Array, "row k"], Float[Array, "row k"]]
     surface_theta: tuple[Float[Array, "column l"], Float[Array, "column l"]]
     field_phi: Float[Array, "row i"]
@@ -40,7 +48,7 @@ def tables(rule: Rule) -> Tables:
         raise VcjaxError(
             f"tables got a rule of type {type(rule).__name__}; make one with vcjax.choose."
         )
-    return Tables(**jax.tree.map(jnp.asarray, _host_tables(rule)))
+    return Tables(rule=rule, **jax.tree.map(jnp.asarray, _host_tables(rule)))
 
 
 @lru_cache(maxsize=8)
@@ -65,9 +73,24 @@ def _host_tables(rule: Rule) -> dict:
 
 
 def radii(rule: Rule) -> tuple[np.ndarray, np.ndarray]:
-    """Gauss-Legendre on [0, 1]: one-sided, because the near kernel has a |rho|^3 term."""
-    x, w = np.polynomial.legendre.leggauss(rule.radial_count)
-    return 0.5 + 0.5 * x, 0.5 * w
+    """Gauss-Legendre on [0, 1]: one-sided, because the near kernel has a |rho|^3 term.
+
+    If the core is counted apart, on [0, CORE] and on [CORE, 1].
+    """
+    if not rule.core_count:
+        return gauss_legendre(rule.radial_count)
+    core, outer = (
+        gauss_legendre(rule.core_count, 0.0, CORE),
+        gauss_legendre(rule.radial_count, CORE),
+    )
+    return np.concatenate([core[0], outer[0]]), np.concatenate([core[1], outer[1]])
+
+
+def gauss_legendre(count: int, first: float = 0.0, last: float = 1.0):
+    """Nodes and weights on an interval."""
+    nodes, weights = np.polynomial.legendre.leggauss(count)
+    half = 0.5 * (last - first)
+    return first + half * (1 + nodes), half * weights
 
 
 def polar_quadrant(rule: Rule) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
