@@ -14,6 +14,11 @@ from jaxmeter.cell import Cell as Cell
 from jaxmeter.errors import JaxmeterError as JaxmeterError
 from jaxmeter.errors import RecordError as RecordError
 from jaxmeter.errors import RetraceError as RetraceError
+from jaxmeter.inventory_record import Change as Change
+from jaxmeter.inventory_record import Fusion as Fusion
+from jaxmeter.inventory_record import FusionChange as FusionChange
+from jaxmeter.inventory_record import Inventory as Inventory
+from jaxmeter.inventory_record import ProgramDiff as ProgramDiff
 from jaxmeter.record import ConstantArray as ConstantArray
 from jaxmeter.record import Constants as Constants
 from jaxmeter.record import Counts as Counts
@@ -38,12 +43,16 @@ if TYPE_CHECKING:
     from jaxmeter.auditing import audit as audit
     from jaxmeter.hoisting import hoist as hoist
     from jaxmeter.meter import measure as measure
+    from jaxmeter.programs import diff as diff
+    from jaxmeter.programs import inventory as inventory
     from jaxmeter.retracing import retraces as retraces
     from jaxmeter.watching import watch as watch
 
 _WITH_JAX = {
     "audit": "jaxmeter.auditing",
+    "diff": "jaxmeter.programs",
     "hoist": "jaxmeter.hoisting",
+    "inventory": "jaxmeter.programs",
     "measure": "jaxmeter.meter",
     "retraces": "jaxmeter.retracing",
     "watch": "jaxmeter.watching",

@@ -33,11 +33,14 @@ def describe_program(closed_jaxpr: Any, compiled: jax.stages.Compiled | None = N
     compiled : jax.stages.Compiled, optional
         The same program compiled. Without it only the jaxpr is counted.
     """
-    program = Program(jaxpr_equations_count=equations_count(closed_jaxpr))
-    if compiled is None:
-        return program
+    program = Program() if compiled is None else describe_compiled(compiled)
+    return dataclasses.replace(program, jaxpr_equations_count=equations_count(closed_jaxpr))
+
+
+def describe_compiled(compiled: jax.stages.Compiled) -> Program:
+    """Count what a compiled program is made of, whose jaxpr is not known."""
     flops, accessed_bytes = _cost(compiled)
-    program = dataclasses.replace(program, flops=flops, accessed_bytes=accessed_bytes)
+    program = Program(flops=flops, accessed_bytes=accessed_bytes)
     text = compiled.as_text()
     if not text:  # a backend that keeps no HLO
         return program

@@ -7,6 +7,8 @@ from typing import Any
 from jaxmeter.audit_record import Audit
 from jaxmeter.audit_text import audit_markdown, audit_table
 from jaxmeter.errors import JaxmeterError
+from jaxmeter.inventory_record import Inventory, ProgramDiff
+from jaxmeter.inventory_text import diff_markdown, diff_table, inventory_table
 from jaxmeter.record import Record
 from jaxmeter.record_text import record_table
 from jaxmeter.retrace_record import Retraces, Watched
@@ -22,11 +24,14 @@ _TABLES = {
     Record: record_table,
     Retraces: retraces_table,
     Watched: watched_table,
+    Inventory: inventory_table,
+    ProgramDiff: diff_table,
 }
 _MARKDOWN = {
     Audit: audit_markdown,
     Retraces: retraces_markdown,
     Watched: watched_markdown,
+    ProgramDiff: diff_markdown,
 }
 
 

@@ -1,0 +1,198 @@
+"""Two programs are compared by what they are made of; what differs is told and nothing else."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxmeter
+from jaxmeter import Case, Fusion, Inventory, JaxmeterError, ProgramDiff
+from jaxmeter.hlo import instructions
+from jaxmeter.programs import _fusion_changes
+
+W, X = jnp.ones((64, 64)), jnp.ones(64)
+TABLE = jnp.asarray(np.random.default_rng(0).normal(size=64))
+
+
+def step(w, x):
+    with jax.named_scope("layer"):
+        return jnp.exp(jnp.sin(w @ x) * 2.0)
+
+
+def changed(changes):
+    return {change.name: (change.before, change.now) for change in changes}
+
+
+def test_equal_programs_say_so_by_the_fingerprint():
+    def renamed(w, x):
+        with jax.named_scope("other"):
+            return jnp.exp(jnp.sin(w @ x) * 2.0)
+
+    found = jaxmeter.diff(step, renamed, W, X)
+    assert found == ProgramDiff("step", "renamed", same=True)
+    assert jaxmeter.table(found) == "step -> renamed: the same optimised program"
+
+
+def test_what_the_compiler_removes_shows_in_the_jaxpr_alone():
+    found = jaxmeter.diff(step, lambda w, x: (step(w, x), jnp.cos(w))[0], W, X)
+    assert found.same
+    assert changed(found.primitives) == {} or changed(found.primitives) == {"cos": (0, 1)}
+    assert found.opcodes == found.fusions == ()
+
+
+def test_an_added_operation_shows_everywhere_it_counts():
+    found = jaxmeter.diff(step, lambda w, x: jnp.tanh(step(w, x)), W, X)
+    assert found.same is False
+    assert changed(found.primitives) == {"tanh": (0, 1)}
+    assert changed(found.opcodes) == {"tanh": (0, 1)}
+    sizes = changed(found.sizes)
+    assert sizes["jaxpr equations"] == (4, 5)
+    assert sizes["HLO instructions"][1] - sizes["HLO instructions"][0] == 1
+    assert "output bytes" not in sizes and "captured bytes" not in sizes
+    (fusion,) = found.fusions
+    assert fusion.kind == "changed"
+    before, now = fusion.before[0], fusion.now[0]
+    assert before.operations == ("sine layer/sin", "multiply layer/mul", "exponential layer/exp")
+    assert now.operations == (*before.operations, "tanh tanh")
+    assert before.shape == "f64[64]"
+
+
+@pytest.mark.skipif(
+    jax.__version_info__ < (0, 8), reason="older compilers make no fusion of one operation"
+)
+def test_a_fusion_that_is_split_is_told_with_both_parts_and_back_again():
+    def split(w, x):
+        with jax.named_scope("layer"):
+            return jnp.exp(w @ (jnp.sin(w @ x) * 2.0))
+
+    found = jaxmeter.diff(step, split, W, X)
+    (fusion,) = found.fusions
+    assert fusion.kind == "split"
+    assert {part.operations for part in fusion.now} == {
+        ("sine layer/sin", "multiply layer/mul"),
+        ("exponential layer/exp",),
+    }
+    assert changed(found.opcodes)["dot"] == (1, 2)
+    (back,) = jaxmeter.diff(split, step, W, X).fusions
+    assert (back.kind, set(back.before), back.now) == ("merged", set(fusion.now), fusion.before)
+
+
+def test_a_captured_array_shows_in_bytes_and_among_the_constants():
+    found = jaxmeter.diff(step, lambda w, x: step(w, x) + TABLE, W, X)
+    assert changed(found.arrays) == {"f64[64]": (0, 1)}
+    sizes = changed(found.sizes)
+    assert sizes["captured bytes"] == sizes["embedded bytes"] == (0, 512)
+
+
+def test_fusions_are_grouped_by_the_operations_that_they_share():
+    def fusion(*operations):
+        return Fusion("kLoop", "f64[3]", operations)
+
+    def kinds(before, now):
+        return {
+            change.kind: (len(change.before), len(change.now))
+            for change in _fusion_changes(before, now)
+        }
+
+    ab, a, b, c, d = (fusion(*names) for names in ("ab", "a", "b", "c", "d"))
+    assert kinds((ab, c), (c, ab)) == {}
+    assert kinds((ab,), (a, b)) == {"split": (1, 2)}
+    assert kinds((a, b, c), (ab, d)) == {"merged": (2, 1), "vanished": (1, 0), "appeared": (0, 1)}
+    assert kinds((fusion("a", "b"), fusion("c", "d")), (fusion("b", "c"), fusion("d", "a"))) == {
+        "regrouped": (2, 2)
+    }
+    assert kinds((a, a), (a,)) == {"vanished": (1, 0)}
+
+
+def test_records_compiled_programs_and_stored_inventories_can_be_compared():
+    stored = Inventory.from_json(jaxmeter.inventory(step, W, X).to_json())
+    compiled = jax.jit(step).lower(W, X).compile()
+    record = jaxmeter.measure(step, W, X, repeat=1)
+    for other in (stored, compiled, record, Case(step, (W, X))):
+        assert jaxmeter.diff(stored, other).same
+        assert jaxmeter.diff(other, stored).sizes == ()
+    failed = jaxmeter.Record("failed", "failed")
+    found = jaxmeter.diff(failed, record)
+    assert found.same is None and found.sizes == ()
+    assert "not known to differ" in jaxmeter.table(found)
+
+
+def test_arguments_may_be_shapes_and_a_loop_is_looked_into():
+    def loop(x):
+        return jax.lax.fori_loop(0, 3, lambda _, y: jnp.sin(y), x)
+
+    found = jaxmeter.inventory(loop, jax.ShapeDtypeStruct((4,), "float64"))
+    assert found.primitives is not None and found.primitives["sin"] == 1
+    assert found.opcodes is not None and found.opcodes["sine"] >= 1
+
+
+def test_versions_of_jax_that_differ_are_told():
+    from dataclasses import replace
+
+    now = jaxmeter.inventory(step, W, X)
+    found = jaxmeter.diff(replace(now, jax="0.1"), now)
+    assert found.versions == ("0.1", jax.__version__)
+    assert "of JAX 0.1 and" in jaxmeter.table(found)
+
+
+def test_a_diff_reads_well_and_survives_json():
+    found = jaxmeter.diff(step, lambda w, x: jnp.tanh(step(w, x)), W, X)
+    assert ProgramDiff.from_json(found.to_json()) == found
+    text = jaxmeter.table(found)
+    assert text.startswith("step -> <lambda>: another program\n  sizes\n")
+    assert "    tanh  0 -> 1  (appeared)" in text
+    assert "      + sine, multiply, exponential, tanh -> f64[64] in layer" in text
+    markdown = jaxmeter.markdown(found)
+    assert "| jaxpr: `tanh` | 0 | 1 | appeared |" in markdown
+    rows = [line for line in markdown.splitlines() if line.startswith("| changed")]
+    assert rows == [
+        "| changed | `sine, multiply, exponential -> f64[64] in layer` | "
+        "`sine, multiply, exponential, tanh -> f64[64] in layer` |"
+    ]
+    assert "fusion       sine, multiply, exponential -> f64[64] in layer" in jaxmeter.table(
+        jaxmeter.inventory(step, W, X)
+    )
+
+
+HLO = """HloModule jit_f
+
+%fused (p: f64[3]) -> f64[3] {
+  %p = f64[3]{0} parameter(0)
+  ROOT %sin.1 = f64[3]{0} sine(%p), metadata={op_name="jit(f)/a{b} \\"/sin" id=6}
+}
+
+ENTRY %main (x: f64[3]) -> (f64[3], f64[3]) {
+  %x = f64[3]{0} parameter(0), metadata={op_name="x"}
+  %c = pred[7,2]{1,0} constant({...})
+  %f = f64[3]{0} fusion(%x), kind=kLoop, calls=%fused, metadata={op_name="jit(f)/y"}
+  ROOT %t = (f64[3]{0}, /*index=1*/(bf16[2]{0}, s4[3]{0})) tuple(%f, %x)
+}
+"""
+
+
+def test_a_known_hlo_text_is_read_right():
+    p, sine, x, constant, fusion, root = instructions(HLO)
+    assert (p.computation, sine.computation, x.computation) == ("fused", "fused", "main")
+    assert (sine.opcode, sine.shape, sine.scope, sine.bytes) == (
+        "sine",
+        "f64[3]",
+        'a{b} \\"/sin',
+        24,
+    )
+    assert (constant.opcode, constant.bytes) == ("constant", 14)
+    assert (fusion.kind, fusion.calls, fusion.scope) == ("kLoop", "fused", "y")
+    assert (root.opcode, root.bytes) == ("tuple", 24 + 4 + 3)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: jaxmeter.diff(3, step, W, X), "diff: got 3; give a function"),  # pyright: ignore
+        (lambda: jaxmeter.diff(Case(step, (W, X)), Case(step, (W, X)), W), "no function"),
+        (lambda: jaxmeter.inventory(Case(step, (W, X)), W), "a Case and 1 more"),
+        (lambda: jaxmeter.inventory(jax.jit(step).lower(W, X).compile(), W), "leave them out"),
+    ],
+)
+def test_arguments_that_cannot_be_used_are_named(call, message):
+    with pytest.raises(JaxmeterError, match=message):
+        call()
