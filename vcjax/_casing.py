@@ -22,7 +22,9 @@ from vcjax._chunks import resolve_chunks
 from vcjax._devices import Devices, copied, device_mesh, divided, over_targets
 from vcjax._errors import VcjaxError
 from vcjax._far import far_field
-from vcjax._near import apply_near, near_weights
+from vcjax._memory import FIELD_PARTS
+from vcjax._near import apply_weights, combine_field, field_weights_at, stored_weights
+from vcjax._near_options import NearOptions, resolve_near
 from vcjax._nodes import at_targets, row_angles, surface_nodes, target_angles, target_rows
 from vcjax._pytree import pytree
 from vcjax._rule import Rule
@@ -44,6 +46,8 @@ class Casing:
         length is the area of its node.
     near_weights : (trg_nphi, trg_ntheta, 4, patch) correction of the punctured sum around each
     target; on many devices divided by rows, which are filled up until they can be.
+    near_recipe : what weights are made of where they are streamed, otherwise empty.
+    near_block : static; largest number of targets whose near part is treated at once.
     devices : static; the mesh over which targets are divided, or None.
     """
 
@@ -52,7 +56,9 @@ class Casing:
     field_theta: Float[Array, "column j"]
     sources: Float[Array, "3 n"]
     area_normals: Float[Array, "3 n"]
-    near_weights: Float[Array, "tphi ttheta 4 patch"]
+    near_weights: Float[Array, "tphi ttheta 4 patch"] | None
+    near_recipe: tuple = ()
+    near_block: int = field(default=1, metadata={"static": True})
     devices: Mesh | None = field(default=None, metadata={"static": True})
 
 
@@ -61,6 +67,8 @@ def prepare(
     X: Float[Array | np.ndarray, "nphi ntheta 3"],
     *,
     constants: Tables | None = None,
+    near_weights: str = "float64",
+    near_block_size: int | str = "auto",
     devices: Devices = None,
 ) -> Casing:
     """Everything about a surface that does not depend on the field.
@@ -73,6 +81,11 @@ def prepare(
     rule : from `choose`.
     X : (nphi, ntheta, 3) surface points, of the shape that the rule was chosen for; may be
     traced.
+    near_weights : "float64" stores the weights of the near part; "float32" stores them in half the
+        memory, an error of about 1e-7; "streamed" recomputes them at every evaluation, for many
+        targets or a single one. See ``docs/parameters.md``.
+    near_block_size : largest number of targets whose weights are made at once, or "auto"; a divisor
+        of the number of columns of targets is taken.
     devices : a mesh or a list of devices among which the targets are divided, here and in every
     evaluation of the casing; None for one device. See ``docs/devices.md``.
 
@@ -82,8 +95,8 @@ def prepare(
 
     Raises
     ------
-    VcjaxError : for a surface that does not fit the rule, NaN, devices that cannot be used, or
-    32-bit mode.
+    VcjaxError : for a surface that does not fit the rule, NaN, devices that cannot be used, weights
+        that do not fit into memory, or 32-bit mode.
     """
     check_x64("prepare")
     if not isinstance(rule, Rule):
@@ -92,17 +105,22 @@ def prepare(
         )
     check_vectors("prepare", "X", X, rule.surface_shape)
     mesh = device_mesh("prepare", devices, rule.trg_shape[0] * rule.trg_shape[1])
+    near = resolve_near("prepare", rule, FIELD_PARTS, near_weights, near_block_size)
     constants = tables(rule) if constants is None else constants
-    return _prepare(rule, mesh, *copied((jnp.asarray(X), constants), mesh))
+    return _prepare(rule, mesh, near, *copied((jnp.asarray(X), constants), mesh))
 
 
-@partial(jax.jit, static_argnums=(0, 1))
-def _prepare(rule: Rule, mesh: Mesh | None, X, constants: Tables) -> Casing:
+@partial(jax.jit, static_argnums=(0, 1, 2))
+def _prepare(rule: Rule, mesh: Mesh | None, near: NearOptions, X, constants: Tables) -> Casing:
     x, _, _, normals = surface_nodes(rule, X, constants)
     angles = row_angles(rule)
 
-    def weights(rows, x, normals, constants):
-        return near_weights(x, normals, constants, rule, rows)
+    recipe = x, normals, constants
+
+    def weights(rows, *recipe):
+        return stored_weights(
+            field_weights_at(*recipe, rule=rule), rule, rows, near.block, near.dtype
+        )
 
     return Casing(
         rule=rule,
@@ -110,7 +128,9 @@ def _prepare(rule: Rule, mesh: Mesh | None, X, constants: Tables) -> Casing:
         field_theta=constants.field_theta,
         sources=_resample.rotate(x, angles, jnp).reshape(3, -1),
         area_normals=_resample.rotate(normals, angles, jnp).reshape(3, -1),
-        near_weights=divided(weights, mesh, target_rows(rule), x, normals, constants),
+        near_weights=None if near.streamed else divided(weights, mesh, target_rows(rule), *recipe),
+        near_recipe=recipe if near.streamed else (),
+        near_block=near.block,
         devices=mesh,
     )
 
@@ -202,11 +222,13 @@ def casing_operator(casing: Casing, nodes: Float[Array, "3 row column"], chunks:
             target_chunk_size=chunks[1],
         )
 
-    def near_part(rows, nodes):
-        return apply_near(nodes, rows[1], rule, rows[0])
+    def near_part(rows, nodes, *recipe):
+        weights = field_weights_at(*recipe, rule=rule) if recipe else rows[1]
+        return apply_weights(combine_field, nodes, weights, rule, rows[0], casing.near_block)
 
     everywhere, count = (sources, normals, laboratory), targets.shape[0]
     far = over_targets(far_part, casing.devices, targets, *everywhere, count=count, axis=1)
     far = _resample.rotate(far.reshape(3, *rule.trg_shape), -target_angles(rule), jnp)
-    rows, count = (target_rows(rule), casing.near_weights), rule.trg_shape[0]
-    return far + over_targets(near_part, casing.devices, rows, nodes, count=count, axis=1)
+    rows, everywhere = (target_rows(rule), casing.near_weights), (nodes, *casing.near_recipe)
+    near = over_targets(near_part, casing.devices, rows, *everywhere, count=rule.trg_shape[0])
+    return far + near.transpose(2, 0, 1)

@@ -35,6 +35,7 @@ from vcjax._checks import (
     check_x64,
 )
 from vcjax._errors import VcjaxError
+from vcjax._memory import FIELD_PARTS, GRADIENT_PARTS, warn_of_weights
 from vcjax._rule import Rule
 from vcjax._seams import check_field_seams
 from vcjax._sheets import check_crossings, nodes_for_sheets
@@ -131,7 +132,7 @@ def choose(
     )
     clear = nodes_for_sheets(samples, nfp, demand.radius_in_nodes)
     plan = _cheapest(demand, need, clear, metric, images, trg_shape, costs)
-    return Rule(
+    rule = Rule(
         nfp=nfp,
         half_period=half_period,
         surface_shape=points.shape[1:],
@@ -139,6 +140,8 @@ def choose(
         trg_shape=trg_shape,
         **plan,
     )
+    warn_of_weights("choose", rule, GRADIENT_PARTS if gradient else FIELD_PARTS)
+    return rule
 
 
 def resolves(rule: Rule, B: np.ndarray, digits: int, *, gradient: bool = False) -> bool:

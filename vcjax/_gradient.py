@@ -25,8 +25,11 @@ from vcjax._chunks import resolve_chunks
 from vcjax._devices import Devices, copied, device_mesh, divided, over_targets
 from vcjax._errors import VcjaxError
 from vcjax._gradient_far import far_gradient, rotate_tensor
-from vcjax._gradient_near import apply_near_gradient, near_gradient_weights
+from vcjax._gradient_near import combine_gradient, gradient_weights_at
 from vcjax._gradient_tables import GradientTables, gradient_tables
+from vcjax._memory import GRADIENT_PARTS
+from vcjax._near import apply_weights, stored_weights
+from vcjax._near_options import NearOptions, resolve_near
 from vcjax._nodes import at_targets, row_angles, surface_nodes, target_angles, target_rows
 from vcjax._pytree import pytree
 from vcjax._rule import Rule
@@ -52,6 +55,8 @@ class GradientCasing:
         co-rotating components.
     near_weights : (trg_nphi, trg_ntheta, 12, patch) correction of the punctured sum around each
         target; on many devices divided by rows, which are filled up until they can be.
+    near_recipe : what weights are made of where they are streamed, otherwise empty.
+    near_block : static; largest number of targets whose near part is treated at once.
     devices : static; the mesh over which targets are divided, or None.
     """
 
@@ -63,7 +68,9 @@ class GradientCasing:
     sources: Float[Array, "3 row column"]
     area_normals: Float[Array, "3 row column"]
     dual_basis: Float[Array, "3 3 tphi ttheta"]
-    near_weights: Float[Array, "tphi ttheta 12 patch"]
+    near_weights: Float[Array, "tphi ttheta 12 patch"] | None
+    near_recipe: tuple = ()
+    near_block: int = field(default=1, metadata={"static": True})
     devices: Mesh | None = field(default=None, metadata={"static": True})
 
 
@@ -72,6 +79,8 @@ def prepare_gradient(
     X: Float[Array | np.ndarray, "nphi ntheta 3"],
     *,
     constants: GradientTables | None = None,
+    near_weights: str = "float64",
+    near_block_size: int | str = "auto",
     devices: Devices = None,
 ) -> GradientCasing:
     """Everything about the gradients on a surface that does not depend on the field.
@@ -84,6 +93,7 @@ def prepare_gradient(
     rule : from ``choose(..., gradient=True)``; a rule chosen for the field loses a digit or two.
     X : (nphi, ntheta, 3) surface points, of the shape that the rule was chosen for; may be
         traced.
+    near_weights, near_block_size : as for `vcjax.prepare`.
     devices : a mesh or a list of devices among which the targets are divided, here and in every
         evaluation of the casing; None for one device. See ``docs/devices.md``.
 
@@ -104,17 +114,23 @@ def prepare_gradient(
         )
     check_vectors("prepare_gradient", "X", X, rule.surface_shape)
     mesh = device_mesh("prepare_gradient", devices, rule.trg_shape[0] * rule.trg_shape[1])
+    near = resolve_near("prepare_gradient", rule, GRADIENT_PARTS, near_weights, near_block_size)
     constants = gradient_tables(rule) if constants is None else constants
-    return _prepare(rule, mesh, *copied((jnp.asarray(X), constants), mesh))
+    return _prepare(rule, mesh, near, *copied((jnp.asarray(X), constants), mesh))
 
 
-@partial(jax.jit, static_argnums=(0, 1))
-def _prepare(rule: Rule, mesh: Mesh | None, X, constants: GradientTables) -> GradientCasing:
+@partial(jax.jit, static_argnums=(0, 1, 2))
+def _prepare(
+    rule: Rule, mesh: Mesh | None, near: NearOptions, X, constants: GradientTables
+) -> GradientCasing:
     x, x_phi, x_theta, normals = surface_nodes(rule, X, constants.field)
     angles = row_angles(rule)
 
-    def weights(rows, x, normals, constants):
-        return near_gradient_weights(x, normals, constants, rule, rows)
+    recipe = x, normals, constants
+
+    def weights(rows, *recipe):
+        at = gradient_weights_at(*recipe, rule=rule)
+        return stored_weights(at, rule, rows, near.block, near.dtype)
 
     return GradientCasing(
         rule=rule,
@@ -125,7 +141,9 @@ def _prepare(rule: Rule, mesh: Mesh | None, X, constants: GradientTables) -> Gra
         sources=_resample.rotate(x, angles, jnp),
         area_normals=_resample.rotate(normals, angles, jnp),
         dual_basis=_dual_basis(at_targets(x_phi, rule), at_targets(x_theta, rule)),
-        near_weights=divided(weights, mesh, target_rows(rule), x, normals, constants),
+        near_weights=None if near.streamed else divided(weights, mesh, target_rows(rule), *recipe),
+        near_recipe=recipe if near.streamed else (),
+        near_block=near.block,
         devices=mesh,
     )
 
@@ -223,13 +241,15 @@ def gradient_operator(
             target_chunk_size=chunks[1],
         )
 
-    def near_part(rows, nodes):
-        return apply_near_gradient(nodes, rows[1], rule, rows[0])
+    def near_part(rows, nodes, *recipe):
+        weights = gradient_weights_at(*recipe, rule=rule) if recipe else rows[1]
+        return apply_weights(combine_gradient, nodes, weights, rule, rows[0], casing.near_block)
 
     everywhere, count = (casing.sources, casing.area_normals, laboratory), targets.shape[0]
     far = over_targets(far_part, casing.devices, targets, *everywhere, count=count, axis=2)
-    rows, count = (target_rows(rule), casing.near_weights), rule.trg_shape[0]
-    near = over_targets(near_part, casing.devices, rows, nodes, count=count, axis=2)
+    rows, everywhere = (target_rows(rule), casing.near_weights), (nodes, *casing.near_recipe)
+    near = over_targets(near_part, casing.devices, rows, *everywhere, count=rule.trg_shape[0])
+    near = near.transpose(2, 3, 0, 1)
     return rotate_tensor(near, target_angles(rule)) + far.reshape(near.shape)
 
 

@@ -15,62 +15,50 @@ plane. The radial rule sums 1/rho^2 to S, its finite part is -1: the centre of e
 4 alpha^3 / (3 sqrt(pi)) delta_im, which the punctured sum leaves out.
 """
 
-import jax
+from collections.abc import Callable
+
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Float
 
 from vcjax._gradient_tables import GradientTables
-from vcjax._near import all_weights, field_split, patches, split_weights
+from vcjax._near import field_split, split_weights, weights_at
 from vcjax._resample import equispaced
 from vcjax._rule import Rule
 from vcjax._tables import radii
 
 
-def near_gradient_weights(
+def gradient_weights_at(
     points: Float[Array, "3 row column"],
     area_normals: Float[Array, "3 row column"],
     constants: GradientTables,
     rule: Rule,
-    target_rows: Int[Array, " tphi"],
-) -> Float[Array, "tphi ttheta 12 patch"]:
-    """Weights (V_i, s_i), i = x, y, z in the frame of the target row, of every patch node.
+) -> Callable:
+    """Weights (V_i, s_i), i = x, y, z in the frame of the target row, of every patch node, as a
+    function of targets: (row, columns) to (t, 12, patch).
 
     Parameters
     ----------
     points, area_normals : co-rotating components of one period; normals carry the area of their
         node.
-    target_rows : indices of rows of targets.
     """
 
-    def row_weights(patch, interpolation, polar_weights, rule):
+    def patch_weights(patch, interpolation, polar_weights, rule):
         weights, alpha = split_weights(_kernel, patch, interpolation, polar_weights, rule)
         centre = _finite_part(patch, constants, rule) + _far_at_centre(patch, alpha, rule)
         return weights.at[:, :, weights.shape[2] // 2].add(centre) / (4 * np.pi)
 
-    return all_weights(points, area_normals, constants.field, rule, target_rows, row_weights)
+    return weights_at(points, area_normals, constants.field, rule, patch_weights)
 
 
-def apply_near_gradient(
-    B: Float[Array, "3 row column"],
-    weights: Float[Array, "tphi ttheta 12 patch"],
-    rule: Rule,
-    target_rows: Int[Array, " tphi"],
-) -> Float[Array, "3 3 tphi ttheta"]:
-    """Near part of the gradient [i, k] = d_i T_k on some rows of targets, co-rotating components
-    in and out."""
-
-    @jax.checkpoint
-    def one_row(at):
-        row, w = at
-        b = patches(B, rule, row).reshape(w.shape[0], 3, -1)
-        moment = jnp.einsum("tjp,twp->jwt", b, w).reshape(3, 3, 4, -1)
-        curl = [moment[a, :, b] - moment[b, :, a] for a, b in ((1, 2), (2, 0), (0, 1))]
-        return jnp.stack([c - moment[k, :, 3] for k, c in enumerate(curl)], axis=1)
-
-    rows = lax.map(one_row, (target_rows, weights))
-    return rows.transpose(1, 2, 0, 3)
+def combine_gradient(
+    b: Float[Array, "t 3 patch"], w: Float[Array, "t 12 patch"]
+) -> Float[Array, "t 3 3"]:
+    """The near part of the gradient [i, k] = d_i T_k."""
+    moment = jnp.einsum("tjp,twp->jwt", b, w).reshape(3, 3, 4, -1)
+    curl = [moment[a, :, b] - moment[b, :, a] for a, b in ((1, 2), (2, 0), (0, 1))]
+    return jnp.stack([c - moment[k, :, 3] for k, c in enumerate(curl)]).transpose(2, 1, 0)
 
 
 def _kernel(offset, normal, weights, alpha, axis: int):

@@ -18,6 +18,8 @@ Patches are seen in the frame of their target row: the rows around it, turned ba
 angle.
 """
 
+from collections.abc import Callable
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -32,63 +34,87 @@ from vcjax._tables import Tables, radii, rim_nodes
 
 
 def patches(
-    values: Float[Array, "c row column"], rule: Rule, target_row
+    values: Float[Array, "c row column"], rule: Rule, target_row, target_columns: Int[Array, " t"]
 ) -> Float[Array, "t c p q"]:
-    """Patches of one target row, vectors turned into the frame of that row.
+    """Patches of targets of one row, vectors turned into the frame of that row.
 
     Parameters
     ----------
     values : (3 k, rows, columns) co-rotating components of k vector fields over one period.
-    target_row : index of the row of targets; may be traced.
+    target_row, target_columns : indices into the grid of targets; may be traced.
 
     Returns
     -------
-    (trg_ntheta, 3 k, 2 reach_phi + 1, 2 reach_theta + 1)
+    (t, 3 k, 2 reach_phi + 1, 2 reach_theta + 1)
     """
     count = 2 * rule.reach_phi + 1
     rows = (target_row * rule.stride_phi + jnp.arange(count) - rule.reach_phi) % rule.period_rows
     slab = values[:, rows].reshape(-1, 3, count, rule.quad_ntheta)
     turn = equispaced(-rule.reach_phi * rule.spacing[0], rule.spacing[0], count, jnp)
     slab = jax.vmap(lambda v: rotate(v, turn, jnp))(slab).reshape(-1, count, rule.quad_ntheta)
-    centres = jnp.arange(rule.trg_shape[1])[:, None] * rule.stride_theta
+    centres = target_columns[:, None] * rule.stride_theta
     beside = jnp.arange(2 * rule.reach_theta + 1) - rule.reach_theta
     return slab[:, :, (centres + beside) % rule.quad_ntheta].transpose(2, 0, 1, 3)
 
 
-def near_weights(
+def over_blocks(
+    function: Callable, rule: Rule, target_rows: Int[Array, " tphi"], largest: int, *values: Array
+) -> Array:
+    """``function(row, columns, *values)`` for blocks of targets of one row, one after another.
+
+    A block has as many targets as divide the row's and are at most `largest`, so that nothing has
+    to be filled up and stored weights are read where they lie.
+
+    Parameters
+    ----------
+    values : (tphi, ttheta, ...), handed over as (targets, ...).
+
+    Returns
+    -------
+    (tphi, ttheta, ...), where the function gives (targets, ...).
+    """
+    rows, columns = target_rows.shape[0], rule.trg_shape[1]
+    size = next(n for n in range(min(largest, columns), 0, -1) if columns % n == 0)
+    row = jnp.broadcast_to(target_rows[:, None], (rows, columns // size))
+    column = jnp.broadcast_to(jnp.arange(columns), (rows, columns))
+    given = [v.reshape(-1, size, *v.shape[2:]) for v in (column, *values)]
+    # Recomputed, not stored, when differentiated: intermediates dwarf results.
+    one_block = jax.checkpoint(function)
+    result = lax.map(lambda at: one_block(*at), (row.reshape(-1), *given))
+    return result.reshape(rows, columns, *result.shape[2:])
+
+
+def field_weights_at(
     points: Float[Array, "3 row column"],
     area_normals: Float[Array, "3 row column"],
     constants: Tables,
     rule: Rule,
-    target_rows: Int[Array, " tphi"],
-) -> Float[Array, "tphi ttheta 4 patch"]:
-    """Weights (V, s) of every patch node, for every target of some rows.
+) -> Callable:
+    """Weights (V, s) of every patch node as a function of targets: (row, columns) to (t, 4, patch).
 
     Parameters
     ----------
     points, area_normals : co-rotating components of one period; normals carry the area of their
     node.
-    target_rows : indices of rows of targets.
     """
-    return all_weights(points, area_normals, constants, rule, target_rows, _field_weights)
+    return weights_at(points, area_normals, constants, rule, _field_weights)
 
 
-def all_weights(points, area_normals, constants: Tables, rule: Rule, target_rows, row_weights):
-    """``row_weights(patch, interpolation, polar_weights, rule)`` for rows of targets.
+def weights_at(points, area_normals, constants: Tables, rule: Rule, patch_weights) -> Callable:
+    """``patch_weights(patch, interpolation, polar_weights, rule)`` as a function of targets.
 
-    `patch` holds offsets from the targets and normals, (ttheta, 6, p, q).
+    `patch` holds offsets from the targets and normals, (t, 6, p, q).
     """
     both = jnp.concatenate([points, area_normals])
     interpolation = PatchInterpolation(constants, rule)
 
-    def one_row(row):
-        patch = patches(both, rule, row)
+    def one_block(row, columns):
+        patch = patches(both, rule, row, columns)
         centre = patch[:, :3, rule.reach_phi, rule.reach_theta]
         patch = patch.at[:, :3].add(-centre[:, :, None, None])
-        return row_weights(patch, interpolation, constants.polar_weights, rule)
+        return patch_weights(patch, interpolation, constants.polar_weights, rule)
 
-    # Recomputed, not stored, when differentiated: the rows' intermediates dwarf their result.
-    return lax.map(jax.checkpoint(one_row), target_rows)
+    return one_block
 
 
 def _field_weights(patch, interpolation, polar_weights, rule: Rule):
@@ -153,21 +179,46 @@ def field_split(t):
     return erfc(t) + (2 / np.sqrt(np.pi)) * t * jnp.exp(-t * t)
 
 
-def apply_near(
+def stored_weights(
+    weights: Callable, rule: Rule, target_rows: Int[Array, " tphi"], largest: int, dtype: str
+) -> Float[Array, "tphi ttheta k patch"]:
+    """All weights of some rows of targets, at most `largest` targets at a time."""
+
+    def one_block(row, columns):
+        return weights(row, columns).astype(dtype)
+
+    return over_blocks(one_block, rule, target_rows, largest)
+
+
+def apply_weights(
+    combine: Callable,
     B: Float[Array, "3 row column"],
-    weights: Float[Array, "tphi ttheta 4 patch"],
+    weights: Float[Array, "tphi ttheta k patch"] | Callable,
     rule: Rule,
     target_rows: Int[Array, " tphi"],
-) -> Float[Array, "3 tphi ttheta"]:
-    """Near part of the virtual casing operator on some rows of targets, co-rotating components
-    in and out."""
+    largest: int,
+) -> Float[Array, "tphi ttheta ..."]:
+    """Near part of an operator on some rows of targets, co-rotating components in and out.
 
-    def one_row(at):
-        row, w = at
-        b = patches(B, rule, row).reshape(w.shape[0], 3, -1)
-        moment = jnp.einsum("tip,tjp->tij", b, w[:, :3])
-        curl = jnp.stack([moment[:, i, j] - moment[:, j, i] for i, j in ((1, 2), (2, 0), (0, 1))])
-        return curl - jnp.einsum("tip,tp->it", b, w[:, 3])
+    Parameters
+    ----------
+    combine : B on patches (t, 3, patch) and weights (t, k, patch) to values (t, ...).
+    weights : stored, in any precision, or the function of targets that makes them.
+    largest : number of targets that are treated at once.
+    """
 
-    rows = lax.map(jax.checkpoint(one_row), (target_rows, weights))
-    return rows.transpose(1, 0, 2)
+    def one_block(row, columns, *stored):
+        w = weights(row, columns) if callable(weights) else stored[0].astype(B.dtype)
+        return combine(patches(B, rule, row, columns).reshape(columns.size, 3, -1), w)
+
+    stored = () if callable(weights) else (weights,)
+    return over_blocks(one_block, rule, target_rows, largest, *stored)
+
+
+def combine_field(
+    b: Float[Array, "t 3 patch"], w: Float[Array, "t 4 patch"]
+) -> Float[Array, "t 3"]:
+    """The sum over a patch of B x V - s B."""
+    moment = jnp.einsum("tip,tjp->tij", b, w[:, :3])
+    curl = [moment[:, i, j] - moment[:, j, i] for i, j in ((1, 2), (2, 0), (0, 1))]
+    return jnp.stack(curl, axis=1) - jnp.einsum("tip,tp->ti", b, w[:, 3])

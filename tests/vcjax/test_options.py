@@ -155,3 +155,66 @@ def test_a_donated_field_becomes_the_result(casing, problem):
     expected = vcjax.external_field(casing, problem.B)
     assert largest_error(donating(casing, B), expected) < 1e-14
     assert B.is_deleted()
+
+
+# Near weights.
+
+
+@pytest.fixture(scope="module", params=["field", "gradient"])
+def plain(request, problem):
+    """A way to prepare and evaluate, and what comes out without options."""
+    ways = {
+        "field": (vcjax.prepare, vcjax.external_field),
+        "gradient": (vcjax.prepare_gradient, vcjax.internal_gradient),
+    }
+    prepare, evaluate = ways[request.param]
+    casing = casing_of(problem, prepare)
+    return prepare, evaluate, casing, evaluate(casing, problem.B)
+
+
+@pytest.mark.parametrize("kept", ["float64", "streamed"])
+def test_blocks_and_streams_of_weights_change_the_result_by_rounding_only(problem, plain, kept):
+    prepare, evaluate, _, expected = plain
+    casing = casing_of(problem, prepare, near_weights=kept, near_block_size=7)
+    assert (casing.near_weights is None) == (kept == "streamed")
+    assert largest_error(evaluate(casing, problem.B), expected) < 1e-11
+
+
+def test_weights_in_float32_take_half_the_memory_and_keep_six_digits(problem, plain):
+    prepare, evaluate, casing, expected = plain
+    rounded = casing_of(problem, prepare, near_weights="float32")
+    assert 2 * rounded.near_weights.nbytes == casing.near_weights.nbytes
+    value = evaluate(rounded, problem.B)
+    assert value.dtype == np.float64
+    assert largest_error(value, expected) < 1e-6
+
+
+def test_streamed_weights_carry_the_derivative_in_the_surface(problem):
+    rule = casing_of(problem).rule
+    X = jnp.asarray(problem.X)
+
+    @jax.jit
+    def slopes(X, constants):
+        def size(X, kept):
+            casing = vcjax.prepare(rule, X, constants=constants, near_weights=kept)
+            return (vcjax.external_field(casing, problem.B) ** 2).sum()
+
+        return [jax.grad(size)(X, kept) for kept in ("float64", "streamed")]
+
+    stored, streamed = slopes(X, vcjax.tables(rule))
+    assert largest_error(streamed, stored) < 1e-10
+
+
+@pytest.mark.parametrize(
+    "options", [{"near_weights": "half"}, {"near_block_size": 0}, {"near_block_size": "few"}]
+)
+def test_options_of_the_near_part_that_do_not_exist_are_named(problem, options):
+    with pytest.raises(vcjax.VcjaxError, match="prepare got near_"):
+        casing_of(problem, **options)
+
+
+def test_weights_beyond_the_memory_are_announced_and_refused_with_their_size(problem):
+    with pytest.warns(UserWarning, match=r"choose: the near weights of \(5000, 5000\) targets"):
+        rule = vcjax.choose(problem.X, problem.B, 3, nfp=1, trg_nphi=5000, trg_ntheta=5000)
+    with pytest.raises(vcjax.VcjaxError, match=r"need \d+(\.\d+)? GiB.*streamed"):
+        vcjax.prepare(rule, problem.X)
