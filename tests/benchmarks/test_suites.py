@@ -20,6 +20,7 @@ CHECKOUT = Path(ROOT).parent
 SMALLEST = {
     "casing_variants": ("closure", 3),
     "chunk_sweep": (1024, 80, 6),
+    "device_sweep": (2, 6),
     "against_reference": (3,),
     "gradient_against_reference": (3,),
 }
