@@ -1,5 +1,7 @@
 """How well a grid resolves the field on it."""
 
+from typing import Any
+
 import numpy as np
 from jaxtyping import Float
 
@@ -40,13 +42,14 @@ def spectral_tail(B: Float[np.ndarray, "nphi ntheta 3"], *, nfp: int, half_perio
     return float(max(tails, default=0.0) / largest)
 
 
-def amplitudes(samples: np.ndarray, axis: int) -> np.ndarray:
+def amplitudes(samples, axis: int, xp: Any = np):
     """Fourier amplitudes by |mode| along one axis, summed over components and the other axis."""
-    spectrum = np.abs(np.fft.fft2(samples, axes=(1, 2))) / samples[0].size
+    spectrum = xp.abs(xp.fft.fft2(samples, axes=(1, 2))) / samples[0].size
     by_mode = spectrum.sum(axis=(0, 3 - axis))
-    return np.bincount(
-        np.abs(np.fft.fftfreq(by_mode.size, 1 / by_mode.size)).astype(int), weights=by_mode
-    )
+    last = by_mode.size // 2
+    mirrored = by_mode[last + 1 :][::-1]
+    positive = by_mode[1 : mirrored.size + 1] + mirrored
+    return xp.concatenate([by_mode[:1], positive, by_mode[mirrored.size + 1 : last + 1]])
 
 
 def resolved_mode(samples: np.ndarray, axis: int, tolerance: float) -> int:

@@ -1,0 +1,150 @@
+"""Off the surface: known answers at any distance, and no number where the principle has none."""
+
+import jax
+import numpy as np
+import pytest
+
+import vcjax
+from vcjax import problems
+
+DIGITS = 6
+DISTANCES = (5e-2, 2e-2, 5e-3, 1e-3, 1e-4, 1e-6, 0.0)
+# Positions (phi index, theta index) on a surface grid of its own.
+SHAPE, PLACES = (30, 36), [(2, 0), (11, 9), (17, 18), (29, 5)]
+# On the z axis, far away, and deep inside.
+FAR = np.array([[0.0, 0.0, 0.0], [0.0, 0.0, 5.0], [-40.0, 3.0, 1.0], [0.69, 0.02, 0.01]])
+
+
+def frame(problem, shape, places):
+    """Surface points and outward unit normals at places of a grid: (n, 3) each."""
+    options = dict(nfp=problem.nfp, half_period=problem.half_period)
+    size = dict(nphi=shape[0], ntheta=shape[1])
+    x = vcjax.surface_points(problem.X, **options, **size)
+    along_phi, along_theta = vcjax.surface_tangents(problem.X, **options, **size)
+    normal = np.cross(along_phi, along_theta)
+    normal *= np.sign((normal * x).sum()) / np.linalg.norm(normal, axis=2, keepdims=True)
+    i, j = zip(*places, strict=True)
+    return x[i, j], normal[i, j]
+
+
+def beside(problem, shape, places, distances):
+    """Points (distance, side, place, 3): inside first, then outside."""
+    x, normal = frame(problem, shape, places)
+    step = np.array(distances)[:, None, None, None] * np.array([-1.0, 1.0])[:, None, None]
+    return x + step * normal
+
+
+def relative(error, problem):
+    return np.abs(np.asarray(error)).max() / np.abs(problem.B).max()
+
+
+def captured_bytes(program):
+    return sum(np.asarray(constant).nbytes for constant in program.consts)
+
+
+@pytest.fixture(scope="module")
+def problem():
+    return problems.rotating_ellipse(DIGITS + 2)
+
+
+@pytest.fixture(scope="module")
+def rule(problem):
+    return vcjax.choose_off_surface(problem.X, problem.B, DIGITS, nfp=4, half_period=True)
+
+
+@pytest.fixture(scope="module")
+def casing(rule, problem):
+    return vcjax.prepare_off_surface(rule, problem.X)
+
+
+@pytest.fixture(scope="module")
+def points(problem):
+    return beside(problem, SHAPE, PLACES, DISTANCES)
+
+
+@pytest.fixture(scope="module")
+def found(casing, problem, points):
+    """All points in one call."""
+    return vcjax.field_at(casing, problem.B, np.concatenate([points.reshape(-1, 3), FAR]))
+
+
+@pytest.fixture(scope="module")
+def result(found, points):
+    """Those beside the surface; the leaves have the points' axes (distance, side, place)."""
+    count = points[..., 0].size
+    return jax.tree.map(
+        lambda v: np.asarray(v)[:count].reshape(*points.shape[:3], *v.shape[1:]), found
+    )
+
+
+@pytest.mark.parametrize("level", range(len(DISTANCES) - 1))
+def test_fields_have_the_digits_asked_for_at_any_distance(level, result, problem, points):
+    inside, outside = points[level]
+    external = result.external[level, 0] - problems.magnetic_field(problem.outside, inside)
+    internal = result.internal[level, 1] - problems.magnetic_field(problem.inside, outside)
+    assert relative(external, problem) < 10.0**-DIGITS
+    assert relative(internal, problem) < 10.0**-DIGITS
+
+
+def test_on_the_surface_both_fields_are_given(result, problem, points):
+    on = points[-1]
+    external = result.external[-1] - problems.magnetic_field(problem.outside, on)
+    internal = result.internal[-1] - problems.magnetic_field(problem.inside, on)
+    assert relative(external, problem) < 10.0**-DIGITS
+    assert relative(internal, problem) < 10.0**-DIGITS
+    assert not result.inside[-1].any() and (result.distance[-1] == 0).all()
+
+
+def test_the_mask_tells_inside_from_outside_and_the_distance_is_right(result):
+    assert result.inside[:-1, 0].all() and not result.inside[:-1, 1].any()
+    expected = np.broadcast_to(np.array(DISTANCES)[:-1, None, None], result.distance[:-1].shape)
+    # The quadrature knows the surface to its own accuracy.
+    np.testing.assert_allclose(result.distance[:-1], expected, atol=1e-8)
+
+
+def test_no_number_is_given_where_the_principle_has_none(result):
+    assert np.isnan(result.external[:-1, 1]).all() and np.isnan(result.internal[:-1, 0]).all()
+    assert np.isfinite(result.external[:-1, 0]).all() and np.isfinite(result.internal[:-1, 1]).all()
+    assert np.isfinite(result.error).all()
+
+
+def test_the_error_estimate_bounds_the_error(result, problem, points):
+    external = result.external - problems.magnetic_field(problem.outside, points)
+    internal = result.internal - problems.magnetic_field(problem.inside, points)
+    missed = np.fmax(np.abs(external).max(axis=3), np.abs(internal).max(axis=3))
+    missed /= np.abs(problem.B).max()
+    assert (missed < result.error).all()
+    assert result.error.max() < 10.0 ** (1 - DIGITS)
+
+
+def test_points_far_away_on_the_axis_and_deep_inside_need_no_care(found, problem):
+    internal = found.internal[-4:-1] - problems.magnetic_field(problem.inside, FAR[:3])
+    external = found.external[-1] - problems.magnetic_field(problem.outside, FAR[3:])[0]
+    assert relative(external, problem) < 10.0**-DIGITS
+    assert relative(internal, problem) < 10.0**-DIGITS
+    np.testing.assert_array_equal(found.inside[-4:], [False, False, False, True])
+
+
+def test_w7x_keeps_nine_digits_from_the_surface_to_far_from_it():
+    problem = problems.w7x(9)
+    distances = (3e-1, 3e-2, 1e-3, 1e-4)
+    points = beside(problem, (20, 40), [(0, 0), (6, 13), (13, 29), (19, 31)], distances)
+    found = vcjax.off_surface_field(
+        problem.X, problem.B, points.reshape(-1, 3), 9, nfp=5, half_period=True
+    )
+    shape = points.shape
+    external = np.asarray(found.external).reshape(shape)[:, 0]
+    internal = np.asarray(found.internal).reshape(shape)[:, 1]
+    known = problems.magnetic_field
+    assert relative(external - known(problem.outside, points[:, 0]), problem) < 1e-8
+    assert relative(internal - known(problem.inside, points[:, 1]), problem) < 1e-8
+
+
+def test_an_evaluation_captures_nothing(casing, problem, points):
+    for call in (vcjax.field_at, vcjax.gradient_at):
+        program = jax.make_jaxpr(call)(casing, problem.B, points.reshape(-1, 3))
+        assert captured_bytes(program) == 0
+    prepare = jax.make_jaxpr(
+        lambda X, constants: vcjax.prepare_off_surface(casing.rule, X, constants=constants)
+    )(problem.X, vcjax.off_surface_tables(casing.rule))
+    assert captured_bytes(prepare) == 0
