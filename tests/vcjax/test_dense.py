@@ -1,0 +1,69 @@
+"""The dense operator: the same map as the evaluation, or a clear refusal."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import vcjax
+from vcjax import _memory, problems
+
+
+@pytest.fixture(scope="module")
+def problem():
+    return problems.rotating_ellipse(1)
+
+
+@pytest.fixture(scope="module")
+def rule(problem):
+    return vcjax.choose(problem.X, problem.B, 2, nfp=4, half_period=True, trg_nphi=2, trg_ntheta=6)
+
+
+@pytest.fixture(scope="module")
+def casing(rule, problem):
+    return vcjax.prepare(rule, problem.X)
+
+
+@pytest.fixture(scope="module")
+def operator(casing):
+    return vcjax.dense_operator(casing)
+
+
+def largest_error(value, expected):
+    expected = np.asarray(expected)
+    return np.abs(np.asarray(value) - expected).max() / np.abs(expected).max()
+
+
+def test_it_equals_the_evaluation_for_any_field_and_batch(operator, casing, problem):
+    fields = np.random.default_rng(0).normal(size=(2, 2, *problem.B.shape))
+    values = operator.apply(fields)
+    assert values.shape == (2, 2, 2, 6, 3)
+    assert largest_error(values[1, 0], vcjax.external_field(casing, fields[1, 0])) < 1e-12
+    assert largest_error(operator.apply(fields[0, 1]), values[0, 1]) < 1e-13
+
+
+def test_the_internal_one_does_too_from_streamed_weights(rule, problem):
+    casing = vcjax.prepare(rule, problem.X, near_weights="streamed")
+    value = vcjax.dense_operator(casing, internal=True).apply(problem.B)
+    assert largest_error(value, vcjax.internal_field(casing, problem.B)) < 1e-12
+
+
+def test_it_is_a_pytree_to_be_passed_as_an_argument(operator, problem):
+    def energy(operator, B):
+        return (operator.apply(B) ** 2).sum()
+
+    slope = jax.jit(jax.grad(energy, argnums=1))(operator, jnp.asarray(problem.B))
+    value = operator.apply(problem.B)
+    np.testing.assert_allclose((slope * problem.B).sum(), 2 * (value**2).sum(), rtol=1e-12)
+
+
+def test_a_matrix_beyond_the_memory_is_refused_with_its_size(casing, monkeypatch):
+    monkeypatch.setattr(_memory, "device_bytes", lambda: 10_000)
+    with pytest.raises(vcjax.VcjaxError, match="12 targets need .* GiB.*external_field"):
+        vcjax.dense_operator(casing)
+
+
+@pytest.mark.parametrize("shape", [(3, 14, 3), (2, 4, 15, 3)])
+def test_a_field_of_another_shape_is_named(operator, shape):
+    with pytest.raises(vcjax.VcjaxError, match="apply got B of shape"):
+        operator.apply(np.zeros(shape))

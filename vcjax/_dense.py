@@ -1,0 +1,153 @@
+"""The casing operator of a fixed surface as one matrix.
+
+A row of it is what one component at one target takes from every value of the field: the exact
+transpose of the evaluation at that target, applied to a unit vector. Making it takes as long as
+evaluating about ten fields, and compiling; applying it is one product.
+"""
+
+from dataclasses import dataclass, field
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from jaxtyping import Array, Float
+
+from vcjax import _resample
+from vcjax._casing import Casing, check_casing
+from vcjax._checks import check_vectors, check_x64
+from vcjax._chunks import resolve_chunks
+from vcjax._errors import VcjaxError
+from vcjax._far import far_field
+from vcjax._memory import require_memory
+from vcjax._near import combine_field, field_weights_at, patches
+from vcjax._nodes import row_angles
+from vcjax._pytree import pytree
+
+# Targets whose rows are made at once; each needs a few times nine numbers a node.
+_BATCH = 4
+
+
+@pytree
+@dataclass(frozen=True, eq=False)
+class DenseOperator:
+    """A linear map from fields to fields: an immutable pytree, to be passed as an argument.
+
+    Attributes
+    ----------
+    src_shape, trg_shape : static; (nphi, ntheta) of the field and of the targets.
+    matrix : (3 trg_nphi trg_ntheta, 3 src_nphi src_ntheta), components running fastest.
+    """
+
+    src_shape: tuple[int, int] = field(metadata={"static": True})
+    trg_shape: tuple[int, int] = field(metadata={"static": True})
+    matrix: Float[Array, "target source"]
+
+    def apply(
+        self, B: Float[Array | np.ndarray, "*batch src_nphi src_ntheta 3"]
+    ) -> Float[Array, "*batch trg_nphi trg_ntheta 3"]:
+        """The separated field, in the unit of B, of one field or of any batch of them.
+
+        Raises
+        ------
+        VcjaxError : for a field that does not fit, NaN, or 32-bit mode.
+        """
+        call = "DenseOperator.apply"
+        check_x64(call)
+        if not isinstance(B, jax.Array | np.ndarray) or B.shape[-3:] != (*self.src_shape, 3):
+            raise VcjaxError(
+                f"{call} got B of shape {np.shape(B)}; give (..., nphi, ntheta, 3) with "
+                f"{(*self.src_shape, 3)} last."
+            )
+        check_vectors(call, "B", B.reshape(-1, *B.shape[-2:]))
+        return _apply(self, jnp.asarray(B))
+
+
+def dense_operator(
+    casing: Casing, *, internal: bool = False, chunk_size: int | str = "auto"
+) -> DenseOperator:
+    """`external_field` or `internal_field` of a casing as one matrix, for many fields.
+
+    Worth it from some tens of evaluations on, if the matrix fits into memory: it takes 72 bytes for
+    each pair of a target and a point of the field's grid. Its `apply` takes whole batches.
+
+    Parameters
+    ----------
+    casing : from `prepare`, not divided over devices.
+    internal : make the operator of `internal_field`.
+    chunk_size : largest number of sources of a tile of the far field, or "auto".
+
+    Raises
+    ------
+    VcjaxError : for a casing that cannot be used, a matrix that does not fit into memory, or
+        32-bit mode.
+    """
+    call = "dense_operator"
+    check_x64(call)
+    check_casing(call, casing)
+    if casing.devices is not None:
+        raise VcjaxError(f"{call} got a casing divided over devices; prepare it without devices.")
+    rule = casing.rule
+    sources, targets = (shape[0] * shape[1] for shape in (rule.src_shape, rule.trg_shape))
+    what = f"a matrix from {sources} points of the field to {targets} targets"
+    advice = "Use external_field, jax.vmap for batches of fields, or fewer targets."
+    require_memory(call, what, 72 * sources * targets, advice)
+    chunk = resolve_chunks(call, "B", chunk_size, "auto")[0]
+    matrix = _matrix(casing, chunk, -1.0 if internal else 1.0)
+    return DenseOperator(rule.src_shape, rule.trg_shape, matrix)
+
+
+@jax.jit
+def _apply(operator: DenseOperator, B):
+    flat = B.reshape(*B.shape[:-3], -1) @ operator.matrix.T
+    return flat.reshape(*B.shape[:-3], *operator.trg_shape, 3)
+
+
+@partial(jax.jit, static_argnums=(1, 2))
+def _matrix(casing: Casing, chunk: int, sign: float):
+    rule = casing.rule
+    count = rule.trg_shape[0] * rule.trg_shape[1]
+    at_one = _field_at_one(casing, chunk, sign)
+    unknown = jax.ShapeDtypeStruct((*rule.src_shape, 3), casing.sources.dtype)
+    units = (jnp.arange(3)[:, None] == jnp.arange(3)).astype(casing.sources.dtype)
+
+    def rows(target):
+        transpose = jax.linear_transpose(lambda B: at_one(B, *target), unknown)
+        return jax.vmap(lambda unit: transpose(unit)[0])(units)
+
+    index = jnp.arange(count)
+    near = casing.near_weights
+    stored = () if near is None else (near.reshape(count, *near.shape[2:]),)
+    targets = index // rule.trg_shape[1], index % rule.trg_shape[1], *stored
+    return lax.map(rows, targets, batch_size=min(_BATCH, count)).reshape(3 * count, -1)
+
+
+def _field_at_one(casing: Casing, chunk: int, sign: float):
+    """The separated field at one target as a function of the field: (B, row, column) to (3,)."""
+    rule = casing.rule
+    grid = 3, rule.period_rows, rule.quad_ntheta
+    sources, normals = casing.sources.reshape(grid), casing.area_normals.reshape(grid)
+    angles = row_angles(rule)
+    streamed = field_weights_at(*casing.near_recipe, rule=rule) if casing.near_recipe else None
+
+    def at_one(B, row, column, *weights):
+        samples = _resample.field_period(B.transpose(2, 0, 1), rule.nfp, rule.half_period, jnp)
+        nodes = _resample.interpolate(casing.field_phi, samples, casing.field_theta, jnp)
+        i, j = row * rule.stride_phi, column * rule.stride_theta
+        far = far_field(
+            sources[:, i, j][None],
+            sources,
+            normals,
+            _resample.rotate(nodes, angles, jnp),
+            nfp=rule.nfp,
+            aspect=rule.patch_phi / rule.patch_theta,
+            chunk_size=chunk,
+            target_chunk_size=rule.nfp,
+        )
+        w = streamed(row, column[None]) if streamed else weights[0][None].astype(nodes.dtype)
+        near = combine_field(patches(nodes, rule, row, column[None]).reshape(1, 3, -1), w)
+        turned = 0.5 * nodes[:, i, j][:, None] + sign * near.T
+        return (_resample.rotate(turned, angles[i][None], jnp) + sign * far)[:, 0]
+
+    return at_one
