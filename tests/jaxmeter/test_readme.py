@@ -13,7 +13,8 @@ README = Path(__file__).parents[2] / "jaxmeter" / "README.md"
 
 def test_the_examples_of_the_readme_run(tmp_path, monkeypatch, capsys):
     blocks = re.findall(r"```python\n(.*?)```", README.read_text(), re.DOTALL)
-    audited, hoisted, retraced, watched, compared, tested, here, checked, module, cold = blocks
+    audited, hoisted, retraced, watched, compared, *others = blocks
+    used, traded, tested, here, checked, module, cold = others
     monkeypatch.chdir(tmp_path)
     (tmp_path / "my_cases.py").write_text(module)
     names = {}
@@ -33,6 +34,10 @@ def test_the_examples_of_the_readme_run(tmp_path, monkeypatch, capsys):
     assert names["watched"].report.traces_count == 3
     exec(compared, names)
     assert [change.kind for change in names["found"].fusions] == ["split"]
+    exec(used, names)
+    assert names["use"].buffers
+    exec(traded, names)
+    assert len(names["trade"].points) == 3
     exec(here, names)
     exec(tested, names)
     names["test_step_bakes_nothing_in"](lambda fn, *args: Metered(jaxmeter.Case(fn, args)))

@@ -19,6 +19,11 @@ from jaxmeter.inventory_record import Fusion as Fusion
 from jaxmeter.inventory_record import FusionChange as FusionChange
 from jaxmeter.inventory_record import Inventory as Inventory
 from jaxmeter.inventory_record import ProgramDiff as ProgramDiff
+from jaxmeter.memory_record import Allocator as Allocator
+from jaxmeter.memory_record import Buffer as Buffer
+from jaxmeter.memory_record import MemoryUse as MemoryUse
+from jaxmeter.memory_record import Trade as Trade
+from jaxmeter.memory_record import TradePoint as TradePoint
 from jaxmeter.record import ConstantArray as ConstantArray
 from jaxmeter.record import Constants as Constants
 from jaxmeter.record import Counts as Counts
@@ -42,6 +47,8 @@ from jaxmeter.version import VERSION as __version__  # noqa: F401
 if TYPE_CHECKING:
     from jaxmeter.auditing import audit as audit
     from jaxmeter.hoisting import hoist as hoist
+    from jaxmeter.memory_use import memory as memory
+    from jaxmeter.memory_use import trade as trade
     from jaxmeter.meter import measure as measure
     from jaxmeter.programs import diff as diff
     from jaxmeter.programs import inventory as inventory
@@ -54,7 +61,9 @@ _WITH_JAX = {
     "hoist": "jaxmeter.hoisting",
     "inventory": "jaxmeter.programs",
     "measure": "jaxmeter.meter",
+    "memory": "jaxmeter.memory_use",
     "retraces": "jaxmeter.retracing",
+    "trade": "jaxmeter.memory_use",
     "watch": "jaxmeter.watching",
 }
 

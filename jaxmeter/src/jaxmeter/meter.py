@@ -9,18 +9,18 @@ from typing import Any
 
 import jax
 
-from jaxmeter.case import Case, name_of, numbers
-from jaxmeter.constants import count_constants
-from jaxmeter.counts import Events, ExecutionCounter, counts, listening
-from jaxmeter.environment import host_environment, jax_environment, load_1min
-from jaxmeter.errors import JaxmeterError
-from jaxmeter.memory import (
+from jaxmeter.accounting import (
     compiler_account,
     device_peak_bytes,
     peak_rss_bytes,
     reset_peak_rss,
     rss_bytes,
 )
+from jaxmeter.case import Case, name_of, numbers
+from jaxmeter.constants import count_constants
+from jaxmeter.counts import Events, ExecutionCounter, counts, listening
+from jaxmeter.environment import host_environment, jax_environment, load_1min
+from jaxmeter.errors import JaxmeterError
 from jaxmeter.phases import Clock, fresh_arguments, settle, timed
 from jaxmeter.program import describe_program
 from jaxmeter.progress import Progress

@@ -8,13 +8,13 @@ from typing import Any
 
 import jax
 
+from jaxmeter.accounting import compiler_account
 from jaxmeter.case import Case, name_of
 from jaxmeter.constants import count_constants
 from jaxmeter.errors import JaxmeterError
 from jaxmeter.hlo import Instruction, instructions
 from jaxmeter.inventory_record import Change, Fusion, FusionChange, Inventory, ProgramDiff
 from jaxmeter.jaxprs import inner, sub_jaxprs
-from jaxmeter.memory import compiler_account
 from jaxmeter.program import describe_compiled, describe_program
 from jaxmeter.record import Memory, Record
 from jaxmeter.staging import staged

@@ -9,6 +9,8 @@ from jaxmeter.audit_text import audit_markdown, audit_table
 from jaxmeter.errors import JaxmeterError
 from jaxmeter.inventory_record import Inventory, ProgramDiff
 from jaxmeter.inventory_text import diff_markdown, diff_table, inventory_table
+from jaxmeter.memory_record import MemoryUse, Trade
+from jaxmeter.memory_text import memory_markdown, memory_table, trade_markdown, trade_table
 from jaxmeter.record import Record
 from jaxmeter.record_text import record_table
 from jaxmeter.retrace_record import Retraces, Watched
@@ -26,12 +28,16 @@ _TABLES = {
     Watched: watched_table,
     Inventory: inventory_table,
     ProgramDiff: diff_table,
+    MemoryUse: memory_table,
+    Trade: trade_table,
 }
 _MARKDOWN = {
     Audit: audit_markdown,
     Retraces: retraces_markdown,
     Watched: watched_markdown,
     ProgramDiff: diff_markdown,
+    MemoryUse: memory_markdown,
+    Trade: trade_markdown,
 }
 
 

@@ -5,12 +5,12 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxmeter import memory
+from jaxmeter import accounting
 
 
 def test_argument_and_output_bytes_are_those_of_the_arrays():
     compiled = jax.jit(lambda x: (x[:10], x.sum())).lower(jnp.ones(1000)).compile()
-    account = memory.compiler_account(compiled)
+    account = accounting.compiler_account(compiled)
     assert account["argument_bytes"] == 8000
     output_bytes = account["output_bytes"]
     assert output_bytes is not None and 88 <= output_bytes <= 88 + 16  # the tuple's two pointers
@@ -19,14 +19,14 @@ def test_argument_and_output_bytes_are_those_of_the_arrays():
 
 def test_donated_arguments_show_as_aliases():
     jitted = jax.jit(lambda x: x + 1.0, donate_argnums=0)
-    account = memory.compiler_account(jitted.lower(jnp.ones(1000)).compile())
+    account = accounting.compiler_account(jitted.lower(jnp.ones(1000)).compile())
     assert account["alias_bytes"] == 8000
 
 
 def test_temporaries_grow_by_a_buffer_that_is_added():
     def temp_bytes(fn):
         compiled = jax.jit(fn).lower(jnp.ones((200, 200))).compile()
-        return memory.compiler_account(compiled)["temp_bytes"]
+        return accounting.compiler_account(compiled)["temp_bytes"]
 
     without, one = temp_bytes(lambda x: x @ x), temp_bytes(lambda x: x @ x @ x)
     assert without is not None and one is not None
@@ -38,40 +38,40 @@ def test_a_backend_that_tells_nothing_gives_none():
         def memory_analysis(self):
             return None
 
-    account = memory.compiler_account(Silent())  # pyright: ignore
+    account = accounting.compiler_account(Silent())  # pyright: ignore
     assert set(account.values()) == {None}
 
 
-@pytest.mark.skipif(memory.rss_bytes() is None, reason="the system tells no resident set")
+@pytest.mark.skipif(accounting.rss_bytes() is None, reason="the system tells no resident set")
 def test_the_peak_of_the_process_sees_memory_that_is_gone_again():
-    reset = memory.reset_peak_rss()
-    before = memory.rss_bytes()
+    reset = accounting.reset_peak_rss()
+    before = accounting.rss_bytes()
     held = np.ones(25_000_000)  # 200 MB, touched
     del held
     assert before is not None
     if reset:
-        assert memory.peak_rss_bytes() - before >= 190e6
-    assert memory.peak_rss_bytes() >= before
+        assert accounting.peak_rss_bytes() - before >= 190e6
+    assert accounting.peak_rss_bytes() >= before
 
 
-@pytest.mark.skipif(memory.rss_bytes() is None, reason="the system tells no resident set")
+@pytest.mark.skipif(accounting.rss_bytes() is None, reason="the system tells no resident set")
 def test_a_reset_lets_the_peak_start_anew():
     np.ones(25_000_000).sum()
-    if not memory.reset_peak_rss():
+    if not accounting.reset_peak_rss():
         pytest.skip("the system does not let the peak be reset")
-    rss = memory.rss_bytes()
+    rss = accounting.rss_bytes()
     assert rss is not None
-    assert memory.peak_rss_bytes() - rss < 50e6
+    assert accounting.peak_rss_bytes() - rss < 50e6
 
 
 def test_elsewhere_the_peak_comes_from_the_resource_limits(monkeypatch, tmp_path):
-    monkeypatch.setattr(memory, "_STATUS", tmp_path / "absent")
-    monkeypatch.setattr(memory, "_CLEAR_REFS", tmp_path / "absent" / "too")
-    assert memory.rss_bytes() is None
-    assert memory.reset_peak_rss() is False
-    assert memory.peak_rss_bytes() > 10e6
+    monkeypatch.setattr(accounting, "_STATUS", tmp_path / "absent")
+    monkeypatch.setattr(accounting, "_CLEAR_REFS", tmp_path / "absent" / "too")
+    assert accounting.rss_bytes() is None
+    assert accounting.reset_peak_rss() is False
+    assert accounting.peak_rss_bytes() > 10e6
 
 
 @pytest.mark.skipif(jax.default_backend() != "cpu", reason="for the CPU backend")
 def test_the_cpu_backend_tells_no_device_peak():
-    assert memory.device_peak_bytes() is None
+    assert accounting.device_peak_bytes() is None

@@ -1,0 +1,235 @@
+"""Memory by buffers, peaks and allocators, and the trade of memory for time."""
+
+import dataclasses
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxmeter
+from jaxmeter import Case, JaxmeterError, MemoryUse, Record, Trade, buffers, memory_use
+from jaxmeter.memory_record import Allocator, Buffer
+from jaxmeter.memory_text import allocator_text
+
+W = jnp.ones((200, 200))
+BYTES = 200 * 200 * 8
+TABLE = jnp.asarray(np.random.default_rng(0).normal(size=(200, 200)))
+
+
+def step(w, x):
+    with jax.named_scope("layer"):
+        y = jnp.sort(w @ x, axis=0)
+    return jnp.sort(y.T, axis=0).sum()
+
+
+def test_the_largest_buffers_come_with_their_operation_and_named_scope():
+    use = jaxmeter.memory(step, W, W)
+    assert use.source == "assignment"
+    arguments = {(one.scope, one.bytes) for one in use.buffers if one.kind == "argument"}
+    assert arguments == {("w", BYTES), ("x", BYTES)}
+    large = [one for one in use.buffers if one.kind == "temporary" and one.bytes == BYTES]
+    assert any(one.scope.startswith("layer/") for one in large)
+    assert {one.shape for one in large} <= {"f64[200,200]"}
+    sizes = [one.bytes for one in use.buffers]
+    assert sizes == sorted(sizes, reverse=True)
+
+
+def test_buffers_fill_what_the_compiler_accounts_for():
+    use = jaxmeter.memory(step, W, W)
+    ends = [one.offset_bytes + one.bytes for one in use.buffers if one.offset_bytes is not None]
+    assert use.memory.temp_bytes is not None
+    assert BYTES <= max(ends) <= use.memory.temp_bytes
+    total = sum(one.bytes for one in use.buffers if one.kind == "argument")
+    assert total == use.memory.argument_bytes == 2 * BYTES
+
+
+def test_a_function_given_shapes_is_not_run():
+    shape = jax.ShapeDtypeStruct((200, 200), "float64")
+    use = jaxmeter.memory(step, shape, shape)
+    assert not use.ran and use.memory.peak_rss_bytes is None
+    assert use.memory.argument_bytes == 2 * BYTES
+    assert not jaxmeter.memory(step, W, W, run=False).ran
+    assert jaxmeter.memory(step, W, W).ran
+
+
+@pytest.mark.skipif(memory_use.rss_bytes() is None, reason="the system tells no resident set")
+def test_the_peak_of_the_process_sees_what_the_run_needs():
+    large = jnp.ones((1500, 1500))
+    use = jaxmeter.memory(lambda x: x @ x @ x, large)
+    memory = use.memory
+    assert memory.peak_rss_bytes is not None and memory.baseline_rss_bytes is not None
+    assert memory.peak_rss_bytes - memory.baseline_rss_bytes >= 0.9 * large.nbytes
+
+
+def test_where_the_compiler_tells_no_buffers_instructions_are_taken(monkeypatch):
+    monkeypatch.setattr(buffers, "_assigned", lambda text, known: iter(()))
+    use = jaxmeter.memory(step, W, W, run=False)
+    assert use.source == "instructions"
+    kinds = {one.kind for one in use.buffers if one.bytes == BYTES}
+    assert {"argument", "temporary"} <= kinds
+    assert all(one.offset_bytes is None for one in use.buffers)
+    assert "the compiler tells no buffers" in jaxmeter.table(use)
+
+
+ASSIGNMENT = """BufferAssignment:
+allocation 0: size 24, page 0, parameter 0, shape |f64[3]| at ShapeIndex {}:
+ value: <7 x.1 @0> (size=24,offset=0): f64[3]{0}
+allocation 1: size 24, output shape is |f64[3]|, maybe-live-out:
+ value: <9 sort.0{0} @0> (size=24,offset=0): f64[3]{0}
+ value: <10 while.1{1} (phi) @0> (size=24,offset=0): f64[3]{0}
+allocation 2: size 8, thread-local:
+ value: <1 add @0> (size=8,offset=0): f64[]
+allocation 3: size 4096, constant:
+ value: <5 c @0> (size=4096,offset=0): f64[512]{0}
+allocation 4: size 100, preallocated-temp:
+ value: <2 dot.1 @0> (size=64,offset=32): f64[8]{0}
+ value: <3 tuple.1{} @0> (size=16,offset=0): (f64[8]{0}, f64[3]{0})
+allocation 5: size 24, parameter 1, maybe-live-out:
+ value: <4 donated @0> (size=24,offset=0): f64[3]{0}
+
+Total bytes used: 4276 (4.2KiB)
+
+Used values:
+ value: <2 dot.1 @0> (size=64,offset=32): f64[8]{0}
+"""
+
+
+def test_a_known_assignment_is_read_right():
+    found = [(one.kind, one.bytes, one.instruction, one.offset_bytes) for one in read(ASSIGNMENT)]
+    assert found == [
+        ("argument", 24, "x.1", None),
+        ("output", 24, "sort.0", None),
+        ("constant", 4096, "c", None),
+        ("temporary", 64, "dot.1", 32),
+        ("output", 24, "donated", None),
+    ]
+    assert list(read("")) == []
+
+
+def read(text):
+    return buffers._assigned(text, {})
+
+
+@pytest.mark.parametrize(
+    ("environment", "expected"),
+    [
+        ({}, (True, 0.75, "default")),
+        ({"XLA_PYTHON_CLIENT_PREALLOCATE": "false"}, (False, 0.75, "default")),
+        ({"XLA_PYTHON_CLIENT_MEM_FRACTION": ".5"}, (True, 0.5, "default")),
+        ({"XLA_CLIENT_MEM_FRACTION": ".9"}, (True, 0.9, "default")),
+        ({"XLA_PYTHON_CLIENT_ALLOCATOR": "platform"}, (False, 0.75, "platform")),
+    ],
+)
+def test_the_allocator_is_that_of_the_environment(monkeypatch, environment, expected):
+    class Device:
+        platform = "gpu"
+
+        def memory_stats(self):
+            return {"bytes_limit": 100, "bytes_in_use": 7}
+
+    monkeypatch.setattr(jax, "local_devices", lambda: [Device()])
+    for name in ("PYTHON_CLIENT_PREALLOCATE", "PYTHON_CLIENT_MEM_FRACTION", "CLIENT_MEM_FRACTION"):
+        monkeypatch.delenv(f"XLA_{name}", raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    found = memory_use.allocator()
+    assert (found.preallocate, found.fraction, found.kind) == expected
+    assert (found.limit_bytes, found.in_use_bytes) == (100, 7)
+
+
+def test_the_allocator_is_told_in_one_line():
+    told = {
+        allocator_text(Allocator(True, 0.75, "default", 10 * 2**30, 0), "gpu"): "takes at the start"
+        " 75 % of the device's memory (10 GiB)",
+        allocator_text(Allocator(False, 0.5, "default", None, 0), "gpu"): "as it needs, up to 50 %",
+        allocator_text(Allocator(False, 0.5, "platform", None, 0), "gpu"): "asks the platform",
+        allocator_text(Allocator(None, None, None, None, None), "cpu"): "preallocates nothing",
+    }
+    for text, part in told.items():
+        assert part in text
+
+
+@pytest.mark.skipif(jax.default_backend() != "cpu", reason="for the CPU backend")
+def test_the_cpu_preallocates_nothing():
+    found = memory_use.allocator()
+    assert (found.preallocate, found.fraction, found.kind) == (None, None, None)
+
+
+def measured(times):
+    """A stand-in for measuring: seconds and bytes by the size of the argument."""
+
+    def measure(case):
+        (n,) = case.args
+        if times[n] is None:
+            raise MemoryError("too large\nby far")
+        seconds, temp = times[n]
+        record = Record("r", "ok", samples_seconds=(seconds, 9.0, seconds, 0.0, seconds))
+        return dataclasses.replace(record, memory=jaxmeter.Memory(temp_bytes=temp))
+
+    return measure
+
+
+def test_the_front_holds_what_nothing_beats_in_both():
+    times = {1: (4.0, 10), 2: (2.0, 100), 3: (3.0, 100), 4: (1.0, 1000), 5: None, 6: (2.0, 99)}
+    trade = jaxmeter.trade(
+        lambda n: Case(abs, (n,)), [{"n": n} for n in times], measured=measured(times)
+    )
+    assert [point.params["n"] for point in trade.points] == [4, 6, 2, 3, 1, 5]
+    assert [point.params["n"] for point in trade.front] == [4, 6, 1]
+    assert [point.seconds for point in trade.front] == [1.0, 2.0, 4.0]
+    fits = {size: trade.best(size) for size in (5, 10, 500, 1e9)}
+    assert {size: point and point.params["n"] for size, point in fits.items()} == {
+        5: None,
+        10: 1,
+        500: 6,
+        1e9: 4,
+    }
+    assert trade.points[-1].failure == "MemoryError: too large"
+    assert Trade.from_json(trade.to_json()) == trade
+    lines = jaxmeter.table(trade).splitlines()
+    assert lines[0] == "abs: 3 of 6 choices are best"
+    assert lines[1] == "  * n=4       1 s  1000 B"
+    assert lines[-1] == "    n=5  MemoryError: too large"
+    assert "| `n=4` | 1 | 1000 B | yes |" in jaxmeter.markdown(trade)
+
+
+def test_real_choices_are_measured():
+    def make(batch):
+        def outer_sorted(row):
+            return jnp.sort(jnp.outer(row, row), 0).sum()
+
+        def mapped(x):
+            return jax.lax.map(outer_sorted, x, batch_size=batch)
+
+        return Case(mapped, (W[:20],))
+
+    trade = jaxmeter.trade(make, [{"batch": 1}, {"batch": 20}], repeat=2)
+    few, many = sorted(trade.points, key=lambda point: str(point.params["batch"]))
+    assert few.temp_bytes is not None and many.temp_bytes is not None
+    assert few.temp_bytes < many.temp_bytes
+    assert few.is_best
+
+
+def test_a_report_reads_well_and_survives_json():
+    use = jaxmeter.memory(step, W, W)
+    assert MemoryUse.from_json(use.to_json()) == use
+    text = jaxmeter.table(use)
+    assert text.startswith("step\n  arguments             625 KiB\n")
+    assert "     312.5 KiB  argument   f64[200,200]  parameter of w" in text
+    assert "| 320,000 | argument | `f64[200,200]` | parameter | `w` |" in jaxmeter.markdown(use)
+    assert isinstance(use.buffers[0], Buffer)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: jaxmeter.memory(3), "memory: got fn=3"),  # pyright: ignore
+        (lambda: jaxmeter.memory(Case(step, (W, W)), W), "a Case and 1 more"),
+        (lambda: jaxmeter.trade(abs, [3]), "got 3 among the parameters"),  # pyright: ignore
+        (lambda: jaxmeter.trade(lambda n: n, [{"n": 3}]), r"let it return jaxmeter\.Case"),
+    ],
+)
+def test_arguments_that_cannot_be_used_are_named(call, message):
+    with pytest.raises(JaxmeterError, match=message):
+        call()
