@@ -1,0 +1,114 @@
+"""Derivatives in surface and field: modes agree, second order is right, memory is bounded.
+
+The quadrature's cut-off rates are not differentiated (`_near`), so that derivatives differ from
+those of the computed numbers by that of the quadrature error: differences are compared to less than
+the digits of the rule, the modes of differentiation among each other to rounding.
+"""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import vcjax
+from vcjax import problems
+
+STEP = 1e-4
+
+
+@pytest.fixture(scope="module")
+def problem():
+    return problems.axisymmetric(5, shape=(6, 20), src_shape=(6, 20), trg_shape=(20, 16))
+
+
+@pytest.fixture(scope="module")
+def rule(problem):
+    return vcjax.choose(problem.X, problem.B, 5, nfp=1, trg_nphi=20, trg_ntheta=16)
+
+
+@pytest.fixture(scope="module")
+def at(problem):
+    return jnp.asarray(problem.X), jnp.asarray(problem.B)
+
+
+@pytest.fixture(scope="module")
+def along(problem):
+    """Smooth changes of surface and field, without the symmetry of the problem."""
+    X, B = problem.X, problem.B
+    phi, z = np.arctan2(X[..., 1], X[..., 0])[..., None], X[..., 2:]
+    return jnp.asarray(0.1 * X * (1 + np.cos(phi) + z)), jnp.asarray(B * (np.sin(phi) + 0.2 * z))
+
+
+@pytest.fixture(scope="module")
+def scalar(rule):
+    weight = np.random.default_rng(0).normal(size=(*rule.trg_shape, 3))
+
+    def scalar(X, B, constants):
+        casing = vcjax.prepare(rule, X, constants=constants)
+        field = vcjax.external_field(casing, B, chunk_size=512, target_chunk_size=32)
+        return (weight * field**2).sum()
+
+    return scalar
+
+
+@pytest.fixture(scope="module")
+def gradient(scalar, rule, at):
+    """The compiled program of the gradient in surface and field."""
+    return jax.jit(jax.grad(scalar, argnums=(0, 1))).lower(*at, vcjax.tables(rule)).compile()
+
+
+@pytest.fixture(scope="module")
+def hessian(scalar, rule, at):
+    """The product of the Hessian with a direction, forward over reverse."""
+
+    @jax.jit
+    def product(constants, along):
+        def gradient(X, B):
+            return jax.grad(scalar, argnums=(0, 1))(X, B, constants)
+
+        return jax.jvp(gradient, at, along)[1]
+
+    return lambda along: product(vcjax.tables(rule), along)
+
+
+def moved(at, along, step):
+    return [x + step * d for x, d in zip(at, along, strict=True)]
+
+
+def dot(left, right):
+    return sum(float((a * b).sum()) for a, b in zip(left, right, strict=True))
+
+
+def test_forward_and_reverse_mode_agree(scalar, gradient, rule, at, along):
+    constants = vcjax.tables(rule)
+    slope = jax.jit(lambda at, along, c: jax.jvp(lambda *v: scalar(*v, c), at, along)[1])
+    np.testing.assert_allclose(
+        dot(gradient(*at, constants), along), float(slope(at, along, constants)), rtol=1e-10
+    )
+
+
+def test_the_gradient_agrees_with_finite_differences(scalar, gradient, rule, at, along):
+    constants = vcjax.tables(rule)
+    value = jax.jit(scalar)
+    after, before = (value(*moved(at, along, s * STEP), constants) for s in (1, -1))
+    difference = float(after - before) / (2 * STEP)
+    np.testing.assert_allclose(dot(gradient(*at, constants), along), difference, rtol=1e-4)
+
+
+def test_the_hessian_agrees_with_finite_differences(gradient, hessian, rule, at, along):
+    constants = vcjax.tables(rule)
+    sides = [gradient(*moved(at, along, s * STEP), constants) for s in (1, -1)]
+    for after, before, product in zip(*sides, hessian(along), strict=True):
+        difference = (after - before) / (2 * STEP)
+        assert jnp.abs(difference - product).max() <= 1e-3 * jnp.abs(difference).max()
+
+
+def test_the_hessian_is_symmetric(hessian, at, along):
+    other = at[0] * jnp.array([0.0, 0.0, 0.3]), 0.5 * at[1][::-1]
+    np.testing.assert_allclose(dot(hessian(other), along), dot(hessian(along), other), rtol=1e-9)
+
+
+def test_the_gradient_keeps_less_than_one_number_for_each_pair(gradient, rule):
+    """Tiles and rows are computed anew, not stored: the kernel alone has one number a pair."""
+    pairs = rule.quad_nphi * rule.quad_ntheta * rule.trg_shape[0] * rule.trg_shape[1]
+    assert gradient.memory_analysis().temp_size_in_bytes < 8 * pairs
