@@ -25,6 +25,10 @@ from jaxtyping import Array, Float
 
 from vcjax._resample import equispaced, rotate
 
+# In float32 the offset of a target from the centre of a block is rounded: near targets want small
+# blocks.
+FLOAT32_BLOCK = 128
+
 
 class Kernel(NamedTuple):
     """A kernel between targets x and sources y that carry densities (s, F), 4 numbers each.
@@ -52,6 +56,7 @@ def far_field(
     chunk_size: int,
     target_chunk_size: int,
     punctured: Float[Array, ""] | None = None,
+    dtype: str = "float64",
 ) -> Float[Array, "3 t"]:
     """Sum over all sources but the target itself of {B x (n x r) - B (n.r)} / (4 pi r^3).
 
@@ -62,9 +67,11 @@ def far_field(
     aspect : rows over columns of a square on the surface, roughly.
     chunk_size, target_chunk_size : largest number of sources and targets of a tile.
     punctured : square of the distance below which sources are left out, if not only the target.
+    dtype : in which a tile is summed, "float64" or "float32".
     """
-    blocks = source_blocks(sources, area_normals, B, chunk_size, aspect)
-    turned = turned_sum(_KERNEL, targets, blocks, nfp, target_chunk_size, punctured)
+    largest = chunk_size if dtype == "float64" else min(chunk_size, FLOAT32_BLOCK)
+    blocks = source_blocks(sources, area_normals, B, largest, aspect)
+    turned = turned_sum(_KERNEL, targets, blocks, nfp, target_chunk_size, punctured, dtype)
     return rotate(turned, turn_angles(nfp), jnp).sum(axis=1) / (4 * np.pi)
 
 
@@ -109,13 +116,14 @@ def turned_sum(
     nfp: int,
     target_chunk_size: int,
     punctured: Float[Array, ""] | None = None,
+    dtype: str = "float64",
 ) -> Float[Array, "... nfp t"]:
     """Sum of a kernel over the sources of one period at targets turned back by 0 .. nfp - 1
     periods."""
     # Turning by the first angle, zero, is exact: a target that is a source stays equal to it.
     points = jnp.broadcast_to(targets.T[:, None], (3, nfp, targets.shape[0]))
     tiles, count = _split(rotate(points, -turn_angles(nfp), jnp).reshape(3, -1), target_chunk_size)
-    summed = _tiled_sum(kernel, tiles, blocks, punctured)[..., :count]
+    summed = _tiled_sum(kernel, tiles, blocks, punctured, dtype)[..., :count]
     return summed.reshape(*summed.shape[:-1], nfp, -1)
 
 
@@ -129,7 +137,7 @@ def _split(points: Float[Array, "3 n"], largest: int):
 
 
 def _tiled_sum(
-    kernel: Kernel, tiles: Float[Array, "k each 3"], blocks, punctured
+    kernel: Kernel, tiles: Float[Array, "k each 3"], blocks, punctured, dtype: str
 ) -> Float[Array, "... t"]:
     """Blocks outside, tiles inside.
 
@@ -141,20 +149,24 @@ def _tiled_sum(
     if punctured is None:
         # Coincident points are told by distance: far below any node spacing, far above rounding.
         punctured = 1e-20 * sum((part**2).sum(axis=1).max() for part in blocks[:2])
+    punctured = jnp.asarray(punctured, dtype)
 
     @jax.checkpoint
     def weighted_moments(x, block):
         y, moments = block
         square = sum((x[:, i : i + 1] - y[i]) ** 2 for i in range(3))
         other = square > punctured
-        return jnp.where(other, kernel.weight(jnp.where(other, square, 1.0)), 0.0) @ moments
+        w = jnp.where(other, kernel.weight(jnp.where(other, square, 1)), 0)
+        # Some devices would otherwise multiply float32 in less than float32.
+        return jnp.matmul(w, moments, precision="highest")
 
     @jax.checkpoint
     def one_block(total, block):
         centre, y, densities = block
-        ready = y, kernel.moments(y, densities)
-        m = lax.map(lambda x: weighted_moments(x - centre, ready), tiles)
-        m = m.reshape(-1, m.shape[2]).T
+        # Offsets from the centre are rounded, not positions: they are far shorter.
+        ready = y.astype(dtype), kernel.moments(y, densities).astype(dtype)
+        m = lax.map(lambda x: weighted_moments((x - centre).astype(dtype), ready), tiles)
+        m = m.reshape(-1, m.shape[2]).T.astype(points.dtype)
         return total + kernel.combine(points - centre[:, None], m), None
 
     nothing = jax.eval_shape(one_block, 0.0, jax.tree.map(lambda v: v[0], blocks))[0]

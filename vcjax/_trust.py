@@ -125,7 +125,7 @@ def _total_gradient(casing: GradientCasing, samples):
 def _test_field(casing: Casing, chunks: tuple[int, int]):
     violations = []
     for nodes in _external_fields(casing):
-        violation = casing_operator(casing, nodes, chunks) - 0.5 * at_targets(nodes, casing.rule)
+        violation = casing_operator(casing, nodes, *chunks) - 0.5 * at_targets(nodes, casing.rule)
         violations.append(jnp.linalg.norm(violation, axis=0))
     return jnp.maximum(*violations)
 

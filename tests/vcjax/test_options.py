@@ -218,3 +218,31 @@ def test_weights_beyond_the_memory_are_announced_and_refused_with_their_size(pro
         rule = vcjax.choose(problem.X, problem.B, 3, nfp=1, trg_nphi=5000, trg_ntheta=5000)
     with pytest.raises(vcjax.VcjaxError, match=r"need \d+(\.\d+)? GiB.*streamed"):
         vcjax.prepare(rule, problem.X)
+
+
+# A far field in float32.
+
+
+def test_a_far_field_in_float32_keeps_five_digits():
+    problem = problems.rotating_ellipse(5)
+    rule = vcjax.choose(problem.X, problem.B, 5, nfp=4, half_period=True, trg_nphi=6, trg_ntheta=12)
+    casing = vcjax.prepare(rule, problem.X)
+    expected = vcjax.external_field(casing, problem.B)
+    value = vcjax.external_field(casing, problem.B, far_dtype="auto")
+    assert value.dtype == np.float64
+    # The bound that the documentation gives: half of what 5 digits allow.
+    assert 0 < np.abs(value - expected).max() < 5e-6 * np.abs(problem.B).max()
+
+
+def test_a_far_field_in_float32_is_refused_beyond_five_digits(problem):
+    rule = vcjax.choose(problem.X, problem.B, 6, nfp=1)
+    casing = vcjax.prepare(rule, problem.X)
+    with pytest.raises(vcjax.VcjaxError, match='far_dtype="float32" for a rule of 6 digits'):
+        vcjax.external_field(casing, problem.B, far_dtype="float32")
+    precise = vcjax.external_field(casing, problem.B)
+    assert (vcjax.external_field(casing, problem.B, far_dtype="auto") == precise).all()
+
+
+def test_a_precision_that_does_not_exist_is_named(casing, problem):
+    with pytest.raises(vcjax.VcjaxError, match="internal_field got far_dtype='half'"):
+        vcjax.internal_field(casing, problem.B, far_dtype="half")
