@@ -1,8 +1,10 @@
 """Off the surface: known answers at any distance, and no number where the principle has none."""
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
+from jaxtyping import config as jaxtyping_config
 
 import vcjax
 from vcjax import problems
@@ -148,3 +150,116 @@ def test_an_evaluation_captures_nothing(casing, problem, points):
         lambda X, constants: vcjax.prepare_off_surface(casing.rule, X, constants=constants)
     )(problem.X, vcjax.off_surface_tables(casing.rule))
     assert captured_bytes(prepare) == 0
+
+
+GRADIENT_DIGITS, GRADIENT_DISTANCES = 4, (5e-2, 5e-3, 1e-4, 0.0)
+
+
+@pytest.fixture(scope="module")
+def gradient_points(problem):
+    return beside(problem, SHAPE, PLACES[:2], GRADIENT_DISTANCES)
+
+
+@pytest.fixture(scope="module")
+def gradients(problem, gradient_points):
+    found = vcjax.off_surface_gradient(
+        problem.X,
+        problem.B,
+        gradient_points.reshape(-1, 3),
+        GRADIENT_DIGITS,
+        nfp=4,
+        half_period=True,
+    )
+    shape = gradient_points.shape[:3]
+    return jax.tree.map(lambda v: np.asarray(v).reshape(*shape, *v.shape[1:]), found)
+
+
+def known_gradients(problem, points):
+    known = problems.magnetic_field_gradient
+    largest = np.abs(problem.grad_B_ext + problem.grad_B_int).max()
+    return known(problem.outside, points), known(problem.inside, points), largest
+
+
+def test_gradients_have_the_digits_asked_for_on_either_side(gradients, problem, gradient_points):
+    external, internal, largest = known_gradients(problem, gradient_points)
+    limit = 10.0**-GRADIENT_DIGITS * largest
+    assert np.abs(gradients.external - external)[:-1, 0].max() < limit
+    assert np.abs(gradients.internal - internal)[:-1, 1].max() < limit
+
+
+def test_no_gradient_is_given_where_there_is_none(gradients):
+    assert np.isnan(gradients.external[:, 1]).all() and np.isnan(gradients.internal[:, 0]).all()
+    # On the surface the derivative of the quadrature is not the gradient.
+    assert np.isnan(gradients.external[-1]).all() and np.isnan(gradients.internal[-1]).all()
+
+
+def test_the_error_estimate_of_gradients_bounds_their_error(gradients, problem, gradient_points):
+    external, internal, _ = known_gradients(problem, gradient_points)
+    axes = (3, 4)
+    missed = np.fmax(
+        np.abs(gradients.external - external).max(axis=axes),
+        np.abs(gradients.internal - internal).max(axis=axes),
+    )[:-1]
+    assert (missed < gradients.error[:-1] * np.abs(problem.B).max()).all()
+
+
+@pytest.fixture(scope="module")
+def slopes():
+    """A sum of fields at points on either side, its slopes by surface, field and points."""
+    problem = problems.axisymmetric(3, shape=(4, 20), src_shape=(4, 20), trg_shape=(2, 6))
+    rule = vcjax.choose_off_surface(problem.X, problem.B, 3, nfp=1)
+    constants = vcjax.off_surface_tables(rule)
+    places = np.array([[2.3, 0.1, 0.0], [2.49, 0.1, 0.1], [2.6, 0.1, 0.1], [0.5, 0.3, 0.1]])
+    weight = np.random.default_rng(2).normal(size=places.shape)
+
+    @jax.jit
+    def both(arguments, weight, constants):
+        def total(X, B, places):
+            casing = vcjax.prepare_off_surface(rule, X, constants=constants)
+            found = vcjax.field_at(casing, B, places)
+            given = jnp.where(found.inside[:, None], found.external, found.internal)
+            return (weight * given).sum()
+
+        return jax.value_and_grad(total, argnums=(0, 1, 2))(*arguments)
+
+    return lambda *arguments: both(arguments, weight, constants), (problem.X, problem.B, places)
+
+
+def test_the_slope_in_the_field_is_the_transpose(slopes):
+    evaluate, (X, B, places) = slopes
+    value, (_, of_B, _) = evaluate(X, B, places)
+    np.testing.assert_allclose((of_B * B).sum(), value, rtol=1e-10)
+
+
+def test_slopes_in_points_and_surface_agree_with_finite_differences(slopes):
+    evaluate, (X, B, places) = slopes
+    value, (of_X, _, of_places) = evaluate(X, B, places)
+    stretch = X * np.array([0.0, 0.0, 0.4])
+    step, move = 1e-4, np.random.default_rng(3).normal(size=places.shape)
+    after, before = (evaluate(X, B, places + s * move)[0] for s in (step, -step))
+    np.testing.assert_allclose((of_places * move).sum(), (after - before) / (2 * step), rtol=1e-3)
+    after, before = (evaluate(X + s * stretch, B, places)[0] for s in (step, -step))
+    # The quadrature error itself changes with the surface.
+    difference = (after - before) / (2 * step)
+    assert abs((of_X * stretch).sum() - difference) < 1e-2 * abs(value)
+
+
+@pytest.fixture
+def no_shape_checks():
+    """Users run without the annotation checks of the tests: what they see is vcjax's own error."""
+    jaxtyping_config.update("jaxtyping_disable", True)
+    yield
+    jaxtyping_config.update("jaxtyping_disable", False)
+
+
+def test_what_cannot_be_used_is_named(casing, problem, no_shape_checks):
+    point = np.ones((1, 3))
+    for wrong, match in [
+        ((problem.X, problem.B, point), "field_at got a casing of type"),
+        ((casing, problem.B[1:], point), "field_at got B of shape"),
+        ((casing, problem.B, point[0]), r"field_at got points \(3,\)"),
+        ((casing, problem.B, np.ones((0, 3))), r"field_at got points \(0, 3\)"),
+        ((casing, problem.B, np.full((1, 3), np.nan)), "points that are NaN"),
+    ]:
+        with pytest.raises(vcjax.VcjaxError, match=match):
+            vcjax.field_at(*wrong)
