@@ -11,16 +11,17 @@ References
 """
 
 from dataclasses import dataclass
-from io import BytesIO
 from os import PathLike
 from pathlib import Path
 
 import numpy as np
 from jaxtyping import Float
-from scipy.io import netcdf_file
 
+from vcjax._casing import Casing, prepare
 from vcjax._checks import check_integer
+from vcjax._choose import choose
 from vcjax._errors import VcjaxError
+from vcjax._netcdf import read_netcdf
 from vcjax._resample import grid_angles
 
 _CALL = "wout.read_wout"
@@ -83,6 +84,37 @@ class Equilibrium:
         b_theta, b_phi = cosine @ self.b_theta_cos, cosine @ self.b_phi_cos
         return b_theta[..., None] * along_theta + b_phi[..., None] * along_phi
 
+    def unit_normal(
+        self, nphi: int, ntheta: int, *, half_period: bool = True
+    ) -> Float[np.ndarray, "nphi ntheta 3"]:
+        """Outward unit normals at the points of `boundary`.
+
+        Returns
+        -------
+        (nphi, ntheta, 3) Cartesian components.
+        """
+        phi, theta = self._grid("unit_normal", nphi, ntheta, half_period)
+        points, along_phi, along_theta = self._tangents(phi, theta)
+        normal = np.cross(along_phi, along_theta)
+        outward = np.sign((points * normal).sum())  # of the enclosed volume
+        return outward * normal / np.linalg.norm(normal, axis=-1, keepdims=True)
+
+    def tangents(
+        self, nphi: int, ntheta: int, *, half_period: bool = True
+    ) -> tuple[Float[np.ndarray, "nphi ntheta 3"], Float[np.ndarray, "nphi ntheta 3"]]:
+        """Tangents dX/dphi and dX/dtheta at the points of `boundary`, in m per radian."""
+        return self._tangents(*self._grid("tangents", nphi, ntheta, half_period))[1:]
+
+    def exact_grid(self, *, half_period: bool = True) -> tuple[int, int]:
+        """Smallest (nphi, ntheta) that hold `boundary` and `field` exactly.
+
+        The field is a product of two series, and Cartesian components add a mode in phi.
+        """
+        m = self.m.max() + self.m_field.max()
+        n = np.abs(self.n).max() + np.abs(self.n_field).max()
+        nphi = int((n + 1) // self.nfp + 1)
+        return nphi if half_period else 2 * nphi, int(2 * m + 2)
+
     def _grid(self, call, nphi, ntheta, half_period):
         for name, count in (("nphi", nphi), ("ntheta", ntheta)):
             check_integer(f"Equilibrium.{call}", name, count, 1, 100_000)
@@ -133,13 +165,9 @@ def read_wout(path: str | PathLike[str]) -> Equilibrium:
     VcjaxError : no path, no such file, not NetCDF-3, cut short, not a VMEC output, not
         stellarator-symmetric, or with numbers that no equilibrium has.
     """
-    try:
-        path = Path(path)
-    except TypeError as error:
-        raise VcjaxError(
-            f"{_CALL} got path={path!r}; give the path of a wout_*.nc file, a str or pathlib.Path."
-        ) from error
-    data = _read_variables(path)
+    data = read_netcdf(
+        _CALL, path, (*_SCALARS, *_MODES, *_PROFILES), kind="a VMEC output wout_*.nc"
+    )
     _check_shapes(path, data)
     _check_numbers(path, data)
     _check_modes(path, data)
@@ -159,52 +187,49 @@ def read_wout(path: str | PathLike[str]) -> Equilibrium:
     )
 
 
-def _read_variables(path: Path) -> dict[str, np.ndarray]:
-    """The variables needed, as native float64; anything that prevents this is a VcjaxError."""
-    try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise VcjaxError(
-            f"{_CALL} cannot open {path}: {error.strerror}; give the path of a wout_*.nc file."
-        ) from error
-    except ValueError as error:  # characters that no file's name has
-        raise VcjaxError(
-            f"{_CALL} got path={str(path)!r}, which names no file ({error}); "
-            "give the path of a wout_*.nc file."
-        ) from error
-    head = content[:4]
-    if head == b"\x89HDF":
-        raise VcjaxError(
-            f"{_CALL} got {path}, a NetCDF-4 (HDF5) file; VMEC writes NetCDF-3. "
-            "Convert it: nccopy -k classic in.nc out.nc."
-        )
-    if head[:3] != b"CDF":
-        raise VcjaxError(
-            f"{_CALL} got {path}, which is no NetCDF file (it starts with {head!r}); "
-            "give a VMEC output wout_*.nc."
-        )
-    names = (*_SCALARS, *_MODES, *_PROFILES)
-    try:
-        with netcdf_file(BytesIO(content), mmap=False) as file:
-            missing = [name for name in names if name not in file.variables]
-            data = {
-                name: np.array(file.variables[name].data, dtype=float)
-                for name in names
-                if name not in missing
-            }
-    except _DAMAGE as error:
-        raise VcjaxError(
-            f"{_CALL} cannot read {path}: it is damaged or cut short ({error}); copy it again."
-        ) from error
-    if missing:
-        raise VcjaxError(
-            f"{_CALL} got {path}, which lacks {', '.join(missing)}; give a VMEC output wout_*.nc."
-        )
-    return data
+def from_wout(
+    path: str | PathLike[str],
+    digits: int,
+    *,
+    trg_nphi: int,
+    trg_ntheta: int,
+    half_period: bool = True,
+) -> tuple[Casing, Float[np.ndarray, "src_nphi src_ntheta 3"]]:
+    """Casing and total field of a VMEC equilibrium: ``external_field(*from_wout(...))``.
 
+    Boundary and field are taken on the grid that holds the file's Fourier series exactly, so that
+    only targets and digits are left to choose.
 
-_DAMAGE = (OSError, TypeError, ValueError, LookupError, OverflowError, MemoryError, AssertionError)
-"""What scipy's reader raises on damaged files, depending on where the damage is."""
+    Parameters
+    ----------
+    path : of a ``wout_*.nc`` file.
+    digits : wanted accuracy, as for `vcjax.choose`. The equilibrium's own is seldom above 5.
+    trg_nphi, trg_ntheta : target grid, over half or all of a field period.
+    half_period : make use of the stellarator symmetry.
+
+    Returns
+    -------
+    casing : of the plasma boundary, lengths in m.
+    B : (src_nphi, src_ntheta, 3) total field on its source grid, in T.
+
+    Raises
+    ------
+    VcjaxError : as `read_wout` and `vcjax.choose`.
+    """
+    equilibrium = read_wout(path)
+    grid = equilibrium.exact_grid(half_period=half_period)
+    X = equilibrium.boundary(*grid, half_period=half_period)
+    B = equilibrium.field(*grid, half_period=half_period)
+    rule = choose(
+        X,
+        B,
+        digits,
+        nfp=equilibrium.nfp,
+        half_period=half_period,
+        trg_nphi=trg_nphi,
+        trg_ntheta=trg_ntheta,
+    )
+    return prepare(rule, X), B
 
 
 def _check_shapes(path, data):

@@ -5,7 +5,7 @@ known to rounding error from the Biot-Savart law. `w7x`, `rotating_ellipse` and 
 ready-made; `known_problem` makes one from any surface and any currents.
 """
 
-from vcjax.problems._catalogue import axisymmetric, rotating_ellipse, w7x
+from vcjax.problems._catalogue import axisymmetric, rotating_ellipse, tokamak_coils, w7x
 from vcjax.problems._filaments import CentralConductor, Filament, PoloidalCoil, ToroidalLoop
 from vcjax.problems._problem import (
     Problem,
@@ -36,6 +36,7 @@ __all__ = [
     "rotating_ellipse",
     "rotating_ellipse_surface",
     "shaped_torus",
+    "tokamak_coils",
     "w7x",
     "w7x_boundary",
 ]

@@ -148,6 +148,19 @@ def axisymmetric(
     )
 
 
+def tokamak_coils() -> tuple[CentralConductor | ToroidalLoop, ...]:
+    """What holds the free-boundary tokamaks among the equilibria: 5 T at R = 6 m, two loops.
+
+    Strengths are mu_0 I / (4 pi) in T m, lengths in m: `magnetic_field` gives tesla.
+    """
+    loop = 1e-7 * -4.2e6
+    return (
+        CentralConductor(5.0 * 6.0 / 2),
+        ToroidalLoop(loop, r=(11.0,), z=(6.0,)),
+        ToroidalLoop(loop, r=(11.0,), z=(-6.0,)),
+    )
+
+
 def _coils(count: int, *, radius: float, middle: ToroidalLoop) -> tuple[PoloidalCoil, ...]:
     """Circular coils centred on a toroidal curve, of strength B = 1 at its mean major radius."""
     angles = 2 * np.pi * (np.arange(count) + 0.5) / count

@@ -1,0 +1,166 @@
+"""Solve a committed equilibrium anew: ``python solve.py NAME OUTPUT.nc``, NAME one of `NAMES`.
+
+- ``tokamak``: a D-shaped tokamak of finite pressure (volume-averaged beta 2.9 %), R0 = 6 m,
+  a = 2 m, 5 T, with a fixed boundary;
+- ``ellipse``: a rotating ellipse of three field periods, beta 1 %, with a fixed boundary;
+- ``free_boundary_8``, ``free_boundary_12``: a tokamak of 6 MA and 5 T in the field of known coils,
+  `vcjax.problems.tokamak_coils`, with 8 and 12 poloidal modes.
+
+Needs ``pip install vmecpp`` (large, hence no dependency here) beside vcjax. The solver ends the
+whole process on some bad inputs (a plasma current that the coils push outwards, for one), so it
+runs in a process of its own; the result is written only when it has converged.
+"""
+
+import argparse
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+TIMEOUT_SECONDS = 600
+
+
+def tokamak():
+    """R = R0 + a cos(theta + delta sin(theta)), Z = kappa a sin(theta), given iota."""
+    import numpy as np
+    import vmecpp  # pyright: ignore[reportMissingImports]
+    from scipy.special import jv
+
+    major_radius, minor_radius, elongation, triangularity, modes = 6.0, 2.0, 1.6, 0.3, 12
+    m = np.arange(modes)
+    r = minor_radius * (jv(m - 1, -triangularity) + jv(-m - 1, -triangularity))
+    r[0] = major_radius + minor_radius * jv(-1, -triangularity)
+    z = np.zeros(modes)
+    z[1] = elongation * minor_radius
+    return vmecpp.VmecInput(
+        nfp=1,
+        mpol=modes,
+        ntor=0,
+        ns_array=np.array([11, 51]),
+        ftol_array=np.array([1e-10, 1e-14]),
+        niter_array=np.array([2000, 10000]),
+        phiedge=5.0 * np.pi * elongation * minor_radius**2,
+        ncurr=0,
+        ai=np.array([1.0, -0.7]),
+        am=8.5e5 * np.array([1.0, -2.0, 1.0]),
+        raxis_c=np.array([major_radius + 0.1]),
+        zaxis_s=np.zeros(1),
+        rbc=r[:, None],
+        zbs=z[:, None],
+    )
+
+
+def ellipse():
+    """R = R0 + b cos(theta) - c cos(theta - 3 phi), without net current."""
+    import numpy as np
+    import vmecpp  # pyright: ignore[reportMissingImports]
+
+    mpol, ntor = 5, 4
+    r, z = np.zeros((mpol, 2 * ntor + 1)), np.zeros((mpol, 2 * ntor + 1))
+    r[0, ntor], r[1, ntor], z[1, ntor] = 3.0, 0.6, 0.6
+    r[1, ntor + 1], z[1, ntor + 1] = -0.2, 0.2
+    return vmecpp.VmecInput(
+        nfp=3,
+        mpol=mpol,
+        ntor=ntor,
+        ns_array=np.array([9, 25]),
+        ftol_array=np.array([1e-10, 1e-13]),
+        niter_array=np.array([2000, 10000]),
+        phiedge=1.0,
+        ncurr=1,
+        curtor=0.0,
+        am=5e3 * np.array([1.0, -1.0]),
+        raxis_c=np.append(3.0, np.zeros(ntor)),
+        zaxis_s=np.zeros(ntor + 1),
+        rbc=r,
+        zbs=z,
+    )
+
+
+def free_boundary(mpol: int, surfaces: int):
+    """6 MA in the field of known coils; the boundary given here is only where it starts."""
+    import numpy as np
+    import vmecpp  # pyright: ignore[reportMissingImports]
+
+    r, z = np.zeros((mpol, 1)), np.zeros((mpol, 1))
+    r[:2, 0], z[1, 0] = (6.0, 1.5), 1.5
+    return vmecpp.VmecInput(
+        nfp=1,
+        mpol=mpol,
+        ntor=0,
+        ns_array=np.array([11, surfaces]),
+        ftol_array=np.array([1e-10, 1e-13]),
+        niter_array=np.array([4000, 20000]),
+        delt=0.7,
+        phiedge=5.0 * np.pi * 1.5**2,
+        ncurr=1,
+        curtor=6e6,
+        ac=np.array([1.0, -1.0]),
+        am=4e5 * np.array([1.0, -2.0, 1.0]),
+        lfreeb=True,
+        nvacskip=6,
+        raxis_c=np.array([6.1]),
+        zaxis_s=np.zeros(1),
+        rbc=r,
+        zbs=z,
+    )
+
+
+def coil_field(r, phi, z):
+    """(B_R, B_phi, B_Z) of the coils at cylindrical points, for the solver."""
+    import numpy as np
+
+    from vcjax.problems import magnetic_field, tokamak_coils
+
+    r, phi, z = np.broadcast_arrays(r, phi, z)
+    x, y, up = magnetic_field(
+        tokamak_coils(), np.stack([r * np.cos(phi), r * np.sin(phi), z], axis=-1)
+    ).T
+    x, y, up = x.T, y.T, up.T
+    return x * np.cos(phi) + y * np.sin(phi), y * np.cos(phi) - x * np.sin(phi), up
+
+
+NAMES = {
+    "tokamak": tokamak,
+    "ellipse": ellipse,
+    "free_boundary_8": lambda: free_boundary(8, 31),
+    "free_boundary_12": lambda: free_boundary(12, 101),
+}
+
+
+def solve(name: str, path: str) -> None:
+    """Solve and save, in this process."""
+    import vmecpp  # pyright: ignore[reportMissingImports]
+
+    problem = NAMES[name]()
+    output = vmecpp.run(
+        problem, coil_field if problem.lfreeb else None, max_threads=1, verbose=False
+    )
+    wout = output.wout
+    print(f"beta {wout.betatotal:.4f}, B0 {wout.b0:.3f} T, aspect ratio {wout.aspect:.2f}")
+    wout.save(path)
+
+
+def main(arguments: list[str]) -> int:
+    """Solve in a process of its own, and put the file in place when all went well."""
+    parser = argparse.ArgumentParser(description="Solve a committed equilibrium anew.")
+    parser.add_argument("name", choices=NAMES)
+    parser.add_argument("output", type=Path, help="NetCDF file to write")
+    parser.add_argument("--in-this-process", action="store_true", help=argparse.SUPPRESS)
+    options = parser.parse_args(arguments)
+    if options.in_this_process:
+        solve(options.name, str(options.output))
+        return 0
+    with tempfile.TemporaryDirectory() as folder:
+        made = Path(folder) / "wout.nc"
+        command = [sys.executable, __file__, "--in-this-process", options.name, str(made)]
+        status = subprocess.run(command, timeout=TIMEOUT_SECONDS, check=False).returncode
+        if status != 0 or not made.exists():
+            print(f"solve: the solver ended with status {status}", file=sys.stderr)
+            return 1
+        options.output.write_bytes(made.read_bytes())
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

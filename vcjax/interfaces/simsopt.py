@@ -1,0 +1,232 @@
+"""Drop-in for ``simsopt.mhd.VirtualCasing``: the external field on a VMEC equilibrium's boundary.
+
+Works with and without simsopt: an equilibrium is the path of its ``wout_*.nc``, or an object like
+``simsopt.mhd.Vmec``. Files are simsopt's, both ways.
+
+Grids are uniform in angles of period 1: theta from 0; phi over half a field period and half a step
+off its ends with stellarator symmetry, over a field period from 0 without.
+"""
+
+from dataclasses import dataclass
+from os import PathLike, fspath
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from vcjax import VcjaxError, choose, external_field, prepare
+from vcjax._checks import check_grid
+from vcjax._resample import grid_angles
+from vcjax.interfaces import _simsopt_file
+from vcjax.wout import Equilibrium, read_wout
+
+
+@dataclass(eq=False)
+class VirtualCasing:
+    """Total and external magnetic field on a plasma boundary.
+
+    Made by `from_vmec` or `load`. ``src_`` is the grid of what goes in, ``trgt_`` that of what
+    comes out. Lengths in m, fields in T, vectors Cartesian.
+
+    Attributes
+    ----------
+    nfp : number of field periods.
+    src_nphi, src_ntheta, trgt_nphi, trgt_ntheta : points of the grids.
+    src_phi, src_theta, trgt_phi, trgt_theta : their angles, of period 1.
+    gamma : (src_nphi, src_ntheta, 3) points of the boundary.
+    B_total : (src_nphi, src_ntheta, 3) total field there.
+    unit_normal : (trgt_nphi, trgt_ntheta, 3) outward normals.
+    B_external : (trgt_nphi, trgt_ntheta, 3) field of the currents outside.
+    B_external_normal : (trgt_nphi, trgt_ntheta) its component along the normal.
+    """
+
+    nfp: int
+    src_nphi: int
+    src_ntheta: int
+    src_phi: Float[np.ndarray, " src_nphi"]
+    src_theta: Float[np.ndarray, " src_ntheta"]
+    trgt_nphi: int
+    trgt_ntheta: int
+    trgt_phi: Float[np.ndarray, " trgt_nphi"]
+    trgt_theta: Float[np.ndarray, " trgt_ntheta"]
+    gamma: Float[np.ndarray, "src_nphi src_ntheta 3"]
+    B_total: Float[np.ndarray, "src_nphi src_ntheta 3"]
+    unit_normal: Float[np.ndarray, "trgt_nphi trgt_ntheta 3"]
+    B_external: Float[np.ndarray, "trgt_nphi trgt_ntheta 3"]
+    B_external_normal: Float[np.ndarray, "trgt_nphi trgt_ntheta"]
+
+    @classmethod
+    def from_vmec(
+        cls,
+        vmec: Any,
+        src_nphi: int,
+        src_ntheta: int | None = None,
+        trgt_nphi: int | None = None,
+        trgt_ntheta: int | None = None,
+        use_stellsym: bool = True,
+        digits: int = 6,
+        filename: str | PathLike[str] | None = "auto",
+    ) -> "VirtualCasing":
+        """Separate the field of a VMEC equilibrium, and save the result.
+
+        Parameters
+        ----------
+        vmec : path of a ``wout_*.nc``, or an object with ``run()`` and ``output_file``, like
+            ``simsopt.mhd.Vmec``.
+        src_nphi, src_ntheta : grid of what goes in; unless told, src_ntheta makes cells as near to
+            squares as can be.
+        trgt_nphi, trgt_ntheta : grid of what comes out, by default the same.
+        use_stellsym : grids over half a field period instead of a whole one.
+        digits : wanted accuracy.
+        filename : where to save; "auto" for ``vcasing_*.nc`` beside ``wout_*.nc``, None for
+            nowhere.
+
+        Raises
+        ------
+        VcjaxError : for an equilibrium or sizes that cannot be used.
+        """
+        path = _wout_path(vmec)
+        equilibrium = read_wout(path)
+        symmetry = {"nfp": equilibrium.nfp, "half_period": use_stellsym}
+        src_nphi = check_grid("from_vmec", "src_nphi", src_nphi)
+        if src_ntheta is None:
+            whole = src_nphi * equilibrium.nfp * (2 if use_stellsym else 1)
+            src_ntheta = int(whole / best_nphi_over_ntheta(equilibrium))
+        src = src_nphi, check_grid("from_vmec", "src_ntheta", src_ntheta)
+        trgt = (
+            check_grid("from_vmec", "trgt_nphi", src[0] if trgt_nphi is None else trgt_nphi),
+            check_grid("from_vmec", "trgt_ntheta", src[1] if trgt_ntheta is None else trgt_ntheta),
+        )
+        B = equilibrium.field(*src, half_period=use_stellsym)
+        # The boundary is a Fourier series: no need to know it on the grid of B only.
+        X = equilibrium.boundary(
+            *np.maximum(src, equilibrium.exact_grid(half_period=use_stellsym)),
+            half_period=use_stellsym,
+        )
+        rule = choose(X, B, digits, **symmetry, trg_nphi=trgt[0], trg_ntheta=trgt[1])
+        B_external = np.asarray(external_field(prepare(rule, X), B))
+        unit_normal = equilibrium.unit_normal(*trgt, half_period=use_stellsym)
+        made = cls(
+            nfp=equilibrium.nfp,
+            **_grid("src", src, **symmetry),
+            **_grid("trgt", trgt, **symmetry),
+            gamma=equilibrium.boundary(*src, half_period=use_stellsym),
+            B_total=B,
+            unit_normal=unit_normal,
+            B_external=B_external,
+            B_external_normal=(B_external * unit_normal).sum(axis=2),
+        )
+        if filename is not None:
+            auto = isinstance(filename, str) and filename == "auto"
+            made.save(_beside(path) if auto else filename)
+        return made
+
+    @property
+    def trgt_nphi_extended(self) -> int:
+        """Toroidal points of `B_external_normal_extended`."""
+        return len(self.B_external_normal_extended)
+
+    @property
+    def B_external_normal_extended(self) -> Float[np.ndarray, "full trgt_ntheta"]:
+        """`B_external_normal` on the whole torus.
+
+        At (-phi, -theta) the normal is (nx, -ny, -nz) where the field is (-Bx, By, Bz): their
+        product changes sign. On the grid, phi[i] mirrors to phi[-1 - i] and theta[j] to theta[-j].
+        """
+        period = self.B_external_normal
+        if self.trgt_phi[0] > 0:  # half a step off the symmetry plane: half a period
+            mirrored = np.roll(period[::-1, ::-1], 1, axis=1)
+            period = np.concatenate([period, -mirrored])
+        return np.tile(period, (self.nfp, 1))
+
+    def save(self, filename: str | PathLike[str] = "vcasing.nc") -> None:
+        """Save as NetCDF, as simsopt does.
+
+        Raises
+        ------
+        VcjaxError : if the file cannot be written.
+        """
+        _simsopt_file.write(filename, self)
+
+    @classmethod
+    def load(cls, filename: str | PathLike[str]) -> "VirtualCasing":
+        """Load what `save`, or simsopt, has saved.
+
+        Raises
+        ------
+        VcjaxError : for a file that is none, damaged, or whose arrays do not belong together.
+        """
+        return cls(**_simsopt_file.read(filename))
+
+    def plot(self, ax: Any = None, show: bool = True) -> Any:
+        """Contours of `B_external_normal` over phi and theta; needs matplotlib.
+
+        Parameters
+        ----------
+        ax : axes to plot on, new ones unless told.
+        show : whether to show the figure.
+
+        Returns
+        -------
+        The axes.
+        """
+        try:
+            import matplotlib.pyplot as plt
+        except ImportError as error:
+            raise VcjaxError(
+                "plot needs matplotlib, which is not installed; pip install vcjax[plot]."
+            ) from error
+        if ax is None:
+            _, ax = plt.subplots()
+        contours = ax.contourf(self.trgt_phi, self.trgt_theta, self.B_external_normal.T, 25)
+        ax.set(xlabel=r"$\phi$", ylabel=r"$\theta$", title="B_external_normal [T]")
+        ax.figure.colorbar(contours, ax=ax)
+        if show:
+            plt.show()
+        return ax
+
+
+def best_nphi_over_ntheta(equilibrium: Equilibrium) -> float:
+    """Ratio of toroidal points, of the whole torus, to poloidal ones that makes cells most square.
+
+    With a the ratio of the lengths of X_phi and X_theta, cells are stretched by a ntheta/nphi;
+    the largest stretching, either way, is least for nphi/ntheta = sqrt(max a min a).
+    """
+    along_phi, along_theta = equilibrium.tangents(50, 50, half_period=False)
+    ratio = np.linalg.norm(along_phi, axis=2) / np.linalg.norm(along_theta, axis=2)
+    return float(np.sqrt(ratio.max() * ratio.min()))
+
+
+def _grid(prefix: str, shape: tuple[int, int], *, nfp: int, half_period: bool) -> dict[str, Any]:
+    nphi, ntheta = shape
+    return {
+        f"{prefix}_nphi": nphi,
+        f"{prefix}_ntheta": ntheta,
+        f"{prefix}_phi": grid_angles(nphi, nfp, half_period) / (2 * np.pi),
+        f"{prefix}_theta": np.arange(ntheta) / ntheta,
+    }
+
+
+def _wout_path(vmec: Any) -> Path:
+    """Path of the output file of an equilibrium, solved first if it is an object."""
+    if isinstance(vmec, str | PathLike):
+        path = Path(fspath(vmec))
+        if path.name.startswith("input."):
+            raise VcjaxError(
+                f"from_vmec got {path}, the input of an equilibrium; solve it first, and give the "
+                "wout_*.nc or simsopt.mhd.Vmec(...)."
+            )
+        return path
+    if not (callable(getattr(vmec, "run", None)) and hasattr(vmec, "output_file")):
+        raise VcjaxError(
+            f"from_vmec got vmec of type {type(vmec).__name__}; give the path of a wout_*.nc, or "
+            "an object with run() and output_file, like simsopt.mhd.Vmec."
+        )
+    vmec.run()
+    return Path(vmec.output_file)
+
+
+def _beside(path: Path) -> Path:
+    """vcasing_NAME.nc for wout_NAME.nc."""
+    return path.with_name("vcasing" + path.name.removeprefix("wout"))
