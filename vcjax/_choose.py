@@ -120,7 +120,7 @@ def choose(
         check_grid("choose", "trg_ntheta", field.shape[2] if trg_ntheta is None else trg_ntheta),
     )
     images = nfp * (2 if half_period else 1)
-    samples = _resample.surface_period(points, nfp, half_period)
+    samples = _facing_x(_resample.surface_period(points, nfp, half_period))
     costs = _GRADIENT_COSTS if gradient else _FIELD_COSTS
     digits = _quadrature_digits(digits, gradient)
     demand = _Demand.of(digits)
@@ -169,6 +169,12 @@ def _quadrature_digits(digits: int, gradient: bool) -> int:
     its error is rounding, which grows as nodes get closer.
     """
     return min(digits + 1, 12) if gradient else digits
+
+
+def _facing_x(samples: np.ndarray) -> np.ndarray:
+    """Co-rotating points (3, n, m) turned about the z axis so that their middle lies on y = 0."""
+    middle = samples.mean(axis=(1, 2))
+    return _resample.rotate(samples, np.full(samples.shape[1], -np.arctan2(middle[1], middle[0])))
 
 
 @dataclass(frozen=True)
@@ -323,17 +329,20 @@ def _fitting_patches(demand: _Demand, metric, quad):
 
     The image of the patch ellipse has semi-axes sigma_min <= sigma_max, singular values of
     M = [x_phi P_phi h_phi, x_theta P_theta h_theta]. For each P_phi the least P_theta with
-    sigma_min >= r follows from M^T M - r^2 I being positive semi-definite.
+    sigma_min >= r follows from M^T M - r^2 I being positive semi-definite. A patch that goes far
+    round the torus or its tube is nearer than its arcs are long: P h stands for the chord
+    2 sin(P h / 2).
     """
     E, F, G = metric
     step = 2 * np.pi / quad[0], 2 * np.pi / quad[1]
     square = demand.radius_in_nodes**2 * np.maximum(E * step[0] ** 2, G * step[1] ** 2)
     along = np.arange(2, _LARGEST_PATCH + 1)[:, None]
-    a = E * (along * step[0]) ** 2 - square
-    determinant = a * G - (F * along * step[0]) ** 2
-    possible = ((a > 0) & (determinant > 0)).all(axis=1)
+    chord = 2 * np.sin(np.minimum(along * step[0], np.pi) / 2)
+    a = E * chord**2 - square
+    determinant = a * G - (F * chord) ** 2
+    possible = ((a > 0) & (determinant > square * a / 4)).all(axis=1)
     with np.errstate(divide="ignore", invalid="ignore"):
-        across = np.sqrt(square * a / determinant) / step[1]
+        across = 2 * np.arcsin(np.sqrt(square * a / determinant) / 2) / step[1]
     for p, q in zip(along[possible, 0], across[possible], strict=True):
         patch = int(p), max(2, int(np.ceil(q.max())))
         reach = [n + _MARGIN for n in patch]
