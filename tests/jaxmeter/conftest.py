@@ -9,6 +9,12 @@ from jaxmeter import Cell, Record
 HERE = str(Path(__file__).parent)
 
 
+@pytest.fixture(autouse=True)
+def no_calibration(monkeypatch, tmp_path_factory):
+    """Whatever was measured on this machine before has no part in a test."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+
+
 @pytest.fixture(scope="session")
 def cell():
     """Makes a cell whose target is in this folder."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from jaxmeter.audit_record import Audit as Audit
 from jaxmeter.audit_record import AuditedArray as AuditedArray
+from jaxmeter.audit_record import Folding as Folding
 from jaxmeter.audit_record import Use as Use
 from jaxmeter.case import Case as Case
 from jaxmeter.cell import Cell as Cell
@@ -46,6 +47,8 @@ from jaxmeter.version import VERSION as __version__  # noqa: F401
 
 if TYPE_CHECKING:
     from jaxmeter.auditing import audit as audit
+    from jaxmeter.calibration import Calibration as Calibration
+    from jaxmeter.calibration import calibrate as calibrate
     from jaxmeter.hoisting import hoist as hoist
     from jaxmeter.memory_use import memory as memory
     from jaxmeter.memory_use import trade as trade
@@ -57,6 +60,8 @@ if TYPE_CHECKING:
 
 _WITH_JAX = {
     "audit": "jaxmeter.auditing",
+    "Calibration": "jaxmeter.calibration",
+    "calibrate": "jaxmeter.calibration",
     "diff": "jaxmeter.programs",
     "hoist": "jaxmeter.hoisting",
     "inventory": "jaxmeter.programs",

@@ -17,7 +17,7 @@ from jaxmeter.parameters import parameter
 from jaxmeter.targets import TARGET, resolve
 
 _EXIT_CODES = (
-    "exit codes: 0 all is fine to bake; 1 something is too large; 2 bad usage; "
+    "exit codes: 0 all is fine to bake; 1 something is too large or folded slowly; 2 bad usage; "
     "3 the function could not be imported or traced"
 )
 

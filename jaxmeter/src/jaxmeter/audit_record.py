@@ -62,6 +62,20 @@ class AuditedArray:
 
 
 @dataclass(frozen=True)
+class Folding:
+    """An operation on captured arrays alone, which the compiler carries out by itself."""
+
+    operation: str
+    """``sort``, ``cumsum``, ``dot_general``."""
+    shape: str
+    """Of what it is applied to: ``float32[64, 3]``."""
+    seconds: float
+    """Of every compile, roughly: its order of magnitude is what counts."""
+    uses: tuple[Use, ...]
+    """The line of the operation, if it is known."""
+
+
+@dataclass(frozen=True)
 class Audit(Plain):
     """Every array that a function captured, the largest first."""
 
@@ -77,13 +91,27 @@ class Audit(Plain):
     """None if this JAX does not tell."""
     jax: str
     """The version of JAX: it decides what is embedded."""
+    baking_seconds: float | None = None
+    """What baking all this in adds to every compile, foldings aside, by the calibration of this
+    machine; None if there is none (`jaxmeter.calibrate`)."""
+    foldings: tuple[Folding, ...] = ()
+    """The slowest first; those that take a fraction of a second are left out."""
 
     @property
-    def verdict(self) -> Verdict:
-        """``large`` if any array is."""
-        return "large" if any(array.verdict == "large" for array in self.arrays) else "fine"
+    def verdict(self) -> Literal["fine", "large", "slow"]:
+        """``large`` if any array is; ``slow`` if none is, and the compiler folds for seconds."""
+        if any(array.verdict == "large" for array in self.arrays):
+            return "large"
+        return "slow" if self.foldings else "fine"
 
     @property
     def advice(self) -> tuple[str, ...]:
-        """What to change, each advice once, that on the largest array first."""
-        return tuple(dict.fromkeys(array.advice for array in self.arrays if array.advice))
+        """What to change, each advice once, that on the slowest folding or largest array first."""
+        folded = (
+            f"compute {folding.operation} of {folding.shape} once, before the call, and pass the "
+            "result as an argument: the compiler does it by itself in every compile, in roughly "
+            f"{folding.seconds:g} s"
+            for folding in self.foldings
+        )
+        baked = (array.advice for array in self.arrays if array.advice)
+        return tuple(dict.fromkeys((*folded, *baked)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from jaxmeter.audit_record import Audit, AuditedArray, Use
-from jaxmeter.units import bytes_text, count_text
+from jaxmeter.units import bytes_text, count_text, seconds_text
 
 _ARRAYS_SHOWN_COUNT = 20
 _USES_SHOWN_COUNT = 3
@@ -27,6 +27,12 @@ def audit_table(audit: Audit) -> str:
             rows.append(f"         and {len(array.uses) - _USES_SHOWN_COUNT} more lines")
     if len(audit.arrays) > len(shown):
         rows.append(f"  and {len(audit.arrays) - len(shown)} more, smaller ones")
+    for folding in audit.foldings:
+        rows.append(
+            f"  slow   {folding.operation} of {folding.shape} is computed by the compiler, roughly "
+            f"{folding.seconds:g} s"
+        )
+        rows += [f"         {_line(use)}" for use in folding.uses]
     if audit.advice:
         rows.append("to change:")
         rows += [f"  - {advice}" for advice in audit.advice]
@@ -47,6 +53,12 @@ def audit_markdown(audit: Audit) -> str:
             f"| {array.verdict} | {code(_holder(array))} | `{_kind(array)}` | {array.bytes:,} "
             f"| {_fate(array)} | {lines} |"
         )
+    if audit.foldings:
+        rows += ["", "| folded by the compiler | of | seconds, roughly | lines |"]
+        rows += ["| --- | --- | ---: | --- |"]
+    for folding in audit.foldings:
+        lines = "<br>".join(f"`{_place(use)}` {code(use.text)}" for use in folding.uses)
+        rows.append(f"| {folding.operation} | `{folding.shape}` | {folding.seconds:g} | {lines} |")
     if audit.advice:
         rows += ["", "To change:", ""]
         rows += [f"- {advice}" for advice in audit.advice]
@@ -58,10 +70,13 @@ def headline(audit: Audit) -> str:
     if not audit.arrays:
         return f"{audit.name}: captures no array"
     judged = f"{audit.verdict}, the threshold being {bytes_text(audit.threshold_bytes)} a variable"
+    cost = ""
+    if audit.baking_seconds is not None and audit.embedded_bytes:
+        cost = f", about {seconds_text(audit.baking_seconds)} of every compile"
     return (
         f"{audit.name}: captures {bytes_text(audit.captured_bytes)} in "
         f"{count_text(len(audit.arrays), 'array')}, bakes in {bytes_text(audit.embedded_bytes)} "
-        f"in {count_text(audit.embedded_count, 'constant')} ({judged})"
+        f"in {count_text(audit.embedded_count, 'constant')}{cost} ({judged})"
     )
 
 

@@ -11,13 +11,15 @@ import jax
 import numpy as np
 
 from jaxmeter.audit_record import DEFAULT_THRESHOLD_BYTES, Audit, AuditedArray, Match
+from jaxmeter.calibration import Calibration, calibration
 from jaxmeter.case import Case, name_of
 from jaxmeter.constants import captured_values, embedded_sizes, hidden_arguments, identity
 from jaxmeter.embedded import occurrences
 from jaxmeter.errors import JaxmeterError
+from jaxmeter.folding import foldings
 from jaxmeter.holders import Holder, Root, held_arrays
 from jaxmeter.staging import staged
-from jaxmeter.units import bytes_text
+from jaxmeter.units import bytes_text, seconds_text
 from jaxmeter.uses import uses_of
 
 _UNKNOWN = Root("unknown", "")
@@ -80,6 +82,7 @@ def audit(
     baked: collections.Counter[Root | Hashable] = collections.Counter()
     for key, (_, description) in values.items():
         baked[_container(key, held)] += description.bytes * embedded_counts[key]
+    known = calibration()
     audited = []
     for key, (_, description) in values.items():
         holder, match = held.get(key, (None, "unknown"))
@@ -96,7 +99,7 @@ def audit(
                 embedded_count=embedded_counts[key],
                 hidden_count=hidden_counts[key],
                 verdict="large" if large else "fine",
-                advice=_advice(root, case.fn, size) if large else "",
+                advice=_advice(root, case.fn, size, known) if large else "",
             )
         )
     audited.sort(key=lambda array: (-array.bytes * max(array.embedded_count, 1), array.path))
@@ -112,6 +115,11 @@ def audit(
         if hidden is None
         else sum(array.bytes * array.hidden_count for array in audited),
         jax=jax.__version__,
+        baking_seconds=None if known is None else known.seconds(sum(embedded)),
+        foldings=foldings(
+            program.jaxpr,
+            lambda array: embedded_counts.get(_key_of(array, arrays), 0) > 0,
+        ),
     )
 
 
@@ -172,9 +180,11 @@ def _equal(held: Any, value: np.ndarray) -> bool:
         return np.asarray(held).astype(value.dtype).tobytes() == value.tobytes()
 
 
-def _advice(root: Root, fn: Callable[..., Any], size: int) -> str:
+def _advice(root: Root, fn: Callable[..., Any], size: int, known: Calibration | None) -> str:
     name = name_of(fn)
     baked = f"{bytes_text(size)} of it are baked into the program"
+    if known is not None:
+        baked += f", about {seconds_text(known.seconds(size))} of every compile"
     match root.kind:
         case "closure" | "global":
             return f"give {name} an argument {root.name} and pass {root.name} in the call: {baked}"

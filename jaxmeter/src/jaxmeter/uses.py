@@ -79,7 +79,7 @@ def _walk(
             carried |= {index for index in operands if index in used}
             yield from _walk(sub, passed, key_of, seen)
         direct = {key for index, key in used.items() if index not in carried}
-        use = _use(equation) if direct else None
+        use = use_of(equation) if direct else None
         if use is not None:
             yield from ((key, use) for key in direct)
     for atom in body.outvars:
@@ -114,7 +114,7 @@ def _operands(equation: Any) -> Iterator[tuple[Any, range]]:
     yield from zip(subs, seen, strict=True)
 
 
-def _use(equation: Any) -> Use | None:
+def use_of(equation: Any) -> Use | None:
     summary = jax.extend.source_info_util.summarize(equation.source_info, _FRAMES_COUNT_LIMIT)
     frames = []
     for text in reversed(summary.splitlines()):  # the innermost comes last

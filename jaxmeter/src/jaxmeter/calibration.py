@@ -1,0 +1,115 @@
+"""What baking arrays into a program costs on this machine, measured once and kept.
+
+Compiling takes time in proportion to the bytes that are baked in, besides what is folded.
+"""
+
+from __future__ import annotations
+
+import os
+import statistics
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import jax
+import numpy as np
+
+from jaxmeter.environment import host_environment, jax_environment
+from jaxmeter.errors import RecordError
+from jaxmeter.phases import Clock
+from jaxmeter.plain import Plain
+
+_MEGABYTES = 32
+_ROUNDS = 3
+_BYTES_OF_A_MEGABYTE = 1_000_000
+_CACHE = "jax_enable_compilation_cache"
+
+
+@dataclass(frozen=True)
+class Calibration(Plain):
+    """Seconds of lowering and compiling for each megabyte (1e6 bytes) that is baked in."""
+
+    seconds_per_megabyte: float
+    jax: str
+    backend: str
+    device_kind: str
+    cpu_model: str
+    measured_utc: str
+
+    def seconds(self, size_bytes: float) -> float:
+        """What baking so many bytes in adds to every compile."""
+        return self.seconds_per_megabyte * size_bytes / _BYTES_OF_A_MEGABYTE
+
+
+def calibrate(*, clock: Clock = time.perf_counter) -> Calibration:
+    """Measure what baking arrays in costs here, and keep it for `jaxmeter.audit` to tell.
+
+    It takes a few seconds: programs with and without an array of 32 MB are compiled in turn, and
+    the median of the differences counts. The answer is kept for this user, version of JAX, backend
+    and machine, in ``$XDG_CACHE_HOME/jaxmeter`` or ``~/.cache/jaxmeter``.
+
+    Parameters
+    ----------
+    clock : callable
+        Gives seconds; tests give their own.
+    """
+    array = jax.numpy.asarray(
+        np.random.default_rng(0).normal(size=_MEGABYTES * _BYTES_OF_A_MEGABYTE // 4), "float32"
+    )
+    small = array[:250]
+    was_enabled = getattr(jax.config, _CACHE)
+    jax.config.update(_CACHE, False)
+    try:
+        _compile_seconds(small, clock)  # what is set up for the first time is no part of it
+        pairs = [
+            (_compile_seconds(array, clock), _compile_seconds(small, clock)) for _ in range(_ROUNDS)
+        ]
+    finally:
+        jax.config.update(_CACHE, was_enabled)
+    difference = statistics.median(large - least for large, least in pairs)
+    made = Calibration(
+        seconds_per_megabyte=max(difference, 0.0) / _MEGABYTES,
+        measured_utc=host_environment().started_utc,
+        **_here(),
+    )
+    file = _file()
+    file.parent.mkdir(parents=True, exist_ok=True)
+    part = file.with_name(f"{file.name}.{os.getpid()}")
+    part.write_text(made.to_json(indent=2) + "\n")
+    part.replace(file)
+    return made
+
+
+def calibration() -> Calibration | None:
+    """What was measured here before; None if nothing was, or on another machine or JAX."""
+    try:
+        found = Calibration.from_json(_file().read_bytes())
+    except (OSError, RecordError):
+        return None
+    here = _here()
+    return found if all(getattr(found, name) == value for name, value in here.items()) else None
+
+
+def _compile_seconds(array: jax.Array, clock: Clock) -> float:
+    def captures(x: jax.Array) -> jax.Array:
+        return array * x
+
+    traced = jax.jit(captures).trace(jax.ShapeDtypeStruct((), array.dtype))
+    start = clock()
+    traced.lower().compile()
+    return clock() - start
+
+
+def _here() -> dict[str, str]:
+    told = jax_environment()
+    return {
+        "jax": told["jax"],
+        "backend": told["backend"],
+        "device_kind": told["device_kind"],
+        "cpu_model": host_environment().cpu_model or "",
+    }
+
+
+def _file() -> Path:
+    cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(cache, "jaxmeter", f"calibration-{jax.__version__}-{jax.default_backend()}.json")
