@@ -128,20 +128,20 @@ class VirtualCasing:
         B = _vectors(call, "B_total", B_total, setup.src_shape)
         if not B.any():
             return np.zeros(3 * setup.trg_shape[0] * setup.trg_shape[1])
-        return _flat(evaluate(setup.casing(B), B))
+        return _flat(evaluate(setup.casing("field", B), B))
 
     def _at(self, call, B_total, Xt):
         setup = required(self._setup, call)
         B = _vectors(call, "B_total", B_total, setup.src_shape)
         points = _vectors(call, "Xt", Xt, (1, max(1, len(Xt) // 3)))[0]
-        return field_at(setup.off_surface_casing(B), B, points)
+        return field_at(setup.casing("off", B), B, points)
 
     def _gradient(self, call, evaluate, B_total):
         setup = required(self._setup, call)
         B = _vectors(call, "B_total", B_total, setup.src_shape)
         if not B.any():
             return np.zeros(9 * setup.trg_shape[0] * setup.trg_shape[1])
-        gradient = np.asarray(evaluate(setup.gradient_casing(B), B))
+        gradient = np.asarray(evaluate(setup.casing("gradient", B), B))
         return gradient.transpose(3, 2, 0, 1).ravel()
 
 

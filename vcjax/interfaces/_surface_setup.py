@@ -1,5 +1,6 @@
 """What the classes of this room have in common: one surface, made ready when first needed."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -39,24 +40,59 @@ class SurfaceSetup:
     def __post_init__(self) -> None:
         self.digits = check_integer("setup", "digits", self.digits, 1, MAX_DIGITS)
         if not isinstance(self.X, Tracer):
+            self.X = np.asarray(self.X)
             # Refuses a surface that cannot be used now, not at the first field.
             self.unit_normal()
 
-    def casing(self, B: Any, **options: Any) -> Any:
-        """The surface ready for external and internal fields as fine as B."""
-        return self._prepared("field", B, **options)
+    def casing(
+        self,
+        kind: str,
+        B: Any,
+        digits: int | None = None,
+        rule: Rule | None = None,
+        **options: Any,
+    ) -> Any:
+        """The surface ready for fields as fine as B.
 
-    def gradient_casing(self, B: Any, **options: Any) -> Any:
-        """The surface ready for gradients of fields as fine as B."""
-        return self._prepared("gradient", B, **options)
+        Parameters
+        ----------
+        kind : "field", "gradient", "off" or "off_gradient".
+        B : (src_nphi, src_ntheta, 3) field. Traced, or None: all that its grid can hold.
+        digits, rule : instead of those of the set-up, and of those chosen for B.
+        options : for `vcjax.prepare` or `vcjax.prepare_gradient`.
+        """
+        if rule is not None and kind != "field":
+            raise VcjaxError(
+                "A rule given as precision= serves the fields on the surface only; leave it out "
+                "for gradients and for points off the surface."
+            )
+        digits = self.digits if digits is None else digits
+        known = None if B is None or isinstance(B, Tracer) else np.asarray(B)
+        key = kind, rule or (digits, known is None), *sorted(options.items())
+        held = self._held.get(key)
+        if held is not None and (rule or known is None or self._resolves(held, known, digits)):
+            return held
+        made = _PREPARE[kind](rule or self.rule(kind, known, digits), self.X, **options)
+        if not isinstance(self.X, Tracer):
+            self._held[key] = made
+        return made
 
-    def off_surface_casing(self, B: Any, *, gradient: bool = False, **options: Any) -> Any:
-        """The surface ready for points off it."""
-        return self._prepared("off_gradient" if gradient else "off", B, **options)
+    def casing_for_all(self, kind: str, fields: Sequence[Any], *given: Any, **options: Any) -> Any:
+        """The surface ready for each of several fields; arguments as for `casing`."""
+        first = self.casing(kind, fields[0], *given, **options)
+        same = self.casing(kind, fields[-1], *given, **options)
+        if first is same and all(self.casing(kind, B, *given, **options) is same for B in fields):
+            return same
+        return self.casing(kind, None, *given, **options)
 
-    def rule(self, kind: str, B: Any, digits: int | None = None) -> Rule:
-        """The quadrature for a field; for a traced one, that for all that its grid can hold."""
-        B = self.finest_field() if isinstance(B, Tracer) else B
+    def rule(self, kind: str, B: np.ndarray | None, digits: int | None = None) -> Rule:
+        """The quadrature for a field, without one for all that its grid can hold."""
+        if isinstance(self.X, Tracer):
+            raise VcjaxError(
+                "A traced surface cannot decide sizes of arrays. Set the surface up outside jit "
+                "and grad, call plan_precision() there, and give what it returns as precision=."
+            )
+        B = self.finest_field() if B is None else B
         digits = self.digits if digits is None else digits
         options: dict[str, Any] = {"nfp": self.nfp, "half_period": self.half_period}
         options["gradient"] = kind.endswith("gradient")
@@ -65,20 +101,9 @@ class SurfaceSetup:
         trg = dict(zip(("trg_nphi", "trg_ntheta"), self.trg_shape, strict=True))
         return vcjax.choose(self.X, B, digits, **options, **trg)
 
-    def _prepared(self, kind, B, *, digits=None, rule=None, **options):
-        digits = self.digits if digits is None else digits
-        traced = isinstance(B, Tracer)
-        key = kind, rule or (digits, traced), *sorted(options.items())
-        held = self._held.get(key)
-        gradient = kind.endswith("gradient")
-        if held is not None and (
-            rule or traced or resolves(held.rule, B, digits, gradient=gradient)
-        ):
-            return held
-        made = _PREPARE[kind](rule or self.rule(kind, B, digits), self.X, **options)
-        if not isinstance(self.X, Tracer):
-            self._held[key] = made
-        return made
+    def _resolves(self, held: Any, B: np.ndarray, digits: int) -> bool:
+        gradient = isinstance(held, vcjax.GradientCasing)
+        return resolves(held.rule, B, digits, gradient=gradient)
 
     def finest_field(self) -> Float[np.ndarray, "src_nphi src_ntheta 3"]:
         """A toroidal field with ripples as fine as the source grid holds."""

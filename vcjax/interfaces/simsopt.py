@@ -101,7 +101,7 @@ class VirtualCasing:
         B = equilibrium.field(*src, half_period=use_stellsym)
         # The boundary is a Fourier series: no need to know it on the grid of B only.
         X = equilibrium.boundary(
-            *np.maximum(src, equilibrium.exact_grid(half_period=use_stellsym)),
+            *map(max, src, equilibrium.exact_grid(half_period=use_stellsym)),
             half_period=use_stellsym,
         )
         rule = choose(X, B, digits, **symmetry, trg_nphi=trgt[0], trg_ntheta=trgt[1])

@@ -1,13 +1,15 @@
-"""The stand-in for the C++ package: the same arrays in, the same arrays out."""
+"""The stand-ins for the C++ package and for the JAX peer: the same arrays in, the same out."""
 
 from typing import Any
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from jaxtyping import config as jaxtyping_config
 
 from vcjax import VcjaxError, problems, surface_points
-from vcjax.interfaces import VirtualCasing
+from vcjax.interfaces import VirtualCasing, VirtualCasingJAX, build_offsurface_levels
 
 DIGITS = 3
 
@@ -180,3 +182,114 @@ def test_fields_of_other_sizes_and_calls_before_set_up_are_refused(problem, casi
         casing.compute_internal_B_offsurf(flat(problem.B), [1.0, 2.0, 3.0, 4.0])
     with pytest.raises(VcjaxError, match="compute_external_gradB got no surface yet"):
         VirtualCasing().compute_external_gradB(flat(problem.B))
+
+
+# The names of the JAX peer.
+
+
+@pytest.fixture(scope="module")
+def named(problem):
+    return set_up(VirtualCasingJAX(), problem, 4, 6)
+
+
+@pytest.fixture(scope="module")
+def B(problem):
+    return jnp.moveaxis(jnp.asarray(problem.B), -1, 0)
+
+
+def test_the_named_forms_give_the_fields_of_the_flat_ones(problem, casing, named, B):
+    external = casing.compute_external_B(flat(problem.B)).reshape(3, 4, 6)
+    for call in (named.compute_external_B, named.compute_external_B_jit):
+        np.testing.assert_array_equal(call(B), external)
+    np.testing.assert_array_equal(named.compute_external_B(flat(problem.B)), external)
+    internal = casing.compute_internal_B(flat(problem.B)).reshape(3, 4, 6)
+    np.testing.assert_array_equal(named.compute_internal_B_jit(B), internal)
+    np.testing.assert_array_equal(named.get_normal().ravel(), casing.get_normal())
+    batch = named.compute_external_B_batch(jnp.stack([B, -2 * B]))
+    np.testing.assert_allclose(batch, [external, -2 * external], rtol=0, atol=1e-13)
+
+
+def test_the_named_gradients_are_those_of_the_flat_ones(problem, casing, named, B):
+    flat_one = casing.compute_external_gradB(flat(problem.B)).reshape(3, 3, 4, 6)
+    np.testing.assert_array_equal(named.compute_external_gradB_jit(B, hedgehog_order=8), flat_one)
+
+
+def test_the_named_forms_off_the_surface_are_those_of_the_flat_ones(off_surface, named, points, B):
+    external, estimate = named.compute_external_B_offsurf_schedule(
+        B, X_trg=points.T, levels="auto", return_estimate=True
+    )
+    np.testing.assert_array_equal(external, off_surface["external"].T)
+    assert estimate.shape == (18,) and np.nanmax(estimate) < 0.1
+    levels = build_offsurface_levels(24, 12, max_Nt=100)
+    assert levels == ((24, 12), (48, 24), (96, 48))
+    internal = named.compute_internal_B_offsurf_schedule_jit(B, X_trg=points.T, levels=levels)
+    np.testing.assert_array_equal(internal, off_surface["internal"].T)
+
+
+def test_knobs_change_memory_and_precision_but_not_the_answer(problem, named, B):
+    external, scale = named.compute_external_B(B), np.abs(problem.B).max()
+    whole = named.compute_external_B(B, chunk_size=None, target_chunk_size=7, remat=True)
+    assert np.abs(whole - external).max() < 1e-12 * scale
+    for knobs in (dict(patch_dtype="float32", pou_dtype="float32"), dict(scan_targets=True)):
+        assert np.abs(named.compute_external_B(B, **knobs) - external).max() < 1e-5 * scale
+    named.precompute_singular(B)
+
+
+def test_a_donated_field_gives_the_same_answer():
+    problem = problems.axisymmetric(2, src_shape=(4, 16), trg_shape=(4, 16))
+    casing = VirtualCasingJAX()
+    grids = (*problem.X.shape[:2], flat(problem.X), *(4, 16, 4, 16))
+    casing.setup(2, 1, False, *grids)
+    B = jnp.moveaxis(jnp.asarray(problem.B), -1, 0)
+    external = casing.compute_external_B(B)
+    donated = casing.compute_external_B_jit(jnp.array(B), donate=True)
+    np.testing.assert_allclose(donated, external, rtol=0, atol=1e-14)
+
+
+def test_traced_fields_and_surfaces_are_followed(problem, named, B):
+    """Tracing is enough to see it; compiled derivatives are tested with the core."""
+    plan = named.plan_precision(B0=B)
+
+    def loss(X, B):
+        casing = VirtualCasingJAX()
+        casing.setup(DIGITS, problem.nfp, True, *X.shape[1:], X, *B.shape[1:], 4, 6)
+        return (casing.compute_external_B(B, precision=plan) ** 2).sum()
+
+    X = jnp.moveaxis(jnp.asarray(problem.X), -1, 0)
+    shapes = jax.eval_shape(jax.grad(loss, (0, 1)), X, B)
+    assert [shape.shape for shape in shapes] == [X.shape, B.shape]
+    field_only = jax.eval_shape(named.compute_external_B, B)
+    assert field_only.shape == (3, 4, 6)
+    # Without a field the quadrature serves whatever the source grid can hold.
+    rule, finest = named.plan_precision(B0=B), named.plan_precision()
+    assert finest.quad_ntheta >= rule.quad_ntheta
+
+    def unplanned(X):
+        casing = VirtualCasingJAX()
+        casing.setup(DIGITS, problem.nfp, True, *X.shape[1:], X, *B.shape[1:], 4, 6)
+        return casing.compute_external_B(B)
+
+    with pytest.raises(VcjaxError, match="plan_precision"):
+        jax.eval_shape(unplanned, X)
+
+
+@pytest.mark.parametrize(
+    "knobs, said",
+    [
+        (dict(quad_nt=100), "compute_external_B got quad_nt=100; leave it None"),
+        (dict(X_trg=np.zeros((3, 2))), "call the form with _offsurf"),
+        (dict(patch_idx=[1]), "patch_idx"),
+        (dict(chunks=3), "got chunks, which it does not know"),
+        (dict(chunk_size=0), "chunk_size=0"),
+    ],
+)
+def test_knobs_that_could_change_a_result_unseen_are_refused(named, B, knobs, said):
+    with pytest.raises(VcjaxError, match=said):
+        named.compute_external_B(B, **knobs)
+
+
+def test_arrays_with_components_last_are_refused(problem, named):
+    with pytest.raises(VcjaxError, match=r"B0 of shape \(15, 75, 3\); give \(3, 15, 75\)"):
+        named.compute_external_B(problem.B)
+    with pytest.raises(VcjaxError, match="compute_external_B got no surface yet"):
+        VirtualCasingJAX().compute_external_B(problem.B)

@@ -1,0 +1,188 @@
+"""The stand-in for simsopt's class, on every committed equilibrium: same numbers, same files."""
+
+import functools
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.io import netcdf_file
+
+import vcjax
+from vcjax import VcjaxError, problems, wout
+from vcjax.interfaces.simsopt import VirtualCasing, best_nphi_over_ntheta
+
+ROOM = Path(__file__).parents[2] / "benchmarks" / "workloads" / "equilibria"
+EQUILIBRIA = {"tokamak": wout.tokamak_path()} | {
+    path.stem.removeprefix("wout_"): path for path in sorted(ROOM.glob("wout_*.nc"))
+}
+DIGITS = 5
+GRIDS = dict(src_nphi=24, src_ntheta=64, trgt_nphi=2, trgt_ntheta=16, digits=DIGITS)
+ATTRIBUTES = {
+    *("nfp", "src_nphi", "src_ntheta", "src_phi", "src_theta", "gamma", "B_total"),
+    *("trgt_nphi", "trgt_ntheta", "trgt_phi", "trgt_theta", "trgt_nphi_extended"),
+    *("unit_normal", "B_external", "B_external_normal", "B_external_normal_extended"),
+}
+
+
+@functools.cache
+def separated(name):
+    return VirtualCasing.from_vmec(EQUILIBRIA[name], **GRIDS, filename=None)
+
+
+def test_the_committed_equilibria_are_found():
+    assert set(EQUILIBRIA) == {"tokamak", "ellipse", "free_boundary_8", "free_boundary_12"}
+
+
+@pytest.mark.parametrize("name", EQUILIBRIA)
+def test_the_reference_finds_the_same_field_to_the_digits_asked_for(name):
+    package = pytest.importorskip("virtual_casing", reason="the C++ package has no wheel here")
+    ours, casing = separated(name), package.VirtualCasing()
+    src, trg = (ours.src_nphi, ours.src_ntheta), (ours.trgt_nphi, ours.trgt_ntheta)
+    flat = np.moveaxis(ours.gamma, -1, 0).ravel()
+    casing.setup(DIGITS, ours.nfp, True, *src, flat, *src, *trg)
+    theirs = casing.compute_external_B(np.moveaxis(ours.B_total, -1, 0).ravel())
+    difference = np.moveaxis(ours.B_external, -1, 0).ravel() - theirs
+    assert np.abs(difference).max() <= 10.0**-DIGITS * np.abs(ours.B_total).max()
+
+
+@pytest.mark.parametrize("name", EQUILIBRIA)
+def test_simsopt_finds_the_same_on_the_same_grids(name, tmp_path):
+    pytest.importorskip("virtual_casing", reason="simsopt needs it")
+    mhd = pytest.importorskip("simsopt.mhd", reason="simsopt is not installed")
+    shutil.copy(EQUILIBRIA[name], tmp_path / f"wout_{name}.nc")
+    theirs = mhd.VirtualCasing.from_vmec(str(tmp_path / f"wout_{name}.nc"), **GRIDS)
+    ours, scale = separated(name), np.abs(theirs.B_total).max()
+    for attribute in ATTRIBUTES:
+        difference = np.abs(getattr(ours, attribute) - getattr(theirs, attribute)).max()
+        limit = 10.0**-DIGITS * scale if "B_ext" in attribute else 1e-12 * scale
+        assert difference <= limit, attribute
+    ours.save(tmp_path / "ours.nc")
+    loaded = mhd.VirtualCasing.load(str(tmp_path / "ours.nc"))
+    same = VirtualCasing.load(tmp_path / f"vcasing_{name}.nc")
+    for attribute in ATTRIBUTES - {"B_external_normal_extended"}:
+        np.testing.assert_array_equal(getattr(loaded, attribute), getattr(ours, attribute))
+        np.testing.assert_array_equal(getattr(same, attribute), getattr(theirs, attribute))
+
+
+@pytest.mark.parametrize("name, limit", [("free_boundary_8", 5e-4), ("free_boundary_12", 1e-4)])
+def test_the_field_outside_a_free_boundary_is_that_of_the_coils_that_made_it(name, limit):
+    ours = separated(name)
+    targets = wout.read_wout(EQUILIBRIA[name]).boundary(ours.trgt_nphi, ours.trgt_ntheta)
+    known = problems.magnetic_field(problems.tokamak_coils(), targets)
+    error = np.linalg.norm(ours.B_external - known, axis=2) / np.linalg.norm(known, axis=2)
+    assert error.max() <= limit
+    # Not because there is little to find: the plasma's own poloidal field.
+    B = wout.read_wout(EQUILIBRIA[name]).field(ours.trgt_nphi, ours.trgt_ntheta)
+    assert np.linalg.norm(B - known, axis=2).max() > 0.1 * np.linalg.norm(known, axis=2).max()
+
+
+def test_the_normal_component_on_the_whole_torus_is_that_of_a_calculation_there():
+    """Odd under stellarator symmetry: against a full period, without use of the symmetry."""
+    half = separated("ellipse")
+    grids = dict(src_nphi=48, src_ntheta=64, trgt_nphi=8, trgt_ntheta=16, digits=DIGITS)
+    full = VirtualCasing.from_vmec(
+        EQUILIBRIA["ellipse"], **grids, use_stellsym=False, filename=None
+    )
+    assert full.B_external_normal_extended.shape == (full.trgt_nphi_extended, 16) == (24, 16)
+    assert half.B_external_normal_extended.shape == (half.trgt_nphi_extended, 16) == (12, 16)
+    scale = np.abs(full.B_total).max()
+    assert np.abs(half.B_external_normal).max() > 1e-3 * scale
+    # Half-period rows, extended, are every other row of the full torus.
+    difference = half.B_external_normal_extended - full.B_external_normal_extended[1::2]
+    assert np.abs(difference).max() <= 2 * 10.0**-DIGITS * scale
+    np.testing.assert_allclose(full.trgt_phi, np.arange(8) / 24, rtol=0, atol=1e-15)
+    np.testing.assert_allclose(half.trgt_phi, [1 / 24, 3 / 24], rtol=0, atol=1e-15)
+
+
+def test_a_saved_file_is_loaded_as_it_was_and_holds_what_simsopts_do(tmp_path):
+    ours = separated("ellipse")
+    ours.save(tmp_path / "vcasing.nc")
+    loaded = VirtualCasing.load(tmp_path / "vcasing.nc")
+    for attribute in ATTRIBUTES:
+        np.testing.assert_array_equal(getattr(loaded, attribute), getattr(ours, attribute))
+    with netcdf_file(tmp_path / "vcasing.nc", mmap=False) as file:
+        assert set(file.variables) == ATTRIBUTES
+        assert file.dimensions["trgt_nphi_extended"] == 12
+        assert file.variables["B_external"].units == b"Tesla"
+
+
+class Vmec:
+    """As much of ``simsopt.mhd.Vmec`` as is needed."""
+
+    def __init__(self, path):
+        self.path, self.output_file = path, None
+
+    def run(self):
+        self.output_file = str(self.path)
+
+
+def test_an_equilibrium_may_be_an_object_and_the_file_lands_beside_its_output(tmp_path):
+    shutil.copy(EQUILIBRIA["ellipse"], tmp_path / "wout_mine.nc")
+    ours = VirtualCasing.from_vmec(Vmec(tmp_path / "wout_mine.nc"), **GRIDS)
+    np.testing.assert_array_equal(ours.B_external, separated("ellipse").B_external)
+    saved = VirtualCasing.load(tmp_path / "vcasing_mine.nc")
+    np.testing.assert_array_equal(saved.B_external, ours.B_external)
+
+
+def test_cells_are_near_to_squares_unless_told():
+    equilibrium = wout.read_wout(EQUILIBRIA["tokamak"])
+    # As simsopt 1.11 has it for this equilibrium.
+    assert best_nphi_over_ntheta(equilibrium) == pytest.approx(2.2279599634534, rel=1e-12)
+
+
+def test_the_plot_shows_the_normal_component():
+    pyplot = pytest.importorskip("matplotlib.pyplot")
+    pyplot.switch_backend("Agg")
+    ours = separated("ellipse")
+    axes = ours.plot(show=False)
+    assert "B_external_normal" in axes.get_title()
+    _, mine = pyplot.subplots()
+    assert ours.plot(ax=mine, show=False) is mine
+    pyplot.close("all")
+
+
+def test_what_is_no_equilibrium_or_no_file_is_refused(tmp_path):
+    for vmec, said in (
+        (3, "from_vmec got vmec of type int"),
+        (tmp_path / "input.mine", "the input of an equilibrium"),
+        (tmp_path / "wout_nowhere.nc", "No such file"),
+    ):
+        with pytest.raises(VcjaxError, match=said):
+            VirtualCasing.from_vmec(vmec, 8, filename=None)
+    with pytest.raises(VcjaxError, match="from_vmec got src_nphi=0"):
+        VirtualCasing.from_vmec(EQUILIBRIA["ellipse"], 0, filename=None)
+    with pytest.raises(VcjaxError, match="load got .* which lacks src_nphi"):
+        VirtualCasing.load(EQUILIBRIA["ellipse"])
+    with pytest.raises(VcjaxError, match="save cannot write"):
+        separated("ellipse").save(tmp_path / "no" / "folder.nc")
+    damaged = tmp_path / "vcasing.nc"
+    separated("ellipse").save(damaged)
+    damaged.write_bytes(damaged.read_bytes()[:-3000])
+    with pytest.raises(VcjaxError, match="load (cannot read|got)"):
+        VirtualCasing.load(damaged)
+
+
+def test_an_equilibrium_is_separated_in_one_call():
+    casing, B = wout.from_wout(EQUILIBRIA["free_boundary_8"], 4, trg_nphi=2, trg_ntheta=8)
+    B_ext = np.asarray(vcjax.external_field(casing, B))
+    targets = wout.read_wout(EQUILIBRIA["free_boundary_8"]).boundary(2, 8)
+    known = problems.magnetic_field(problems.tokamak_coils(), targets)
+    assert np.abs(B_ext - known).max() <= 5e-4 * np.abs(known).max()
+
+
+@pytest.mark.parametrize("half_period", [True, False])
+def test_the_exact_grid_holds_an_equilibrium_exactly(half_period):
+    equilibrium = wout.read_wout(EQUILIBRIA["ellipse"])
+    grid = equilibrium.exact_grid(half_period=half_period)
+    kind = dict(nfp=equilibrium.nfp, half_period=half_period)
+    X = equilibrium.boundary(*grid, half_period=half_period)
+    finer = vcjax.surface_points(X, **kind, nphi=29, ntheta=61)
+    known = equilibrium.boundary(29, 61, half_period=half_period)
+    np.testing.assert_allclose(finer, known, rtol=0, atol=1e-12)
+    B = equilibrium.field(*grid, half_period=half_period)
+    assert vcjax.spectral_tail(B, **kind) < 1e-12
+    normal = equilibrium.unit_normal(5, 9, half_period=half_period)
+    np.testing.assert_allclose(np.linalg.norm(normal, axis=2), 1.0, rtol=1e-14)
+    tangents = equilibrium.tangents(5, 9, half_period=half_period)
+    assert max(np.abs((normal * tangent).sum(axis=2)).max() for tangent in tangents) < 1e-13
