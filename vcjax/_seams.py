@@ -32,7 +32,7 @@ def check_surface_seams(call: str, X: np.ndarray, nfp: int, half_period: bool) -
                 f"{call} got X with a {name} point repeated at index {int(steps.argmin()) + 1}."
             )
     ends = np.linalg.norm(X[:, :, -1] - X[:, :, 0], axis=0).max()
-    if ends <= 1e-9 * scale:
+    if ends <= 1e-6 * np.linalg.norm(np.diff(X, axis=2), axis=0).max():
         raise VcjaxError(
             f"{call} got X whose last poloidal point repeats the first; drop the repeated end "
             "point (numpy.linspace(..., endpoint=False))."
@@ -44,7 +44,7 @@ def check_surface_seams(call: str, X: np.ndarray, nfp: int, half_period: bool) -
                 f"{call} got X whose rows at the end of the period repeat those at its start; drop "
                 "the repeated row. A half period starts half a step off the symmetry plane."
             )
-    if X.shape[1] < 4:
+    if X.shape[1] < 6:
         _check_few_rows(call, [neighbours[0], X, neighbours[1]], nfp, half_period)
     _check(call, "X", X, _resample.POSITION_PARITY, nfp, half_period, _SURFACE_LIMIT)
 
@@ -57,7 +57,7 @@ def _check_few_rows(call: str, parts, nfp: int, half_period: bool) -> None:
         raise VcjaxError(
             f"{call} got an open surface: its rows turn by {np.degrees(steps.min()):.3g} "
             f"to {np.degrees(steps.max()):.3g} degrees each, across the seam included. Give "
-            f"equal steps of phi, or more than three rows, and check nfp={nfp} and "
+            f"equal steps of phi, or more than five rows, and check nfp={nfp} and "
             f"half_period={half_period}."
         )
 

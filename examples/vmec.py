@@ -1,0 +1,39 @@
+"""The coils' share of a VMEC equilibrium's boundary field, and what coils must cancel.
+
+On the boundary B is tangential. A coil set matches the equilibrium if its normal field is that of
+B_ext, the opposite of the plasma's own. Run: python examples/vmec.py [wout_file.nc]
+"""
+
+import sys
+
+import jax
+import numpy as np
+
+import vcjax
+from vcjax import wout
+
+
+def main(path=None) -> None:
+    jax.config.update("jax_enable_x64", True)
+    equilibrium = wout.read_wout(path or wout.tokamak_path())
+    symmetry = dict(nfp=equilibrium.nfp, half_period=True)
+    grid = 8, 64
+    X, B = equilibrium.boundary(*grid), equilibrium.field(*grid)
+    print(f"spectral tail of B         {vcjax.spectral_tail(B, **symmetry):.1e}")
+
+    rule = vcjax.choose(X, B, 4, **symmetry)
+    casing = vcjax.prepare(rule, X)
+    external = np.asarray(vcjax.external_field(casing, B))
+    internal = np.asarray(vcjax.internal_field(casing, B))
+    print(f"estimated error            {vcjax.error_estimate(casing, B):.1e} of max |B|")
+
+    along_phi, along_theta = vcjax.surface_tangents(X, **symmetry, nphi=grid[0], ntheta=grid[1])
+    normal = np.cross(along_phi, along_theta)
+    normal /= np.linalg.norm(normal, axis=2, keepdims=True)
+    for name, field in (("total", B), ("external", external), ("internal", internal)):
+        largest = np.abs((field * normal).sum(axis=2)).max()
+        print(f"largest normal field, {name:8} {largest:.4f} T")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,35 @@
+"""Split the field on the boundary of Wendelstein 7-X: how many digits, and who says so.
+
+The problem's currents are known, and so is the answer. Run: python examples/w7x.py
+"""
+
+import jax
+
+import vcjax
+from vcjax import problems
+
+SYMMETRY = dict(nfp=5, half_period=True)
+
+
+def main() -> None:
+    jax.config.update("jax_enable_x64", True)
+    # The field's grid holds four digits.
+    problem = problems.w7x(4)
+    print(f"spectral tail of B  {vcjax.spectral_tail(problem.B, **SYMMETRY):.1e}")
+    for digits in (2, 4):
+        # On the host, once: how many nodes it takes.
+        rule = vcjax.choose(problem.X, problem.B, digits, **SYMMETRY, trg_nphi=20, trg_ntheta=40)
+        # What depends on the surface only; then any number of fields.
+        casing = vcjax.prepare(rule, problem.X)
+        external = vcjax.external_field(casing, problem.B)
+        internal = vcjax.internal_field(casing, problem.B)
+        print(
+            f"{digits} digits on {rule.quad_nphi} x {rule.quad_ntheta} nodes:"
+            f"  error {problem.external_error(external):.1e} external,"
+            f" {problem.internal_error(internal):.1e} internal,"
+            f" estimate {vcjax.error_estimate(casing, problem.B):.1e}"
+        )
+
+
+if __name__ == "__main__":
+    main()
