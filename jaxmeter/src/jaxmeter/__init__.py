@@ -10,6 +10,7 @@ from jaxmeter.audit_record import Audit as Audit
 from jaxmeter.audit_record import AuditedArray as AuditedArray
 from jaxmeter.audit_record import Folding as Folding
 from jaxmeter.audit_record import Use as Use
+from jaxmeter.calibration_record import Calibration as Calibration
 from jaxmeter.case import Case as Case
 from jaxmeter.cell import Cell as Cell
 from jaxmeter.errors import JaxmeterError as JaxmeterError
@@ -47,7 +48,6 @@ from jaxmeter.version import VERSION as __version__  # noqa: F401
 
 if TYPE_CHECKING:
     from jaxmeter.auditing import audit as audit
-    from jaxmeter.calibration import Calibration as Calibration
     from jaxmeter.calibration import calibrate as calibrate
     from jaxmeter.hoisting import hoist as hoist
     from jaxmeter.memory_use import memory as memory
@@ -60,7 +60,6 @@ if TYPE_CHECKING:
 
 _WITH_JAX = {
     "audit": "jaxmeter.auditing",
-    "Calibration": "jaxmeter.calibration",
     "calibrate": "jaxmeter.calibration",
     "diff": "jaxmeter.programs",
     "hoist": "jaxmeter.hoisting",

@@ -1,6 +1,6 @@
 """``jaxmeter package.module:function``: measure a case in a fresh process.
 
-``jaxmeter audit package.module:function`` finds the arrays that a function captures.
+``jaxmeter audit``, ``retraces``, ``diff``, ``memory`` and ``calibrate`` answer other questions.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from jaxmeter import audit_command
+from jaxmeter import commands
 from jaxmeter.cell import Cell
 from jaxmeter.errors import JaxmeterError
 from jaxmeter.parameters import parameter
@@ -22,14 +22,15 @@ from jaxmeter.terminal import table
 def main(argv: Sequence[str] | None = None) -> int:
     """Measure, print a table; 0 if the measurement is good, 1 if it is not, 2 for bad usage."""
     given = sys.argv[1:] if argv is None else argv
-    if given and given[0] == "audit":
-        return audit_command.main(given[1:])
+    if given and given[0] in commands.COMMANDS:
+        return commands.main(given[0], given[1:])
     parser = argparse.ArgumentParser(
         prog="jaxmeter",
         description="Measure a JAX function in a fresh process: its phases, captured constants, "
         "retraces, program and memory.",
-        epilog="jaxmeter audit TARGET finds the arrays that a function captures, who holds them "
-        "and which lines use them: see jaxmeter audit --help.",
+        epilog="jaxmeter audit TARGET finds captured arrays, retraces TARGET the causes of traces, "
+        "diff TARGET TARGET what differs in two programs, memory TARGET the largest buffers; "
+        "calibrate measures what baking costs here. Each has its --help.",
     )
     parser.add_argument(
         "target", help="package.module:function; it returns jaxmeter.Case(fn, args)"

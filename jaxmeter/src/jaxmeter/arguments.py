@@ -121,7 +121,7 @@ def from_pickle(file: str) -> tuple[list[Any], dict[str, Any]]:
     )
 
 
-def from_module(fn: Callable[..., Any], target: str, params: dict[str, Any]) -> Case:
+def from_module(command: str, fn: Callable[..., Any], target: str, params: dict[str, Any]) -> Case:
     """The case that the target's module tells: by its hook, else by the target, which makes it.
 
     Raises
@@ -138,7 +138,7 @@ def from_module(fn: Callable[..., Any], target: str, params: dict[str, Any]) -> 
         if isinstance(made, Case):
             return made
         raise JaxmeterError(
-            f"audit: got no arguments for {target}; give --arg f64[64,3] for each, --npz or "
+            f"{command}: got no arguments for {target}; give --arg f64[64,3] for each, --npz or "
             f"--pickle, define {HOOK}(name) in {module_name}, or name a function that returns "
             "jaxmeter.Case(fn, args)"
         )
@@ -147,8 +147,8 @@ def from_module(fn: Callable[..., Any], target: str, params: dict[str, Any]) -> 
         return made
     if not isinstance(made, tuple):
         raise JaxmeterError(
-            f"audit: got {made!r:.80} from {module_name}.{HOOK}({name!r}); let it return a tuple "
-            "of arguments, for one argument (x,), or a jaxmeter.Case"
+            f"{command}: got {made!r:.80} from {module_name}.{HOOK}({name!r}); let it return a "
+            "tuple of arguments, for one argument (x,), or a jaxmeter.Case"
         )
     return Case(fn, made)
 

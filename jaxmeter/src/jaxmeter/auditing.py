@@ -11,7 +11,8 @@ import jax
 import numpy as np
 
 from jaxmeter.audit_record import DEFAULT_THRESHOLD_BYTES, Audit, AuditedArray, Match
-from jaxmeter.calibration import Calibration, calibration
+from jaxmeter.calibration import calibration
+from jaxmeter.calibration_record import Calibration
 from jaxmeter.case import Case, name_of
 from jaxmeter.constants import captured_values, embedded_sizes, hidden_arguments, identity
 from jaxmeter.embedded import occurrences

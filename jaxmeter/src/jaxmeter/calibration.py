@@ -8,37 +8,19 @@ from __future__ import annotations
 import os
 import statistics
 import time
-from dataclasses import dataclass
 from pathlib import Path
 
 import jax
 import numpy as np
 
+from jaxmeter.calibration_record import MEGABYTE_BYTES, Calibration
 from jaxmeter.environment import host_environment, jax_environment
 from jaxmeter.errors import RecordError
 from jaxmeter.phases import Clock
-from jaxmeter.plain import Plain
 
 _MEGABYTES = 32
 _ROUNDS = 3
-_BYTES_OF_A_MEGABYTE = 1_000_000
 _CACHE = "jax_enable_compilation_cache"
-
-
-@dataclass(frozen=True)
-class Calibration(Plain):
-    """Seconds of lowering and compiling for each megabyte (1e6 bytes) that is baked in."""
-
-    seconds_per_megabyte: float
-    jax: str
-    backend: str
-    device_kind: str
-    cpu_model: str
-    measured_utc: str
-
-    def seconds(self, size_bytes: float) -> float:
-        """What baking so many bytes in adds to every compile."""
-        return self.seconds_per_megabyte * size_bytes / _BYTES_OF_A_MEGABYTE
 
 
 def calibrate(*, clock: Clock = time.perf_counter) -> Calibration:
@@ -54,7 +36,7 @@ def calibrate(*, clock: Clock = time.perf_counter) -> Calibration:
         Gives seconds; tests give their own.
     """
     array = jax.numpy.asarray(
-        np.random.default_rng(0).normal(size=_MEGABYTES * _BYTES_OF_A_MEGABYTE // 4), "float32"
+        np.random.default_rng(0).normal(size=_MEGABYTES * MEGABYTE_BYTES // 4), "float32"
     )
     small = array[:250]
     was_enabled = getattr(jax.config, _CACHE)

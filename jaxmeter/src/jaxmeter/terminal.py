@@ -6,6 +6,7 @@ from typing import Any
 
 from jaxmeter.audit_record import Audit
 from jaxmeter.audit_text import audit_markdown, audit_table
+from jaxmeter.calibration_record import Calibration, calibration_table
 from jaxmeter.errors import JaxmeterError
 from jaxmeter.inventory_record import Inventory, ProgramDiff
 from jaxmeter.inventory_text import diff_markdown, diff_table, inventory_table
@@ -30,6 +31,7 @@ _TABLES = {
     ProgramDiff: diff_table,
     MemoryUse: memory_table,
     Trade: trade_table,
+    Calibration: calibration_table,
 }
 _MARKDOWN = {
     Audit: audit_markdown,
@@ -38,6 +40,7 @@ _MARKDOWN = {
     ProgramDiff: diff_markdown,
     MemoryUse: memory_markdown,
     Trade: trade_markdown,
+    Calibration: calibration_table,
 }
 
 

@@ -1,0 +1,32 @@
+"""``jaxmeter memory package.module:function``: what memory a function takes."""
+
+from __future__ import annotations
+
+import argparse
+
+from jaxmeter.commands import TARGET_HELP, add_arguments, case_of
+from jaxmeter.memory_record import MemoryUse
+
+DESCRIPTION = (
+    "Tell the largest buffers of a function with their operations and named scopes, and its "
+    "peaks while it runs. Given by type and shape it is compiled and not run."
+)
+EXIT_CODES = (
+    "exit codes: 0 done; 1 more temporaries than --limit; 2 bad usage; 3 the function could not "
+    "be imported, compiled or run"
+)
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("target", help=TARGET_HELP)
+    add_arguments(parser)
+    parser.add_argument("--limit", type=int, metavar="BYTES", help="the most of temporaries")
+
+
+def answer(options: argparse.Namespace) -> tuple[MemoryUse, bool]:
+    case = case_of("memory", options.target, options)
+    from jaxmeter.memory_use import memory
+
+    use = memory(case)
+    temporaries = use.memory.temp_bytes or 0
+    return use, options.limit is None or temporaries <= options.limit

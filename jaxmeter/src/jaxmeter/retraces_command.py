@@ -1,0 +1,82 @@
+"""``jaxmeter retraces package.module:function``: which calls trace it anew, and why."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+import sys
+from typing import Any
+
+from jaxmeter.commands import function_of
+from jaxmeter.errors import JaxmeterError
+from jaxmeter.retrace_record import Retraces
+
+HOOK = "jaxmeter_calls"
+"""A function of the target's module: ``jaxmeter_calls(name)`` returns the calls to make."""
+
+DESCRIPTION = (
+    "Call a function again and again, and tell which calls traced or compiled it anew, and which "
+    "argument is the cause."
+)
+EXIT_CODES = (
+    "exit codes: 0 no call but the first traced or compiled (or no more than --traces did); 1 some "
+    "did; 2 bad usage; 3 the function could not be imported or called"
+)
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "target",
+        help=f"package.module:function; without --call its calls are those of {HOOK}(name) in "
+        "the module, a list of tuples or of pairs (args, kwargs)",
+    )
+    parser.add_argument(
+        "-c",
+        "--call",
+        action="append",
+        default=[],
+        metavar="ARGUMENTS",
+        help="the arguments of a call, 'f64[64,3] n=20': types and shapes, filled with ones, or "
+        "numbers",
+    )
+    parser.add_argument(
+        "--static",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="a static argument, of a function that is not jitted",
+    )
+    parser.add_argument(
+        "--traces", type=int, default=1, help="so many are fine (default %(default)s)"
+    )
+
+
+def answer(options: argparse.Namespace) -> tuple[Retraces, bool]:
+    fn = function_of("retraces", options.target)
+    import jax
+
+    from jaxmeter.arguments import from_texts
+    from jaxmeter.retracing import retraces
+
+    def concrete(leaf: Any) -> Any:
+        is_shape = isinstance(leaf, jax.ShapeDtypeStruct)
+        return jax.numpy.ones(leaf.shape, leaf.dtype) if is_shape else leaf
+
+    module_name, _, name = options.target.partition(":")
+    hook = getattr(sys.modules[module_name], HOOK, None)
+    if options.call:
+        calls = []
+        for text in options.call:
+            args, kwargs = jax.tree.map(concrete, from_texts(shlex.split(text)))
+            calls.append((tuple(args), kwargs))
+    elif hook is not None:
+        calls = hook(name)
+    else:
+        raise JaxmeterError(
+            f"retraces: got no calls for {options.target}; give --call 'f64[64,3] n=20' for each, "
+            f"or define {HOOK}(name) in {module_name}"
+        )
+    static = {"static_argnames": options.static} if options.static else {}
+    found = retraces(fn, calls, **static)
+    anew = max(found.traces_count, found.compiles_count + found.cache_hits_count)
+    return found, anew <= options.traces
