@@ -14,7 +14,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks import casing, chunks, common, devices, reference
+from benchmarks import casing, chunks, common, devices, memory, reference
 from benchmarks.plan import GRID_VARIABLE, GRIDS
 from benchmarks.repair import AnotherRun, RunLock, repair_asv_folder
 
@@ -24,6 +24,7 @@ SUITES: tuple[type[common.CellSuite], ...] = (
     casing.CasingVariants,
     chunks.ChunkSweep,
     devices.DeviceSweep,
+    memory.MemorySweep,
     reference.AgainstReference,
     reference.GradientAgainstReference,
 )

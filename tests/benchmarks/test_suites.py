@@ -21,11 +21,15 @@ SMALLEST = {
     "casing_variants": ("closure", 3),
     "chunk_sweep": (1024, 80, 6),
     "device_sweep": (2, 6),
+    "memory_sweep": ("gradient", "auto", "auto"),
     "against_reference": (3,),
     "gradient_against_reference": (3,),
 }
-# A gradient has one digit less than the field that it was chosen for.
-ERRORS = {"gradient_against_reference": ("gradient_error_relative", 1e-2)}
+# A gradient has one digit less than the field that it was chosen for; case_vc_large has few points.
+ERRORS = {
+    "gradient_against_reference": ("gradient_error_relative", 1e-2),
+    "memory_sweep": ("error_relative", 0.1),
+}
 UNITS = {"_seconds": "seconds", "_bytes": "bytes", "_relative": "1"}
 
 
