@@ -3,6 +3,7 @@
 import functools
 import shutil
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,7 +18,7 @@ EQUILIBRIA = {"tokamak": wout.tokamak_path()} | {
     path.stem.removeprefix("wout_"): path for path in sorted(ROOM.glob("wout_*.nc"))
 }
 DIGITS = 5
-GRIDS = dict(src_nphi=24, src_ntheta=64, trgt_nphi=2, trgt_ntheta=16, digits=DIGITS)
+GRIDS: dict[str, Any] = dict(src_nphi=24, src_ntheta=64, trgt_nphi=2, trgt_ntheta=16, digits=DIGITS)
 ATTRIBUTES = {
     *("nfp", "src_nphi", "src_ntheta", "src_phi", "src_theta", "gamma", "B_total"),
     *("trgt_nphi", "trgt_ntheta", "trgt_phi", "trgt_theta", "trgt_nphi_extended"),
@@ -80,7 +81,9 @@ def test_the_field_outside_a_free_boundary_is_that_of_the_coils_that_made_it(nam
 def test_the_normal_component_on_the_whole_torus_is_that_of_a_calculation_there():
     """Odd under stellarator symmetry: against a full period, without use of the symmetry."""
     half = separated("ellipse")
-    grids = dict(src_nphi=48, src_ntheta=64, trgt_nphi=8, trgt_ntheta=16, digits=DIGITS)
+    grids: dict[str, Any] = dict(
+        src_nphi=48, src_ntheta=64, trgt_nphi=8, trgt_ntheta=16, digits=DIGITS
+    )
     full = VirtualCasing.from_vmec(
         EQUILIBRIA["ellipse"], **grids, use_stellsym=False, filename=None
     )
@@ -175,7 +178,7 @@ def test_an_equilibrium_is_separated_in_one_call():
 def test_the_exact_grid_holds_an_equilibrium_exactly(half_period):
     equilibrium = wout.read_wout(EQUILIBRIA["ellipse"])
     grid = equilibrium.exact_grid(half_period=half_period)
-    kind = dict(nfp=equilibrium.nfp, half_period=half_period)
+    kind: dict[str, Any] = dict(nfp=equilibrium.nfp, half_period=half_period)
     X = equilibrium.boundary(*grid, half_period=half_period)
     finer = vcjax.surface_points(X, **kind, nphi=29, ntheta=61)
     known = equilibrium.boundary(29, 61, half_period=half_period)
