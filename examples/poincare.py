@@ -61,8 +61,9 @@ def trace(start, casing, B, curves):
 def main(picture="poincare.png") -> None:
     jax.config.update("jax_enable_x64", True)
     # Coils around the plasma, and a pair of large ones that holds its current in place.
-    coils = (
-        *problems.rotating_ellipse(3).outside,
+    around = problems.rotating_ellipse(3).outside
+    coils: tuple[problems.Filament, ...] = (
+        *(coil for coil in around if isinstance(coil, problems.Filament)),
         *(problems.ToroidalLoop(-0.022, r=(2.0,), z=(height,)) for height in (1.0, -1.0)),
     )
     surface = problems.rotating_ellipse_surface(NFP)

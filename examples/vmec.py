@@ -5,6 +5,7 @@ B_ext, the opposite of the plasma's own. Run: python examples/vmec.py [wout_file
 """
 
 import sys
+from typing import Any
 
 import jax
 import numpy as np
@@ -16,7 +17,7 @@ from vcjax import wout
 def main(path=None) -> None:
     jax.config.update("jax_enable_x64", True)
     equilibrium = wout.read_wout(path or wout.tokamak_path())
-    symmetry = dict(nfp=equilibrium.nfp, half_period=True)
+    symmetry: dict[str, Any] = dict(nfp=equilibrium.nfp, half_period=True)
     grid = 8, 64
     X, B = equilibrium.boundary(*grid), equilibrium.field(*grid)
     print(f"spectral tail of B         {vcjax.spectral_tail(B, **symmetry):.1e}")

@@ -3,12 +3,14 @@
 The problem's currents are known, and so is the answer. Run: python examples/w7x.py
 """
 
+from typing import Any
+
 import jax
 
 import vcjax
 from vcjax import problems
 
-SYMMETRY = dict(nfp=5, half_period=True)
+SYMMETRY: dict[str, Any] = dict(nfp=5, half_period=True)
 
 
 def main() -> None:

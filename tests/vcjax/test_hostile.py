@@ -51,7 +51,8 @@ def torus_problem(surface, *, nfp=1, half=False, src=(4, 24), trg=(2, 8), shape=
 
 
 def chosen(X, B, digits=3, **options) -> vcjax.Rule:
-    return vcjax.choose(X, B, digits, **(dict(nfp=1, trg_nphi=2, trg_ntheta=8) | options))
+    usual: dict[str, Any] = dict(nfp=1, trg_nphi=2, trg_ntheta=8)
+    return vcjax.choose(X, B, digits, **(usual | options))
 
 
 def separated(X, B, **options) -> np.ndarray:
@@ -174,7 +175,7 @@ def test_grids_without_common_factors_are_as_accurate_as_the_estimate_says(data)
     nfp = data.draw(st.integers(1, 10), "nfp")
     half = data.draw(st.booleans(), "half_period")
     rows = st.integers(4, 7) if nfp == 1 else st.integers(3, 7)
-    grids = dict(
+    grids: dict[str, Any] = dict(
         shape=(data.draw(rows, "nphi"), data.draw(st.integers(11, 18), "ntheta")),
         src=(data.draw(rows, "src_nphi"), data.draw(st.integers(15, 26), "src_ntheta")),
         trg=(data.draw(st.integers(1, 3), "trg_nphi"), data.draw(st.integers(1, 7), "trg_ntheta")),
