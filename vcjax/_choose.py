@@ -13,14 +13,12 @@ and two and a half from 6 on (set so that W7-X and the rotating ellipse meet the
 - the Lagrange interpolation onto polar nodes takes 2 ceil(2 T) points, one-sided near the rim,
   where the near kernel has all but vanished: one node beyond the rim is enough;
 - the grid resolves the field with 2.8 nodes for each of the modes that matter, and the surface's
-  normals as finely as the Lagrange interpolation needs.
+  normals as finely as the Lagrange interpolation needs;
+- the range R of the near kernel is at most 1.4 times the distance to any other sheet (`_sheets`).
 
 The constants were fitted on tori from circular to W7-X. Many grids satisfy them; the cheapest is
 taken.
 """
-
-import itertools
-from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float
@@ -34,6 +32,7 @@ from vcjax._checks import (
     check_symmetry,
     check_x64,
 )
+from vcjax._choose_grid import FIELD_COSTS, GRADIENT_COSTS, Demand, cheapest
 from vcjax._errors import VcjaxError
 from vcjax._memory import FIELD_PARTS, GRADIENT_PARTS, warn_of_weights
 from vcjax._rule import Rule
@@ -42,32 +41,9 @@ from vcjax._sheets import check_crossings, nodes_for_sheets
 from vcjax._spectrum import amplitudes, interpolation_error, resolved_mode
 
 _NODES_PER_MODE = 2.8
-_LARGEST_PATCH = 40
-_MARGIN = 1
 # Inner over outer radius of the torus; around a narrower hole patches would bend too much.
 _NARROWEST_HOLE = 0.01
 MAX_DIGITS = 13
-# How often a prepared surface is evaluated, in the balance of preparation against evaluation.
-_EVALUATIONS = 1.5
-
-
-@dataclass(frozen=True)
-class _Costs:
-    """Nanoseconds on one core of a 2023 server CPU; only their ratios matter.
-
-    `pair` is for one source and target, `node` for applying one patch node, the others for
-    preparing: a patch node, a polar node, and interpolation between one of each.
-    """
-
-    pair: float
-    node: float
-    prepared_node: float
-    polar_node: float
-    interpolation: float
-
-
-_FIELD_COSTS = _Costs(1.3, 20.0, 35.0, 25.0, 0.095)
-_GRADIENT_COSTS = _Costs(2.4, 40.0, 105.0, 60.0, 0.17)
 
 
 def choose(
@@ -121,9 +97,9 @@ def choose(
     )
     images = nfp * (2 if half_period else 1)
     samples = _facing_x(_resample.surface_period(points, nfp, half_period))
-    costs = _GRADIENT_COSTS if gradient else _FIELD_COSTS
+    costs = GRADIENT_COSTS if gradient else FIELD_COSTS
     digits = _quadrature_digits(digits, gradient)
-    demand = _Demand.of(digits)
+    demand = Demand.of(digits)
     metric = _metric(samples, nfp)
     check_crossings("choose", samples, nfp)
     need = np.maximum(
@@ -131,7 +107,7 @@ def choose(
         _nodes_for_surface(samples, nfp, demand),
     )
     clear = nodes_for_sheets(samples, nfp, demand.radius_in_nodes)
-    plan = _cheapest(demand, need, clear, metric, images, trg_shape, costs)
+    plan = cheapest(demand, need, clear, metric, images, trg_shape, costs)
     rule = Rule(
         nfp=nfp,
         half_period=half_period,
@@ -177,32 +153,6 @@ def _facing_x(samples: np.ndarray) -> np.ndarray:
     return _resample.rotate(samples, np.full(samples.shape[1], -np.arctan2(middle[1], middle[0])))
 
 
-@dataclass(frozen=True)
-class _Demand:
-    """What an accuracy asks of every patch."""
-
-    epsilon: float
-    cutoff: float
-    radial_count: int
-    lagrange_count: int
-
-    @classmethod
-    def of(cls, digits: int) -> "_Demand":
-        epsilon = 10.0 ** -(digits + 1 + min(max((digits - 3) / 2, 0), 1.5))
-        cutoff = float(np.sqrt(np.log(0.02 / epsilon)))
-        lagrange = 2 * int(np.ceil(2 * cutoff))
-        return cls(epsilon, cutoff, int(np.ceil(6 * cutoff)), lagrange)
-
-    @property
-    def radius_in_nodes(self) -> float:
-        return self.cutoff**2 / np.pi
-
-    def angular_count(self, stretch: float) -> int:
-        stretch = max(stretch, 1.2)
-        by_shape = 2 * np.log(1 / self.epsilon) / np.log((stretch + 1) / (stretch - 1))
-        return 4 * int(np.ceil(max(16.8 * self.cutoff, by_shape) / 4))
-
-
 def _nodes_for_field(samples: np.ndarray, digits: int, nfp: int) -> np.ndarray:
     """Smallest node counts (whole torus, poloidal) that resolve a field (3, n, m) of one period."""
     tolerance = 10.0**-digits * np.linalg.norm(samples, axis=0).max()
@@ -210,7 +160,7 @@ def _nodes_for_field(samples: np.ndarray, digits: int, nfp: int) -> np.ndarray:
     return np.maximum(_NODES_PER_MODE * np.array([modes[0] * nfp, modes[1]]), 24.0)
 
 
-def _nodes_for_surface(samples: np.ndarray, nfp: int, demand: _Demand) -> np.ndarray:
+def _nodes_for_surface(samples: np.ndarray, nfp: int, demand: Demand) -> np.ndarray:
     """Smallest node counts (whole torus, poloidal) on which the patch interpolation is accurate.
 
     The normals are what it interpolates and have the most modes.
@@ -272,86 +222,3 @@ def _metric(samples: np.ndarray, nfp: int) -> np.ndarray:
             "Check that X turns once around in theta (second axis) and along phi (first axis)."
         )
     return metric
-
-
-def _cheapest(demand: _Demand, need, clear, metric, images: int, trg_shape, costs: _Costs) -> dict:
-    best_cost, best = np.inf, None
-    least_phi = int(np.ceil(need[0] / (images * trg_shape[0])))
-    least_theta = int(np.ceil(need[1] / trg_shape[1]))
-    targets = trg_shape[0] * trg_shape[1]
-    growth = 1.5 * np.maximum(clear / need, 1.0)
-    grids = itertools.product(
-        _multiples(least_theta, max(3.0, growth[1]), 10),
-        _multiples(least_phi, max(8.0, growth[0]), 30),
-    )
-    for over_theta, over_phi in grids:
-        quad = (over_phi * images * trg_shape[0], over_theta * trg_shape[1])
-        far = costs.pair * quad[0] * quad[1]
-        if (quad < clear).any() or _EVALUATIONS * far * targets >= best_cost:
-            continue
-        for patch, stretch in _fitting_patches(demand, metric, quad):
-            nodes = np.prod([2 * (p + _MARGIN) + 1 for p in patch])
-            polar = demand.radial_count * demand.angular_count(stretch)
-            weights = costs.prepared_node * nodes + polar * (
-                costs.interpolation * nodes + costs.polar_node
-            )
-            cost = targets * (_EVALUATIONS * (far + costs.node * nodes) + weights)
-            if cost < best_cost:
-                best_cost = cost
-                best = (quad, patch, demand.angular_count(stretch))
-    if best is None:
-        raise VcjaxError(
-            "choose found no quadrature for this surface: its parametrisation is too uneven or too "
-            "stretched, or the surface too thin. Ask for fewer digits, or resample the surface so "
-            "that its points are spread more evenly."
-        )
-    quad, patch, angular_count = best
-    return dict(
-        quad_nphi=quad[0],
-        quad_ntheta=quad[1],
-        patch_phi=patch[0],
-        patch_theta=patch[1],
-        margin=_MARGIN,
-        radial_count=demand.radial_count,
-        angular_count=angular_count,
-        lagrange_count=demand.lagrange_count,
-        cutoff=demand.cutoff,
-    )
-
-
-def _multiples(least: int, growth: float, count: int) -> list[int]:
-    """Integers from ``least`` up to ``growth`` times it, about evenly spaced in ratio."""
-    return sorted({int(np.ceil(least * growth ** (k / count))) for k in range(count + 1)})
-
-
-def _fitting_patches(demand: _Demand, metric, quad):
-    """Patches whose image on the surface holds a disc of the needed radius at every target.
-
-    The image of the patch ellipse has semi-axes sigma_min <= sigma_max, singular values of
-    M = [x_phi P_phi h_phi, x_theta P_theta h_theta]. For each P_phi the least P_theta with
-    sigma_min >= r follows from M^T M - r^2 I being positive semi-definite. A patch that goes far
-    round the torus or its tube is nearer than its arcs are long: P h stands for the chord
-    2 sin(P h / 2).
-    """
-    E, F, G = metric
-    step = 2 * np.pi / quad[0], 2 * np.pi / quad[1]
-    square = demand.radius_in_nodes**2 * np.maximum(E * step[0] ** 2, G * step[1] ** 2)
-    along = np.arange(2, _LARGEST_PATCH + 1)[:, None]
-    chord = 2 * np.sin(np.minimum(along * step[0], np.pi) / 2)
-    a = E * chord**2 - square
-    determinant = a * G - (F * chord) ** 2
-    possible = ((a > 0) & (determinant > square * a / 4)).all(axis=1)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        across = 2 * np.arcsin(np.sqrt(square * a / determinant) / 2) / step[1]
-    for p, q in zip(along[possible, 0], across[possible], strict=True):
-        patch = int(p), max(2, int(np.ceil(q.max())))
-        reach = [n + _MARGIN for n in patch]
-        if 2 * reach[0] + 1 > quad[0] or 2 * reach[1] + 1 > quad[1]:
-            continue
-        A, C = E * (patch[0] * step[0]) ** 2, G * (patch[1] * step[1]) ** 2
-        D = F * patch[0] * step[0] * patch[1] * step[1]
-        root = np.sqrt(0.25 * (A - C) ** 2 + D**2)
-        yield (
-            patch,
-            float(np.sqrt((0.5 * (A + C) + root) / np.maximum(0.5 * (A + C) - root, 1e-300)).max()),
-        )
