@@ -155,6 +155,16 @@ def test_what_cannot_be_compared_is_another_value():
     assert (difference.kind, difference.argument) == ("static value", "x")
 
 
+def test_of_a_static_tuple_the_item_that_changed_is_told():
+    calls = [(X, (1, (2, "a"))), (X, (1, (2, "b"))), (X, (3, (2, "b")))]
+    report = jaxmeter.retraces(lambda x, sizes: x, calls, static_argnames="sizes")
+    assert [truth_of(call) for call in report.calls] == [
+        FIRST,
+        "static value of sizes[1][1]: 'a' -> 'b'",
+        "static value of sizes[0]: 1 -> 3",
+    ]
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [

@@ -2,6 +2,7 @@
 
 import functools
 import sys
+import threading
 
 import jax
 import jax.numpy as jnp
@@ -120,6 +121,48 @@ def test_what_is_under_another_transformation_gets_no_cause():
         jax.vmap(jitted)(jnp.ones((5, 3)))
         jax.grad(lambda x: jitted(x).sum())(X)
     assert own(watched)["squared"].causes == ()
+
+
+def test_another_transformation_of_a_function_is_not_the_function_made_anew():
+    def added(x):
+        return x + 8.0
+
+    with jaxmeter.watch() as watched:
+        jax.jit(added)(X)
+        jax.jit(jax.vmap(added))(X)
+        jax.jit(jax.grad(added))(1.0)
+    told = own(watched)["added"]
+    assert (told.traces_count, told.objects_count, told.causes) == (3, 3, ())
+
+
+def test_a_wrapper_made_anew_is_told():
+    def added(x):
+        return x + 9.0
+
+    with jaxmeter.watch() as watched:
+        for _ in range(3):
+            jax.jit(jax.vmap(added))(X)
+    told = own(watched)["added"]
+    assert (told.traces_count, told.objects_count) == (3, 3)
+    assert texts(told) == ["a function of the same code, made anew"]
+
+
+def test_what_equinox_makes_static_is_told_by_the_one_value_that_changed():
+    eqx = pytest.importorskip("equinox")
+    scaled = eqx.filter_jit(lambda x, factor, other: x * factor + other)
+    with jaxmeter.watch() as watched:
+        scaled(X, 2.0, 1.0)
+        scaled(X, 3.0, 1.0)
+    (cause,) = own(watched)["<lambda>"].causes
+    assert (cause.kind, cause.before, cause.now) == ("static value", "2.0", "3.0")
+
+
+def test_threads_are_watched_too():
+    with jaxmeter.watch() as watched:
+        thread = threading.Thread(target=lambda: anew_lambda()(X))
+        thread.start()
+        thread.join()
+    assert own(watched)["<lambda>"].traces_count == 1
 
 
 def test_nested_functions_are_part_of_the_outer():

@@ -19,6 +19,8 @@ import jax
 import jax.core
 import numpy as np
 
+from jaxmeter.functions import cells, code_names, defaults, parameter_names, unwrapped
+
 Kind = Literal["closure", "global", "self", "default", "partial", "unknown"]
 
 # Functions of these are not entered: their globals are no one's captures.
@@ -133,21 +135,21 @@ class _Walk:
         wrapped = getattr(fn, "__wrapped__", None)
         if wrapped is not None:
             yield _Place(wrapped, place.path, place.root)
-        for name, value in _cells(fn):
+        for name, value in cells(fn):
             if in_library and callable(value):  # a transformation's own variable
                 yield _Place(value, place.path, place.root)
                 continue
             path = f"closure of {owner}: {name}" if owner else name
             yield _Place(value, path, Root("closure", name))
         inside = f" in {owner}" if owner else ""
-        for name, value in _defaults(fn):
+        for name, value in defaults(fn):
             yield _Place(value, f"default of {name}{inside}", Root("default", name))
         if not in_library:
             yield from self.globals_of(fn)
 
     def globals_of(self, fn: types.FunctionType) -> Iterator[_Place]:
         """What the code names of its module, and of the modules that it names there."""
-        names = set(_names(fn.__code__))
+        names = set(code_names(fn.__code__))
         own = fn.__globals__
         module = own.get("__name__")
         prefix = "" if module == self.home else f"{module}."
@@ -164,34 +166,10 @@ class _Walk:
                 yield _Place(value, prefix + name, Root("global", name))
 
 
-def _cells(fn: types.FunctionType) -> Iterator[tuple[str, Any]]:
-    for name, cell in zip(fn.__code__.co_freevars, fn.__closure__ or (), strict=True):
-        try:
-            yield name, cell.cell_contents
-        except ValueError:  # a variable that has no value yet
-            continue
-
-
-def _defaults(fn: types.FunctionType) -> Iterator[tuple[str, Any]]:
-    code = fn.__code__
-    values = fn.__defaults__ or ()
-    positional = code.co_varnames[: code.co_argcount]
-    yield from zip(positional[len(positional) - len(values) :], values, strict=True)
-    yield from (fn.__kwdefaults__ or {}).items()
-
-
-def _names(code: types.CodeType) -> Iterator[str]:
-    """Every global and attribute that a code, or a function defined in it, names."""
-    yield from code.co_names
-    for constant in code.co_consts:
-        if isinstance(constant, types.CodeType):
-            yield from _names(constant)
-
-
 def _in_partial(place: _Place) -> Iterator[_Place]:
     value = place.value
     yield _Place(value.func, place.path, place.root)
-    names = _parameter_names(value.func)
+    names = parameter_names(value.func)
     for index, item in enumerate(value.args):
         name = names[index] if index < len(names) else f"args[{index}]"
         if place.root is None:
@@ -203,18 +181,6 @@ def _in_partial(place: _Place) -> Iterator[_Place]:
             yield _Place(item, f"partial argument {name}", Root("partial", name))
         else:
             yield place.member(item, f".keywords[{name!r}]")
-
-
-def _parameter_names(fn: Any) -> tuple[str, ...]:
-    taken = 0
-    while isinstance(fn, functools.partial):
-        taken += len(fn.args)
-        fn = fn.func
-    fn = unwrapped(fn)
-    if hasattr(fn, "__func__") and hasattr(fn, "__self__"):
-        fn, taken = fn.__func__, taken + 1
-    code = getattr(fn, "__code__", None)
-    return () if code is None else code.co_varnames[taken : code.co_argcount]
 
 
 def _in_method(place: _Place) -> Iterator[_Place]:
@@ -290,17 +256,6 @@ def _attribute(value: Any, name: str) -> Any:
 def _is_method(value: Any) -> bool:
     # Equinox has its own kind.
     return _attribute(value, "__self__") is not None and _attribute(value, "__func__") is not None
-
-
-def unwrapped(fn: Any) -> Any:
-    """The function itself, out of partials and wrappers."""
-    while True:
-        if isinstance(fn, functools.partial):
-            fn = fn.func
-        elif hasattr(fn, "__wrapped__"):
-            fn = fn.__wrapped__
-        else:
-            return fn
 
 
 def _top_package(module: str) -> str:

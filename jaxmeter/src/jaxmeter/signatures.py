@@ -230,15 +230,28 @@ def _leaves(path: str, before: Leaf, now: Leaf) -> Iterator[Difference]:
 
 def _static(path: str, before: Any, now: Any) -> Difference | None:
     # As JAX does it: 20 and 20.0 are equal, and two static values all the same.
-    if before is now:
+    if _same(before, now):
         return None
-    try:
-        if type(before) is type(now) and bool(before == now):
-            return None
-    except Exception:
-        pass  # what cannot be compared is another
+    while isinstance(now, (tuple, list)) and type(before) is type(now) and len(before) == len(now):
+        # Of many values at once, as equinox passes them, tell the one.
+        others = [
+            index for index, pair in enumerate(zip(before, now, strict=True)) if not _same(*pair)
+        ]
+        if len(others) != 1:
+            break
+        (index,) = others
+        path, before, now = f"{path}[{index}]", before[index], now[index]
     kind = "new object" if _alike(before, now) else "static value"
     return Difference(kind, path, _value_text(before), _value_text(now))
+
+
+def _same(before: Any, now: Any) -> bool:
+    if before is now:
+        return True
+    try:
+        return type(before) is type(now) and bool(before == now)
+    except Exception:
+        return False  # what cannot be compared is another
 
 
 def _alike(before: Any, now: Any) -> bool:

@@ -19,7 +19,7 @@ import jax
 import jax.core
 
 from jaxmeter.counts import Listener, listening
-from jaxmeter.holders import unwrapped
+from jaxmeter.functions import cells, unwrapped
 from jaxmeter.retrace_record import Difference, Place, Watched, WatchedFunction
 from jaxmeter.signatures import Signature, causes, signature, static_arguments
 
@@ -68,8 +68,8 @@ class _Group:
     compiled_at: Counter[_At] = dataclasses.field(default_factory=Counter)
     objects: list[weakref.ref | None] = dataclasses.field(default_factory=list)
     """Those that were traced; None for what is gone or cannot be referred to."""
-    kinds: set[str] = dataclasses.field(default_factory=set)
-    """Of those objects: ``a lambda``, ``a partial``."""
+    kinds: set[tuple[Any, ...]] = dataclasses.field(default_factory=set)
+    """Of those objects: ``a lambda``, ``a partial``, with the code of all that wraps them."""
     calls: list[tuple[int, Signature]] = dataclasses.field(default_factory=list)
     """Each call that was traced or compiled, with the number of its object."""
     causes: dict[Difference, None] = dataclasses.field(default_factory=dict)
@@ -148,9 +148,10 @@ def _explain(group: _Group, call: _Call | None, *, traced: bool) -> None:
         group.causes.update(dict.fromkeys(causes(call.known, same)[1]))
     elif traced:
         kind = _kind(call.fn)
-        if kind in group.kinds:
+        made = (kind, *_wrapping(call.fn))  # jax.vmap(f) is not f made anew
+        if made in group.kinds:
             group.causes[Difference("new function", group.name, kind, kind)] = None
-        group.kinds.add(kind)
+        group.kinds.add(made)
     group.calls.append((number, call.known))
 
 
@@ -211,6 +212,16 @@ def _code(fn: Any) -> types.CodeType | None:
     fn = unwrapped(fn)
     code = getattr(fn, "__code__", None)  # a method has that of its function
     return code or getattr(type(fn).__call__, "__code__", None)
+
+
+def _wrapping(fn: Any) -> Iterator[types.CodeType]:
+    """The code of a function, and of the transformation that it stands for: JAX's wrappers are all
+    of one code, and hold what differs."""
+    if isinstance(fn, types.FunctionType):
+        yield fn.__code__
+        for _, held in cells(fn):
+            if isinstance(held, types.FunctionType) and held.__code__.co_filename.startswith(_JAX):
+                yield held.__code__
 
 
 def _kind(fn: Any) -> str:

@@ -1,0 +1,58 @@
+"""What a function is made of: what it wraps, its cells and defaults, and the names it uses."""
+
+from __future__ import annotations
+
+import functools
+import types
+from collections.abc import Iterator
+from typing import Any
+
+
+def unwrapped(fn: Any) -> Any:
+    """The function itself, out of partials and wrappers."""
+    while True:
+        if isinstance(fn, functools.partial):
+            fn = fn.func
+        elif hasattr(fn, "__wrapped__"):
+            fn = fn.__wrapped__
+        else:
+            return fn
+
+
+def cells(fn: types.FunctionType) -> Iterator[tuple[str, Any]]:
+    """The variables that it closes over, by name, those without a value left out."""
+    for name, cell in zip(fn.__code__.co_freevars, fn.__closure__ or (), strict=True):
+        try:
+            yield name, cell.cell_contents
+        except ValueError:  # a variable that has no value yet
+            continue
+
+
+def defaults(fn: types.FunctionType) -> Iterator[tuple[str, Any]]:
+    """The defaults of its parameters, by name."""
+    code = fn.__code__
+    values = fn.__defaults__ or ()
+    positional = code.co_varnames[: code.co_argcount]
+    yield from zip(positional[len(positional) - len(values) :], values, strict=True)
+    yield from (fn.__kwdefaults__ or {}).items()
+
+
+def code_names(code: types.CodeType) -> Iterator[str]:
+    """Every global and attribute that a code, or a function defined in it, names."""
+    yield from code.co_names
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            yield from code_names(constant)
+
+
+def parameter_names(fn: Any) -> tuple[str, ...]:
+    """The names of the positional parameters that are still to be given."""
+    taken = 0
+    while isinstance(fn, functools.partial):
+        taken += len(fn.args)
+        fn = fn.func
+    fn = unwrapped(fn)
+    if hasattr(fn, "__func__") and hasattr(fn, "__self__"):
+        fn, taken = fn.__func__, taken + 1
+    code = getattr(fn, "__code__", None)
+    return () if code is None else code.co_varnames[taken : code.co_argcount]
