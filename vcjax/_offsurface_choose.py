@@ -1,14 +1,23 @@
-"""From digits, surface and field to a Rule for points off the surface."""
+"""From digits, surface and field to a Rule for points off the surface.
+
+One rule serves every distance: the grid is as fine as the surface and the field ask for, and
+patches take over near the surface. Where other methods refine their grid until the nearest point
+is resolved, and need a schedule of levels to be traced, here nothing is left to refine.
+"""
 
 from dataclasses import replace
 
 import numpy as np
 from jaxtyping import Array, Float
 
+from vcjax._checks import check_integer
 from vcjax._choose import choose
+from vcjax._errors import VcjaxError
 from vcjax._offsurface import OffSurface, field_at, gradient_at
 from vcjax._offsurface_transform import prepare_off_surface
 from vcjax._rule import Rule
+
+_LARGEST = 2**31 - 1
 
 
 def choose_off_surface(
@@ -19,6 +28,8 @@ def choose_off_surface(
     nfp: int,
     half_period: bool = False,
     gradient: bool = False,
+    max_nphi: int | None = None,
+    max_ntheta: int | None = None,
 ) -> Rule:
     """Choose the quadrature that gives the wanted digits at any points off a surface.
 
@@ -31,6 +42,8 @@ def choose_off_surface(
     nfp : number of field periods.
     half_period : whether X and B cover half a period; see `choose`.
     gradient : choose for `gradient_at`.
+    max_nphi, max_ntheta : most quadrature nodes of the whole torus along phi and theta; they bound
+        what an evaluation costs, which no point can change.
 
     Returns
     -------
@@ -38,19 +51,38 @@ def choose_off_surface(
 
     Raises
     ------
-    VcjaxError : for input that cannot be used.
+    VcjaxError : for input that cannot be used, or digits that need more nodes than allowed.
     """
-    # Targets lie anywhere: the smallest grid of them leaves the choice of nodes free.
-    rule = choose(
-        X,
-        B,
-        digits,
-        nfp=nfp,
-        half_period=half_period,
-        trg_nphi=1,
-        trg_ntheta=1,
-        gradient=gradient,
+    call = "choose_off_surface"
+    most_phi, most_theta = (
+        _LARGEST if most is None else check_integer(call, name, most, 1, _LARGEST)
+        for name, most in (("max_nphi", max_nphi), ("max_ntheta", max_ntheta))
     )
+
+    def chosen(digits: int) -> Rule:
+        # Points lie anywhere: the smallest grid of targets leaves the choice of nodes free.
+        return choose(
+            X,
+            B,
+            digits,
+            nfp=nfp,
+            half_period=half_period,
+            trg_nphi=1,
+            trg_ntheta=1,
+            gradient=gradient,
+        )
+
+    def fits(rule: Rule) -> bool:
+        return rule.quad_nphi <= most_phi and rule.quad_ntheta <= most_theta
+
+    rule = chosen(digits)
+    if not fits(rule):
+        possible = next((d for d in range(digits - 1, 0, -1) if fits(chosen(d))), None)
+        advice = "raise them" if possible is None else f"raise them, or ask for {possible} digits"
+        raise VcjaxError(
+            f"{call} got max_nphi={max_nphi}, max_ntheta={max_ntheta}, but {digits} digits need "
+            f"{rule.quad_nphi} x {rule.quad_ntheta} nodes on this surface; {advice}."
+        )
     return replace(rule, core_count=int(np.ceil(2.5 * rule.cutoff)))
 
 

@@ -48,7 +48,9 @@ def nearest(points: Float[Array, "n 3"], surface: Float[Array, "3 row column"], 
     reach = rule.lagrange_count
     padded = jnp.pad(surface, ((0, 0), (reach, reach), (reach, reach)), mode="wrap")
 
-    def one(point, u, v):
+    def one(at):
+        point, u, v = at
+
         def step(_, state):
             u, v, best = state
             here, du, dv = _newton_step(point, u, v, padded, rule)
@@ -60,7 +62,7 @@ def nearest(points: Float[Array, "n 3"], surface: Float[Array, "3 row column"], 
         none = Foot(u, v, jnp.full_like(u, jnp.inf), jnp.ones_like(u))
         return lax.fori_loop(0, _STEPS, step, (u, v, none))[2]
 
-    return jax.vmap(one)(points, *start)
+    return lax.map(one, (points, *start), batch_size=_TILE)
 
 
 def _nearest_node(points, surface, stride: tuple[int, int], rule: Rule):

@@ -124,7 +124,8 @@ def _patches(x, foot: Foot, padded, punctured, interpolation, constants, rule: R
     shifted = _shift(windows, foot.u - row, foot.v - column, rule)
     centre = shifted[:, :, rule.reach_phi, rule.reach_theta]
     offset = x - centre[:, :3]
-    shifted = shifted.at[:, :3].add(-centre[:, :3, None, None])
+    from_foot = shifted[:, :3] - centre[:, :3, None, None]
+    shifted = jnp.concatenate([from_foot, shifted[:, 3:]], axis=1)
     rings = _rings(shifted, interpolation, constants)
     alpha, delta, on_surface = _scales(offset, foot.spacing, rings, constants, rule)
     offset = jnp.where(on_surface[:, None], 0.0, offset)
@@ -174,9 +175,10 @@ def _rings(shifted, interpolation, constants: OffSurfaceTables):
     """
     t, c = shifted.shape[:2]
     polar = interpolation.to_nodes(shifted.reshape(t * c, *shifted.shape[2:]))
-    polar = polar[:, :, constants.by_radius]
+    polar = polar.at[:, :, constants.by_radius].get(unique_indices=True, mode="promise_in_bounds")
     polar = polar.reshape(4, t, c, constants.rings[0].size, -1)
-    return polar.at[:, :, :3].divide(constants.rings[0][:, None])
+    points = polar[:, :, :3] / constants.rings[0][:, None]
+    return jnp.concatenate([points, polar[:, :, 3:]], axis=2)
 
 
 def _scales(offset, spacing, rings, constants: OffSurfaceTables, rule: Rule):

@@ -263,3 +263,19 @@ def test_what_cannot_be_used_is_named(casing, problem, no_shape_checks):
     ]:
         with pytest.raises(vcjax.VcjaxError, match=match):
             vcjax.field_at(*wrong)
+
+
+def test_caps_on_the_grid_are_kept_or_the_digits_that_fit_are_named(problem, rule):
+    def choose(digits, **caps):
+        return vcjax.choose_off_surface(
+            problem.X, problem.B, digits, nfp=4, half_period=True, **caps
+        )
+
+    capped = choose(DIGITS, max_nphi=rule.quad_nphi, max_ntheta=rule.quad_ntheta)
+    assert capped == rule
+    with pytest.raises(vcjax.VcjaxError, match="ask for . digits") as error:
+        choose(DIGITS, max_ntheta=rule.quad_ntheta - 1)
+    fewer = choose(int(str(error.value).split(" digits.")[0][-1]), max_ntheta=rule.quad_ntheta - 1)
+    assert fewer.quad_ntheta < rule.quad_ntheta
+    with pytest.raises(vcjax.VcjaxError, match="max_nphi=0"):
+        choose(DIGITS, max_nphi=0)
