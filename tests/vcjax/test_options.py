@@ -153,35 +153,39 @@ def test_a_donated_field_becomes_the_result(casing, problem):
     memory = donating.lower(casing, B).compile().memory_analysis()
     assert memory is not None and memory.alias_size_in_bytes == B.nbytes
     expected = vcjax.external_field(casing, problem.B)
-    assert largest_error(donating(casing, B), expected) < 1e-14
+    assert largest_error(donating(casing, B), expected) < 1e-13
     assert B.is_deleted()
 
 
 # Near weights.
 
 
+KEPT = ["float64", "streamed"]
+
+
 @pytest.fixture(scope="module", params=["field", "gradient"])
-def plain(request, problem):
-    """A way to prepare and evaluate, and what comes out without options."""
+def plain(request):
+    """A problem, ways to prepare and evaluate it, and what comes out without options."""
+    problem = problems.axisymmetric(3, shape=(4, 20), src_shape=(4, 20), trg_shape=(2, 4))
     ways = {
         "field": (vcjax.prepare, vcjax.external_field),
         "gradient": (vcjax.prepare_gradient, vcjax.internal_gradient),
     }
     prepare, evaluate = ways[request.param]
     casing = casing_of(problem, prepare)
-    return prepare, evaluate, casing, evaluate(casing, problem.B)
+    return problem, prepare, evaluate, casing, evaluate(casing, problem.B)
 
 
-@pytest.mark.parametrize("kept", ["float64", "streamed"])
-def test_blocks_and_streams_of_weights_change_the_result_by_rounding_only(problem, plain, kept):
-    prepare, evaluate, _, expected = plain
-    casing = casing_of(problem, prepare, near_weights=kept, near_block_size=7)
+@pytest.mark.parametrize("kept", KEPT)
+def test_blocks_and_streams_of_weights_change_the_result_by_rounding_only(plain, kept):
+    problem, prepare, evaluate, _, expected = plain
+    casing = casing_of(problem, prepare, near_weights=kept, near_block_size=3)
     assert (casing.near_weights is None) == (kept == "streamed")
     assert largest_error(evaluate(casing, problem.B), expected) < 1e-11
 
 
-def test_weights_in_float32_take_half_the_memory_and_keep_six_digits(problem, plain):
-    prepare, evaluate, casing, expected = plain
+def test_weights_in_float32_take_half_the_memory_and_keep_six_digits(plain):
+    problem, prepare, evaluate, casing, expected = plain
     rounded = casing_of(problem, prepare, near_weights="float32")
     assert 2 * rounded.near_weights.nbytes == casing.near_weights.nbytes
     value = evaluate(rounded, problem.B)
@@ -189,20 +193,20 @@ def test_weights_in_float32_take_half_the_memory_and_keep_six_digits(problem, pl
     assert largest_error(value, expected) < 1e-6
 
 
-def test_streamed_weights_carry_the_derivative_in_the_surface(problem):
+def test_streamed_weights_carry_the_derivative_in_the_surface():
+    problem = problems.axisymmetric(3, shape=(4, 20), src_shape=(4, 20), trg_shape=(2, 4))
     rule = casing_of(problem).rule
     X = jnp.asarray(problem.X)
 
-    @jax.jit
-    def slopes(X, constants):
-        def size(X, kept):
+    def slope(kept, constants):
+        def field(X):
             casing = vcjax.prepare(rule, X, constants=constants, near_weights=kept)
-            return (vcjax.external_field(casing, problem.B) ** 2).sum()
+            return vcjax.external_field(casing, problem.B)
 
-        return [jax.grad(size)(X, kept) for kept in ("float64", "streamed")]
+        return jax.jvp(field, (X,), (X * X,))[1]
 
-    stored, streamed = slopes(X, vcjax.tables(rule))
-    assert largest_error(streamed, stored) < 1e-10
+    slopes = [jax.jit(slope, static_argnums=0)(k, vcjax.tables(rule)) for k in KEPT]
+    assert largest_error(slopes[1], slopes[0]) < 1e-10
 
 
 @pytest.mark.parametrize(
@@ -225,7 +229,7 @@ def test_weights_beyond_the_memory_are_announced_and_refused_with_their_size(pro
 
 def test_a_far_field_in_float32_keeps_five_digits():
     problem = problems.rotating_ellipse(5)
-    rule = vcjax.choose(problem.X, problem.B, 5, nfp=4, half_period=True, trg_nphi=6, trg_ntheta=12)
+    rule = vcjax.choose(problem.X, problem.B, 5, nfp=4, half_period=True, trg_nphi=2, trg_ntheta=8)
     casing = vcjax.prepare(rule, problem.X)
     expected = vcjax.external_field(casing, problem.B)
     value = vcjax.external_field(casing, problem.B, far_dtype="auto")
