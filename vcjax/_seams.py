@@ -55,8 +55,8 @@ def _check_few_rows(call: str, parts, nfp: int, half_period: bool) -> None:
     steps = np.diff(np.arctan2(middle[1], middle[0])) % (2 * np.pi)
     if steps.max() > _STEP_LIMIT * steps.min():
         raise VcjaxError(
-            f"{call} got an open surface: its rows turn by {np.degrees(steps.min()):.3g} "
-            f"to {np.degrees(steps.max()):.3g} degrees each, across the seam included. Give "
+            f"{call} got an open surface: its rows, the toroidal seam included, turn by "
+            f"{np.degrees(steps.min()):.3g} to {np.degrees(steps.max()):.3g} degrees each. Give "
             f"equal steps of phi, or more than five rows, and check nfp={nfp} and "
             f"half_period={half_period}."
         )

@@ -22,9 +22,9 @@ import vcjax
 from vcjax import VcjaxError, problems
 from vcjax.problems import CentralConductor, ToroidalLoop
 
-hostile = hypothesis.settings(derandomize=True, deadline=None, max_examples=12, database=None)
+hostile = hypothesis.settings(derandomize=True, deadline=None, max_examples=8, database=None)
 many = hypothesis.settings(hostile, max_examples=40)
-few = hypothesis.settings(hostile, max_examples=4)
+few = hypothesis.settings(hostile, max_examples=3)
 
 
 @pytest.fixture(autouse=True, scope="module")
