@@ -1,6 +1,7 @@
 """The cheapest of the grids and patches that meet what an accuracy asks for."""
 
 import itertools
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -82,16 +83,18 @@ def cheapest(demand: Demand, need, clear, metric, images: int, trg_shape, costs:
         far = costs.pair * quad[0] * quad[1]
         if (quad < clear).any() or _EVALUATIONS * far * targets >= best_cost:
             continue
-        for patch, stretch in _fitting_patches(demand, metric, quad):
-            nodes = np.prod([2 * (p + _MARGIN) + 1 for p in patch])
-            polar = demand.radial_count * demand.angular_count(stretch)
-            weights = costs.prepared_node * nodes + polar * (
-                costs.interpolation * nodes + costs.polar_node
-            )
-            cost = targets * (_EVALUATIONS * (far + costs.node * nodes) + weights)
+        for patch in _fitting_patches(demand, metric, quad):
+            nodes = math.prod(2 * (p + _MARGIN) + 1 for p in patch)
+            fixed = _EVALUATIONS * (far + costs.node * nodes) + costs.prepared_node * nodes
+            ring = demand.radial_count * (costs.interpolation * nodes + costs.polar_node)
+            # The stretch takes longer to find than all else: only where it may matter.
+            if targets * (fixed + ring * demand.angular_count(1.0)) >= best_cost:
+                continue
+            angular_count = demand.angular_count(_stretch(metric, quad, patch))
+            cost = targets * (fixed + ring * angular_count)
             if cost < best_cost:
                 best_cost = cost
-                best = (quad, patch, demand.angular_count(stretch))
+                best = (quad, patch, angular_count)
     if best is None:
         raise VcjaxError(
             "choose found no quadrature for this surface: its parametrisation is too uneven or too "
@@ -136,15 +139,17 @@ def _fitting_patches(demand: Demand, metric, quad):
     possible = ((a > 0) & (determinant > square * a / 4)).all(axis=1)
     with np.errstate(divide="ignore", invalid="ignore"):
         across = 2 * np.arcsin(np.sqrt(square * a / determinant) / 2) / step[1]
-    for p, q in zip(along[possible, 0], across[possible], strict=True):
-        patch = int(p), max(2, int(np.ceil(q.max())))
-        reach = [n + _MARGIN for n in patch]
-        if 2 * reach[0] + 1 > quad[0] or 2 * reach[1] + 1 > quad[1]:
-            continue
-        A, C = E * (patch[0] * step[0]) ** 2, G * (patch[1] * step[1]) ** 2
-        D = F * patch[0] * step[0] * patch[1] * step[1]
-        root = np.sqrt(0.25 * (A - C) ** 2 + D**2)
-        yield (
-            patch,
-            float(np.sqrt((0.5 * (A + C) + root) / np.maximum(0.5 * (A + C) - root, 1e-300)).max()),
-        )
+    for p, q in zip(along[possible, 0], across[possible].max(axis=1), strict=True):
+        patch = int(p), max(2, int(np.ceil(q)))
+        if all(2 * (n + _MARGIN) + 1 <= count for n, count in zip(patch, quad, strict=True)):
+            yield patch
+
+
+def _stretch(metric, quad, patch) -> float:
+    """Largest ratio sigma_max / sigma_min of the image of a patch."""
+    E, F, G = metric
+    step = 2 * np.pi / quad[0], 2 * np.pi / quad[1]
+    A, C = E * (patch[0] * step[0]) ** 2, G * (patch[1] * step[1]) ** 2
+    D = F * patch[0] * step[0] * patch[1] * step[1]
+    middle, root = 0.5 * (A + C), np.sqrt(0.25 * (A - C) ** 2 + D**2)
+    return float(np.sqrt((middle + root) / np.maximum(middle - root, 1e-300)).max())
