@@ -20,6 +20,7 @@ ARGUMENT = "argument"  # the variant that the others are compared with
 VARIANTS = ("closure", "argument", "simplified")
 AUTO = "auto"
 PREPARATION_SUITE = "casing_preparation"
+CHUNK_SUITE = "chunk_sweep"
 PROBLEM = (*PLACE, "workload", "half_period", "digits")
 
 # Time of one process -> what its summary is called.
@@ -67,7 +68,9 @@ def chunk_sizes(measured: pd.DataFrame) -> pd.DataFrame:
     with it side by side, and its interval says whether the two can be told apart at all.
     """
     rows = []
-    for problem, group in groups(_with(measured, "chunk_size", "target_chunk_size"), PROBLEM):
+    swept = _with(measured, "chunk_size", "target_chunk_size")
+    # Other suites vary tiles too, of quantities that no column tells apart.
+    for problem, group in groups(swept.loc[swept["suite"] == CHUNK_SUITE], PROBLEM):
         cells = {
             (found["chunk_size"], found["target_chunk_size"]): cell
             for found, cell in groups(group, ["chunk_size", "target_chunk_size"])

@@ -1,5 +1,6 @@
 """Summaries: medians of process medians, paired ratios, and what is left out of them."""
 
+import dataclasses
 import math
 
 import pandas as pd
@@ -158,6 +159,14 @@ def test_preparations_have_their_own_table_and_claim_no_accuracy(made_up, tmp_pa
     assert row["casing_bytes"] == made_up.casing_bytes[6]
     assert (row["choose_median_seconds"], row["tables_median_seconds"]) == (0.03, 0.06)
     assert summaries.accuracy(frame).empty
+
+
+def test_tiles_of_another_suite_stay_out_of_the_chunk_sizes(made_up, tmp_path):
+    cell = made_up.chunk_cell("auto", "auto", 0)
+    made_up.write(tmp_path, dataclasses.replace(cell, name="memory_sweep/gradient-cauto-tauto"))
+    assert summaries.chunk_sizes(measured(tmp_path)).empty
+    made_up.write(tmp_path, cell)
+    assert len(summaries.chunk_sizes(measured(tmp_path))) == 1
 
 
 def test_tables_of_an_unrelated_suite_are_empty_and_not_an_error(made_up, tmp_path):
