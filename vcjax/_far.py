@@ -45,6 +45,7 @@ class Kernel(NamedTuple):
     combine: Callable
 
 
+@jax.named_scope("far_field")
 def far_field(
     targets: Float[Array, "t 3"],
     sources: Float[Array, "3 row column"],

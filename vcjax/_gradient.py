@@ -261,6 +261,7 @@ def _dual_basis(x_phi, x_theta) -> Float[Array, "3 3 tphi ttheta"]:
     return jnp.stack([along_phi / square, along_theta / square, normal / jnp.sqrt(square)])
 
 
+@jax.named_scope("surface_gradient")
 def surface_gradient(casing: GradientCasing, samples) -> Float[Array, "3 3 tphi ttheta"]:
     """D of the module's first lines; unchanged if the normal turns round."""
     rule = casing.rule

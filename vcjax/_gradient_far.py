@@ -29,6 +29,7 @@ from vcjax._resample import rotate
 _LARGEST_BLOCK = 1024
 
 
+@jax.named_scope("far_gradient")
 def far_gradient(
     targets: Float[Array, "t 3"],
     sources: Float[Array, "3 row column"],

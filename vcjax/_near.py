@@ -108,6 +108,7 @@ def weights_at(points, area_normals, constants: Tables, rule: Rule, patch_weight
     both = jnp.concatenate([points, area_normals])
     interpolation = PatchInterpolation(constants, rule)
 
+    @jax.named_scope("patch_weights")
     def one_block(row, columns):
         patch = patches(both, rule, row, columns)
         centre = patch[:, :3, rule.reach_phi, rule.reach_theta]
@@ -179,6 +180,7 @@ def field_split(t):
     return erfc(t) + (2 / np.sqrt(np.pi)) * t * jnp.exp(-t * t)
 
 
+@jax.named_scope("near_weights")
 def stored_weights(
     weights: Callable, rule: Rule, target_rows: Int[Array, " tphi"], largest: int, dtype: str
 ) -> Float[Array, "tphi ttheta k patch"]:
@@ -190,6 +192,7 @@ def stored_weights(
     return over_blocks(one_block, rule, target_rows, largest)
 
 
+@jax.named_scope("near_field")
 def apply_weights(
     combine: Callable,
     B: Float[Array, "3 row column"],

@@ -35,6 +35,7 @@ class Foot(NamedTuple):
     spacing: Float[Array, " n"]
 
 
+@jax.named_scope("nearest")
 def nearest(points: Float[Array, "n 3"], surface: Float[Array, "3 row column"], rule: Rule) -> Foot:
     """Nearest surface points.
 

@@ -56,6 +56,7 @@ class NearPart(NamedTuple):
     on_surface: Float[Array, " n"]
 
 
+@jax.named_scope("near_field")
 def near_part(
     points, foot: Foot, needed, nodes, punctured, constants: OffSurfaceTables, rule: Rule
 ):

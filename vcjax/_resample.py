@@ -12,6 +12,7 @@ package.
 
 from typing import Any
 
+import jax
 import numpy as np
 
 POSITION_PARITY = (1.0, -1.0, -1.0)
@@ -46,6 +47,7 @@ def grid_angles(nphi: int, nfp: int, half_period: bool, xp: Any = np):
     return equispaced(0.0, 2 * np.pi / (nfp * nphi), nphi, xp)
 
 
+@jax.named_scope("resample")
 def field_period(B, nfp: int, half_period: bool, xp: Any = np):
     """One period of a field in the co-rotating frame.
 
@@ -69,6 +71,7 @@ def field_angles(rows: int, nfp: int, half_period: bool) -> tuple[float, float]:
     return (-0.5 * (rows - 1) * step if half_period else 0.0), step
 
 
+@jax.named_scope("resample")
 def surface_period(X, nfp: int, half_period: bool, xp: Any = np):
     """One period of a surface in the co-rotating frame, its first row at phi = 0.
 
@@ -142,11 +145,13 @@ def interpolation_matrices(count: int, start: float, period: float, points: np.n
     return value, derivative * scale
 
 
+@jax.named_scope("resample")
 def interpolate(matrix_phi, samples, matrix_theta, xp: Any = np):
     """``D_phi @ samples @ D_theta.T`` for each of three components: (3, n, m) -> (3, a, b)."""
     return xp.einsum("kib,ai->kab", xp.einsum("kij,bj->kib", samples, matrix_theta), matrix_phi)
 
 
+@jax.named_scope("resample")
 def tangents(samples, phi, theta, angles, xp: Any = np):
     """Points and tangents of a surface in the laboratory frame.
 
