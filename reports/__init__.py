@@ -3,5 +3,6 @@
 from .errors import ReportError as ReportError
 from .load import read_store as read_store
 from .load_asv import read_asv as read_asv
+from .load_cached import read_measurements as read_measurements
 from .render import write_report as write_report
 from .report import make_report as make_report

@@ -4,14 +4,19 @@ A file that cannot be read, half written by a run that was killed or made by han
 report: it is set aside with its reason, and the page lists it.
 """
 
+import contextlib
+from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
 from jaxmeter import Record, RecordError
 
 from .errors import ReportError
+from .plain_records import as_plain
 
 # Files that the benchmarks put out of their way before they measured the cell again.
 SET_ASIDE_BEFORE = {
@@ -79,33 +84,55 @@ def read_store(root: str | Path) -> Store:
         except (OSError, ValueError, RecordError) as error:
             set_aside.append(put_aside(root, path, error))
     if not records:
-        raise ReportError(_nothing_read(root, set_aside))
+        raise ReportError(nothing_read(root, set_aside))
     return Store(root, tuple(records), tuple(set_aside))
 
 
 def _read_record(root: Path, path: Path) -> StoredRecord:
-    parts = path.relative_to(root).parts
+    place = place_of(path.relative_to(root))
+    record = Record.from_json(path.read_text(encoding="utf-8"))
+    check_usable(as_plain(record))
+    return StoredRecord(*place, path, record)
+
+
+def place_of(within: Path) -> tuple[str, str, str, int]:
+    """Commit, environment key, cell and round of a file, from its path in the store.
+
+    Raises
+    ------
+    ValueError
+        If no record has such a path.
+    """
+    parts = within.parts
     if len(parts) < 4:
         raise ValueError("not at <commit>/<environment-key>/<cell>/<round>.json")
-    if not path.stem.isdecimal():
-        raise ValueError(f"the file's name {path.stem!r} is not the number of a round")
-    record = Record.from_json(path.read_text(encoding="utf-8"))
-    _check_usable(record)
+    if not within.stem.isdecimal():
+        raise ValueError(f"the file's name {within.stem!r} is not the number of a round")
     commit, environment_key, *cell = parts[:-1]
-    return StoredRecord(commit, environment_key, "/".join(cell), int(path.stem), path, record)
+    return commit, environment_key, "/".join(cell), int(within.stem)
 
 
-def _check_usable(record: Record) -> None:
-    """Refuse what no table can hold beside other records: parameters or a time of another kind."""
+def check_usable(record: Mapping[str, Any]) -> None:
+    """Refuse what no table can hold beside other records: parameters or a time of another kind.
+
+    Raises
+    ------
+    ValueError
+        Naming the parameter, or the time.
+    """
     for name, kind in PARAMETER_KINDS.items():
-        value = record.params.get(name)
+        value = record["params"].get(name)
         # By its type itself, since True is an int too.
         if value is not None and type(value) is not kind:
             raise ValueError(f"the parameter {name} is {value!r}, which is no {kind.__name__}")
-    digits = record.params.get("digits")
+    digits = record["params"].get("digits")
     if isinstance(digits, int) and not 0 < digits < 100:
         raise ValueError(f"the parameter digits is {digits}, which is not from 1 to 99")
-    started = record.environment.started_utc if record.environment else ""
+    started = (record["environment"] or {}).get("started_utc", "")
+    # Python's own reader is fast and takes what benchmarks write; pandas' takes more.
+    with contextlib.suppress(ValueError):
+        datetime.fromisoformat(started)
+        return
     try:
         pd.to_datetime(started, utc=True, format="ISO8601")
     except ValueError:
@@ -118,7 +145,7 @@ def put_aside(root: Path, path: Path, error: Exception) -> SetAside:
     return SetAside(within, _one_line(error).replace(str(path), str(within)))
 
 
-def _nothing_read(root: Path, set_aside: list[SetAside]) -> str:
+def nothing_read(root: Path, set_aside: list[SetAside]) -> str:
     if not set_aside:
         return f"read_store: {root} holds no records; measure first (make report)"
     first = set_aside[0]

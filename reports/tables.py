@@ -5,16 +5,17 @@ every commit and every environment of the store; whoever summarises groups by bo
 of two machines or two JAX versions are never pooled.
 """
 
-import dataclasses
 import json
+import math
 import statistics
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
 
 from .frames import groups, numeric, whole
 from .load import SetAside, Store, StoredRecord
+from .plain_records import as_plain
 
 # What tells one kind of measurement from another; other parameters become `parameter_<name>`.
 PARAMETERS = (
@@ -54,7 +55,11 @@ MEASURED = ("phases", "constants", "counts", "program", "memory", "checks", "ext
 
 def measurements(store: Store) -> pd.DataFrame:
     """One row for each process: where it belongs, its parameters, and all that it measured."""
-    rows = [_measurement(stored) for stored in store.records]
+    return frame_of_rows([measurement_row(place_row(s), as_plain(s.record)) for s in store.records])
+
+
+def frame_of_rows(rows: Sequence[dict[str, Any]]) -> pd.DataFrame:
+    """The table of rows that `measurement_row` made, each column with its type."""
     first = [*IDENTITY, *PARAMETERS]
     found = [name for row in rows for name in row]
     frame = pd.DataFrame(rows, columns=pd.Index(dict.fromkeys([*first, *found])))
@@ -65,7 +70,7 @@ def measurements(store: Store) -> pd.DataFrame:
 def samples(store: Store) -> pd.DataFrame:
     """One row for each settled run, raw and in the order in which they ran."""
     rows = [
-        {**_place(stored), "sample_index": index, "settled_seconds": seconds}
+        {**place_row(stored), "sample_index": index, "settled_seconds": seconds}
         for stored in store.records
         for index, seconds in enumerate(stored.record.samples_seconds or ())
     ]
@@ -76,9 +81,9 @@ def samples(store: Store) -> pd.DataFrame:
 def captured_arrays(store: Store) -> pd.DataFrame:
     """One row for each array that the measured function closed over, in each process."""
     rows = [
-        {**_place(stored), **_array_row(index, array)}
+        {**place_row(stored), **_array_row(index, array)}
         for stored in store.records
-        for index, array in enumerate(_asdict(stored.record.constants).get("arrays") or ())
+        for index, array in enumerate(as_plain(stored.record.constants)["arrays"])
     ]
     columns = [name for name in IDENTITY if name != "status"]
     columns += ["array_index", "array_shape", "array_dtype", "array_bytes", "array_where"]
@@ -126,39 +131,44 @@ def _last_known(column: Any) -> Any:
     return None if known.empty else known.iloc[-1]
 
 
-def _measurement(stored: StoredRecord) -> dict[str, Any]:
-    record = stored.record
-    failure = _asdict(record.failure)
+def measurement_row(place: dict[str, Any], record: Mapping[str, Any]) -> dict[str, Any]:
+    """One row of `measurements`, from `place_row` and a record as plain data."""
+    failure = record["failure"] or {}
     row: dict[str, Any] = {
-        **_place(stored),
-        "status": record.status,
+        **place,
+        "status": record["status"],
         **{f"failure_{name}": failure.get(name) for name in FAILURE},
-        **_parameters(record.params),
-        "factory_seconds": record.setup_seconds,
+        **_parameters(record["params"]),
+        "factory_seconds": record["setup_seconds"],
         # Tells a field's error that is not a number from one that nobody asked for.
-        "checked_errors_count": sum(name in FIELD_ERRORS for name in record.checks),
-        "wall_seconds": record.wall_seconds,
-        **_settled(record.samples_seconds or ()),
+        "checked_errors_count": sum(name in FIELD_ERRORS for name in record["checks"]),
+        "wall_seconds": record["wall_seconds"],
+        **_settled(record["samples_seconds"]),
     }
     for group in MEASURED:
-        for name, value in _asdict(getattr(record, group)).items():
+        for name, value in (record[group] or {}).items():
             if name != "arrays":
                 # Two groups may use one name: the second then says whose it is.
                 row[name if name not in row else f"{group}_{name}"] = value
-    environment = _asdict(record.environment)
+    environment = record["environment"] or {}
     for name, column in ENVIRONMENT.items():
         value = environment.get(name)
         row[column] = json.dumps(value, sort_keys=True) if isinstance(value, dict) else value
     return row | {name: environment.get(name) for name in PER_PROCESS_ENVIRONMENT}
 
 
-def _place(stored: StoredRecord) -> dict[str, Any]:
+def place_row(stored: StoredRecord) -> dict[str, Any]:
+    """Where a record belongs, as columns."""
+    return place_columns(stored.commit, stored.environment_key, stored.cell, stored.round_index)
+
+
+def place_columns(commit: str, environment_key: str, cell: str, round_index: int) -> dict[str, Any]:
     return {
-        "commit": stored.commit,
-        "environment_key": stored.environment_key,
-        "suite": stored.cell.split("/")[0],
-        "cell": stored.cell,
-        "round_index": stored.round_index,
+        "commit": commit,
+        "environment_key": environment_key,
+        "suite": cell.split("/")[0],
+        "cell": cell,
+        "round_index": round_index,
     }
 
 
@@ -175,15 +185,21 @@ def _parameters(params: dict[str, Any]) -> dict[str, Any]:
     return row
 
 
-def _settled(seconds: tuple[float, ...]) -> dict[str, float | int | None]:
+def _settled(seconds: Sequence[float]) -> dict[str, float | int | None]:
     """The process's own median and standard deviation; one run has no deviation."""
     return {
         "settled_count": len(seconds),
         "settled_median_seconds": statistics.median(seconds) if seconds else None,
-        "settled_std_seconds": statistics.stdev(seconds) if len(seconds) > 1 else None,
+        "settled_std_seconds": _std(seconds) if len(seconds) > 1 else None,
         "settled_minimum_seconds": min(seconds) if seconds else None,
         "settled_maximum_seconds": max(seconds) if seconds else None,
     }
+
+
+def _std(values: Sequence[float]) -> float:
+    """Like `statistics.stdev`, whose exact fractions take most of a large store's reading."""
+    mean = math.fsum(values) / len(values)
+    return math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1))
 
 
 def _array_row(index: int, array: dict[str, Any]) -> dict[str, Any]:
@@ -191,13 +207,6 @@ def _array_row(index: int, array: dict[str, Any]) -> dict[str, Any]:
     for name, value in array.items():
         row[f"array_{name}"] = json.dumps(value) if isinstance(value, list | tuple) else value
     return row
-
-
-def _asdict(part: Any) -> dict[str, Any]:
-    """A record's part as a dictionary; empty where the measurement never reached it."""
-    if part is None:
-        return {}
-    return dict(part) if isinstance(part, Mapping) else dataclasses.asdict(part)
 
 
 def _typed(frame: pd.DataFrame) -> pd.DataFrame:

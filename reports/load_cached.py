@@ -1,0 +1,216 @@
+"""The table of measurements of a store of any size, kept in a Parquet file beside the records.
+
+A store only grows, so a second reading should cost what is new. The cache has one row for each
+file: its path, its state on disk, the digest of its content, and the row of `tables.measurements`.
+A row is used again while the file's state (size, times, inode) is unchanged, or else its content
+is; the whole cache is thrown away when the code that makes rows changes.
+"""
+
+import contextlib
+import hashlib
+import os
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+import jaxmeter.codec
+import jaxmeter.record
+from jaxmeter import RecordError
+
+from . import frames, load, plain_records, tables
+from .errors import ReportError
+from .load import SetAside
+
+CACHE = ".measurements.parquet"
+FILE_COLUMNS = ("file", "file_state", "file_digest")
+MAKERS = (tables, frames, load, plain_records, jaxmeter.record, jaxmeter.codec)
+"""Modules whose code decides what a row is."""
+
+# A file may still be on its way (a copy from elsewhere) while it is younger than this.
+SETTLED_SECONDS = 60.0
+# Two writes within one tick of the file system's clock leave one state: like git, trust a state
+# only where it was clearly older than the reading.
+TICK_SECONDS = 2.0
+
+
+@dataclass(frozen=True)
+class Measured:
+    """All that a store holds, as one table, and the files that could not be read."""
+
+    table: pd.DataFrame
+    set_aside: tuple[SetAside, ...]
+
+
+@dataclass(frozen=True)
+class _File:
+    root: Path
+    name: str
+    state: str
+    """Empty where the state is too young to be trusted."""
+    age_seconds: float
+
+    @property
+    def path(self) -> Path:
+        return self.root / self.name
+
+
+def read_measurements(root: str | Path, *, cache: bool = True) -> Measured:
+    """Every measurement below `root`, as `tables.measurements` has them, ordered by file.
+
+    Files that are no records are set aside: one that is cut short or of another schema and has
+    not changed for a minute gets the ending ``.unreadable``, so that it is told once more by every
+    report and read by none. Nothing is deleted.
+
+    Parameters
+    ----------
+    root : path
+        Laid out ``<commit>/<environment-key>/<cell>/<round>.json``.
+    cache : bool
+        Whether to use and to write ``.measurements.parquet`` in `root`. Two processes may do so at
+        once: each replaces the file as a whole. Where it cannot be written, nothing is lost.
+
+    Raises
+    ------
+    ReportError
+        If `root` is no folder or holds no record that can be read.
+    """
+    root = Path(root)
+    if not root.is_dir():
+        raise ReportError(
+            f"read_measurements: {root} is no folder; measure first (make report), or name the "
+            "folder of cells with --store"
+        )
+    version = _version()
+    kept = _read_cache(root / CACHE, version) if cache else None
+    by_name = {} if kept is None else dict(zip(kept["file"], range(len(kept)), strict=True))
+    states = [] if kept is None else kept["file_state"].to_list()
+    digests = [] if kept is None else kept["file_digest"].to_list()
+    same: list[int] = []
+    changed: list[dict[str, Any]] = []
+    files, set_aside = _files(root)
+    for file in files:
+        known = by_name.get(file.name)
+        if known is not None and file.state and states[known] == file.state:
+            same.append(known)
+            continue
+        try:
+            row, digest = _read_row(file, None if known is None else digests[known])
+        except (OSError, ValueError, RecordError) as error:
+            set_aside.append(_put_out_of_the_way(root, file, error))
+            continue
+        place = {"file": file.name, "file_state": file.state, "file_digest": digest}
+        if row is None:  # the content of the row that is known, with a new state
+            assert kept is not None and known is not None
+            row = dict(kept.iloc[known])
+        changed.append(row | place)
+    if not same and not changed:
+        raise ReportError(load.nothing_read(root, set_aside))
+    table = _joined(kept, same, changed)
+    if cache and (changed or kept is None or len(same) < len(kept)):
+        _write_cache(root / CACHE, table, version)
+    return Measured(table.drop(columns=list(FILE_COLUMNS)), tuple(set_aside))
+
+
+def _joined(
+    kept: pd.DataFrame | None, same: list[int], changed: list[dict[str, Any]]
+) -> pd.DataFrame:
+    """Unchanged rows and new ones, in the order of their files, whichever came from where."""
+    if kept is not None and not changed:
+        return kept if len(same) == len(kept) else kept.iloc[same].reset_index(drop=True)
+    old = [] if kept is None else frames.rows(kept.iloc[same])
+    rows = sorted([*old, *changed], key=lambda row: row["file"])
+    return tables.frame_of_rows(rows)
+
+
+def _files(root: Path) -> tuple[list[_File], list[SetAside]]:
+    """Every .json file below `root`, in order, with its state; and those put aside before."""
+    now = time.time()
+    found: list[tuple[str, os.stat_result]] = []
+    set_aside: list[SetAside] = []
+    folders = [str(root)]
+    start = len(str(root)) + 1
+    while folders:
+        with os.scandir(folders.pop()) as entries:
+            for entry in entries:
+                ending = os.path.splitext(entry.name)[1]
+                if ending == ".json":
+                    with contextlib.suppress(FileNotFoundError):  # gone since it was listed
+                        found.append((entry.path[start:], entry.stat()))
+                elif ending in load.SET_ASIDE_BEFORE:
+                    reason = load.SET_ASIDE_BEFORE[ending]
+                    set_aside.append(SetAside(Path(entry.path[start:]), reason))
+                elif entry.is_dir(follow_symlinks=False):
+                    folders.append(entry.path)
+    files = []
+    for name, stat in sorted(found, key=lambda item: item[0]):
+        age = now - max(stat.st_mtime, stat.st_ctime)
+        parts = (stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_ino)
+        state = "-".join(map(str, parts)) if age > TICK_SECONDS else ""
+        files.append(_File(root, name, state, age))
+    return files, sorted(set_aside, key=lambda item: item.path)
+
+
+def _read_row(file: _File, known_digest: str | None) -> tuple[dict[str, Any] | None, str]:
+    """The row of a file, None where its content has the known digest; and its digest."""
+    content = file.path.read_bytes()
+    digest = hashlib.blake2b(content, digest_size=16).hexdigest()
+    if digest == known_digest:
+        return None, digest
+    commit, environment_key, cell, round_index = load.place_of(Path(file.name))
+    record = plain_records.plain_record(content)
+    load.check_usable(record)
+    place = tables.place_columns(commit, environment_key, cell, round_index)
+    return tables.measurement_row(place, record), digest
+
+
+def _put_out_of_the_way(root: Path, file: _File, error: Exception) -> SetAside:
+    told = load.put_aside(root, file.path, error)
+    if not isinstance(error, RecordError) or file.age_seconds < SETTLED_SECONDS:
+        return told  # a misplaced file may be whole, and a young one may still be growing
+    try:
+        file.path.replace(file.path.with_suffix(".unreadable"))
+    except OSError:
+        return told
+    return SetAside(told.path.with_suffix(".unreadable"), told.reason)
+
+
+def _version() -> str:
+    """Digest of the code that makes rows: another code, another cache."""
+    digest = hashlib.sha256(f"{sys.version_info[:2]} {pd.__version__}".encode())
+    for module in (*MAKERS, sys.modules[__name__]):
+        digest.update(Path(str(module.__file__)).read_bytes())
+    return digest.hexdigest()
+
+
+def _read_cache(path: Path, version: str) -> pd.DataFrame | None:
+    """The cache as it was written; None where there is none that this code can use."""
+    try:
+        content = path.read_bytes()  # at once, so that a writer may replace the file meanwhile
+        table = pq.read_table(pa.BufferReader(content))
+    except (OSError, pa.ArrowException):
+        return None
+    if (table.schema.metadata or {}).get(b"reports") != version.encode():
+        return None
+    return table.to_pandas()
+
+
+def _write_cache(path: Path, table: pd.DataFrame, version: str) -> None:
+    untyped = {name: "string" for name in table.columns if table[name].dtype == object}
+    stored = pa.Table.from_pandas(table.astype(untyped), preserve_index=False)
+    metadata = {**(stored.schema.metadata or {}), b"reports": version.encode()}
+    with contextlib.suppress(OSError):  # a store that may not be written is read all the same
+        descriptor, draft = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".tmp")
+        try:
+            with os.fdopen(descriptor, "wb") as stream:
+                pq.write_table(stored.replace_schema_metadata(metadata), stream)
+            os.replace(draft, path)
+        except BaseException:
+            os.unlink(draft)
+            raise
