@@ -1,0 +1,113 @@
+"""Stores of several machines: merged without mixing, without loss, as often as one likes."""
+
+import dataclasses
+
+import pytest
+
+from reports import ReportError
+from reports.load_cached import read_measurements
+from reports.machines import UNKNOWN, machine_name, with_setting
+from reports.merge import merge_stores
+from reports.plain_records import as_plain
+
+
+def store_of(made_up, root, **environment):
+    for i in range(2):
+        cell = made_up.casing_cell("closure", 3, i)
+        told = made_up.environment(**environment)
+        made_up.write(root, dataclasses.replace(cell, environment=told), i)
+    return root
+
+
+def contents(root):
+    return {p.relative_to(root): p.read_bytes() for p in root.rglob("*.json")}
+
+
+def test_records_of_one_place_and_two_machines_do_not_meet(made_up, tmp_path):
+    a = store_of(made_up, tmp_path / "a")
+    b = store_of(made_up, tmp_path / "b", machine="other")
+    merged = merge_stores([a, b], tmp_path / "all")
+    assert (merged.copied_count, merged.same_count, merged.refused) == (4, 0, ())
+    table = with_setting(read_measurements(tmp_path / "all").table)
+    assert len(set(zip(table["environment_key"], table["machine"], strict=True))) == 2
+    assert len(set(table["environment_key"])) == 2
+    assert len(set(table["setting"])) == 2
+
+
+def test_merging_again_and_merging_the_merged_changes_nothing(made_up, tmp_path):
+    a = store_of(made_up, tmp_path / "a")
+    merge_stores([a], tmp_path / "all")
+    before = contents(tmp_path / "all")
+    assert merge_stores([a], tmp_path / "all").same_count == 2
+    assert merge_stores([tmp_path / "all"], tmp_path / "more").copied_count == 2
+    assert contents(tmp_path / "all") == before == contents(tmp_path / "more")
+
+
+def test_another_record_at_the_same_place_is_refused_and_both_stay(made_up, tmp_path):
+    a, b = store_of(made_up, tmp_path / "a"), store_of(made_up, tmp_path / "b")
+    made_up.write(b, made_up.casing_cell("closure", 3, 1, temp_bytes=5), 1)
+    merge_stores([a], tmp_path / "all")
+    before = contents(tmp_path / "all")
+    merged = merge_stores([b], tmp_path / "all")
+    (refused,) = merged.refused
+    assert refused.path.name == "1.json" and "another record" in refused.reason
+    assert merged.same_count == 1 and contents(tmp_path / "all") == before
+
+
+def test_half_written_files_stay_behind_with_their_reason(made_up, tmp_path):
+    a = store_of(made_up, tmp_path / "a")
+    path = next(a.rglob("1.json"))
+    path.write_text(path.read_text()[:100])
+    merged = merge_stores([a], tmp_path / "all")
+    assert merged.copied_count == 1 and "truncated" in merged.refused[0].reason
+    assert not list((tmp_path / "all").rglob("*.tmp"))
+
+
+def test_a_process_that_never_told_its_machine_takes_that_of_its_folder(made_up, tmp_path):
+    a = store_of(made_up, tmp_path / "a")
+    silent = dataclasses.replace(made_up.failed("a/b", {}), environment=None)
+    made_up.write(a, silent)
+    merge_stores([a], tmp_path / "all")
+    table = with_setting(read_measurements(tmp_path / "all").table)
+    assert len(set(table["environment_key"])) == len(set(table["setting"])) == 1
+    assert UNKNOWN not in set(table["setting"])
+
+
+def test_two_machines_mixed_in_one_folder_are_told_apart_and_the_silent_is_unknown(
+    made_up, tmp_path
+):
+    store_of(made_up, tmp_path)
+    cell = made_up.casing_cell("closure", 6)
+    told = made_up.environment(cpu_model="Another CPU")
+    made_up.write(tmp_path, dataclasses.replace(cell, environment=told))
+    made_up.write(tmp_path, dataclasses.replace(made_up.failed("a/b", {}), environment=None))
+    table = with_setting(read_measurements(tmp_path).table)
+    assert len(set(table["environment_key"])) == 1
+    assert len(set(table["setting"])) == 3 and UNKNOWN in set(table["setting"])
+
+
+@pytest.mark.parametrize("change", [{"jax": "0.11.0"}, {"jaxlib": "0.11.0"}, {"backend": "gpu"}])
+def test_another_jax_or_backend_is_another_setting(made_up, tmp_path, change):
+    store_of(made_up, tmp_path)
+    cell = made_up.casing_cell("closure", 6)
+    told = made_up.environment(**change)
+    made_up.write(tmp_path, dataclasses.replace(cell, environment=told))
+    assert len(set(with_setting(read_measurements(tmp_path).table)["setting"])) == 2
+
+
+def test_the_kernels_version_and_its_few_bytes_of_memory_make_no_other_machine(made_up):
+    one = as_plain(made_up.environment())
+    other = one | {"platform": "Linux-7.0-x86_64", "ram_bytes": one["ram_bytes"] - 4096}
+    assert machine_name(one) == machine_name(other)
+    assert machine_name(one) != machine_name(one | {"cpu_model": "Another"})
+
+
+def test_a_merge_into_its_own_source_and_from_nowhere_are_errors(made_up, tmp_path):
+    a = store_of(made_up, tmp_path / "a")
+    with pytest.raises(ReportError, match="a folder of its own"):
+        merge_stores([a], a / "all")
+    with pytest.raises(ReportError, match="no folder"):
+        merge_stores([tmp_path / "none"], tmp_path / "all")
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(ReportError, match="holds no records"):
+        merge_stores([tmp_path / "empty"], tmp_path / "all")
