@@ -1,0 +1,20 @@
+"""From what profilers and compilers leave behind to pandas tables.
+
+Needs ``pip install jaxmeter[tables]``; no other part of jaxmeter does. Every function returns
+frames, or a dictionary of them by name, and `SCHEMAS` tells what each column is.
+"""
+
+from jaxmeter.artefacts.capture import capture as capture
+from jaxmeter.artefacts.capture import trace_file as trace_file
+from jaxmeter.artefacts.modules import Origin as Origin
+from jaxmeter.artefacts.modules import hlo_file as hlo_file
+from jaxmeter.artefacts.modules import named_scopes as named_scopes
+from jaxmeter.artefacts.modules import origins as origins
+from jaxmeter.artefacts.saving import save as save
+from jaxmeter.artefacts.schemas import SCHEMAS as SCHEMAS
+from jaxmeter.artefacts.schemas import Schema as Schema
+from jaxmeter.artefacts.self_time import self_times as self_times
+from jaxmeter.artefacts.trace_tables import trace_tables as trace_tables
+from jaxmeter.artefacts.xplane import Trace as Trace
+from jaxmeter.artefacts.xplane import read_trace as read_trace
+from jaxmeter.artefacts.xprof import xprof_tables as xprof_tables

@@ -1,0 +1,136 @@
+"""What the scripts beside this file share: where imports are found, options, progress, exit codes.
+
+Imported first, for it puts the checkout and jaxmeter behind what is installed, and this folder
+last: its `trace.py` must not hide Python's own.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import traceback
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent
+sys.path[:] = [part for part in sys.path if Path(part or os.curdir).resolve() != HERE]
+sys.path += [str(ROOT), str(ROOT / "jaxmeter" / "src"), str(HERE)]
+
+from jaxmeter.commands import add_arguments  # noqa: E402
+from jaxmeter.environment import host_environment, jax_environment  # noqa: E402
+from jaxmeter.errors import JaxmeterError  # noqa: E402
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+RESULTS = Path("results/profile")
+EXIT_CODES = (
+    "exit codes: 0 done; 1 done, but what was asked for is not there; 2 bad usage, or an artefact "
+    "that cannot be read; 3 the function failed"
+)
+_INSTALL = "the tables need pandas and pyarrow; pip install -e '.[report]' or 'jaxmeter[tables]'"
+
+
+def parser_of(description: str | None, *, target: str | None = None) -> argparse.ArgumentParser:
+    """A parser with the options that all scripts have; with `target`, also those that name one."""
+    parser = argparse.ArgumentParser(
+        description=description,
+        epilog=EXIT_CODES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.error = _usage_error  # type: ignore[method-assign]
+    if target is not None:
+        parser.add_argument("target", help=target)
+        add_arguments(parser)
+    parser.add_argument("--out", type=Path, help=f"folder for the tables; else in {RESULTS}")
+    parser.add_argument("--top", type=int, default=15, help="rows of each table to print")
+    return parser
+
+
+def _usage_error(message: str) -> None:
+    raise JaxmeterError(message)
+
+
+def run(name: str, work: Callable[[], bool]) -> int:
+    """The exit code of a script's work, which tells whether what was asked for is there."""
+    sys.path.insert(0, os.getcwd())  # functions are named from where one is, as jaxmeter does
+    try:
+        return 0 if work() else 1
+    except JaxmeterError as error:
+        print(f"{name}: {error}", file=sys.stderr)
+        return 2
+    except ModuleNotFoundError as error:
+        if error.name not in ("pandas", "pyarrow"):
+            traceback.print_exc()
+            return 3
+        print(f"{name}: {_INSTALL}", file=sys.stderr)
+        return 2
+    except Exception:
+        traceback.print_exc()
+        return 3
+    finally:
+        sys.path.remove(os.getcwd())
+
+
+def start_jax() -> None:
+    """64-bit numbers, as vcjax needs, unless the environment says otherwise."""
+    import jax
+
+    if "JAX_ENABLE_X64" not in os.environ:
+        jax.config.update("jax_enable_x64", True)
+
+
+def say(text: str) -> None:
+    """A line of progress, where it does not get into a table that is piped."""
+    print(text, file=sys.stderr, flush=True)
+
+
+def show(
+    tables: Mapping[str, pd.DataFrame], columns: Mapping[str, Sequence[str]], top: int
+) -> None:
+    """Print the first rows of some tables."""
+    for name, chosen in columns.items():
+        table = tables[name]
+        rest = len(table) - top
+        print(f"\n{name}" + (f" (first {top} of {len(table)})" if rest > 0 else ""))
+        if table.empty:
+            print("  empty")
+            continue
+        few: Any = table[list(chosen)].head(top)
+        print(few.to_string(index=False, float_format="{:.4g}".format, formatters=_cut(few)))
+
+
+def _cut(table: Any) -> dict[str, Any]:
+    """Formatters that shorten texts from the left, where what tells them apart is last."""
+    texts = [column for column in table.columns if str(table[column].dtype) == "string"]
+    return {
+        column: lambda text: text if len(str(text)) <= 56 else f"..{text[-54:]}" for column in texts
+    }
+
+
+def save(tables: Mapping[str, pd.DataFrame], folder: Path, *, live: bool, **notes: Any) -> None:
+    """Save all tables beside the environment and say where.
+
+    Parameters
+    ----------
+    live : bool
+        Whether this process made the artefact with JAX; else JAX is left alone.
+    """
+    import dataclasses
+
+    from jaxmeter import artefacts
+
+    environment = host_environment()
+    if live:
+        environment = dataclasses.replace(environment, **jax_environment())
+    artefacts.save(tables, folder, environment, notes=notes)
+    say(f"tables: {folder} ({len(tables)}, as .parquet and .csv)")
+
+
+def folder_for(options: argparse.Namespace, kind: str, name: str) -> Path:
+    """Where the tables go."""
+    plain = "".join(c if c.isalnum() or c in "-." else "-" for c in name).strip("-.")
+    return options.out or RESULTS / f"{kind}-{plain}"

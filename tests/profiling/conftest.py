@@ -1,0 +1,25 @@
+"""The scripts as modules. Their folder comes last: its `trace.py` must not hide Python's own."""
+
+import importlib.util
+import sys
+from pathlib import Path
+
+import pytest
+
+SCRIPTS = Path(__file__).resolve().parents[2] / "profiling"
+if str(SCRIPTS) not in sys.path:
+    sys.path.append(str(SCRIPTS))
+
+
+@pytest.fixture(scope="session")
+def script():
+    """Loads a script by its name."""
+
+    def load(name):
+        spec = importlib.util.spec_from_file_location(f"script_{name}", SCRIPTS / f"{name}.py")
+        assert spec is not None and spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        return module
+
+    return load

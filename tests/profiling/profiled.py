@@ -1,0 +1,22 @@
+"""A target for the tests of the scripts."""
+
+import jax
+import jax.numpy as jnp
+
+from jaxmeter import Case
+
+
+def scoped(*, chunk=10, size=40):
+    """Sums of products, by chunk; the larger it is, the larger a temporary."""
+    w = jnp.linspace(0.0, 1.0, size * size).reshape(size, size)
+
+    def fn(w, x):
+        with jax.named_scope("products"):
+            return jax.lax.map(lambda y: jnp.sin(jnp.outer(w @ y, y)).sum(), x, batch_size=chunk)
+
+    return Case(fn, (w, w))
+
+
+def failing():
+    """A function that cannot be traced."""
+    return Case(lambda x: x.nothing, (jnp.ones(3),))

@@ -1,0 +1,127 @@
+"""trace: from a function or a folder to tables, and to TensorBoard."""
+
+import gzip
+import importlib.util
+import json
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+TARGET = "profiled:scoped"
+
+
+@pytest.fixture(scope="module")
+def trace(script):
+    return script("trace")
+
+
+@pytest.fixture(scope="module")
+def traced(trace, tmp_path_factory):
+    """The folder of a run of the script, and its exit code."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(Path(__file__).parent)
+        out = tmp_path_factory.mktemp("out")
+        return out, trace.main([TARGET, "--param", "size=30", "--out", str(out), "--no-xprof"])
+
+
+def test_a_function_is_traced_and_its_tables_saved_beside_the_environment(traced):
+    out, code = traced
+    assert code == 0
+    ops = pd.read_parquet(out / "trace_ops.parquet")
+    assert "products" in set(ops["scope"])
+    assert len(pd.read_csv(out / "trace_ops.csv")) == len(ops)
+    told = json.loads((out / "environment.json").read_text())
+    assert told["environment"]["jax"] and told["artefact"].endswith(".xplane.pb")
+
+
+def test_an_existing_folder_gives_the_same_operations(trace, traced, tmp_path, capsys):
+    out, _ = traced
+    assert trace.main([str(out), "--out", str(tmp_path), "--no-xprof"]) == 0
+    printed = capsys.readouterr().out
+    assert "trace_scopes" in printed and "products" in printed
+    first, again = (pd.read_parquet(f / "trace_ops.parquet") for f in (out, tmp_path))
+    pd.testing.assert_frame_equal(first, again)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["nowhere/at_all"], 2, "no file or folder"),
+        ([TARGET, "--repeat", "0"], 2, "give at least 1"),
+        (["profiled:failing"], 3, "AttributeError"),
+        (["profiled:absent"], 2, "has no absent"),
+        ([TARGET, "--nonsense"], 2, "--nonsense"),
+        ([str(Path(__file__))], 2, "cut short or no trace"),
+    ],
+)
+def test_what_cannot_be_traced_ends_in_a_message_and_a_code(
+    trace, arguments, code, message, monkeypatch, tmp_path, capsys
+):
+    monkeypatch.chdir(Path(__file__).parent)
+    assert trace.main([*arguments, "--out", str(tmp_path), "--no-xprof"]) == code
+    assert message in capsys.readouterr().err
+
+
+def test_the_script_runs_by_path_and_hides_no_module_of_python(tmp_path, script):
+    path = script("trace").__file__
+    code = (
+        f"import runpy, sys; sys.path.insert(0, {str(Path(path).parent)!r})\n"
+        f"try: runpy.run_path({path!r}, run_name='__main__')\n"
+        "except SystemExit as end: assert end.code == 0, end.code\n"
+        "import trace; assert hasattr(trace, 'Trace'), trace.__file__"
+    )
+    command = [sys.executable, "-c", code, "--help"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert "exit codes" in done.stdout
+
+
+@pytest.mark.skipif(
+    not all(map(importlib.util.find_spec, ("tensorboard", "xprof"))),
+    reason="needs tensorboard and tensorboard-plugin-profile",
+)
+def test_tensorboard_serves_the_folder_and_its_plugin_the_data(traced):
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    out, _ = traced
+    command = [sys.executable, "-m", "tensorboard.main", "--logdir", str(out)]
+    options = ["--host", "127.0.0.1", "--port", str(port), "--load_fast", "false"]
+    server = subprocess.Popen([*command, *options], stderr=subprocess.DEVNULL)
+    try:
+        plugin = f"http://127.0.0.1:{port}/data/plugin/profile"
+        (run,) = _answer(f"{plugin}/runs", server)
+        tools = _answer(f"{plugin}/run_tools?run={run}", server)
+        assert {"trace_viewer@", "overview_page", "memory_viewer"} <= set(tools)
+        (host,) = {
+            h["hostname"] for h in _answer(f"{plugin}/hosts?run={run}&tag=trace_viewer@", server)
+        }
+        data = _answer(f"{plugin}/data?run={run}&tag=trace_viewer@&host={host}", server)
+        assert any(event.get("name", "").startswith("fn") for event in data["traceEvents"])
+    finally:
+        server.terminate()
+        server.wait(timeout=30)
+
+
+def _answer(url, server):
+    """The JSON at an address, once the server is there and has read the folder."""
+    for _ in range(120):
+        assert server.poll() is None, "tensorboard ended"
+        try:
+            with urllib.request.urlopen(url, timeout=60) as response:
+                body = response.read()
+                if response.headers.get("Content-Encoding") == "gzip":
+                    body = gzip.decompress(body)
+            answer = json.loads(body)
+            if answer:
+                return answer
+        except OSError:
+            pass
+        time.sleep(0.5)
+    raise AssertionError(f"no answer at {url}")
