@@ -13,6 +13,15 @@ from jaxmeter.audit_record import Use as Use
 from jaxmeter.calibration_record import Calibration as Calibration
 from jaxmeter.case import Case as Case
 from jaxmeter.cell import Cell as Cell
+from jaxmeter.comparing import compare as compare
+from jaxmeter.comparison import compare_records as compare_records
+from jaxmeter.comparison_record import ComparedProcess as ComparedProcess
+from jaxmeter.comparison_record import Comparison as Comparison
+from jaxmeter.comparison_record import Effort as Effort
+from jaxmeter.comparison_record import Exact as Exact
+from jaxmeter.comparison_record import Rule as Rule
+from jaxmeter.comparison_record import Side as Side
+from jaxmeter.comparison_record import Timing as Timing
 from jaxmeter.errors import JaxmeterError as JaxmeterError
 from jaxmeter.errors import RecordError as RecordError
 from jaxmeter.errors import RetraceError as RetraceError

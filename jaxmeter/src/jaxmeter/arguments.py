@@ -6,6 +6,7 @@ import inspect
 import json
 import pickle
 import re
+import shlex
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -74,6 +75,27 @@ def _value(text: str, value: str) -> Any:
             f"--arg: got {text!r}, but JAX is without 64-bit numbers; set JAX_ENABLE_X64=1"
         )
     return jax.ShapeDtypeStruct(shape, dtype)
+
+
+def filled(leaf: Any) -> Any:
+    """An array of ones for a `jax.ShapeDtypeStruct`, to be run; anything else as it is."""
+    is_shape = isinstance(leaf, jax.ShapeDtypeStruct)
+    return jax.numpy.ones(leaf.shape, leaf.dtype) if is_shape else leaf
+
+
+def calls_from_texts(texts: Sequence[str]) -> list[tuple[tuple[Any, ...], dict[str, Any]]]:
+    """Calls, each written as ``f64[64,3] n=20``, with arrays of ones.
+
+    Raises
+    ------
+    JaxmeterError
+        If a text is none.
+    """
+    calls = []
+    for text in texts:
+        args, kwargs = jax.tree.map(filled, from_texts(shlex.split(text)))
+        calls.append((tuple(args), kwargs))
+    return calls
 
 
 def from_npz(file: str) -> tuple[list[Any], dict[str, Any]]:

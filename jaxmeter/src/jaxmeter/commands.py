@@ -1,7 +1,7 @@
 """What the subcommands share: naming a function and its arguments, writing the answer, exit codes.
 
 A subcommand is a module with ``DESCRIPTION``, ``EXIT_CODES``, ``add_options(parser)`` and
-``answer(options)``, which returns a result and whether it is good.
+``answer(options)``, which returns a result and whether it is good, None if there is no answer.
 """
 
 from __future__ import annotations
@@ -18,12 +18,16 @@ from typing import TYPE_CHECKING, Any
 from jaxmeter.errors import JaxmeterError
 from jaxmeter.parameters import parameter
 from jaxmeter.targets import TARGET, resolve
-from jaxmeter.terminal import markdown, table
+from jaxmeter.terminal import markdown, show
 
 if TYPE_CHECKING:
     from jaxmeter.case import Case
+    from jaxmeter.comparison_record import Side
 
-COMMANDS = ("audit", "retraces", "diff", "memory", "calibrate")
+CALLS_HOOK = "jaxmeter_calls"
+"""A function of the target's module: ``jaxmeter_calls(name)`` returns the calls to make."""
+
+COMMANDS = ("audit", "compare", "retraces", "diff", "memory", "calibrate")
 
 
 def main(command: str, argv: Sequence[str]) -> int:
@@ -49,7 +53,7 @@ def main(command: str, argv: Sequence[str]) -> int:
         return 3
     finally:
         sys.path.remove(os.getcwd())
-    return 0 if is_good else 1
+    return {True: 0, False: 1, None: 3}[is_good]
 
 
 def add_output(parser: argparse.ArgumentParser) -> None:
@@ -106,7 +110,7 @@ def function_of(command: str, target: str) -> Callable[..., Any]:
     return resolve(command, target, "JAX can trace")
 
 
-def case_of(command: str, target: str, options: argparse.Namespace) -> Case:
+def case_of(command: str, target: str, options: argparse.Namespace | Side) -> Case:
     """The function that a target names, with its arguments."""
     fn = function_of(command, target)
     # Only now, for the module may have its say on JAX's configuration.
@@ -124,9 +128,16 @@ def case_of(command: str, target: str, options: argparse.Namespace) -> Case:
     return Case(fn, tuple(args), kwargs)
 
 
+def calls_of_module(target: str) -> Any:
+    """The calls that the module of a target, which is imported, tells; None if it tells none."""
+    module_name, _, name = target.partition(":")
+    hook = getattr(sys.modules[module_name], CALLS_HOOK, None)
+    return None if hook is None else hook(name)
+
+
 def _write(options: argparse.Namespace, result: Any) -> None:
     if "-" not in (options.json, options.markdown):
-        print(table(result))
+        show(result)
     for option, file, text in (
         ("--json", options.json, lambda: result.to_json(indent=2)),
         ("--markdown", options.markdown, lambda: markdown(result)),

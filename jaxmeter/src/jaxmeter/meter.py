@@ -102,13 +102,9 @@ def measure_case(
 ) -> None:
     """Measure a case phase by phase into ``progress``, which keeps all up to an exception."""
     with listening(Events()) as events:
-        run = _Run(case, progress, events, clock)
+        run = Run(case, progress, events, clock)
         try:
-            run.trace()
-            run.lower()
-            run.compile()
-            run.describe()
-            run.first_call()
+            run.prepare()
             answer = run.settle(repeat, max_seconds)
         finally:
             run.note_counts()
@@ -149,7 +145,7 @@ def judged(record: Record, *, cold: bool) -> Record:
     return dataclasses.replace(record, status="rejected", failure=failure)
 
 
-class _Run:
+class Run:
     """One program on its way through the phases."""
 
     def __init__(self, case: Case, progress: Progress, events: Events, clock: Clock) -> None:
@@ -160,6 +156,14 @@ class _Run:
         self.counter = None if already else ExecutionCounter(case.fn)
         progress.note(extras=case.extras)
         self.jitted = jitted(case, self.counter)
+
+    def prepare(self) -> None:
+        """All that comes before the settled runs."""
+        self.trace()
+        self.lower()
+        self.compile()
+        self.describe()
+        self.first_call()
 
     def trace(self) -> None:
         self.progress.enter("trace")

@@ -82,7 +82,7 @@ def settle(
             break
         answer = None  # or two answers would be in memory at once
         args, kwargs = arguments()
-        with _no_collection():
+        with no_collection():
             answer, seconds = timed(clock, functools.partial(call, *args, **kwargs))
         # Counted after the run rather than forbidden by jax.no_tracing: that also refuses
         # programs with effects, which do not take JAX's fast path, though they are not traced.
@@ -119,7 +119,7 @@ def fresh_arguments(
 
 
 @contextlib.contextmanager
-def _no_collection() -> Iterator[None]:
+def no_collection() -> Iterator[None]:
     # As timeit does: a garbage collection that happens to fall into a run is not its time.
     was_enabled = gc.isenabled()
     gc.disable()

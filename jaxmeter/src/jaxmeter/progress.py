@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from jaxmeter.record import Failure, Record
@@ -58,6 +59,16 @@ class Progress:
             traceback="".join(traceback.format_exception(error)),
         )
         return dataclasses.replace(self.record, status="failed", failure=failure)
+
+
+@contextmanager
+def telling(progress: Progress) -> Iterator[None]:
+    """Let the record under way tell of an exception that leaves a ``with`` block."""
+    try:
+        yield
+    except BaseException as error:
+        progress.record = progress.failed(error)
+        raise
 
 
 def _text(error: BaseException) -> str:

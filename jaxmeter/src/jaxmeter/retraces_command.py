@@ -3,16 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import shlex
-import sys
-from typing import Any
 
-from jaxmeter.commands import function_of
+from jaxmeter.commands import CALLS_HOOK, calls_of_module, function_of
 from jaxmeter.errors import JaxmeterError
 from jaxmeter.retrace_record import Retraces
-
-HOOK = "jaxmeter_calls"
-"""A function of the target's module: ``jaxmeter_calls(name)`` returns the calls to make."""
 
 DESCRIPTION = (
     "Call a function again and again, and tell which calls traced or compiled it anew, and which "
@@ -27,8 +21,8 @@ EXIT_CODES = (
 def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "target",
-        help=f"package.module:function; without --call its calls are those of {HOOK}(name) in "
-        "the module, a list of tuples or of pairs (args, kwargs)",
+        help="package.module:function; without --call its calls are those of "
+        f"{CALLS_HOOK}(name) in the module, a list of tuples or of pairs (args, kwargs)",
     )
     parser.add_argument(
         "-c",
@@ -53,28 +47,15 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def answer(options: argparse.Namespace) -> tuple[Retraces, bool]:
     fn = function_of("retraces", options.target)
-    import jax
-
-    from jaxmeter.arguments import from_texts
+    from jaxmeter.arguments import calls_from_texts
     from jaxmeter.retracing import retraces
 
-    def concrete(leaf: Any) -> Any:
-        is_shape = isinstance(leaf, jax.ShapeDtypeStruct)
-        return jax.numpy.ones(leaf.shape, leaf.dtype) if is_shape else leaf
-
-    module_name, _, name = options.target.partition(":")
-    hook = getattr(sys.modules[module_name], HOOK, None)
-    if options.call:
-        calls = []
-        for text in options.call:
-            args, kwargs = jax.tree.map(concrete, from_texts(shlex.split(text)))
-            calls.append((tuple(args), kwargs))
-    elif hook is not None:
-        calls = hook(name)
-    else:
+    calls = calls_from_texts(options.call) if options.call else calls_of_module(options.target)
+    if calls is None:
+        module_name = options.target.partition(":")[0]
         raise JaxmeterError(
             f"retraces: got no calls for {options.target}; give --call 'f64[64,3] n=20' for each, "
-            f"or define {HOOK}(name) in {module_name}"
+            f"or define {CALLS_HOOK}(name) in {module_name}"
         )
     static = {"static_argnames": options.static} if options.static else {}
     found = retraces(fn, calls, **static)

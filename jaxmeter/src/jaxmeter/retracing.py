@@ -69,11 +69,11 @@ def retraces(
         )
     log = _CallLog(Case(fn, jit_options=jit_options), clock)
     for given in itertools.chain(first, calls):
-        log.call(*_arguments(given, len(log.told)))
+        log.call(*call_arguments(given, len(log.told)))
     return Retraces(log.name, tuple(log.told), jax.__version__)
 
 
-def _arguments(given: Any, number: int) -> tuple[tuple[Any, ...], dict[str, Any]]:
+def call_arguments(given: Any, number: int) -> tuple[tuple[Any, ...], dict[str, Any]]:
     if not isinstance(given, tuple):
         raise JaxmeterError(
             f"retraces: got {type(given).__name__} for call {number}; give a tuple of arguments, "

@@ -13,6 +13,7 @@ import sys
 import sysconfig
 import tempfile
 import time
+from collections.abc import Mapping
 from pathlib import Path
 
 import jaxmeter
@@ -49,22 +50,57 @@ def run_cell(cell: Cell) -> Record:
         raise JaxmeterError(
             f"run_cell: got {cell!r:.80}; give a jaxmeter.Cell(name, 'package.module:function')"
         )
+    ended = in_worker(
+        "jaxmeter.worker", ("--cell", "--record"), cell.to_json(), cell.env, cell.timeout_seconds
+    )
+    return told(_read(ended.answer, cell), ended, cell.timeout_seconds)
+
+
+@dataclasses.dataclass(frozen=True)
+class Ended:
+    """How a worker ended, and what it left."""
+
+    code: int | None
+    """Its exit code, negative for a signal; None if its time was up."""
+    answer: bytes | None
+    """The last that it wrote."""
+    printed: str
+    seconds: float
+
+
+def in_worker(
+    module: str, flags: tuple[str, str], given: str, env: Mapping[str, str], timeout_seconds: float
+) -> Ended:
+    """Run a worker's module in a fresh process, within its time limit.
+
+    Parameters
+    ----------
+    module : str
+        What ``python -m`` runs.
+    flags : pair of str
+        Its options for the file it reads, and the file it writes.
+    given : str
+        What it is to read.
+    env : mapping
+        Environment variables set over those of this process.
+    timeout_seconds : float
+        When to kill it, with its children.
+    """
     with tempfile.TemporaryDirectory(prefix="jaxmeter-") as folder:
-        cell_file, record_file, output_file = (
-            Path(folder, name) for name in ("cell.json", "record.json", "output.txt")
+        given_file, answer_file, output_file = (
+            Path(folder, name) for name in ("given.json", "answer.json", "output.txt")
         )
-        cell_file.write_text(cell.to_json())
-        command = [sys.executable, "-P", "-m", "jaxmeter.worker", "--die-with-parent"]
-        command += ["--cell", str(cell_file), "--record", str(record_file)]
+        given_file.write_text(given)
+        command = [sys.executable, "-P", "-m", module, "--die-with-parent"]
+        command += [flags[0], str(given_file), flags[1], str(answer_file)]
         start = time.perf_counter()
         with output_file.open("wb") as output:
             # Output goes to a file: a pipe would fill up, and a child that outlives the worker
             # would hold it open.
-            code = _run(command, _environment(cell), output, cell.timeout_seconds)
+            code = _run(command, _environment(env), output, timeout_seconds)
         seconds = time.perf_counter() - start
-        printed = output_file.read_text(errors="replace")
-        record = _read(record_file, cell)
-    return _told(record, cell, code, printed, seconds)
+        answer = answer_file.read_bytes() if answer_file.exists() else None
+        return Ended(code, answer, output_file.read_text(errors="replace"), seconds)
 
 
 def _run(command: list[str], env: dict[str, str], output, timeout_seconds: float) -> int | None:
@@ -89,10 +125,10 @@ def _run(command: list[str], env: dict[str, str], output, timeout_seconds: float
         process.wait()
 
 
-def _environment(cell: Cell) -> dict[str, str]:
+def _environment(over: Mapping[str, str]) -> dict[str, str]:
     env = dict(os.environ)
     env["JAX_ENABLE_COMPILATION_CACHE"] = "false"
-    env.update(cell.env)
+    env.update(over)
     home = str(Path(jaxmeter.__file__).resolve().parent.parent)
     installed = {sysconfig.get_path("purelib"), site.getusersitepackages()}
     if home not in {str(Path(folder).resolve()) for folder in installed}:
@@ -102,14 +138,14 @@ def _environment(cell: Cell) -> dict[str, str]:
     return env
 
 
-def _read(record_file: Path, cell: Cell) -> Record:
+def _read(answer: bytes | None, cell: Cell) -> Record:
     """The last record that the worker wrote; one that knows nothing if there is none."""
-    try:
-        return Record.from_json(record_file.read_bytes())
-    except FileNotFoundError:
-        kind, message = UNFINISHED, "ended before it wrote a record"
-    except RecordError as error:
-        kind, message = type(error).__name__, str(error)
+    kind, message = UNFINISHED, "ended before it wrote a record"
+    if answer is not None:
+        try:
+            return Record.from_json(answer)
+        except RecordError as error:
+            kind, message = type(error).__name__, str(error)
     return Record(
         name=cell.name,
         status="failed",
@@ -120,12 +156,13 @@ def _read(record_file: Path, cell: Cell) -> Record:
     )
 
 
-def _told(record: Record, cell: Cell, code: int | None, printed: str, seconds: float) -> Record:
+def told(record: Record, ended: Ended, timeout_seconds: float) -> Record:
     """The record with what only the parent knows: how the worker ended and what it printed."""
+    code = ended.code
     constants = dataclasses.replace(
-        record.constants, folding_alarms_count=len(_FOLDING_ALARM.findall(printed))
+        record.constants, folding_alarms_count=len(_FOLDING_ALARM.findall(ended.printed))
     )
-    record = dataclasses.replace(record, constants=constants, wall_seconds=seconds)
+    record = dataclasses.replace(record, constants=constants, wall_seconds=ended.seconds)
     failure = record.failure
     if failure is None:
         return record
@@ -136,7 +173,7 @@ def _told(record: Record, cell: Cell, code: int | None, printed: str, seconds: f
             status = "timeout"
             kind = "Timeout"
             message = (
-                f"was in {failure.phase} after {cell.timeout_seconds:g} s, the cell's "
+                f"was in {failure.phase} after {timeout_seconds:g} s, the limit "
                 "timeout_seconds, and was killed"
             )
         elif code < 0:
@@ -144,7 +181,7 @@ def _told(record: Record, cell: Cell, code: int | None, printed: str, seconds: f
         else:
             kind, message = "Exit", f"left with exit code {code} in {failure.phase}"
         failure = dataclasses.replace(failure, kind=kind, message=message)
-    failure = dataclasses.replace(failure, output=printed[-_OUTPUT_TAIL_CHARACTERS:])
+    failure = dataclasses.replace(failure, output=ended.printed[-_OUTPUT_TAIL_CHARACTERS:])
     return dataclasses.replace(record, status=status, failure=failure)
 
 

@@ -41,7 +41,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     )
     options = parser.parse_args(argv)
     if options.die_with_parent:
-        _die_with_parent()
+        die_with_parent()
     if options.record == "-":
         write, report = _to_stream(_take_stdout()), None
     else:
@@ -122,7 +122,7 @@ def _bind(cpus: tuple[int, ...]) -> None:
         raise JaxmeterError(f"Cell: got cpus={cpus} ({error}); give some of {there}") from error
 
 
-def _die_with_parent() -> None:
+def die_with_parent() -> None:
     # A worker of run_cell is in a session of its own, out of reach of the terminal's signals; if
     # its parent is killed nobody else would end it. Elsewhere than on Linux it ends its work.
     if sys.platform == "linux":
@@ -146,13 +146,14 @@ def _to_stream(stream: TextIO) -> Callable[[Record], None]:
 
 
 def _to_file(path: Path) -> Callable[[Record], None]:
+    return lambda record: write_whole(path, record.to_json())
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a file so that whoever reads it finds a whole one, at any time."""
     part = path.with_name(path.name + ".part")
-
-    def write(record: Record) -> None:
-        part.write_text(record.to_json())
-        part.replace(path)  # whoever reads finds a whole record, at any time
-
-    return write
+    part.write_text(text)
+    part.replace(path)
 
 
 if __name__ == "__main__":

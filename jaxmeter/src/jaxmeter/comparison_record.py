@@ -1,0 +1,174 @@
+"""A comparison of two functions: immutable plain data, the raw samples included."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+from jaxmeter.errors import JaxmeterError
+from jaxmeter.plain import Plain
+from jaxmeter.record import Phases, Record, Scalar
+
+Verdict = Literal["same", "different", "unclear"]
+
+
+@dataclass(frozen=True)
+class Rule:
+    """When two functions are called different."""
+
+    minimum_effect: float = 0.03
+    """Times that differ by less, as a share, are never called different: 0.03 for 3 %."""
+    significance: float = 0.01
+    """How often two equal functions may be called different in any of their times."""
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.minimum_effect < math.inf:
+            raise JaxmeterError(
+                f"Rule: got minimum_effect={self.minimum_effect!r}; give a share, 0.03 for 3 %"
+            )
+        if not 0 < self.significance < 1:
+            raise JaxmeterError(
+                f"Rule: got significance={self.significance!r}; give one between 0 and 1, as 0.01"
+            )
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How long to measure in each process."""
+
+    turns: int = 200
+    """The most turns of settled calls; in a turn each function has a block of calls."""
+    turn_seconds: float = 3e-4
+    """A block has as many calls as take this long, one at least. Short ones are better: what else
+    the machine does then meets both functions alike."""
+    settled_seconds: float = 1.0
+    """The turns end after so long, though not before five."""
+    compiles: int = 3
+    """The most compiles of each function that are timed."""
+    compile_seconds: float = 10.0
+    """No further compile begins after so long."""
+
+    def __post_init__(self) -> None:
+        for field in dataclasses.fields(self):
+            value = getattr(self, field.name)
+            least = 0 if field.name == "compiles" else 1 if field.type == "int" else 0.0
+            if isinstance(value, bool) or not value >= least or math.isinf(value):
+                raise JaxmeterError(
+                    f"Effort: got {field.name}={value!r}; give a finite number, {least} or more"
+                )
+
+
+@dataclass(frozen=True)
+class Side:
+    """A function and its arguments, as a command line names them; a fresh process makes them."""
+
+    target: str
+    """``package.module:function``."""
+    arg: tuple[str, ...] = ()
+    """Arguments as types and shapes, ``f32[64,3]``, which are filled with ones, or numbers."""
+    npz: str | None = None
+    """A file that holds the arguments, as saved by numpy."""
+    pickle: str | None = None
+    """A file with a pickled tuple of arguments, or a pair (args, kwargs)."""
+    param: tuple[str, ...] = ()
+    """``name=value`` for what makes the case."""
+    call: tuple[str, ...] = ()
+    """Calls to be made after it is measured, each as ``f32[64,3] n=3``, for their retraces."""
+
+
+@dataclass(frozen=True)
+class Exact:
+    """A quantity that is free of noise, of both functions."""
+
+    quantity: str
+    """``constants.captured_bytes``: the section and the field of the record."""
+    a: tuple[Scalar, ...]
+    """Its values, distinct ones, over the processes: one, unless it varies."""
+    b: tuple[Scalar, ...]
+    verdict: Verdict
+    reason: str
+
+
+@dataclass(frozen=True)
+class Timing:
+    """A time of both functions, compared process by process."""
+
+    quantity: str
+    """``settled_seconds``, or the ``trace_seconds``, ``lower_seconds``, ``compile_seconds`` of
+    the phases."""
+    ratio: float
+    """Of the second to the first: the geometric mean over the processes."""
+    low: float
+    """It and ``high`` enclose the true ratio, with the confidence that the rule's significance
+    leaves."""
+    high: float
+    p_value: float
+    """How often equal functions give a ratio as far from 1, corrected for the number of times
+    that are compared."""
+    ratios: tuple[float, ...]
+    """One for each process."""
+    verdict: Verdict
+    reason: str
+
+
+@dataclass(frozen=True)
+class Task(Plain):
+    """What one process is to measure."""
+
+    a: Side
+    b: Side
+    effort: Effort
+    swapped: bool
+    """Whether the second goes first."""
+    path: tuple[str, ...]
+    """What goes in front of ``sys.path``."""
+
+
+@dataclass(frozen=True)
+class ComparedProcess(Plain):
+    """What one process measured of both functions."""
+
+    a: Record
+    """Its ``samples_seconds`` are seconds per call, one for each turn."""
+    b: Record
+    a_compiles: tuple[Phases, ...] = ()
+    """Tracing, lowering and compiling it anew, in turns with the other."""
+    b_compiles: tuple[Phases, ...] = ()
+    swapped: bool = False
+    """Whether the second went first."""
+
+
+@dataclass(frozen=True)
+class Comparison(Plain):
+    """Are two functions the same to the meter, and if not, in what?"""
+
+    a: str
+    """The name of the first."""
+    b: str
+    exact: tuple[Exact, ...]
+    timings: tuple[Timing, ...]
+    rule: Rule
+    effort: Effort
+    processes: tuple[ComparedProcess, ...] = ()
+    """All that was measured."""
+
+    @property
+    def differences(self) -> tuple[Exact | Timing, ...]:
+        """The quantities that differ, the exact ones first."""
+        return tuple(one for one in (*self.exact, *self.timings) if one.verdict == "different")
+
+    @property
+    def failures(self) -> tuple[Record, ...]:
+        """The records that did not end well; with any, nothing is compared."""
+        records = (record for process in self.processes for record in (process.a, process.b))
+        return tuple(record for record in records if record.status != "ok")
+
+    @property
+    def verdict(self) -> Literal["same", "different", "unclear", "failed"]:
+        """``different`` in anything; ``same`` in everything; ``unclear`` if a time may differ."""
+        verdicts = {one.verdict for one in (*self.exact, *self.timings)}
+        if self.failures or not verdicts:
+            return "failed"
+        return next(one for one in ("different", "unclear", "same") if one in verdicts)

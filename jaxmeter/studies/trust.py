@@ -1,0 +1,198 @@
+"""How far can the comparison be trusted: false alarms, and the effects that it finds.
+
+``python trust.py shares --out shares.json``, then
+``python trust.py measure --shares shares.json --out rows.jsonl --until 2026-01-31T18:55`` measures
+pairs of functions with the very code of `jaxmeter.compare`: one pair after the other in each
+process, each pair with functions, programs and arrays of its own, in up to eight processes. It
+goes on where it ended, and ends by itself. `trust_tables.py` judges the rows.
+
+Pairs of ``aa`` are equal functions. Those of ``planted`` are loops of which one takes longer by a
+known share of its time. Not all of a loop's time grows with its length, for a call costs something
+too: how much does is what ``shares`` finds, and all planted pairs together show that it is right.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import itertools
+import json
+import os
+import random
+import statistics
+import subprocess
+import sys
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from jaxmeter.environment import load_1min
+
+PROCESSES = 8
+CHUNK = 30
+"""Pairs for each process."""
+KINDS = ("tiny", "elementwise", "matmul", "scan", "fft", "gather", "long")
+
+
+@dataclass(frozen=True)
+class Pair:
+    """What is compared."""
+
+    study: str
+    kind: str
+    form: str
+    effect: float
+    """By how much of its time the second takes longer."""
+    seed: int
+    compiles: int = 0
+    """How often each is compiled anew, to compare that too."""
+
+    @property
+    def key(self) -> str:
+        return f"{self.study}-{self.form}-{self.kind}-{self.effect:g}-{self.seed}"
+
+
+def pairs() -> list[Pair]:
+    """All of them, the most important first, and each kind and study spread over the chunks."""
+    equal = [Pair("aa", k, "plain", 0.0, n, compiles=2) for n in range(20) for k in KINDS]
+    equal += [Pair("aa", k, "loop", 0.0, n) for n in range(10) for k in KINDS]
+    tenth = [Pair("planted", k, "loop", 0.10, n) for n in range(15) for k in KINDS]
+    others = [
+        Pair("planted", k, "loop", effect, n)
+        for n in range(5)
+        for effect in (0.03, 0.05, 0.20)
+        for k in KINDS
+    ]
+    random.Random(1).shuffle(first := equal + tenth)
+    random.Random(2).shuffle(others)
+    return first + others
+
+
+def measure(out: Path, shares: dict[str, float], until: datetime.datetime, processes: int) -> None:
+    """Measure what is not measured yet, chunk by chunk, round by round."""
+    every = pairs()
+    chunks = [every[start : start + CHUNK] for start in range(0, len(every), CHUNK)]
+    # Six processes of all first: that is what the defaults need.
+    for rounds in (range(6), range(6, processes)):
+        for chunk, number in itertools.product(chunks, rounds):
+            missing = [pair for pair in chunk if (pair.key, number) not in _measured(out)]
+            left = (until - datetime.datetime.now(datetime.UTC)).total_seconds()
+            if left < 10:
+                return
+            if missing:
+                _measure_in_process(missing, number, shares, out, left)
+
+
+def _measured(out: Path) -> set[tuple[str, int]]:
+    if not out.exists():
+        return set()
+    return {(row["key"], row["process"]) for row in map(json.loads, out.open())}
+
+
+def _measure_in_process(
+    chunk: list[Pair], number: int, shares: dict[str, float], out: Path, left: float
+) -> None:
+    every = [asdict(pair) for pair in chunk]
+    task = json.dumps({"pairs": every, "process": number, "shares": shares})
+    command = [sys.executable, __file__, "process", "--out", str(out)]
+    env = os.environ | {"JAX_ENABLE_COMPILATION_CACHE": "false"}
+    try:
+        done = subprocess.run(command, input=task, text=True, env=env, timeout=left)
+    except subprocess.TimeoutExpired:
+        return
+    if done.returncode:
+        raise SystemExit(f"trust.py: process {number} ended with {done.returncode}")
+
+
+def process(out: Path) -> None:
+    """Measure the pairs of one process; what it runs is told by its standard input."""
+    task = json.load(sys.stdin)
+    number = task["process"]
+    chunk = [Pair(**fields) for fields in task["pairs"]]
+    random.Random(number).shuffle(chunk)  # no pair always meets what another leaves behind
+    with out.open("a") as rows:
+        for pair in chunk:
+            print(json.dumps(_row(pair, number, task["shares"])), file=rows, flush=True)
+
+
+def _row(pair: Pair, number: int, shares: dict[str, float]) -> dict[str, Any]:
+    import jax
+    import kinds
+
+    from jaxmeter.comparison import compare_exact
+    from jaxmeter.paired import Compared, Effort, measure_pair
+    from jaxmeter.progress import Progress
+    from jaxmeter.record import Record
+
+    start = time.perf_counter()
+    make = getattr(kinds, pair.form)
+    cases = [make(pair.kind, pair.seed)]
+    more = (pair.effect / shares[pair.kind],) if pair.effect else ()
+    cases.append(make(pair.kind, pair.seed, *more))
+    both = tuple(Compared(case, Progress(Record("", "ok"))) for case in cases)
+    effort = Effort(settled_seconds=0.25, compiles=pair.compiles)
+    compiles = measure_pair(both, effort, swapped=number % 2 == 1)  # pyright: ignore
+    a, b = (one.progress.record for one in both)
+    exact = [one.quantity for one in compare_exact([a], [b]) if one.verdict != "same"]
+    jax.clear_caches()
+    return {
+        "key": pair.key,
+        "process": number,
+        **{name: value for name, value in asdict(pair).items() if name != "compiles"},
+        "a": [float(f"{s:.4g}") for s in a.samples_seconds],
+        "b": [float(f"{s:.4g}") for s in b.samples_seconds],
+        "compiles": [
+            [
+                [phases.trace_seconds, phases.lower_seconds, phases.compile_seconds]
+                for phases in side
+            ]
+            for side in compiles
+        ],
+        "exact": exact,
+        "load_1min": load_1min(),
+        "utc": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        "wall_seconds": round(time.perf_counter() - start, 3),
+    }
+
+
+def find_shares() -> dict[str, float]:
+    """The share of each loop's time that grows with its length, from one of twice the length."""
+    import kinds
+
+    from jaxmeter.comparison import Round
+    from jaxmeter.paired import Compared, Effort, measure_pair
+    from jaxmeter.progress import Progress
+    from jaxmeter.record import Record
+
+    found = {}
+    for name in kinds.KINDS:
+        cases = kinds.loop(name, 0), kinds.loop(name, 0, 1.0)
+        both = tuple(Compared(case, Progress(Record("", "ok"))) for case in cases)
+        effort = Effort(turns=500, settled_seconds=2.0, compiles=0)
+        measure_pair(both, effort, swapped=False)  # pyright: ignore
+        a, b = (one.progress.record.samples_seconds for one in both)
+        found[name] = round(Round(a, b, in_turns=True).ratio - 1, 3)
+        print(f"{name}: {1e6 * statistics.median(a):.0f} us, share {found[name]}", flush=True)
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("what", choices=("shares", "measure", "process"))
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--shares", type=Path, help="what shares wrote")
+    parser.add_argument("--until", type=datetime.datetime.fromisoformat, help="UTC")
+    parser.add_argument("--processes", type=int, default=PROCESSES)
+    options = parser.parse_args()
+    if options.what == "shares":
+        options.out.write_text(json.dumps(find_shares(), indent=2) + "\n")
+    elif options.what == "process":
+        process(options.out)
+    else:
+        until = options.until.replace(tzinfo=datetime.UTC)
+        measure(options.out, json.loads(options.shares.read_text()), until, options.processes)
+
+
+if __name__ == "__main__":
+    main()
