@@ -1,0 +1,18 @@
+"""A coronagraph image simulator: star, planets, disk and zodiacal light on a photon counter.
+
+``resampling``, ``splines``, ``kepler``, ``off_axis`` and ``folding`` are what the parts are made
+of; ``scene``, ``optics`` and ``detector`` are the parts, equinox modules whose arrays are all
+leaves; ``model`` computes rate maps and frames of them. ``propagation`` and ``building`` make the
+optics by Fourier optics, ``example`` makes a whole system.
+
+Every function follows the dtype of its arrays; `example.system` makes them float32.
+"""
+
+from .example import observation as observation
+from .example import system as system
+from .model import Frame as Frame
+from .model import RateMaps as RateMaps
+from .model import System as System
+from .model import frame as frame
+from .model import rate_maps as rate_maps
+from .scene import Observation as Observation

@@ -1,0 +1,47 @@
+"""Photons and what a detector makes of them."""
+
+from __future__ import annotations
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jax import Array
+from jaxtyping import Float, Int, Key
+
+
+class Detector(eqx.Module):
+    """A photon counter."""
+
+    pixel_ratio: Float[Array, ""]
+    """Side of its pixel in those of the optics' image."""
+    quantum_efficiency: Float[Array, ""]
+    """Probability that a photon is counted."""
+
+    def counts(
+        self,
+        rate: Float[Array, "size size"],
+        exposure: Float[Array, ""],
+        key: Key[Array, ""],
+        *,
+        thinned: bool = False,
+    ) -> Int[Array, "size size"]:
+        """A random exposure.
+
+        Parameters
+        ----------
+        rate : array
+            Photons a second in each pixel, not negative.
+        exposure : float, seconds
+        key : random key
+        thinned : bool
+            Draw the counted photons at once: photons of a Poisson distribution, each counted with
+            probability q, are Poisson distributed with q times the mean.
+        """
+        arriving, counting = jax.random.split(key)
+        mean = rate * exposure
+        if thinned:
+            return jax.random.poisson(arriving, mean * self.quantum_efficiency, dtype=jnp.int32)
+        photons = jax.random.poisson(arriving, mean, dtype=jnp.int32).astype(rate.dtype)
+        q = self.quantum_efficiency.astype(rate.dtype)
+        counted = jax.random.binomial(counting, photons, q, dtype=rate.dtype)
+        return counted.astype(jnp.int32)

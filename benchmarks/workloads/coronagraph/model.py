@@ -1,0 +1,178 @@
+"""From a system and an exposure to rate maps, and from these to a frame."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jax import Array
+from jaxtyping import Float, Int, Key
+
+from .detector import Detector
+from .folding import folded_convolution
+from .optics import Coronagraph
+from .resampling import resample, rotated_grid
+from .scene import Disk, Observation, Planets, Star, Zodi
+
+ARCSECONDS = 648000.0 / jnp.pi
+"""In a radian; also astronomical units in a parsec."""
+MICROMETRES = 1e6
+
+
+class System(eqx.Module):
+    """All that stays the same from one exposure to the next."""
+
+    diameter: Float[Array, ""]
+    """Of the telescope, metres."""
+    throughput: Float[Array, ""]
+    """Of everything but coronagraph and detector."""
+    coronagraph: Coronagraph
+    star: Star
+    planets: Planets
+    disk: Disk
+    zodi: Zodi
+    detector: Detector
+
+
+class RateMaps(NamedTuple):
+    """Photons a second in each pixel of the detector, by where they come from."""
+
+    star: Float[Array, "size size"]
+    planets: Float[Array, "size size"]
+    disk: Float[Array, "size size"]
+    zodi: Float[Array, "size size"]
+
+    @property
+    def total(self) -> Float[Array, "size size"]:
+        """Their sum; interpolation may leave a trace below zero, which is cut off."""
+        return jnp.sum(jnp.maximum(jnp.stack(self), 0.0), axis=0)
+
+
+class Frame(NamedTuple):
+    """One exposure."""
+
+    counts: Int[Array, "size size"]
+    rate: Float[Array, "size size"]
+
+
+def frame(
+    system: System,
+    observation: Observation,
+    key: Key[Array, ""],
+    *,
+    known: Mapping[str, Float[Array, "size size"]] | None = None,
+    thinned: bool = False,
+) -> Frame:
+    """A random exposure and its expected rate.
+
+    Parameters
+    ----------
+    system, observation
+        What is seen, and how.
+    key : random key
+    known : mapping, optional
+        Rate maps that were computed before, by their names in `RateMaps`.
+    thinned : bool
+        See `Detector.counts`.
+    """
+    rate = rate_maps(system, observation, known=known).total
+    counts = system.detector.counts(rate, observation.exposure, key, thinned=thinned)
+    return Frame(counts, rate)
+
+
+def rate_maps(
+    system: System,
+    observation: Observation,
+    *,
+    known: Mapping[str, Float[Array, "size size"]] | None = None,
+) -> RateMaps:
+    """The four parts of an exposure; of those `known`, what is given."""
+    made = dict(known or {})
+    for part in RateMaps._fields:
+        if part not in made:
+            with jax.named_scope(part):
+                made[part] = _RATES[part](system, observation)
+    return RateMaps(**made)
+
+
+def star_rate(system: System, observation: Observation) -> Float[Array, "size size"]:
+    """The light of the star that the coronagraph lets through."""
+    diameters = system.star.diameter / _resolution(system, observation)
+    image = jnp.exp(system.coronagraph.stellar(diameters))
+    return _stellar_photons(system, observation) * _on_detector(system, image)
+
+
+def planets_rate(system: System, observation: Observation) -> Float[Array, "size size"]:
+    """The light of the planets."""
+    places, contrasts = system.planets.seen(observation.time)
+    offsets = _turned(places, -observation.roll) / _pixel_au(system, observation)
+    images = jax.vmap(system.coronagraph.off_axis)(offsets)
+    image = jnp.einsum("i,ijk->jk", contrasts, images)
+    return _stellar_photons(system, observation) * _on_detector(system, image)
+
+
+def disk_rate(system: System, observation: Observation) -> Float[Array, "size size"]:
+    """The light of the disk: each of its points has an image of its own."""
+    brightness = system.disk.brightness(observation.wavelength)
+    scale = _pixel_au(system, observation) / system.disk.pixel
+    grid = rotated_grid(
+        system.coronagraph.size,
+        centre=system.coronagraph.size / 2,
+        image_centre=(brightness.shape[0] - 1) / 2,
+        scale=scale,
+        angle=-observation.roll,
+    )
+    sources = resample(brightness, grid, area_ratio=scale**2)
+    image = folded_convolution(sources, system.coronagraph.cube)
+    return _stellar_photons(system, observation) * _on_detector(system, image)
+
+
+def zodi_rate(system: System, observation: Observation) -> Float[Array, "size size"]:
+    """Zodiacal light."""
+    zodi, optics = system.zodi, system.coronagraph
+    brightness = jnp.interp(observation.wavelength, zodi.wavelengths, zodi.brightness)
+    pixel = optics.pixel * _resolution(system, observation) * ARCSECONDS
+    photons = brightness * pixel**2 * _collected(system, observation)
+    return photons * _on_detector(system, optics.sky_transmission)
+
+
+_RATES = {"star": star_rate, "planets": planets_rate, "disk": disk_rate, "zodi": zodi_rate}
+
+
+def _collected(system: System, observation: Observation) -> Float[Array, ""]:
+    """Bandwidth times area times throughput: photons a second, from flux."""
+    area = jnp.pi / 4 * system.diameter**2
+    return observation.bandwidth * area * system.throughput
+
+
+def _stellar_photons(system: System, observation: Observation) -> Float[Array, ""]:
+    flux = system.star.flux(observation.wavelength, observation.time)
+    return flux * _collected(system, observation)
+
+
+def _resolution(system: System, observation: Observation) -> Float[Array, ""]:
+    """Wavelength over diameter, radians."""
+    return observation.wavelength / MICROMETRES / system.diameter
+
+
+def _pixel_au(system: System, observation: Observation) -> Float[Array, ""]:
+    """Side of the optics' pixel at the star, astronomical units."""
+    angle = system.coronagraph.pixel * _resolution(system, observation)
+    return angle * ARCSECONDS * system.star.distance
+
+
+def _turned(places: Float[Array, "n 2"], angle: Float[Array, ""]) -> Float[Array, "n 2"]:
+    cosine, sine = jnp.cos(angle), jnp.sin(angle)
+    return places @ jnp.array([[cosine, sine], [-sine, cosine]])
+
+
+def _on_detector(system: System, image: Float[Array, "size size"]) -> Float[Array, "size size"]:
+    size, ratio = image.shape[0], system.detector.pixel_ratio
+    centre = (size - 1) / 2
+    grid = rotated_grid(
+        size, centre=centre, image_centre=centre, scale=ratio, angle=jnp.zeros((), ratio.dtype)
+    )
+    return resample(image, grid, area_ratio=ratio**2)

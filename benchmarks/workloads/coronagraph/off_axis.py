@@ -1,0 +1,60 @@
+"""Point spread functions off the axis, interpolated in a table."""
+
+from __future__ import annotations
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jax import Array
+from jaxtyping import Float
+
+NEIGHBOURS = 4
+
+
+class OffAxisTable(eqx.Module):
+    """Images of point sources in one quadrant; the other three are mirrored ones."""
+
+    images: Float[Array, "entries size size"]
+    positions: Float[Array, "entries 2"]
+    """Row and column offset of each source, in pixels from the centre, none negative."""
+
+    def __call__(self, position: Float[Array, " 2"]) -> Float[Array, "size size"]:
+        """The image of a source of unit flux at a row and column offset in pixels.
+
+        The four nearest entries, each shifted to the source, are averaged with weights that fall
+        with the square of their distance.
+        """
+        place = jnp.abs(position)
+        squares = jnp.sum((place - self.positions) ** 2, axis=-1)
+        nearness, nearest = jax.lax.top_k(-squares, NEIGHBOURS)
+        # A source at an entry gets that entry alone, and a gradient that is finite.
+        weights = 1.0 / (1e-6 - nearness)
+        weights /= jnp.sum(weights)
+        shifts = place - self.positions[nearest]
+        moved = jax.vmap(shifted)(self.images[nearest], shifts)
+        image = jnp.maximum(jnp.tensordot(weights, moved, axes=1), 0.0)
+        image = jnp.where(position[0] < 0, image[::-1], image)
+        return jnp.where(position[1] < 0, image[:, ::-1], image)
+
+
+def shifted(
+    image: Float[Array, "rows columns"], shift: Float[Array, " 2"]
+) -> Float[Array, "rows columns"]:
+    """The image moved by fractions of pixels, columns first, then rows.
+
+    Each axis is padded to four times its length, so that what leaves on one side does not come
+    back on the other, and moved by a phase of its Fourier transform.
+    """
+    moved = _shifted_along_rows(image, shift[1])
+    return _shifted_along_rows(moved.T, shift[0]).T
+
+
+def _shifted_along_rows(
+    image: Float[Array, "rows columns"], shift: Float[Array, ""]
+) -> Float[Array, "rows columns"]:
+    size = image.shape[1]
+    frequencies = jnp.fft.rfftfreq(4 * size).astype(image.dtype)
+    angle = -2 * jnp.pi * frequencies * shift
+    phase = jax.lax.complex(jnp.cos(angle), jnp.sin(angle))
+    spectrum = jnp.fft.rfft(image, n=4 * size) * phase
+    return jnp.fft.irfft(spectrum, n=4 * size)[:, :size]

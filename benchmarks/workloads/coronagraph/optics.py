@@ -1,0 +1,86 @@
+"""What the coronagraph makes of light from anywhere in the field, as arrays ready for use."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+from jaxtyping import Float, Float32
+
+from .folding import fold, unfold
+from .off_axis import OffAxisTable
+from .propagation import Instrument, Propagator, quarter_rows, stellar_images
+from .splines import MapSpline, map_spline
+
+TABLE_SIDE = 18
+"""The off-axis table has 18 x 18 = 324 entries."""
+DIAMETERS = np.linspace(0.0, 1.2, 13)
+"""Of stars, in wavelengths over the telescope's diameter."""
+# Far below any photon counter's reach; a logarithm needs more than nothing.
+_FAINTEST = 1e-16
+
+
+class Coronagraph(eqx.Module):
+    """Images of sources of unit flux: fractions of the light that falls on the pupil."""
+
+    cube: Float[Array, "quarter quarter size size"]
+    """Image of a source at each whole offset of one quadrant, see `folding`."""
+    off_axis: Callable
+    """Row and column offset in pixels to an image: an `OffAxisTable`, or anything like it."""
+    stellar: MapSpline
+    """Logarithm of a star's image by its diameter in wavelengths over the telescope's."""
+    sky_transmission: Float[Array, "size size"]
+    """What reaches each pixel of light that fills the field evenly, one unit in each pixel."""
+    pixel: Float[Array, ""]
+    """Side of a pixel, in wavelengths over the telescope's diameter."""
+
+    @property
+    def size(self) -> int:
+        """Pixels a side."""
+        return self.sky_transmission.shape[0]
+
+
+def build(instrument: Instrument) -> Coronagraph:
+    """All images of an instrument.
+
+    Memory beside the result is one row of the cube, 1 / (size/2 + 1) of it, and its complex field;
+    the cube itself is given to JAX without a copy where the backend can take it so.
+    """
+    propagator = Propagator(instrument)
+    size, quarter = instrument.size, instrument.size // 2 + 1
+    offsets = np.arange(quarter) * instrument.pixel
+    cube = np.empty((quarter, quarter, size, size), np.float32)
+    for row, images in zip(cube, quarter_rows(propagator, offsets), strict=True):
+        row[...] = images
+    table, positions = _off_axis(propagator)
+    stars = np.maximum(stellar_images(propagator, DIAMETERS), _FAINTEST)
+    return Coronagraph(
+        cube=jax.device_put(cube),
+        off_axis=OffAxisTable(jnp.asarray(table), jnp.asarray(positions)),
+        stellar=map_spline(DIAMETERS, np.log(stars)),
+        sky_transmission=jnp.asarray(_even_light(cube)),
+        pixel=jnp.float32(instrument.pixel),
+    )
+
+
+def _off_axis(
+    propagator: Propagator,
+) -> tuple[Float32[np.ndarray, "324 size size"], Float32[np.ndarray, "324 2"]]:
+    side = np.linspace(0.0, propagator.instrument.size / 2, TABLE_SIDE)
+    images = np.concatenate(list(quarter_rows(propagator, side * propagator.instrument.pixel)))
+    positions = np.stack(np.meshgrid(side, side, indexing="ij"), axis=-1).reshape(-1, 2)
+    return images, positions.astype(np.float32)
+
+
+def _even_light(cube: Float32[np.ndarray, "q q size size"]) -> Float32[np.ndarray, "size size"]:
+    """The image of one unit from each whole offset, a row of sources at a time."""
+    size = cube.shape[-1]
+    quadrants = np.asarray(fold(jnp.ones((size, size), jnp.float32)))
+    images = np.zeros((4, size, size), np.float32)
+    for i, row in enumerate(cube):
+        images += np.tensordot(quadrants[:, i], row, axes=1)
+    return np.asarray(unfold(jnp.asarray(images)))

@@ -1,0 +1,162 @@
+"""Fourier optics of an apodised Lyot coronagraph: pupil, focal-plane mask, Lyot stop, detector.
+
+Sources: R. Soummer, Apodized pupil Lyot coronagraphs for arbitrary telescope apertures, ApJ 618
+(2005) L161 (the apodiser: the prolate function of pupil and mask); R. Soummer et al., Fast
+computation of Lyot-style coronagraph propagation, Opt. Express 15 (2007) 15935 (matrix Fourier
+transforms, only the mask's own area sampled).
+
+Lengths in the pupil are in its diameters, angles in wavelengths over the diameter. Host arithmetic,
+once; NumPy, in single precision, which leaves errors below 1e-6 of the peak.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Complex64, Float32, Float64
+
+PUPIL_SAMPLES = 64
+MASK_SAMPLE = 0.125
+
+
+@dataclass(frozen=True, kw_only=True)
+class Instrument:
+    """A telescope of a round pupil behind a coronagraph, with an image of `size` pixels a side.
+
+    Parameters
+    ----------
+    size : int
+        Pixels, even; the field of view stays the same.
+    field_of_view : float
+        Side of the image in wavelengths over the diameter.
+    mask_radius : float
+        Of the opaque spot, in wavelengths over the diameter.
+    stop_radius : float
+        Of the Lyot stop, in diameters of the pupil.
+    """
+
+    size: int
+    field_of_view: float = 32.0
+    mask_radius: float = 2.2
+    stop_radius: float = 0.48
+
+    def __post_init__(self) -> None:
+        if self.size < 4 or self.size % 2:
+            raise ValueError(f"Instrument got size={self.size}; give an even number, 4 or more")
+
+    @property
+    def pixel(self) -> float:
+        """Side of a pixel in wavelengths over the diameter."""
+        return self.field_of_view / self.size
+
+
+class Propagator:
+    """Images of point sources, as fractions of the light that falls on the pupil.
+
+    Parameters
+    ----------
+    instrument : Instrument
+    """
+
+    def __init__(self, instrument: Instrument) -> None:
+        self.instrument = instrument
+        middle = (PUPIL_SAMPLES - 1) / 2
+        self._u = (np.arange(PUPIL_SAMPLES) - middle) / PUPIL_SAMPLES
+        radius = np.hypot(self._u[:, None], self._u[None, :])
+        pupil = (radius <= 0.5).astype(np.float32)
+        self._stop = (radius <= instrument.stop_radius).astype(np.float32)
+        count = 2 * int(np.ceil(instrument.mask_radius / MASK_SAMPLE))
+        angles = (np.arange(count) - (count - 1) / 2) * MASK_SAMPLE
+        distance = np.hypot(angles[:, None], angles[None, :])
+        self._mask = (distance <= instrument.mask_radius).astype(np.float32)
+        self._to_mask = self._transform(angles)
+        self._from_mask = self._to_mask.conj().T * np.float32(PUPIL_SAMPLES * MASK_SAMPLE)
+        pixels = (np.arange(instrument.size) - (instrument.size - 1) / 2) * instrument.pixel
+        self._to_image = self._transform(pixels)
+        self.entrance: Float32[np.ndarray, "m m"] = pupil * self._apodiser(pupil)
+        self._scale = instrument.pixel**2 * PUPIL_SAMPLES**2 / pupil.sum()
+
+    def images(
+        self, sources: Float64[np.ndarray, "n 2"], *, masked: bool = True
+    ) -> Float32[np.ndarray, "n size size"]:
+        """Images of point sources.
+
+        Parameters
+        ----------
+        sources : array
+            Row and column angles, in wavelengths over the diameter.
+        masked : bool
+            Whether the mask is in its place; the Lyot stop is.
+        """
+        field = _both_axes(self._to_image, self.at_stop(sources, masked=masked))
+        return np.abs(field) ** 2 * np.float32(self._scale)
+
+    def at_stop(
+        self, sources: Float64[np.ndarray, "n 2"], *, masked: bool = True
+    ) -> Complex64[np.ndarray, "n m m"]:
+        """The field behind the Lyot stop."""
+        rows, columns = (
+            np.exp(2j * np.pi * sources[:, axis, None] * self._u).astype(np.complex64)
+            for axis in (0, 1)
+        )
+        pupil = self.entrance * rows[:, :, None] * columns[:, None, :]
+        if not masked:
+            return pupil * self._stop
+        spot = _both_axes(self._to_mask, pupil) * self._mask
+        return (pupil - _both_axes(self._from_mask, spot)) * self._stop
+
+    def _transform(self, angles: np.ndarray) -> Complex64[np.ndarray, "k m"]:
+        phase = np.exp(-2j * np.pi * angles[:, None] * self._u[None, :])
+        return (phase / PUPIL_SAMPLES).astype(np.complex64)
+
+    def _apodiser(self, pupil: Float32[np.ndarray, "m m"]) -> Float32[np.ndarray, "m m"]:
+        """The function that mask and pupil together reproduce, by power iteration; 1 at its top."""
+        made = pupil
+        for _ in range(60):
+            spot = self._to_mask @ made @ self._to_mask.T * self._mask
+            made = (self._from_mask @ spot @ self._from_mask.T).real * pupil
+            made = made / made.max()
+        return made
+
+
+def _both_axes(
+    matrix: Complex64[np.ndarray, "k m"], fields: Complex64[np.ndarray, "n m m"]
+) -> Complex64[np.ndarray, "n k k"]:
+    """``matrix @ field @ matrix.T`` of each field, in two products of all fields at once."""
+    for _ in range(2):
+        shape = (*fields.shape[:2], len(matrix))
+        product = fields.reshape(-1, fields.shape[2]) @ matrix.T
+        fields = product.reshape(shape).swapaxes(1, 2)
+    return fields
+
+
+def quarter_rows(
+    propagator: Propagator, offsets: Float64[np.ndarray, " q"]
+) -> Iterator[Float32[np.ndarray, "q size size"]]:
+    """Images of the sources at each pair of offsets, a row of sources at a time."""
+    for row in offsets:
+        yield propagator.images(np.stack([np.full_like(offsets, row), offsets], axis=1))
+
+
+def stellar_images(
+    propagator: Propagator, diameters: Float64[np.ndarray, " n"]
+) -> Float64[np.ndarray, "n size size"]:
+    """Images of uniform round stars on the axis, of these diameters in wavelengths over D.
+
+    The disk's mean is taken by Gauss-Legendre nodes in the square of the radius and twelve equal
+    angles, of which those of one quadrant are imaged.
+    """
+    nodes, weights = np.polynomial.legendre.leggauss(3)
+    radii = np.sqrt(0.5 * (nodes + 1.0))
+    angles = (np.arange(3) + 0.5) * np.pi / 6
+    directions = np.stack([np.cos(angles), np.sin(angles)], axis=1)
+    result = []
+    for diameter in diameters:
+        image = np.zeros((propagator.instrument.size,) * 2)
+        for radius, weight in zip(radii, 0.5 * weights, strict=True):
+            image += weight * propagator.images(0.5 * diameter * radius * directions).mean(axis=0)
+        mirrored = image + image[::-1]
+        result.append(0.25 * (mirrored + mirrored[:, ::-1]))
+    return np.stack(result)

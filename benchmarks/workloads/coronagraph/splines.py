@@ -1,0 +1,53 @@
+"""Interpolation: piecewise cubics of whole maps, and a cubic on a regular plane."""
+
+from __future__ import annotations
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+from jaxtyping import Float, Float32
+from scipy.interpolate import CubicSpline
+
+from .resampling import keys_weights
+
+
+class MapSpline(eqx.Module):
+    """Maps that depend on one number, each pixel a cubic spline of it."""
+
+    knots: Float[Array, " n"]
+    coefficients: Float[Array, "4 n-1 rows columns"]
+    """Highest power first."""
+
+    def __call__(self, x: Float[Array, ""]) -> Float[Array, "rows columns"]:
+        """The map at `x`; beyond the knots the outermost piece goes on."""
+        piece = jnp.clip(jnp.searchsorted(self.knots, x, side="right") - 1, 0, len(self.knots) - 2)
+        c = self.coefficients[:, piece]
+        step = x - self.knots[piece]
+        return ((c[0] * step + c[1]) * step + c[2]) * step + c[3]
+
+
+def map_spline(knots: np.ndarray, maps: Float[np.ndarray, "n rows columns"]) -> MapSpline:
+    """The spline through maps, its third derivative continuous at the outermost inner knots."""
+    coefficients: Float32[np.ndarray, "4 m rows columns"]
+    coefficients = CubicSpline(knots, maps, axis=0).c.astype(np.float32)
+    return MapSpline(jnp.asarray(knots, jnp.float32), jnp.asarray(coefficients))
+
+
+class Plane(eqx.Module):
+    """Values on a regular grid of two coordinates, interpolated by cubics."""
+
+    values: Float[Array, "n m"]
+    start: Float[Array, " 2"]
+    step: Float[Array, " 2"]
+
+    def __call__(self, x: Float[Array, ""], y: Float[Array, ""]) -> Float[Array, ""]:
+        """The value at (x, y); the outermost values hold beyond the grid."""
+        sizes = jnp.array(self.values.shape)
+        place = (jnp.stack([x, y]) - self.start) / self.step
+        place = jnp.clip(place, 0.0, (sizes - 1).astype(place.dtype))
+        below = jnp.clip(jnp.floor(place).astype(sizes.dtype), 0, sizes - 2)
+        weights = keys_weights(place - below.astype(place.dtype))
+        taps = jnp.clip(below + jnp.arange(-1, 3)[:, None], 0, sizes - 1)
+        patch = self.values[taps[:, 0][:, None], taps[:, 1][None, :]]
+        return weights[:, 0] @ patch @ weights[:, 1]

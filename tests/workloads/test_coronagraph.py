@@ -1,0 +1,258 @@
+"""The coronagraph's physics: light is neither made nor lost, symmetry, statistics, gradients."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from benchmarks.workloads import coronagraph
+from benchmarks.workloads.coronagraph.detector import Detector
+from benchmarks.workloads.coronagraph.folding import fold, folded_convolution
+from benchmarks.workloads.coronagraph.kepler import Orbits, kepler_table
+from benchmarks.workloads.coronagraph.off_axis import shifted
+from benchmarks.workloads.coronagraph.propagation import Instrument, Propagator
+from benchmarks.workloads.coronagraph.resampling import resample, rotated_grid
+
+SIZE = 16
+
+
+@pytest.fixture(scope="module")
+def system():
+    return coronagraph.system(SIZE)
+
+
+@pytest.fixture(scope="module")
+def propagator():
+    return Propagator(Instrument(size=SIZE))
+
+
+@pytest.fixture(scope="module")
+def period():
+    """One pixel a wavelength over D and as many as the pupil has samples: a full period, in which
+    Parseval's theorem holds exactly."""
+    return Propagator(Instrument(size=64, field_of_view=64.0))
+
+
+_jitted_shifted = jax.jit(shifted)
+_jitted_resample = jax.jit(resample)
+_jitted_folded = jax.jit(folded_convolution)
+
+
+def doubled(tree):
+    """In double precision, for what is compared more closely than single holds."""
+    return jax.tree.map(lambda leaf: jnp.asarray(leaf, jnp.float64), tree)
+
+
+def blob(size, row, column, width=1.5):
+    y, x = np.mgrid[:size, :size]
+    return jnp.asarray(np.exp(-((y - row) ** 2 + (x - column) ** 2) / (2 * width**2)))
+
+
+def energy(fields, pupil_samples):
+    return np.sum(np.abs(fields) ** 2, axis=(1, 2)) / pupil_samples
+
+
+def test_all_light_behind_the_stop_reaches_the_image(period):
+    sources = np.array([[0.0, 0.0], [1.3, 0.4], [7.0, -11.5]])
+    behind = energy(period.at_stop(sources), np.count_nonzero(period.entrance))
+    np.testing.assert_allclose(period.images(sources).sum(axis=(1, 2)), behind, rtol=1e-5)
+
+
+def test_the_mask_stops_the_star_and_lets_others_pass(period):
+    sources = np.array([[0.0, 0.0], [9.0, 6.0]])
+    masked = period.images(sources).sum(axis=(1, 2))
+    free = period.images(sources, masked=False).sum(axis=(1, 2))
+    assert masked[0] < 1e-4 * free[0]
+    assert 0.95 < masked[1] / free[1] < 1.05
+
+
+def test_a_source_is_imaged_where_it_is(propagator):
+    # A quarter of a pixel off the middle of the pixel in row 11 and column 4.
+    offsets = np.array([11.25, 4.25]) - (SIZE - 1) / 2
+    image = propagator.images((offsets * propagator.instrument.pixel)[None])[0]
+    assert np.unravel_index(image.argmax(), image.shape) == (11, 4)
+
+
+def test_moving_an_image_by_fractions_of_pixels_keeps_its_flux():
+    # As wide as this, a blob has 3e-9 of its amplitude beyond the highest frequency.
+    image = blob(32, 14.0, 17.0, width=2.0)
+    moved = _jitted_shifted(image, jnp.array([2.3, -1.6]))
+    np.testing.assert_allclose(moved.sum(), image.sum(), rtol=1e-8)
+    np.testing.assert_allclose(moved, blob(32, 16.3, 15.4, width=2.0), atol=1e-8)
+
+
+def test_an_image_on_another_grid_keeps_its_flux_and_turns_as_asked():
+    image = blob(33, 22.0, 16.0, width=2.0)
+    grid = rotated_grid(
+        49, centre=24.0, image_centre=16.0, scale=0.75, angle=jnp.asarray(np.pi / 2)
+    )
+    turned = _jitted_resample(image, grid, area_ratio=0.75**2)
+    np.testing.assert_allclose(turned.sum(), image.sum(), rtol=1e-4)
+    # What lay 6 old pixels along the rows lies 8 new ones along the columns.
+    assert np.unravel_index(turned.argmax(), turned.shape) == (24, 32)
+
+
+def test_beyond_the_image_there_is_nothing():
+    rows, columns = np.meshgrid(np.arange(4.0), np.arange(4.0), indexing="ij")
+    away = jnp.asarray(np.stack([rows, columns])) + 100.0
+    for grid in (away, -away):
+        assert not np.any(_jitted_resample(jnp.ones((8, 8)), grid))
+
+
+def test_folding_counts_every_source_once():
+    sources = jax.random.uniform(jax.random.key(1), (SIZE, SIZE))
+    quadrants = fold(sources)
+    assert quadrants.shape == (4, SIZE // 2 + 1, SIZE // 2 + 1)
+    np.testing.assert_allclose(quadrants.sum(), sources.sum(), rtol=1e-12)
+    np.testing.assert_array_equal(np.sort(quadrants[quadrants > 0]), np.sort(sources.ravel()))
+
+
+def test_the_folded_convolution_equals_the_sum_over_images_of_all_four_quadrants(
+    system, propagator
+):
+    offsets = (np.arange(SIZE) - SIZE // 2) * propagator.instrument.pixel
+    places = np.stack(np.meshgrid(offsets, offsets, indexing="ij"), axis=-1).reshape(-1, 2)
+    sources = np.random.default_rng(2).uniform(size=SIZE * SIZE).astype(np.float32)
+    full = np.tensordot(sources, propagator.images(places), axes=1)
+    folded = _jitted_folded(jnp.asarray(sources.reshape(SIZE, SIZE)), system.coronagraph.cube)
+    np.testing.assert_allclose(folded, full, atol=1e-5 * full.max())
+
+
+def test_the_even_sky_is_the_image_of_one_unit_everywhere(system):
+    optics = system.coronagraph
+    even = _jitted_folded(jnp.ones((SIZE, SIZE), jnp.float32), optics.cube)
+    np.testing.assert_allclose(optics.sky_transmission, even, rtol=1e-5)
+    assert optics.sky_transmission[SIZE // 2, SIZE // 2] < optics.sky_transmission.max()
+
+
+@pytest.mark.parametrize("signs", [(1, 1), (1, -1), (-1, 1), (-1, -1)])
+def test_at_its_entries_the_off_axis_table_gives_the_images_of_all_four_quadrants(
+    system, propagator, signs
+):
+    table = system.coronagraph.off_axis
+    assert table.images.shape == (324, SIZE, SIZE)
+    place = table.positions[18 * 9 + 12] * jnp.asarray(signs, jnp.float32)
+    expected = propagator.images(np.asarray(place, float)[None] * propagator.instrument.pixel)[0]
+    np.testing.assert_allclose(table(place), expected, atol=1e-5 * expected.max())
+
+
+def test_a_star_on_the_axis_leaks_more_the_larger_it_is(system, propagator):
+    stellar = system.coronagraph.stellar
+    leaks = [float(jnp.exp(stellar(d)).sum()) for d in stellar.knots]
+    assert np.all(np.diff(leaks) > 0)
+    point = propagator.images(np.zeros((1, 2)))[0]
+    np.testing.assert_allclose(jnp.exp(stellar(stellar.knots[0])), point, atol=1e-3 * point.max())
+
+
+def test_the_kepler_table_solves_keplers_equation():
+    e, mean = np.meshgrid(np.linspace(0, 0.7, 15), np.linspace(-7, 20, 60), indexing="ij")
+    table = kepler_table()
+    assert table.values.shape == (2, 513, 2049) and table.values.dtype == np.float32
+    turns = jnp.asarray(mean.ravel()) / (2 * np.pi)
+    sine, cosine = jax.jit(jax.vmap(doubled(table)))(turns, jnp.asarray(e.ravel()))
+    residue = np.arctan2(sine, cosine) - e.ravel() * sine - mean.ravel()
+    # Largest curvature times the square of a step, an eighth: 2e-5 at these eccentricities.
+    assert np.abs(np.remainder(residue + np.pi, 2 * np.pi) - np.pi).max() < 5e-5
+
+
+def test_an_orbit_returns_after_a_period_and_keeps_to_its_ellipse():
+    table = doubled(kepler_table())
+    elements = [1.5, 0.3, 0.6, 0.2, 1.0, 0.0, 80.0]
+    orbit = Orbits(*(jnp.asarray(value) for value in elements))
+    times = jnp.linspace(0.0, 80.0, 41)
+    places = jax.jit(jax.vmap(lambda time: orbit.position(time, table)))(times)
+    distances = np.linalg.norm(places, axis=1)
+    np.testing.assert_allclose(places[0], places[-1], atol=1e-6)
+    # Nearest at mean anomaly 0, farthest half a period later.
+    np.testing.assert_allclose(distances[[0, 20]], [1.5 * 0.7, 1.5 * 1.3], rtol=1e-6)
+    normal = np.cross(places[3], places[17])
+    assert np.abs(places @ normal).max() < 1e-5
+    assert abs(normal[2]) / np.linalg.norm(normal) == pytest.approx(np.cos(0.6), abs=1e-5)
+
+
+@pytest.mark.parametrize("thinned", [False, True])
+@pytest.mark.parametrize("rate", [0.02, 3.0, 400.0])
+def test_counts_are_poisson_distributed_with_the_efficiency_in_the_mean(thinned, rate):
+    detector = Detector(jnp.float32(1.0), jnp.float32(0.8))
+    rates = jnp.full((200, 200), rate, jnp.float32)
+    counts = _counts(detector, rates, thinned)
+    assert counts.dtype == np.int32 and counts.min() >= 0
+    mean, number = 0.8 * rate * 2.0, counts.size
+    # Five standard errors, of the mean and of the variance (by its fourth moment).
+    assert abs(counts.mean() - mean) < 5 * np.sqrt(mean / number)
+    spread = np.sqrt((mean + 2 * mean**2) / number)
+    assert abs(counts.var() - mean) < 5 * spread
+
+
+_jitted_counts = jax.jit(Detector.counts, static_argnames="thinned")
+
+
+def _counts(detector, rates, thinned):
+    seconds = jnp.float32(2.0)
+    return np.asarray(_jitted_counts(detector, rates, seconds, jax.random.key(5), thinned=thinned))
+
+
+def test_gradients_of_the_rate_map_equal_differences(system):
+    double, observation = doubled((system, coronagraph.observation()))
+    weights = jnp.asarray(np.random.default_rng(3).uniform(size=(SIZE, SIZE)))
+
+    def where(tree):
+        s, o = tree
+        return (
+            s.star.diameter,
+            s.planets.orbits.semi_major_axis,
+            s.planets.orbits.mean_anomaly,
+            s.disk.brightness.coefficients,
+            o.wavelength,
+            o.roll,
+        )
+
+    def loss(chosen):
+        s, o = eqx.tree_at(where, (double, observation), chosen)
+        return jnp.sum(weights * coronagraph.rate_maps(s, o).total)
+
+    chosen = where((double, observation))
+    value_and_grad = jax.jit(jax.value_and_grad(loss))
+    _, gradient = value_and_grad(chosen)
+    for index, leaf in enumerate(chosen):
+        direction = jnp.asarray(np.random.default_rng(index).normal(size=leaf.shape)) * jnp.where(
+            leaf == 0, 1e-9, jnp.abs(leaf)
+        )
+        step = 1e-6
+
+        def at(sign, index=index, leaf=leaf, move=direction * step):
+            changed = (*chosen[:index], leaf + sign * move, *chosen[index + 1 :])
+            return value_and_grad(changed)[0]
+
+        difference = (at(1) - at(-1)) / (2 * step)
+        assert difference != 0
+        np.testing.assert_allclose(jnp.vdot(gradient[index], direction), difference, rtol=1e-5)
+
+
+def test_rate_maps_that_are_known_are_not_computed_again(system):
+    two = jnp.full((SIZE, SIZE), 2.0, jnp.float32)
+    known = {"star": two, "planets": two, "disk": two}
+
+    def with_known(system, known):
+        return coronagraph.rate_maps(system, coronagraph.observation(), known=known)
+
+    program = str(jax.make_jaxpr(with_known)(system, known))
+    assert "fft" not in program and "top_k" not in program and "gather" in program
+    maps = jax.jit(with_known)(system, known)
+    assert all(np.all(getattr(maps, part) == 2.0) for part in known)
+
+
+def test_all_arrays_are_single_precision_and_leaves(system):
+    leaves = jax.tree.leaves(system)
+    assert all(leaf.dtype == np.float32 for leaf in leaves)
+    shapes = {leaf.shape for leaf in leaves}
+    quarter = SIZE // 2 + 1
+    assert {(quarter, quarter, SIZE, SIZE), (324, SIZE, SIZE), (4, 12, SIZE, SIZE)} <= shapes
+    assert (2, 513, 2049) in shapes
+
+
+@pytest.mark.parametrize("size", [15, 2, 0])
+def test_a_size_that_cannot_be_folded_is_refused(size):
+    with pytest.raises(ValueError, match=f"size={size}; give an even number"):
+        coronagraph.system(size)
