@@ -17,7 +17,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import scripting
-
 from jaxmeter.commands import TARGET_HELP, case_of
 from jaxmeter.errors import JaxmeterError
 from jaxmeter.targets import TARGET

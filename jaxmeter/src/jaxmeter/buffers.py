@@ -43,10 +43,16 @@ def compiled_with_buffers(
             compiled = lowered.compile()
         files = sorted(Path(folder).glob("*buffer-assignment.txt"))
         text = files[-1].read_text(errors="replace") if files else ""
-    known = {one.name: one for one in instructions(compiled.as_text() or "")}
-    found = tuple(_assigned(text, known))
+    return compiled, *buffers_in(text, compiled.as_text() or "")
+
+
+def buffers_in(assignment: str, hlo: str) -> tuple[tuple[Buffer, ...], Source]:
+    """The buffers in the text of a compiler's assignment, the largest first, with what the text of
+    the optimised HLO says of them; if there is no assignment, what the instructions compute."""
+    known = {one.name: one for one in instructions(hlo)}
+    found = tuple(_assigned(assignment, known))
     source: Source = "assignment" if found else "instructions"
-    return compiled, _largest_first(found or _computed(known)), source
+    return _largest_first(found or _computed(known)), source
 
 
 def _assigned(text: str, known: dict[str, Instruction]) -> Iterator[Buffer]:

@@ -6,6 +6,11 @@ frames, or a dictionary of them by name, and `SCHEMAS` tells what each column is
 
 from jaxmeter.artefacts.capture import capture as capture
 from jaxmeter.artefacts.capture import trace_file as trace_file
+from jaxmeter.artefacts.dump_diff import diff_dumps as diff_dumps
+from jaxmeter.artefacts.dump_tables import dump_tables as dump_tables
+from jaxmeter.artefacts.dumps import Dump as Dump
+from jaxmeter.artefacts.dumps import dump_program as dump_program
+from jaxmeter.artefacts.dumps import read_dump as read_dump
 from jaxmeter.artefacts.modules import Origin as Origin
 from jaxmeter.artefacts.modules import hlo_file as hlo_file
 from jaxmeter.artefacts.modules import named_scopes as named_scopes

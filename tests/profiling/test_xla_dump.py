@@ -1,0 +1,45 @@
+"""xla_dump: from a function or a folder to tables, and what differs."""
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+
+@pytest.fixture(scope="module")
+def xla_dump(script):
+    return script("xla_dump")
+
+
+@pytest.fixture(autouse=True)
+def here(monkeypatch):
+    monkeypatch.chdir(Path(__file__).parent)
+
+
+def test_a_function_is_dumped_and_compared_with_other_parameters(xla_dump, tmp_path, capsys):
+    command = ["profiled:scoped", "-p", "chunk=20", "--than", "chunk=5", "--out", str(tmp_path)]
+    assert xla_dump.main(command) == 0
+    found = pd.read_parquet(tmp_path / "dump_diff.parquet")
+    buffers = found[(found["what"] == "buffer") & (found["change_bytes"] > 0)]
+    assert buffers["item"].str.contains("products").any()
+    assert "dump_buffers" in capsys.readouterr().out
+    again = tmp_path / "again"
+    folders = [str(tmp_path / name) for name in ("dump", "dump-than")]
+    assert xla_dump.main([folders[0], "--than", folders[1], "--out", str(again)]) == 0
+    pd.testing.assert_frame_equal(found, pd.read_parquet(again / "dump_diff.parquet"))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["nowhere/at_all"], 2, "no folder that is there"),
+        (["."], 2, "holds no *after_optimizations.txt"),
+        (["profiled:failing"], 3, "AttributeError"),
+        (["profiled:scoped", "--than", "nowhere"], 2, "give one folder that is there"),
+    ],
+)
+def test_what_cannot_be_dumped_ends_in_a_message(
+    xla_dump, arguments, code, message, tmp_path, capsys
+):
+    assert xla_dump.main([*arguments, "--out", str(tmp_path)]) == code
+    assert message in capsys.readouterr().err
