@@ -1,31 +1,37 @@
-"""`python -m reports build`: the report of what the store holds."""
+"""`python -m reports build | history | review | merge`: pages of what the store holds."""
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from pathlib import Path
 
 from .errors import ReportError
-from .render import write_report
-from .report import make_report
+
+STORE = "results/cells"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command; 0 when the page was written.
+    """Run the command and return its exit code, 2 with one line where it could not do its work.
 
-    1 with one line when the page has failures alone, 2 with one line when none could be written.
+    Every command says itself what 0 and 1 mean; 2 is the same for all.
     """
     options = _parser().parse_args(argv)
     try:
-        report = make_report(
-            options.store,
-            options.asv,
-            commit=options.commit,
-            environment=options.environment,
-        )
-        page = write_report(report, options.out)
+        return options.answer(options)
     except (ReportError, OSError) as error:
-        print(f"reports build: {' '.join(str(error).split())}", file=sys.stderr)
+        print(f"reports {options.command}: {' '.join(str(error).split())}", file=sys.stderr)
         return 2
+
+
+def build(options: argparse.Namespace) -> int:
+    """Write the report; 0 when there is a page, 1 when it has failures alone."""
+    from .render import write_report
+    from .report import make_report
+
+    report = make_report(
+        options.store, options.asv, commit=options.commit, environment=options.environment
+    )
+    page = write_report(report, options.out)
     if report.set_aside_count:
         print(f"{report.set_aside_count} unreadable files are listed on the page", file=sys.stderr)
     print(page.resolve())
@@ -39,17 +45,59 @@ def main(argv: Sequence[str] | None = None) -> int:
     return 0
 
 
+def history(options: argparse.Namespace) -> int:
+    """Write the page of all commits; 0 when it was written."""
+    from .history import make_history, write_history
+    from .load_cached import read_measurements
+
+    measured = read_measurements(options.store, cache=not options.no_cache)
+    for item in measured.set_aside:
+        print(f"set aside: {item.path}: {item.reason}", file=sys.stderr)
+    page = write_history(make_history(measured, repository=options.repository), options.out)
+    print(page.resolve())
+    return 0
+
+
+def merge(options: argparse.Namespace) -> int:
+    """Copy stores into one; 0 when every record found its place, 1 when some did not."""
+    from .merge import merge_stores
+
+    merged = merge_stores(options.sources, options.into)
+    for item in merged.refused:
+        print(f"left where it is: {item.path}: {item.reason}", file=sys.stderr)
+    print(f"{merged.copied_count} records copied, {merged.same_count} were there already")
+    return 1 if merged.refused else 0
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m reports", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
-    build = commands.add_parser("build", help="write tables, figures and the page")
-    build.add_argument("--store", default="results/cells", help="folder of measured cells")
-    build.add_argument("--asv", default=None, help="asv's results folder, .asv/results")
-    build.add_argument("--out", default="results/report", help="folder to write")
-    build.add_argument("--commit", default=None, help="beginning of a commit; default the newest")
-    build.add_argument(
+
+    def command(
+        name: str, answer: Callable[[argparse.Namespace], int], text: str
+    ) -> argparse.ArgumentParser:
+        added = commands.add_parser(name, help=text, description=answer.__doc__)
+        added.set_defaults(answer=answer)
+        return added
+
+    one = command("build", build, "write tables, figures and the page")
+    one.add_argument("--store", default=STORE, help="folder of measured cells")
+    one.add_argument("--asv", default=None, help="asv's results folder, .asv/results")
+    one.add_argument("--out", default="results/report", help="folder to write")
+    one.add_argument("--commit", default=None, help="beginning of a commit; default the newest")
+    one.add_argument(
         "--environment", default=None, help="beginning of an environment key; default the newest"
     )
+
+    one = command("history", history, "write the page of every metric across commits")
+    one.add_argument("--store", default=STORE, help="folder of measured cells")
+    one.add_argument("--out", default="results/history", help="folder to write")
+    one.add_argument("--repository", default=".", type=Path, help="clone that knows the commits")
+    one.add_argument("--no-cache", action="store_true", help="read every file anew")
+
+    one = command("merge", merge, "bring the stores of several machines into one")
+    one.add_argument("sources", nargs="+", help="folders of measured cells")
+    one.add_argument("--into", required=True, help="folder that takes them all")
     return parser
 
 

@@ -49,11 +49,11 @@ def with_setting(measured: pd.DataFrame) -> pd.DataFrame:
     """
     columns = ["machine", "platform", "cpu_model", "ram_bytes", *VERSIONS]
     known = measured["jax_version"].notna()
-    distinct = cast(pd.DataFrame, measured.loc[known, columns]).drop_duplicates()
+    distinct = cast(pd.DataFrame, measured.loc[known, columns].drop_duplicates())
     names = {_key(row): _setting(row) for row in rows(distinct)}
     settings = [
         names[_key(row)] if is_known else None
-        for row, is_known in zip(rows(measured[columns]), known, strict=True)
+        for row, is_known in zip(rows(measured.reindex(columns=columns)), known, strict=True)
     ]
     frame = measured.assign(setting=pd.Series(settings, index=measured.index, dtype=object))
     folders = frame.groupby(["commit", "environment_key"])["setting"]

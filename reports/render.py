@@ -4,17 +4,15 @@ import os
 import shutil
 from pathlib import Path
 
-import jinja2
 import pandas as pd
 from markupsafe import Markup
 
 from .errors import ReportError
 from .figures import Figure
 from .markdown import markdown_page
+from .page_template import asset, written_page
 from .report import Report
 from .svg import Drawing
-
-TEMPLATES = Path(__file__).parent / "templates"
 
 
 def write_report(report: Report, out: str | Path) -> Path:
@@ -47,16 +45,11 @@ def write_report(report: Report, out: str | Path) -> Path:
 
 def html_page(report: Report) -> str:
     """The page as one string: styles, script and figures inside, nothing loaded from elsewhere."""
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(TEMPLATES),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=False,
-    )
-    return environment.get_template("page.html.jinja").render(
+    return written_page(
+        "page.html.jinja",
+        styles=("theme.css", "page.css"),
+        scripts=("page.js",),
         report=report,
-        style=Markup(_asset("theme.css") + _asset("page.css")),
-        script=Markup(_asset("page.js")),
         svg=lambda figure, index: Markup(figure.panels[index].render(f"{figure.name}-{index}")),
         legend_mark=lambda css: Markup(_legend_mark(css)),
     )
@@ -67,7 +60,7 @@ def figure_file(figure: Figure, index: int) -> str:
 
 
 def _standalone(figure: Figure, index: int, panel: Drawing) -> str:
-    style = _asset("theme.css") + "svg.panel { background: var(--paper); padding: 8px; }"
+    style = asset("theme.css") + "svg.panel { background: var(--paper); padding: 8px; }"
     return panel.render(f"{figure.name}-{index}", style=style)
 
 
@@ -101,7 +94,3 @@ def _take_place(fresh: Path, out: Path) -> None:
         os.replace(out, old)
     os.replace(fresh, out)
     shutil.rmtree(old, ignore_errors=True)
-
-
-def _asset(name: str) -> str:
-    return (TEMPLATES / name).read_text(encoding="utf-8")

@@ -1,6 +1,8 @@
 """Made-up stores of real records: every number is invented, every record is jaxmeter's own."""
 
 import dataclasses
+import shutil
+import subprocess
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import SimpleNamespace
@@ -258,3 +260,39 @@ def made_up() -> SimpleNamespace:
 @pytest.fixture(scope="session")
 def full_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_full(tmp_path_factory.mktemp("store") / "cells")
+
+
+@pytest.fixture(scope="session")
+def open_page(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Any]:
+    """Opens a page in a headless Chromium and gives back what that printed; skips without one."""
+    names = ("chromium", "chromium-browser", "google-chrome")
+    browser = next(filter(None, map(shutil.which, names)), None)
+    if browser is None:
+        pytest.skip("no chromium is installed")
+    folder = tmp_path_factory.mktemp("browser")
+
+    def opened(page: Path, *options: str) -> subprocess.CompletedProcess[str]:
+        command = [
+            browser,
+            "--headless=new",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--disable-quic",
+            "--no-first-run",
+            "--disable-background-networking",
+            "--disable-component-update",
+            "--disable-sync",
+            "--enable-logging=stderr",
+            f"--user-data-dir={folder / 'profile'}",
+            "--window-size=500,900",
+            *options,
+            "--dump-dom",
+            page.as_uri(),
+        ]
+        return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+
+    plain = folder / "plain.html"
+    plain.write_text("<p>it works</p>")
+    if "it works" not in opened(plain).stdout:
+        pytest.skip(f"{browser} cannot open files in {folder}; a confined package may not")
+    return opened

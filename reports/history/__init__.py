@@ -1,0 +1,5 @@
+"""Every metric across commits: series, where they step, and one page to look through them."""
+
+from .page import write_history as write_history
+from .series import History as History
+from .series import make_history as make_history

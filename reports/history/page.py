@@ -1,0 +1,109 @@
+"""The history as one page: all numbers as compact JSON, drawn by the page's own script."""
+
+import json
+import math
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from ..errors import ReportError
+from ..page_template import written_page
+from .series import History, Series, Setting
+from .steps import second_opinion
+
+DIGITS = 5  # of a noisy number; the eye sees three
+
+
+def write_history(
+    history: History, out: str | Path, *, reviews: Mapping[tuple[str, str], str] | None = None
+) -> Path:
+    """Write the page `out`/index.html, whole or not at all; return its path.
+
+    Parameters
+    ----------
+    reviews : mapping from (base, head) to str, optional
+        Addresses, relative to the page, of reviews that the steps link to.
+
+    Raises
+    ------
+    ReportError
+        If `out` holds something else than an earlier page.
+    """
+    out = Path(out)
+    page = out / "index.html"
+    if out.exists() and not page.exists() and any(out.iterdir()):
+        raise ReportError(
+            f"write_history: {out} exists and is no earlier page; name another folder with --out"
+        )
+    out.mkdir(parents=True, exist_ok=True)
+    draft = out / f".index.{os.getpid()}.html"
+    draft.write_text(history_page(history, reviews or {}), encoding="utf-8")
+    draft.replace(page)
+    return page
+
+
+def history_page(history: History, reviews: Mapping[tuple[str, str], str]) -> str:
+    """The page as one string: nothing in it is loaded from elsewhere."""
+    data = json.dumps(compact(history, reviews), separators=(",", ":"), allow_nan=False)
+    return written_page(
+        "history.html.jinja",
+        styles=("theme.css", "page.css", "history.css"),
+        scripts=("history.js",),
+        history=history,
+        # A "</script>" within a commit's subject would end the block it stands in.
+        data=data.replace("<", "\\u003c"),
+        second_opinion=second_opinion(),
+        series_count=sum(len(setting.series) for setting in history.settings),
+    )
+
+
+def compact(history: History, reviews: Mapping[tuple[str, str], str]) -> dict[str, Any]:
+    """What the page's script reads; numbers that are not finite are text."""
+    metrics = {s.metric.name: s.metric for one in history.settings for s in one.series}
+    index = {name: i for i, name in enumerate(metrics)}
+    return {
+        "commits": [[c.hash, c.author_date, c.subject] for c in history.commits],
+        "metrics": [
+            [m.name, m.title, m.unit, m.kind, m.meaning.capitalize()] for m in metrics.values()
+        ],
+        "settings": [_setting(setting, index) for setting in history.settings],
+        "reviews": {f"{base} {head}": address for (base, head), address in reviews.items()},
+    }
+
+
+def _setting(setting: Setting, metrics: Mapping[str, int]) -> dict[str, Any]:
+    cells = list(dict.fromkeys(series.cell for series in setting.series))
+    place = {cell: i for i, cell in enumerate(cells)}
+    at = tuple(setting.environments)
+    return {
+        "name": setting.name,
+        "at": at,
+        "told": list(setting.environments.values()),
+        "cells": cells,
+        "series": [
+            [place[one.cell], metrics[one.metric.name], *_numbers(one, at)]
+            for one in setting.series
+        ],
+    }
+
+
+def _numbers(series: Series, at: tuple[int, ...]) -> list[Any]:
+    """Commits (0 for all of the setting's), values, samples (0 for none), steps."""
+    digits = DIGITS if series.metric.kind == "noisy" else 17
+    return [
+        0 if series.commits == at else series.commits,
+        [_number(value, digits) for value in series.values],
+        [[_number(v, digits) for v in sample] for sample in series.samples] or 0,
+        [
+            [s.index, _number(s.before, digits), _number(s.after, digits), s.found_by]
+            for s in series.steps
+        ],
+    ]
+
+
+def _number(value: float, digits: int) -> float | int | str:
+    if not math.isfinite(value):
+        return str(value)
+    rounded = float(f"{value:.{digits}g}")
+    return int(rounded) if rounded.is_integer() else rounded

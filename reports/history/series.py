@@ -1,0 +1,135 @@
+"""From the measurements to series: one metric of one cell in one setting, over all commits."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import cast
+
+import numpy as np
+import pandas as pd
+
+from ..errors import ReportError
+from ..frames import groups, numeric
+from ..load import SetAside
+from ..load_cached import Measured
+from ..machines import with_setting
+from ..metrics import Metric, metrics_of, with_build_seconds
+from .commits import Commit, ordered_commits
+from .steps import Step, find_steps
+
+
+@dataclass(frozen=True)
+class Series:
+    """One metric of one cell.
+
+    Attributes
+    ----------
+    commits : tuple of int, shape (n,)
+        Positions in the history's commits, rising.
+    values : tuple of float, shape (n,)
+        For each the median of the processes of a noisy metric, the largest of others.
+    samples : tuple of tuple of float, shape (n, processes)
+        What each process gave; empty for exact metrics that agree in all.
+    """
+
+    cell: str
+    metric: Metric
+    commits: tuple[int, ...]
+    values: tuple[float, ...]
+    samples: tuple[tuple[float, ...], ...]
+    steps: tuple[Step, ...]
+
+
+@dataclass(frozen=True)
+class Setting:
+    """All series of one machine and one JAX, and how each commit was measured there."""
+
+    name: str
+    series: tuple[Series, ...]
+    environments: dict[int, str]
+
+
+@dataclass(frozen=True)
+class History:
+    commits: tuple[Commit, ...]
+    settings: tuple[Setting, ...]
+    set_aside: tuple[SetAside, ...]
+
+
+def make_history(measured: Measured, *, repository: Path | None = None) -> History:
+    """Every series of a store and its steps; settings with the most commits first.
+
+    Parameters
+    ----------
+    measured : Measured
+        From `reports.load_cached.read_measurements`.
+    repository : Path, optional
+        A clone that knows order, dates and subjects of the commits.
+
+    Raises
+    ------
+    ReportError
+        If no process ended well, or asv is missing.
+    """
+    good = measured.table.loc[measured.table["status"] == "ok"]
+    if good.empty:
+        raise ReportError(
+            "make_history: no process of the store ended well; reports build says why"
+        )
+    table = with_build_seconds(with_setting(good))
+    first = {
+        str(k["commit"]): cast(pd.Timestamp, g["started_utc"].min())
+        for k, g in groups(table, ["commit"])
+    }
+    commits = ordered_commits(list(first), first, repository)
+    position = {commit.hash: index for index, commit in enumerate(commits)}
+    table = table.assign(position=[position[name] for name in table["commit"]])
+    settings = []
+    for key, found in groups(table, ["setting"]):
+        series = tuple(_all_series(found))
+        settings.append(Setting(str(key["setting"]), series, _environments(found)))
+    settings.sort(key=lambda setting: (-len(setting.environments), setting.name))
+    return History(commits, tuple(settings), measured.set_aside)
+
+
+def _all_series(table: pd.DataFrame) -> Iterator[Series]:
+    """A series for each cell and metric that was ever measured in it, in the metrics' order."""
+    metrics = metrics_of(table)
+    for key, cell in groups(table.sort_values(["position", "round_index"]), ["cell"]):
+        at = cell["position"].to_numpy()
+        for metric in metrics:
+            values = numeric(cell[metric.name]).to_numpy(dtype=float, na_value=np.nan)
+            # A check that is not a number is a finding, a process that did not measure is a gap.
+            present = ~np.isnan(values) | (
+                (metric.kind == "error") & (cell["checked_errors_count"].to_numpy() > 0)
+            )
+            if metric.kind == "error" and np.isnan(values).all():
+                continue
+            if present.any():
+                yield _series(str(key["cell"]), metric, at[present], values[present])
+
+
+def _series(cell: str, metric: Metric, at: np.ndarray, values: np.ndarray) -> Series:
+    commits, starts = np.unique(at, return_index=True)  # at is sorted
+    samples = np.split(values, starts[1:])
+    middle = np.median if metric.kind == "noisy" else np.max
+    points = tuple(float(middle(sample)) for sample in samples)
+    agree = metric.kind == "exact" and all((s == s[0]).all() for s in samples)
+    kept = () if agree else tuple(tuple(map(float, sample)) for sample in samples)
+    steps = find_steps(points, metric.kind)
+    return Series(cell, metric, tuple(map(int, commits)), points, kept, steps)
+
+
+def _environments(table: pd.DataFrame) -> dict[int, str]:
+    """For each commit: Python, load and date of its measuring, in words."""
+    told = {}
+    for key, found in groups(table, ["position"]):
+        last = found.sort_values("started_utc", na_position="first").iloc[-1]
+        parts = [f"Python {last['python_version']}", f"numpy {last['numpy_version']}"]
+        loads = [float(load) for load in found["load_1min_before"] if not pd.isna(load)]
+        if loads:
+            parts.append(f"load up to {max(loads):.1f}")
+        if not pd.isna(last["started_utc"]):
+            parts.append(f"measured {last['started_utc']:%Y-%m-%d %H:%M} UTC")
+        told[int(key["position"])] = ", ".join(parts)
+    return told

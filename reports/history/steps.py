@@ -1,0 +1,160 @@
+"""Where a series of numbers changed its level.
+
+An exact number steps wherever it changes. A noisy one is cut into levels by `asv.step_detect`,
+which gives alerts few enough to be read, and by ruptures' kernel change-point detection, which
+finds more and is wrong more often: so asv's are alerts, confirmed or not by the other, and what
+ruptures alone finds is marked as a maybe.
+
+Sources: F. Friedrich et al., Complexity penalized M-estimation, J. Comput. Graph. Stat. 17 (2008)
+201, behind asv's; S. Arlot, A. Celisse, Z. Harchaoui, A kernel multiple change-point algorithm via
+model selection, J. Mach. Learn. Res. 20 (2019) 162, behind KernelCPD.
+"""
+
+import functools
+import math
+import statistics
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Literal
+
+from ..errors import ReportError
+from ..metrics import Kind
+
+Finder = Literal["exact", "asv", "asv+ruptures", "ruptures"]
+
+# Levels nearer than this are one: within a machine's moods, and below what a reader acts on.
+SMALLEST_NOISY_STEP = 0.02
+SMALLEST_ERROR_STEP = 0.25
+ROUNDING = 1e-13  # errors below are rounding alone
+FEWEST_POINTS = 6  # of a noisy series; below, a level and an outlier look alike
+SAME_STEP = 2  # points: two finders that differ by this little mean the same step
+
+
+@dataclass(frozen=True)
+class Step:
+    """A level that changed: `index` is the first point of the new one."""
+
+    index: int
+    before: float
+    after: float
+    found_by: Finder
+
+    @property
+    def ratio(self) -> float:
+        """After over before; infinite where something came from nothing."""
+        if self.before == 0:
+            return math.inf if self.after else 1.0
+        return self.after / self.before
+
+
+def find_steps(values: Sequence[float], kind: Kind) -> tuple[Step, ...]:
+    """The steps of one series, in order.
+
+    Parameters
+    ----------
+    values : sequence of float, shape (n,)
+        One number a commit, oldest first, none missing.
+    kind : {"exact", "noisy", "error"}
+        How the numbers behave: see `reports.metrics`.
+
+    Raises
+    ------
+    ReportError
+        If asv is not installed.
+    """
+    if kind == "exact":
+        return _changes(values, lambda a, b: a != b)
+    if kind == "error":
+        return _changes(values, _error_moved)
+    return _noisy_steps(values)
+
+
+def _changes(values: Sequence[float], differ: Callable[[float, float], bool]) -> tuple[Step, ...]:
+    pairs = enumerate(zip(values, values[1:], strict=False), start=1)
+    return tuple(Step(i, a, b, "exact") for i, (a, b) in pairs if differ(a, b))
+
+
+def _error_moved(before: float, after: float) -> bool:
+    if math.isnan(before) or math.isnan(after):
+        return math.isnan(before) != math.isnan(after)
+    if max(before, after) < ROUNDING:
+        return False
+    return abs(after - before) > SMALLEST_ERROR_STEP * max(min(before, after), ROUNDING)
+
+
+def _noisy_steps(values: Sequence[float]) -> tuple[Step, ...]:
+    if len(values) < FEWEST_POINTS or any(not math.isfinite(v) for v in values):
+        return ()
+    alerts = _by_asv(values)
+    second = _by_ruptures(values)
+    steps = []
+    for index in alerts:
+        agreed = any(abs(index - other) <= SAME_STEP for other in second)
+        steps.append((index, "asv+ruptures" if agreed else "asv"))
+    for index in second:
+        if all(abs(index - other) > SAME_STEP for other in alerts):
+            steps.append((index, "ruptures"))
+    return _with_levels(values, sorted(steps))
+
+
+def _with_levels(values: Sequence[float], found: list[tuple[int, Finder]]) -> tuple[Step, ...]:
+    """Steps between the medians of their levels; those too small to matter are left out."""
+    edges = [0, *(index for index, _ in found), len(values)]
+    steps = []
+    for k, (index, by) in enumerate(found):
+        before = statistics.median(values[edges[k] : index])
+        after = statistics.median(values[index : edges[k + 2]])
+        step = Step(index, before, after, by)
+        if abs(step.ratio - 1) >= SMALLEST_NOISY_STEP:
+            steps.append(step)
+    return tuple(steps)
+
+
+def _by_asv(values: Sequence[float]) -> list[int]:
+    found = _asv().detect_steps(list(values))
+    return [left for left, *_ in found[1:]]
+
+
+def _by_ruptures(values: Sequence[float]) -> list[int]:
+    """Change points of the logarithms, in units of their noise; none without ruptures.
+
+    The noise is the median step between neighbours, which a few jumps do not move. The penalty is
+    BIC's for a mean and a position, 2 ln(n) noise variances, doubled because times have tails.
+    """
+    ruptures = _ruptures()
+    if ruptures is None or min(values) <= 0:
+        return []
+    import numpy as np
+
+    logs = np.log(np.asarray(values, dtype=float))
+    # 1.4826 median|x| is the deviation of a normal x; neighbours differ by sqrt(2) of it.
+    noise = 1.4826 * float(np.median(np.abs(np.diff(logs)))) / math.sqrt(2)
+    scaled = (logs - np.median(logs)) / max(noise, 1e-3)
+    model = ruptures.KernelCPD(kernel="linear", min_size=2).fit(scaled[:, None])
+    return [int(i) for i in model.predict(pen=4.0 * math.log(len(values)))[:-1]]
+
+
+@functools.cache
+def _asv() -> ModuleType:
+    try:
+        from asv import step_detect
+    except ImportError as error:
+        raise ReportError(
+            f"find_steps: asv cannot be imported ({error}); pip install asv, which finds the steps"
+        ) from error
+    return step_detect
+
+
+@functools.cache
+def _ruptures() -> ModuleType | None:
+    try:
+        import ruptures
+    except ImportError:
+        return None
+    return ruptures
+
+
+def second_opinion() -> bool:
+    """Whether ruptures is installed."""
+    return _ruptures() is not None

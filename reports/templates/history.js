@@ -1,0 +1,214 @@
+"use strict";
+// Charts are drawn when they come into view; until then a card is its caption and an empty box.
+const data = JSON.parse(document.getElementById("data").textContent);
+const byId = (id) => document.getElementById(id);
+const W = 400, H = 180, L = 58, R = 10, T = 14, B = 24;
+
+const number = (v) => (typeof v === "string" ? Number(v.replace("nan", "NaN").replace("inf", "Infinity")) : v);
+const escaped = (text) => String(text).replace(/[&<>"]/g, (c) => ({ "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" })[c]);
+const three = (v) => {
+  if (!Number.isFinite(v)) return String(v);
+  const decimals = v === 0 ? 0 : Math.max(0, 2 - Math.floor(Math.log10(Math.abs(v))));
+  return v.toFixed(Math.min(decimals, 12));
+};
+const scaled = (v, units) => {
+  const [factor, name] = units.find(([f]) => Math.abs(v) >= f) || units[units.length - 1];
+  return `${factor === 1 && Number.isInteger(v) ? v : three(v / factor)} ${name}`;
+};
+const TOLD = {
+  seconds: (v) => scaled(v, [[1, "s"], [1e-3, "ms"], [1e-6, "µs"]]),
+  bytes: (v) => scaled(v, [[1e9, "GB"], [1e6, "MB"], [1e3, "kB"], [1, "B"]]),
+  relative: (v) => v.toExponential(1),
+  count: (v) => (Math.abs(v) >= 1e6 ? v.toPrecision(6) : String(v)),
+};
+// A ratio that rounds to one says nothing: an exact number then tells by how much it changed.
+const changeOf = ({ unit, kind }, { before, after }) => {
+  if (before === 0) return `+${TOLD[unit](after)}`;
+  if (kind !== "exact" || Math.abs(after / before - 1) >= 0.005) return `${three(after / before)}×`;
+  return `${after > before ? "+" : "−"}${TOLD[unit](Math.abs(after - before))}`;
+};
+const short = (hash) => hash.slice(0, 10);
+
+// Each series with its names, as the charts and the table need it.
+const all = data.settings.map((setting) => setting.series.map(([cell, metric, at, values, samples, steps]) => {
+  const [name, title, unit, kind, meaning] = data.metrics[metric];
+  return {
+    setting, cell: setting.cells[cell], name, title, unit, kind, meaning, at: at || setting.at,
+    values: values.map(number), samples,
+    steps: steps.map(([i, before, after, by]) => ({ i, before: number(before), after: number(after), by })),
+  };
+}));
+
+function reviewOf(series, step) {
+  const [base, head] = [step.i - 1, step.i].map((i) => data.commits[series.at[i]][0]);
+  return { href: data.reviews[`${base} ${head}`], command: `python -m reports review ${short(base)} ${short(head)}` };
+}
+const worse = (step) => !(step.after <= step.before);
+const tone = (step) => (step.by === "ruptures" ? "maybe" : worse(step) ? "" : "better");
+
+function scaleOf(series) {
+  const points = series.values.concat(...(series.samples || [])).map(number).filter(Number.isFinite);
+  let low = Math.min(...points), high = Math.max(...points);
+  const log = series.kind === "error" && low > 0 && high / low > 20;
+  const f = log ? Math.log10 : (v) => v;
+  [low, high] = [f(low), f(high)];
+  if (!log && low >= 0 && low < 0.6 * high) low = 0;
+  const pad = (high - low) * 0.06 || Math.abs(high) * 0.05 || 1;
+  const ends = [low === 0 ? 0 : low - pad, high + pad];
+  const y = (v) => (Number.isFinite(v) ? H - B - ((f(v) - ends[0]) / (ends[1] - ends[0])) * (H - B - T) : T - 6);
+  const x = (i) => L + ((series.at[i] - series.setting.at[0]) / Math.max(1, series.setting.at.at(-1) - series.setting.at[0])) * (W - L - R);
+  const ticks = [0, 0.5, 1].map((t) => ends[0] + pad * (low === 0 ? 0 : 1) + t * (high - low));
+  return { x, y, ticks: [...new Set(high > low ? ticks : [high])].map((t) => (log ? 10 ** t : t)) };
+}
+
+function drawing(series) {
+  const { x, y, ticks } = scaleOf(series);
+  const parts = ticks.map((t) => `<line class="grid" x1="${L}" x2="${W - R}" y1="${y(t).toFixed(1)}" y2="${y(t).toFixed(1)}"/>` +
+    `<text x="${L - 6}" y="${(y(t) + 4).toFixed(1)}" text-anchor="end">${TOLD[series.unit](t)}</text>`);
+  const at = series.values.map((v, i) => [x(i).toFixed(1), y(v).toFixed(1)]);
+  if (series.samples) {
+    const range = series.samples.map((s, i) => {
+      const v = s.map(number);
+      return `M${at[i][0]} ${y(Math.min(...v)).toFixed(1)}V${y(Math.max(...v)).toFixed(1)}`;
+    });
+    parts.push(`<path class="range" d="${range.join("")}"/>`);
+  }
+  parts.push(`<path class="line" d="M${at.map((p) => p.join(" ")).join("L")}"/>`);
+  parts.push(`<path class="dots" d="${at.map((p) => `M${p.join(" ")}h0`).join("")}"/>`);
+  for (const step of series.steps) {
+    const px = (x(step.i) + x(step.i - 1)) / 2, up = worse(step);
+    parts.push(`<line class="step ${tone(step)}" x1="${px.toFixed(1)}" x2="${px.toFixed(1)}" y1="${T - 8}" y2="${H - B}"/>` +
+      `<path class="flag ${tone(step)}" d="M${px.toFixed(1)} ${up ? T - 12 : T - 2}l5 ${up ? 9 : -9}h-10z"/>`);
+  }
+  const named = [0, series.setting.at.length - 1].map((k) => data.commits[series.setting.at[k]]);
+  parts.push(`<text x="${L}" y="${H - 7}">${escaped(named[0][1].slice(0, 10) || short(named[0][0]))}</text>`);
+  parts.push(`<text x="${W - R}" y="${H - 7}" text-anchor="end">${escaped(named[1][1].slice(0, 10) || short(named[1][0]))}</text>`);
+  parts.push('<circle class="here" r="6" cx="-20" cy="-20"/>');
+  return `<svg viewBox="0 0 ${W} ${H}" role="img" aria-label="${escaped(summary(series))}">${parts.join("")}</svg>`;
+}
+
+function summary(series) {
+  const told = TOLD[series.unit], last = series.values.at(-1);
+  const steps = series.steps.length === 1 ? "1 step" : `${series.steps.length} steps`;
+  return `${series.cell}, ${series.title}: ${told(last)} at the newest of ${series.values.length} commits, ${steps}`;
+}
+
+function words(series, i) {
+  const [hash, date, subject] = data.commits[series.at[i]], told = TOLD[series.unit];
+  const lines = [`<b>${told(series.values[i])}</b>`, `<i>${short(hash)}${subject ? ` ${escaped(subject)}` : ""}</i>`];
+  if (date) lines.push(`<i>authored ${escaped(date.slice(0, 16).replace("T", " "))}</i>`);
+  const samples = series.samples && series.samples[i].map(number);
+  if (samples) lines.push(`${samples.length} process${samples.length === 1 ? "" : "es"}: ${samples.map(told).join(", ")}`);
+  const step = series.steps.find((s) => s.i === i);
+  if (step) {
+    const { href, command } = reviewOf(series, step);
+    lines.push(`<span class="${worse(step) ? "worse" : "better"}">step from ${told(step.before)} to ${told(step.after)} (${changeOf(series, step)}), found by ${step.by}</span>`);
+    lines.push(href ? `<a href="${escaped(href)}">review of this commit</a>` : `<code>${escaped(command)}</code>`);
+  }
+  lines.push(`<i>${escaped(series.setting.told[series.setting.at.indexOf(series.at[i])])}</i>`);
+  return lines.join("<br>").replaceAll("</i><br>", "</i>");
+}
+
+function draw(card) {
+  if (card.dataset.drawn) return;
+  card.dataset.drawn = "yes";
+  card.insertAdjacentHTML("beforeend", drawing(card.series));
+}
+
+function show(card, i) {
+  draw(card);
+  const series = card.series, { x, y } = scaleOf(series), here = card.querySelector(".here");
+  card.at = Math.max(0, Math.min(series.values.length - 1, i));
+  here.setAttribute("cx", x(card.at));
+  here.setAttribute("cy", y(series.values[card.at]));
+  let tip = card.querySelector(".tip");
+  if (!tip) {
+    card.insertAdjacentHTML("beforeend", '<div class="tip" role="status"></div>');
+    tip = card.querySelector(".tip");
+  }
+  tip.innerHTML = words(series, card.at);
+}
+
+function hide(card) {
+  card.querySelector(".tip")?.remove();
+  card.querySelector(".here")?.setAttribute("cx", -20);
+}
+
+function nearest(card, event) {
+  const box = card.querySelector("svg").getBoundingClientRect(), { x } = scaleOf(card.series);
+  const px = ((event.clientX - box.left) / box.width) * W;
+  let best = 0;
+  card.series.values.forEach((_, i) => { if (Math.abs(x(i) - px) < Math.abs(x(best) - px)) best = i; });
+  return best;
+}
+
+function key(card, event) {
+  const last = card.series.values.length - 1, now = card.at ?? last;
+  const steps = card.series.steps.map((s) => s.i);
+  const goals = {
+    ArrowLeft: now - 1, ArrowRight: now + 1, Home: 0, End: last,
+    PageUp: steps.filter((i) => i < now).at(-1) ?? now, PageDown: steps.find((i) => i > now) ?? now,
+  };
+  if (event.key in goals) show(card, goals[event.key]);
+  else if (event.key === "Escape") hide(card);
+  else if (event.key === "Enter" && event.target === card) card.querySelector(".tip a")?.click();
+  else return;
+  event.preventDefault();
+}
+
+const seen = new IntersectionObserver((entries) => {
+  for (const entry of entries) if (entry.isIntersecting) { draw(entry.target); seen.unobserve(entry.target); }
+}, { rootMargin: "600px" });
+
+function newCard(series) {
+  const card = document.createElement("figure");
+  card.className = "chart";
+  card.tabIndex = 0;
+  card.series = series;
+  card.innerHTML = `<figcaption title="${escaped(series.meaning)}">${escaped(series.title)}<span>${escaped(series.cell)}</span></figcaption>`;
+  card.addEventListener("pointermove", (event) => {
+    if (!event.target.closest(".tip") && card.querySelector("svg")) show(card, nearest(card, event));
+  });
+  card.addEventListener("pointerleave", () => { if (document.activeElement !== card) hide(card); });
+  card.addEventListener("focus", () => show(card, card.at ?? series.values.length - 1));
+  card.addEventListener("focusout", (event) => { if (!card.contains(event.relatedTarget)) hide(card); });
+  card.addEventListener("keydown", (event) => key(card, event));
+  return card;
+}
+
+function stepRow({ series, step }) {
+  const { href, command } = reviewOf(series, step), told = TOLD[series.unit];
+  const [hash, date, subject] = data.commits[series.at[step.i]];
+  const name = `<code>${short(hash)}</code>`;
+  const link = href ? `<a href="${escaped(href)}">${name}</a>` : `<span title="${escaped(command)}">${name}</span>`;
+  const by = { exact: "exact", asv: "asv alone", "asv+ruptures": "asv and ruptures", ruptures: "ruptures alone: maybe" }[step.by];
+  return `<tr><th scope="row">${link}<small>${escaped([date.slice(0, 10), subject].filter(Boolean).join(" "))}</small></th>` +
+    `<td class="text">${escaped(series.cell)}</td><td class="text">${escaped(series.title)}</td><td>${told(step.before)}</td><td>${told(step.after)}</td>` +
+    `<td class="${worse(step) ? "worse" : "better"}">${changeOf(series, step)}</td><td class="text">${by}</td></tr>`;
+}
+
+const cards = new Map();
+const MOST_ROWS = 200;
+
+function refresh() {
+  const chosen = all[byId("setting").selectedIndex] || [];
+  const asked = byId("search").value.toLowerCase().split(/\s+/).filter(Boolean);
+  const found = chosen.filter((s) => (!byId("kind").value || s.kind === byId("kind").value) &&
+    (!byId("stepped").checked || s.steps.length) && asked.every((word) => `${s.cell} ${s.name} ${s.title}`.toLowerCase().includes(word)));
+  byId("shown").textContent = `${found.length} of ${chosen.length} series`;
+  for (const series of found) if (!cards.has(series)) cards.set(series, newCard(series));
+  const shown = found.map((series) => cards.get(series));
+  byId("cards").replaceChildren(...shown);
+  shown.slice(0, 12).forEach(draw);
+  shown.slice(12).forEach((card) => { if (!card.dataset.drawn) seen.observe(card); });
+  const steps = found.flatMap((series) => series.steps.map((step) => ({ series, step })));
+  steps.sort((a, b) => b.series.at[b.step.i] - a.series.at[a.step.i]);
+  byId("step-rows").innerHTML = steps.slice(0, MOST_ROWS).map(stepRow).join("");
+  byId("step-note").textContent = steps.length === 0 ? "No series here has a step." :
+    steps.length > MOST_ROWS ? `The ${MOST_ROWS} newest of ${steps.length} steps; search to see others.` : "";
+}
+
+for (const setting of data.settings) byId("setting").add(new Option(setting.name));
+byId("controls").addEventListener("input", refresh);
+byId("controls").addEventListener("submit", (event) => event.preventDefault());
+refresh();
