@@ -22,6 +22,7 @@ from jaxmeter.case import Case, name_of
 from jaxmeter.errors import JaxmeterError
 from jaxmeter.memory_record import Allocator, MemoryUse, Trade, TradePoint
 from jaxmeter.meter import measure
+from jaxmeter.phases import fresh_arguments
 from jaxmeter.record import Memory, Record
 from jaxmeter.staging import staged
 
@@ -65,7 +66,8 @@ def memory(fn: Case | Callable[..., Any], *args: Any, run: bool = True, **kwargs
     case = fn if isinstance(fn, Case) else Case(fn, args, kwargs)
     reset_peak_rss()
     baseline = rss_bytes()
-    compiled, buffers, source = compiled_with_buffers(staged(case).lowered)
+    lowered = staged(case).lowered
+    compiled, buffers, source = compiled_with_buffers(lowered)
     peaks: dict[str, int | None] = {
         "baseline_rss_bytes": baseline,
         "compile_peak_rss_bytes": peak_rss_bytes(),
@@ -73,8 +75,8 @@ def memory(fn: Case | Callable[..., Any], *args: Any, run: bool = True, **kwargs
     leaves = jax.tree.leaves((case.args, dict(case.kwargs)))
     run = run and not any(isinstance(leaf, jax.ShapeDtypeStruct) for leaf in leaves)
     if run:
-        record = measure(case, repeat=1)
-        peaks["peak_rss_bytes"] = record.memory.peak_rss_bytes
+        _run(case, lowered, compiled)
+        peaks["peak_rss_bytes"] = peak_rss_bytes()
         peaks["device_peak_bytes"] = device_peak_bytes()
     return MemoryUse(
         name=name_of(case.fn),
@@ -86,6 +88,16 @@ def memory(fn: Case | Callable[..., Any], *args: Any, run: bool = True, **kwargs
         ran=run,
         allocator=allocator(),
     )
+
+
+def _run(case: Case, lowered: jax.stages.Lowered, compiled: jax.stages.Compiled) -> None:
+    kwargs = dict(case.kwargs)
+    if jax.tree.structure((case.args, kwargs)) != lowered.in_tree:
+        # Static arguments, which a compiled program does not take; or what others have jitted.
+        measure(case, repeat=1)
+        return
+    args, kwargs = fresh_arguments(lowered, case.args, kwargs)()
+    jax.block_until_ready(compiled(*args, **kwargs))
 
 
 def allocator() -> Allocator:

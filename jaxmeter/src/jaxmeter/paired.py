@@ -16,10 +16,9 @@ import jax
 
 from jaxmeter.case import Case
 from jaxmeter.comparison_record import Effort
-from jaxmeter.counts import Events, counts, listening
-from jaxmeter.errors import RetraceError
+from jaxmeter.counts import Events, listening
 from jaxmeter.meter import Run
-from jaxmeter.phases import Clock, no_collection, timed
+from jaxmeter.phases import Clock, no_collection, retraced, timed
 from jaxmeter.progress import Progress, telling
 from jaxmeter.record import Phases
 from jaxmeter.staging import jitted
@@ -117,16 +116,13 @@ def _take_turns(runs: list[Run], effort: Effort, clock: Clock) -> None:
 def _block(run: Run, clock: Clock, length: int) -> float:
     """Seconds per call: the median of so many calls."""
     taken: list[float] = []
-    with telling(run.progress), listening(Events()) as events, no_collection():
+    traces_before = run.traces_count()
+    with telling(run.progress), listening(run.events), no_collection():
         for _ in range(length):
             args, kwargs = run.arguments()
             taken.append(timed(clock, functools.partial(run.jitted, *args, **kwargs))[1])
-        heard = counts(events, run.name, None)
-        if heard.traces_count or heard.compiles_count:
-            raise RetraceError(
-                f"settled run of {run.name}: got another trace for the same arguments; look "
-                "for a static argument that does not equal itself, and for state that it changes"
-            )
+        if run.traces_count() != traces_before:
+            raise retraced(run.name)
     return statistics.median(taken)
 
 

@@ -87,15 +87,20 @@ def settle(
         # Counted after the run rather than forbidden by jax.no_tracing: that also refuses
         # programs with effects, which do not take JAX's fast path, though they are not traced.
         if traces_count() != traces_before:
-            raise RetraceError(
-                f"settled run of {name_of(call)}: got another trace for the same arguments; "
-                "look for a static argument that does not equal itself, for state that the "
-                "function changes, and for jax_disable_jit"
-            )
+            raise retraced(name_of(call))
         if taken >= 0:
             spent += seconds
             on_sample(seconds)
     return answer
+
+
+def retraced(name: str) -> RetraceError:
+    """The error of a function that was traced again for the same arguments."""
+    return RetraceError(
+        f"settled run of {name}: got another trace for the same arguments; "
+        "look for a static argument that does not equal itself, for state that the "
+        "function changes, and for jax_disable_jit"
+    )
 
 
 def fresh_arguments(

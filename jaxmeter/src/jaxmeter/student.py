@@ -5,6 +5,7 @@ Source: M. Abramowitz, I. A. Stegun, Handbook of Mathematical Functions, 26.7.3 
 
 from __future__ import annotations
 
+import functools
 import math
 
 
@@ -31,6 +32,7 @@ def two_sided_p(t: float, freedom: int) -> float:
     return min(1.0, max(0.0, 1.0 - inside))
 
 
+@functools.cache
 def two_sided_t(p: float, freedom: int) -> float:
     """The t that is exceeded, to either side, with probability ``p``; the inverse of the above.
 

@@ -1,0 +1,129 @@
+"""Does the comparison see every change that is free of noise?
+
+``python trust_exact.py --out results/trust_exact.csv`` plants one change in each of a hundred pairs
+of functions, of seven kinds and several sizes: an array of 4096 bytes captured, a call that is
+traced anew, a temporary buffer more. Beside each stands an equal pair. All are compared with the
+code of `jaxmeter.compare`, in this process, since no time is.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import kinds
+import numpy as np
+
+from jaxmeter import Case, Effort
+from jaxmeter.comparison import compare_exact
+from jaxmeter.paired import Compared, measure_pair
+from jaxmeter.progress import Progress
+from jaxmeter.record import Record
+
+PAIRS = 100
+EFFORT = Effort(turns=1, turn_seconds=1e-6, settled_seconds=1e-6, compiles=0)
+Made = tuple[Case, tuple[Any, ...]]
+
+
+def captured(kind: str, seed: int, planted: bool) -> Made:
+    """An array of 1024 float32 captured, and added to a number of the answer."""
+    case = kinds.plain(kind, seed)
+    held = jnp.asarray(np.random.default_rng(seed).normal(size=1024).astype("float32"))
+
+    def more(x: Any) -> Any:
+        answer = case.fn(x)
+        return jax.tree.map(lambda y: y + held[x.size % 1024] * held.sum(), answer)
+
+    return (Case(more, case.args) if planted else case), ()
+
+
+def retraced(kind: str, seed: int, planted: bool) -> Made:
+    """Four more calls, one of which is of another shape or dtype, or by keyword."""
+    case = kinds.plain(kind, seed)
+    (x,) = case.args
+    smaller = x[tuple(slice(size // 2) for size in x.shape)]
+    calls: list[Any] = [((x + n,), {}) for n in range(4)]
+    others: list[Any] = [((smaller,), {}), ((), {"x": x}), ((x.astype("bfloat16"),), {})]
+    if planted:
+        calls[seed % 4] = others[seed % (2 if kind == "fft" else 3)]
+    return case, tuple(calls)
+
+
+def buffered(kind: str, seed: int, planted: bool) -> Made:
+    """A sorted copy more, of an array that is as large as the argument or a multiple."""
+    case = kinds.plain(kind, seed)
+    times = 1 + seed % 3
+
+    def function(x: Any) -> Any:
+        wide = jnp.concatenate([x.ravel() + n for n in range(times)])
+        extra = jnp.sort(wide)[0] + (jnp.sort(jnp.sin(wide))[-1] if planted else 0.0)
+        return jax.tree.map(lambda y: y + extra, case.fn(x))
+
+    return Case(function, case.args), ()
+
+
+PLANTED: dict[str, tuple[Callable[[str, int, bool], Made], str]] = {
+    "4096 bytes captured": (captured, "constants.captured_bytes"),
+    "one retrace": (retraced, "counts.traces_count"),
+    "one temporary": (buffered, "memory.temp_bytes"),
+}
+
+
+def studied() -> Iterator[dict[str, Any]]:
+    """A line for each pair."""
+    names = list(kinds.KINDS)
+    for change, (make, quantity) in PLANTED.items():
+        for number in range(PAIRS):
+            kind = names[number % len(names)]
+            for planted in (False, True):
+                both = [make(kind, number, False), make(kind, number, planted)]
+                found = {one.quantity: one for one in _compared(both)}
+                differing = [name for name, one in found.items() if one.verdict != "same"]
+                yield {
+                    "change": change,
+                    "planted": planted,
+                    "kind": kind,
+                    "number": number,
+                    "before": found[quantity].a[0],
+                    "now": found[quantity].b[0],
+                    "found": quantity in differing,
+                    "differing": " ".join(differing),
+                }
+
+
+def _compared(both: list[Made]) -> Any:
+    pair = tuple(Compared(case, Progress(Record("", "ok")), calls) for case, calls in both)
+    measure_pair(pair, EFFORT, swapped=False)  # pyright: ignore[reportArgumentType]
+    jax.clear_caches()
+    return compare_exact(*([one.progress.record] for one in pair))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--out", type=Path, required=True)
+    options = parser.parse_args()
+    options.out.parent.mkdir(parents=True, exist_ok=True)
+    counted: dict[tuple[str, bool], int] = {}
+    with options.out.open("w", newline="") as file:
+        lines: csv.DictWriter[str] | None = None
+        for row in studied():
+            lines = lines or csv.DictWriter(file, row, lineterminator="\n")
+            if file.tell() == 0:
+                lines.writeheader()
+            lines.writerow(row)
+            file.flush()
+            counted.setdefault((row["change"], row["planted"]), 0)
+            # Of an equal pair anything that is told would be wrong.
+            wrong_or_right = row["found"] if row["planted"] else bool(row["differing"])
+            counted[row["change"], row["planted"]] += wrong_or_right
+    for (change, planted), count in counted.items():
+        print(f"{change}: {count} of {PAIRS} {'found' if planted else 'of equal pairs differ'}")
+
+
+if __name__ == "__main__":
+    main()

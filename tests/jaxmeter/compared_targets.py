@@ -1,0 +1,32 @@
+"""Functions to be compared by processes of their own."""
+
+import os
+
+import jax.numpy as jnp
+import numpy as np
+
+TABLE = np.arange(1024, dtype="float32")
+
+
+def step(x):
+    return jnp.sin(x)
+
+
+def more(x):
+    y = x
+    for _ in range(3):
+        y = jnp.sin(jnp.sort(y))
+    return y + TABLE.sum() + jnp.asarray(TABLE)[x.size]
+
+
+def jaxmeter_calls(name):
+    """Of other shapes: one for ``step``, two for ``more``."""
+    return [(jnp.ones(n, "float32"),) for n in range(2, 4 if name == "more" else 3)]
+
+
+def broken(x):
+    raise ZeroDivisionError("on purpose")
+
+
+def leaves(x):
+    os._exit(7)

@@ -1,0 +1,243 @@
+"""Two functions are measured in turns, by processes of their own, and what fails is told."""
+
+import itertools
+import pickle
+import statistics
+import sys
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from jaxmeter import (
+    Case,
+    Comparison,
+    Effort,
+    JaxmeterError,
+    Record,
+    RetraceError,
+    Side,
+    compare,
+    comparing,
+    comparison_record,
+    run,
+)
+from jaxmeter.__main__ import main
+from jaxmeter.paired import Compared, measure_pair
+from jaxmeter.progress import Progress
+
+HERE = str(Path(__file__).parent)
+QUICK = Effort(turns=5, compiles=1)
+TABLE = jnp.asarray(np.arange(7.0))
+X = jnp.ones(3)
+
+
+def pair(*cases, calls=((), ())):
+    """Both functions, and the phases that their records go through, in order."""
+    order = []
+
+    def compared(number):
+        report = lambda record: order.append((number, record.failure.phase))  # noqa: E731
+        return Compared(cases[number], Progress(Record("r", "ok"), report), calls[number])
+
+    return (compared(0), compared(1)), order
+
+
+def ticking(step=1e-3):
+    return map(float, itertools.count(0.0, step)).__next__
+
+
+def measured(both, effort, swapped=False):
+    compiles = measure_pair(both, effort, swapped=swapped, clock=ticking())
+    return tuple(one.progress.record for one in both), compiles
+
+
+def test_both_are_measured_in_one_process_in_turns():
+    both, _ = pair(Case(lambda x: x + 1.0, (X,)), Case(lambda x: TABLE[:3] * x, (X,)))
+    effort = Effort(turns=7, turn_seconds=3e-3, settled_seconds=100.0, compiles=2)
+    (a, b), compiles = measured(both, effort)
+    assert len(a.samples_seconds) == len(b.samples_seconds) == 7
+    assert [len(side) for side in compiles] == [2, 2]
+    assert all(one.compile_seconds == pytest.approx(1e-3) for side in compiles for one in side)
+    assert (a.constants.captured_bytes, b.constants.captured_bytes) == (0, 56)
+    assert a.counts.traces_count == b.counts.traces_count == 1
+    assert a.phases.first_call_seconds is not None and b.memory.peak_rss_bytes is not None
+
+
+@pytest.mark.parametrize("swapped", [False, True])
+def test_the_order_is_swapped_from_process_to_process(swapped):
+    both, order = pair(Case(lambda x: x + 1.0, (X,)), Case(lambda x: x + 2.0, (X,)))
+    measured(both, QUICK, swapped)
+    first = [number for number, phase in order if phase == "trace"]
+    assert first == ([1, 0] if swapped else [0, 1])
+    again = [number for number, phase in order if phase == "compile again"]
+    assert again == first
+
+
+def test_turns_end_in_time_but_not_before_there_are_five():
+    both, _ = pair(Case(lambda x: x + 1.0, (X,)), Case(lambda x: x + 2.0, (X,)))
+    (a, _), compiles = measured(both, Effort(turns=99, settled_seconds=1e-9, compiles=0))
+    assert len(a.samples_seconds) == 5 and compiles == ((), ())
+
+
+def test_calls_made_besides_count_their_retraces():
+    calls = [((jnp.ones(n),), {}) for n in (3, 4, 4, 5)]
+    both, _ = pair(*(Case(lambda x: x + 1.0, (X,)) for _ in "ab"), calls=(calls[:1], calls))
+    (a, b), _ = measured(both, QUICK)
+    assert (a.counts.traces_count, b.counts.traces_count) == (1, 3)
+
+
+def test_donated_arguments_are_there_in_every_call():
+    donating = Case(lambda x: x + 1.0, (X + 0.0,), jit_options={"donate_argnums": 0})
+    both, _ = pair(donating, Case(lambda x: x + 1.0, (X,)))
+    (a, _), _ = measured(both, QUICK)
+    assert len(a.samples_seconds) == 5
+
+
+def test_a_settled_run_that_is_traced_again_is_an_error_of_its_function():
+    numbers = itertools.count()
+
+    class NeverTheSame:
+        def __hash__(self):
+            return next(numbers)
+
+        def __eq__(self, other):
+            return False
+
+    def stated(x, mode):
+        return x + 1.0
+
+    bad = Case(stated, (X, NeverTheSame()), jit_options={"static_argnums": 1})
+    both, _ = pair(Case(lambda x: x + 1.0, (X,)), bad)
+    with pytest.raises(RetraceError, match="another trace for the same arguments"):
+        measured(both, QUICK)
+    assert [one.progress.record.status for one in both] == ["ok", "failed"]
+
+
+@pytest.fixture(scope="module")
+def differing(tmp_path_factory):
+    """What the command finds in two functions that differ in all: exit code, record, Markdown."""
+    folder = tmp_path_factory.mktemp("compared")
+    files = ["--json", str(folder / "c.json"), "--markdown", str(folder / "c.md")]
+    targets = ["compared_targets:step", "compared_targets:more", "-a", "f32[4000]"]
+    sys.path.insert(0, HERE)
+    try:
+        code = main(["compare", *targets, "--processes", "2", *files])
+    finally:
+        sys.path.remove(HERE)
+    return code, Comparison.from_json((folder / "c.json").read_bytes()), (folder / "c.md")
+
+
+def test_what_differs_is_told_by_fresh_processes(differing):
+    code, found, written = differing
+    assert code == 1 and found.verdict == "different"
+    differences = {one.quantity for one in found.differences}
+    assert {"constants.captured_bytes", "counts.traces_count", "program.hlo_fingerprint"} <= (
+        differences
+    )
+    exact = {one.quantity: (one.a, one.b) for one in found.exact}
+    assert exact["constants.captured_bytes"] == ((0,), (4096,))
+    assert exact["counts.traces_count"] == ((2,), (3,))
+    assert written.read_text().startswith("### step -> more: different in ")
+
+
+def test_each_process_keeps_its_samples_and_its_environment(differing):
+    _, found, _ = differing
+    assert [process.swapped for process in found.processes] == [False, True]
+    for process in found.processes:
+        assert len(process.a.samples_seconds) == len(process.b.samples_seconds) >= 5
+        assert len(process.a_compiles) == len(process.b_compiles) >= 1
+        assert process.b.environment.jax == jax.__version__
+        assert process.b.environment.jax_options["jax_enable_compilation_cache"] is False
+    assert {one.quantity for one in found.timings} == {
+        *("settled_seconds", "trace_seconds", "lower_seconds", "compile_seconds")
+    }
+    assert next(iter(found.timings)).ratio > 2.0  # the truth is about thirty
+
+
+@pytest.mark.parametrize(
+    ("target", "kind", "phase"),
+    [
+        ("compared_targets:broken", "ZeroDivisionError", "trace"),
+        ("compared_targets:leaves", "Exit", "trace"),
+        ("broken_target:any", "ModuleNotFoundError", "import"),
+    ],
+)
+def test_a_function_that_fails_is_told_with_its_phase(target, kind, phase, failure_of):
+    # First where that needs no other function to be measured before it.
+    sides = (Side(target, arg=("f32[3]",)), Side("compared_targets:step", arg=("f32[3]",)))
+    found = compare(*sides, path=(HERE,))
+    assert found.verdict == "failed" and len(found.processes) == 1
+    assert Comparison.from_json(found.to_json()) == found
+    (record,) = found.failures
+    failure = failure_of(record)
+    assert (failure.kind, failure.phase) == (kind, phase)
+    assert record.target == target
+
+
+def test_a_function_that_hangs_is_killed_in_time(tmp_path, failure_of):
+    env = {"METER_TEST_PIDS": str(tmp_path / "pids")}
+    sides = ("hanging_target:any", "compared_targets:step")
+    found = compare(*sides, path=(HERE,), timeout_seconds=4.0, env=env)
+    (record,) = found.failures
+    assert failure_of(record, "timeout").kind == "Timeout"
+    assert record.target == "hanging_target:any"
+
+
+def test_the_command_tells_a_failure_by_its_code(tmp_path, monkeypatch, capsys):
+    (tmp_path / "raising_target.py").write_text("raise LookupError('on purpose')\n")
+    monkeypatch.chdir(tmp_path)
+    assert main(["compare", "raising_target:a", "raising_target:b", "-a", "f32[3]"]) == 3
+    printed = capsys.readouterr()
+    assert "not compared" in printed.out and "LookupError: on purpose" in printed.err
+
+
+def test_a_worker_that_writes_no_answer_is_told(monkeypatch, failure_of):
+    monkeypatch.setattr(run, "_run", lambda *args: 3)
+    found = compare("compared_targets:step", "compared_targets:more")
+    assert found.verdict == "failed"
+    assert failure_of(found.failures[0]).message == "left with exit code 3 in start"
+
+
+def test_functions_and_arguments_of_this_process_go_to_the_others(monkeypatch, tmp_path):
+    tasks = []
+
+    def in_worker(module, flags, given, env, timeout_seconds):
+        tasks.append(comparison_record.Task.from_json(given))
+        held = pickle.loads(Path(tasks[-1].a.pickle).read_bytes())
+        assert held[0][0].shape == (3,) and held[1] == {}
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(comparing, "in_worker", in_worker)
+    with pytest.raises(KeyboardInterrupt):
+        compare(statistics.mean, "package.module:function", X)
+    (task,) = tasks
+    assert task.a.target == "statistics:mean" and task.b.target == "package.module:function"
+    assert not Path(task.a.pickle).exists()
+    assert set(filter(None, sys.path)) <= set(task.path)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: compare("nothing", "m:f"), "got 'nothing'; give 'package.module:function'"),
+        (lambda: compare(lambda x: x, "m:f"), "which a fresh process cannot import"),
+        (lambda: compare(3, "m:f"), "got 3, which a fresh process"),  # pyright: ignore
+        (lambda: compare("m:f", "m:g", processes=1), "got processes=1; give a whole number, 2"),
+        (lambda: compare("m:f", "m:g", lambda: 0), "cannot be pickled"),
+        (lambda: compare(Side("m:f", arg=("3",)), "m:g", 3), "got a Side with arguments and 1"),
+        (lambda: Effort(turns=0), "Effort: got turns=0"),
+        (lambda: Effort(settled_seconds=float("nan")), "Effort: got settled_seconds=nan"),
+    ],
+)
+def test_arguments_that_cannot_be_used_are_named(call, message):
+    with pytest.raises(JaxmeterError, match=message):
+        call()
+
+
+def test_bad_usage_of_the_command_is_told_in_one_line(capsys):
+    assert main(["compare", "nothing", "m:f"]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "compare: got target='nothing'" in line

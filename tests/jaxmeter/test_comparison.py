@@ -1,0 +1,238 @@
+"""The verdict on two functions from what was measured: exact quantities, and times by processes."""
+
+import dataclasses
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from jaxmeter import Comparison, JaxmeterError, Record, Rule, compare_records, markdown, table
+from jaxmeter.comparing import judge
+from jaxmeter.comparison import Round, compare_exact, compare_times, phase_rounds
+from jaxmeter.comparison_record import ComparedProcess
+from jaxmeter.record import Constants, Environment, Failure, Memory, Phases, Program
+from jaxmeter.student import two_sided_p, two_sided_t
+
+draw = np.random.default_rng(4)
+
+
+def rounds(logs):
+    return [Round((1.0,), (math.exp(log),)) for log in logs]
+
+
+def verdict(logs, **rule):
+    (timing,) = compare_times({"settled_seconds": rounds(logs)}, Rule(**rule))
+    return timing.verdict
+
+
+def different_share(count, sigma, effect=0.0, quantities=1, processes=6, **rule):
+    """Of so many comparisons with noise of that spread from process to process."""
+    found = 0
+    for _ in range(count):
+        logs = draw.normal(math.log1p(effect), sigma, size=(quantities, processes))
+        told = {f"time {number}": rounds(one) for number, one in enumerate(logs)}
+        timings = compare_times(told, Rule(**rule))
+        found += any(one.verdict == "different" for one in timings)
+    return found / count
+
+
+def test_students_t_is_that_of_scipy():
+    for freedom in (1, 2, 3, 5, 8, 19):
+        for t in (0.0, 0.3, -2.0, 15.0, math.inf):
+            expected = 2 * stats.t.sf(abs(t), freedom)
+            assert two_sided_p(t, freedom) == pytest.approx(expected, abs=1e-12)
+        for p in (0.5, 0.05, 0.001):
+            assert two_sided_t(p, freedom) == pytest.approx(stats.t.isf(p / 2, freedom), rel=1e-9)
+
+
+@pytest.mark.parametrize("quantities", [1, 4])
+@pytest.mark.parametrize("processes", [3, 6])
+def test_equal_functions_are_called_different_no_more_often_than_asked(quantities, processes):
+    # Noise far above the least effect, so that the test alone has to hold.
+    share = different_share(1500, 0.3, quantities=quantities, processes=processes)
+    # 1 % of 1500 is 15 with a standard deviation of 3.9; four of those are allowed for.
+    assert share <= 31 / 1500
+
+
+def test_the_least_effect_keeps_small_differences_out():
+    assert different_share(200, 0.001, effect=0.02) == 0.0
+    assert different_share(200, 0.001, effect=0.02, minimum_effect=0.01) == 1.0
+
+
+def test_ten_percent_are_found_through_two_percent_of_noise():
+    assert different_share(300, 0.02, effect=0.1) > 0.95
+    assert different_share(300, 0.02, effect=-0.1) > 0.95
+
+
+def test_more_processes_find_less():
+    few, many = (different_share(300, 0.04, effect=0.1, processes=n) for n in (3, 12))
+    assert few < 0.5 < 0.95 < many
+
+
+def test_verdicts_have_reasons():
+    assert verdict([0.001, -0.001, 0.002, -0.002, 0.0, 0.001]) == "same"
+    assert verdict([0.0101, 0.0102, 0.0100, 0.0101, 0.0099, 0.01]) == "same"
+    assert verdict([0.5, -0.5, 0.4, -0.3, 0.1, 0.2]) == "unclear"
+    assert verdict([0.1, 0.11, 0.09, 0.1, 0.1, 0.1]) == "different"
+    assert verdict([0.1]) == "unclear"
+    assert verdict([0.1, 0.1, 0.1]) == "different"
+    assert verdict([0.0, 0.0, 0.0]) == "same"
+
+
+def test_the_interval_holds_the_truth_as_often_as_it_says():
+    held = 0
+    for _ in range(1000):
+        (timing,) = compare_times({"t": rounds(draw.normal(0.2, 0.05, 6))}, Rule(significance=0.05))
+        held += timing.low < math.exp(0.2) < timing.high
+    assert 0.92 < held / 1000 < 0.98
+
+
+def test_what_drifts_cancels_where_samples_were_taken_in_turns():
+    drift = np.geomspace(1.0, 3.0, 50)
+    one = Round(tuple(drift), tuple(1.1 * drift), in_turns=True)
+    assert one.ratio == pytest.approx(1.1)
+    burst = np.where(np.arange(50) % 10 < 3, 5.0, 1.0)  # other work, in a third of the turns
+    assert Round(tuple(drift * burst), tuple(1.1 * drift), in_turns=True).ratio == pytest.approx(
+        1.1
+    )
+    assert Round((1.0, 9.0, 1.0), (2.0,)).ratio == 2.0
+
+
+@pytest.mark.parametrize(
+    ("one", "message"),
+    [
+        (Round((math.nan,), (1.0,)), "got nan among settled_seconds"),
+        (Round((1.0,), (0.0,)), "got 0.0 among settled_seconds"),
+        (Round((1.0,), (math.inf,)), "got inf among"),
+        (Round((1.0, 2.0), (1.0,), in_turns=True), "got 2 and 1 samples"),
+        (Round((), (1.0,)), "got 0 and 1 samples"),
+    ],
+)
+def test_times_that_are_none_are_refused(one, message):
+    with pytest.raises(JaxmeterError, match=message):
+        compare_times({"settled_seconds": [one, one]})
+
+
+@pytest.mark.parametrize(
+    "fields", [{"minimum_effect": -0.1}, {"minimum_effect": math.nan}, {"significance": 0.0}]
+)
+def test_rules_that_are_none_are_refused(fields):
+    with pytest.raises(JaxmeterError, match="Rule: got"):
+        Rule(**fields)
+
+
+ENVIRONMENT = Environment(
+    *("3.11", "0.10.2", None, None, "0", "", "", None, None, None, "cpu", "cpu", 1, "", "")
+)
+
+
+def record(seconds=1.0, *, name="step", jax="0.10.2", fingerprint="f", captured=0, temp=8):
+    return Record(
+        name,
+        "ok",
+        samples_seconds=tuple(seconds * draw.normal(1.0, 0.01, 5)),
+        phases=Phases(None, None, seconds * draw.normal(3.0, 0.01)),
+        constants=Constants(captured_bytes=captured),
+        program=Program(flops=2.0, hlo_fingerprint=fingerprint),
+        memory=Memory(temp_bytes=temp, peak_rss_bytes=int(draw.integers(10**9))),
+        environment=dataclasses.replace(ENVIRONMENT, jax=jax),
+    )
+
+
+def test_records_of_two_versions_are_compared_round_by_round():
+    machine = draw.uniform(1.0, 5.0, 8)  # as slow as it is in each round
+    before = [record(slow) for slow in machine]
+    now = [record(1.2 * slow, captured=4096) for slow in machine]
+    exact, timings = compare_records(before, now)
+    assert {one.quantity for one in exact if one.verdict == "different"} == {
+        "constants.captured_bytes"
+    }
+    assert {one.quantity: one.verdict for one in timings} == {
+        "settled_seconds": "different",
+        "compile_seconds": "different",
+    }
+    assert timings[0].low < 1.2 < timings[0].high
+    assert not any(one.verdict == "different" for one in compare_records(before, before)[1])
+
+
+def test_programs_of_two_versions_of_jax_are_not_compared():
+    exact, timings = compare_records([record()] * 3, [record(jax="0.12.0", temp=9)] * 3)
+    assert exact == () and timings
+
+
+def test_what_varies_from_process_to_process_is_no_difference():
+    varying = [record(fingerprint=text) for text in "fgf"]
+    found = {one.quantity: one for one in compare_exact(varying, [record(fingerprint="g")] * 3)}
+    assert found["program.hlo_fingerprint"].verdict == "unclear"
+    assert found["program.hlo_fingerprint"].a == ("f", "g")
+    (other,) = (
+        one
+        for one in compare_exact(varying, [record(fingerprint="h")] * 3)
+        if one.verdict == "different"
+    )
+    assert "never is the same" in other.reason
+
+
+def test_quantities_that_are_not_known_of_both_are_left_out():
+    quantities = {one.quantity for one in compare_exact([record()], [record()])}
+    assert "program.flops" in quantities and "program.fusions_count" not in quantities
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "message"),
+    [
+        ([], [], "got 0 and 0 records"),
+        ([record()], [record()] * 2, "got 1 and 2 records"),
+        ([Record("x", "timeout")], [record()], "a record of x with status 'timeout'"),
+    ],
+)
+def test_records_that_make_no_rounds_are_refused(a, b, message):
+    with pytest.raises(JaxmeterError, match=message):
+        compare_records(a, b)
+
+
+def compared(slower=1.0, **fields):
+    """A comparison as of six processes."""
+    processes = []
+    for number in range(6):
+        first, second = (
+            tuple(Phases(*draw.normal(factor, 0.005, 3)) for _ in range(3))
+            for factor in (1.0, slower)
+        )
+        sides = record(name="m:a"), record(slower, name="m:b", **fields)
+        processes.append(ComparedProcess(*sides, first, second, swapped=number % 2 == 1))
+        assert processes[-1] == ComparedProcess.from_json(processes[-1].to_json()), number
+    return judge(tuple(processes))
+
+
+def test_a_comparison_survives_json_and_can_be_judged_anew():
+    found = compared(1.1)
+    assert Comparison.from_json(found.to_json()) == found
+    assert found.verdict == "different"
+    assert {one.quantity for one in found.differences} == {
+        *("settled_seconds", "trace_seconds", "lower_seconds", "compile_seconds")
+    }
+    assert judge(found.processes, Rule(minimum_effect=0.5)).verdict == "same"
+
+
+def test_a_comparison_reads_well():
+    text = table(compared(1.1, captured=4096))
+    assert text.startswith("a -> b: different in captured bytes, settled call +")
+    assert "    captured bytes  0 B  4096 B  different  not equal" in text
+    told = markdown(compared(1.1, captured=4096))
+    assert "| captured bytes | 0 B | 4096 B | different | not equal |" in told
+    assert table(compared()).startswith("a -> b: the same to the meter")
+
+
+def test_a_failure_is_told_and_nothing_compared():
+    failure = Failure("trace", "ZeroDivisionError", "on purpose")
+    bad = dataclasses.replace(record(name="m:b"), status="failed", failure=failure)
+    found = judge((ComparedProcess(record(name="m:a"), bad),))
+    assert (found.verdict, found.exact, found.timings) == ("failed", (), ())
+    assert found.failures == (bad,)
+    assert "ZeroDivisionError: on purpose" in table(found)
+
+
+def test_phases_of_compiles_that_were_not_made_are_left_out():
+    assert compare_times(phase_rounds([((), ())])) == ()
