@@ -15,6 +15,15 @@ from jaxmeter.artefacts.modules import Origin as Origin
 from jaxmeter.artefacts.modules import hlo_file as hlo_file
 from jaxmeter.artefacts.modules import named_scopes as named_scopes
 from jaxmeter.artefacts.modules import origins as origins
+from jaxmeter.artefacts.nsight import INSTALL_NSYS as INSTALL_NSYS
+from jaxmeter.artefacts.nsight import NsysCapture as NsysCapture
+from jaxmeter.artefacts.nsight import nsys_export as nsys_export
+from jaxmeter.artefacts.nsight import nsys_profile as nsys_profile
+from jaxmeter.artefacts.nsight import nsys_program as nsys_program
+from jaxmeter.artefacts.nsight import nsys_version as nsys_version
+from jaxmeter.artefacts.nsight import read_nsys as read_nsys
+from jaxmeter.artefacts.nsight_tables import NO_RANGES as NO_RANGES
+from jaxmeter.artefacts.nsight_tables import nsys_tables as nsys_tables
 from jaxmeter.artefacts.saving import save as save
 from jaxmeter.artefacts.schemas import SCHEMAS as SCHEMAS
 from jaxmeter.artefacts.schemas import Schema as Schema

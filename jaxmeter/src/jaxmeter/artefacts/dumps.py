@@ -69,7 +69,7 @@ def dump_program(lowered: jax.stages.Lowered, folder: Path, *, by_pass: bool = F
         ) from None
     if held:
         raise JaxmeterError(f"dump: got folder={str(folder)!r}, which is not empty; give a new one")
-    options: dict[str, str | bool | int | float] = {"xla_dump_to": str(folder.resolve())}
+    options: dict[str, str | bool] = {"xla_dump_to": str(folder.resolve())}
     if by_pass:
         options["xla_dump_hlo_pass_re"] = ".*"
     compiled = lowered.compile(compiler_options=options)
