@@ -1,10 +1,11 @@
-"""An audit as text: for the terminal, and in Markdown."""
+"""An audit as text, and as a sheet of tables."""
 
 from __future__ import annotations
 
 import os
 
 from jaxmeter.audit_record import Audit, AuditedArray, Use
+from jaxmeter.sheet import Code, Lines, Sheet, Table
 from jaxmeter.units import bytes_text, count_text, seconds_text
 
 _ARRAYS_SHOWN_COUNT = 20
@@ -39,30 +40,40 @@ def audit_table(audit: Audit) -> str:
     return "\n".join(rows)
 
 
-def audit_markdown(audit: Audit) -> str:
-    """The same as a Markdown table."""
-    rows = [f"### {headline(audit)}", ""]
-    if audit.arrays:
-        rows.append("| verdict | array | type | bytes | embedded | lines |")
-        rows.append("| --- | --- | --- | ---: | --- | --- |")
-    for array in audit.arrays:
-        lines = "<br>".join(
-            f"`{_place(use)}` {code(use.text)}".rstrip() for use in array.uses[:_USES_SHOWN_COUNT]
-        )
-        rows.append(
-            f"| {array.verdict} | {code(_holder(array))} | `{_kind(array)}` | {array.bytes:,} "
-            f"| {_fate(array)} | {lines} |"
-        )
-    if audit.foldings:
-        rows += ["", "| folded by the compiler | of | seconds, roughly | lines |"]
-        rows += ["| --- | --- | ---: | --- |"]
-    for folding in audit.foldings:
-        lines = "<br>".join(f"`{_place(use)}` {code(use.text)}" for use in folding.uses)
-        rows.append(f"| {folding.operation} | `{folding.shape}` | {folding.seconds:g} | {lines} |")
-    if audit.advice:
-        rows += ["", "To change:", ""]
-        rows += [f"- {advice}" for advice in audit.advice]
-    return "\n".join(rows)
+def audit_sheet(audit: Audit) -> Sheet:
+    """The same as tables."""
+    arrays = Table(
+        ("verdict", "array", "type", "bytes:", "embedded", "lines"),
+        tuple(
+            (
+                array.verdict,
+                Code(_holder(array)),
+                Code(_kind(array)),
+                f"{array.bytes:,}",
+                _fate(array),
+                Lines(tuple(map(_sheet_line, array.uses[:_USES_SHOWN_COUNT]))),
+            )
+            for array in audit.arrays
+        ),
+    )
+    foldings = Table(
+        ("folded by the compiler", "of", "seconds, roughly:", "lines"),
+        tuple(
+            (
+                folding.operation,
+                Code(folding.shape),
+                f"{folding.seconds:g}",
+                Lines(tuple(map(_sheet_line, folding.uses))),
+            )
+            for folding in audit.foldings
+        ),
+    )
+    mood = "good" if audit.verdict == "fine" else "bad"
+    return Sheet(headline(audit), mood, (arrays, foldings), advice=audit.advice)
+
+
+def _sheet_line(use: Use) -> tuple[Code, ...]:
+    return (Code(_place(use)), Code(use.text)) if use.text else (Code(_place(use)),)
 
 
 def headline(audit: Audit) -> str:
@@ -120,11 +131,3 @@ def place_text(place: str) -> str:
     """``file:line``, from the current directory if it is below that."""
     path = os.path.relpath(place) if os.path.isabs(place) else place
     return place if path.startswith("..") else path
-
-
-def code(text: str) -> str:
-    """A text as code in a Markdown table."""
-    if not text:
-        return ""
-    fence = "``" if "`" in text else "`"
-    return f"{fence}{text}{fence}".replace("|", "\\|")

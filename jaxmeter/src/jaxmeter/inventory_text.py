@@ -1,11 +1,11 @@
-"""In what two programs differ, as text: for the terminal, and in Markdown."""
+"""In what two programs differ, as text, and as a sheet of tables."""
 
 from __future__ import annotations
 
 from collections import Counter
 
-from jaxmeter.audit_text import code
 from jaxmeter.inventory_record import Change, Fusion, FusionChange, Inventory, ProgramDiff
+from jaxmeter.sheet import Code, Lines, Sheet, Table
 from jaxmeter.units import bytes_text
 
 _FUSIONS_SHOWN_COUNT = 12
@@ -30,26 +30,31 @@ def diff_table(diff: ProgramDiff) -> str:
     return "\n".join(rows)
 
 
-def diff_markdown(diff: ProgramDiff) -> str:
-    """The same as Markdown tables."""
-    rows = [f"### {_headline(diff)}"]
-    sections = [(title, changes) for title, changes in _sections(diff) if changes]
-    if sections:
-        rows += ["", "| what | before | now | change |", "| --- | ---: | ---: | ---: |"]
-    for title, changes in sections:
-        for change in changes:
-            name = change.name if title == "sizes" else f"{title}: {code(change.name)}"
-            before, now, ratio = _numbers(change)
-            rows.append(f"| {name} | {before} | {now} | {ratio} |")
-    if diff.fusions:
-        rows += ["", "| fusion | before | now |", "| --- | --- | --- |"]
-    for change in diff.fusions:
-        sides = (
-            "<br>".join(code(_fusion(fusion)) for fusion in side)
-            for side in (change.before, change.now)
-        )
-        rows.append(f"| {change.kind} | {' | '.join(sides)} |")
-    return "\n".join(rows)
+def diff_sheet(diff: ProgramDiff) -> Sheet:
+    """The same as tables."""
+    numbers = Table(
+        ("what", "before:", "now:", "change:"),
+        tuple(
+            (
+                change.name if title == "sizes" else (f"{title}:", Code(change.name)),
+                *_numbers(change),
+            )
+            for title, changes in _sections(diff)
+            for change in changes
+        ),
+    )
+    fusions = Table(
+        ("fusion", "before", "now"),
+        tuple(
+            (
+                change.kind,
+                Lines(tuple(Code(_fusion(fusion)) for fusion in change.before)),
+                Lines(tuple(Code(_fusion(fusion)) for fusion in change.now)),
+            )
+            for change in diff.fusions
+        ),
+    )
+    return Sheet(_headline(diff), "good" if diff.same else "plain", (numbers, fusions))
 
 
 def inventory_table(inventory: Inventory) -> str:

@@ -1,9 +1,9 @@
-"""What memory a program takes, as text: for the terminal, and in Markdown."""
+"""What memory a program takes, as text, and as sheets of tables."""
 
 from __future__ import annotations
 
-from jaxmeter.audit_text import code
 from jaxmeter.memory_record import Allocator, Buffer, MemoryUse, Trade, TradePoint
+from jaxmeter.sheet import Code, Sheet, Table
 from jaxmeter.units import bytes_text, seconds_text
 
 _BUFFERS_SHOWN_COUNT = 10
@@ -23,18 +23,20 @@ def memory_table(use: MemoryUse) -> str:
     return "\n".join(rows)
 
 
-def memory_markdown(use: MemoryUse) -> str:
-    """The same as Markdown tables."""
-    rows = [f"### {use.name}", "", "| what | memory |", "| --- | ---: |"]
-    rows += [f"| {name} | {text} |" for name, text in _numbers(use)]
-    rows += ["", f"{_title(use)[0].upper()}{_title(use)[1:]}:", ""]
-    rows += ["| bytes | kind | type | operation | from |", "| ---: | --- | --- | --- | --- |"]
-    rows += [
-        f"| {one.bytes:,} | {one.kind} | {code(one.shape)} | {one.opcode} | {code(one.scope)} |"
-        for one in use.buffers[:_BUFFERS_SHOWN_COUNT]
-    ]
-    text = allocator_text(use.allocator, use.backend)
-    return "\n".join([*rows, "", text[0].upper() + text[1:] + "."])
+def memory_sheet(use: MemoryUse) -> Sheet:
+    """The same as tables."""
+    numbers = Table(("what", "memory:"), tuple(_numbers(use)))
+    buffers = Table(
+        ("bytes:", "kind", "type", "operation", "from"),
+        tuple(
+            (f"{one.bytes:,}", one.kind, Code(one.shape), one.opcode, Code(one.scope))
+            for one in use.buffers[:_BUFFERS_SHOWN_COUNT]
+        ),
+        _title(use),
+    )
+    return Sheet(
+        use.name, tables=(numbers, buffers), notes=(allocator_text(use.allocator, use.backend),)
+    )
 
 
 def trade_table(trade: Trade) -> str:
@@ -48,16 +50,21 @@ def trade_table(trade: Trade) -> str:
     return "\n".join(rows)
 
 
-def trade_markdown(trade: Trade) -> str:
-    """The same as a Markdown table."""
-    rows = [f"### {trade.name}", "", "| choice | seconds | temporaries | best |"]
-    rows += ["| --- | ---: | ---: | --- |"]
-    for point in trade.points:
-        seconds = point.failure if point.seconds is None else f"{point.seconds:.4g}"
-        best = "yes" if point.is_best else ""
-        size = bytes_text(point.temp_bytes)
-        rows.append(f"| {code(_params(point))} | {seconds} | {size} | {best} |")
-    return "\n".join(rows)
+def trade_sheet(trade: Trade) -> Sheet:
+    """The same as a table."""
+    choices = Table(
+        ("choice", "seconds:", "temporaries:", "best"),
+        tuple(
+            (
+                Code(_params(point)),
+                point.failure if point.seconds is None else f"{point.seconds:.4g}",
+                bytes_text(point.temp_bytes),
+                "yes" if point.is_best else "",
+            )
+            for point in trade.points
+        ),
+    )
+    return Sheet(trade.name, tables=(choices,))
 
 
 def allocator_text(allocator: Allocator, backend: str) -> str:

@@ -1,9 +1,10 @@
-"""Retraces, and what was watched, as text: for the terminal, and in Markdown."""
+"""Retraces, and what was watched, as text, and as sheets of tables."""
 
 from __future__ import annotations
 
-from jaxmeter.audit_text import code, place_text
+from jaxmeter.audit_text import place_text
 from jaxmeter.retrace_record import Retraces, TracedCall, Watched, WatchedFunction
+from jaxmeter.sheet import Code, Lines, Sheet, Table
 from jaxmeter.units import count_text, seconds_text
 
 _CALLS_SHOWN_COUNT = 20
@@ -23,16 +24,22 @@ def retraces_table(retraces: Retraces) -> str:
     return "\n".join(rows + _advice(retraces.advice))
 
 
-def retraces_markdown(retraces: Retraces) -> str:
-    """The same as a Markdown table of all calls."""
-    rows = [f"### {_headline(retraces)}", ""]
-    rows += ["| call | what JAX did | seconds | nearest call | cause |"]
-    rows += ["| ---: | --- | ---: | ---: | --- |"]
-    for call in retraces.calls:
-        nearest = "" if call.nearest is None else call.nearest
-        causes = "<br>".join(code(str(cause)) for cause in call.causes)
-        rows.append(f"| {call.number} | {_did(call)} | {call.seconds:.3g} | {nearest} | {causes} |")
-    return "\n".join(rows + _advice(retraces.advice, blank=True))
+def retraces_sheet(retraces: Retraces) -> Sheet:
+    """A table of all calls."""
+    calls = Table(
+        ("call:", "what JAX did", "seconds:", "nearest call:", "cause"),
+        tuple(
+            (
+                str(call.number),
+                _did(call),
+                f"{call.seconds:.3g}",
+                "" if call.nearest is None else str(call.nearest),
+                Lines(tuple(Code(str(cause)) for cause in call.causes)),
+            )
+            for call in retraces.calls
+        ),
+    )
+    return Sheet(_headline(retraces), tables=(calls,), advice=retraces.advice)
 
 
 def watched_table(watched: Watched) -> str:
@@ -62,21 +69,26 @@ def watched_table(watched: Watched) -> str:
     return "\n".join(rows + _advice(watched.advice))
 
 
-def watched_markdown(watched: Watched) -> str:
-    """The same as a Markdown table of all functions."""
-    rows = [f"### {_watched_headline(watched)}", ""]
-    rows += ["| function | defined | traces | compiles | seconds | objects | lines | causes |"]
-    rows += ["| --- | --- | ---: | ---: | ---: | ---: | --- | --- |"]
-    for told in watched.functions:
-        lines = "<br>".join(code(place_text(f"{p.file}:{p.line}")) for p in told.places)
-        causes = "<br>".join(code(str(cause)) for cause in told.causes)
-        seconds = told.trace_seconds + told.compile_seconds
-        rows.append(
-            f"| {code(told.name)} | {code(place_text(told.defined))} | {told.traces_count} "
-            f"| {told.compiles_count} | {seconds:.3g} | {told.objects_count or ''} | {lines} "
-            f"| {causes} |"
-        )
-    return "\n".join(rows + _advice(watched.advice, blank=True))
+def watched_sheet(watched: Watched) -> Sheet:
+    """A table of all functions."""
+    columns = ("function", "defined", "traces:", "compiles:", "seconds:", "objects:")
+    functions = Table(
+        (*columns, "lines", "causes"),
+        tuple(
+            (
+                Code(told.name),
+                Code(place_text(told.defined)),
+                str(told.traces_count),
+                str(told.compiles_count),
+                f"{told.trace_seconds + told.compile_seconds:.3g}",
+                str(told.objects_count or ""),
+                Lines(tuple(Code(place_text(f"{p.file}:{p.line}")) for p in told.places)),
+                Lines(tuple(Code(str(cause)) for cause in told.causes)),
+            )
+            for told in watched.functions
+        ),
+    )
+    return Sheet(_watched_headline(watched), tables=(functions,), advice=watched.advice)
 
 
 def causes_text(call: TracedCall) -> str:
@@ -134,9 +146,5 @@ def _counts(function: WatchedFunction) -> str:
     return ", ".join(parts)
 
 
-def _advice(advice: tuple[str, ...], blank: bool = False) -> list[str]:
-    if not advice:
-        return []
-    if blank:
-        return ["", "To change:", "", *(f"- {line}" for line in advice)]
-    return ["to change:", *(f"  - {line}" for line in advice)]
+def _advice(advice: tuple[str, ...]) -> list[str]:
+    return ["to change:", *(f"  - {line}" for line in advice)] if advice else []

@@ -17,8 +17,18 @@ class Code:
     text: str
 
 
-Cell = str | Code | tuple[str | Code, ...]
-"""What a table holds; a tuple is several lines."""
+Line = str | Code | tuple[str | Code, ...]
+"""A text; a tuple is several with spaces between."""
+
+
+@dataclass(frozen=True)
+class Lines:
+    """Several lines in one cell."""
+
+    lines: tuple[Line, ...]
+
+
+Cell = Line | Lines
 
 
 @dataclass(frozen=True)
@@ -100,7 +110,8 @@ def sheet_rich(sheet: Sheet) -> Any:
                 Text(name.rstrip(":")), justify="right" if right else "left", no_wrap=right
             )
         for row in table.rows:
-            drawn.add_row(*(Text("\n".join(_lines(cell)), _style(cell)) for cell in row))
+            texts = ("\n".join(map(_plain, _lines(cell))) for cell in row)
+            drawn.add_row(*(Text(text, _STYLES.get(text, "")) for text in texts))
         parts.append(drawn)
     parts += [Text(note, "dim") for note in sheet.notes]
     if sheet.advice:
@@ -113,9 +124,16 @@ def _filled(sheet: Sheet) -> list[Table]:
     return [table for table in sheet.tables if table.rows]
 
 
-def _lines(cell: Cell) -> list[str]:
-    parts = cell if isinstance(cell, tuple) else (cell,)
-    return [part.text if isinstance(part, Code) else part for part in parts]
+def _lines(cell: Cell) -> list[Line]:
+    return list(cell.lines) if isinstance(cell, Lines) else [cell]
+
+
+def _pieces(line: Line) -> list[str | Code]:
+    return [piece for piece in (line if isinstance(line, tuple) else (line,)) if piece]
+
+
+def _plain(line: Line) -> str:
+    return " ".join(one.text if isinstance(one, Code) else one for one in _pieces(line))
 
 
 _STYLES = {
@@ -128,19 +146,17 @@ _STYLES = {
 }
 
 
-def _style(cell: Cell) -> str:
-    return _STYLES.get(cell, "") if isinstance(cell, str) else ""
-
-
 def _markdown_cell(cell: Cell) -> str:
-    parts = cell if isinstance(cell, tuple) else (cell,)
     return "<br>".join(
-        markdown_code(part.text) if isinstance(part, Code) else part.replace("|", "\\|")
-        for part in parts
+        " ".join(
+            _code(one.text) if isinstance(one, Code) else one.replace("|", "\\|")
+            for one in _pieces(line)
+        )
+        for line in _lines(cell)
     )
 
 
-def markdown_code(text: str) -> str:
+def _code(text: str) -> str:
     """A text as code in a Markdown table."""
     if not text:
         return ""
@@ -151,8 +167,8 @@ def markdown_code(text: str) -> str:
 def _aligned(table: Table) -> list[str]:
     rows: list[list[str]] = [[name.rstrip(":") for name in table.columns]]
     for row in table.rows:
-        cells = [_lines(cell) for cell in row]
-        for number in range(max(map(len, cells))):
+        cells = [[_plain(line) for line in _lines(cell)] for cell in row]
+        for number in range(max(1, *map(len, cells))):
             rows.append([cell[number] if number < len(cell) else "" for cell in cells])
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return [
