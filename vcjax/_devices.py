@@ -21,8 +21,12 @@ Devices: TypeAlias = Mesh | Sequence[Any] | None
 """What callers may give: a mesh, whose axes all divide the targets, devices, or None for one."""
 
 
-def device_mesh(call: str, devices, target_count: int) -> Mesh | None:
+def device_mesh(call: str, devices, target_count: int | None = None) -> Mesh | None:
     """The mesh over which targets are divided; None where there is nothing to divide.
+
+    Parameters
+    ----------
+    target_count : None where it is not known yet.
 
     Raises
     ------
@@ -53,7 +57,7 @@ def _device_array(call: str, devices) -> np.ndarray:
     return found
 
 
-def _check_devices(call: str, found: list, target_count: int) -> None:
+def _check_devices(call: str, found: list, target_count: int | None) -> None:
     if not found or len(set(found)) < len(found):
         raise VcjaxError(
             f"{call} got {len(found)} devices, {len(set(found))} of them different; give at least "
@@ -66,7 +70,7 @@ def _check_devices(call: str, found: list, target_count: int) -> None:
             f"{jax.default_backend()} here; give devices of that platform, or choose another one "
             "with jax.config.update('jax_platforms', ...) before any other use of JAX."
         )
-    if len(found) > target_count:
+    if target_count is not None and len(found) > target_count:
         raise VcjaxError(
             f"{call} got {len(found)} devices for {target_count} targets; give at most "
             f"{target_count}, for example devices=jax.devices()[:{target_count}]."
@@ -119,9 +123,9 @@ def divided(
 
 def over_targets(
     function: Callable, mesh: Mesh | None, targets: Any, *everywhere: Any, count: int, axis: int = 0
-) -> jax.Array:
+) -> Any:
     """`divided`, then gathered: the ``count`` results along an axis, a copy on every device."""
     result = divided(function, mesh, targets, *everywhere, axis=axis)
     if mesh is not None:
         result = lax.with_sharding_constraint(result, NamedSharding(mesh, PartitionSpec()))
-    return lax.slice_in_dim(result, 0, count, axis=axis)
+    return jax.tree.map(lambda v: lax.slice_in_dim(v, 0, count, axis=axis), result)

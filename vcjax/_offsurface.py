@@ -4,6 +4,7 @@ The data on the surface say no more: the external field outside and the internal
 depend on where the currents flow. There results are NaN, never a number of another meaning.
 """
 
+from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple
 
@@ -13,8 +14,9 @@ import numpy as np
 from jax import lax
 from jaxtyping import Array, Bool, Float
 
-from vcjax._checks import check_vectors, check_x64
+from vcjax._checks import check_integer, check_vectors, check_x64
 from vcjax._chunks import resolve_chunks
+from vcjax._devices import copied, over_targets
 from vcjax._errors import VcjaxError
 from vcjax._offsurface_transform import (
     OffSurfaceCasing,
@@ -57,6 +59,7 @@ def field_at(
     *,
     chunk_size: int | str = "auto",
     target_chunk_size: int | str = "auto",
+    count_multiple: int = 1,
 ) -> OffSurface:
     """The separated fields at any points, however near to the surface.
 
@@ -69,6 +72,9 @@ def field_at(
     points : (n, 3) Cartesian, in the unit of X.
     chunk_size, target_chunk_size : largest number of sources and points of a tile of the far
         field, or "auto". They change speed and memory, and the result by rounding only.
+    count_multiple : points are filled up to a multiple of it with copies of the last. Each number
+        of points that is evaluated is a program to compile: calls with changing numbers share one
+        for each multiple.
 
     Returns
     -------
@@ -78,9 +84,8 @@ def field_at(
     ------
     VcjaxError : for a field or points that do not fit, NaN, or 32-bit mode.
     """
-    _check("field_at", casing, B, points)
-    chunks = resolve_chunks("field_at", "BOFF", chunk_size, target_chunk_size)
-    return _field_at(casing, jnp.asarray(B), jnp.asarray(points), chunks)
+    sizes = chunk_size, target_chunk_size
+    return _evaluate("field_at", _field, casing, B, points, sizes, count_multiple)
 
 
 def gradient_at(
@@ -90,6 +95,7 @@ def gradient_at(
     *,
     chunk_size: int | str = "auto",
     target_chunk_size: int | str = "auto",
+    count_multiple: int = 1,
 ) -> OffSurface:
     """Gradients of the separated fields at any points off the surface; see `field_at`.
 
@@ -98,9 +104,19 @@ def gradient_at(
     OffSurface, gradients (n, 3, 3) with [:, i, k] = d_i B_k in the unit of B over that of X; their
     error over max |B| has the unit of 1/X.
     """
-    _check("gradient_at", casing, B, points)
-    chunks = resolve_chunks("gradient_at", "BOFF", chunk_size, target_chunk_size)
-    return _gradient_at(casing, jnp.asarray(B), jnp.asarray(points), chunks)
+    sizes = chunk_size, target_chunk_size
+    return _evaluate("gradient_at", _gradient, casing, B, points, sizes, count_multiple)
+
+
+def _evaluate(call: str, quantity: Callable, casing, B, points, sizes, multiple) -> OffSurface:
+    _check(call, casing, B, points)
+    chunks = resolve_chunks(call, "BOFF", *sizes)
+    count, multiple = len(points), check_integer(call, "count_multiple", multiple, 1, 2**31 - 1)
+    points = jnp.asarray(points)
+    if count % multiple:
+        points = jnp.pad(points, ((0, -count % multiple), (0, 0)), mode="edge")
+    found = _at_points(quantity, casing, *copied((jnp.asarray(B), points), casing.devices), chunks)
+    return found if len(points) == count else jax.tree.map(lambda v: v[:count], found)
 
 
 def _check(call: str, casing, B, points) -> None:
@@ -117,31 +133,36 @@ def _check(call: str, casing, B, points) -> None:
     check_vectors(call, "points", points[None])
 
 
-@partial(jax.jit, static_argnums=3)
-def _field_at(casing: OffSurfaceCasing, B, points, chunks: tuple[int, int]) -> OffSurface:
+@partial(jax.jit, static_argnums=(0, 4))
+def _at_points(quantity: Callable, casing: OffSurfaceCasing, B, points, chunks: tuple[int, int]):
+    def of_share(points, casing, nodes, unresolved):
+        return quantity(casing, nodes, unresolved, points, chunks)
+
+    everywhere = casing, on_nodes(casing, B), _unresolved(casing, B)
+    return over_targets(of_share, casing.devices, points, *everywhere, count=points.shape[0])
+
+
+def _field(casing: OffSurfaceCasing, nodes, unresolved, points, chunks) -> OffSurface:
     foot = feet(casing, points)
-    found = transforms(casing, on_nodes(casing, B), points, foot, chunks)
+    found = transforms(casing, nodes, points, foot, chunks)
     known = known_field(casing, points.T).T
     inside = _is_inside(found.values[:, 1], known)
     share = jnp.where(found.on_surface, 0.5, jnp.where(inside, 1.0, 0.0))
     violation = jnp.linalg.norm(found.values[:, 1] - share[:, None] * known, axis=1)
     on = found.on_surface[:, None]
-    half, T = jnp.where(on, 0.5 * found.at_foot[:, 0], 0.0), found.values[:, 0]
-    tail, missed = _unresolved(casing, B)
+    half, T = jnp.where(on, 0.5 * found.at_foot, 0.0), found.values[:, 0]
     return OffSurface(
         external=jnp.where(inside[:, None] | on, half + T, jnp.nan),
         internal=jnp.where(inside[:, None] & ~on, jnp.nan, half - T),
         inside=inside & ~found.on_surface,
         distance=jnp.where(found.on_surface, 0.0, foot.distance),
-        error=lax.stop_gradient(violation + tail + missed),
+        error=lax.stop_gradient(violation + sum(unresolved)),
     )
 
 
-@partial(jax.jit, static_argnums=3)
-def _gradient_at(casing: OffSurfaceCasing, B, points, chunks: tuple[int, int]) -> OffSurface:
+def _gradient(casing: OffSurfaceCasing, nodes, unresolved, points, chunks) -> OffSurface:
     foot = feet(casing, points)
-    fields = on_nodes(casing, B)
-    found, slopes = transform_gradients(casing, fields, points, foot, chunks)
+    found, slopes = transform_gradients(casing, nodes, points, foot, chunks)
     field = known_field(casing, points.T).T
     inside = _is_inside(found.values[:, 1], field)
     # Each point's field depends on that point alone.
@@ -153,10 +174,10 @@ def _gradient_at(casing: OffSurfaceCasing, B, points, chunks: tuple[int, int]) -
     violation = violation + of_field / jnp.where(foot.distance > 0, foot.distance, 1.0)
     inside, on = inside[:, None, None], found.on_surface[:, None, None]
     # A field that its grid or the patches miss varies from node to node of that grid.
-    tail, missed = _unresolved(casing, B)
-    rule, nodes = casing.rule, casing.spacing[1]
+    tail, missed = unresolved
+    rule, spacing = casing.rule, casing.spacing[1]
     coarser = max(np.array([rule.quad_nphi, rule.quad_ntheta]) / _source_grid(rule))
-    of_B = tail / jnp.maximum(foot.distance, nodes * coarser / np.pi) + missed * np.pi / nodes
+    of_B = tail / jnp.maximum(foot.distance, spacing * coarser / np.pi) + missed * np.pi / spacing
     return OffSurface(
         external=jnp.where(inside & ~on, slopes[:, :, 0], jnp.nan),
         internal=jnp.where(inside | on, jnp.nan, -slopes[:, :, 0]),

@@ -5,6 +5,7 @@ patches take over near the surface. Where other methods refine their grid until 
 is resolved, and need a schedule of levels to be traced, here nothing is left to refine.
 """
 
+import warnings
 from dataclasses import replace
 
 import numpy as np
@@ -12,10 +13,11 @@ from jaxtyping import Array, Float
 
 from vcjax._checks import check_integer
 from vcjax._choose import choose
-from vcjax._errors import VcjaxError
+from vcjax._errors import VcjaxError, told_by
 from vcjax._offsurface import OffSurface, field_at, gradient_at
 from vcjax._offsurface_transform import prepare_off_surface
 from vcjax._rule import Rule
+from vcjax._tables import CORE
 
 _LARGEST = 2**31 - 1
 
@@ -43,7 +45,8 @@ def choose_off_surface(
     half_period : whether X and B cover half a period; see `choose`.
     gradient : choose for `gradient_at`.
     max_nphi, max_ntheta : most quadrature nodes of the whole torus along phi and theta; they bound
-        what an evaluation costs, which no point can change.
+        what an evaluation costs, which no point can change. Where the digits need more, the rule is
+        that of the most digits that fit, with a warning; evaluations estimate their errors anyway.
 
     Returns
     -------
@@ -51,7 +54,7 @@ def choose_off_surface(
 
     Raises
     ------
-    VcjaxError : for input that cannot be used, or digits that need more nodes than allowed.
+    VcjaxError : for input that cannot be used, or caps too low for a single digit.
     """
     call = "choose_off_surface"
     most_phi, most_theta = (
@@ -61,29 +64,36 @@ def choose_off_surface(
 
     def chosen(digits: int) -> Rule:
         # Points lie anywhere: the smallest grid of targets leaves the choice of nodes free.
-        return choose(
-            X,
-            B,
-            digits,
-            nfp=nfp,
-            half_period=half_period,
-            trg_nphi=1,
-            trg_ntheta=1,
-            gradient=gradient,
-        )
+        with told_by(call):
+            return choose(
+                X,
+                B,
+                digits,
+                nfp=nfp,
+                half_period=half_period,
+                trg_nphi=1,
+                trg_ntheta=1,
+                gradient=gradient,
+            )
 
     def fits(rule: Rule) -> bool:
         return rule.quad_nphi <= most_phi and rule.quad_ntheta <= most_theta
 
     rule = chosen(digits)
     if not fits(rule):
-        possible = next((d for d in range(digits - 1, 0, -1) if fits(chosen(d))), None)
-        advice = "raise them" if possible is None else f"raise them, or ask for {possible} digits"
-        raise VcjaxError(
-            f"{call} got max_nphi={max_nphi}, max_ntheta={max_ntheta}, but {digits} digits need "
-            f"{rule.quad_nphi} x {rule.quad_ntheta} nodes on this surface; {advice}."
-        )
-    return replace(rule, core_count=int(np.ceil(2.5 * rule.cutoff)))
+        needed = f"{digits} digits need {rule.quad_nphi} x {rule.quad_ntheta} nodes on this surface"
+        got = f"{call} got max_nphi={max_nphi}, max_ntheta={max_ntheta}, but {needed}"
+        coarser = ((d, chosen(d)) for d in range(digits - 1, 0, -1))
+        fewer, rule = next(((d, r) for d, r in coarser if fits(r)), (0, rule))
+        if not fewer:
+            raise VcjaxError(f"{got}, and a single digit more than allowed; raise them.")
+        warnings.warn(f"{got}; the rule is one of {fewer} digits.", stacklevel=2)
+    return replace(
+        rule,
+        core_count=int(np.ceil(2.5 * rule.cutoff)),
+        # Beside the core is only a part of each ray.
+        radial_count=int(np.ceil((1 - CORE) * rule.radial_count)),
+    )
 
 
 def off_surface_field(
@@ -96,8 +106,9 @@ def off_surface_field(
     half_period: bool = False,
 ) -> OffSurface:
     """The separated fields at any points, in one call: `choose_off_surface`, then `field_at`."""
-    rule = choose_off_surface(X, B, digits, nfp=nfp, half_period=half_period)
-    return field_at(prepare_off_surface(rule, X), B, points)
+    with told_by("off_surface_field"):
+        rule = choose_off_surface(X, B, digits, nfp=nfp, half_period=half_period)
+        return field_at(prepare_off_surface(rule, X), B, points)
 
 
 def off_surface_gradient(
@@ -110,5 +121,6 @@ def off_surface_gradient(
     half_period: bool = False,
 ) -> OffSurface:
     """Their gradients in one call: `choose_off_surface`, then `gradient_at`."""
-    rule = choose_off_surface(X, B, digits, nfp=nfp, half_period=half_period, gradient=True)
-    return gradient_at(prepare_off_surface(rule, X), B, points)
+    with told_by("off_surface_gradient"):
+        rule = choose_off_surface(X, B, digits, nfp=nfp, half_period=half_period, gradient=True)
+        return gradient_at(prepare_off_surface(rule, X), B, points)

@@ -6,13 +6,13 @@ from functools import lru_cache
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Float
 
 from vcjax._pytree import pytree
 from vcjax._rule import Rule
-from vcjax._tables import Tables, gauss_legendre, polar_quadrant, radii, tables
+from vcjax._tables import Tables, gauss_legendre, radii, tables
 
-_CORE_NODES = 10
+_CORE_NODES = 8
 """Nodes on each ray of the core, over the cut-off; enough for distances down to 1e-10."""
 
 
@@ -24,14 +24,12 @@ class OffSurfaceTables:
     Attributes
     ----------
     field : the constants that fields on the surface need as well.
-    by_radius : order that sorts the polar nodes of a quadrant by radius, then by angle.
     rings : radii and weights of the rings of polar nodes.
     core_modes : (core, core) from values on the rings of the core to Legendre coefficients.
     core_nodes, core_weights : (node,) Gauss-Legendre on [0, 1], of the integral along a ray.
     """
 
     field: Tables
-    by_radius: Int[Array, " quarter"]
     rings: tuple[Float[Array, " ring"], Float[Array, " ring"]]
     core_modes: Float[Array, "core core"]
     core_nodes: Float[Array, " node"]
@@ -48,13 +46,8 @@ def _host_tables(rule: Rule) -> dict:
     degrees = np.arange(rule.core_count)
     rings, weights = gauss_legendre(rule.core_count)
     legendre = np.polynomial.legendre.legvander(2 * rings - 1, rule.core_count - 1)
-    u, v, _ = polar_quadrant(rule)
-    u, v = u / rule.patch_phi, v / rule.patch_theta
-    # Radii differ by far more than rounding, and so do the angles on a ring.
-    order = np.lexsort((np.arctan2(v, u), np.round(np.hypot(u, v), 10)))
     core_nodes, core_weights = gauss_legendre(int(np.ceil(_CORE_NODES * rule.cutoff)))
     return dict(
-        by_radius=order,
         rings=radii(rule),
         core_modes=(2 * degrees[:, None] + 1) * (legendre * weights[:, None]).T,
         core_nodes=core_nodes,

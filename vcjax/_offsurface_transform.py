@@ -11,10 +11,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
+from jax.sharding import Mesh
 from jaxtyping import Array, Bool, Float
 
 from vcjax import _resample
 from vcjax._checks import check_vectors, check_x64
+from vcjax._devices import Devices, copied, device_mesh
 from vcjax._errors import VcjaxError
 from vcjax._far import far_field
 from vcjax._nodes import row_angles, surface_nodes
@@ -41,6 +43,7 @@ class OffSurfaceCasing:
         outward normals; a normal's length is the area of its node.
     spacing : (2,) least and largest distance of neighbouring nodes, each the larger of that along
         phi and that along theta.
+    devices : static; the mesh over which points are divided, or None.
     """
 
     rule: Rule = field(metadata={"static": True})
@@ -48,6 +51,7 @@ class OffSurfaceCasing:
     sources: Float[Array, "3 row column"]
     area_normals: Float[Array, "3 row column"]
     spacing: Float[Array, " 2"]
+    devices: Mesh | None = field(default=None, metadata={"static": True})
 
 
 def prepare_off_surface(
@@ -55,6 +59,7 @@ def prepare_off_surface(
     X: Float[Array | np.ndarray, "nphi ntheta 3"],
     *,
     constants: OffSurfaceTables | None = None,
+    devices: Devices = None,
 ) -> OffSurfaceCasing:
     """Everything about a surface that depends on neither field nor points.
 
@@ -65,10 +70,13 @@ def prepare_off_surface(
     ----------
     rule : from `choose_off_surface`.
     X : (nphi, ntheta, 3) surface points, of the shape that the rule was chosen for; may be traced.
+    devices : a mesh or a list of devices among which every evaluation divides its points; None for
+        one device. See ``docs/devices.md``.
 
     Raises
     ------
-    VcjaxError : for a surface that does not fit the rule, NaN, or 32-bit mode.
+    VcjaxError : for a surface that does not fit the rule, NaN, devices that cannot be used, or
+        32-bit mode.
     """
     check_x64("prepare_off_surface")
     if not isinstance(rule, Rule):
@@ -77,34 +85,35 @@ def prepare_off_surface(
             "make one with vcjax.choose_off_surface."
         )
     check_vectors("prepare_off_surface", "X", X, rule.surface_shape)
-    return _prepare(
-        rule, jnp.asarray(X), off_surface_tables(rule) if constants is None else constants
-    )
+    mesh = device_mesh("prepare_off_surface", devices)
+    constants = off_surface_tables(rule) if constants is None else constants
+    return _prepare(rule, mesh, *copied((jnp.asarray(X), constants), mesh))
 
 
-@partial(jax.jit, static_argnums=0)
-def _prepare(rule: Rule, X, constants: OffSurfaceTables) -> OffSurfaceCasing:
+@partial(jax.jit, static_argnums=(0, 1))
+def _prepare(rule: Rule, mesh: Mesh | None, X, constants: OffSurfaceTables) -> OffSurfaceCasing:
     x, x_phi, x_theta, normals = surface_nodes(rule, X, constants.field)
     steps = [
         step * jnp.linalg.norm(tangent, axis=0)
         for step, tangent in zip(rule.spacing, (x_phi, x_theta), strict=True)
     ]
     spacing = lax.stop_gradient(jnp.maximum(*steps))
-    return OffSurfaceCasing(rule, constants, x, normals, jnp.stack([spacing.min(), spacing.max()]))
+    spacing = jnp.stack([spacing.min(), spacing.max()])
+    return OffSurfaceCasing(rule, constants, x, normals, spacing, mesh)
 
 
 class Transforms(NamedTuple):
-    """T of k fields at n points, laboratory components.
+    """T of B and of the test field at n points, laboratory components.
 
     Attributes
     ----------
-    values : (n, k, 3).
-    at_foot : (n, k, 3) the fields where a point is on the surface.
+    values : (n, 2, 3).
+    at_foot : (n, 3) B where a point is on the surface.
     on_surface : (n,) whether it is.
     """
 
-    values: Float[Array, "n k 3"]
-    at_foot: Float[Array, "n k 3"]
+    values: Float[Array, "n 2 3"]
+    at_foot: Float[Array, "n 3"]
     on_surface: Bool[Array, " n"]
 
 
@@ -115,19 +124,20 @@ def feet(casing: OffSurfaceCasing, points: Float[Array, "n 3"]) -> Foot:
 
 def transforms(
     casing: OffSurfaceCasing,
-    fields: Float[Array, "k 3 row column"],
+    B: Float[Array, "3 row column"],
     points: Float[Array, "n 3"],
     foot: Foot,
     chunks: tuple[int, int],
 ) -> Transforms:
-    """T of fields on the quadrature nodes, co-rotating components."""
+    """T of a field on the quadrature nodes, co-rotating components, and of the test field."""
     rule = casing.rule
     least, largest = casing.spacing
     punctured = (_PUNCTURE * least) ** 2
     angles = row_angles(rule)
-    sources, normals, *laboratory = (
-        _resample.rotate(v, angles, jnp) for v in (casing.sources, casing.area_normals, *fields)
+    sources, normals, field = (
+        _resample.rotate(v, angles, jnp) for v in (casing.sources, casing.area_normals, B)
     )
+    test_field = partial(known_field, casing)
 
     def far(values):
         return far_field(
@@ -142,21 +152,22 @@ def transforms(
             punctured=punctured,
         )
 
-    nodes = jnp.concatenate([casing.sources, casing.area_normals, *fields])
+    nodes = jnp.concatenate([casing.sources, casing.area_normals, B])
     # The trapezoidal rule alone errs by exp(-2 pi d/h) at distance d: nothing beyond this.
     needed = foot.distance < largest * (rule.cutoff**2 / np.pi)
-    near = near_part(points, foot, needed, nodes, punctured, casing.constants, rule)
-    values = jax.vmap(far)(jnp.stack(laboratory)).transpose(2, 0, 1) + near.field
+    near = near_part(points, foot, needed, nodes, test_field, punctured, casing.constants, rule)
+    both = jnp.stack([field, test_field(sources)])
+    values = jax.vmap(far)(both).transpose(2, 0, 1) + near.fields
     return Transforms(values, near.at_foot, near.on_surface > 0)
 
 
 def transform_gradients(
     casing: OffSurfaceCasing,
-    fields: Float[Array, "k 3 row column"],
+    B: Float[Array, "3 row column"],
     points: Float[Array, "n 3"],
     foot: Foot,
     chunks: tuple[int, int],
-) -> tuple[Transforms, Float[Array, "n 3 k 3"]]:
+) -> tuple[Transforms, Float[Array, "n 3 2 3"]]:
     """T and [:, i] = d_i T: the derivative of the very quadrature, its nodes held in place."""
 
     def along(direction):
@@ -166,20 +177,18 @@ def transform_gradients(
         return slopes, found
 
     def split(x):
-        found = transforms(casing, fields, x, foot, chunks)
+        found = transforms(casing, B, x, foot, chunks)
         return found.values, found
 
     slopes, found = jax.vmap(along, out_axes=(1, None))(jnp.eye(3))
     return found, slopes
 
 
-def on_nodes(casing: OffSurfaceCasing, B: Float[Array, "a b 3"]) -> Float[Array, "2 3 row column"]:
-    """B and the test field on the quadrature nodes, co-rotating components."""
+def on_nodes(casing: OffSurfaceCasing, B: Float[Array, "a b 3"]) -> Float[Array, "3 row column"]:
+    """B on the quadrature nodes, co-rotating components."""
     tables = casing.constants.field
-    nodes = _resample.interpolate(
-        tables.field_phi, field_samples(casing.rule, B), tables.field_theta, jnp
-    )
-    return jnp.stack([nodes, known_field(casing, casing.sources)])
+    samples = field_samples(casing.rule, B)
+    return _resample.interpolate(tables.field_phi, samples, tables.field_theta, jnp)
 
 
 def field_samples(rule: Rule, B: Float[Array, "a b 3"]) -> Float[Array, "3 n b"]:

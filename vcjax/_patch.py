@@ -20,18 +20,16 @@ from jaxtyping import Array, Float
 from vcjax._rule import Rule
 from vcjax._tables import Tables, theta_stencils
 
-_GROUPS = 3
-
 
 class PatchInterpolation:
     """One patch's interpolation, its matrices built once outside the loop over targets."""
 
-    def __init__(self, constants: Tables, rule: Rule):
+    def __init__(self, constants: Tables, rule: Rule, groups: int = 3):
         self._reach = rule.reach_theta
         self._matrices = []
         for phi in constants.patch_phi:
             for theta, stencils in zip(constants.patch_theta, theta_stencils(rule), strict=True):
-                self._matrices.append(_grouped_products(phi, theta, stencils))
+                self._matrices.append(_grouped_products(phi, theta, stencils, groups))
 
     def to_nodes(self, values: Float[Array, "m p q"]) -> Float[Array, "4 m node"]:
         """Values on the patch grid to values at the polar nodes of the four quadrants."""
@@ -59,9 +57,9 @@ def _butterfly(ee, eo, oe, oo):
     return right + cross_right, left + cross_left, right - cross_right, left - cross_left
 
 
-def _grouped_products(phi, theta, stencils: np.ndarray):
+def _grouped_products(phi, theta, stencils: np.ndarray, count: int):
     """For each group of nodes: the columns it reads, its product matrix (node, row * column)."""
-    edges = np.linspace(0, stencils.shape[0], _GROUPS + 1).astype(int)
+    edges = np.linspace(0, stencils.shape[0], count + 1).astype(int)
     groups = []
     for start, stop in zip(edges[:-1], edges[1:], strict=True):
         window = slice(int(stencils[start:stop, 0].min()), int(stencils[start:stop, 1].max()))

@@ -4,7 +4,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from jaxtyping import config as jaxtyping_config
 
 import vcjax
 from vcjax import problems
@@ -242,40 +241,3 @@ def test_slopes_in_points_and_surface_agree_with_finite_differences(slopes):
     # The quadrature error itself changes with the surface.
     difference = (after - before) / (2 * step)
     assert abs((of_X * stretch).sum() - difference) < 1e-2 * abs(value)
-
-
-@pytest.fixture
-def no_shape_checks():
-    """Users run without the annotation checks of the tests: what they see is vcjax's own error."""
-    jaxtyping_config.update("jaxtyping_disable", True)
-    yield
-    jaxtyping_config.update("jaxtyping_disable", False)
-
-
-def test_what_cannot_be_used_is_named(casing, problem, no_shape_checks):
-    point = np.ones((1, 3))
-    for wrong, match in [
-        ((problem.X, problem.B, point), "field_at got a casing of type"),
-        ((casing, problem.B[1:], point), "field_at got B of shape"),
-        ((casing, problem.B, point[0]), r"field_at got points \(3,\)"),
-        ((casing, problem.B, np.ones((0, 3))), r"field_at got points \(0, 3\)"),
-        ((casing, problem.B, np.full((1, 3), np.nan)), "points that are NaN"),
-    ]:
-        with pytest.raises(vcjax.VcjaxError, match=match):
-            vcjax.field_at(*wrong)
-
-
-def test_caps_on_the_grid_are_kept_or_the_digits_that_fit_are_named(problem, rule):
-    def choose(digits, **caps):
-        return vcjax.choose_off_surface(
-            problem.X, problem.B, digits, nfp=4, half_period=True, **caps
-        )
-
-    capped = choose(DIGITS, max_nphi=rule.quad_nphi, max_ntheta=rule.quad_ntheta)
-    assert capped == rule
-    with pytest.raises(vcjax.VcjaxError, match="ask for . digits") as error:
-        choose(DIGITS, max_ntheta=rule.quad_ntheta - 1)
-    fewer = choose(int(str(error.value).split(" digits.")[0][-1]), max_ntheta=rule.quad_ntheta - 1)
-    assert fewer.quad_ntheta < rule.quad_ntheta
-    with pytest.raises(vcjax.VcjaxError, match="max_nphi=0"):
-        choose(DIGITS, max_nphi=0)
