@@ -7,10 +7,12 @@ last: its `trace.py` must not hide Python's own.
 from __future__ import annotations
 
 import argparse
+import hashlib
 import os
 import sys
 import traceback
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +24,7 @@ sys.path += [str(ROOT), str(ROOT / "jaxmeter" / "src"), str(HERE)]
 from jaxmeter.commands import add_arguments  # noqa: E402
 from jaxmeter.environment import host_environment, jax_environment  # noqa: E402
 from jaxmeter.errors import JaxmeterError  # noqa: E402
+from jaxmeter.record import Record  # noqa: E402
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -119,18 +122,88 @@ def save(tables: Mapping[str, pd.DataFrame], folder: Path, *, live: bool, **note
     live : bool
         Whether this process made the artefact with JAX; else JAX is left alone.
     """
-    import dataclasses
-
     from jaxmeter import artefacts
 
     environment = host_environment()
     if live:
-        environment = dataclasses.replace(environment, **jax_environment())
+        environment = replace(environment, **jax_environment())
     artefacts.save(tables, folder, environment, notes=notes)
     say(f"tables: {folder} ({len(tables)}, as .parquet and .csv)")
 
 
 def folder_for(options: argparse.Namespace, kind: str, name: str) -> Path:
     """Where the tables go."""
-    plain = "".join(c if c.isalnum() or c in "-." else "-" for c in name).strip("-.")
-    return options.out or RESULTS / f"{kind}-{plain}"
+    return options.out or RESULTS / f"{kind}-{plain(name)}"
+
+
+def plain(name: str) -> str:
+    """A name as a part of a path."""
+    return "-".join("".join(c if c.isalnum() or c in "._" else " " for c in name).split())
+
+
+def measured(
+    points: Mapping[str, Any],
+    store: Path,
+    *,
+    target: str,
+    params: Callable[[Any], Mapping[str, Any]],
+    rounds: int,
+    repeat: int,
+    timeout_seconds: float,
+) -> list[list[Record]]:
+    """The records of each point, one for each worker process, measured where they are not kept.
+
+    Rounds of the points are interleaved. A record that is ``ok`` is not measured again as long as
+    vcjax, JAX, the machine and the parameters are the same.
+
+    Parameters
+    ----------
+    points : mapping
+        By the name of their folder.
+    target : str
+        What makes the case in the worker, out of a module in this folder, called with what
+        `params` gives for a point.
+    """
+    from benchmarks.plan import PlannedCell
+    from benchmarks.runner import Progress, measure_plan
+    from benchmarks.store import CellStore
+    from jaxmeter import run_cell
+
+    class Told(Progress):
+        """A line for each process that ended."""
+
+        def tell(self, event: str, **details: str | int | float) -> None:
+            if event == "round":
+                self.done = getattr(self, "done", 0) + 1
+                note = f": {details['message']}" if details["message"] else ""
+                text = f"{details['cell']}, process {details['round']}: {details['status']}{note}"
+                say(f"[{self.done}/{rounds * len(points)}] {text}")
+
+    def run_here(cell: Any) -> Record:
+        return run_cell(replace(cell, path=(*cell.path, str(HERE), os.getcwd())))
+
+    kept = CellStore(store / code_version())
+    cells = [
+        PlannedCell(
+            name=name,
+            target=target,
+            params=params(point),
+            rounds=rounds,
+            repeat=repeat,
+            timeout_seconds=timeout_seconds,
+        )
+        for name, point in points.items()
+    ]
+    measure_plan(cells, kept, Told(target), run_cell=run_here)
+    found = [[kept.read(cell, number) for number in range(rounds)] for cell in cells]
+    return [[record for record in records if record is not None] for records in found]
+
+
+def code_version() -> str:
+    """A short name for the code of vcjax, this JAX and this machine."""
+    told = hashlib.sha256()
+    for path in sorted((ROOT / "vcjax").rglob("*.py")):
+        told.update(path.read_bytes())
+    environment = host_environment()
+    told.update(f"{environment.jax} {environment.jaxlib} {environment.machine}".encode())
+    return told.hexdigest()[:12]

@@ -11,6 +11,9 @@ from jaxmeter.artefacts.dump_tables import dump_tables as dump_tables
 from jaxmeter.artefacts.dumps import Dump as Dump
 from jaxmeter.artefacts.dumps import dump_program as dump_program
 from jaxmeter.artefacts.dumps import read_dump as read_dump
+from jaxmeter.artefacts.memory_tables import Point as Point
+from jaxmeter.artefacts.memory_tables import allocator_checks as allocator_checks
+from jaxmeter.artefacts.memory_tables import memory_table as memory_table
 from jaxmeter.artefacts.modules import Origin as Origin
 from jaxmeter.artefacts.modules import hlo_file as hlo_file
 from jaxmeter.artefacts.modules import named_scopes as named_scopes

@@ -1,0 +1,120 @@
+"""What memory a function takes over choices of its parameters, and which are best in time against
+memory.
+
+    python profiling/memory.py benchmarks.cells:external_field \
+        -p workload=w7x -p digits=6 -p half_period=true \
+        --vary chunk_size=256,1024,4096 --vary target_chunk_size=80,320 --rounds 2
+
+Each choice runs in processes of its own, for a process never gives back what it took. What is
+measured is kept in --out, so that an interrupted command goes on. docs/tables.md tells the columns.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import itertools
+import json
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import scripting
+from jaxmeter.commands import TARGET_HELP, function_of
+from jaxmeter.errors import JaxmeterError
+from jaxmeter.parameters import parameter
+from jaxmeter.targets import TARGET
+
+SHOWN = {
+    "memory": (
+        *("parameters", "status", "seconds", "temp_bytes", "run_peak_bytes"),
+        *("device_peak_bytes", "reserved_bytes", "is_front"),
+    )
+}
+
+
+def observed(*, function: str, given: str):
+    """In a worker: the case that a target makes, its check telling of the allocator too."""
+    from jaxmeter.artefacts import allocator_checks
+
+    case = function_of("memory", function)(**json.loads(given))
+
+    def check(answer) -> dict[str, float]:
+        return {**(case.check(answer) if case.check else {}), **allocator_checks()}
+
+    return dataclasses.replace(case, check=check)
+
+
+def parse(argv: Sequence[str] | None) -> argparse.Namespace:
+    """The options, those of --vary as names with their values."""
+    parser = scripting.parser_of(__doc__, target=TARGET_HELP)
+    parser.add_argument(
+        "--vary",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE,VALUE",
+        help="values of a parameter; with several, all combinations",
+    )
+    parser.add_argument("--rounds", type=int, default=1, help="processes of each choice")
+    parser.add_argument("--repeat", type=int, default=5, help="settled runs in each")
+    parser.add_argument("--timeout", type=float, default=300.0, help="seconds for each process")
+    options = parser.parse_args(argv)
+    if options.arg or options.npz or options.pickle:
+        raise JaxmeterError(
+            "memory: got --arg, --npz or --pickle; name a function that makes a Case, with -p"
+        )
+    if not TARGET.fullmatch(options.target):
+        raise JaxmeterError(f"got target={options.target!r}; give 'package.module:function'")
+    if options.rounds < 1 or options.repeat < 1:
+        raise JaxmeterError(
+            f"got --rounds {options.rounds}, --repeat {options.repeat}; give 1 or more"
+        )
+    return options
+
+
+def choices(options: argparse.Namespace) -> list[dict[str, Any]]:
+    """All combinations of the parameters."""
+    varied = []
+    for text in options.vary:
+        name, _, values = text.partition("=")
+        if not values or not all(values.split(",")):
+            raise JaxmeterError(f"--vary: got {text!r}; give NAME=VALUE,VALUE")
+        varied.append([parameter(f"{name}={value}") for value in values.split(",")])
+    fixed = dict(map(parameter, options.param))
+    return [{**fixed, **dict(chosen)} for chosen in itertools.product(*varied)]
+
+
+def work(argv: Sequence[str] | None) -> bool:
+    """Measure what is not measured yet, print, save; whether all choices could be measured."""
+    options = parse(argv)
+    folder = scripting.folder_for(options, "memory", options.target)
+    from jaxmeter import artefacts
+
+    points = choices(options)
+    records = scripting.measured(
+        {scripting.plain(json.dumps(one)): one for one in points},
+        folder / "cells",
+        target="memory:observed",
+        params=lambda one: {"function": options.target, "given": json.dumps(one)},
+        rounds=options.rounds,
+        repeat=options.repeat,
+        timeout_seconds=options.timeout,
+    )
+    table = artefacts.memory_table(
+        [artefacts.Point(one, found) for one, found in zip(points, records, strict=True)]
+    )
+    scripting.show({"memory": table}, SHOWN, options.top)
+    scripting.save({"memory": table}, folder, live=False, artefact=str(folder / "cells"))
+    failed = [row for row in table.to_dict("records") if row["status"] != "ok"]
+    for row in failed:
+        scripting.say(f"memory: {row['parameters']}: {row['status']}: {row['failure']}")
+    return not failed
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line."""
+    return scripting.run("memory", lambda: work(argv))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
