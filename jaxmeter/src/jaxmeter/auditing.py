@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import collections
 import dataclasses
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from typing import Any
 
 import jax
@@ -18,6 +18,7 @@ from jaxmeter.constants import captured_values, embedded_sizes, hidden_arguments
 from jaxmeter.embedded import occurrences
 from jaxmeter.errors import JaxmeterError
 from jaxmeter.folding import foldings
+from jaxmeter.functions import parameter_names
 from jaxmeter.holders import Holder, Root, held_arrays
 from jaxmeter.staging import staged
 from jaxmeter.units import bytes_text, seconds_text
@@ -78,7 +79,8 @@ def audit(
     hidden = hidden_arguments(program.lowered)
     hidden_counts = collections.Counter(identity(array) for array in hidden or ())
     embedded_counts = dict(zip(arrays, occurrences(module, list(arrays.values())), strict=True))
-    held = holders_of(case.fn, arrays)
+    names = (*parameter_names(case.fn), *(f"args[{n}]" for n in range(len(case.args))))
+    held = holders_of(case.fn, arrays, {**dict(zip(names, case.args, strict=False)), **case.kwargs})
     uses = uses_of(program.jaxpr, lambda array: _key_of(array, arrays))
     baked: collections.Counter[Root | Hashable] = collections.Counter()
     for key, (_, description) in values.items():
@@ -137,12 +139,12 @@ def _container(key: Hashable, held: dict[Hashable, tuple[Holder, Match]]) -> Has
 
 
 def holders_of(
-    fn: Callable[..., Any], arrays: dict[Hashable, Any]
+    fn: Callable[..., Any], arrays: dict[Hashable, Any], arguments: Mapping[str, Any] | None = None
 ) -> dict[Hashable, tuple[Holder, Match]]:
-    """Who holds each captured array; arrays that no one holds are left out."""
+    """Who holds each captured array, function or arguments; what no one holds is left out."""
     found: dict[Hashable, tuple[Holder, Match]] = {}
     holders: list[Holder] = []
-    for holder in held_arrays(fn):
+    for holder in held_arrays(fn, arguments or {}):
         holders.append(holder)
         key = identity(holder.array)
         if key in arrays:
@@ -199,6 +201,11 @@ def _advice(root: Root, fn: Callable[..., Any], size: int, known: Calibration | 
             return f"pass {root.name} in the call and not as a default: {baked}"
         case "partial":
             return f"pass {root.name} in the call and not in a partial: {baked}"
+        case "argument":
+            return (
+                f"make the array a leaf of the argument {root.name}: it stands in a static part of "
+                f"it, whose values are no arguments, and {baked}"
+            )
         case _:
             return (
                 "make the array before the call and pass it as an argument; now it is made while "

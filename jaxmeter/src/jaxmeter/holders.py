@@ -13,6 +13,7 @@ import sys
 import types
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
+from types import MappingProxyType
 from typing import Any, Literal
 
 import jax
@@ -21,7 +22,7 @@ import numpy as np
 
 from jaxmeter.functions import cells, code_names, defaults, parameter_names, unwrapped
 
-Kind = Literal["closure", "global", "self", "default", "partial", "unknown"]
+Kind = Literal["closure", "global", "self", "default", "partial", "argument", "unknown"]
 
 # Functions of these are not entered: their globals are no one's captures.
 _LIBRARIES = {"jax", "jaxlib", "numpy", "scipy", "jaxmeter"} | set(sys.stdlib_module_names)
@@ -48,14 +49,24 @@ class Holder:
     root: Root
 
 
-def held_arrays(fn: Callable[..., Any]) -> Iterator[Holder]:
+def held_arrays(
+    fn: Callable[..., Any], arguments: Mapping[str, Any] = MappingProxyType({})
+) -> Iterator[Holder]:
     """Every array that a function can reach, each once, those with the shortest way first.
+
+    What its arguments hold comes last: arrays that stand in a static part of one, as in a callable
+    among a pytree's metadata, are baked in though the object is passed.
 
     Followed are closure cells, defaults, partials, the objects of bound methods, the globals that
     the code names, functions among these, and the members of containers, modules and objects.
     What the function makes while it runs, or gets from a call, cannot be known.
     """
-    return _Walk(fn).arrays()
+    walk = _Walk(fn)
+    yield from walk.arrays()
+    walk.queue.extend(
+        _Place(value, name, Root("argument", name)) for name, value in arguments.items()
+    )
+    yield from walk.arrays()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -140,7 +151,9 @@ class _Walk:
                 yield _Place(value, place.path, place.root)
                 continue
             path = f"closure of {owner}: {name}" if owner else name
-            yield _Place(value, path, Root("closure", name))
+            # What a callable among an argument's metadata holds is the argument's own doing.
+            is_argument = place.root is not None and place.root.kind == "argument"
+            yield _Place(value, path, place.root if is_argument else Root("closure", name))
         inside = f" in {owner}" if owner else ""
         for name, value in defaults(fn):
             yield _Place(value, f"default of {name}{inside}", Root("default", name))
