@@ -34,8 +34,8 @@ class KeplerTable(eqx.Module):
         i = jnp.clip(jnp.floor(row).astype(jnp.int32), 0, rows - 2)
         j = jnp.clip(jnp.floor(column).astype(jnp.int32), 0, columns - 2)
         u, v = row - i.astype(row.dtype), column - j.astype(column.dtype)
-        first, second = jnp.array([[0], [1]], jnp.int32), jnp.arange(2, dtype=jnp.int32)
-        patch = self.values[:, i + first, j + second]
+        both = jnp.arange(2, dtype=jnp.int32)
+        patch = self.values[:, i + both[:, None], j + both]
         across = patch @ jnp.stack([1.0 - v, v])
         sine, cosine = jnp.unstack(across @ jnp.stack([1.0 - u, u]))
         return sine, cosine

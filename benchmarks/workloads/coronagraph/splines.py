@@ -6,7 +6,7 @@ import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
-from jaxtyping import Float, Float32
+from jaxtyping import Float, Float32, Int32
 from scipy.interpolate import CubicSpline
 
 from .resampling import keys_weights
@@ -43,11 +43,18 @@ class Plane(eqx.Module):
 
     def __call__(self, x: Float[Array, ""], y: Float[Array, ""]) -> Float[Array, ""]:
         """The value at (x, y); the outermost values hold beyond the grid."""
-        sizes = jnp.array(self.values.shape)
         place = (jnp.stack([x, y]) - self.start) / self.step
-        place = jnp.clip(place, 0.0, (sizes - 1).astype(place.dtype))
-        below = jnp.clip(jnp.floor(place).astype(sizes.dtype), 0, sizes - 2)
-        weights = keys_weights(place - below.astype(place.dtype))
-        taps = jnp.clip(below + jnp.arange(-1, 3)[:, None], 0, sizes - 1)
-        patch = self.values[taps[:, 0][:, None], taps[:, 1][None, :]]
-        return weights[:, 0] @ patch @ weights[:, 1]
+        rows, row_weights = _four_around(place[0], self.values.shape[0])
+        columns, column_weights = _four_around(place[1], self.values.shape[1])
+        patch = self.values[rows[:, None], columns]
+        return row_weights @ patch @ column_weights
+
+
+def _four_around(
+    place: Float[Array, ""], count: int
+) -> tuple[Int32[Array, " 4"], Float[Array, " 4"]]:
+    """Indices and weights of the four samples around a place on an axis of `count` samples."""
+    place = jnp.clip(place, 0.0, count - 1.0)
+    below = jnp.clip(jnp.floor(place).astype(jnp.int32), 0, count - 2)
+    weights = keys_weights(place - below.astype(place.dtype))
+    return jnp.clip(below + jnp.arange(-1, 3, dtype=jnp.int32), 0, count - 1), weights

@@ -1,0 +1,85 @@
+"""From how many bytes on is closing over an array worse than passing it? Cells of one array each.
+
+The program is as small as can be, so that the array is all that its compiling differs in: the
+array times a number, summed. An operation on the array alone is one that the compiler may carry out
+by itself where the array is closed over.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from benchmarks.closure import ENVIRONMENT
+from benchmarks.plan import PlannedCell
+
+OPERATIONS = ("none", "exp", "cumsum")
+WAYS = ("argument", "closure")
+SIZES_BYTES = tuple(10**power for power in range(3, 10))
+# The compiler takes minutes for a cumulative sum of a megabyte, so nothing larger is asked.
+LARGEST_CUMSUM_BYTES = 10**6
+ARGUMENT_BYTES = 10**6
+
+
+def cells(*, rounds: int) -> list[PlannedCell]:
+    """The curve: every size closed over, and one passed, whose bytes the compiler never sees."""
+    points = []
+    for operation in OPERATIONS:
+        points.append((operation, "argument", ARGUMENT_BYTES))
+        for size in SIZES_BYTES:
+            if operation != "cumsum" or size <= LARGEST_CUMSUM_BYTES:
+                points.append((operation, "closure", size))
+    return [_cell(*point, rounds=rounds) for point in points]
+
+
+def _cell(operation: str, way: str, size_bytes: int, *, rounds: int) -> PlannedCell:
+    return PlannedCell(
+        name=f"capture_size/{operation}-{way}-{size_bytes}",
+        target="benchmarks.closure_break_even:scaled_sum",
+        params={"operation": operation, "variant": way, "array_bytes": size_bytes},
+        rounds=rounds,
+        repeat=10,
+        max_seconds=2.0,
+        timeout_seconds=120.0,
+        env=ENVIRONMENT,
+    )
+
+
+def scaled_sum(*, operation: str, variant: str, array_bytes: int) -> Any:
+    """The sum of an array times a number, as the meter's case; runs in a worker.
+
+    Parameters
+    ----------
+    operation : {"none", "exp", "cumsum"}
+        What is done to the array before.
+    variant : {"argument", "closure"}
+    array_bytes : int
+        A multiple of 4.
+
+    Raises
+    ------
+    ValueError
+        For an operation or variant that is not there.
+    """
+    # Here, since asv imports this module where no JAX is wanted.
+    import jax.numpy as jnp
+    import numpy as np
+
+    from jaxmeter import Case
+
+    operations = {"none": lambda array: array, "exp": jnp.exp, "cumsum": jnp.cumsum}
+    if operation not in operations or variant not in WAYS:
+        raise ValueError(
+            f"scaled_sum got operation={operation!r}, variant={variant!r}; give one of "
+            f"{OPERATIONS} and of {WAYS}"
+        )
+    draw = np.random.default_rng(0).uniform(-1.0, 1.0, array_bytes // 4)
+    array, change = jnp.asarray(draw, jnp.float32), operations[operation]
+
+    def passed(array, x):
+        return jnp.sum(change(array) * x)
+
+    def closed(x):
+        return passed(array, x)
+
+    x = jnp.float32(2.0)
+    return Case(passed, (array, x)) if variant == "argument" else Case(closed, (x,))

@@ -1,0 +1,170 @@
+"""``python -m benchmarks.closure_study``: measure the closure study with the running interpreter.
+
+Records lie in ``results/closure/cells/<commit>/<environment>/<cell>/<round>.json``, in which the
+commit is the last one that changed what is measured, and the environment names the versions of
+Python and JAX: run it with several interpreters and the page shows them side by side. Beside
+them lie the audit of each environment and a picture of the frame. What is finished is kept: killed
+at any moment and repeated, it goes on where it stopped.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.metadata
+import os
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from benchmarks import closure, closure_break_even
+from benchmarks.closure_memory import needed_by, system_bytes, within_memory
+from benchmarks.plan import GRIDS, PlannedCell, interleaved
+from benchmarks.repair import AnotherRun, RunLock
+from benchmarks.runner import Progress, measure_plan
+from benchmarks.store import CellStore
+
+ROOT = Path(__file__).resolve().parents[1]
+MEASURED = ("benchmarks/workloads/coronagraph", "benchmarks/closure*.py", "jaxmeter/src")
+SMALL, LARGE = (64, 128), (192, 256)
+LARGE_VARIANTS = ("closure", "argument", "simplified", "hoisted")
+# Twenty minutes less what building environment and page takes. Every cell has its first round.
+QUICK_BUDGET_SECONDS = 1020.0
+AUDITED_SIZE = 64
+PICTURED_SIZE = 128
+
+
+class StudyFailed(Exception):
+    """The study could not be measured; the message says what to try."""
+
+
+def plan(grid: str) -> list[PlannedCell]:
+    """Cells of the study: sizes 64 and 128 on the quick grid, 192 and 256 on the full one too."""
+    cells = [
+        closure.frame_cell(variant, size, rounds=closure.ROUNDS)
+        for size in SMALL
+        for variant in closure.VARIANTS
+    ]
+    cells += [closure.change_cell(variant, 64, rounds=1) for variant in closure.VARIANTS]
+    cells += [closure.change_cell(variant, 128, rounds=1) for variant in ("closure", "argument")]
+    cells += closure_break_even.cells(rounds=2 if grid == "quick" else 6)
+    if grid == "full":
+        cells += [
+            closure.frame_cell(variant, size, rounds=3)
+            for size in LARGE
+            for variant in LARGE_VARIANTS
+        ]
+    return cells
+
+
+def needs(cells: Sequence[PlannedCell]) -> dict[str, float]:
+    """Bytes that each cell's process, and that of its preparation, will need."""
+    found = {}
+    for cell in cells:
+        if "size" in cell.params:
+            variant, size = str(cell.params["variant"]), int(str(cell.params["size"]))
+            found[cell.name] = needed_by(variant, system_bytes(size))
+            if cell.preparation is not None:
+                found[cell.preparation.name] = needed_by("preparation", system_bytes(size))
+        else:
+            array_bytes = float(str(cell.params["array_bytes"]))
+            found[cell.name] = needed_by(str(cell.params["variant"]), array_bytes)
+    return found
+
+
+class Lines(Progress):
+    """Progress as lines of text, one for each finished process."""
+
+    def __init__(self, total: int) -> None:
+        super().__init__("closure_study")
+        self.total, self.done, self.problems = total, 0, 0
+
+    def tell(self, event: str, **details: str | int | float) -> None:
+        """Print one event."""
+        if event == "start":
+            return
+        if event == "suite":
+            print(f"measured in {float(details['seconds']):.0f} s", flush=True)
+            return
+        self.done += 1
+        message = f": {details['message']}" if details["message"] else ""
+        process = f"{details['cell']}, process {int(details['round']) + 1}"
+        line = f"[{self.done}/{self.total}] {process}: {details['status']}{message}"
+        print(line, flush=True)
+
+
+def environment_key() -> str:
+    """Versions of Python and JAX, and the kind of device that JAX would choose."""
+    version = ".".join(map(str, sys.version_info[:2]))
+    names = [d.metadata["Name"] or "" for d in importlib.metadata.distributions()]
+    plugins = [name for name in names if re.fullmatch(r"jax[-_](cuda|rocm)\d*[-_]plugin", name)]
+    device = os.environ.get("JAX_PLATFORMS") or ("gpu" if plugins else "cpu")
+    return f"py{version}-jax{importlib.metadata.version('jax')}-{device}"
+
+
+def measured_commit() -> str:
+    """The last commit that changed what is measured, so that others do not make it measured anew.
+
+    Raises
+    ------
+    StudyFailed
+        Outside of a git clone.
+    """
+    command = ["git", "log", "-1", "--format=%H", "--", *MEASURED]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    commit = done.stdout.strip()
+    if done.returncode != 0 or not commit:
+        raise StudyFailed(
+            f"'{' '.join(command)}' found no commit ({done.stderr.strip()}); "
+            "measuring needs a git clone"
+        )
+    return commit
+
+
+def measure(grid: str, results: Path) -> None:
+    """Measure a grid into `results`, and make the audit and the picture."""
+    from benchmarks import closure_artefacts
+
+    commit, key = measured_commit(), environment_key()
+    print(f"closure study of commit {commit[:10]} in {key}, {grid} grid")
+    results.mkdir(parents=True, exist_ok=True)
+    cells = plan(grid)
+    with RunLock(results / "run.lock"):
+        started = time.monotonic()
+        measure_plan(
+            cells,
+            CellStore(results / "cells" / commit / key),
+            Lines(sum(1 for _ in interleaved(cells))),
+            budget_seconds=QUICK_BUDGET_SECONDS if grid == "quick" else None,
+            run_cell=within_memory(needs(cells)),
+        )
+        closure_artefacts.write_audit(AUDITED_SIZE, results / "audits" / commit / f"{key}.json")
+        closure_artefacts.write_picture(PICTURED_SIZE, results / "picture.png")
+        print(f"study measured in {(time.monotonic() - started) / 60:.1f} minutes")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Parse the command line, measure, and return the exit code."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.closure_study", description=__doc__)
+    parser.add_argument("--grid", choices=GRIDS, default="quick", help="full: 192 and 256 as well")
+    parser.add_argument("--out", type=Path, default=ROOT / "results" / "closure")
+    options = parser.parse_args(argv)
+    try:
+        measure(options.grid, options.out)
+    except (StudyFailed, AnotherRun) as error:
+        print(f"benchmarks.closure_study: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print(
+            "\nbenchmarks.closure_study: interrupted; finished cells are kept, repeat the command "
+            "to go on",
+            file=sys.stderr,
+        )
+        return 130
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,117 @@
+"""The closure study: what is planned, what is skipped for want of memory, what is drawn."""
+
+import struct
+import zlib
+
+import jax
+import numpy as np
+import pytest
+
+import jaxmeter
+from benchmarks import closure, closure_break_even, closure_study
+from benchmarks.closure_artefacts import png
+from benchmarks.closure_memory import available_bytes, needed_by, system_bytes, within_memory
+from benchmarks.workloads import coronagraph
+
+
+def test_the_quick_grid_tells_all_variants_apart_at_both_sizes():
+    rounds = {cell.name: cell.rounds for cell in closure_study.plan("quick")}
+    for size in (64, 128):
+        for variant in closure.VARIANTS:
+            assert rounds[f"coronagraph_variants/n{size}-{variant}"] >= 6
+    assert not any("n192" in name or "n256" in name for name in rounds)
+
+
+def test_the_full_grid_holds_the_quick_one_and_the_larger_sizes():
+    quick = {cell.name for cell in closure_study.plan("quick")}
+    full = [cell.name for cell in closure_study.plan("full")]
+    assert len(set(full)) == len(full) and quick < set(full)
+    for size in (192, 256):
+        for variant in ("closure", "argument", "simplified"):
+            assert f"coronagraph_variants/n{size}-{variant}" in full
+
+
+def test_the_curve_goes_from_a_kilobyte_to_a_gigabyte_with_and_without_folding():
+    cells = closure_break_even.cells(rounds=1)
+    closed = [c.params for c in cells if c.params["variant"] == "closure"]
+    for operation in ("none", "exp"):
+        sizes = [int(str(p["array_bytes"])) for p in closed if p["operation"] == operation]
+        assert min(sizes) == 1e3 and max(sizes) == 1e9
+    assert {p["operation"] for p in closed} == {"none", "exp", "cumsum"}
+
+
+@pytest.mark.parametrize("operation", closure_break_even.OPERATIONS)
+def test_both_ways_of_the_curve_give_the_same_sum(operation):
+    made = []
+    for variant in closure_break_even.WAYS:
+        case = closure_break_even.scaled_sum(operation=operation, variant=variant, array_bytes=4000)
+        made.append(jax.jit(case.fn)(*case.args))
+    np.testing.assert_allclose(made[0], made[1], rtol=1e-5)
+    with pytest.raises(ValueError, match="give one of"):
+        closure_break_even.scaled_sum(operation=operation, variant="baked", array_bytes=4000)
+
+
+def test_the_bytes_of_a_system_are_foretold():
+    system = coronagraph.system(16)
+    actual = sum(leaf.nbytes for leaf in jax.tree.leaves(system))
+    assert system_bytes(16) == pytest.approx(actual, rel=1e-2)
+    # Published: 4.36 GB for the cube of 256 pixels alone.
+    assert 4.36e9 < system_bytes(256) < 4.6e9
+    assert needed_by("closure", system_bytes(256)) > needed_by("argument", system_bytes(256)) > 5e9
+
+
+def test_every_cell_and_preparation_of_the_study_has_its_need():
+    cells = closure_study.plan("full")
+    needs = closure_study.needs(cells)
+    names = {cell.name for cell in cells}
+    names |= {cell.preparation.name for cell in cells if cell.preparation is not None}
+    assert set(needs) == names and min(needs.values()) > 1e8
+
+
+def test_a_cell_that_would_not_fit_is_skipped_and_says_what_it_needs():
+    ran = []
+
+    def run_cell(cell):
+        ran.append(cell.name)
+        return jaxmeter.Record(name=cell.name, status="ok")
+
+    run = within_memory({"large": 27.3e9, "small": 1e9}, run_cell, lambda: 9.5e9)
+    record = run(jaxmeter.Cell("large", "package:target", {"size": 256}))
+    assert record.status == "skipped" and record.failure is not None
+    assert record.failure.message == "needs 27.3 GB, 9.5 GB are available"
+    assert dict(record.params) == {"size": 256} and record.target == "package:target"
+    for name in ("small", "unknown"):
+        assert run(jaxmeter.Cell(name, "package:target")).status == "ok"
+    assert ran == ["small", "unknown"]
+    blind = within_memory({"large": 27.3e9}, run_cell, lambda: None)
+    assert blind(jaxmeter.Cell("large", "package:target")).status == "ok"
+
+
+def test_available_memory_is_read_or_not_known(tmp_path):
+    file = tmp_path / "meminfo"
+    file.write_text("MemTotal:  100 kB\nMemAvailable:  40 kB\n")
+    assert available_bytes(file) == 40960
+    file.write_text("MemTotal:  100 kB\n")
+    assert available_bytes(file) is None
+    assert available_bytes(tmp_path / "absent") is None
+
+
+def test_a_picture_is_a_png_of_its_levels():
+    levels = np.array([[0, 255, 7], [3, 4, 5]], np.uint8)
+    data = png(levels)
+    assert data.startswith(b"\x89PNG\r\n\x1a\n")
+    chunks, at = {}, 8
+    while at < len(data):
+        length, name = struct.unpack(">I4s", data[at : at + 8])
+        body = data[at + 8 : at + 8 + length]
+        (crc,) = struct.unpack(">I", data[at + 8 + length : at + 12 + length])
+        assert crc == zlib.crc32(name + body)
+        chunks[name], at = body, at + 12 + length
+    assert struct.unpack(">II", chunks[b"IHDR"][:8]) == (3, 2)
+    assert zlib.decompress(chunks[b"IDAT"]) == b"\x00\x00\xff\x07\x00\x03\x04\x05"
+    assert len(chunks[b"PLTE"]) == 3 * 256
+
+
+def test_records_of_an_environment_name_its_versions():
+    assert closure_study.environment_key().startswith("py3.")
+    assert f"-jax{jax.__version__}-" in closure_study.environment_key()

@@ -1,0 +1,91 @@
+"""The coronagraph's variants: equal frames, hidden arrays found, what a change of the cube takes.
+
+At 16 pixels a side, in this process.
+"""
+
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import pytest
+
+from benchmarks import closure_cells
+from benchmarks.closure_artefacts import audit_of_static_callables
+from benchmarks.closure_variants import VARIANTS
+from jaxmeter.constants import captured_arrays
+
+SIZE = 16
+
+
+@pytest.fixture(scope="module", autouse=True)
+def handed_on(tmp_path_factory):
+    """What a preparation leaves, as it does for a worker."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("VCJAX_BENCH_SCRATCH", str(tmp_path_factory.mktemp("scratch")))
+        case = closure_cells.preparation(size=SIZE)
+        assert case.check is not None
+        case.check(jax.jit(case.fn)(*case.args))
+        yield
+
+
+def test_the_audit_names_both_hidden_tables_with_path_and_line():
+    audit = audit_of_static_callables(SIZE)
+    found = {array.shape: array for array in audit.arrays}
+    table, kepler = found[(324, SIZE, SIZE)], found[(2, 513, 2049)]
+    assert table.path == "closure of system.coronagraph.off_axis.function: table.images"
+    assert kepler.path == "closure of system.planets.solve_kepler.function: table.values"
+    for array, file, text in (
+        (table, "off_axis.py", "self.images[nearest]"),
+        (kepler, "kepler.py", "self.values[:,"),
+    ):
+        assert array.embedded_count == 1 and array.verdict == "large"
+        assert array.argument == "system"
+        (use,) = array.uses
+        assert use.file.endswith(f"coronagraph/{file}") and text in use.text
+        assert text in Path(use.file).read_text().splitlines()[use.line - 1]
+    assert "a leaf of the argument system" in audit.advice[0]
+
+
+@pytest.mark.parametrize("variant", sorted(set(VARIANTS) - {"simplified"}))
+def test_a_variant_captures_what_it_says(variant):
+    case = closure_cells.frame(size=SIZE, variant=variant)
+    arrays = captured_arrays(jax.jit(case.fn).trace(*case.args).jaxpr)
+    # Four tables of ten numbers that JAX's binomial random numbers bring along.
+    captured = sum(array.bytes for array in arrays if array.shape != (10,))
+    expected = {
+        "closure": case.extras["system_bytes"],
+        "argument": 0,
+        "hoisted": 8 * 4,  # scalars stay where they are
+        "cached": 2 * 4 * SIZE**2,
+        "static_callable": 4 * (324 * SIZE**2 + 324 * 2 + 2 * 513 * 2049),
+    }
+    assert captured == expected[variant]
+
+
+def test_a_change_of_the_cube_recompiles_the_closure_and_not_the_argument_variant():
+    told = {}
+    for variant in ("closure", "argument"):
+        case = closure_cells.changed(size=SIZE, variant=variant)
+        assert case.check is not None
+        told[variant] = case.check(case.fn(*case.args))
+        assert told[variant]["rate_difference_relative"] <= 1e-5
+    assert told["argument"]["change_compiles_count"] == 0
+    assert told["argument"]["change_follows_count"] == 1
+    assert told["closure"]["change_compiles_count"] == 1
+    assert told["closure"]["change_follows_count"] == 0
+
+
+def test_a_frame_that_differs_is_refused():
+    case = closure_cells.frame(size=SIZE, variant="argument")
+    assert case.check is not None
+    counts, rate = jnp.ones((SIZE, SIZE), jnp.int32), jnp.ones((SIZE, SIZE))
+    with pytest.raises(closure_cells.WrongAnswer, match="rates differ by .* limit 1e-05"):
+        case.check(closure_cells.Frame(counts, rate))
+    with pytest.raises(closure_cells.WrongAnswer, match="differ by nan"):
+        case.check(closure_cells.Frame(counts, jnp.nan * rate))
+
+
+@pytest.mark.parametrize("variant, message", [("baked", "give one of"), ("simplified", "are off")])
+def test_a_variant_that_cannot_be_had_is_refused(variant, message):
+    with pytest.raises(ValueError, match=message):
+        closure_cells.frame(size=SIZE, variant=variant)
