@@ -58,6 +58,45 @@ def history(options: argparse.Namespace) -> int:
     return 0
 
 
+def review(options: argparse.Namespace) -> int:
+    """Compare two commits; 0 when nothing gated became worse, 1 when something did.
+
+    2 when they cannot be compared: not measured, or on two machines or JAX versions.
+    """
+    from jaxmeter import JaxmeterError, Rule
+
+    from .review import (
+        Judging,
+        make_review,
+        review_markdown,
+        sides_of_pair,
+        sides_of_store,
+        write_review,
+    )
+
+    if options.pair is not None:
+        sides = sides_of_pair(options.pair, setting=options.setting)
+    elif options.base and options.head:
+        sides = sides_of_store(
+            Path(options.store),
+            options.base,
+            options.head,
+            repository=options.repository,
+            setting=options.setting,
+        )
+    else:
+        raise ReportError("review: name BASE and HEAD, or a folder of both with --pair")
+    try:
+        rule = Rule(minimum_effect=options.minimum_effect, significance=options.significance)
+        made = make_review(sides, Judging(rule, options.gate_times))
+    except JaxmeterError as error:
+        raise ReportError(f"review: {error}") from error
+    page = write_review(made, options.out)
+    print(review_markdown(made) if options.markdown else made.verdict)
+    print(page.resolve(), file=sys.stderr)
+    return made.exit_code
+
+
 def merge(options: argparse.Namespace) -> int:
     """Copy stores into one; 0 when every record found its place, 1 when some did not."""
     from .merge import merge_stores
@@ -94,6 +133,19 @@ def _parser() -> argparse.ArgumentParser:
     one.add_argument("--out", default="results/history", help="folder to write")
     one.add_argument("--repository", default=".", type=Path, help="clone that knows the commits")
     one.add_argument("--no-cache", action="store_true", help="read every file anew")
+
+    one = command("review", review, "say what HEAD changed against BASE")
+    one.add_argument("base", nargs="?", help="a commit of the store, or a name that git knows")
+    one.add_argument("head", nargs="?", help="the other")
+    one.add_argument("--store", default=STORE, help="folder of measured cells")
+    one.add_argument("--pair", type=Path, help="folder of benchmarks.pair, in place of the store")
+    one.add_argument("--out", default="results/review", help="folder to write")
+    one.add_argument("--repository", default=".", type=Path, help="clone that knows the names")
+    one.add_argument("--setting", help="beginning of the machine and JAX, where there are several")
+    one.add_argument("--gate-times", action="store_true", help="a longer time fails as well")
+    one.add_argument("--minimum-effect", type=float, default=0.05, help="share; default 0.05")
+    one.add_argument("--significance", type=float, default=0.01, help="default 0.01")
+    one.add_argument("--markdown", action="store_true", help="print the whole review")
 
     one = command("merge", merge, "bring the stores of several machines into one")
     one.add_argument("sources", nargs="+", help="folders of measured cells")

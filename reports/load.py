@@ -56,8 +56,10 @@ class Store:
     set_aside: tuple[SetAside, ...]
 
 
-def read_store(root: str | Path) -> Store:
+def read_store(root: str | Path, *, commit: str | None = None) -> Store:
     """Every record below `root`, which is laid out <commit>/<environment-key>/<cell>/<round>.json.
+
+    Of one commit alone where its full name is given.
 
     A cell's name may hold slashes (`casing_variants/w7x-closure-d6`). Files of other names, such as
     the `.tmp` of a write that never ended, are no records and are passed over.
@@ -73,12 +75,13 @@ def read_store(root: str | Path) -> Store:
             f"read_store: {root} is no folder; measure first (make report), or name the folder "
             "of cells with --store"
         )
+    within = root if commit is None else root / commit
     records: list[StoredRecord] = []
     set_aside: list[SetAside] = []
     for ending, reason in SET_ASIDE_BEFORE.items():
-        found = sorted(root.rglob(f"*{ending}"))
+        found = sorted(within.rglob(f"*{ending}"))
         set_aside += [SetAside(path.relative_to(root), reason) for path in found]
-    for path in sorted(root.rglob("*.json")):
+    for path in sorted(within.rglob("*.json")):
         try:
             records.append(_read_record(root, path))
         except (OSError, ValueError, RecordError) as error:

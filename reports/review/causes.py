@@ -1,0 +1,147 @@
+"""Findings grouped by what explains them: one cause, its evidence, and all it did.
+
+The rules are few and look only at what was measured in the same cell. A cause is *said to explain*
+a slower time where it is of the kind that could; where nothing in the program changed, that is said
+too, because then the cause lies outside of it.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from ..units import bytes_
+from ..wording import counted
+from .findings import Finding
+from .sides import Cell, Sides
+
+TOLD: tuple[str, ...] = ("worse", "better", "changed")
+BUILD = ("build_seconds", "trace_seconds", "lower_seconds", "compile_seconds")
+CONSTANTS = ("captured_bytes", "embedded_bytes", "hidden_argument_bytes")
+COUNTS = ("traces_count", "compiles_count")
+PROGRAM = {
+    "jaxpr_equations_count": "equations",
+    "hlo_instructions_count": "HLO instructions",
+    "fusions_count": "fusions",
+    "flops": "flops",
+    "accessed_bytes": "bytes accessed",
+    "temp_bytes": "bytes of scratch memory",
+}
+
+
+@dataclass(frozen=True)
+class Cause:
+    """What explains the findings; `evidence` are sentences, one for each thing seen.
+
+    `kind` is "accuracy", "constants", "retraces", "program" or "unexplained".
+    """
+
+    kind: str
+    title: str
+    evidence: tuple[str, ...]
+    findings: tuple[Finding, ...]
+
+    @property
+    def is_worse(self) -> bool:
+        return any(finding.verdict == "worse" for finding in self.findings)
+
+
+TITLES = {
+    "accuracy": "Accuracy changed",
+    "constants": "What the functions close over changed",
+    "retraces": "Functions are traced or compiled another number of times",
+    "program": "The compiled program changed",
+    "unexplained": "The program is the same, the time is not",
+}
+
+
+def causes(sides: Sides, findings: Sequence[Finding]) -> tuple[Cause, ...]:
+    """Every told finding under one cause; those that make something worse come first."""
+    by_cell: dict[str, list[Finding]] = {}
+    for finding in findings:
+        if finding.verdict in TOLD:
+            by_cell.setdefault(finding.cell, []).append(finding)
+    grouped: dict[tuple[str, tuple[str, ...]], list[Finding]] = {}
+    for cell, told in by_cell.items():
+        pair = (sides.base.cells[cell], sides.head.cells[cell])
+        seen = _evidence(pair, told)
+        for finding in told:
+            kind = _kind(finding, seen)
+            grouped.setdefault((kind, seen.get(kind, ())), []).append(finding)
+    found = [
+        Cause(kind, TITLES[kind], evidence, tuple(members))
+        for (kind, evidence), members in grouped.items()
+    ]
+    order = list(TITLES)
+    return tuple(sorted(found, key=lambda cause: (not cause.is_worse, order.index(cause.kind))))
+
+
+def _kind(finding: Finding, seen: Mapping[str, tuple[str, ...]]) -> str:
+    """The kind of cause a finding belongs to, given what was seen in its cell."""
+    name = finding.metric.name
+    if finding.metric.kind == "error":
+        return "accuracy"
+    if name in CONSTANTS:
+        return "constants"
+    if name in COUNTS:
+        return "retraces"
+    if finding.metric.kind == "exact":
+        return "program"
+    # A captured array is compiled in, a second trace is paid at the start: first for those times.
+    order = ("retraces", "constants", "program")
+    if name not in BUILD:
+        order = ("retraces", "program", "constants")
+    return next((kind for kind in order if kind in seen), "unexplained")
+
+
+def _evidence(pair: tuple[Cell, Cell], told: Iterable[Finding]) -> dict[str, tuple[str, ...]]:
+    """For each kind of cause that is present in a cell, what was seen of it."""
+    seen: dict[str, tuple[str, ...]] = {}
+    by_name = {finding.metric.name: finding for finding in told}
+    arrays = _arrays(pair)
+    if arrays or any(name in by_name for name in CONSTANTS):
+        same = "the same arrays are captured, but embedded or passed in another number"
+        seen["constants"] = arrays or (same,)
+    counts = [by_name[name] for name in COUNTS if name in by_name]
+    if counts:
+        seen["retraces"] = tuple(
+            f"{f.metric.title}: {f.base:.0f} became {f.head:.0f} in one process" for f in counts
+        )
+    program = _program(by_name)
+    if program:
+        seen["program"] = program
+    elif _fingerprints(pair):
+        seen["program"] = ("another program of the same size",)
+    return seen
+
+
+def _arrays(pair: tuple[Cell, Cell]) -> tuple[str, ...]:
+    base, head = (Counter(cell.arrays) for cell in pair)
+    said = [
+        f"{verb} {name} ({bytes_(size)}){f' in {where}' if where else ''}"
+        + (f", {count} times" if count > 1 else "")
+        for verb, arrays in (("captures", head - base), ("no longer captures", base - head))
+        for (name, size, where), count in sorted(arrays.items(), key=lambda item: -item[0][1])
+    ]
+    more = len(said) - MOST_ARRAYS
+    return tuple(said[:MOST_ARRAYS] + ([f"and {counted(more, 'array')} more"] if more > 0 else []))
+
+
+MOST_ARRAYS = 6
+
+
+def _program(by_name: Mapping[str, Finding]) -> tuple[str, ...]:
+    """How the program changed, in numbers; without the bytes, which findings say themselves."""
+    said = []
+    for name, words in PROGRAM.items():
+        finding = by_name.get(name)
+        if finding is not None and finding.base != finding.head:
+            said.append(f"{finding.head - finding.base:+.4g} {words}")
+    return (", ".join(said).replace("-", "−"),) if said else ()
+
+
+def _fingerprints(pair: tuple[Cell, Cell]) -> bool:
+    """Whether the optimised programs differ, constants' values aside."""
+    base, head = (
+        {row.get("hlo_fingerprint") for row in cell.good.values()} - {None} for cell in pair
+    )
+    return bool(base and head) and not base & head

@@ -1,0 +1,328 @@
+"""The review: what differs is found and put where it belongs, what does not stays quiet."""
+
+import dataclasses
+import math
+import random
+import re
+
+import pytest
+
+from reports import ReportError
+from reports.__main__ import main
+from reports.review import Judging, make_review, review_markdown, sides_of_pair, sides_of_store
+from reports.review.findings import ROUNDING
+
+BASE, HEAD = "b" * 40, "d" * 40
+ROUNDS = 6
+CLOSURE = "casing_variants/w7x-closure-d3"
+
+
+class Pair:
+    """A folder of two commits measured in turns; `change` maps cells at HEAD to edits of them."""
+
+    def __init__(self, made_up, root, *, seed=0):
+        self.made_up, self.root, self.rng = made_up, root, random.Random(seed)
+
+    def write(self, change=lambda record: record, *, rounds=ROUNDS, apart=0, **environment):
+        for side, commit in (("base", BASE), ("head", HEAD)):
+            for i in range(rounds):
+                for variant in ("closure", "argument"):
+                    day = 1 + (apart if side == "head" else 0)
+                    record = self.noisy(self.made_up.casing_cell(variant, 3, 0))
+                    started = f"2026-11-{day:02d}T10:{i:02d}:{30 * (side == 'head'):02d}+00:00"
+                    told = {"started_utc": started} | (environment if side == "head" else {})
+                    record = dataclasses.replace(
+                        record, environment=self.made_up.environment(**told)
+                    )
+                    if side == "head" and variant == "closure":
+                        record = change(record)
+                    self.made_up.write(self.root / side, record, i, commit=commit)
+        return self.root
+
+    def noisy(self, record):
+        def noise():
+            return math.exp(self.rng.gauss(0, 0.015))
+
+        phases = dataclasses.asdict(record.phases)
+        mood = noise()
+        return dataclasses.replace(
+            record,
+            samples_seconds=tuple(0.1 * mood * noise() for _ in range(5)),
+            phases=dataclasses.replace(record.phases, **{k: phases[k] * noise() for k in phases}),
+        )
+
+
+def part(name, **values):
+    def change(record):
+        return dataclasses.replace(
+            record, **{name: dataclasses.replace(getattr(record, name), **values)}
+        )
+
+    return change
+
+
+def slower(record, *, settled=1.0, compile_=1.0):
+    phases = dataclasses.replace(
+        record.phases, **{k: v * compile_ for k, v in dataclasses.asdict(record.phases).items()}
+    )
+    samples = tuple(settled * s for s in record.samples_seconds)
+    return dataclasses.replace(record, samples_seconds=samples, phases=phases)
+
+
+def captures_more(made_up):
+    def change(record):
+        arrays = (*record.constants.arrays, new_array(made_up))
+        return dataclasses.replace(
+            slower(record, compile_=1.3),
+            constants=dataclasses.replace(
+                record.constants,
+                captured_bytes=record.constants.captured_bytes + 65536,
+                embedded_bytes=record.constants.embedded_bytes + 65536,
+                arrays=arrays,
+            ),
+        )
+
+    return change
+
+
+def new_array(made_up):
+    (array,) = made_up.casing_cell("closure", 3).constants.arrays
+    return dataclasses.replace(array, shape=(8192,), bytes=65536, where="jit(_field)")
+
+
+@pytest.fixture
+def pair(made_up, tmp_path):
+    return Pair(made_up, tmp_path / "pair")
+
+
+def reviewed(root, **judging):
+    return make_review(sides_of_pair(root), Judging(**judging))
+
+
+def worse(review):
+    return {(f.cell, f.metric.name) for f in review.findings if f.verdict == "worse"}
+
+
+def test_equal_commits_pass_and_the_review_says_nothing_changed(pair):
+    review = reviewed(pair.write())
+    assert review.exit_code == 0 and worse(review) == set() and review.causes == ()
+    assert review.verdict == "Nothing became worse or better in 2 cells."
+
+
+def test_of_twenty_reviews_of_equal_commits_none_raises_an_alarm(made_up, tmp_path):
+    """Rounds of one commit against later rounds of the same, shuffled: no two reviews alike."""
+    alarms = 0
+    root = Pair(made_up, tmp_path).write()
+    sides = sides_of_pair(root)
+    rng = random.Random(3)
+    for _ in range(20):
+        cells = {
+            name: dataclasses.replace(cell, good=shuffled(cell.good, rng))
+            for name, cell in sides.head.cells.items()
+        }
+        head = dataclasses.replace(sides.head, cells=cells)
+        alarms += len(worse(make_review(dataclasses.replace(sides, head=head))))
+    assert alarms == 0
+
+
+def shuffled(good, rng):
+    keys = list(good)
+    rng.shuffle(keys)
+    return dict(zip(good, (good[key] for key in keys), strict=True))
+
+
+def test_a_captured_array_is_named_gated_and_explains_the_longer_build(made_up, pair):
+    review = reviewed(pair.write(captures_more(made_up)))
+    assert review.exit_code == 1
+    (cause,) = review.causes
+    assert cause.kind == "constants"
+    assert cause.evidence == ("captures float64[8192] (65.5 kB) in jit(_field)",)
+    names = {f.metric.name for f in cause.findings}
+    assert {"captured_bytes", "embedded_bytes", "build_seconds"} <= names
+    assert {f.metric.name for f in review.failing} == {"captured_bytes", "embedded_bytes"}
+    assert all(f.cell == CLOSURE for f in cause.findings)
+
+
+@pytest.mark.parametrize(
+    "section, name, kind",
+    [
+        ("counts", "traces_count", "retraces"),
+        ("memory", "temp_bytes", "program"),
+    ],
+)
+def test_exact_growth_fails_by_its_own_cause(pair, section, name, kind):
+    review = reviewed(pair.write(part(section, **{name: 30_000_000})))
+    assert review.exit_code == 1 and worse(review) == {(CLOSURE, name)}
+    assert [cause.kind for cause in review.causes] == [kind]
+
+
+def test_a_tenth_slower_is_found_informs_and_fails_only_where_asked(pair):
+    root = pair.write(lambda record: slower(record, settled=1.1))
+    review = reviewed(root)
+    assert review.exit_code == 0 and worse(review) == {(CLOSURE, "settled_median_seconds")}
+    (cause,) = review.causes
+    assert cause.kind == "unexplained" and "program is the same" in cause.title
+    assert "1 time longer (informs only)" in review.verdict
+    assert reviewed(root, gate_times=True).exit_code == 1
+
+
+def test_another_program_explains_a_slower_run_with_what_differs(pair):
+    def change(record):
+        return part("program", fusions_count=99, hlo_fingerprint="cd" * 32)(
+            slower(record, settled=1.2)
+        )
+
+    (cause,) = reviewed(pair.write(change)).causes
+    assert cause.kind == "program" and cause.evidence == ("+3 fusions",)
+    assert {f.metric.name for f in cause.findings} == {"fusions_count", "settled_median_seconds"}
+
+
+def test_a_shorter_compile_is_better_and_fails_nothing(pair):
+    review = reviewed(pair.write(lambda record: slower(record, compile_=0.7)), gate_times=True)
+    assert review.exit_code == 0 and [f.metric.name for f in review.faster] == ["build_seconds"]
+
+
+@pytest.mark.parametrize(
+    "error, verdict",
+    [
+        (1e-3, "worse"),
+        (math.nan, "worse"),
+        (math.inf, "worse"),
+        (1.61e-4, "changed"),
+        (1e-6, "better"),
+    ],
+)
+def test_accuracy_is_a_finding_of_its_own_and_gated(pair, error, verdict):
+    def change(record):
+        return dataclasses.replace(record, checks={"error_relative": error})
+
+    review = reviewed(pair.write(change))
+    (finding,) = (f for f in review.findings if f.verdict in ("worse", "changed", "better"))
+    assert finding.metric.name == "error_relative" and finding.verdict == verdict
+    assert review.exit_code == (verdict == "worse")
+    assert [cause.kind for cause in review.causes] == ["accuracy"]
+
+
+def test_errors_of_rounding_may_move_freely(made_up, pair):
+    pair.made_up = made_up
+    root = pair.write()
+    sides = sides_of_pair(root)
+    for side, factor in ((sides.base, 0.01), (sides.head, 0.9)):
+        for cell in side.cells.values():
+            for row in cell.good.values():
+                row["error_relative"] = factor * ROUNDING
+    assert make_review(sides).exit_code == 0
+
+
+def test_growth_of_a_few_bytes_is_told_and_stops_nobody(pair):
+    review = reviewed(pair.write(part("memory", temp_bytes=9_000_008)))
+    (finding,) = (f for f in review.findings if f.verdict == "changed")
+    assert finding.head - finding.base == 8 and review.exit_code == 0
+
+
+def test_times_measured_on_two_days_are_not_judged(pair):
+    review = reviewed(pair.write(lambda record: slower(record, settled=2.0), apart=1))
+    assert review.exit_code == 0 and worse(review) == set()
+    assert {f.verdict for f in review.untested} == {"apart"} and len(review.untested) == 4
+    assert "measured apart" in review_markdown(review)
+
+
+def test_two_rounds_are_too_few_and_said_to_be(pair):
+    review = reviewed(pair.write(lambda record: slower(record, settled=2.0), rounds=2))
+    assert {f.verdict for f in review.untested} == {"unclear"}
+    assert "too few" in review_markdown(review)
+
+
+@pytest.mark.parametrize("other", [{"jax": "0.7.2", "jaxlib": "0.7.2"}, {"machine": "elsewhere"}])
+def test_two_jax_versions_or_machines_are_refused_with_the_reason(pair, capsys, tmp_path, other):
+    root = pair.write(**other)
+    with pytest.raises(ReportError, match="two machines or two JAX versions are never compared"):
+        sides_of_pair(root)
+    out = tmp_path / "out"
+    assert main(["review", "--pair", str(root), "--out", str(out)]) == 2
+    told = capsys.readouterr().err
+    assert next(iter(other.values())) in told and not out.exists()
+
+
+def test_new_gone_broken_redefined_and_never_working_cells_are_told_apart(made_up, pair):
+    root = pair.write()
+    made_up.write(root / "head", made_up.casing_cell("closure", 6), commit=HEAD)
+    made_up.write(root / "base", made_up.casing_cell("closure", 9), commit=BASE)
+    cell = made_up.casing_cell("closure", 12)
+    made_up.write(root / "base", cell, commit=BASE)
+    broken = dataclasses.replace(made_up.failed(cell.name, cell.params), environment=None)
+    made_up.write(root / "head", broken, commit=HEAD)
+    for side, commit in (("base", BASE), ("head", HEAD)):
+        made_up.write(root / side, made_up.failed("a/b", {}), commit=commit)
+        chunk = made_up.chunk_cell("auto", 20 if side == "base" else 80)
+        redefined = dataclasses.replace(chunk, name="chunk_sweep/x")
+        made_up.write(root / side, redefined, commit=commit)
+    review = reviewed(root)
+    reasons = {entry.cell: entry.reason for entry in review.lost}
+    assert "not measured at BASE" in reasons["casing_variants/w7x-closure-d6"]
+    assert "not measured at HEAD" in reasons["casing_variants/w7x-closure-d9"]
+    assert (
+        "failed at HEAD (1 of 1 processes): Timeout" in reasons["casing_variants/w7x-closure-d12"]
+    )
+    assert "no process ended well at BASE and HEAD" in reasons["a/b"]
+    assert "parameters changed" in reasons["chunk_sweep/x"]
+    assert review.exit_code == 1 and [entry.cell for entry in review.broken] == [cell.name]
+    assert "1 cell broken" in review.verdict
+
+
+def test_markdown_has_verdict_causes_and_tables_and_cannot_be_broken_by_text(made_up, pair):
+    text = review_markdown(reviewed(pair.write(captures_more(made_up))))
+    assert text.startswith(f"### Review of {HEAD[:10]} against {BASE[:10]}\n\n**Fails.**")
+    assert "- captures float64[8192] (65.5 kB) in jit(_field)" in text
+    assert "| captured | 1.80 MB | 1.87 MB | 1.04× | worse (gated) |" in text
+    assert text.count("<details>") == text.count("</details>") == 1
+    assert len(text) < 20_000
+
+
+def test_commits_of_a_store_are_found_by_their_beginning_and_unknown_ones_told(made_up, tmp_path):
+    root = Pair(made_up, tmp_path / "pair").write()
+    for side in ("base", "head"):
+        for path in (root / side).iterdir():
+            path.rename(tmp_path / path.name)
+    (root / "base").rmdir()
+    sides = sides_of_store(tmp_path, "bb", "dd")
+    assert (sides.base.commit, sides.head.commit) == (BASE, HEAD)
+    with pytest.raises(ReportError, match="no measurements of 'main'; it holds bbbb"):
+        sides_of_store(tmp_path, "main", "dd", repository=tmp_path)
+
+
+def test_the_command_writes_page_and_markdown_and_exits_by_the_verdict(
+    made_up, pair, tmp_path, capsys
+):
+    root = pair.write(captures_more(made_up))
+    out = tmp_path / "out"
+    arguments = ["review", "--pair", str(root), "--out", str(out)]
+    assert main([*arguments, "--markdown"]) == 1
+    assert capsys.readouterr().out.strip() == (out / "review.md").read_text("utf-8").strip()
+    page = (out / "index.html").read_text("utf-8")
+    assert "default-src 'none'" in page and "Fails." in page and "float64[8192]" in page
+    assert not re.search(r"(src|href)\s*=\s*[\"'](https?:)?//", page)
+    ids = re.findall(r'\bid="([^"]+)"', page)
+    assert len(ids) == len(set(ids))
+    assert main([*arguments, "--significance", "2"]) == 2
+    assert main(["review"]) == 2
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "notes.txt").write_text("x")
+    assert main(["review", "--pair", str(root), "--out", str(tmp_path / "mine")]) == 2
+
+
+def test_the_page_in_a_browser_fails_nowhere_and_fits_a_telephone(
+    made_up, pair, tmp_path, open_page
+):
+    root = pair.write(captures_more(made_up))
+    main(["review", "--pair", str(root), "--out", str(tmp_path / "out")])
+    page = tmp_path / "out" / "index.html"
+    told = (
+        "<script>document.title = [document.documentElement.scrollWidth - "
+        'document.documentElement.clientWidth, performance.getEntriesByType("resource").length, '
+        'document.querySelectorAll("svg.panel").length]</script></body>'
+    )
+    page.write_text(page.read_text("utf-8").replace("</body>", told), encoding="utf-8")
+    opened = open_page(page)
+    assert re.findall(r".*CONSOLE.*", opened.stderr) == []
+    assert "<title>0,0,1</title>" in opened.stdout
