@@ -17,6 +17,12 @@ from jaxmeter.student import two_sided_p, two_sided_t
 draw = np.random.default_rng(4)
 
 
+@pytest.fixture(autouse=True)
+def same_draws():
+    """Each test draws the same, in whatever order they run."""
+    draw.bit_generator.state = np.random.default_rng(4).bit_generator.state
+
+
 def rounds(logs):
     return [Round((1.0,), (math.exp(log),)) for log in logs]
 
@@ -97,6 +103,41 @@ def test_what_drifts_cancels_where_samples_were_taken_in_turns():
         1.1
     )
     assert Round((1.0, 9.0, 1.0), (2.0,)).ratio == 2.0
+
+
+def turns(log, scatter, count=30):
+    """A process whose turns scatter about a ratio."""
+    return Round((1.0,) * count, tuple(np.exp(draw.normal(log, scatter, count))), in_turns=True)
+
+
+def test_a_process_that_was_disturbed_counts_for_less():
+    calm = [turns(0.0953, 0.01) for _ in range(5)]
+    one = compare_times({"settled_seconds": [*calm, turns(-0.3, 1.0)]})[0]
+    assert one.verdict == "different" and one.ratio == pytest.approx(1.1, abs=0.01)
+    # Were it calm itself, it would be believed.
+    assert compare_times({"settled_seconds": [*calm, turns(-0.3, 0.01)]})[0].verdict == "unclear"
+
+
+def test_disturbed_processes_raise_no_false_alarms():
+    found = 0
+    for _ in range(600):
+        scatters = draw.choice([0.02, 0.2, 2.0], size=6)  # of turns; errors of 0.5 % to 46 %
+        rounds = [turns(draw.normal(0.0, 0.01), scatter) for scatter in scatters]
+        timings = compare_times({"settled_seconds": rounds}, Rule(minimum_effect=0.0))
+        found += timings[0].verdict == "different"
+    # 1 % of 600 is 6 with a standard deviation of 2.4; four of those are allowed for.
+    assert found <= 15
+
+
+def test_the_error_of_a_ratio_is_that_of_its_median():
+    errors, logs = zip(
+        *((one.error, math.log(one.ratio)) for one in (turns(0.0, 0.1) for _ in range(400))),
+        strict=True,
+    )
+    assert np.mean(errors) == pytest.approx(np.std(logs), rel=0.15)
+    assert Round((1.0,) * 4, (1.0,) * 4, in_turns=True).error is None
+    apart = Round(tuple(np.exp(draw.normal(0, 0.1, 30))), tuple(np.exp(draw.normal(0, 0.1, 30))))
+    assert apart.error == pytest.approx(math.sqrt(2) * np.mean(errors), rel=0.5)
 
 
 @pytest.mark.parametrize(

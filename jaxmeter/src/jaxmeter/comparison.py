@@ -2,19 +2,25 @@
 
 Equal programs in different processes differ in their times by more than their samples within a
 process tell: memory lies elsewhere, other work goes on. So what counts is *processes*: each gives
-one ratio of both times, those ratios are the sample, and Student's t of their logarithms is the
-test. It is right for any number of processes from two on, and where the ratios have heavier tails
-than a normal distribution it calls equal functions different more rarely still. A least effect
-is asked for besides, for with enough processes any two functions differ.
+one ratio of both times, and those ratios are the sample. A process that was disturbed, whose own
+samples scatter, counts for less: the logarithms of the ratios are averaged with weights, and
+tested by Student's t with the variance that they show about that average. For equal weights that
+is the usual t-test; it needs the weights to be right but for a factor that all share.
+
+    J. Hartung, G. Knapp, A refined method for the meta-analysis of controlled clinical trials with
+    binary outcome, Statistics in Medicine 20 (2001); K. Sidik, J. N. Jonkman, A simple confidence
+    interval for meta-analysis, Statistics in Medicine 21 (2002).
 
 Several times of one pair of functions are tested at once, with p-values corrected as in
 S. Holm, A simple sequentially rejective multiple test procedure, Scand. J. Statist. 6 (1979).
+And a least effect is asked for besides, for with enough processes any two functions differ.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import math
+import operator
 import statistics
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -41,6 +47,11 @@ EXACT = (
 )
 """The quantities of a record that are free of noise."""
 DEFAULT_RULE = Rule()
+PROCESS_SPREAD = 0.01
+"""By how much the ratios of equal functions differ from process to process, though each be known
+exactly. It keeps a process whose samples scatter little from deciding alone."""
+_LEAST_SAMPLES_COUNT = 5
+"""From so many samples on their scatter is taken to be known."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -54,12 +65,22 @@ class Round:
 
     @property
     def ratio(self) -> float:
-        """Of the second to the first."""
+        """Of the second to the first: the median of the turns, or that of the medians."""
         if self.in_turns:
-            return math.exp(
-                statistics.median(math.log(b / a) for a, b in zip(self.a, self.b, strict=True))
-            )
+            return math.exp(statistics.median(self._logs()))
         return statistics.median(self.b) / statistics.median(self.a)
+
+    @property
+    def error(self) -> float | None:
+        """The standard error of the ratio's logarithm; None if there are too few samples."""
+        if min(len(self.a), len(self.b)) < _LEAST_SAMPLES_COUNT:
+            return None
+        if self.in_turns:
+            return _median_error(self._logs())
+        return math.hypot(*(_median_error([math.log(one) for one in x]) for x in (self.a, self.b)))
+
+    def _logs(self) -> list[float]:
+        return [math.log(b / a) for a, b in zip(self.a, self.b, strict=True)]
 
 
 def compare_times(
@@ -85,11 +106,13 @@ def compare_times(
     JaxmeterError
         If a time is not a finite number above 0.
     """
-    ratios = {
-        name: [_ratio(name, one) for one in rounds] for name, rounds in quantities.items() if rounds
+    known = {
+        name: _Known(tuple(_checked(name, one) for one in rounds))
+        for name, rounds in quantities.items()
+        if rounds
     }
-    p_values = _holm({name: _p_value(found) for name, found in ratios.items()})
-    return tuple(_judged(name, found, p_values[name], rule) for name, found in ratios.items())
+    p_values = _holm({name: one.p_value for name, one in known.items()})
+    return tuple(_judged(name, one, p_values[name], rule) for name, one in known.items())
 
 
 def compare_records(
@@ -195,7 +218,7 @@ def _values(records: Sequence[Record], quantity: str) -> tuple[Scalar, ...]:
     return () if None in values else tuple(dict.fromkeys(values))
 
 
-def _ratio(name: str, one: Round) -> float:
+def _checked(name: str, one: Round) -> Round:
     if not all(math.isfinite(seconds) and seconds > 0 for seconds in (*one.a, *one.b)):
         wrong = next(s for s in (*one.a, *one.b) if not (math.isfinite(s) and s > 0))
         raise JaxmeterError(
@@ -206,22 +229,41 @@ def _ratio(name: str, one: Round) -> float:
             f"compare_times: got {len(one.a)} and {len(one.b)} samples of {name} in one round; "
             "give at least one of each, and as many of each if they were taken in turns"
         )
-    return one.ratio
+    return one
 
 
-def _spread(ratios: Sequence[float]) -> tuple[float, float]:
-    """The mean of the logarithms, and its standard error."""
-    logs = [math.log(ratio) for ratio in ratios]
-    return statistics.fmean(logs), statistics.stdev(logs) / math.sqrt(len(logs))
+def _median_error(values: Sequence[float]) -> float:
+    """The standard error of the median, sqrt(pi / 2 n) sigma for normal samples, with sigma from
+    the interquartile range, which outliers do not change."""
+    low, _, high = statistics.quantiles(values, n=4, method="inclusive")
+    return math.sqrt(math.pi / (2 * len(values))) * (high - low) / 1.349
 
 
-def _p_value(ratios: Sequence[float]) -> float:
-    if len(ratios) < 2:
-        return 1.0
-    mean, error = _spread(ratios)
-    if error == 0.0:
-        return 0.0 if mean else 1.0
-    return two_sided_p(mean / error, len(ratios) - 1)
+class _Known:
+    """What the rounds of one time tell together."""
+
+    def __init__(self, rounds: tuple[Round, ...]) -> None:
+        self.ratios = tuple(one.ratio for one in rounds)
+        self.count = len(rounds)
+        logs = [math.log(ratio) for ratio in self.ratios]
+        errors = [one.error for one in rounds]
+        weights = [1.0] * self.count
+        if None not in errors:
+            weights = [1 / (PROCESS_SPREAD**2 + (error or 0.0) ** 2) for error in errors]
+        total = sum(weights)
+        self.mean = sum(map(operator.mul, weights, logs)) / total
+        self.error = math.inf
+        if self.count > 1:
+            squares = sum(w * (log - self.mean) ** 2 for w, log in zip(weights, logs, strict=True))
+            self.error = math.sqrt(squares / (self.count - 1) / total)
+
+    @property
+    def p_value(self) -> float:
+        if self.count < 2:
+            return 1.0
+        if self.error == 0.0:
+            return 0.0 if self.mean else 1.0
+        return two_sided_p(self.mean / self.error, self.count - 1)
 
 
 def _holm(p_values: Mapping[str, float]) -> dict[str, float]:
@@ -233,30 +275,23 @@ def _holm(p_values: Mapping[str, float]) -> dict[str, float]:
     return corrected
 
 
-def _judged(name: str, ratios: Sequence[float], p_value: float, rule: Rule) -> Timing:
-    if len(ratios) < 2:
-        (ratio,) = ratios
-        return Timing(
-            name,
-            ratio,
-            0.0,
-            math.inf,
-            p_value,
-            tuple(ratios),
-            "unclear",
-            "one process tells nothing",
-        )
-    mean, error = _spread(ratios)
-    reach = error * two_sided_t(rule.significance, len(ratios) - 1)
-    ratio, low, high = (math.exp(mean + by) for by in (0.0, -reach, reach))
+def _judged(name: str, known: _Known, p_value: float, rule: Rule) -> Timing:
+    mean, low, high = known.mean, -math.inf, math.inf
+    if known.count > 1:
+        reach = known.error * two_sided_t(rule.significance, known.count - 1)
+        low, high = mean - reach, mean + reach
     least = math.log1p(rule.minimum_effect)
-    shown = f"{rule.minimum_effect:.0%}".replace("%", " %")
+    shown = f"{100 * rule.minimum_effect:g} %"
     if p_value > rule.significance:
-        verdict, reason = "unclear", "what is seen may be chance; more processes would tell"
-        if -least < mean - reach and mean + reach < least:
+        verdict, reason = "unclear", "may be chance"
+        if -least < low and high < least:
             verdict, reason = "same", f"within {shown}"
     elif abs(mean) < least:
         verdict, reason = "same", f"not by chance, but by less than {shown}"
     else:
         verdict, reason = "different", f"by more than {shown}, and not by chance"
-    return Timing(name, ratio, low, high, p_value, tuple(ratios), verdict, reason)
+    if known.count < 2:
+        reason = "one process does not tell"
+    ratios = known.ratios
+    told = (math.exp(mean), math.exp(low), math.exp(high), p_value)
+    return Timing(name, *told, ratios, verdict, reason)

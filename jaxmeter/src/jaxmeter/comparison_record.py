@@ -99,10 +99,11 @@ class Timing:
     """``settled_seconds``, or the ``trace_seconds``, ``lower_seconds``, ``compile_seconds`` of
     the phases."""
     ratio: float
-    """Of the second to the first: the geometric mean over the processes."""
+    """Of the second to the first: the geometric mean over the processes, in which those that
+    were disturbed count for less."""
     low: float
     """It and ``high`` enclose the true ratio, with the confidence that the rule's significance
-    leaves."""
+    leaves for one time alone."""
     high: float
     p_value: float
     """How often equal functions give a ratio as far from 1, corrected for the number of times
