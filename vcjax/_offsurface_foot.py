@@ -55,7 +55,8 @@ def nearest(points: Float[Array, "n 3"], surface: Float[Array, "3 row column"], 
         def step(_, state):
             u, v, best = state
             here, du, dv = _newton_step(point, u, v, padded, rule)
-            nearer = here.distance < best.distance
+            # Of equally near ones the last: rounding of distances says little about positions.
+            nearer = here.distance < (1 + 1e-12) * best.distance
             best = Foot(*(jnp.where(nearer, a, b) for a, b in zip(here, best, strict=True)))
             du, dv = (jnp.clip(d, -s, s) for d, s in zip((du, dv), stride, strict=True))
             return u + du, v + dv, best

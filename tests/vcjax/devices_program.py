@@ -50,6 +50,19 @@ def quantities(devices) -> dict[str, Any]:
     }
 
 
+def off_the_surface(devices) -> dict[str, Any]:
+    """Points are what is divided there: 5, on either side, beside the surface and far away."""
+    rule = vcjax.choose_off_surface(X, B, 1, nfp=1)
+    casing = vcjax.prepare_off_surface(rule, X, devices=devices)
+    beside = 1.001 * X[:3, 5] + np.array([[0.0, 0.0, 0.0], [0.1, 0.0, 0.0], [-0.1, 0.0, 0.0]])
+    points = np.concatenate([beside, [[0.0, 0.0, 0.3], [5.0, 5.0, 5.0]]])
+    found = vcjax.field_at(casing, B, points)
+    return {
+        "field_off_the_surface": jnp.where(found.inside[:, None], found.external, found.internal),
+        "distances": found.distance,
+    }
+
+
 def further_quantities(devices) -> dict[str, Any]:
     """The rest: programs that divide their targets in the same way."""
     casing = vcjax.prepare(chosen(2), X, devices=devices)
@@ -63,6 +76,7 @@ def further_quantities(devices) -> dict[str, Any]:
         # Rounding of the gradient's far part grows with its blocks: here "auto" is the whole torus.
         "external_gradient": vcjax.external_gradient(gradients, B, chunk_size=16),
         "tangents_of_a_batch": jax.jvp(batch, (fields,), (fields[:, ::-1],))[1],
+        **off_the_surface(devices),
     }
 
 

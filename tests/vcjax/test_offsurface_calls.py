@@ -1,0 +1,154 @@
+"""How calls off the surface behave: caps, counts of points, transformations, names in errors."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jaxtyping import config as jaxtyping_config
+
+import vcjax
+from vcjax import problems
+
+# Inside and outside, beside the surface and far from it.
+POINTS = np.array(
+    [[2.3, 0.1, 0.0], [2.49, 0.1, 0.1], [2.6, 0.1, 0.1], [0.5, 0.3, 0.1], [0.0, 2.4, 0.2]]
+)
+
+
+@pytest.fixture(scope="module")
+def problem():
+    return problems.axisymmetric(3, shape=(4, 20), src_shape=(4, 20), trg_shape=(2, 6))
+
+
+@pytest.fixture(scope="module")
+def choose(problem):
+    def choose(digits, **options):
+        return vcjax.choose_off_surface(problem.X, problem.B, digits, nfp=1, **options)
+
+    return choose
+
+
+@pytest.fixture(scope="module")
+def casing(choose, problem):
+    return vcjax.prepare_off_surface(choose(2), problem.X)
+
+
+@pytest.fixture(scope="module")
+def found(casing, problem):
+    return vcjax.field_at(casing, problem.B, POINTS)
+
+
+def given(found):
+    return jnp.where(found.inside[:, None], found.external, found.internal)
+
+
+def test_caps_that_allow_the_digits_change_nothing(choose):
+    rule = choose(3)
+    assert choose(3, max_nphi=rule.quad_nphi, max_ntheta=rule.quad_ntheta) == rule
+
+
+def test_caps_cost_digits_which_the_warning_and_the_estimate_tell(choose, problem):
+    fine = choose(5)
+    with pytest.warns(
+        UserWarning, match="but 5 digits need .* the rule is one of . digits"
+    ) as told:
+        rule = choose(5, max_ntheta=fine.quad_ntheta - 1)
+    digits = int(str(told[0].message)[-9])
+    assert rule == choose(digits) and rule.quad_ntheta < fine.quad_ntheta
+    casing = vcjax.prepare_off_surface(rule, problem.X)
+    found = vcjax.field_at(casing, problem.B, POINTS)
+    known = problems.magnetic_field
+    expected = np.where(
+        found.inside[:, None], known(problem.outside, POINTS), known(problem.inside, POINTS)
+    )
+    error = np.abs(given(found) - expected).max(axis=1) / np.abs(problem.B).max()
+    assert (error < found.error).all()
+
+
+def test_caps_too_low_for_a_single_digit_are_refused(choose):
+    told = "^choose_off_surface got max_nphi=None, max_ntheta=5, but 3 digits need .* raise them"
+    with pytest.raises(vcjax.VcjaxError, match=told):
+        choose(3, max_ntheta=5)
+    with pytest.raises(vcjax.VcjaxError, match="max_nphi=0"):
+        choose(3, max_nphi=0)
+
+
+def test_numbers_of_points_share_a_program(casing, problem, found):
+    calls = [
+        vcjax.field_at(casing, problem.B, POINTS[:count], count_multiple=5) for count in (2, 3, 4)
+    ]
+    assert [len(call.error) for call in calls] == [2, 3, 4]
+    for call in calls:
+        for filled, whole in zip(call, found, strict=True):
+            np.testing.assert_allclose(filled, whole[: len(filled)], rtol=1e-12)
+    # One program serves all: with another number of points there is nothing to compile.
+    with jax.no_tracing(True):
+        vcjax.field_at(casing, problem.B, POINTS, count_multiple=5)
+
+
+def test_points_are_mapped_over(casing, problem, found):
+    order = np.array([[0, 1], [4, 2], [3, 0]])
+    many = jax.jit(jax.vmap(vcjax.field_at, in_axes=(None, None, 0)))(
+        casing, problem.B, POINTS[order]
+    )
+    for mapped, whole in zip(many, found, strict=True):
+        np.testing.assert_allclose(mapped, np.asarray(whole)[order], rtol=1e-10, atol=1e-14)
+
+
+def test_second_derivatives_in_points_are_those_of_the_known_fields():
+    # The rule needs a field with as many digits. Inside it is the external one, outside the other.
+    problem = problems.axisymmetric(6, shape=(4, 20), src_shape=(4, 40), trg_shape=(2, 6))
+    rule = vcjax.choose_off_surface(problem.X, problem.B, 4, nfp=1)
+    casing = vcjax.prepare_off_surface(rule, problem.X)
+    points, (weight, move) = POINTS[[0, 3]], np.random.default_rng(2).normal(size=(2, 2, 3))
+
+    @jax.jit
+    def bend(casing, B, points):
+        def total(points):
+            return (weight * given(vcjax.field_at(casing, B, points))).sum()
+
+        return jax.jvp(jax.grad(total), (points,), (jnp.asarray(move),))[1]
+
+    def known_slope(step):
+        at = points + step * move
+        sides = zip((problem.outside, problem.inside), at, weight, strict=True)
+        known = problems.magnetic_field_gradient
+        return np.stack([known(sources, x[None])[0] @ w for sources, x, w in sides])
+
+    expected = (known_slope(1e-3) - known_slope(-1e-3)) / 2e-3
+    found = bend(casing, jnp.asarray(problem.B), jnp.asarray(points))
+    assert np.abs(found - expected).max() < 1e-2 * np.abs(expected).max()
+
+
+@pytest.fixture
+def no_shape_checks():
+    """Users run without the annotation checks of the tests: what they see is vcjax's own error."""
+    jaxtyping_config.update("jaxtyping_disable", True)
+    yield
+    jaxtyping_config.update("jaxtyping_disable", False)
+
+
+def test_what_cannot_be_used_is_named(casing, problem, no_shape_checks):
+    point = np.ones((1, 3))
+    for wrong, match in [
+        ((problem.X, problem.B, point), "field_at got a casing of type"),
+        ((casing, problem.B[1:], point), "field_at got B of shape"),
+        ((casing, problem.B, point[0]), r"field_at got points \(3,\)"),
+        ((casing, problem.B, np.ones((0, 3))), r"field_at got points \(0, 3\)"),
+        ((casing, problem.B, np.full((1, 3), np.nan)), "points that are NaN"),
+    ]:
+        with pytest.raises(vcjax.VcjaxError, match=match):
+            vcjax.field_at(*wrong)
+    with pytest.raises(vcjax.VcjaxError, match="^gradient_at got count_multiple=0"):
+        vcjax.gradient_at(casing, problem.B, point, count_multiple=0)
+
+
+def test_calls_of_one_step_name_themselves_in_errors(choose, problem, no_shape_checks):
+    # Nothing is evaluated: B is refused by the first step, points by the last.
+    X, B = problem.X, problem.B
+    with pytest.raises(vcjax.VcjaxError, match="^off_surface_field got B that is zero"):
+        vcjax.off_surface_field(X, 0 * B, np.ones((1, 3)), 1, nfp=1)
+    with pytest.raises(vcjax.VcjaxError, match=r"^off_surface_gradient got points \(3,\)"):
+        vcjax.off_surface_gradient(X, B, np.ones(3), 1, nfp=1)
+    with pytest.raises(vcjax.VcjaxError, match="^choose_off_surface got digits=0"):
+        choose(0)
