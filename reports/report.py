@@ -82,11 +82,11 @@ def make_report(
     if kept is not None:
         everything["asv_results"] = kept.table
     place = _chosen_place(everything["environments"], commit, environment)
-    here = {name: _at(frame, place) for name, frame in everything.items()}
+    here = {name: at(frame, place) for name, frame in everything.items()}
     return Report(
         "vcjax, measured",
         *place,
-        _facts(here, everything),
+        facts(here, everything),
         _sections(here),
         everything,
         len(set_aside),
@@ -111,7 +111,7 @@ def _chosen_place(
     return str(newest["commit"]), str(newest["environment_key"])
 
 
-def _at(frame: pd.DataFrame, place: tuple[str, str]) -> pd.DataFrame:
+def at(frame: pd.DataFrame, place: tuple[str, str]) -> pd.DataFrame:
     """The rows of one commit and environment; rows that belong to none are kept too."""
     if "commit" not in frame:
         return frame
@@ -143,7 +143,7 @@ def _sections(here: dict[str, pd.DataFrame]) -> tuple[Section, ...]:
     return tuple(made)
 
 
-def _facts(here: dict[str, pd.DataFrame], everything: dict[str, pd.DataFrame]) -> tuple[Fact, ...]:
+def facts(here: dict[str, pd.DataFrame], everything: dict[str, pd.DataFrame]) -> tuple[Fact, ...]:
     environment = rows(here["environments"])[0]
     measured = here["measurements"]
     others = len(everything["environments"]) - 1

@@ -1,0 +1,208 @@
+"""From the study's records to everything its page holds."""
+
+from pathlib import Path
+
+import pandas as pd
+
+from jaxmeter import Audit, JaxmeterError
+
+from .. import report, sections, tables
+from ..errors import ReportError
+from ..frames import rows
+from ..load import read_store
+from ..report import Report
+from ..section import Section
+from ..sections_closure import closure_section
+from ..summaries import closure_versus_argument
+from . import sections as study
+from . import sections_beyond as beyond
+from . import summaries
+
+TITLE = "Closing over arrays, measured"
+LEAST_AUDITED_BYTES = 1000
+
+
+def make_closure_report(
+    store: str | Path,
+    *,
+    casing_store: str | Path | None = None,
+    audits: str | Path | None = None,
+    picture: str | Path | None = None,
+    commit: str | None = None,
+    environment: str | None = None,
+) -> Report:
+    """Read the study's store and make its tables and page.
+
+    Parameters
+    ----------
+    store : path
+        Folder of the study's cells, <commit>/<environment-key>/<cell>/<round>.json.
+    casing_store : path, optional
+        Folder of the suites' cells; the variants of the virtual casing are taken from it.
+    audits, picture : path, optional
+        Folder of audits, <commit>/<environment-key>.json, and a PNG; left out where there is none.
+    commit, environment : str, optional
+        Beginning of a commit and an environment key. By default the commit measured last, and of
+        its environments the one with the most processes.
+
+    Raises
+    ------
+    ReportError
+        If nothing can be read, or no frame was measured.
+    """
+    read = read_store(store)
+    samples = tables.samples(read)
+    measured = summaries.with_study_columns(tables.measurements(read), samples)
+    everything = {
+        "measurements": measured,
+        "samples": samples,
+        "captured_arrays": tables.captured_arrays(read),
+        "frames": summaries.frames(measured),
+        "changes": summaries.changes(measured),
+        "capture_sizes": summaries.curve(measured),
+        "failures": tables.failures(measured, read.set_aside),
+        "environments": tables.environments(measured),
+    }
+    place = _chosen(measured, everything["environments"], commit, environment)
+    here = {name: report.at(frame, place) for name, frame in everything.items()}
+    made = _sections(here, everything, place, _existing(picture), _existing(audits))
+    if casing_store is not None and Path(casing_store).is_dir():
+        made += _casing(casing_store)
+    made.append(sections.problems_section(_without_skipped(here["failures"])))
+    return Report(
+        TITLE,
+        *place,
+        report.facts(here, everything),
+        tuple(made),
+        everything,
+        len(read.set_aside),
+        list(here["measurements"]["status"]).count("ok"),
+    )
+
+
+def _sections(
+    here: dict[str, pd.DataFrame],
+    everything: dict[str, pd.DataFrame],
+    place: tuple[str, str],
+    picture: Path | None,
+    audits: Path | None,
+) -> list[Section]:
+    made = []
+    frames = here["frames"]
+    if len(frames):
+        same_commit = everything["frames"]["commit"] == place[0]
+        made += [
+            study.table_section(frames, picture),
+            study.spread_section(frames, _runs(here)),
+            study.slope_section(frames),
+            study.memory_section(frames, _skipped(here["failures"])),
+            study.equality_section(frames),
+        ]
+        if len(here["changes"]):
+            made.append(beyond.change_section(here["changes"]))
+        made.append(
+            beyond.versions_section(
+                everything["frames"].loc[same_commit], everything["environments"]
+            )
+        )
+    if len(here["capture_sizes"]):
+        made.append(beyond.curve_section(here["capture_sizes"], frames))
+    found = [] if audits is None else _audited(audits / place[0] / f"{place[1]}.json")
+    if found:
+        made.append(beyond.audit_section(found))
+    return made
+
+
+def _runs(here: dict[str, pd.DataFrame]) -> pd.DataFrame:
+    """Seconds of each run of each frame's process, the first call as run 0."""
+    cells = here["measurements"]
+    good = (cells["status"] == "ok") & (cells["suite"] == summaries.FRAMES)
+    keys = ["cell", "round_index", "size", "variant"]
+    cells = cells.loc[good, [*keys, "first_call_seconds"]]
+    later = here["samples"].merge(cells[keys], on=["cell", "round_index"])
+    later = later.assign(run=later["sample_index"] + 1, seconds=later["settled_seconds"])
+    first = cells.assign(run=0, seconds=cells["first_call_seconds"])
+    names = [*keys, "run", "seconds"]
+    return pd.concat([first, later], ignore_index=True).reindex(columns=names)
+
+
+def _audited(path: Path) -> list[dict]:
+    try:
+        audit = Audit.from_json(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return []
+    except (OSError, JaxmeterError) as error:
+        raise ReportError(f"make_closure_report: cannot read {path}: {error}; remove it") from error
+    return [
+        {
+            "path": array.path or "made while tracing",
+            "shape": f"{array.dtype}{list(array.shape)}",
+            "array_bytes": array.bytes,
+            "verdict": array.verdict,
+            "line": "; ".join(f"{_short(use.file)}:{use.line}" for use in array.uses),
+            "code": "; ".join(use.text for use in array.uses),
+        }
+        for array in audit.arrays
+        if array.bytes >= LEAST_AUDITED_BYTES
+    ]
+
+
+def _short(file: str) -> str:
+    """A file as the page names it: nothing tells where the machine keeps it."""
+    parts = Path(file).parts
+    return "/".join(parts[parts.index("benchmarks") :]) if "benchmarks" in parts else parts[-1]
+
+
+def _casing(store: str | Path) -> list[Section]:
+    """The same for the virtual casing, at the commit and environment measured last."""
+    try:
+        read = read_store(store)
+    except ReportError:
+        return []
+    measured = tables.measurements(read)
+    measured = measured.loc[measured["suite"] == "casing_variants"]
+    if measured.empty:
+        return []
+    newest = measured.sort_values("started_utc", na_position="first").iloc[-1]
+    place = (str(newest["commit"]), str(newest["environment_key"]))
+    measured = report.at(measured, place)
+    summary = closure_versus_argument(measured)
+    if summary.empty:
+        return []
+    arrays = report.at(tables.captured_arrays(read), place)
+    return [closure_section(summary, measured, arrays)]
+
+
+def _chosen(
+    measured: pd.DataFrame,
+    environments: pd.DataFrame,
+    commit: str | None,
+    environment: str | None,
+) -> tuple[str, str]:
+    chosen = environments
+    for name, start in (("commit", commit), ("environment_key", environment)):
+        if start is not None:
+            chosen = chosen.loc[chosen[name].str.startswith(start)]
+    if chosen.empty:
+        held = ", ".join(f"{r['commit']} in {r['environment_key']}" for r in rows(environments))
+        raise ReportError(
+            f"make_closure_report: nothing measured for commit {commit!r}, environment "
+            f"{environment!r}; the store holds {held}"
+        )
+    newest = chosen.sort_values("last_started_utc", na_position="first").iloc[-1]["commit"]
+    there = chosen.loc[chosen["commit"] == newest, "environment_key"]
+    frames = measured.loc[(measured["commit"] == newest) & (measured["status"] == "ok")]
+    most = frames.loc[frames["environment_key"].isin(there), "environment_key"].value_counts()
+    return str(newest), str(most.index[0] if len(most) else there.iloc[0])
+
+
+def _skipped(failures: pd.DataFrame) -> pd.DataFrame:
+    return failures.loc[failures["status"] == "skipped"]
+
+
+def _without_skipped(failures: pd.DataFrame) -> pd.DataFrame:
+    return failures.loc[failures["status"] != "skipped"].reset_index(drop=True)
+
+
+def _existing(path: str | Path | None) -> Path | None:
+    return Path(path) if path is not None and Path(path).exists() else None

@@ -1,0 +1,165 @@
+"""The study's sections that go beyond the published table: change, size, version, audit."""
+
+from collections.abc import Sequence
+
+import pandas as pd
+
+from ..display import count, display_table, ratio, row_head, size, text, time
+from ..frames import rows
+from ..section import Section
+from ..tables import PLACE
+from ..units import bytes_
+from . import figures, sentences
+from .sections import HEAD, size_name, variant_name
+
+
+def change_section(table: pd.DataFrame) -> Section:
+    """What happens when a captured array, or an argument, changes."""
+    told = table.assign(
+        how=[
+            "the same program" if row["follows"] else "a new one: the old frame stayed"
+            for row in rows(table)
+        ]
+    )
+    columns = (
+        HEAD,
+        text("Followed by", "how", "What made the frame follow the new cube"),
+        count("Programs compiled", "change_compiles_count"),
+        time("Until the next frame", "change"),
+    )
+    return Section(
+        "change",
+        "When an array changes",
+        sentences.change_lead(table),
+        paragraphs=(
+            "The cube is replaced by one twice as bright. Where it is an argument the program is "
+            "called with the new one. A program that has baked it in goes on giving the old frame, "
+            "without a word, until its function is made anew; so does the cached variant, whose "
+            "maps have to be computed again.",
+        ),
+        tables=(
+            display_table(
+                told, columns, name="closure_change", caption="The cube changes", group_by=("size",)
+            ),
+        ),
+    )
+
+
+def curve_section(curve: pd.DataFrame, table: pd.DataFrame) -> Section:
+    """When capture is fine."""
+    arguments = table.loc[table["variant"] == "argument", ["size", "built_median_seconds"]]
+    smallest = arguments.sort_values("size")["built_median_seconds"]
+    typical = float(smallest.iloc[0]) if len(smallest) else float("nan")
+    head = row_head(
+        "Array",
+        lambda row: bytes_(row["array_bytes"]),
+        lambda row: figures.OPERATIONS.get(row["operation"], str(row["operation"])),
+    )
+    columns = (
+        head,
+        count("Processes", "processes_count"),
+        time("Trace, lower, compile", "built"),
+        time("As an argument", "argument_built"),
+        time("Extra", "extra", "Round by round"),
+        size("Embedded", "embedded_bytes"),
+        time("Steady median", "settled"),
+    )
+    return Section(
+        "break_even",
+        "When capture is fine",
+        sentences.curve_lead(curve, typical),
+        tuple(sentences.curve_findings(curve)),
+        (
+            "The smallest program with one array: the array, or an operation on it alone, times a "
+            "number, summed. The operation makes the compiler compute on the constant itself where "
+            "it thinks that worthwhile.",
+        ),
+        (figures.break_even(curve),),
+        (
+            display_table(
+                curve,
+                columns,
+                name="capture_size",
+                caption="Cost by size of the array",
+                group_by=("operation",),
+            ),
+        ),
+    )
+
+
+def versions_section(table: pd.DataFrame, environments: pd.DataFrame) -> Section:
+    """Closure beside argument for each version of JAX; never one version beside another."""
+    names = ["jax_version", "python_version", "backend"]
+    joined = table.merge(environments[[*PLACE, *names]], on=list(PLACE))
+    joined = joined.loc[joined["variant"].isin(["closure", "argument", "simplified"])]
+    joined = joined.sort_values(["size", "jax_version"], kind="stable", key=_by_version)
+    versions = list(dict.fromkeys(joined["jax_version"]))
+    head = row_head(
+        "JAX",
+        lambda row: str(row["jax_version"]),
+        lambda row: f"{size_name(row)}, {variant_name(row)}",
+    )
+    columns = (
+        head,
+        text("Python", "python_version"),
+        count("Processes", "processes_count"),
+        time("Trace", "trace"),
+        time("Lower", "lower"),
+        time("Compile", "compile"),
+        ratio("All three / argument", "built_to_argument", "Within this version"),
+        time("Steady median", "settled"),
+        ratio("Steady / argument", "settled_to_argument", "Within this version"),
+        size("Captured", "captured_bytes"),
+        size("Embedded", "embedded_bytes"),
+    )
+    lead = f"Measured with JAX {', '.join(map(str, versions))}."
+    if len(versions) < 2:
+        lead += " docs/closure.md tells how to add others."
+    return Section(
+        "versions",
+        "Versions of JAX",
+        lead,
+        paragraphs=(
+            "Ratios are within one version. Times of different versions stand side by side and are "
+            "not compared: their compilers differ wholly.",
+        ),
+        tables=(
+            display_table(
+                joined,
+                columns,
+                name="closure_versions",
+                caption="Closure and argument by version",
+                group_by=("jax_version", "size"),
+            ),
+        ),
+    )
+
+
+def audit_section(found: Sequence[dict]) -> Section:
+    """The arrays behind static callables, by path and line."""
+    table = pd.DataFrame(found)
+    columns = (
+        row_head("Path", lambda row: row["path"], lambda row: row["shape"]),
+        size("Size", "array_bytes"),
+        text("Verdict", "verdict"),
+        text("Line", "line"),
+        text("Code", "code"),
+    )
+    return Section(
+        "audit",
+        "Arrays behind static callables",
+        f"jaxmeter.audit finds {len(table)} arrays of at least a kilobyte that the static-callable "
+        f"variant bakes in, {bytes_(sum(row['array_bytes'] for row in found))} in all, though the "
+        "system is passed as an argument.",
+        paragraphs=(
+            "JAX warns from 2 GB on. The simulator of the published table held two such arrays "
+            "while its captured bytes were given as none.",
+        ),
+        tables=(display_table(table, columns, name="closure_audit", caption="By path and line"),),
+    )
+
+
+def _by_version(column: pd.Series) -> pd.Series:
+    if column.name != "jax_version":
+        return column
+    return column.map(lambda v: tuple(int(n) for n in str(v).split(".") if n.isdecimal()))
