@@ -14,7 +14,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks import casing, chunks, common, devices, memory, reference
+from benchmarks import casing, chunks, common, devices, memory, offsurface, reference
 from benchmarks.plan import GRID_VARIABLE, GRIDS
 from benchmarks.repair import AnotherRun, RunLock, repair_asv_folder
 
@@ -25,6 +25,7 @@ SUITES: tuple[type[common.CellSuite], ...] = (
     chunks.ChunkSweep,
     devices.DeviceSweep,
     memory.MemorySweep,
+    offsurface.OffSurface,
     reference.AgainstReference,
     reference.GradientAgainstReference,
 )

@@ -22,6 +22,7 @@ SMALLEST = {
     "chunk_sweep": (1024, 80, 6),
     "device_sweep": (2, 6),
     "memory_sweep": ("gradient", "auto", "auto"),
+    "off_surface": (1e-2, 3),
     "against_reference": (3,),
     "gradient_against_reference": (3,),
 }
@@ -29,6 +30,7 @@ SMALLEST = {
 ERRORS = {
     "gradient_against_reference": ("gradient_error_relative", 1e-2),
     "memory_sweep": ("error_relative", 0.1),
+    "off_surface": ("error_relative", 1e-2),
 }
 UNITS = {"_seconds": "seconds", "_bytes": "bytes", "_relative": "1"}
 
