@@ -4,9 +4,11 @@
 PYTHON ?= python3
 RUN := .venv/bin/python
 GRID ?= quick
+BASE ?= HEAD~1
+HEAD ?= HEAD
 
 .DEFAULT_GOAL := help
-.PHONY: help report bench page test lint hooks clean
+.PHONY: help report bench page history review test lint hooks clean
 
 help: ## List these targets
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -19,6 +21,12 @@ bench: env-report ## Measure only; finished cells are kept, so it may be interru
 
 page: env-report ## Build the page from what is measured already
 	@$(RUN) -m reports build --store "$${VCJAX_BENCH_STORE:-results/cells}" --asv .asv/results --out results/report
+
+history: env-report ## Build the page of every metric across the commits measured so far
+	@$(RUN) -m reports history --store "$${VCJAX_BENCH_STORE:-results/cells}" --out results/history
+
+review: env-report ## What did HEAD change? Measures it and BASE in turns (BASE=HEAD~1)
+	@$(RUN) tools/review.py $(BASE) $(HEAD)
 
 test: lint ## Run every check: ruff, import-linter, pyright, pytest
 	@$(RUN) -m pytest -n 2 --dist worksteal

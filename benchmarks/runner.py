@@ -41,9 +41,13 @@ class Workers:
         Temporary, empty.
     run_cell : callable
         ``jaxmeter.run_cell``, or a test's stand-in.
+    package : Path, optional
+        A folder ``vcjax`` to measure in place of the installed package.
     """
 
-    def __init__(self, store: CellStore, folder: Path, run_cell: RunCell) -> None:
+    def __init__(
+        self, store: CellStore, folder: Path, run_cell: RunCell, *, package: Path | None = None
+    ) -> None:
         self._store, self._run_cell = store, run_cell
         self._prepared: dict[str, jaxmeter.Record] = {}
         # Workers import ``benchmarks`` from a folder that holds nothing else: the checkout's
@@ -52,6 +56,8 @@ class Workers:
         self._imports.mkdir()
         self._scratch.mkdir()
         (self._imports / "benchmarks").symlink_to(Path(__file__).resolve().parent)
+        if package is not None:
+            (self._imports / "vcjax").symlink_to(package.resolve())
 
     def measure(self, cell: PlannedCell) -> jaxmeter.Record:
         """The record of one process; of another status than "ok" where the cell cannot run."""

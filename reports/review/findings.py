@@ -256,7 +256,5 @@ def _pairs(base: Cell, head: Cell, name: str) -> list[tuple[float, float]]:
 
 
 def _side_by_side(base: Row, head: Row) -> bool:
-    started = (base.get("started_utc"), head.get("started_utc"))
-    if pd.isna(started[0]) or pd.isna(started[1]):
-        return False
-    return abs((started[1] - started[0]).total_seconds()) <= FARTHEST_SECONDS
+    started = [pd.Timestamp(row["started_utc"]) for row in (base, head)]
+    return abs((started[1] - started[0]).total_seconds()) <= FARTHEST_SECONDS  # NaT is not

@@ -1,0 +1,201 @@
+"""``python -m benchmarks.pair BASE HEAD``: measure two commits in turns, for a review.
+
+asv measures one commit after the other, and a machine's speed drifts within minutes. Here a round
+of BASE and one of HEAD follow each other within seconds, each in a fresh process, first one and
+then the other in front; so drift cancels in each round's ratio. Both run in the interpreter that
+runs this command: the same JAX, today's benchmarks and meter, and only the package ``vcjax`` of
+each commit. The records lie in ``<out>/base`` and ``<out>/head``, laid out like every store;
+``python -m reports review --pair <out>`` compares them.
+
+Interrupted and repeated, it goes on: rounds that both sides have are kept.
+"""
+
+from __future__ import annotations
+
+import argparse
+import fnmatch
+import importlib.metadata
+import io
+import subprocess
+import sys
+import tarfile
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import jaxmeter
+from benchmarks.plan import PlannedCell
+from benchmarks.repair import AnotherRun, RunLock
+from benchmarks.run import ROOT, SUITES
+from benchmarks.runner import RunCell, Workers
+from benchmarks.store import CellStore
+
+SIDES = ("base", "head")
+
+# Small cells, so that two commits are through in five minutes: these in many rounds for their
+# times, the others once for what is exact. Any other cell of the quick grid: --cells PATTERN.
+TIMED = (
+    "casing_variants/w7x-argument-d3",
+    "memory_sweep/field-cauto-tauto",
+    "casing_variants/w7x-argument-d6",
+)
+ONCE = (
+    "casing_variants/w7x-closure-d3",
+    "casing_variants/w7x-simplified-d3",
+    "memory_sweep/gradient-cauto-tauto",
+)
+MOST_ROUNDS = 10
+BUDGET_SECONDS = 270.0
+
+
+class PairFailed(Exception):
+    """The two commits cannot be measured; the message says why."""
+
+
+@dataclass(frozen=True)
+class MeasuredSide:
+    """Where one commit's records go, and the workers that import its package."""
+
+    name: str
+    store: CellStore
+    workers: Workers
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Parse the command line, measure both commits, and return the exit code."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.pair", description=__doc__)
+    parser.add_argument("base", help="a commit, as git knows it")
+    parser.add_argument("head", help="the other")
+    parser.add_argument("--out", type=Path, help="default results/pairs/BASE..HEAD")
+    parser.add_argument("--cells", nargs="+", help="patterns of the quick grid's cells, all timed")
+    parser.add_argument("--rounds", type=int, default=MOST_ROUNDS, help="the most; default 10")
+    parser.add_argument(
+        "--budget", type=float, default=BUDGET_SECONDS, help="seconds; no round begins after them"
+    )
+    options = parser.parse_args(argv)
+    try:
+        commits = [commit_named(name) for name in (options.base, options.head)]
+        names = "..".join(commit[:10] for commit in commits)
+        out = options.out or ROOT / "results" / "pairs" / names
+        (ROOT / "results").mkdir(exist_ok=True)
+        with RunLock(ROOT / "results" / "run.lock"), sides(commits, out) as both:
+            cells = chosen_cells(options.cells, options.rounds)
+            measure_in_turns(cells, both, budget_seconds=options.budget)
+    except (PairFailed, AnotherRun) as error:
+        print(f"benchmarks.pair: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("\nbenchmarks.pair: interrupted; repeat the command to go on", file=sys.stderr)
+        return 130
+    print(out)
+    return 0
+
+
+def chosen_cells(patterns: Sequence[str] | None, rounds: int) -> list[PlannedCell]:
+    """The cells of a review, those of many rounds first; each with its number of rounds.
+
+    Raises
+    ------
+    PairFailed
+        If a name or a pattern fits no cell of the quick grid.
+    """
+    planned = {cell.name: cell for suite in SUITES for cell in suite().plan("quick")}
+    wanted: dict[str, int] = {}
+    for pattern in patterns or (*TIMED, *ONCE):
+        found = fnmatch.filter(planned, pattern)
+        if not found:
+            raise PairFailed(f"no cell of the quick grid is called {pattern!r}; e.g. {TIMED[0]}")
+        count = 1 if patterns is None and pattern in ONCE else rounds
+        wanted |= dict.fromkeys(found, count)
+    return [replace(planned[name], rounds=count) for name, count in wanted.items()]
+
+
+@contextmanager
+def sides(
+    commits: Sequence[str], out: Path, *, run_cell: RunCell = jaxmeter.run_cell
+) -> Iterator[tuple[MeasuredSide, MeasuredSide]]:
+    """Both sides, their packages unpacked for as long as the context lasts."""
+    version = ".".join(map(str, sys.version_info[:2]))
+    key = f"pair-py{version}-jax{importlib.metadata.version('jax')}"
+    with tempfile.TemporaryDirectory(prefix="vcjax-pair-") as folder:
+        made = []
+        for name, commit in zip(SIDES, commits, strict=True):
+            place = Path(folder) / name
+            package = unpacked(commit, place / "source")
+            store = CellStore(out / name / commit / key)
+            (place / "work").mkdir()
+            made.append(
+                MeasuredSide(name, store, Workers(store, place / "work", run_cell, package=package))
+            )
+        yield made[0], made[1]
+
+
+def measure_in_turns(
+    cells: Sequence[PlannedCell],
+    both: tuple[MeasuredSide, MeasuredSide],
+    *,
+    budget_seconds: float,
+    clock: Callable[[], float] = time.monotonic,
+) -> None:
+    """Every round of every cell on both sides; after the budget only rounds of both are finished.
+
+    Every cell gets its first round, for what is exact needs no second.
+    """
+    started = clock()
+    for number in range(max((cell.rounds for cell in cells), default=0)):
+        for cell in cells:
+            if number >= cell.rounds:
+                continue
+            if number and clock() - started > budget_seconds:
+                print(f"{budget_seconds:.0f} s are over: no further rounds", flush=True)
+                return
+            # Who goes first finds the machine as the last cell left it: in turns, it is both.
+            order = both if number % 2 == 0 else both[::-1]
+            _measure_round(cell, number, order)
+
+
+def _measure_round(cell: PlannedCell, number: int, order: Sequence[MeasuredSide]) -> None:
+    kept = [side.store.read(cell, number) for side in order]
+    if all(record is not None and record.status == "ok" for record in kept):
+        return  # one alone would be compared with what the other was at another time
+    told = []
+    for side in order:
+        record = side.workers.measure(cell)
+        side.store.write(cell, number, record)
+        told.append(f"{side.name} {record.status}, {record.wall_seconds or 0:.1f} s")
+    print(f"round {number} of {cell.name}: {'; '.join(told)}", flush=True)
+
+
+def commit_named(name: str) -> str:
+    """The full name of a commit.
+
+    Raises
+    ------
+    PairFailed
+        If git knows no such commit.
+    """
+    found = _git("rev-parse", "--verify", "--end-of-options", f"{name}^{{commit}}")
+    return found.decode().strip()
+
+
+def unpacked(commit: str, folder: Path) -> Path:
+    """The package ``vcjax`` of a commit, unpacked below `folder`."""
+    folder.mkdir(parents=True)
+    archive = _git("archive", "--format=tar", commit, "--", "vcjax")
+    with tarfile.open(fileobj=io.BytesIO(archive)) as tar:
+        tar.extractall(folder, filter="data")
+    return folder / "vcjax"
+
+
+def _git(*arguments: str) -> bytes:
+    done = subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True)
+    if done.returncode != 0:
+        raise PairFailed(f"'git {' '.join(arguments)}' failed: {done.stderr.decode().strip()}")
+    return done.stdout
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,125 @@
+"""Two commits in turns: order, budget, resuming, and which package a worker imports."""
+
+import itertools
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmarks import pair
+from benchmarks.pair import ROOT, PairFailed, chosen_cells, measure_in_turns, sides, unpacked
+from benchmarks.plan import PlannedCell
+from jaxmeter import Record
+
+CELLS = [
+    PlannedCell(name="suite/a", target="module:function", params={}, rounds=3),
+    PlannedCell(name="suite/b", target="module:function", params={}, rounds=1),
+]
+COMMITS = ("b" * 40, "d" * 40)
+
+
+class Worker:
+    """Stands in for jaxmeter.run_cell: writes down whose package each cell would import."""
+
+    def __init__(self):
+        self.calls = []
+        self.status: Any = "ok"
+
+    def __call__(self, cell):
+        (folder,) = cell.path
+        side = (Path(folder) / "vcjax" / "side").read_text()
+        self.calls.append((side, cell.name))
+        return Record(name=cell.name, status=self.status, target=cell.target, params=cell.params)
+
+
+@pytest.fixture
+def worker():
+    return Worker()
+
+
+@pytest.fixture
+def measure(worker, tmp_path, monkeypatch):
+    def stand_in(commit, folder):
+        package = folder / "vcjax"
+        package.mkdir(parents=True)
+        (package / "side").write_text(commit[0])
+        return package
+
+    def run(*, budget=1e9, clock=lambda: 0.0):
+        monkeypatch.setattr(pair, "unpacked", stand_in)
+        with sides(COMMITS, tmp_path / "out", run_cell=worker) as both:
+            measure_in_turns(CELLS, both, budget_seconds=budget, clock=clock)
+        return worker.calls
+
+    return run
+
+
+def test_rounds_of_both_follow_each_other_and_the_first_place_changes(measure):
+    assert measure() == [
+        ("b", "suite/a"),
+        ("d", "suite/a"),
+        ("b", "suite/b"),
+        ("d", "suite/b"),
+        ("d", "suite/a"),
+        ("b", "suite/a"),
+        ("b", "suite/a"),
+        ("d", "suite/a"),
+    ]
+
+
+def test_records_lie_in_two_stores_each_with_one_commit(measure, tmp_path):
+    measure()
+    for side, commit in zip(("base", "head"), COMMITS, strict=True):
+        (folder,) = (tmp_path / "out" / side).iterdir()
+        assert folder.name == commit
+        assert len(list(folder.rglob("*.json"))) == 4
+
+
+def test_measured_rounds_are_kept_and_half_a_round_is_measured_whole_again(measure, tmp_path):
+    measure().clear()
+    next((tmp_path / "out" / "base").rglob("suite/a/1.json")).unlink()
+    assert sorted(measure()) == [("b", "suite/a"), ("d", "suite/a")]
+
+
+def test_rounds_that_failed_are_tried_again(measure, worker):
+    worker.status = "failed"
+    assert len(measure()) == 8
+    worker.status = "ok"
+    assert len(measure()) == 16
+    assert len(measure()) == 16
+
+
+def test_after_the_budget_only_the_first_rounds_are_measured(measure):
+    ticks = itertools.count()
+    assert len(measure(budget=0.5, clock=lambda: float(next(ticks)))) == 4
+
+
+def test_the_default_cells_exist_and_a_pattern_without_a_cell_is_told():
+    cells = chosen_cells(None, 7)
+    assert [cell.rounds for cell in cells] == [7] * len(pair.TIMED) + [1] * len(pair.ONCE)
+    assert {cell.rounds for cell in chosen_cells(["memory_sweep/*"], 2)} == {2}
+    with pytest.raises(PairFailed, match="'nothing/\\*'; e.g. casing_variants"):
+        chosen_cells(["nothing/*"], 2)
+
+
+def test_the_package_of_a_commit_is_unpacked_with_its_data_and_nothing_else(tmp_path):
+    if not (ROOT / ".git").exists():
+        pytest.skip("not a git clone")
+    commit = pair.commit_named("HEAD")
+    package = unpacked(commit, tmp_path / "source")
+    listed = subprocess.run(
+        ["git", "ls-tree", "-r", "--name-only", commit, "--", "vcjax"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.splitlines()
+    found = {str(p.relative_to(package.parent)) for p in package.rglob("*") if p.is_file()}
+    assert found == set(listed)
+    assert [p.name for p in package.parent.iterdir()] == ["vcjax"]
+
+
+def test_an_unknown_commit_ends_the_command_with_its_name(capsys):
+    assert pair.main(["no-such-commit", "HEAD"]) == 2
+    assert "no-such-commit" in capsys.readouterr().err
