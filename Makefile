@@ -8,7 +8,7 @@ BASE ?= HEAD~1
 HEAD ?= HEAD
 
 .DEFAULT_GOAL := help
-.PHONY: help report bench page history review test lint hooks clean
+.PHONY: help report bench page history review closure test lint hooks clean
 
 help: ## List these targets
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -27,6 +27,10 @@ history: env-report ## Build the page of every metric across the commits measure
 
 review: env-report ## What did HEAD change? Measures it and BASE in turns (BASE=HEAD~1)
 	@$(RUN) tools/review.py $(BASE) $(HEAD)
+
+closure: env-report ## Measure the closure study (GRID=full: the large sizes too) and build its page
+	@$(RUN) -m benchmarks.closure_study --grid $(GRID)
+	@$(RUN) -m reports.closure
 
 test: lint ## Run every check: ruff, import-linter, pyright, pytest
 	@$(RUN) -m pytest -n 2 --dist worksteal

@@ -1,0 +1,264 @@
+"""The page of the closure study, from made-up records: what it says follows from them alone."""
+
+import dataclasses
+
+import pandas as pd
+import pytest
+
+from jaxmeter import Audit, AuditedArray, Failure, Record, Use
+from reports import ReportError, write_report
+from reports.closure import make_closure_report, published, summaries
+from reports.closure.__main__ import main
+
+CUBE = 277_000_000
+CAPTURED = {
+    "closure": CUBE + 160,
+    "argument": 160,
+    "cached": 131_232,
+    "simplified": CUBE + 160,
+    "hoisted": 32,
+    "static_callable": 29_642_000 + 160,
+}
+MILLISECONDS_PER_MEGABYTE = 15.0
+PNG = b"\x89PNG\r\n\x1a\n"
+
+
+def frame(made_up, variant, size, i, **changes):
+    baked = CAPTURED[variant] if variant != "simplified" else 404
+    params = {"size": size, "variant": variant}
+    values = {
+        "compile_seconds": 3.0 + MILLISECONDS_PER_MEGABYTE * 1e-9 * baked,
+        "settled_seconds": 0.03,
+        "captured_bytes": CAPTURED[variant],
+        "embedded_bytes": baked,
+        "checks": {
+            "rate_difference_relative": 0.0 if variant == "argument" else 5e-7,
+            "differing_pixels_count": 12.0,
+        },
+        "extras": {"system_bytes": float(CUBE), "cube_bytes": float(CUBE) - 5e6},
+        "repeat": 20,
+    }
+    name = f"coronagraph_variants/n{size}-{variant}"
+    return made_up.record(name, params, round_index=i, **(values | changes))
+
+
+def change(made_up, variant, follows):
+    checks = {
+        "change_compiles_count": float(not follows),
+        "change_seconds": 0.04 if follows else 7.5,
+        "change_follows_count": float(follows),
+    }
+    params = {"size": 64, "variant": variant}
+    return made_up.record(f"coronagraph_change/n64-{variant}", params, checks=checks)
+
+
+def array(made_up, operation, variant, size, i):
+    baked = size if variant == "closure" else 0
+    cost = {"none": 10e-9, "exp": 80e-9}[operation]
+    params = {"operation": operation, "variant": variant, "array_bytes": size}
+    name = f"capture_size/{operation}-{variant}-{size}"
+    return made_up.record(
+        name,
+        params,
+        round_index=i,
+        compile_seconds=0.05 + cost * baked,
+        embedded_bytes=baked,
+        checks={},
+    )
+
+
+def skipped(made_up):
+    record = made_up.failed(
+        "coronagraph_variants/n256-closure",
+        {"size": 256, "variant": "closure"},
+        status="skipped",
+        phase="start",
+        kind="NotEnoughMemory",
+        message="needs 27.3 GB, 20.1 GB are available",
+    )
+    return dataclasses.replace(record, phases=Record("", "ok").phases)
+
+
+@pytest.fixture(scope="module")
+def study(made_up, tmp_path_factory):
+    """A study's folder: two versions of JAX, an audit, a picture."""
+    root = tmp_path_factory.mktemp("closure")
+    for i in range(6):
+        for variant in CAPTURED:
+            for size in (64, 128):
+                made_up.write(root / "cells", frame(made_up, variant, size, i), i)
+        for operation in ("none", "exp"):
+            made_up.write(root / "cells", array(made_up, operation, "argument", 10**6, i), i)
+            for size in (10**3, 10**6, 10**8):
+                made_up.write(root / "cells", array(made_up, operation, "closure", size, i), i)
+    for variant, follows in (("closure", False), ("argument", True)):
+        made_up.write(root / "cells", change(made_up, variant, follows))
+    made_up.write(root / "cells", skipped(made_up))
+    older = made_up.environment(jax="0.7.2", jaxlib="0.7.2")
+    for variant in ("closure", "argument"):
+        record = frame(made_up, variant, 64, 0, compile_seconds=1.0)
+        record = dataclasses.replace(record, environment=older)
+        path = root / "cells" / made_up.commit / "py3.11-jax0.7.2-cpu" / record.name / "0.json"
+        path.parent.mkdir(parents=True)
+        path.write_text(record.to_json(), encoding="utf-8")
+    found = AuditedArray(
+        shape=(324, 64, 64),
+        dtype="float32",
+        bytes=5_308_416,
+        where="",
+        path="closure of system.coronagraph.off_axis.function: table.images",
+        match="same",
+        argument="system",
+        uses=(Use("/home/me/benchmarks/workloads/coronagraph/off_axis.py", 34, "f", "moved = x"),),
+        embedded_count=1,
+        hidden_count=0,
+        verdict="large",
+        advice="make it a leaf",
+    )
+    audit = Audit("frame", 10**6, (found,), 5_308_416, 5_308_416, 1, 0, "0.10.2")
+    path = root / "audits" / made_up.commit / f"{made_up.key}.json"
+    path.parent.mkdir(parents=True)
+    path.write_text(audit.to_json())
+    (root / "picture.png").write_bytes(PNG + b"rest")
+    return root
+
+
+@pytest.fixture(scope="module")
+def made(study):
+    return make_closure_report(
+        study / "cells", audits=study / "audits", picture=study / "picture.png"
+    )
+
+
+def section(made, name):
+    return next(one for one in made.sections if one.name == name)
+
+
+def test_the_published_rows_stand_beside_ours(made):
+    (table, _) = section(made, "table").tables
+    first, second = table.rows[:2]
+    assert [cell.text for cell in first[2:7]] == ["43.7", "–", "22.7", "–", "6.20"]
+    assert [cell.text for cell in second[2:3]] == ["5.60"]
+    assert {row[0].note for row in table.rows[2:]} == {
+        "N = 128, measured here",
+        "N = 64, measured here",
+    }
+    assert len(table.rows) == 2 + 2 * len(CAPTURED)
+    # 43.7 - 5.6 seconds for 4.46 GB.
+    assert published.seconds_per_megabyte() == pytest.approx(8.54e-3, rel=1e-3)
+
+
+def test_captured_bytes_are_told_to_the_byte(made):
+    said = " ".join(section(made, "table").findings)
+    assert "277,000,160 bytes, all arrays of the system to the byte" in said
+    assert "160 bytes of tables" in said
+
+
+def test_the_slope_is_that_of_the_records(made):
+    # Made-up lowering takes one millisecond a megabyte more, and compiling wobbles about 1.005.
+    assert f"{1.005 * MILLISECONDS_PER_MEGABYTE + 1:.1f} ms" in section(made, "slope").lead
+    assert "published: 8.54 ms" in section(made, "slope").lead
+
+
+def test_the_naive_spread_counts_from_the_first_call(made):
+    row = made.tables["frames"].iloc[0]
+    assert row["naive_std_median_seconds"] > row["settled_std_median_seconds"]
+    # One run 28 ms longer than nineteen equal ones: 28 / sqrt(20).
+    assert summaries.naive_std(0.0507, [0.0227] * 20) == pytest.approx(6.26e-3, rel=1e-3)
+    assert pd.isna(summaries.naive_std(0.05, [0.02] * 18))
+    assert pd.isna(summaries.naive_std(float("nan"), [0.02] * 20))
+
+
+def test_runs_are_drawn_in_their_order_with_the_first_call_at_zero(made):
+    (figure,) = section(made, "spread").figures
+    assert len(figure.panels) == 2
+    for panel in figure.panels:
+        assert sum("polyline" in part for part in panel.parts) == 6
+        assert sum("run 0:" in part for part in panel.parts) == 6
+        assert sum("run 20:" in part for part in panel.parts) == 6
+
+
+def test_what_did_not_fit_says_what_it_needs_and_is_no_failure(made):
+    tables = {table.name: table for table in section(made, "memory").tables}
+    assert tables["closure_skipped"].rows[0][1].text == "needs 27.3 GB, 20.1 GB are available"
+    assert section(made, "problems").tables == ()
+
+
+def test_a_change_is_told_for_both(made):
+    lead = section(made, "change").lead
+    assert "closure: 1 program is compiled" in lead and "argument: no program is compiled" in lead
+
+
+def test_versions_stand_side_by_side_and_are_never_compared(made):
+    assert "0.7.2, 0.10.2" in section(made, "versions").lead
+    table = made.tables["frames"]
+    old = table.loc[table["environment_key"].str.contains("0.7.2")]
+    closure = old.loc[old["variant"] == "closure"].iloc[0]
+    # 1.33 seconds for both, and 277 MB at a millisecond each.
+    assert closure["built_to_argument_ratio"] == pytest.approx(1.607 / 1.33, rel=1e-3)
+    assert made.environment_key.startswith("py3.11-jax0.10.2")
+
+
+def test_the_rule_has_its_numbers(made):
+    even = section(made, "break_even")
+    # Ten, which wobble about 1.005.
+    assert "10.1 ms of every compile for each megabyte" in even.lead
+    # A tenth of 3 seconds and the rest of building, at 10 ms a megabyte.
+    assert "has a tenth more at 33" in even.lead
+    assert any(said.startswith("Its exp: 8.04 s more at 100 MB") for said in even.findings)
+
+
+def test_hidden_arrays_are_named_with_path_and_line(made):
+    (table,) = section(made, "audit").tables
+    cells = [cell.text for cell in table.rows[0]]
+    assert cells[0] == "closure of system.coronagraph.off_axis.function: table.images"
+    assert "benchmarks/workloads/coronagraph/off_axis.py:34" in cells
+    assert not any("/home/me" in cell for cell in cells)
+
+
+def test_the_page_is_one_file_with_the_picture_inside(made, tmp_path):
+    page = write_report(made, tmp_path / "report")
+    text = page.read_text(encoding="utf-8")
+    assert 'href="data:image/png;base64,iVBORw0KGgpyZXN0"' in text
+    assert "http://www.w3.org/2000/svg" in text
+    assert not [part for part in text.split('src="')[1:] if not part.startswith("data:")]
+    assert (tmp_path / "report" / "report.md").exists()
+    assert (tmp_path / "report" / "tables" / "frames.parquet").exists()
+    frames = pd.read_csv(tmp_path / "report" / "tables" / "frames.csv")
+    assert len(frames) == len(made.tables["frames"])
+
+
+def test_the_casing_is_read_from_the_store_of_the_suites(study, full_store):
+    made = make_closure_report(study / "cells", casing_store=full_store)
+    assert "w7x half period" in section(made, "closure").lead
+
+
+def test_a_study_that_only_failed_still_has_a_page(made_up, tmp_path):
+    record = made_up.failed("coronagraph_variants/n64-closure", {"size": 64, "variant": "closure"})
+    record = dataclasses.replace(record, failure=Failure("compile", "Signal", "died of SIGKILL"))
+    made_up.write(tmp_path / "cells", record)
+    made = make_closure_report(tmp_path / "cells")
+    assert made.ended_well_count == 0
+    assert section(made, "problems").tables[0].rows
+    assert write_report(made, tmp_path / "report").exists()
+
+
+def test_a_partial_study_has_the_sections_it_can_have(made_up, tmp_path):
+    made_up.write(tmp_path / "cells", frame(made_up, "closure", 64, 0, repeat=3))
+    made = make_closure_report(tmp_path / "cells")
+    assert "Nothing of this was measured" in section(made, "table").lead
+    assert write_report(made, tmp_path / "report").exists()
+
+
+def test_what_cannot_be_read_is_one_line_and_exit_code_2(study, tmp_path, capsys):
+    assert main(["--study", str(tmp_path), "--out", str(tmp_path / "out")]) == 2
+    assert "measure first" in capsys.readouterr().err
+    with pytest.raises(ReportError, match="nothing measured for commit 'abc'"):
+        make_closure_report(study / "cells", commit="abc")
+    audits = tmp_path / "audits"
+    for path in (study / "audits").rglob("*.json"):
+        cut = audits / path.relative_to(study / "audits")
+        cut.parent.mkdir(parents=True)
+        cut.write_text(path.read_text()[:50])
+    with pytest.raises(ReportError, match="cannot read"):
+        make_closure_report(study / "cells", audits=audits)
