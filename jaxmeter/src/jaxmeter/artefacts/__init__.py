@@ -4,6 +4,7 @@ Needs ``pip install jaxmeter[tables]``; no other part of jaxmeter does. Every fu
 frames, or a dictionary of them by name, and `SCHEMAS` tells what each column is.
 """
 
+from jaxmeter.artefacts import chunk_schema  # noqa: F401
 from jaxmeter.artefacts.capture import capture as capture
 from jaxmeter.artefacts.capture import trace_file as trace_file
 from jaxmeter.artefacts.dump_diff import diff_dumps as diff_dumps

@@ -1,0 +1,143 @@
+"""In a worker of chunk_study.py: one operator at all tile sizes, called in turn."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+import jaxmeter
+import vcjax
+from benchmarks import preparing
+from benchmarks.quantities import FIELD, GRADIENT
+from benchmarks.workloads.casing import problem_named
+from jaxmeter import artefacts
+from jaxmeter.accounting import compiler_account, peak_rss_bytes, reset_peak_rss, rss_bytes
+from jaxmeter.buffers import compiled_with_buffers
+from jaxmeter.program import describe_compiled
+
+FAR = {"B": "far_field", "BOFF": "far_field", "GRADB": "far_gradient"}
+POINTS_COUNT = 800
+
+
+class Evaluation(NamedTuple):
+    """An operator: a function of its arguments and two tile sizes, and the error of its result."""
+
+    function: Callable[..., Any]
+    arguments: tuple[Any, ...]
+    error: Callable[[Any], float]
+
+
+def all_sizes(
+    *, operator: str, case: str, digits: int | None, repeat: int, sizes: str
+) -> jaxmeter.Case:
+    """A case that computes nothing: all was measured when it is made, and is in its extras.
+
+    The extras are named ``SOURCES,TARGETS:quantity``; times are ``seconds0``, ``seconds1``, ...
+    """
+    problem = problem_named(case, digits=digits)
+    evaluation = _evaluation(operator, problem)
+    auto = vcjax.config().chunks
+    usual = tuple(auto[f"VCJAX_CHUNK_{operator}_{what}"].value for what in ("SRC", "TRG"))
+    pairs = list(dict.fromkeys([usual, *map(tuple, json.loads(sizes))]))
+    found: dict[tuple[int, int], dict[str, float]] = {}
+    runs = {}
+    for pair in pairs:
+        runs[pair], found[pair] = _compiled(evaluation, pair)
+    for number in range(repeat):
+        # There and back again: a drift that is linear in time then favours none.
+        for pair in pairs[:: 1 if number % 2 == 0 else -1]:
+            started = time.perf_counter()
+            jax.block_until_ready(runs[pair](*evaluation.arguments))
+            found[pair][f"seconds{number}"] = time.perf_counter() - started
+    for pair in pairs:
+        found[pair] |= _traced(runs[pair], evaluation, FAR[operator])
+    extras = {
+        f"{pair[0]},{pair[1]}:{name}": value
+        for pair, numbers in found.items()
+        for name, value in numbers.items()
+    }
+    extras |= {"auto:chunk_size": usual[0], "auto:target_chunk_size": usual[1]}
+    return jaxmeter.Case(lambda: jnp.zeros(()), extras=extras)
+
+
+def _evaluation(operator: str, problem) -> Evaluation:
+    if operator == "BOFF":
+        return _off_surface(problem)
+    quantity = GRADIENT if operator == "GRADB" else FIELD
+    casing = quantity.prepare(preparing.choose(problem, quantity), jnp.asarray(problem.X))
+
+    def function(casing, B, sources, targets):
+        return quantity.evaluate(casing, B, chunk_size=sources, target_chunk_size=targets)
+
+    arguments = casing, jnp.asarray(problem.B)
+    return Evaluation(function, arguments, lambda result: quantity.error(problem, result))
+
+
+def _off_surface(problem) -> Evaluation:
+    """Points inside and outside, at distances from near to far, none on the surface."""
+    symmetry = {"nfp": problem.nfp, "half_period": problem.half_period}
+    rule = vcjax.choose_off_surface(problem.X, problem.B, problem.digits, **symmetry)
+    casing = vcjax.prepare_off_surface(rule, jnp.asarray(problem.X))
+    surface = np.asarray(problem.X).reshape(-1, 3)
+    middle = surface.mean(axis=0)
+    shares = np.linspace(0.5, 1.5, POINTS_COUNT)
+    points = middle + shares[:, None] * (np.resize(surface, (POINTS_COUNT, 3)) - middle)
+
+    def function(casing, B, points, sources, targets):
+        return vcjax.field_at(casing, B, points, chunk_size=sources, target_chunk_size=targets)
+
+    return Evaluation(
+        function,
+        (casing, jnp.asarray(problem.B), jnp.asarray(points)),
+        lambda result: float(jnp.max(result.error)),
+    )
+
+
+def _compiled(evaluation: Evaluation, pair: tuple[int, int]):
+    """The program of a tile size, and what is known of it and of its first run."""
+
+    def run(*arguments):
+        return evaluation.function(*arguments, *pair)
+
+    lowered = jax.jit(run).lower(*evaluation.arguments)
+    compiled, buffers, _ = compiled_with_buffers(lowered)
+    program, account = describe_compiled(compiled), compiler_account(compiled)
+    largest = next((one for one in buffers if one.kind == "temporary"), None)
+    reset_peak_rss()
+    before = rss_bytes()
+    result = jax.block_until_ready(compiled(*evaluation.arguments))
+    numbers = {
+        "temp_bytes": account["temp_bytes"],
+        "largest_temp_bytes": None if largest is None else largest.bytes,
+        "run_peak_bytes": None if before is None else peak_rss_bytes() - before,
+        "flops": program.flops,
+        "accessed_bytes": program.accessed_bytes,
+        "instructions_count": program.hlo_instructions_count,
+        "fusions_count": program.fusions_count,
+        "error_relative": evaluation.error(result),
+    }
+    known = {name: float(value) for name, value in numbers.items() if value is not None}
+    return compiled, known
+
+
+def _traced(run, evaluation: Evaluation, far: str) -> dict[str, float]:
+    """The far field's share of a run, and the kernels it launched."""
+    with tempfile.TemporaryDirectory(prefix="vcjax-trace-") as folder:
+        with jax.profiler.trace(folder):
+            jax.block_until_ready(run(*evaluation.arguments))
+        path = artefacts.trace_file(Path(folder))
+        tables = artefacts.trace_tables(artefacts.read_trace(path))
+    scopes = tables["trace_scopes"].to_dict("records")
+    share = sum(row["self_fraction"] for row in scopes if far in row["scope"].split("/"))
+    return {
+        "far_fraction": share,
+        "kernels_count": float(sum(tables["kernels"]["launches_count"].tolist())),
+    }
