@@ -1,6 +1,6 @@
 """Judge what `trust.py` measured: how often each design calls two functions different.
 
-``python trust_tables.py quiet=quiet.jsonl loaded=loaded.jsonl --out results`` writes the table
+``python trust_tables.py quiet=quiet.jsonl loaded=loaded.jsonl --out measured`` writes the table
 ``trust.csv``, a row for each condition, study, effect, number of processes and design; and
 ``trust_rounds.csv.gz``, what each process found of each pair.
 """
