@@ -45,8 +45,9 @@ def all_sizes(
     problem = problem_named(case, digits=digits)
     evaluation = _evaluation(operator, problem)
     auto = vcjax.config().chunks
-    usual = tuple(auto[f"VCJAX_CHUNK_{operator}_{what}"].value for what in ("SRC", "TRG"))
-    pairs = list(dict.fromkeys([usual, *map(tuple, json.loads(sizes))]))
+    usual = auto[f"VCJAX_CHUNK_{operator}_SRC"].value, auto[f"VCJAX_CHUNK_{operator}_TRG"].value
+    given = [(sources, targets) for sources, targets in json.loads(sizes)]
+    pairs = list(dict.fromkeys([usual, *given]))
     found: dict[tuple[int, int], dict[str, float]] = {}
     runs = {}
     for pair in pairs:
