@@ -14,7 +14,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks import casing, chunks, common, devices, memory, offsurface, reference
+from benchmarks import casing, chunks, closure, common, devices, memory, offsurface, reference
 from benchmarks.plan import GRID_VARIABLE, GRIDS
 from benchmarks.repair import AnotherRun, RunLock, repair_asv_folder
 
@@ -23,6 +23,7 @@ ROOT = Path(__file__).resolve().parents[1]
 SUITES: tuple[type[common.CellSuite], ...] = (
     casing.CasingVariants,
     chunks.ChunkSweep,
+    closure.CoronagraphVariants,
     devices.DeviceSweep,
     memory.MemorySweep,
     offsurface.OffSurface,

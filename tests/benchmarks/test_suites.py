@@ -20,6 +20,7 @@ CHECKOUT = Path(ROOT).parent
 SMALLEST = {
     "casing_variants": ("closure", 3),
     "chunk_sweep": (1024, 80, 6),
+    "coronagraph_variants": ("cached", 64),
     "device_sweep": (2, 6),
     "memory_sweep": ("gradient", "auto", "auto"),
     "off_surface": (1e-2, 3),
@@ -29,6 +30,7 @@ SMALLEST = {
 # A gradient has one digit less than the field that it was chosen for; case_vc_large has few points.
 ERRORS = {
     "gradient_against_reference": ("gradient_error_relative", 1e-2),
+    "coronagraph_variants": ("rate_difference_relative", 1e-5),
     "memory_sweep": ("error_relative", 0.1),
     "off_surface": ("error_relative", 1e-2),
 }
