@@ -47,13 +47,16 @@ def build(options: argparse.Namespace) -> int:
 
 def history(options: argparse.Namespace) -> int:
     """Write the page of all commits; 0 when it was written."""
-    from .history import make_history, write_history
+    from .history import make_history, write_history, write_reviews
     from .load_cached import read_measurements
 
     measured = read_measurements(options.store, cache=not options.no_cache)
     for item in measured.set_aside:
         print(f"set aside: {item.path}: {item.reason}", file=sys.stderr)
-    page = write_history(make_history(measured, repository=options.repository), options.out)
+    made = make_history(measured, repository=options.repository)
+    page = write_history(made, options.out)
+    # Once more, with links, when the reviews stand: an interrupted run leaves a page all the same.
+    page = write_history(made, options.out, reviews=write_reviews(made, options.store, options.out))
     print(page.resolve())
     return 0
 

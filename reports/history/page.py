@@ -9,20 +9,19 @@ from typing import Any
 
 from ..errors import ReportError
 from ..page_template import written_page
+from .reviews import FOLDER, Reviews
 from .series import History, Series, Setting
 from .steps import second_opinion
 
 DIGITS = 5  # of a noisy number; the eye sees three
 
 
-def write_history(
-    history: History, out: str | Path, *, reviews: Mapping[tuple[str, str], str] | None = None
-) -> Path:
+def write_history(history: History, out: str | Path, *, reviews: Reviews | None = None) -> Path:
     """Write the page `out`/index.html, whole or not at all; return its path.
 
     Parameters
     ----------
-    reviews : mapping from (base, head) to str, optional
+    reviews : dict from (setting, base, head) to str, optional
         Addresses, relative to the page, of reviews that the steps link to.
 
     Raises
@@ -32,7 +31,8 @@ def write_history(
     """
     out = Path(out)
     page = out / "index.html"
-    if out.exists() and not page.exists() and any(out.iterdir()):
+    others = {path.name for path in out.iterdir()} - {FOLDER} if out.exists() else set()
+    if others and not page.exists():
         raise ReportError(
             f"write_history: {out} exists and is no earlier page; name another folder with --out"
         )
@@ -43,7 +43,7 @@ def write_history(
     return page
 
 
-def history_page(history: History, reviews: Mapping[tuple[str, str], str]) -> str:
+def history_page(history: History, reviews: Reviews) -> str:
     """The page as one string: nothing in it is loaded from elsewhere."""
     data = json.dumps(compact(history, reviews), separators=(",", ":"), allow_nan=False)
     return written_page(
@@ -58,7 +58,7 @@ def history_page(history: History, reviews: Mapping[tuple[str, str], str]) -> st
     )
 
 
-def compact(history: History, reviews: Mapping[tuple[str, str], str]) -> dict[str, Any]:
+def compact(history: History, reviews: Reviews) -> dict[str, Any]:
     """What the page's script reads; numbers that are not finite are text."""
     metrics = {s.metric.name: s.metric for one in history.settings for s in one.series}
     index = {name: i for i, name in enumerate(metrics)}
@@ -67,12 +67,11 @@ def compact(history: History, reviews: Mapping[tuple[str, str], str]) -> dict[st
         "metrics": [
             [m.name, m.title, m.unit, m.kind, m.meaning.capitalize()] for m in metrics.values()
         ],
-        "settings": [_setting(setting, index) for setting in history.settings],
-        "reviews": {f"{base} {head}": address for (base, head), address in reviews.items()},
+        "settings": [_setting(setting, index, reviews) for setting in history.settings],
     }
 
 
-def _setting(setting: Setting, metrics: Mapping[str, int]) -> dict[str, Any]:
+def _setting(setting: Setting, metrics: Mapping[str, int], reviews: Reviews) -> dict[str, Any]:
     cells = list(dict.fromkeys(series.cell for series in setting.series))
     place = {cell: i for i, cell in enumerate(cells)}
     at = tuple(setting.environments)
@@ -81,6 +80,11 @@ def _setting(setting: Setting, metrics: Mapping[str, int]) -> dict[str, Any]:
         "at": at,
         "told": list(setting.environments.values()),
         "cells": cells,
+        "reviews": {
+            f"{base} {head}": address
+            for (name, base, head), address in reviews.items()
+            if name == setting.name
+        },
         "series": [
             [place[one.cell], metrics[one.metric.name], *_numbers(one, at)]
             for one in setting.series

@@ -25,6 +25,7 @@ Finder = Literal["exact", "asv", "asv+ruptures", "ruptures"]
 
 # Levels nearer than this are one: within a machine's moods, and below what a reader acts on.
 SMALLEST_NOISY_STEP = 0.02
+RESOLUTION = 1e-9  # of clocks, in seconds; bytes and counts are whole anyway
 SMALLEST_ERROR_STEP = 0.25
 ROUNDING = 1e-13  # errors below are rounding alone
 FEWEST_POINTS = 6  # of a noisy series; below, a level and an outlier look alike
@@ -106,7 +107,7 @@ def _with_levels(values: Sequence[float], found: list[tuple[int, Finder]]) -> tu
         before = statistics.median(values[edges[k] : index])
         after = statistics.median(values[index : edges[k + 2]])
         step = Step(index, before, after, by)
-        if abs(step.ratio - 1) >= SMALLEST_NOISY_STEP:
+        if abs(after - before) > RESOLUTION and abs(step.ratio - 1) >= SMALLEST_NOISY_STEP:
             steps.append(step)
     return tuple(steps)
 

@@ -41,7 +41,7 @@ const all = data.settings.map((setting) => setting.series.map(([cell, metric, at
 
 function reviewOf(series, step) {
   const [base, head] = [step.i - 1, step.i].map((i) => data.commits[series.at[i]][0]);
-  return { href: data.reviews[`${base} ${head}`], command: `python -m reports review ${short(base)} ${short(head)}` };
+  return { href: series.setting.reviews[`${base} ${head}`], command: `python -m reports review ${short(base)} ${short(head)}` };
 }
 const worse = (step) => !(step.after <= step.before);
 const tone = (step) => (step.by === "ruptures" ? "maybe" : worse(step) ? "" : "better");

@@ -12,7 +12,7 @@ import pytest
 
 from reports import ReportError
 from reports.__main__ import main
-from reports.history import make_history, steps, write_history
+from reports.history import make_history, steps, write_history, write_reviews
 from reports.history.commits import ordered_commits
 from reports.history.page import compact, history_page
 from reports.history.steps import find_steps
@@ -52,6 +52,10 @@ def test_without_ruptures_asv_alone_gives_the_alert(monkeypatch):
     monkeypatch.setattr(steps, "_ruptures", lambda: None)
     (step,) = find_steps(levels(0.02, before=1.0, after=1.2), "noisy")
     assert step.found_by == "asv"
+
+
+def test_rounding_of_a_deviation_that_is_zero_is_no_step():
+    assert find_steps([1e-17, 0.0, 1e-17, 0.0, 0.0, 1e-17, 0.0, 0.0], "noisy") == ()
 
 
 @pytest.mark.parametrize("values", [[1.0, 2.0], [], [1.0], [0.0] * 10, [1.0] * 9 + [math.inf]])
@@ -214,6 +218,18 @@ def test_the_command_writes_the_page_and_tells_what_it_set_aside(made_up, tmp_pa
     assert main(["history", "--store", str(tmp_path / "nowhere")]) == 2
 
 
+def test_a_step_links_to_the_review_of_its_commit_against_the_one_before(store, history, tmp_path):
+    (address, *more) = write_reviews(history, store, tmp_path).values()
+    assert not more
+    assert address == f"reviews/0-{COMMITS[STEP - 1][:10]}-{COMMITS[STEP][:10]}/index.html"
+    page = (tmp_path / address).read_text(encoding="utf-8")
+    assert "Fails." in page and "casing_variants/w7x-closure-d3" in page and "captured" in page
+    reviews = {(history.settings[0].name, COMMITS[STEP - 1], COMMITS[STEP]): address}
+    told = compact(history, reviews)["settings"][0]["reviews"]
+    assert told == {f"{COMMITS[STEP - 1]} {COMMITS[STEP]}": address}
+    write_history(history, tmp_path, reviews=reviews)
+
+
 # Runs in the page after its own script: walks through a chart by keyboard, searches, and tells.
 WALK = """<script>
 const wanted = (s) => s.name === "captured_bytes" && s.cell.includes("closure");
@@ -250,7 +266,8 @@ PAPER = {"light": "rgb(255, 255, 255)", "dark": "rgb(20, 23, 27)"}
 def test_in_a_browser_the_keyboard_reaches_every_point_and_nothing_fails(
     history, open_page, tmp_path, theme
 ):
-    reviews = {(COMMITS[STEP - 1], COMMITS[STEP]): "reviews/step.html"}
+    setting = history.settings[0].name
+    reviews = {(setting, COMMITS[STEP - 1], COMMITS[STEP]): "reviews/step.html"}
     page = write_history(history, tmp_path / "out", reviews=reviews)
     text = page.read_text(encoding="utf-8").replace("</body>", WALK)
     if theme == "dark":  # a headless browser has no dark desktop to follow
