@@ -17,7 +17,7 @@ from jax.sharding import Mesh
 from jaxtyping import Array, Float
 
 from vcjax import _resample
-from vcjax._checks import check_double, check_vectors, check_x64
+from vcjax._checks import check_constants, check_double, check_vectors, check_x64
 from vcjax._chunks import resolve_chunks
 from vcjax._devices import Devices, copied, device_mesh, divided, over_targets
 from vcjax._errors import VcjaxError
@@ -41,12 +41,11 @@ class Casing:
     ----------
     rule : static; the sizes of everything below.
     field_phi, field_theta : interpolation of a field from its grid to the quadrature grid of one
-    period.
-    sources, area_normals : (3, period_rows * quad_ntheta) laboratory points and outward normals;
-    a normal's
-        length is the area of its node.
+        period.
+    sources, area_normals : (3, period_rows * quad_ntheta) laboratory points and outward normals; a
+        normal's length is the area of its node.
     near_weights : (trg_nphi, trg_ntheta, 4, patch) correction of the punctured sum around each
-    target; on many devices divided by rows, which are filled up until they can be.
+        target; on many devices divided by rows, which are filled up until they can be.
     near_recipe : what weights are made of where they are streamed, otherwise empty.
     near_block : static; largest number of targets whose near part is treated at once.
     devices : static; the mesh over which targets are divided, or None.
@@ -81,14 +80,15 @@ def prepare(
     ----------
     rule : from `choose`.
     X : (nphi, ntheta, 3) surface points, of the shape that the rule was chosen for; may be
-    traced.
+        traced.
+    constants : `tables` of the rule; made here unless given.
     near_weights : "float64" stores the weights of the near part; "float32" stores them in half the
         memory, an error of about 1e-7; "streamed" recomputes them at every evaluation, for many
         targets or a single one. See ``docs/parameters.md``.
     near_block_size : largest number of targets whose weights are made at once, or "auto"; a divisor
         of the number of columns of targets is taken.
     devices : a mesh or a list of devices among which the targets are divided, here and in every
-    evaluation of the casing; None for one device. See ``docs/devices.md``.
+        evaluation of the casing; None for one device. See ``docs/devices.md``.
 
     Returns
     -------
@@ -108,6 +108,7 @@ def prepare(
     mesh = device_mesh("prepare", devices, rule.trg_shape[0] * rule.trg_shape[1])
     near = resolve_near("prepare", rule, FIELD_PARTS, near_weights, near_block_size)
     constants = tables(rule) if constants is None else constants
+    check_constants("prepare", constants, Tables, "vcjax.tables")
     return _prepare(rule, mesh, near, *copied((jnp.asarray(X), constants), mesh))
 
 
@@ -153,8 +154,7 @@ def external_field(
     casing : from `prepare`.
     B : (src_nphi, src_ntheta, 3) total field on the grid that the rule was chosen for, any unit.
     chunk_size, target_chunk_size : largest number of sources and targets of a tile of the far
-    field,
-        or "auto". They change speed and memory, and the result by rounding only.
+        field, or "auto". They change speed and memory, and the result by rounding only.
     far_dtype : in which the far field is summed: "float64", "float32" for a rule of at most 5
         digits (twice as fast on a CPU, adds about 3e-6 of max |B| at most), or "auto" for float32
         where it is allowed.

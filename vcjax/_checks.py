@@ -95,6 +95,21 @@ def check_double(call: str, casing) -> None:
         )
 
 
+def check_constants(call: str, constants, kind: type, make: str) -> None:
+    """Tables as they were made, in 64-bit floats; whether of the same rule is seen in preparing."""
+    if not isinstance(constants, kind):
+        raise VcjaxError(
+            f"{call} got constants of type {type(constants).__name__}; make them with "
+            f"{make}(rule), of the rule given, or leave them out."
+        )
+    rounded = {str(leaf.dtype) for leaf in jax.tree.leaves(constants)} - {"float64"}
+    if rounded:
+        raise VcjaxError(
+            f"{call} got constants of dtype {min(rounded)}; make them with {make}(rule) while JAX "
+            "uses 64-bit floats, and keep them as they are."
+        )
+
+
 def check_symmetry(call: str, nfp, half_period) -> tuple[int, bool]:
     """Number of field periods and whether grids cover half a period, as plain values."""
     if not isinstance(half_period, bool | np.bool_):

@@ -63,7 +63,7 @@ def choose(
     ----------
     X : (nphi, ntheta, 3) Cartesian points of the surface, any length unit.
     B : (src_nphi, src_ntheta, 3) a typical total field; its spectrum decides how fine the grid
-    must be.
+        must be.
     digits : wanted accuracy, error relative to max |B| about 10^-digits; 1 to 13.
     nfp : number of field periods.
     half_period : X, B and targets cover half a period of a stellarator-symmetric configuration,

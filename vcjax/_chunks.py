@@ -27,10 +27,11 @@ from vcjax._errors import VcjaxError
 Operator = Literal["B", "BOFF", "GRADB"]
 
 # (sources, targets) of a tile. On a CPU any tile from 0.1 to 1 million pairs is as fast on one
-# thread; several threads share a tile, so it should not be small. Other devices: not measured,
+# thread; several threads share a tile, so it should not be small, but derivatives of the field are
+# slower where a tile is too large for the cache. Other devices: not measured,
 # enough pairs in flight to fill their memory system.
 _AUTO: dict[str, dict[Operator, tuple[int, int]]] = {
-    "cpu": {"B": (2048, 320), "BOFF": (2048, 320), "GRADB": (1024, 320)},
+    "cpu": {"B": (2048, 160), "BOFF": (2048, 320), "GRADB": (1024, 320)},
     "gpu": {"B": (16384, 1024), "BOFF": (16384, 1024), "GRADB": (1024, 8192)},
     "tpu": {"B": (8192, 1024), "BOFF": (8192, 1024), "GRADB": (1024, 4096)},
 }
@@ -119,11 +120,18 @@ def _from_environment(call: str, name: str, most: int) -> tuple[Setting, ...]:
     if not text:
         return ()
     parts = [part.strip() for part in text.split(",")]
-    good = all(p.isascii() and p.isdigit() and 0 < int(p) <= _LARGEST for p in parts)
+    good = all(_is_size(part) for part in parts)
     if not good or len(parts) > most:
         wanted = "one positive integer" + (', or "sources,targets"' if most == 2 else "")
         raise VcjaxError(
-            f"{call} found {name}={text!r} in the environment; set it to {wanted}, or unset it."
+            f"{call} found {name}={text[:40]!r} in the environment; set it to {wanted}, or unset "
+            "it."
         )
     values = [Setting(int(part), name) for part in parts]
     return tuple(values * (most // len(values)))
+
+
+def _is_size(text: str) -> bool:
+    # No longer than the largest: Python refuses to read numbers of thousands of digits.
+    digits = text.isascii() and text.isdigit() and len(text) <= len(str(_LARGEST))
+    return digits and 0 < int(text) <= _LARGEST

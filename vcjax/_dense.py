@@ -55,13 +55,25 @@ class DenseOperator:
         """
         call = "DenseOperator.apply"
         check_x64(call)
+        self._check(call)
         if not isinstance(B, jax.Array | np.ndarray) or B.shape[-3:] != (*self.src_shape, 3):
             raise VcjaxError(
                 f"{call} got B of shape {np.shape(B)}; give (..., nphi, ntheta, 3) with "
                 f"{(*self.src_shape, 3)} last."
             )
+        if not B.size:
+            raise VcjaxError(f"{call} got B of shape {B.shape}; give at least one field.")
         check_vectors(call, "B", B.reshape(-1, *B.shape[-2:]))
         return _apply(self, jnp.asarray(B))
+
+    def _check(self, call: str) -> None:
+        """An operator as it was made: `jax.tree.map` can round or reshape its matrix."""
+        expected = tuple(3 * shape[0] * shape[1] for shape in (self.trg_shape, self.src_shape))
+        if self.matrix.shape != expected or self.matrix.dtype != np.float64:
+            raise VcjaxError(
+                f"{call} of an operator whose matrix is {self.matrix.dtype} of shape "
+                f"{self.matrix.shape}, not float64 of {expected}; keep what dense_operator made."
+            )
 
 
 def dense_operator(

@@ -20,7 +20,7 @@ from jax.sharding import Mesh
 from jaxtyping import Array, Float
 
 from vcjax import _resample
-from vcjax._checks import check_double, check_vectors, check_x64
+from vcjax._checks import check_constants, check_double, check_vectors, check_x64
 from vcjax._chunks import resolve_chunks
 from vcjax._devices import Devices, copied, device_mesh, divided, over_targets
 from vcjax._errors import VcjaxError
@@ -36,7 +36,7 @@ from vcjax._rule import Rule
 
 
 @pytree
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class GradientCasing:
     """A surface made ready for gradients: an immutable pytree, to be passed as an argument.
 
@@ -93,6 +93,7 @@ def prepare_gradient(
     rule : from ``choose(..., gradient=True)``; a rule chosen for the field loses a digit or two.
     X : (nphi, ntheta, 3) surface points, of the shape that the rule was chosen for; may be
         traced.
+    constants : `gradient_tables` of the rule; made here unless given.
     near_weights, near_block_size : as for `vcjax.prepare`.
     devices : a mesh or a list of devices among which the targets are divided, here and in every
         evaluation of the casing; None for one device. See ``docs/devices.md``.
@@ -116,6 +117,7 @@ def prepare_gradient(
     mesh = device_mesh("prepare_gradient", devices, rule.trg_shape[0] * rule.trg_shape[1])
     near = resolve_near("prepare_gradient", rule, GRADIENT_PARTS, near_weights, near_block_size)
     constants = gradient_tables(rule) if constants is None else constants
+    check_constants("prepare_gradient", constants, GradientTables, "vcjax.gradient_tables")
     return _prepare(rule, mesh, near, *copied((jnp.asarray(X), constants), mesh))
 
 

@@ -15,7 +15,7 @@ from vcjax._tables import Tables, tables
 
 
 @pytree
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class GradientTables:
     """Constants of a rule for `prepare_gradient`, as arrays that a program takes as an argument.
 

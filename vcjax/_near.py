@@ -95,7 +95,7 @@ def field_weights_at(
     Parameters
     ----------
     points, area_normals : co-rotating components of one period; normals carry the area of their
-    node.
+        node.
     """
     return weights_at(points, area_normals, constants, rule, _field_weights)
 

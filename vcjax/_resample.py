@@ -125,8 +125,7 @@ def _enlarge(values, rows: int, xp: Any):
 
 
 def interpolation_matrices(count: int, start: float, period: float, points: np.ndarray):
-    """Trigonometric interpolation from ``start + k period / count`` to ``points``, and its
-    derivative.
+    """Trigonometric interpolation and its derivative, from start + k period / count to points.
 
     Returns
     -------

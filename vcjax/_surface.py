@@ -27,7 +27,7 @@ def surface_points(
     ------
     VcjaxError : for a surface that cannot be used.
     """
-    return _evaluate("surface_points", X, nfp, half_period, nphi, ntheta)[0]
+    return surface_frame("surface_points", X, nfp, half_period, nphi, ntheta)[0]
 
 
 def surface_tangents(
@@ -40,10 +40,25 @@ def surface_tangents(
     Two (nphi, ntheta, 3) arrays, in the unit of X per radian. Their cross product is normal to
     the surface.
     """
-    return _evaluate("surface_tangents", X, nfp, half_period, nphi, ntheta)[1:]
+    return surface_frame("surface_tangents", X, nfp, half_period, nphi, ntheta)[1:]
 
 
-def _evaluate(call, X, nfp, half_period, nphi, ntheta):
+def outward_normals(
+    points: Float[np.ndarray, "a b 3"],
+    along_phi: Float[np.ndarray, "a b 3"],
+    along_theta: Float[np.ndarray, "a b 3"],
+) -> Float[np.ndarray, "a b 3"]:
+    """Outward unit normals, from points and tangents on a grid of a full or half period."""
+    normal = np.cross(along_phi, along_theta)
+    # The flux of the position vector outwards is three times the enclosed volume.
+    outward = np.sign((points * normal).sum())
+    return outward * normal / np.linalg.norm(normal, axis=-1, keepdims=True)
+
+
+def surface_frame(
+    call: str, X, nfp: int, half_period: bool, nphi: int, ntheta: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Points and both tangents on a grid, (nphi, ntheta, 3) each; errors name the call."""
     nfp, half_period = check_symmetry(call, nfp, half_period)
     nphi, ntheta = check_grid(call, "nphi", nphi), check_grid(call, "ntheta", ntheta)
     points = check_surface(call, X, nfp, half_period)
@@ -53,4 +68,5 @@ def _evaluate(call, X, nfp, half_period, nphi, ntheta):
     theta = _resample.interpolation_matrices(
         samples.shape[2], 0.0, 2 * np.pi, 2 * np.pi * np.arange(ntheta) / ntheta
     )
-    return tuple(np.moveaxis(v, 0, -1) for v in _resample.tangents(samples, phi, theta, angles))
+    x, x_phi, x_theta = _resample.tangents(samples, phi, theta, angles)
+    return np.moveaxis(x, 0, -1), np.moveaxis(x_phi, 0, -1), np.moveaxis(x_theta, 0, -1)

@@ -23,6 +23,7 @@ from vcjax._choose import choose
 from vcjax._errors import VcjaxError
 from vcjax._netcdf import read_netcdf
 from vcjax._resample import grid_angles
+from vcjax._surface import outward_normals
 
 _CALL = "wout.read_wout"
 _SCALARS = ("nfp", "lasym__logical__")
@@ -94,10 +95,7 @@ class Equilibrium:
         (nphi, ntheta, 3) Cartesian components.
         """
         phi, theta = self._grid("unit_normal", nphi, ntheta, half_period)
-        points, along_phi, along_theta = self._tangents(phi, theta)
-        normal = np.cross(along_phi, along_theta)
-        outward = np.sign((points * normal).sum())  # of the enclosed volume
-        return outward * normal / np.linalg.norm(normal, axis=-1, keepdims=True)
+        return outward_normals(*self._tangents(phi, theta))
 
     def tangents(
         self, nphi: int, ntheta: int, *, half_period: bool = True

@@ -6,6 +6,7 @@
 """
 
 from vcjax.interfaces._flat import VirtualCasing
-from vcjax.interfaces._jax_names import VirtualCasingJAX, build_offsurface_levels
+from vcjax.interfaces._jax_names import VirtualCasingJAX
+from vcjax.interfaces._knobs import build_offsurface_levels
 
 __all__ = ["VirtualCasing", "VirtualCasingJAX", "build_offsurface_levels"]

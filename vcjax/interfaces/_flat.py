@@ -1,11 +1,12 @@
 """Drop-in for the class of the C++ package ``virtual_casing``: flat, component-first arrays."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from jaxtyping import Float
 
 from vcjax import (
+    OffSurface,
     VcjaxError,
     external_field,
     external_gradient,
@@ -13,7 +14,14 @@ from vcjax import (
     internal_field,
     internal_gradient,
 )
-from vcjax.interfaces._surface_setup import SurfaceSetup, check_shape, required
+from vcjax._errors import told_by
+from vcjax.interfaces._surface_setup import (
+    SurfaceSetup,
+    check_shape,
+    check_targets,
+    real_array,
+    required,
+)
 
 Flat = Sequence[float] | np.ndarray
 """Numbers in the order x11, x12, ..., x1Np, x21, ..., xNtNp, y11, ..., zNtNp."""
@@ -70,11 +78,7 @@ class VirtualCasing:
         """
         shape = check_shape("setup", Nt=Nt, Np=Np)
         src = check_shape("setup", src_Nt=src_Nt, src_Np=src_Np)
-        trg = check_shape(
-            "setup",
-            trg_Nt=src[0] if trg_Nt == -1 else trg_Nt,
-            trg_Np=src[1] if trg_Np == -1 else trg_Np,
-        )
+        trg = check_targets("setup", src, trg_Nt=trg_Nt, trg_Np=trg_Np)
         surface = _vectors("setup", "X", X, shape)
         self._setup = SurfaceSetup(digits, NFP, half_period, surface, src, trg)
 
@@ -121,28 +125,29 @@ class VirtualCasing:
 
     def get_normal(self) -> Float[np.ndarray, " flat"]:
         """Outward unit normals on the target grid, (3 trg_Nt trg_Np,)."""
-        return _flat(required(self._setup, "get_normal").unit_normal())
+        return _flat(required(self._setup, "get_normal").unit_normal("get_normal"))
 
-    def _field(self, call, evaluate, B_total):
-        setup = required(self._setup, call)
-        B = _vectors(call, "B_total", B_total, setup.src_shape)
-        if not B.any():
-            return np.zeros(3 * setup.trg_shape[0] * setup.trg_shape[1])
-        return _flat(evaluate(setup.casing("field", B), B))
+    def _field(self, call: str, evaluate: Callable, B_total: Flat) -> np.ndarray:
+        setup, B = self._given(call, B_total)
+        with told_by(call):
+            return _flat(evaluate(setup.casing("field", B), B))
 
-    def _at(self, call, B_total, Xt):
-        setup = required(self._setup, call)
-        B = _vectors(call, "B_total", B_total, setup.src_shape)
-        points = _vectors(call, "Xt", Xt, (1, max(1, len(Xt) // 3)))[0]
-        return field_at(setup.casing("off", B), B, points)
-
-    def _gradient(self, call, evaluate, B_total):
-        setup = required(self._setup, call)
-        B = _vectors(call, "B_total", B_total, setup.src_shape)
-        if not B.any():
-            return np.zeros(9 * setup.trg_shape[0] * setup.trg_shape[1])
-        gradient = np.asarray(evaluate(setup.casing("gradient", B), B))
+    def _gradient(self, call: str, evaluate: Callable, B_total: Flat) -> np.ndarray:
+        setup, B = self._given(call, B_total)
+        with told_by(call):
+            gradient = np.asarray(evaluate(setup.casing("gradient", B), B))
         return gradient.transpose(3, 2, 0, 1).ravel()
+
+    def _at(self, call: str, B_total: Flat, Xt: Flat) -> OffSurface:
+        setup, B = self._given(call, B_total)
+        count = max(1, real_array(call, "Xt", Xt).size // 3)
+        points = _vectors(call, "Xt", Xt, (1, count))[0]
+        with told_by(call):
+            return field_at(setup.casing("off", B), B, points)
+
+    def _given(self, call: str, B_total: Flat) -> tuple[SurfaceSetup, np.ndarray]:
+        setup = required(self._setup, call)
+        return setup, _vectors(call, "B_total", B_total, setup.src_shape)
 
 
 def _flat(values) -> np.ndarray:
@@ -152,13 +157,7 @@ def _flat(values) -> np.ndarray:
 
 def _vectors(call: str, name: str, flat: Flat, shape: tuple[int, int]) -> np.ndarray:
     """A flat, component-first array as (nphi, ntheta, 3)."""
-    try:
-        values = np.asarray(flat, dtype=float)
-    except (TypeError, ValueError) as error:
-        raise VcjaxError(
-            f"{call} got {name} of type {type(flat).__name__}, which holds no numbers ({error}); "
-            "give a flat sequence of floats, component first."
-        ) from error
+    values = np.asarray(real_array(call, name, flat), dtype=float)
     if values.shape != (3 * shape[0] * shape[1],):
         raise VcjaxError(
             f"{call} got {name} of shape {values.shape}; give ({3 * shape[0] * shape[1]},): a flat "

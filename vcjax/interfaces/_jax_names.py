@@ -4,51 +4,24 @@ Its arrays are component-first, (3, nphi, ntheta) or flat; gradients [k, i] = d_
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.core import Tracer
 
 import vcjax
 from vcjax import Rule, VcjaxError
-from vcjax.interfaces._surface_setup import SurfaceSetup, check_shape, required
-
-_WHOLE = 2**31 - 1
-_WITHOUT_EFFECT = frozenset(
-    ("pou_dtype", "remat", "hedgehog_order", "max_Nt", "max_Np", "max_levels", "levels", "adaptive")
+from vcjax._errors import told_by
+from vcjax.interfaces._knobs import Knobs, read_knobs
+from vcjax.interfaces._surface_setup import (
+    SurfaceSetup,
+    check_shape,
+    check_targets,
+    real_array,
+    required,
 )
-_REFUSED = {
-    "quad_nt": "the quadrature follows from digits and field",
-    "quad_np": "the quadrature follows from digits and field",
-    "patch_dim0": "patches follow from digits and surface",
-    "patch_idx": "patches follow from digits and surface",
-    "X_trg": "for points off the surface call the form with _offsurf",
-}
-
-
-@dataclass(frozen=True)
-class _Knobs:
-    """The keyword arguments of a call, in vcjax's terms.
-
-    Attributes
-    ----------
-    digits, rule : accuracy, or a quadrature already chosen.
-    chunks : sizes of the tiles of the sum over pairs.
-    near : how weights of the near part are kept; empty off the surface.
-    donate : the field may be overwritten.
-    return_estimate : give the estimated errors as well.
-    """
-
-    digits: int | None
-    rule: Rule | None
-    chunks: dict[str, int | str]
-    near: dict[str, int | str]
-    donate: bool
-    return_estimate: bool
 
 
 def _on_surface(part: str, evaluate: Callable, kind: str) -> tuple[Callable, Callable]:
@@ -56,20 +29,31 @@ def _on_surface(part: str, evaluate: Callable, kind: str) -> tuple[Callable, Cal
     turned = _TURNED[kind]
 
     def method(self: "VirtualCasingJAX", B0: Any, **knobs: Any) -> jax.Array:
-        setup, options = self._begin(f"compute_{part}", knobs)
-        B = _vectors(f"compute_{part}", "B0", B0, setup.src_shape)
-        casing = setup.casing(kind, B, options.digits, options.rule, **options.near)
-        # Only an array of the result's shape can become the result.
-        if options.donate and np.shape(B0) == (3, *setup.trg_shape) and kind == "field":
-            return _donating(evaluate, casing, jnp.asarray(B0), tuple(options.chunks.items()))
-        return turned(evaluate(casing, B, **options.chunks))
+        call = f"compute_{part}"
+        setup, options = self._begin(call, kind, knobs)
+        B = _vectors(call, "B0", B0, setup.src_shape)
+        with told_by(call):
+            casing = setup.casing(kind, B, options.wanted)
+            # Only an array of the result's shape can become the result.
+            if options.donate and np.shape(B0) == (3, *setup.trg_shape) and kind == "field":
+                given = B0 if isinstance(B0, jax.Array) else jnp.array(B0)
+                chunks = tuple(options.chunks.items())
+                return _donating(evaluate, casing, given.astype(float), chunks)
+            return turned(evaluate(casing, B, **options.chunks))
 
     def batch(self: "VirtualCasingJAX", B0_batch: Any, **knobs: Any) -> jax.Array:
-        setup, options = self._begin(f"compute_{part}_batch", knobs)
-        fields = [_vectors(f"compute_{part}_batch", "B0", B0, setup.src_shape) for B0 in B0_batch]
-        casing = setup.casing_for_all(kind, fields, options.digits, options.rule, **options.near)
-        one = partial(evaluate, casing, **options.chunks)
-        return jax.vmap(lambda B: turned(one(B)))(jnp.stack(fields))
+        call = f"compute_{part}_batch"
+        setup, options = self._begin(call, kind, knobs)
+        given = B0_batch
+        if not isinstance(given, list | tuple):
+            given = jnp.atleast_1d(real_array(call, "B0_batch", B0_batch))
+        if not len(given):
+            raise VcjaxError(f"{call} got a B0_batch without fields; give at least one.")
+        fields = [_vectors(call, "B0", B0, setup.src_shape) for B0 in given]
+        with told_by(call):
+            casing = setup.casing_for_all(kind, fields, options.wanted)
+            one = partial(evaluate, casing, **options.chunks)
+            return jax.vmap(lambda B: turned(one(B)))(jnp.stack(fields))
 
     method.__doc__ = f"{part} on the target grid, of the total field on the source grid."
     batch.__doc__ = f"{part} of each of a batch of fields; the surface is prepared once."
@@ -81,11 +65,12 @@ def _off_surface(part: str, evaluate: Callable, kind: str) -> Callable:
 
     def method(self: "VirtualCasingJAX", B0: Any, *, X_trg: Any, **knobs: Any) -> Any:
         call = f"compute_{part}_offsurf"
-        setup, options = self._begin(call, knobs)
+        setup, options = self._begin(call, kind, knobs)
         B = _vectors(call, "B0", B0, setup.src_shape)
-        points = _vectors(call, "X_trg", X_trg, (1, max(1, np.size(X_trg) // 3)))[0]
-        casing = setup.casing(kind, B, options.digits, options.rule)
-        found = evaluate(casing, B, points, **options.chunks)
+        count = max(1, np.size(real_array(call, "X_trg", X_trg)) // 3)
+        points = _vectors(call, "X_trg", X_trg, (1, count))[0]
+        with told_by(call):
+            found = evaluate(setup.casing(kind, B, options.wanted), B, points, **options.chunks)
         values = _TURNED[kind](getattr(found, part.split("_")[0]))
         return (values, found.error) if options.return_estimate else values
 
@@ -124,24 +109,8 @@ class VirtualCasingJAX:
     trg_np), gradients (3, 3, trg_nt, trg_np) with [k, i] = d_i B_k; at n points ``X_trg``, (3, n),
     they are (3, n) and (3, 3, n).
 
-    ====================================  =====================================================
-    keyword                               effect
-    ====================================  =====================================================
-    digits                                accuracy other than that of `setup`
-    chunk_size, target_chunk_size         tiles of the sum over pairs; None for a single one
-    patch_dtype                           "float32": near weights in float32, error about 1e-7
-    interp_block_size                     targets whose weights are made at once; None for all
-    scan_targets                          near weights recomputed at each call, not stored
-    precision                             a rule from `plan_precision`
-    donate                                the field's memory may become the result, where the
-                                          target grid is the source grid
-    return_estimate                       off the surface: (values, estimated error per point)
-    pou_dtype, remat, hedgehog_order,     none: there is no partition of unity, nothing is
-    levels, max_levels, max_Nt, max_Np,   extrapolated or refined, memory is always bounded
-    adaptive
-    quad_nt, quad_np, patch_dim0,         refused unless None
-    patch_idx; X_trg on the surface
-    ====================================  =====================================================
+    ``docs/interfaces.md`` says what each keyword does; those that could change a result unseen are
+    refused.
 
     Under a ``jit`` of your own the casing is a constant of the program; ``vcjax.prepare`` and
     ``vcjax.external_field`` take it as an argument.
@@ -160,19 +129,18 @@ class VirtualCasingJAX:
         X: Any,
         src_nt: int,
         src_np: int,
-        trg_nt: int,
-        trg_np: int,
+        trg_nt: int = -1,
+        trg_np: int = -1,
     ) -> None:
-        """Set surface, symmetry and grids; X is (3, surf_nt, surf_np) or flat, may be traced."""
+        """Set surface, symmetry and grids.
+
+        X is (3, surf_nt, surf_np) or flat, may be traced; targets of -1 are as many as sources.
+        """
         shape = check_shape("setup", surf_nt=surf_nt, surf_np=surf_np)
-        self._setup = SurfaceSetup(
-            digits,
-            nfp,
-            half_period,
-            _vectors("setup", "X", X, shape),
-            check_shape("setup", src_nt=src_nt, src_np=src_np),
-            check_shape("setup", trg_nt=trg_nt, trg_np=trg_np),
-        )
+        src = check_shape("setup", src_nt=src_nt, src_np=src_np)
+        trg = check_targets("setup", src, trg_nt=trg_nt, trg_np=trg_np)
+        surface = _vectors("setup", "X", X, shape)
+        self._setup = SurfaceSetup(digits, nfp, half_period, surface, src, trg)
 
     def plan_precision(self, *, digits: int | None = None, B0: Any = None) -> Rule:
         """The quadrature of the surface, for ``precision=`` where the surface is traced.
@@ -184,22 +152,30 @@ class VirtualCasingJAX:
         """
         setup = required(self._setup, "plan_precision")
         if B0 is not None:
-            B0 = np.asarray(_vectors("plan_precision", "B0", B0, setup.src_shape))
-        return setup.rule("field", B0, digits)
+            B0 = _vectors("plan_precision", "B0", B0, setup.src_shape)
+        with told_by("plan_precision"):
+            return setup.rule("field", setup.known(B0), digits)
 
     def precompute_singular(self, B0: Any = None, **knobs: Any) -> None:
-        """Make the near weights now, for fields like B0, instead of at the first evaluation."""
-        setup, options = self._begin("precompute_singular", knobs)
+        """Make the near weights now instead of at the first evaluation.
+
+        They serve fields as fine as B0; without one all that the source grid can hold. Knobs are
+        to be those of the evaluations to come.
+        """
+        setup, options = self._begin("precompute_singular", "field", knobs)
         if B0 is not None:
             B0 = _vectors("precompute_singular", "B0", B0, setup.src_shape)
-        setup.casing("field", B0, options.digits, options.rule, **options.near)
+        with told_by("precompute_singular"):
+            setup.casing("field", B0, options.wanted)
 
     def get_normal(self) -> jax.Array:
         """Outward unit normals on the target grid, (3, trg_nt, trg_np)."""
-        return _vector_first(jnp.asarray(required(self._setup, "get_normal").unit_normal()))
+        return _vector_first(
+            jnp.asarray(required(self._setup, "get_normal").unit_normal("get_normal"))
+        )
 
-    def _begin(self, call: str, knobs: dict[str, Any]) -> tuple[SurfaceSetup, _Knobs]:
-        return required(self._setup, call), _read(call, knobs)
+    def _begin(self, call: str, kind: str, knobs: dict[str, Any]) -> tuple[SurfaceSetup, Knobs]:
+        return required(self._setup, call), read_knobs(call, kind, knobs)
 
     compute_external_B, compute_external_B_batch = _on_surface(
         "external_B", vcjax.external_field, "field"
@@ -237,58 +213,12 @@ class VirtualCasingJAX:
     compute_internal_gradB_offsurf_schedule_jit = compute_internal_gradB_offsurf
 
 
-def build_offsurface_levels(
-    nt0: int, np0: int, max_Nt: int = -1, max_Np: int = -1, max_levels: int = 6
-) -> tuple[tuple[int, int], ...]:
-    """Doubling grids from (nt0, np0) up to the caps, as ``levels=`` takes them.
-
-    For programs that build such a schedule; here the grid is fine enough without, and ``levels``
-    has no effect.
-    """
-    levels = [(nt0 * 2**k, np0 * 2**k) for k in range(max(1, max_levels))]
-    caps = [cap if cap > 0 else _WHOLE for cap in (max_Nt, max_Np)]
-    fitting = tuple(level for level in levels if level[0] <= caps[0] and level[1] <= caps[1])
-    return fitting or (levels[0],)
-
-
-def _read(call: str, knobs: dict[str, Any]) -> _Knobs:
-    """Knobs in vcjax's terms; those that would change a result unseen are refused."""
-    known = dict(knobs)
-    for name, reason in _REFUSED.items():
-        if known.pop(name, None) is not None:
-            raise VcjaxError(f"{call} got {name}={knobs[name]!r}; leave it None: {reason}.")
-    for name in _WITHOUT_EFFECT:
-        known.pop(name, None)
-    chunks = {
-        name: _WHOLE if (size := known.pop(name, "auto")) is None else size
-        for name in ("chunk_size", "target_chunk_size")
-    }
-    patch, block = known.pop("patch_dtype", None), known.pop("interp_block_size", "auto")
-    weights = "float64"
-    if patch is not None and patch != "auto" and np.dtype(patch) == np.float32:
-        weights = "float32"
-    if known.pop("scan_targets", False):
-        weights = "streamed"
-    read = _Knobs(
-        digits=known.pop("digits", None),
-        rule=known.pop("precision", None),
-        chunks=chunks,
-        near={"near_weights": weights, "near_block_size": _WHOLE if block is None else block},
-        donate=bool(known.pop("donate", False)),
-        return_estimate=bool(known.pop("return_estimate", False)),
-    )
-    if known:
-        raise VcjaxError(f"{call} got {', '.join(sorted(known))}, which it does not know.")
-    return read
-
-
 def _vectors(call: str, name: str, values: Any, shape: tuple[int, int]) -> Any:
     """(nphi, ntheta, 3) from (3, nphi, ntheta) or flat; a tracer stays one."""
-    values = values if isinstance(values, jax.Array) else np.asarray(values)
+    values = real_array(call, name, values)
     flat, first = (3 * shape[0] * shape[1],), (3, *shape)
     if values.shape not in (flat, first) and not (shape[0] == 1 and values.shape == (3, shape[1])):
         raise VcjaxError(
             f"{call} got {name} of shape {values.shape}; give {first} or {flat}: component first."
         )
-    moved = values.reshape(first).transpose(1, 2, 0)
-    return moved if isinstance(moved, Tracer) else moved.astype(float)
+    return values.reshape(first).transpose(1, 2, 0).astype(float)

@@ -4,14 +4,32 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import jax
 import numpy as np
 from jax.core import Tracer
 from jaxtyping import Float
 
 import vcjax
 from vcjax import Rule, VcjaxError
-from vcjax._checks import check_grid, check_integer
+from vcjax._checks import check_concrete, check_grid, check_integer
 from vcjax._choose import MAX_DIGITS, resolves
+from vcjax._surface import outward_normals, surface_frame
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What a call asks of the casing that it uses.
+
+    Attributes
+    ----------
+    digits : accuracy, None for that of the set-up.
+    rule : a quadrature already chosen, in place of one for the field.
+    options : on the surface those of `vcjax.prepare`, off it those of `vcjax.choose_off_surface`.
+    """
+
+    digits: int | None = None
+    rule: Rule | None = None
+    options: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(eq=False)
@@ -20,7 +38,7 @@ class SurfaceSetup:
 
     The packages that this room stands in for fix their quadrature before they see a field. Here
     the field has a say: a casing is made for the first one, and anew only for a field that it
-    does not resolve.
+    does not resolve. A field that is zero has none: any casing serves.
 
     Attributes
     ----------
@@ -42,91 +60,102 @@ class SurfaceSetup:
         if not isinstance(self.X, Tracer):
             self.X = np.asarray(self.X)
             # Refuses a surface that cannot be used now, not at the first field.
-            self.unit_normal()
+            self.unit_normal("setup")
 
-    def casing(
-        self,
-        kind: str,
-        B: Any,
-        digits: int | None = None,
-        rule: Rule | None = None,
-        **options: Any,
-    ) -> Any:
+    def casing(self, kind: str, B: Any, wanted: Wanted = Wanted()) -> Any:
         """The surface ready for fields as fine as B.
 
         Parameters
         ----------
         kind : "field", "gradient", "off" or "off_gradient".
         B : (src_nphi, src_ntheta, 3) field. Traced, or None: all that its grid can hold.
-        digits, rule : instead of those of the set-up, and of those chosen for B.
-        options : for `vcjax.prepare` or `vcjax.prepare_gradient`.
+        wanted : of the casing, beside that.
         """
-        if rule is not None and kind != "field":
+        if wanted.rule is not None and kind != "field":
             raise VcjaxError(
-                "A rule given as precision= serves the fields on the surface only; leave it out "
-                "for gradients and for points off the surface."
+                "casing got a rule, precision=, which serves the fields on the surface only; "
+                "leave it out for gradients and for points off the surface."
             )
-        digits = self.digits if digits is None else digits
-        known = None if B is None or isinstance(B, Tracer) else np.asarray(B)
-        key = kind, rule or (digits, known is None), *sorted(options.items())
-        held = self._held.get(key)
-        if held is not None and (rule or known is None or self._resolves(held, known, digits)):
+        known = self.known(B)
+        digits = self.digits if wanted.digits is None else wanted.digits
+        key = kind, wanted.rule or digits, *sorted(wanted.options.items())
+        # A casing made for one field is held apart from that for all.
+        for_all = known is None and wanted.rule is None
+        for of_all in (True,) if for_all else (False, True):
+            held = self._held.get((of_all, *key))
+            if held is not None and (wanted.rule or self._resolves(kind, held.rule, known, digits)):
+                return held
+        off = kind.startswith("off")
+        rule = wanted.rule or self.rule(kind, known, digits, **(wanted.options if off else {}))
+        held = self._held.get((for_all, *key))
+        if held is not None and held.rule == rule:  # as fine as its caps allow
             return held
-        made = _PREPARE[kind](rule or self.rule(kind, known, digits), self.X, **options)
+        made = _PREPARE[kind](rule, self.X, **({} if off else wanted.options))
         if not isinstance(self.X, Tracer):
-            self._held[key] = made
+            self._held[for_all, *key] = made
         return made
 
-    def casing_for_all(self, kind: str, fields: Sequence[Any], *given: Any, **options: Any) -> Any:
+    def casing_for_all(self, kind: str, fields: Sequence[Any], wanted: Wanted) -> Any:
         """The surface ready for each of several fields; arguments as for `casing`."""
-        first = self.casing(kind, fields[0], *given, **options)
-        same = self.casing(kind, fields[-1], *given, **options)
-        if first is same and all(self.casing(kind, B, *given, **options) is same for B in fields):
-            return same
-        return self.casing(kind, None, *given, **options)
+        if wanted.rule is not None:
+            for B in fields:
+                self.known(B)
+            return self.casing(kind, fields[0], wanted)
+        *_, last = (self.casing(kind, B, wanted) for B in fields)
+        if all(self.casing(kind, B, wanted) is last for B in fields):
+            return last
+        return self.casing(kind, None, wanted)
 
-    def rule(self, kind: str, B: np.ndarray | None, digits: int | None = None) -> Rule:
+    def rule(self, kind: str, B: np.ndarray | None, digits: int | None = None, **caps: Any) -> Rule:
         """The quadrature for a field, without one for all that its grid can hold."""
         if isinstance(self.X, Tracer):
             raise VcjaxError(
-                "A traced surface cannot decide sizes of arrays. Set the surface up outside jit "
-                "and grad, call plan_precision() there, and give what it returns as precision=."
+                "rule got a traced surface, which cannot decide sizes of arrays. Set the surface "
+                "up outside jit and grad, call plan_precision() there, and give what it returns "
+                "as precision=."
             )
-        B = self.finest_field() if B is None else B
-        digits = self.digits if digits is None else digits
+        if B is None or not B.any():
+            B = self._toroidal_field(ripples=B is None)
         options: dict[str, Any] = {"nfp": self.nfp, "half_period": self.half_period}
         options["gradient"] = kind.endswith("gradient")
+        digits = self.digits if digits is None else digits
         if kind.startswith("off"):
-            return vcjax.choose_off_surface(self.X, B, digits, **options)
+            return vcjax.choose_off_surface(self.X, B, digits, **options, **caps)
         trg = dict(zip(("trg_nphi", "trg_ntheta"), self.trg_shape, strict=True))
         return vcjax.choose(self.X, B, digits, **options, **trg)
 
-    def _resolves(self, held: Any, B: np.ndarray, digits: int) -> bool:
-        gradient = isinstance(held, vcjax.GradientCasing)
-        return resolves(held.rule, B, digits, gradient=gradient)
-
-    def finest_field(self) -> Float[np.ndarray, "src_nphi src_ntheta 3"]:
-        """A toroidal field with ripples as fine as the source grid holds."""
-        nphi, ntheta = self.src_shape
-        points = vcjax.surface_points(
-            self.X, nfp=self.nfp, half_period=self.half_period, nphi=nphi, ntheta=ntheta
-        )
-        x, y = points[..., 0], points[..., 1]
-        phi, theta = np.arange(nphi)[:, None], np.arange(ntheta)
-        rows = (phi + 0.5 if self.half_period else phi) * (np.pi if self.half_period else 2 * np.pi)
-        most = nphi - 1 if self.half_period else (nphi - 1) // 2
-        fine = np.cos(most * rows / nphi) + np.cos((ntheta - 1) // 2 * 2 * np.pi * theta / ntheta)
-        strength = (1 + 0.01 * fine) / np.hypot(x, y) ** 2
-        return np.stack([-y * strength, x * strength, 0 * x], axis=-1)
-
-    def unit_normal(self) -> Float[np.ndarray, "trg_nphi trg_ntheta 3"]:
+    def unit_normal(self, call: str) -> Float[np.ndarray, "trg_nphi trg_ntheta 3"]:
         """Outward unit normals on the target grid."""
-        symmetry: dict[str, Any] = {"nfp": self.nfp, "half_period": self.half_period}
-        grid = dict(zip(("nphi", "ntheta"), self.trg_shape, strict=True))
-        normal = np.cross(*vcjax.surface_tangents(self.X, **symmetry, **grid))
-        # Outward: the flux of the position vector is three times the enclosed volume.
-        volume = (vcjax.surface_points(self.X, **symmetry, **grid) * normal).sum()
-        return np.sign(volume) * normal / np.linalg.norm(normal, axis=-1, keepdims=True)
+        symmetry = self.nfp, self.half_period
+        return outward_normals(*surface_frame(call, self.X, *symmetry, *self.trg_shape))
+
+    def known(self, B: Any) -> np.ndarray | None:
+        """A field whose numbers can be seen, checked."""
+        if B is None or isinstance(B, Tracer):
+            return None
+        check_concrete("casing", "B", B, self.src_shape)
+        return np.asarray(B)
+
+    def _resolves(self, kind: str, rule: Rule, B: np.ndarray | None, digits: int) -> bool:
+        if B is None or not B.any():
+            return True
+        return resolves(rule, B, digits, gradient=kind.endswith("gradient"))
+
+    def _toroidal_field(self, *, ripples: bool) -> Float[np.ndarray, "src_nphi src_ntheta 3"]:
+        """That of a conductor on the axis, with ripples as fine as the source grid holds."""
+        nphi, ntheta = self.src_shape
+        symmetry = self.nfp, self.half_period
+        points, _, _ = surface_frame("setup", self.X, *symmetry, nphi, ntheta)
+        rows, columns = np.arange(nphi)[:, None], np.arange(ntheta)
+        if self.half_period:
+            along_phi = np.cos((nphi - 1) * np.pi * (rows + 0.5) / nphi)
+        else:
+            along_phi = np.cos(nphi // 2 * 2 * np.pi * rows / nphi)
+        fine = along_phi + np.cos(ntheta // 2 * 2 * np.pi * columns / ntheta)
+        # As large as the field, that no number of digits overlooks them.
+        strength = (1 + ripples * fine) / (points[..., :2] ** 2).sum(axis=-1)
+        x, y = points[..., 0], points[..., 1]
+        return np.stack([-y * strength, x * strength, 0 * x], axis=-1)
 
 
 _PREPARE = {
@@ -148,3 +177,26 @@ def check_shape(call: str, **counts: Any) -> tuple[int, int]:
     """Points along phi and theta, given by name."""
     nphi, ntheta = (check_grid(call, name, count) for name, count in counts.items())
     return nphi, ntheta
+
+
+def check_targets(call: str, src: tuple[int, int], **counts: Any) -> tuple[int, int]:
+    """As `check_shape`, -1 standing for the sources' number."""
+    told = {
+        name: own if isinstance(count, int | np.integer) and count == -1 else count
+        for (name, count), own in zip(counts.items(), src, strict=True)
+    }
+    return check_shape(call, **told)
+
+
+def real_array(call: str, name: str, values: Any) -> jax.Array | np.ndarray:
+    """What a caller gave for numbers, as an array of them."""
+    try:
+        array = values if isinstance(values, jax.Array) else np.asarray(values)
+    except ValueError as error:  # rows of different lengths
+        raise VcjaxError(f"{call} got {name} that is no array ({error}).") from error
+    if array.dtype.kind not in "biuf":
+        raise VcjaxError(
+            f"{call} got {name} of type {type(values).__name__}, dtype {array.dtype}; give real "
+            "numbers, component first."
+        )
+    return array

@@ -1,0 +1,48 @@
+"""One problem and its casings for all tests of the array interfaces, prepared once."""
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from tests.vcjax.interfaces.setting import DIGITS, flat, set_up, surface
+from vcjax import problems
+from vcjax.interfaces import VirtualCasing, VirtualCasingJAX
+
+
+@pytest.fixture(scope="session")
+def problem():
+    """Sources fine enough for gradients as well."""
+    return problems.rotating_ellipse(DIGITS + 2)
+
+
+@pytest.fixture(scope="session")
+def B(problem):
+    return jnp.moveaxis(jnp.asarray(problem.B), -1, 0)
+
+
+@pytest.fixture(scope="session")
+def casing(problem):
+    return set_up(VirtualCasing(), problem, 4, 6)
+
+
+@pytest.fixture(scope="session")
+def named(problem):
+    return set_up(VirtualCasingJAX(), problem, 4, 6)
+
+
+@pytest.fixture(scope="session")
+def points(problem):
+    """Inside (first six) and outside the surface, 0.02 to 0.3 from it."""
+    normal = set_up(VirtualCasing(), problem, 2, 3).get_normal().reshape(3, 6).T
+    near = surface(problem, 2, 3).reshape(6, 3)
+    return np.concatenate([near - 0.02 * normal, near + 0.02 * normal, near + 0.3 * normal])
+
+
+@pytest.fixture(scope="session")
+def off_surface(problem, casing, points):
+    """Both parts at all points, (18, 3)."""
+    arguments = flat(problem.B), flat(points)
+    return {
+        part: getattr(casing, f"compute_{part}_B_offsurf")(*arguments).reshape(3, -1).T
+        for part in ("external", "internal")
+    }

@@ -1,0 +1,152 @@
+"""The stand-in for the C++ package: the same arrays in, the same out."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from jaxtyping import config as jaxtyping_config
+
+from tests.vcjax.interfaces.setting import DIGITS, flat, set_up, surface
+from vcjax import VcjaxError, problems
+from vcjax.interfaces import VirtualCasing
+
+
+@pytest.fixture(scope="module")
+def reference(problem):
+    package = pytest.importorskip("virtual_casing", reason="the C++ package has no wheel here")
+    return set_up(package.VirtualCasing(), problem, 4, 6)
+
+
+@pytest.mark.parametrize("part", ["external", "internal"])
+def test_fields_are_those_of_the_reference(problem, casing, reference, part):
+    ours = getattr(casing, f"compute_{part}_B")(flat(problem.B))
+    theirs = np.array(getattr(reference, f"compute_{part}_B")(flat(problem.B)))
+    assert ours.shape == theirs.shape
+    assert np.abs(ours - theirs).max() <= 2 * 10.0**-DIGITS * np.abs(problem.B).max()
+
+
+def test_gradients_are_those_of_the_reference(problem, casing, reference):
+    ours = casing.compute_external_gradB(flat(problem.B))
+    known = problems.magnetic_field_gradient(problem.outside, surface(problem, 4, 6).reshape(-1, 3))
+    limit = 1e-2 * np.abs(known).max()
+    assert np.abs(ours.reshape(3, 3, 24) - known.transpose(2, 1, 0)).max() <= limit
+    # With as few digits as ours the reference, which extrapolates, is off by 13 %.
+    fine = type(reference)()
+    fine.setup(
+        *(DIGITS + 2, problem.nfp, True, *problem.X.shape[:2], flat(problem.X)),
+        *(*problem.B.shape[:2], 4, 6),
+    )
+    assert np.abs(ours - fine.compute_external_gradB(flat(problem.B))).max() <= limit
+
+
+def test_the_references_gradient_has_the_component_before_the_derivative(reference, problem):
+    """Of data that are no field the gradient is not symmetric, and tells the order."""
+    nphi, ntheta = problem.B.shape[:2]
+    theta = 2 * np.pi * np.arange(ntheta) / ntheta
+    data = np.zeros_like(problem.B)
+    data[..., 2] = np.cos(theta)
+    k_first = np.array(reference.compute_external_gradB(flat(data))).reshape(3, 3, 24)
+    fine = set_up(type(reference)(), problem, 4, 48)
+    along = np.array(fine.compute_external_B(flat(data))).reshape(3, 4, 48)
+    slope = (np.roll(along, -1, axis=2) - np.roll(along, 1, axis=2))[:, :, ::8].reshape(3, 24)
+    X = surface(problem, 4, 48)
+    step = (np.roll(X, -1, axis=1) - np.roll(X, 1, axis=1))[:, ::8].reshape(24, 3).T
+    error = np.abs(np.einsum("kip,ip->kp", k_first, step) - slope).max()
+    turned = np.abs(np.einsum("ikp,ip->kp", k_first, step) - slope).max()
+    assert error < 0.05 * np.abs(slope).max() < turned
+
+
+def test_fields_off_the_surface_are_those_of_the_reference(problem, off_surface, reference, points):
+    limit = 2 * 10.0**-DIGITS * np.abs(problem.B).max()
+    theirs = reference.compute_external_B_offsurf(flat(problem.B), flat(points[:6]))
+    assert np.abs(off_surface["external"][:6].T.ravel() - theirs).max() <= limit
+    theirs = reference.compute_internal_B_offsurf(flat(problem.B), flat(points[6:]))
+    assert np.abs(off_surface["internal"][6:].T.ravel() - theirs).max() <= limit
+
+
+def test_what_the_data_do_not_tell_off_the_surface_is_nan(problem, off_surface, points):
+    known = dict(
+        external=problems.magnetic_field(problem.outside, points[:6]),
+        internal=problems.magnetic_field(problem.inside, points[6:]),
+    )
+    for part, told, untold in (
+        ("external", slice(6), slice(6, 18)),
+        ("internal", slice(6, 18), slice(6)),
+    ):
+        assert np.isnan(off_surface[part][untold]).all()
+        error = np.abs(off_surface[part][told] - known[part]).max()
+        assert error <= 10.0**-DIGITS * np.abs(problem.B).max()
+
+
+def test_the_parts_sum_to_the_field_and_normals_have_length_one(problem, casing):
+    total = casing.compute_external_B(flat(problem.B)) + casing.compute_internal_B(flat(problem.B))
+    known = problems.magnetic_field(
+        (*problem.outside, *problem.inside), surface(problem, 4, 6).reshape(-1, 3)
+    )
+    assert np.abs(total - known.T.ravel()).max() <= 1e-2 * np.abs(known).max()
+    normal = casing.get_normal().reshape(3, -1)
+    np.testing.assert_allclose(np.linalg.norm(normal, axis=0), 1.0, rtol=1e-14)
+    first = normal[:, 0]  # theta = 0, near phi = 0: away from the axis
+    assert first[0] > 0.9
+
+
+def test_lists_do_as_well_and_the_casing_is_kept(problem, casing):
+    from_array = casing.compute_external_B(flat(problem.B))
+    held = dict(casing._setup._held)
+    from_list = casing.compute_external_B((0.5 * flat(problem.B)).tolist())
+    np.testing.assert_allclose(2 * from_list, from_array, rtol=0, atol=1e-14)
+    assert casing._setup._held == held
+    assert not casing.compute_external_B(0 * flat(problem.B)).any()
+
+
+def test_targets_are_the_sources_unless_told(problem):
+    casing = set_up(VirtualCasing(), problem)
+    assert casing.get_normal().shape == (problem.B.size,)
+
+
+@pytest.fixture
+def unchecked():
+    """Without the tests' type checker, which would refuse a str before vcjax does."""
+    jaxtyping_config.update("jaxtyping_disable", True)
+    yield
+    jaxtyping_config.update("jaxtyping_disable", False)
+
+
+@pytest.mark.parametrize(
+    "change, said",
+    [
+        (dict(digits=0), "setup got digits=0"),
+        (dict(Nt=11), r"setup got X of shape \(600,\); give \(660,\)"),
+        (dict(src_Nt=0), "setup got src_Nt=0"),
+        (dict(trg_Np=-2), "setup got trg_Np=-2"),
+        (dict(X="surface"), "setup got X of type str"),
+        (dict(NFP=3), "^setup got an open surface"),
+        (dict(half_period=1), "^setup got half_period=1"),
+    ],
+)
+def test_set_ups_that_cannot_be_are_refused(unchecked, problem, change, said):
+    arguments: dict[str, Any] = dict(
+        digits=3, NFP=4, half_period=True, Nt=10, Np=20, X=flat(problem.X)
+    )
+    arguments |= dict(src_Nt=9, src_Np=45) | change
+    with pytest.raises(VcjaxError, match=said):
+        VirtualCasing().setup(**arguments)
+
+
+def test_fields_of_other_kinds_and_calls_before_set_up_are_refused(unchecked, problem, casing):
+    with pytest.raises(VcjaxError, match=r"compute_external_B got B_total of shape \(3374,\)"):
+        casing.compute_external_B(flat(problem.B)[1:])
+    with pytest.raises(VcjaxError, match="compute_internal_B_offsurf got Xt of shape"):
+        casing.compute_internal_B_offsurf(flat(problem.B), [1.0, 2.0, 3.0, 4.0])
+    for given, said in (
+        (flat(problem.B) * 1j, "compute_external_B got B_total .* complex128"),
+        (flat(problem.B).astype(str), "compute_external_B got B_total .* dtype <U"),
+        ([[1.0, 2.0], [3.0]], "compute_external_B got B_total that is no array"),
+        (np.full(problem.B.size, np.nan), "compute_external_B got B with .* NaN"),
+    ):
+        with pytest.raises(VcjaxError, match=said):
+            casing.compute_external_B(given)
+    with pytest.raises(VcjaxError, match=r"compute_external_B_offsurf got Xt of shape \(\)"):
+        casing.compute_external_B_offsurf(flat(problem.B), 3.0)
+    with pytest.raises(VcjaxError, match="compute_external_gradB got no surface yet"):
+        VirtualCasing().compute_external_gradB(flat(problem.B))

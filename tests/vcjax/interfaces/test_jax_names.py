@@ -1,0 +1,195 @@
+"""The stand-in for the JAX peer: its names and knobs, the fields of the flat stand-in."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from tests.vcjax.interfaces.setting import DIGITS, flat, set_up, surface
+from vcjax import VcjaxError, problems
+from vcjax.interfaces import VirtualCasingJAX, build_offsurface_levels
+
+
+def test_the_named_forms_give_the_fields_of_the_flat_ones(problem, casing, named, B):
+    external = casing.compute_external_B(flat(problem.B)).reshape(3, 4, 6)
+    for call in (named.compute_external_B, named.compute_external_B_jit):
+        np.testing.assert_array_equal(call(B), external)
+    np.testing.assert_array_equal(named.compute_external_B(flat(problem.B)), external)
+    internal = casing.compute_internal_B(flat(problem.B)).reshape(3, 4, 6)
+    np.testing.assert_array_equal(named.compute_internal_B_jit(B), internal)
+    np.testing.assert_array_equal(named.get_normal().ravel(), casing.get_normal())
+    batch = named.compute_external_B_batch(jnp.stack([B, -2 * B]))
+    # The sums of a batch are taken in another order.
+    rounding = 1e-12 * np.abs(problem.B).max()
+    np.testing.assert_allclose(batch, [external, -2 * external], rtol=0, atol=rounding)
+
+
+def test_the_named_gradients_are_those_of_the_flat_ones(problem, casing, named, B):
+    flat_one = casing.compute_external_gradB(flat(problem.B)).reshape(3, 3, 4, 6)
+    external = named.compute_external_gradB_jit(B, hedgehog_order=8)
+    np.testing.assert_array_equal(external, flat_one)
+    internal = named.compute_internal_gradB_jit(B)
+    known = problems.magnetic_field_gradient(problem.inside, surface(problem, 4, 6).reshape(-1, 3))
+    error = np.abs(internal.reshape(3, 3, 24) - known.transpose(2, 1, 0)).max()
+    # Relative to the largest gradient there is: that of the whole field.
+    assert error <= 10.0**-DIGITS * np.abs(external + internal).max()
+    flat_one = casing.compute_internal_gradB(flat(problem.B)).reshape(3, 3, 4, 6)
+    np.testing.assert_array_equal(internal, flat_one)
+
+
+def test_gradients_off_the_surface_are_the_known_ones_where_the_data_tell_them(
+    problem, named, points, B
+):
+    near = points[[0, 12]]  # inside and outside
+    for part, told in (("external", 0), ("internal", 1)):
+        call = getattr(named, f"compute_{part}_gradB_offsurf")
+        value, estimate = call(B, X_trg=near.T, return_estimate=True)
+        sources = problem.outside if part == "external" else problem.inside
+        known = problems.magnetic_field_gradient(sources, near[told : told + 1])[0]
+        # d_i B_k known as [i, k]; the peer's order is [k, i].
+        error = np.abs(value[:, :, told] - known.T).max()
+        assert error <= estimate[told] * np.abs(problem.B).max()
+        assert error <= 10.0**-DIGITS * np.abs(problem.B).max() / 0.1
+        assert np.isnan(value[:, :, 1 - told]).all()
+
+
+def test_the_named_forms_off_the_surface_are_those_of_the_flat_ones(off_surface, named, points, B):
+    external, estimate = named.compute_external_B_offsurf_schedule(
+        B, X_trg=points.T, levels="auto", return_estimate=True
+    )
+    np.testing.assert_array_equal(external, off_surface["external"].T)
+    assert estimate.shape == (18,) and np.nanmax(estimate) < 0.1
+    levels = build_offsurface_levels(24, 12, max_Nt=100)
+    assert levels == ((24, 12), (48, 24), (96, 48))
+    internal = named.compute_internal_B_offsurf_schedule_jit(B, X_trg=points.T, levels=levels)
+    np.testing.assert_array_equal(internal, off_surface["internal"].T)
+
+
+def test_knobs_change_memory_and_precision_but_not_the_answer(problem, named, B):
+    external, scale = named.compute_external_B(B), np.abs(problem.B).max()
+    # Nothing is stored: the precision of what is stored does not matter.
+    knobs = dict(scan_targets=True, patch_dtype="float32", interp_block_size=None)
+    knobs |= dict(pou_dtype="float32", remat=True, chunk_size=None, target_chunk_size=7)
+    streamed = named.compute_external_B(B, **knobs)
+    assert np.abs(streamed - external).max() < 1e-12 * scale
+    held = named._setup._held
+    assert {casing.near_weights is None for casing in held.values()} == {True, False}
+    named.precompute_singular(B, patch_dtype="float32")
+    *_, last = held.values()
+    assert last.near_weights.dtype == np.float32
+    count = len(held)
+    named.precompute_singular(B)
+    assert len(held) == count
+
+
+def test_a_donated_field_gives_the_same_answer():
+    problem = problems.axisymmetric(2, src_shape=(4, 16), trg_shape=(4, 16))
+    casing = set_up(VirtualCasingJAX(), problem, digits=2)
+    B = jnp.moveaxis(jnp.asarray(problem.B), -1, 0)
+    donated = casing.compute_external_B_jit(B, donate=True)
+    assert problem.external_error(jnp.moveaxis(donated, 0, -1)) < 1e-2
+    assert B.is_deleted()
+    # Cast first, single precision is the same call; a NumPy array stays as it is.
+    single = jnp.moveaxis(jnp.asarray(problem.B, dtype=np.float32), -1, 0)
+    again = casing.compute_external_B(single, donate=True)
+    assert jnp.abs(again - donated).max() < 1e-6 * np.abs(problem.B).max()
+    own = np.moveaxis(problem.B, -1, 0).copy()
+    np.testing.assert_array_equal(casing.compute_external_B(own, donate=True), donated)
+    np.testing.assert_array_equal(own, np.moveaxis(problem.B, -1, 0))
+
+
+def test_traced_fields_and_surfaces_are_followed(problem, named, B):
+    """Tracing is enough to see it; compiled derivatives are tested with the core."""
+    plan = named.plan_precision(B0=B)
+
+    def loss(X, B):
+        casing = VirtualCasingJAX()
+        casing.setup(DIGITS, problem.nfp, True, 10, 20, X, 15, 75, 4, 6)
+        return (casing.compute_external_B(B, precision=plan) ** 2).sum()
+
+    X = jnp.moveaxis(jnp.asarray(problem.X), -1, 0)
+    shapes = jax.eval_shape(jax.grad(loss, (0, 1)), X, B)
+    assert [shape.shape for shape in shapes] == [X.shape, B.shape]
+    field_only = jax.eval_shape(named.compute_external_B, B)
+    assert field_only.shape == (3, 4, 6)
+    # Without a field the quadrature serves whatever the source grid can hold.
+    rule, finest = named.plan_precision(B0=B), named.plan_precision()
+    assert finest.quad_ntheta >= rule.quad_ntheta
+
+    def unplanned(X):
+        casing = VirtualCasingJAX()
+        casing.setup(DIGITS, problem.nfp, True, 10, 20, X, 15, 75, 4, 6)
+        return casing.compute_external_B(B)
+
+    with pytest.raises(VcjaxError, match="plan_precision"):
+        jax.eval_shape(unplanned, X)
+
+
+@pytest.mark.parametrize(
+    "knobs, said",
+    [
+        (dict(quad_nt=100), "compute_external_B got quad_nt=100; leave it None"),
+        (dict(X_trg=np.zeros((3, 2))), "call the form with _offsurf"),
+        (dict(patch_idx=[1]), "patch_idx"),
+        (dict(chunks=3), "got chunks, which it does not know"),
+        (dict(chunk_size=0), "compute_external_B got chunk_size=0"),
+        (dict(return_estimate=True), "return_estimate, which belongs to the forms with _offsurf"),
+        (dict(max_Nt=80), "max_Nt or max_Np, which belongs to the forms with _offsurf"),
+        (dict(max_Np="many"), "compute_external_B got max_Np='many'"),
+        (dict(patch_dtype="float16"), "patch_dtype='float16'; give"),
+        (dict(patch_dtype="banana"), "patch_dtype='banana'; give"),
+        (dict(scan_targets="yes"), "scan_targets='yes'; give True or False"),
+        (dict(donate=1), "donate=1; give True or False"),
+    ],
+)
+def test_knobs_that_could_change_a_result_unseen_are_refused(named, B, knobs, said):
+    with pytest.raises(VcjaxError, match=said):
+        named.compute_external_B(B, **knobs)
+
+
+def test_arrays_with_components_last_are_refused(problem, named):
+    with pytest.raises(VcjaxError, match=r"B0 of shape \(15, 75, 3\); give \(3, 15, 75\)"):
+        named.compute_external_B(problem.B)
+    with pytest.raises(VcjaxError, match="compute_external_B got no surface yet"):
+        VirtualCasingJAX().compute_external_B(problem.B)
+
+
+def test_a_grid_off_the_surface_is_capped_where_that_is_asked_for(named, points, B):
+    """The rule alone: what it costs and gives is tested with `choose_off_surface`."""
+    with pytest.raises(VcjaxError, match="compute_external_B_offsurf got max_Np=0"):
+        named.compute_external_B_offsurf(B, X_trg=points.T, max_Np=0)
+    with pytest.raises(VcjaxError, match="compute_external_B_offsurf got max_nphi=24"):
+        named.compute_external_B_offsurf(B, X_trg=points.T, max_Nt=24, max_Np=-1)
+
+
+@pytest.mark.parametrize(
+    "arguments, said",
+    [
+        ((0, -1), "got nt0=0"),
+        ((10, 20, 5), r"got a first grid \(10, 20\) above max_Nt=5"),
+        ((10, 20, 0), "got max_Nt=0"),
+        ((10, 20, -1, -1, 0), "got max_levels=0"),
+    ],
+)
+def test_levels_that_are_none_are_refused(arguments, said):
+    with pytest.raises(VcjaxError, match=f"^build_offsurface_levels {said}"):
+        build_offsurface_levels(*arguments)
+
+
+def test_what_is_no_field_is_refused(named, B):
+    fields = jnp.stack([B, B])
+    for call, given, said in (
+        (named.compute_external_B, B.astype(complex), "compute_external_B got B0 .* complex128"),
+        (named.compute_external_B_batch, fields[:0], "batch got a B0_batch without fields"),
+        (named.compute_external_B_batch, 3.0, r"batch got B0 of shape \(\)"),
+        (named.compute_external_B_batch, fields.at[1].set(jnp.nan), "batch got B with .* NaN"),
+        (named.compute_internal_gradB, jnp.full_like(B, jnp.inf), "gradB got B with .* infinite"),
+    ):
+        with pytest.raises(VcjaxError, match=said):
+            call(given)
+
+
+def test_a_field_of_zeros_has_no_parts_whenever_it_comes(problem, named, points, B):
+    assert not np.asarray(named.compute_external_B(0 * B)).any()
+    value = np.asarray(named.compute_external_B_offsurf(0 * B, X_trg=points.T))
+    assert (value[:, :6] == 0).all() and np.isnan(value[:, 6:]).all()

@@ -1,0 +1,103 @@
+"""One casing for as many fields as it resolves: which quadrature is made, and when it is kept."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import vcjax
+from vcjax import VcjaxError, problems
+from vcjax._choose import resolves
+from vcjax.interfaces import _surface_setup
+from vcjax.interfaces._surface_setup import SurfaceSetup, Wanted
+
+KINDS = ("field", "gradient", "off", "off_gradient")
+
+
+@pytest.fixture(scope="module")
+def problem():
+    return problems.rotating_ellipse(4)
+
+
+@pytest.fixture
+def setup(problem, monkeypatch):
+    """Preparing costs seconds, and it is the rule that tells what was made."""
+    for kind in KINDS:
+        monkeypatch.setitem(
+            _surface_setup._PREPARE, kind, lambda rule, X: SimpleNamespace(rule=rule)
+        )
+    return SurfaceSetup(3, 4, True, problem.X, problem.B.shape[:2], (2, 8))
+
+
+@pytest.fixture(scope="module")
+def toroidal(problem):
+    """The field of a conductor on the axis, as smooth as can be."""
+    nphi, ntheta = problem.B.shape[:2]
+    kind: dict[str, Any] = dict(nfp=4, half_period=True)
+    x = vcjax.surface_points(problem.X, **kind, nphi=nphi, ntheta=ntheta)
+    across = np.stack([-x[..., 1], x[..., 0], 0 * x[..., 0]], axis=-1)
+    return across / (x[..., :2] ** 2).sum(axis=-1)[..., None]
+
+
+def rippled(field, mode, size):
+    theta = 2 * np.pi * np.arange(field.shape[1]) / field.shape[1]
+    return field * (1 + size * np.cos(mode * theta))[:, None]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_field_that_the_quadrature_does_not_resolve_gets_one_of_its_own(setup, toroidal, kind):
+    gradient = kind.endswith("gradient")
+    # Below the digits asked for, and above those that their gradient takes.
+    fine = rippled(toroidal, 12, 3e-4)
+    first = setup.casing(kind, toroidal)
+    assert resolves(first.rule, fine, 3, gradient=gradient) == (not gradient)
+    second = setup.casing(kind, fine)
+    assert resolves(second.rule, fine, 3, gradient=gradient)
+    assert (second is first) == (not gradient)
+    assert setup.casing(kind, toroidal) is second
+
+
+@pytest.mark.parametrize("digits", [1, 2, 3])
+def test_what_was_made_for_all_fields_is_kept_for_each(setup, toroidal, digits):
+    wanted = Wanted(digits=digits)
+    finest = setup.casing("field", None, wanted)
+    assert finest.rule.quad_ntheta >= 2.8 * (toroidal.shape[1] // 2)
+    for B in (toroidal, rippled(toroidal, toroidal.shape[1] // 2, 0.5), 0 * toroidal):
+        assert setup.casing("field", B, wanted) is finest
+    assert len(setup._held) == 1
+
+
+@pytest.mark.parametrize("kind", ["field", "off_gradient"])
+def test_a_field_of_zeros_takes_any_quadrature_also_as_the_first(setup, problem, kind):
+    first = setup.casing(kind, 0 * problem.B)
+    other = setup.casing(kind, problem.B)
+    assert resolves(other.rule, problem.B, 3, gradient=kind.endswith("gradient"))
+    assert setup.casing(kind, 0 * problem.B) is other
+    assert first.rule.quad_ntheta <= other.rule.quad_ntheta
+
+
+def test_a_grid_as_fine_as_its_caps_allow_is_kept(setup, problem):
+    free = setup.casing("off", problem.B)
+    capped = Wanted(options={"max_nphi": free.rule.quad_nphi - 1})
+    with pytest.warns(UserWarning, match="the rule is one of 2 digits"):
+        coarse = setup.casing("off", problem.B, capped)
+    assert coarse.rule.quad_nphi < free.rule.quad_nphi
+    with pytest.warns(UserWarning, match="the rule is one of 2 digits"):
+        assert setup.casing("off", problem.B, capped) is coarse
+    assert setup.casing("off", problem.B) is free
+
+
+def test_fields_of_a_batch_share_a_quadrature_that_resolves_each(setup, toroidal):
+    fields = [toroidal, rippled(toroidal, 20, 0.1), 0 * toroidal]
+    shared = setup.casing_for_all("field", fields, Wanted())
+    assert all(setup.casing("field", B) is shared for B in fields)
+    assert resolves(shared.rule, fields[1], 3)
+
+
+def test_every_field_of_a_batch_is_checked_also_with_a_given_rule(setup, toroidal):
+    wanted = Wanted(rule=setup.rule("field", toroidal))
+    spoilt = np.where(toroidal == toroidal[0, 0], np.nan, toroidal)
+    for fields in ([toroidal, spoilt], [spoilt, toroidal]):
+        with pytest.raises(VcjaxError, match="NaN"):
+            setup.casing_for_all("field", fields, wanted)
