@@ -144,7 +144,7 @@ def processes_apart(pair: Sequence[Row]) -> bool:
 
 
 def samples_of_two_processes(pair: Sequence[Row]) -> bool:
-    """One process for each function, their samples by Mann and Whitney's test at 1 %."""
+    """One process for each function, their samples by Mann and Whitney's test."""
     return mannwhitneyu(pair[0]["a"], pair[1]["b"]).pvalue < RULE.significance
 
 

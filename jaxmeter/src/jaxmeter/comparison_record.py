@@ -20,7 +20,7 @@ class Rule:
 
     minimum_effect: float = 0.03
     """Times that differ by less, as a share, are never called different: 0.03 for 3 %."""
-    significance: float = 0.01
+    significance: float = 0.005
     """How often two equal functions may be called different in any of their times."""
 
     def __post_init__(self) -> None:
@@ -30,7 +30,7 @@ class Rule:
             )
         if not 0 < self.significance < 1:
             raise JaxmeterError(
-                f"Rule: got significance={self.significance!r}; give one between 0 and 1, as 0.01"
+                f"Rule: got significance={self.significance!r}; give one between 0 and 1, as 0.005"
             )
 
 
