@@ -133,6 +133,13 @@ def test_a_fusion_without_a_name_takes_that_of_what_it_computes():
     assert not found["sine.1"].inherited
 
 
+def test_hlo_of_another_program_is_refused(trace):
+    other = "ENTRY %main (p: f32[]) -> f32[] {\n  ROOT %dot.1 = f32[] dot(%p)\n}\n"
+    for name in ("jit_layered", "jit_absent"):
+        with pytest.raises(JaxmeterError, match="is not the program that ran: the trace has"):
+            artefacts.trace_tables(trace, {name: f"HloModule {name}\n\n{other}"})
+
+
 @pytest.mark.parametrize("keep", [0.0, 0.3, 0.999])
 def test_a_file_that_is_cut_short_says_so_and_is_left_alone(keep, trace, tmp_path):
     whole = trace.path.read_bytes()

@@ -25,7 +25,16 @@ _WRAPPED = re.compile(r"^(?P<kind>\w+)\((?P<inner>.*)\)$")
 _FLOW = {
     *("while", "body", "cond", "scan", "closed_call", "core_call", "checkpoint", "remat"),
     *("rematted_computation", "custom_jvp_call", "custom_vjp_call", "custom_lin", "shard_map"),
-    *("custom_jvp", "custom_vjp", "custom_vjp_call_jaxpr", "pjit", "jit", "xla_call", "call"),
+    *(
+        "custom_jvp",
+        "custom_vjp",
+        "custom_vjp_call_jaxpr",
+        "pjit",
+        "jit",
+        "xla_call",
+        "call",
+        "eval_jaxpr",
+    ),
 }
 _BRANCH = re.compile(r"branch_\d+_fun|cond_\w+|while_\w+")
 _CALLS = {"jit", "pjit", "xla_call", "core_call"}

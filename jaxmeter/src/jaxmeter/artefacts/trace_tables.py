@@ -17,6 +17,7 @@ from jaxmeter.artefacts.modules import Origin, origins
 from jaxmeter.artefacts.schemas import frame, most
 from jaxmeter.artefacts.self_time import self_times
 from jaxmeter.artefacts.xplane import Line, Trace, programs
+from jaxmeter.errors import JaxmeterError
 
 # The first that fits an event's name or its thread's; frames of Python begin with $.
 _PHASES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
@@ -48,9 +49,16 @@ def trace_tables(trace: Trace, hlo: Mapping[str, str] | None = None) -> dict[str
         From `jaxmeter.artefacts.read_trace`.
     hlo : mapping, optional
         The HLO text of programs by name, ``jit_f(30)`` or ``jit_f``; else that within the trace.
+
+    Raises
+    ------
+    JaxmeterError
+        If an HLO text is of another program than those that ran.
     """
     texts = dict(hlo or {})
     wanted = {program for program, _ in trace.ops}
+    for name, text in texts.items():
+        _check_ran(name, text, trace.ops)
     missing = {one for one in wanted if one not in texts and one.partition("(")[0] not in texts}
     texts.update(programs(trace.path, missing) if missing else {})
     known = {name: origins(text) for name, text in texts.items() if text}
@@ -70,6 +78,18 @@ def trace_tables(trace: Trace, hlo: Mapping[str, str] | None = None) -> dict[str
         "kernels": _kernels(trace, of),
     }
     return tables
+
+
+def _check_ran(name: str, text: str, ops: tuple[tuple[str, str], ...]) -> None:
+    ran = [op for program, op in ops if name in (program, program.partition("(")[0])]
+    held = origins(text)
+    # Some operations of a trace stand in no HLO, but never most of them.
+    if 2 * sum(1 for op in ran if op.lstrip("%") in held) <= len(ran):
+        programs_told = ", ".join(sorted({program for program, _ in ops})) or "nothing"
+        raise JaxmeterError(
+            f"hlo: got a text of {name} that is not the program that ran: the trace has "
+            f"{len(ran)} operations of {name}, of programs {programs_told}"
+        )
 
 
 def _summary(trace: Trace, ops: pd.DataFrame, with_hlo: int) -> pd.DataFrame:
