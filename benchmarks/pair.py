@@ -16,6 +16,7 @@ import argparse
 import fnmatch
 import importlib.metadata
 import io
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -34,6 +35,7 @@ from benchmarks.runner import RunCell, Workers
 from benchmarks.store import CellStore
 
 SIDES = ("base", "head")
+PLANTS = Path(__file__).parent / "plants"
 
 # Small cells, so that two commits are through in five minutes: these in many rounds for their
 # times, the others once for what is exact. Any other cell of the quick grid: --cells PATTERN.
@@ -44,7 +46,7 @@ TIMED = (
 )
 ONCE = (
     "casing_variants/w7x-closure-d3",
-    "casing_variants/w7x-simplified-d3",
+    "casing_variants/w7x-argument-d9",  # a slip into single precision is lost in fewer digits
     "memory_sweep/gradient-cauto-tauto",
 )
 MOST_ROUNDS = 10
@@ -75,13 +77,18 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--budget", type=float, default=BUDGET_SECONDS, help="seconds; no round begins after them"
     )
+    parser.add_argument("--plant", help="a regression of benchmarks/plants to put into HEAD")
     options = parser.parse_args(argv)
     try:
         commits = [commit_named(name) for name in (options.base, options.head)]
         names = "..".join(commit[:10] for commit in commits)
+        names += f"+{options.plant}" if options.plant else ""
         out = options.out or ROOT / "results" / "pairs" / names
         (ROOT / "results").mkdir(exist_ok=True)
-        with RunLock(ROOT / "results" / "run.lock"), sides(commits, out) as both:
+        with (
+            RunLock(ROOT / "results" / "run.lock"),
+            sides(commits, out, planted=options.plant) as both,
+        ):
             cells = chosen_cells(options.cells, options.rounds)
             measure_in_turns(cells, both, budget_seconds=options.budget)
     except (PairFailed, AnotherRun) as error:
@@ -115,9 +122,19 @@ def chosen_cells(patterns: Sequence[str] | None, rounds: int) -> list[PlannedCel
 
 @contextmanager
 def sides(
-    commits: Sequence[str], out: Path, *, run_cell: RunCell = jaxmeter.run_cell
+    commits: Sequence[str],
+    out: Path,
+    *,
+    planted: str | None = None,
+    run_cell: RunCell = jaxmeter.run_cell,
 ) -> Iterator[tuple[MeasuredSide, MeasuredSide]]:
-    """Both sides, their packages unpacked for as long as the context lasts."""
+    """Both sides, their packages unpacked for as long as the context lasts.
+
+    Raises
+    ------
+    PairFailed
+        If git cannot give a package, or there is no regression called `planted` to put into HEAD's.
+    """
     version = ".".join(map(str, sys.version_info[:2]))
     key = f"pair-py{version}-jax{importlib.metadata.version('jax')}"
     with tempfile.TemporaryDirectory(prefix="vcjax-pair-") as folder:
@@ -125,6 +142,9 @@ def sides(
         for name, commit in zip(SIDES, commits, strict=True):
             place = Path(folder) / name
             package = unpacked(commit, place / "source")
+            if planted is not None and name == "head":
+                plant(planted, package)
+                commit = f"{commit}+{planted}"
             store = CellStore(out / name / commit / key)
             (place / "work").mkdir()
             made.append(
@@ -188,6 +208,20 @@ def unpacked(commit: str, folder: Path) -> Path:
     with tarfile.open(fileobj=io.BytesIO(archive)) as tar:
         tar.extractall(folder, filter="data")
     return folder / "vcjax"
+
+
+def plant(name: str, package: Path) -> None:
+    """Put a regression of ``benchmarks.plants`` into an unpacked package."""
+    source = PLANTS / f"{name}.py"
+    if not source.is_file() or name == "__init__":
+        known = ", ".join(sorted(p.stem for p in PLANTS.glob("[a-z]*.py")))
+        raise PairFailed(f"no regression is called {name!r}; there are {known}")
+    shutil.copy(source, package / "_planted.py")
+    with open(package / "__init__.py", "a", encoding="utf-8") as stream:
+        stream.write(
+            "\nimport sys as _sys\n\nfrom vcjax import _planted\n\n"
+            "_planted.plant(_sys.modules[__name__])\n"
+        )
 
 
 def _git(*arguments: str) -> bytes:

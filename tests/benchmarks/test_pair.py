@@ -1,12 +1,15 @@
 """Two commits in turns: order, budget, resuming, and which package a worker imports."""
 
+import importlib
 import itertools
 import subprocess
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+import vcjax
 from benchmarks import pair
 from benchmarks.pair import ROOT, PairFailed, chosen_cells, measure_in_turns, sides, unpacked
 from benchmarks.plan import PlannedCell
@@ -46,9 +49,9 @@ def measure(worker, tmp_path, monkeypatch):
         (package / "side").write_text(commit[0])
         return package
 
-    def run(*, budget=1e9, clock=lambda: 0.0):
+    def run(*, budget=1e9, clock=lambda: 0.0, planted=None):
         monkeypatch.setattr(pair, "unpacked", stand_in)
-        with sides(COMMITS, tmp_path / "out", run_cell=worker) as both:
+        with sides(COMMITS, tmp_path / "out", planted=planted, run_cell=worker) as both:
             measure_in_turns(CELLS, both, budget_seconds=budget, clock=clock)
         return worker.calls
 
@@ -118,6 +121,38 @@ def test_the_package_of_a_commit_is_unpacked_with_its_data_and_nothing_else(tmp_
     found = {str(p.relative_to(package.parent)) for p in package.rglob("*") if p.is_file()}
     assert found == set(listed)
     assert [p.name for p in package.parent.iterdir()] == ["vcjax"]
+
+
+def test_a_planted_regression_goes_into_head_alone_and_its_store_says_so(
+    measure, worker, tmp_path, monkeypatch
+):
+    planted = []
+    monkeypatch.setattr(pair, "plant", lambda name, package: planted.append((name, package)))
+    measure(planted="captured_array")
+    ((name, package),) = planted
+    assert name == "captured_array" and package.parts[-3:] == ("head", "source", "vcjax")
+    (folder,) = (tmp_path / "out" / "head").iterdir()
+    assert folder.name == COMMITS[1] + "+captured_array"
+
+
+@pytest.mark.parametrize("name", sorted(path.stem for path in pair.PLANTS.glob("[a-z]*.py")))
+def test_every_plant_is_put_behind_the_package_and_takes_the_place_of_a_function(name, tmp_path):
+    package = tmp_path / "vcjax"
+    package.mkdir()
+    (package / "__init__.py").write_text("good = True\n")
+    pair.plant(name, package)
+    assert (package / "__init__.py").read_text().startswith("good = True\n")
+    assert "_planted.plant(" in (package / "__init__.py").read_text()
+    module = importlib.import_module(f"benchmarks.plants.{name}")
+    before = vcjax.external_field
+    stand_in = SimpleNamespace(external_field=before, config=vcjax.config)
+    module.plant(stand_in)
+    assert stand_in.external_field is not before and vcjax.external_field is before
+
+
+def test_a_plant_that_does_not_exist_is_told_with_those_that_do(tmp_path):
+    with pytest.raises(PairFailed, match="'nothing'; there are captured_array, chunk_size"):
+        pair.plant("nothing", tmp_path)
 
 
 def test_an_unknown_commit_ends_the_command_with_its_name(capsys):

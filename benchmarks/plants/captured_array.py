@@ -1,0 +1,16 @@
+"""64 KB that the evaluation closes over instead of taking them as an argument."""
+
+import jax.numpy as jnp
+import numpy as np
+
+TABLE = np.linspace(1.0, 2.0, 8192)
+
+
+def plant(vcjax):
+    """Scale the external field by the mean of a captured table, over what that is."""
+    good = vcjax.external_field
+
+    def external_field(casing, B, **options):
+        return good(casing, B, **options) * (jnp.asarray(TABLE).mean() / 1.5)
+
+    vcjax.external_field = external_field

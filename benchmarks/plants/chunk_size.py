@@ -1,0 +1,13 @@
+"""Tiles of the far field with four times as many sources as they should have."""
+
+
+def plant(vcjax):
+    """Replace the automatic size by four times what it is."""
+    good = vcjax.external_field
+    automatic = int(vcjax.config().chunks["VCJAX_CHUNK_B_SRC"].value)
+
+    def external_field(casing, B, *, chunk_size="auto", **options):
+        size = 4 * automatic if chunk_size == "auto" else chunk_size
+        return good(casing, B, chunk_size=size, **options)
+
+    vcjax.external_field = external_field

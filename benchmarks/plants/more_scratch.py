@@ -1,0 +1,17 @@
+"""A second copy of the near weights, alive while the field is computed."""
+
+import dataclasses
+
+import jax
+
+
+def plant(vcjax):
+    """Copy the near weights in front of the evaluation, where the compiler may not remove it."""
+    good = vcjax.external_field
+
+    def external_field(casing, B, **options):
+        weights, scale = jax.lax.optimization_barrier((casing.near_weights, B[0, 0, 0] * 0 + 1))
+        copied = dataclasses.replace(casing, near_weights=weights * scale)
+        return good(copied, B, **options)
+
+    vcjax.external_field = external_field
