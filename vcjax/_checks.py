@@ -136,5 +136,11 @@ def check_surface(call: str, X, nfp: int, half_period: bool) -> np.ndarray:
         raise VcjaxError(
             f"{call} got X of shape {X.shape}; give at least 1 toroidal and 3 poloidal points."
         )
+    rows = points.shape[1] * nfp * (2 if half_period else 1)
+    if rows < 3:
+        raise VcjaxError(
+            f"{call} got X with {rows} rows of points around the whole torus; give at least 3, as "
+            "fewer do not say that it turns once around the z axis."
+        )
     check_surface_seams(call, points, nfp, half_period)
     return points

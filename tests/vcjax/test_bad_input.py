@@ -58,6 +58,13 @@ def test_a_surface_that_is_no_torus_is_refused(r, z, told):
         vcjax.choose(X, np.ones_like(X) * [0, 0, 1.0], 3, nfp=1)
 
 
+@pytest.mark.parametrize("rows, half_period", [(1, False), (2, False), (1, True)])
+def test_rows_too_few_to_turn_around_the_z_axis_are_refused(rows, half_period):
+    X = _torus(lambda t: 3 + np.cos(t), np.sin)[:: 8 // rows]
+    with pytest.raises(VcjaxError, match="^choose got X with . rows .* give at least 3"):
+        vcjax.choose(X, np.ones_like(X), 3, nfp=1, half_period=half_period)
+
+
 def _with(values, index, value):
     spoiled = np.array(values)
     spoiled[index] = value
