@@ -73,7 +73,8 @@ def work(argv: Sequence[str] | None) -> bool:
     scripting.show(tables, shown, options.top)
     (told,) = tables["dump"].to_dict("records")
     print(
-        f"\n{told['module']}: {told['instructions_count']} instructions, {told['temp_bytes']} bytes"
+        f"\n{told['module']}: {told['instructions_count']} instructions, "
+        f"{told['temp_bytes']} bytes of temporaries"
     )
     scripting.save(tables, folder, live=live, artefact=str(dumps if live else place))
     return True

@@ -74,7 +74,7 @@ def test_one_operator_is_measured_at_all_sizes_with_memory_and_the_share_of_the_
     import chunk_cases
 
     case = chunk_cases.all_sizes(
-        operator="B", case="case_vc", digits=None, repeat=2, sizes="[[16, 8]]"
+        operator="B", case="case_vc", digits=1, repeat=2, sizes="[[16, 8]]"
     )
     done = Record("study", "ok", extras=dict(case.extras))
     rows = chunk_tables.tables({"B": [done]})["chunk_study"].to_dict("records")
