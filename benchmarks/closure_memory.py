@@ -16,7 +16,7 @@ import jaxmeter
 GIGABYTE = 1e9
 PROCESS_BYTES = 0.8e9
 """Of a process with JAX that compiles the smallest frame."""
-COPIES_OF_ARGUMENT = 2.0
+COPIES_OF_ARGUMENT = 2.5
 COPIES_OF_CLOSURE = 5.5
 
 
