@@ -87,6 +87,11 @@ def prepare_off_surface(
     check_vectors("prepare_off_surface", "X", X, rule.surface_shape)
     mesh = device_mesh("prepare_off_surface", devices)
     constants = off_surface_tables(rule) if constants is None else constants
+    if not isinstance(constants, OffSurfaceTables):
+        raise VcjaxError(
+            f"prepare_off_surface got constants of type {type(constants).__name__}; "
+            "make them with vcjax.off_surface_tables(rule)."
+        )
     return _prepare(rule, mesh, *copied((jnp.asarray(X), constants), mesh))
 
 

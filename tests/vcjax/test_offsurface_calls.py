@@ -141,6 +141,8 @@ def test_what_cannot_be_used_is_named(casing, problem, no_shape_checks):
             vcjax.field_at(*wrong)
     with pytest.raises(vcjax.VcjaxError, match="^gradient_at got count_multiple=0"):
         vcjax.gradient_at(casing, problem.B, point, count_multiple=0)
+    with pytest.raises(vcjax.VcjaxError, match="^prepare_off_surface got constants of type Tables"):
+        vcjax.prepare_off_surface(casing.rule, problem.X, constants=casing.constants.field)
 
 
 def test_calls_of_one_step_name_themselves_in_errors(choose, problem, no_shape_checks):
