@@ -78,7 +78,9 @@ def work(argv: Sequence[str] | None) -> bool:
     for name, found in records.items():
         failed += [f"{name}: {one.failure}" for one in found if one.status != "ok"]
     scripting.show(tables, SHOWN, options.top)
-    scripting.save(tables, folder, live=False, artefact=str(folder / "cells"))
+    every = [record for found in records.values() for record in found]
+    cells = str(folder / "cells")
+    scripting.save(tables, folder, live=False, records=every, artefact=cells)
     path = folder / "chunks.env"
     path.write_text(chunk_tables.environment(tables), encoding="utf-8")
     print(f"\nto use it: . {path}")

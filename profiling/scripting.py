@@ -11,7 +11,7 @@ import hashlib
 import os
 import sys
 import traceback
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -114,17 +114,27 @@ def _cut(table: Any) -> dict[str, Any]:
     }
 
 
-def save(tables: Mapping[str, pd.DataFrame], folder: Path, *, live: bool, **notes: Any) -> None:
+def save(
+    tables: Mapping[str, pd.DataFrame],
+    folder: Path,
+    *,
+    live: bool,
+    records: Iterable[Record] = (),
+    **notes: Any,
+) -> None:
     """Save all tables beside the environment and say where.
 
     Parameters
     ----------
     live : bool
         Whether this process made the artefact with JAX; else JAX is left alone.
+    records : iterable of Record
+        Those of worker processes: the first tells the environment.
     """
     from jaxmeter import artefacts
 
-    environment = host_environment()
+    environments = (one.environment for one in records if one.environment is not None)
+    environment = next(environments, None) or host_environment()
     if live:
         environment = replace(environment, **jax_environment())
     artefacts.save(tables, folder, environment, notes=notes)

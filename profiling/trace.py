@@ -3,7 +3,7 @@
     python profiling/trace.py benchmarks.cells:external_field \
         -p workload=w7x -p digits=6 -p half_period=true
     python profiling/trace.py FOLDER            # that jax.profiler.trace wrote to
-    tensorboard --logdir results/profile/trace-benchmarks.cells-external-field
+    tensorboard --logdir results/profile/trace-benchmarks.cells-external_field
 
 Operations with total and self time, named scopes, threads, steps, annotations, phases, kernels; and
 xprof's own tables where it has data. docs/tables.md tells the columns.

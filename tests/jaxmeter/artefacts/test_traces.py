@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from jaxmeter import JaxmeterError, artefacts
-from jaxmeter.artefacts.trace_tables import union
+from jaxmeter.artefacts.self_time import union
 
 OP = {"hlo_op": "dot.1", "hlo_module": "jit_f", "program_id": "7"}
 

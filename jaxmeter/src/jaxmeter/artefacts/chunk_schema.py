@@ -29,7 +29,10 @@ schema(
         "fusions_count": (WHOLE, "fusions of it"),
         "far_fraction": (REAL, "share of far_field or far_gradient in the self time of a trace"),
         "kernels_count": (WHOLE, "launches of kernels in that trace; 0 on a CPU"),
-        "error_relative": (REAL, "of the result, relative to the largest of the total"),
+        "error_relative": (
+            REAL,
+            "of the result, relative to the largest of the total; of BOFF its estimate",
+        ),
         "is_recommended": (TRUTH, "least memory among those within 3 % of the fastest"),
     },
 )

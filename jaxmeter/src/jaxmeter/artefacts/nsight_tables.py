@@ -88,7 +88,8 @@ def nsys_tables(
     """All tables of a capture.
 
     A kernel belongs to the call that launched it, by process and correlation number, and that to
-    the innermost ``Thunk`` range around it on its thread.
+    the innermost ``Thunk`` range around it on its thread. Kernels of a CUDA graph share one call,
+    and have the operation around that, if any.
 
     Parameters
     ----------

@@ -51,3 +51,12 @@ def self_times(starts: np.ndarray, durations: np.ndarray) -> tuple[np.ndarray, f
             now = end[top]
     result[order] = own
     return result, busy
+
+
+def union(starts: np.ndarray, durations: np.ndarray) -> float:
+    """How long any of the intervals was under way."""
+    order = np.argsort(starts, kind="stable")
+    begin = starts[order]
+    end = np.maximum.accumulate((starts + durations)[order])
+    before = np.concatenate([[-np.inf], end[:-1]])
+    return float(np.maximum(end - np.maximum(begin, before), 0.0).sum())

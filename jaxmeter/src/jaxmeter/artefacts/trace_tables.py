@@ -15,7 +15,7 @@ from jaxmeter.artefacts import trace_schemas  # noqa: F401
 from jaxmeter.artefacts.kernels import kernel_table
 from jaxmeter.artefacts.modules import Origin, origins
 from jaxmeter.artefacts.schemas import frame, most
-from jaxmeter.artefacts.self_time import self_times
+from jaxmeter.artefacts.self_time import self_times, union
 from jaxmeter.artefacts.xplane import Line, Trace, programs
 from jaxmeter.errors import JaxmeterError
 
@@ -180,15 +180,6 @@ def _threads(trace: Trace) -> pd.DataFrame:
         for line in trace.lines
     ]
     return most(frame("trace_threads", rows), "op_busy_seconds")
-
-
-def union(starts: np.ndarray, durations: np.ndarray) -> float:
-    """How long any of the intervals was under way."""
-    order = np.argsort(starts, kind="stable")
-    begin = starts[order]
-    end = np.maximum.accumulate((starts + durations)[order])
-    before = np.concatenate([[-np.inf], end[:-1]])
-    return float(np.maximum(end - np.maximum(begin, before), 0.0).sum())
 
 
 def _steps(trace: Trace) -> pd.DataFrame:
