@@ -23,6 +23,7 @@ import numpy as np
 from jax import lax
 from jaxtyping import Array, Float
 
+from vcjax._pairs import pair_product, pair_weights
 from vcjax._resample import equispaced, rotate
 
 # In float32 the offset of a target from the centre of a block is rounded: near targets want small
@@ -35,12 +36,12 @@ class Kernel(NamedTuple):
 
     Attributes
     ----------
-    weight : r^2 to w, the matrix of a tile.
-    moments : sources (3, n) from the block's centre and densities (4, n) to columns (n, k).
+    power : w = 1/r^power is the matrix of a tile.
+    moments : sources (3, n) from the block's centre and densities (4, n) to rows (k, n).
     combine : targets (3, t) from the centre and weighted moments (k, t) to values (..., t).
     """
 
-    weight: Callable
+    power: int
     moments: Callable
     combine: Callable
 
@@ -129,85 +130,59 @@ def turned_sum(
 
 
 def _split(points: Float[Array, "3 n"], largest: int):
-    """Equal tiles of at most ``largest`` points: (tiles, points, 3), filled up with the last."""
+    """Equal tiles of at most ``largest`` points: (tiles, 3, points), filled up with the last."""
     count = points.shape[1]
     tiles = -(-count // largest)
     each = -(-count // tiles)
     padded = jnp.pad(points, ((0, 0), (0, tiles * each - count)), mode="edge")
-    return padded.T.reshape(tiles, each, 3), count
+    return padded.reshape(3, tiles, each).swapaxes(0, 1), count
 
 
 def _tiled_sum(
-    kernel: Kernel, tiles: Float[Array, "k each 3"], blocks, punctured, dtype: str
+    kernel: Kernel, tiles: Float[Array, "k 3 each"], blocks, punctured, dtype: str
 ) -> Float[Array, "... t"]:
     """Blocks outside, tiles inside.
 
     XLA's CPU compiler fuses a slice of a scanned array into the loop that reads it, which then
     does not vectorise. In this order the block is an operand of the inner loop, and the kernel
     runs four times faster.
+
+    Of a tile nothing is kept for derivatives, of a block only its weighted moments, a few numbers
+    for each target: with them a gradient goes over all pairs twice, not three times.
     """
-    points = tiles.reshape(-1, 3).T
+    points = tiles.swapaxes(0, 1).reshape(3, -1)
     if punctured is None:
         # Coincident points are told by distance: far below any node spacing, far above rounding.
         punctured = 1e-20 * sum((part**2).sum(axis=1).max() for part in blocks[:2])
-    punctured = jnp.asarray(punctured, dtype)
+    punctured = lax.stop_gradient(jnp.asarray(punctured, dtype))
 
     @jax.checkpoint
-    def weighted_moments(x, block):
-        y, moments = block
-        square = _squares(x, y)
-        other = square > punctured
-        w = jnp.where(other, kernel.weight(jnp.where(other, square, 1)), 0)
-        # Some devices would otherwise multiply float32 in less than float32.
-        return jnp.matmul(w, moments, precision="highest")
+    def weighted_moments(x, centre, y, moments):
+        # Offsets from the centre are rounded, not positions: they are far shorter.
+        x = (x - centre).astype(dtype)
+        return pair_product(pair_weights(kernel.power, x, y, punctured), moments)
 
-    @jax.checkpoint
+    ready_moments, combine = jax.checkpoint(kernel.moments), jax.checkpoint(kernel.combine)
+
     def one_block(total, block):
         centre, y, densities = block
-        # Offsets from the centre are rounded, not positions: they are far shorter.
-        ready = y.astype(dtype), kernel.moments(y, densities).astype(dtype)
-        m = lax.map(lambda x: weighted_moments((x - centre).astype(dtype), ready), tiles)
-        m = m.reshape(-1, m.shape[2]).T.astype(points.dtype)
-        return total + kernel.combine(points - centre[:, None], m), None
+        centre = centre[:, None]
+        ready = centre, y.astype(dtype), ready_moments(y, densities).astype(dtype)
+        m = lax.map(lambda x: weighted_moments(x, *ready), tiles)
+        m = m.swapaxes(0, 1).reshape(m.shape[1], -1).astype(points.dtype)
+        return total + combine(points - centre, m), None
 
     nothing = jax.eval_shape(one_block, 0.0, jax.tree.map(lambda v: v[0], blocks))[0]
     return lax.scan(one_block, jnp.zeros(nothing.shape, nothing.dtype), blocks)[0]
 
 
-@jax.custom_jvp
-def _squares(x: Float[Array, "t 3"], y: Float[Array, "3 n"]) -> Float[Array, "t n"]:
-    """Squares of the distances of all targets from all sources.
-
-    The derivative 2 (x - y).(dx - dy) is written as two matrix products, which its transpose then
-    is as well: XLA sums a tile along rows and columns many times slower than it multiplies.
-    """
-    r = [x[:, i : i + 1] - y[i] for i in range(3)]
-    return r[0] ** 2 + r[1] ** 2 + r[2] ** 2
-
-
-@_squares.defjvp
-def _squares_jvp(at, along):
-    (x, y), (dx, dy) = at, along
-    by_target = jnp.concatenate([(x * dx).sum(axis=1, keepdims=True), -dx], axis=1)
-    by_source = jnp.concatenate([(y * dy).sum(axis=0, keepdims=True), -dy])
-    one_x = jnp.concatenate([jnp.ones_like(x[:, :1]), x], axis=1)
-    one_y = jnp.concatenate([jnp.ones_like(y[:1]), y])
-    return _squares(x, y), 2 * (by_target @ one_y + one_x @ by_source)
-
-
-def inverse_cube(square):
-    """1/r^3. Written as a division: XLA turns 1/sqrt into rsqrt, which it does not vectorise on
-    the CPU."""
-    return 1.0 / (square * jnp.sqrt(square))
-
-
-def _moments(y: Float[Array, "3 n"], densities: Float[Array, "4 n"]) -> Float[Array, "n 7"]:
+def _moments(y: Float[Array, "3 n"], densities: Float[Array, "4 n"]) -> Float[Array, "7 n"]:
     s, F = densities[:1], densities[1:]
-    return jnp.concatenate([densities, s * y - jnp.cross(y, F, axis=0)]).T
+    return jnp.concatenate([densities, s * y - jnp.cross(y, F, axis=0)])
 
 
 def _combine(x: Float[Array, "3 t"], m: Float[Array, "7 t"]) -> Float[Array, "3 t"]:
     return jnp.cross(x, m[1:4], axis=0) - x * m[0] + m[4:]
 
 
-_KERNEL = Kernel(inverse_cube, _moments, _combine)
+_KERNEL = Kernel(3, _moments, _combine)

@@ -65,11 +65,11 @@ def rotate_tensor(values: Float[Array, "3 3 n m"], angles: Float[Array, " n"]):
     return first(first(values).swapaxes(0, 1)).swapaxes(0, 1)
 
 
-def _moments(y: Float[Array, "3 n"], densities: Float[Array, "4 n"]) -> Float[Array, "n 32"]:
+def _moments(y: Float[Array, "3 n"], densities: Float[Array, "4 n"]) -> Float[Array, "32 n"]:
     s, F = densities[:1], densities[1:]
     g = s * y - jnp.cross(y, F, axis=0)
     by_offset = [y[i] * v for v in (densities, g) for i in range(3)]
-    return jnp.concatenate([densities, densities * (y**2).sum(axis=0), g, *by_offset]).T
+    return jnp.concatenate([densities, densities * (y**2).sum(axis=0), g, *by_offset])
 
 
 def _combine(x: Float[Array, "3 t"], m: Float[Array, "32 t"]) -> Float[Array, "3 3 t"]:
@@ -89,9 +89,4 @@ def _combine(x: Float[Array, "3 t"], m: Float[Array, "32 t"]) -> Float[Array, "3
     return jnp.stack(rows)
 
 
-def _inverse_fifth(square):
-    """1/r^5; as a division, see `_far.inverse_cube`."""
-    return 1.0 / (square * square * jnp.sqrt(square))
-
-
-_KERNEL = Kernel(_inverse_fifth, _moments, _combine)
+_KERNEL = Kernel(5, _moments, _combine)
