@@ -63,7 +63,13 @@ def test_a_matrix_beyond_the_memory_is_refused_with_its_size(casing, monkeypatch
         vcjax.dense_operator(casing)
 
 
-@pytest.mark.parametrize("shape", [(3, 14, 3), (2, 4, 15, 3)])
-def test_a_field_of_another_shape_is_named(operator, shape):
+@pytest.mark.parametrize("shape", [(3, 14, 3), (2, 4, 15, 3), None])
+def test_a_field_of_another_shape_or_none_is_named(operator, problem, shape):
     with pytest.raises(vcjax.VcjaxError, match="apply got B of shape"):
-        operator.apply(np.zeros(shape))
+        operator.apply(np.zeros(shape or (0, *problem.B.shape)))
+
+
+@pytest.mark.parametrize("change", [lambda v: v[:5], lambda v: v.astype(np.float32)])
+def test_an_operator_mapped_to_something_else_is_refused(operator, problem, change):
+    with pytest.raises(vcjax.VcjaxError, match="apply of an operator whose matrix is float"):
+        jax.tree.map(change, operator).apply(problem.B)

@@ -40,15 +40,29 @@ def along(problem):
 
 
 @pytest.fixture(scope="module")
-def scalar(rule):
-    weight = np.random.default_rng(0).normal(size=(*rule.trg_shape, 3))
-
-    def scalar(X, B, constants):
+def field(rule):
+    def field(X, B, constants):
         casing = vcjax.prepare(rule, X, constants=constants)
-        field = vcjax.external_field(casing, B, chunk_size=512, target_chunk_size=32)
-        return (weight * field**2).sum()
+        return vcjax.external_field(casing, B, chunk_size=512, target_chunk_size=32)
 
-    return scalar
+    return field
+
+
+@pytest.fixture(scope="module")
+def weight(rule):
+    return np.random.default_rng(0).normal(size=(*rule.trg_shape, 3))
+
+
+@pytest.fixture(scope="module")
+def scalar(field, weight):
+    return lambda X, B, constants: (weight * field(X, B, constants) ** 2).sum()
+
+
+@pytest.fixture(scope="module")
+def change(field, rule):
+    """The field and its change along directions of surface and field, in forward mode."""
+    compiled = jax.jit(lambda at, along, c: jax.jvp(lambda *v: field(*v, c), at, along))
+    return lambda at, along: compiled(at, along, vcjax.tables(rule))
 
 
 @pytest.fixture(scope="module")
@@ -79,12 +93,24 @@ def dot(left, right):
     return sum(float((a * b).sum()) for a, b in zip(left, right, strict=True))
 
 
-def test_forward_and_reverse_mode_agree(scalar, gradient, rule, at, along):
-    constants = vcjax.tables(rule)
-    slope = jax.jit(lambda at, along, c: jax.jvp(lambda *v: scalar(*v, c), at, along)[1])
-    np.testing.assert_allclose(
-        dot(gradient(*at, constants), along), float(slope(at, along, constants)), rtol=1e-10
-    )
+def test_forward_and_reverse_mode_agree(gradient, change, weight, rule, at, along):
+    value, slope = change(at, along)
+    reverse = dot(gradient(*at, vcjax.tables(rule)), along)
+    np.testing.assert_allclose(reverse, float((2 * weight * value * slope).sum()), rtol=1e-10)
+
+
+def test_the_field_of_a_surface_drawn_larger_is_the_same_but_for_a_digit(change, rule, at):
+    """The principle knows no unit of length: the derivative by the size of the surface is zero.
+
+    A uniform field is all external, and tells the error of the quadrature. That depends on the
+    cut-off rate alpha like exp(-T^2), T = `rule.cutoff` in proportion to alpha; what is missed by
+    not differentiating alpha is the derivative of that, at most 2 T^2 times the error.
+    """
+    uniform = jnp.zeros_like(at[1]).at[..., 2].set(1.0)
+    value, slope = change((at[0], uniform), (at[0], jnp.zeros_like(uniform)))
+    error = jnp.abs(value - jnp.array([0.0, 0.0, 1.0])).max()
+    assert jnp.abs(slope).max() <= 2 * rule.cutoff**2 * error
+    assert error <= 1e-5
 
 
 def test_the_gradient_agrees_with_finite_differences(scalar, gradient, rule, at, along):

@@ -1,0 +1,36 @@
+"""One torus and its casings for all tests of hostile input, prepared once."""
+
+import pytest
+from jaxtyping import config as jaxtyping_config
+
+import vcjax
+from tests.vcjax.hostile.problems import chosen, torus_problem
+from vcjax import problems
+
+
+@pytest.fixture(autouse=True, scope="module")
+def no_shape_checks():
+    """Users run without the annotation checks of the tests: what they see is vcjax's own error."""
+    jaxtyping_config.update("jaxtyping_disable", True)
+    yield
+    jaxtyping_config.update("jaxtyping_disable", False)
+
+
+@pytest.fixture(scope="session")
+def torus():
+    return torus_problem(problems.circular_torus(minor_radius=0.5))
+
+
+@pytest.fixture(scope="session")
+def rule(torus):
+    return chosen(torus.X, torus.B)
+
+
+@pytest.fixture(scope="session")
+def casing(torus, rule):
+    return vcjax.prepare(rule, torus.X)
+
+
+@pytest.fixture(scope="session")
+def gradient_casing(torus):
+    return vcjax.prepare_gradient(chosen(torus.X, torus.B, gradient=True), torus.X)

@@ -1,0 +1,216 @@
+"""Casings, rules, tables and fields that do not belong together end in an error of ours."""
+
+import copy
+import dataclasses
+import pickle
+from typing import Any
+
+import hypothesis
+import hypothesis.extra.numpy as arrays
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import strategies as st
+
+import vcjax
+from tests.vcjax.hostile.problems import chosen, many, section
+from vcjax import VcjaxError
+
+
+class Held:
+    """Fixtures with a short name of their own, for hypothesis prints what a test is given."""
+
+    def __init__(self, **what):
+        vars(self).update(what)
+
+
+@pytest.fixture(scope="module")
+def held(torus, casing):
+    return Held(torus=torus, casing=casing)
+
+
+@many
+@hypothesis.given(
+    values=arrays.arrays(
+        dtype=st.one_of(
+            arrays.floating_dtypes(), arrays.integer_dtypes(), arrays.complex_number_dtypes(),
+            arrays.boolean_dtypes(),
+        ),
+        shape=arrays.array_shapes(min_dims=0, max_dims=4, min_side=0, max_side=6),
+    )
+)  # fmt: skip
+def test_whatever_is_given_as_surface_or_field_ends_in_an_error_of_ours(held, values):
+    torus, casing = held.torus, held.casing
+    for call in (
+        lambda: chosen(values, torus.B),
+        lambda: chosen(torus.X, values),
+        lambda: vcjax.prepare(casing.rule, values),
+        lambda: vcjax.external_field(casing, values),
+        lambda: vcjax.surface_points(values, nfp=1, half_period=False, nphi=3, ntheta=4),
+        lambda: vcjax.spectral_tail(values, nfp=1, half_period=False),
+    ):
+        try:
+            call()
+        except VcjaxError:
+            continue
+        # What passes is a small field: a resolved one, or one whose tail is told.
+        assert values.dtype == np.float64 and values.ndim == 3 and values.shape[2] == 3
+
+
+def test_a_casing_copied_pickled_or_moved_to_numpy_gives_the_same_answer(torus, casing):
+    plain = vcjax.external_field(casing, torus.B)
+    for again in (
+        pickle.loads(pickle.dumps(casing)),
+        copy.deepcopy(casing),
+        jax.tree.map(np.asarray, casing),
+        jax.device_put(casing),
+        jax.tree.unflatten(*reversed(jax.tree.flatten(casing))),
+    ):
+        assert again.rule == casing.rule and hash(again.rule) == hash(casing.rule)
+        np.testing.assert_array_equal(vcjax.external_field(again, torus.B), plain)
+
+
+_SPOILT = {
+    "single precision": lambda leaf: leaf.astype(np.float32),
+    "complex": lambda leaf: leaf.astype(complex),
+    "integers": lambda leaf: leaf.astype(int),
+    "a batch": lambda leaf: jnp.stack([leaf, leaf]),
+    "half of it": lambda leaf: leaf[: len(leaf) // 2 + 1, ..., : leaf.shape[-1] // 2],
+}
+
+
+@pytest.mark.parametrize("name", _SPOILT)
+def test_a_casing_mapped_to_something_else_is_refused(torus, casing, gradient_casing, name):
+    for call, whole in (
+        (vcjax.external_field, casing),
+        (vcjax.internal_field, casing),
+        (vcjax.external_gradient, gradient_casing),
+        (vcjax.internal_gradient, gradient_casing),
+        (vcjax.error_estimate, casing),
+        (vcjax.error_estimate, gradient_casing),
+    ):
+        with pytest.raises(VcjaxError, match="got a casing"):
+            call(jax.tree.map(_SPOILT[name], whole), torus.B)
+
+
+def test_one_array_of_a_casing_in_single_precision_is_enough(torus, casing):
+    spoilt = dataclasses.replace(casing, field_theta=casing.field_theta.astype(np.float32))
+    with pytest.raises(VcjaxError, match="dtype float32"):
+        vcjax.external_field(spoilt, torus.B)
+
+
+def test_casings_of_the_other_kind_are_refused(torus, casing, gradient_casing):
+    other: Any
+    for call, other, told in (
+        (vcjax.external_field, gradient_casing, "vcjax.prepare"),
+        (vcjax.internal_field, gradient_casing, "vcjax.prepare"),
+        (vcjax.external_gradient, casing, "vcjax.prepare_gradient"),
+        (vcjax.internal_gradient, casing, "vcjax.prepare_gradient"),
+        (vcjax.external_field, casing.rule, "vcjax.prepare"),
+        (vcjax.external_gradient, None, "vcjax.prepare_gradient"),
+        (vcjax.error_estimate, torus, "vcjax.prepare"),
+    ):
+        with pytest.raises(VcjaxError, match=told):
+            call(other, torus.B)
+    with pytest.raises(VcjaxError, match="vcjax.prepare"):
+        vcjax.self_test(torus)  # pyright: ignore[reportArgumentType]
+
+
+def test_tables_of_another_rule_are_refused(torus, rule):
+    # Of the same shapes: only the numbers would be wrong.
+    other = dataclasses.replace(rule, cutoff=rule.cutoff + 0.1)
+    with pytest.raises(VcjaxError, match="constants of another rule"):
+        vcjax.prepare(rule, torus.X, constants=vcjax.tables(other))
+    made: Any
+    for call, made, told in (
+        (vcjax.prepare, vcjax.gradient_tables(rule), r"vcjax.tables\(rule\)"),
+        (vcjax.prepare_gradient, vcjax.tables(rule), r"vcjax.gradient_tables\(rule\)"),
+    ):
+        with pytest.raises(VcjaxError, match=f"^{call.__name__} got constants of type .*{told}"):
+            call(rule, torus.X, constants=made)
+
+
+def test_tables_in_single_precision_are_refused(torus, rule):
+    """As they come from a 32-bit mode that was left since."""
+    for call, make in (
+        (vcjax.prepare, vcjax.tables),
+        (vcjax.prepare_gradient, vcjax.gradient_tables),
+    ):
+        rounded: Any = jax.tree.map(lambda leaf: leaf.astype(np.float32), make(rule))
+        with pytest.raises(VcjaxError, match=f"^{call.__name__} got constants of dtype float32"):
+            call(rule, torus.X, constants=rounded)
+
+
+def test_casings_and_tables_are_one_kind_of_thing_to_compare(rule, casing, gradient_casing):
+    """By identity: comparing their arrays would have no single answer."""
+    for whole in (casing, gradient_casing, vcjax.tables(rule), vcjax.gradient_tables(rule)):
+        assert whole == whole and hash(whole) == hash(whole)
+        assert whole != copy.copy(whole)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        dict(trg_shape=(3, 7)),
+        dict(quad_nphi=49),
+        dict(quad_ntheta=33),
+        dict(angular_count=42),
+        dict(lagrange_count=9),
+        dict(patch_phi=60),
+        dict(nfp=5),
+    ],
+)
+def test_a_rule_changed_so_that_its_numbers_do_not_fit_is_refused(rule, change):
+    with pytest.raises(VcjaxError, match="^Rule got sizes that do not fit together"):
+        dataclasses.replace(rule, **change)
+
+
+def test_a_rule_for_another_surface_is_refused_by_its_shape_or_told_by_the_self_test(torus, rule):
+    with pytest.raises(VcjaxError, match="rule was chosen for"):
+        vcjax.prepare(rule, torus.X[:, :-1])
+    thin = section(lambda t: 2 + 0.5 * np.cos(t), lambda t: 0.02 * np.sin(t), nphi=4, ntheta=16)
+    assert vcjax.self_test(vcjax.prepare(rule, thin)).max() > 0.02
+
+
+def test_what_is_refused_before_tracing_is_nan_or_refused_within(torus, casing):
+    B = np.where(torus.B == torus.B[0, 0], np.nan, torus.B)
+    with pytest.raises(VcjaxError, match="NaN"):
+        vcjax.external_field(casing, B)
+    assert np.isnan(jax.jit(vcjax.external_field)(casing, B)).any()
+    with pytest.raises(VcjaxError, match="dtype float32"):
+        jax.jit(vcjax.external_field)(casing, B.astype(np.float32))
+    with pytest.raises(VcjaxError, match="shape"):
+        jax.jit(vcjax.external_field)(casing, B[:, :-1])
+
+
+def test_no_field_has_no_parts(torus, casing, gradient_casing):
+    assert not np.asarray(vcjax.external_field(casing, 0 * torus.B)).any()
+    assert not np.asarray(vcjax.internal_field(casing, 0 * torus.B)).any()
+    assert not np.asarray(vcjax.external_gradient(gradient_casing, 0 * torus.B)).any()
+    for whole in (casing, gradient_casing):
+        with pytest.raises(VcjaxError, match="^error_estimate got B"):
+            vcjax.error_estimate(whole, 0 * torus.B)
+
+
+_SIZES = [0, -1, 2.5, float("nan"), "all", "", None, True, 2**31, np.array([3, 4])]
+
+
+@pytest.mark.parametrize("size", _SIZES, ids=str)
+@pytest.mark.parametrize("name", ["chunk_size", "target_chunk_size"])
+def test_sizes_of_tiles_that_are_none_are_refused(torus, casing, gradient_casing, name, size):
+    for call, whole in (
+        (vcjax.external_field, casing),
+        (vcjax.external_gradient, gradient_casing),
+    ):
+        with pytest.raises(VcjaxError, match=f"{call.__name__} got {name}="):
+            call(whole, torus.B, **{name: size})
+    with pytest.raises(VcjaxError, match=f"self_test got {name}="):
+        vcjax.self_test(casing, **{name: size})
+
+
+@pytest.mark.parametrize("sizes", [(1, 1), (2**31 - 1, 2**31 - 1), (np.int8(7), np.uint64(3))])
+def test_any_size_of_a_tile_gives_the_same_answer(torus, casing, sizes):
+    tiled = vcjax.external_field(casing, torus.B, chunk_size=sizes[0], target_chunk_size=sizes[1])
+    plain = np.asarray(vcjax.external_field(casing, torus.B))
+    assert np.abs(np.asarray(tiled) - plain).max() < 1e-12 * np.abs(torus.B).max()

@@ -1,0 +1,139 @@
+"""Right answers to hostile input: the same problem turned, moved, scaled or in another order.
+
+Right means: the known answer, or an error within `error_estimate`.
+"""
+
+from typing import Any
+
+import hypothesis
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import strategies as st
+
+import vcjax
+from tests.vcjax.hostile.problems import chosen, few, hostile, separated, torus_problem
+from vcjax import VcjaxError, problems
+
+
+def _turn(angle):
+    c, s = np.cos(angle), np.sin(angle)
+    return np.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]])
+
+
+def _reversed(values):
+    return values[:, (-np.arange(values.shape[1])) % values.shape[1]]
+
+
+def _strided(values):
+    padded = np.full((*values.shape[:2], 7), np.nan)
+    padded[..., 6:0:-2] = values
+    return padded[..., 6:0:-2]
+
+
+def _read_only(values):
+    values = values.copy()
+    values.setflags(write=False)
+    return values
+
+
+_SAME: dict[str, tuple] = {
+    # name: (what becomes of X, of B, of the external field)
+    "as it is": (lambda X: X, lambda B: B, lambda B: B),
+    "turned about the axis": tuple([lambda v: v @ _turn(1.0).T] * 3),
+    "theta starts an eighth later": (
+        lambda X: np.roll(X, -2, axis=1),
+        lambda B: np.roll(B, -3, axis=1),
+        lambda B: np.roll(B, -1, axis=1),
+    ),
+    "theta runs the other way": tuple([_reversed] * 3),
+    "mirrored, left-handed": tuple([lambda v: v * [1.0, 1.0, -1.0]] * 3),
+    "moved up by fifty radii": (lambda X: X + [0, 0, 25.0], lambda B: B, lambda B: B),
+    "moved up by a million radii": (lambda X: X + [0, 0, 5e5], lambda B: B, lambda B: B),
+    "lengths in 1e-12 m": (lambda X: 1e12 * X, lambda B: B, lambda B: B),
+    "lengths in 1e12 m": (lambda X: 1e-12 * X, lambda B: B, lambda B: B),
+    "lengths near the limit of floats": (lambda X: 1e-48 * X, lambda B: B, lambda B: B),
+    "lengths near the other limit": (lambda X: 1e48 * X, lambda B: B, lambda B: B),
+    "field of 1e-20": tuple([lambda X: X, *[lambda B: 1e-20 * B] * 2]),
+    "field of 1e20": tuple([lambda X: X, *[lambda B: 1e20 * B] * 2]),
+    "field with the other sign": tuple([lambda X: X, *[lambda B: -B] * 2]),
+    "Fortran order": (np.asfortranarray, np.asfortranarray, lambda B: B),
+    "negative strides": (_strided, _strided, lambda B: B),
+    "read-only": (_read_only, _read_only, lambda B: B),
+    "JAX arrays": (jnp.asarray, jnp.asarray, lambda B: B),
+    "negative zeros": (lambda X: np.where(X == 0, -0.0, X), lambda B: B, lambda B: B),
+}
+
+
+@pytest.mark.parametrize("name", _SAME)
+def test_the_same_problem_in_other_words_has_the_same_answer(torus, name):
+    of_X, of_B, of_answer = _SAME[name]
+    X, B, known = of_X(torus.X), of_B(torus.B), of_answer(torus.B_ext)
+    assert np.abs(separated(X, B) - known).max() < 1e-3 * np.abs(B).max()
+
+
+@hostile
+@hypothesis.given(
+    length=st.floats(-12, 12),
+    strength=st.floats(-20, 20),
+    angle=st.floats(0, 6.3),
+    lift=st.floats(-50, 50),
+)
+def test_units_and_position_leave_nothing_but_rounding(
+    casing, torus, length, strength, angle, lift
+):
+    turn = _turn(angle)
+    X = 10.0**length * (torus.X @ turn.T + [0, 0, lift])
+    B = 10.0**strength * torus.B @ turn.T
+    # The same choice, to the last number of nodes.
+    assert chosen(X, B) == casing.rule
+    field = vcjax.external_field(vcjax.prepare(casing.rule, X), B)
+    plain = np.asarray(vcjax.external_field(casing, torus.B))
+    error = np.asarray(field) @ turn / 10.0**strength - plain
+    assert np.abs(error).max() < 1e-11 * np.abs(torus.B).max()
+
+
+@few
+@hypothesis.given(data=st.data())
+def test_grids_without_common_factors_are_as_accurate_as_the_estimate_says(data):
+    nfp = data.draw(st.integers(1, 10), "nfp")
+    half = data.draw(st.booleans(), "half_period")
+    rows = st.integers(4, 7) if nfp == 1 else st.integers(3, 7)
+    grids: dict[str, Any] = dict(
+        shape=(data.draw(rows, "nphi"), data.draw(st.integers(11, 18), "ntheta")),
+        src=(data.draw(rows, "src_nphi"), data.draw(st.integers(15, 26), "src_ntheta")),
+        trg=(data.draw(st.integers(1, 3), "trg_nphi"), data.draw(st.integers(1, 7), "trg_ntheta")),
+    )
+    # The same field and size for every nfp; the ellipse turns half a turn in each period.
+    surface = problems.rotating_ellipse_surface(nfp, major_radius=2.0, semi_axes=(0.45, 0.55))
+    problem = torus_problem(surface, nfp=nfp, half=half, **grids)
+    try:
+        rule = vcjax.choose(
+            problem.X,
+            problem.B,
+            2,
+            nfp=nfp,
+            half_period=half,
+            trg_nphi=problem.trg_nphi,
+            trg_ntheta=problem.trg_ntheta,
+        )
+    except VcjaxError as error:
+        # Too few points of B for the bends of the seam to be told from those of a wrong grid.
+        assert "seam" in str(error) and min(*grids["shape"], *grids["src"]) < 12
+        return
+    casing = vcjax.prepare(rule, problem.X)
+    error = problem.external_error(vcjax.external_field(casing, problem.B))
+    assert error <= vcjax.error_estimate(casing, problem.B) < 0.3
+
+
+@pytest.mark.parametrize("kind", ["a column missing", "a tenth of it noise"])
+def test_the_error_of_a_field_off_its_grid_is_told(torus, kind):
+    noise = np.random.default_rng(1).normal(size=torus.B.shape)
+    B = {
+        "a column missing": np.delete(torus.B, 20, axis=1),
+        "a tenth of it noise": torus.B + 0.1 * np.abs(torus.B).max() * noise,
+    }[kind]
+    casing = vcjax.prepare(chosen(torus.X, B, 1), torus.X)
+    error = torus.external_error(vcjax.external_field(casing, B))
+    # Such spectra do not decay, so that the tail tells the size of the error and no bound.
+    assert 0.01 < error <= 2 * vcjax.error_estimate(casing, B)

@@ -1,0 +1,131 @@
+"""Surfaces that bound no torus are refused; those hard to resolve keep about the digits."""
+
+import hypothesis
+import numpy as np
+import pytest
+from hypothesis import strategies as st
+
+import vcjax
+from tests.vcjax.hostile.problems import chosen, hostile, many, section, toroidal_field
+from vcjax import VcjaxError
+
+_BROKEN = {
+    "a limacon's inner loop": (
+        lambda t: 3 + (0.5 + np.cos(t)) * np.cos(t),
+        lambda t: (0.5 + np.cos(t)) * np.sin(t),
+        "crosses itself",
+    ),
+    "an eight with unequal halves": (
+        lambda t: 3 + np.cos(t),
+        lambda t: np.sin(2 * t) + 0.3 * np.sin(t),
+        "crosses itself",
+    ),
+    "curls": (
+        lambda t: 3 + np.cos(t) + 0.4 * np.cos(5 * t),
+        lambda t: np.sin(t) + 0.4 * np.sin(5 * t),
+        "crosses itself",
+    ),
+    "twice round": (
+        lambda t: 3 + np.cos(2 * t) + 0.2 * np.cos(t),
+        lambda t: np.sin(2 * t) + 0.2 * np.sin(t),
+        "crosses itself",
+    ),
+    "exactly twice round": (
+        lambda t: 3 + np.cos(2 * t),
+        lambda t: np.sin(2 * t),
+        "touches itself|crosses itself",
+    ),
+    "pinched to a point": (
+        lambda t: 3 + np.cos(t),
+        lambda t: np.sin(t) * np.cos(t) ** 2,
+        "touches itself",
+    ),
+    "sheets a millionth apart": (
+        lambda t: 3 + np.cos(t),
+        lambda t: 1e-6 * np.sin(t),
+        "touches itself|no quadrature|degenerate|no volume",
+    ),
+    "an eight": (lambda t: 3 + np.cos(t), lambda t: np.sin(2 * t), "no volume|crosses itself"),
+    "a cusp": (
+        lambda t: 3 + np.cos(t) - 0.2 * np.cos(5 * t),
+        lambda t: np.sin(t) - 0.2 * np.sin(5 * t),
+        "degenerate|no quadrature",
+    ),
+    "a hole of a thousandth": (
+        lambda t: 3 + 2.997 * np.cos(t),
+        lambda t: np.sin(t),
+        "reaches the z axis, or nearly",
+    ),
+    "flat": (lambda t: 3 + np.cos(t), lambda t: 0 * t, "no volume|degenerate"),
+    "a thread": (lambda t: 3 + 1e-9 * np.cos(t), lambda t: 1e-9 * np.sin(t), "no volume"),
+    "points heaped up": (
+        lambda t: 3 + np.cos(t + 0.99 * np.sin(t)),
+        lambda t: np.sin(t + 0.99 * np.sin(t)),
+        "no quadrature|open surface|degenerate",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", _BROKEN)
+def test_a_surface_that_bounds_no_torus_is_refused(name):
+    r, z, told = _BROKEN[name]
+    X = section(r, z)
+    with pytest.raises(VcjaxError, match=told):
+        chosen(X, toroidal_field(X))
+
+
+_SHARP = {
+    "thin and flat": (lambda t: 3 + np.cos(t), lambda t: 0.1 * np.sin(t)),
+    "thin and tall": (lambda t: 3 + 0.1 * np.cos(t), lambda t: np.sin(t)),
+    "nearly pinched": (lambda t: 3 + np.cos(t), lambda t: np.sin(t) * (np.cos(t) ** 2 + 0.05)),
+    "a bean": (lambda t: 3 + 0.5 * np.cos(t) + 0.4 * np.cos(2 * t), lambda t: 0.6 * np.sin(t)),
+    "a narrow hole": (lambda t: 3 + 2.8 * np.cos(t), lambda t: 2 * np.sin(t)),
+    "uneven points": (
+        lambda t: 3 + np.cos(t + 0.5 * np.sin(t)),
+        lambda t: np.sin(t + 0.5 * np.sin(t)),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", _SHARP)
+def test_a_surface_hard_to_resolve_keeps_about_the_digits_asked_for(name):
+    X = section(*_SHARP[name])
+    B = toroidal_field(X)
+    rule = chosen(X, B, 3, trg_nphi=1, trg_ntheta=12)
+    casing = vcjax.prepare(rule, X)
+    # The field is all external.
+    error = np.abs(np.asarray(vcjax.external_field(casing, B)) - B[:1, ::4]).max()
+    # At tips, where these targets are, up to 2.6 times what was asked for; the limit follows that.
+    assert error < 3e-3 * np.abs(B).max()
+
+
+@hostile
+@hypothesis.given(
+    loops=st.integers(1, 6),
+    size=st.floats(1.3, 3.0),
+    turn=st.floats(0, 6.3),
+    tall=st.floats(0.5, 2),
+)
+def test_cross_sections_with_loops_are_refused_and_stars_are_not(loops, size, turn, tall):
+    mode = loops + 1
+
+    def cut(amount):
+        return section(
+            lambda t: 3 + (np.cos(t) + amount / mode * np.cos(mode * t + turn)) / 2,
+            lambda t: tall * (np.sin(t) + amount / mode * np.sin(mode * t + turn)) / 2,
+        )
+
+    # Above 1 the tangent turns more than once, and a plane curve without crossings does not.
+    X = cut(size)
+    with pytest.raises(VcjaxError, match="crosses itself|touches itself|reaches the z axis"):
+        chosen(X, toroidal_field(X))
+    X = cut(0.4)
+    assert chosen(X, toroidal_field(X), 2).quad_ntheta >= 24
+
+
+@many
+@hypothesis.given(seed=st.integers(0, 10**6), nphi=st.integers(1, 8), ntheta=st.integers(3, 12))
+def test_noise_is_no_surface(seed, nphi, ntheta):
+    X = np.random.default_rng(seed).normal(size=(nphi, ntheta, 3))
+    with pytest.raises(VcjaxError, match="^choose (got|found)"):
+        chosen(X, np.ones((4, 8, 3)) * [0.0, 0.0, 1.0])
