@@ -31,7 +31,7 @@ schema(
         "kernels_count": (WHOLE, "launches of kernels in that trace; 0 on a CPU"),
         "error_relative": (
             REAL,
-            "of the result, relative to the largest of the total; of BOFF its estimate",
+            "of the result over the largest of the total; of BOFF estimated",
         ),
         "is_recommended": (TRUTH, "least memory among those within 3 % of the fastest"),
     },
