@@ -17,18 +17,17 @@ WAYS = ("argument", "closure")
 SIZES_BYTES = tuple(10**power for power in range(3, 10))
 # The compiler takes minutes for a cumulative sum of a megabyte, so nothing larger is asked.
 LARGEST_CUMSUM_BYTES = 10**6
-ARGUMENT_BYTES = 10**6
 
 
 def cells(*, rounds: int) -> list[PlannedCell]:
-    """The curve: every size closed over, and one passed, whose bytes the compiler never sees."""
-    points = []
-    for operation in OPERATIONS:
-        points.append((operation, "argument", ARGUMENT_BYTES))
-        for size in SIZES_BYTES:
-            if operation != "cumsum" or size <= LARGEST_CUMSUM_BYTES:
-                points.append((operation, "closure", size))
-    return [_cell(*point, rounds=rounds) for point in points]
+    """The curve: every size, closed over and passed."""
+    return [
+        _cell(operation, way, size, rounds=rounds)
+        for operation in OPERATIONS
+        for size in SIZES_BYTES
+        if operation != "cumsum" or size <= LARGEST_CUMSUM_BYTES
+        for way in WAYS
+    ]
 
 
 def _cell(operation: str, way: str, size_bytes: int, *, rounds: int) -> PlannedCell:

@@ -112,15 +112,20 @@ def measured_commit() -> str:
     StudyFailed
         Outside of a git clone.
     """
-    command = ["git", "log", "-1", "--format=%H", "--", *MEASURED]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
-    commit = done.stdout.strip()
-    if done.returncode != 0 or not commit:
+    commit = _git("log", "-1", "--format=%H", "--", *MEASURED)
+    if not commit:
+        raise StudyFailed(f"no commit holds {', '.join(MEASURED)}; measuring needs a git clone")
+    return commit
+
+
+def _git(*arguments: str) -> str:
+    done = subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True)
+    if done.returncode != 0:
         raise StudyFailed(
-            f"'{' '.join(command)}' found no commit ({done.stderr.strip()}); "
+            f"'git {' '.join(arguments)}' failed: {done.stderr.strip()}; "
             "measuring needs a git clone"
         )
-    return commit
+    return done.stdout.strip()
 
 
 def measure(grid: str, results: Path) -> None:
@@ -129,6 +134,8 @@ def measure(grid: str, results: Path) -> None:
 
     commit, key = measured_commit(), environment_key()
     print(f"closure study of commit {commit[:10]} in {key}, {grid} grid")
+    if _git("status", "--porcelain", "--", *MEASURED):
+        print("what is measured has changes that are not committed: they count as that commit's")
     results.mkdir(parents=True, exist_ok=True)
     cells = plan(grid)
     with RunLock(results / "run.lock"):

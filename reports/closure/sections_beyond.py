@@ -63,6 +63,7 @@ def curve_section(curve: pd.DataFrame, table: pd.DataFrame) -> Section:
         time("Extra", "extra", "Round by round"),
         size("Embedded", "embedded_bytes"),
         time("Steady median", "settled"),
+        ratio("Steady / argument", "settled_to_argument", "What folding saves each run"),
     )
     return Section(
         "break_even",

@@ -186,23 +186,21 @@ def curve_findings(curve: pd.DataFrame) -> list[str]:
         ("exp", "Its exp"),
         ("cumsum", "Its cumulative sum"),
     ):
-        rows_of = curve.loc[curve["operation"] == operation].sort_values("array_bytes")
-        noticed = rows_of.loc[rows_of["extra_median_seconds"] > 0.1]
-        if rows_of.empty:
+        points = [
+            (row["array_bytes"], row["extra_median_seconds"])
+            for row in rows(curve.loc[curve["operation"] == operation])
+            if not math.isnan(row["extra_median_seconds"])
+        ]
+        if not points:
             continue
-        last = rows_of.iloc[-1]
-        sentence = (
-            f"{name}: {seconds(max(last['extra_median_seconds'], 0.0))} more at "
-            f"{bytes_(last['array_bytes'])}"
-        )
-        if len(noticed):
-            sentence += (
-                f"; above a tenth of a second from {bytes_(noticed.iloc[0]['array_bytes'])} on"
-            )
-        folded = rows_of.loc[rows_of["array_bytes"] >= 1e6]
-        if operation != "none" and len(folded):
-            fitted = slope(zip(folded["array_bytes"], folded["extra_median_seconds"], strict=True))
-            sentence += f"; {significant(1e3 * fitted)} ms a megabyte above 1 MB"
+        largest, cost = points[-1]
+        sentence = f"{name}: {seconds(max(cost, 0.0))} more at {bytes_(largest)}"
+        noticed = [n for n, _ in points if all(s > 0.1 for m, s in points if m >= n)]
+        if noticed:
+            sentence += f"; above a tenth of a second from {bytes_(noticed[0])} on"
+        fitted = slope([point for point in points if point[0] >= 1e6])
+        if operation != "none" and fitted > 0:
+            sentence += f"; {significant(1e3 * fitted)} ms a megabyte from 1 MB on"
         said.append(sentence + ".")
     said.append(
         "The rule has three parts: bake what is small (the numbers above), never what changes, and "

@@ -21,6 +21,8 @@ FRAMES, CHANGES, CURVE = "coronagraph_variants", "coronagraph_change", "capture_
 ARGUMENT = "argument"
 VARIANTS = ("closure", "argument", "cached", "simplified", "hoisted", "static_callable")
 
+OPERATIONS = ("none", "exp", "cumsum")
+
 # A quantity of one process, and what its summary is called.
 TIMES = {
     "built_seconds": "built",
@@ -123,26 +125,30 @@ def curve(measured: pd.DataFrame) -> pd.DataFrame:
     an argument, round by round.
     """
     rows = []
-    for place, group in groups(_good(measured, CURVE), [*PLACE, "operation"]):
-        passed = group.loc[group["variant"] == ARGUMENT]
-        base = dict(zip(passed["round_index"], passed["built_seconds"], strict=True))
-        closed = group.loc[group["variant"] == "closure"]
-        for size, cell in groups(closed, ["array_bytes"]):
-            pairs = zip(cell["round_index"], cell["built_seconds"], strict=True)
-            extra = [seconds - base[index] for index, seconds in pairs if index in base]
-            rows.append(
-                {
-                    **place,
-                    **size,
-                    "processes_count": len(cell),
-                    "embedded_bytes": cell["embedded_bytes"].max(),
-                    **_time("built", cell["built_seconds"]),
-                    **_time("argument_built", passed["built_seconds"]),
-                    **_time("extra", extra),
-                    **_time("settled", cell["settled_median_seconds"]),
-                }
-            )
-    return pd.DataFrame(rows)
+    for key, group in groups(_good(measured, CURVE), [*PLACE, "operation", "array_bytes"]):
+        cells = {found["variant"]: cell for found, cell in groups(group, ["variant"])}
+        if "closure" not in cells:
+            continue
+        closed = cells["closure"]
+        passed = cells.get(ARGUMENT, closed.iloc[:0])
+        base = _by_round(passed, "built_seconds")
+        built = _by_round(closed, "built_seconds")
+        row = {**key, "processes_count": len(closed)}
+        row["embedded_bytes"] = closed["embedded_bytes"].max()
+        row |= _time("built", built.values())
+        row |= _time("argument_built", base.values())
+        row |= _time("extra", [built[i] - base[i] for i in built.keys() & base.keys()])
+        row |= _time("settled", closed["settled_median_seconds"])
+        row |= _ratio("settled_median_seconds", closed, passed)
+        rows.append(row)
+    frame = pd.DataFrame(rows)
+    if frame.empty:
+        return frame
+    return frame.sort_values(
+        [*PLACE, "operation", "array_bytes"],
+        key=lambda column: column.map(_operation_order) if column.name == "operation" else column,
+        ignore_index=True,
+    )
 
 
 def extra_seconds(table: pd.DataFrame) -> pd.DataFrame:
@@ -189,6 +195,10 @@ def slope(points: Iterable[tuple[float, float]]) -> float:
 def variant_order(variant: str) -> int:
     """Sorting key; variants that are not known come last."""
     return VARIANTS.index(variant) if variant in VARIANTS else len(VARIANTS)
+
+
+def _operation_order(operation: str) -> int:
+    return OPERATIONS.index(operation) if operation in OPERATIONS else len(OPERATIONS)
 
 
 def _good(measured: pd.DataFrame, suite: str) -> pd.DataFrame:

@@ -88,9 +88,9 @@ def study(made_up, tmp_path_factory):
             for size in (64, 128):
                 made_up.write(root / "cells", frame(made_up, variant, size, i), i)
         for operation in ("none", "exp"):
-            made_up.write(root / "cells", array(made_up, operation, "argument", 10**6, i), i)
             for size in (10**3, 10**6, 10**8):
-                made_up.write(root / "cells", array(made_up, operation, "closure", size, i), i)
+                for variant in ("closure", "argument"):
+                    made_up.write(root / "cells", array(made_up, operation, variant, size, i), i)
     for variant, follows in (("closure", False), ("argument", True)):
         made_up.write(root / "cells", change(made_up, variant, follows))
     made_up.write(root / "cells", skipped(made_up))
