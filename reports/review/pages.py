@@ -13,6 +13,7 @@ from ..page_template import written_page
 from ..report import Fact
 from ..section import Section
 from ..units import bytes_, scientific, seconds, significant
+from .data import review_json
 from .figure import times_figure
 from .findings import FEWEST_ROUNDS, PRIMARY, Finding
 from .review import Review
@@ -27,7 +28,7 @@ TELL = {
 
 
 def write_review(review: Review, out: str | Path) -> Path:
-    """Write `out`/index.html and `out`/review.md, each whole or not at all; the page's path.
+    """Write index.html, review.md and review.json, each whole or not at all; the page's path.
 
     Raises
     ------
@@ -40,7 +41,11 @@ def write_review(review: Review, out: str | Path) -> Path:
             f"write_review: {out} exists and is no earlier review; name another folder with --out"
         )
     out.mkdir(parents=True, exist_ok=True)
-    texts = {"review.md": review_markdown(review), "index.html": review_page(review)}
+    texts = {
+        "review.json": review_json(review),
+        "review.md": review_markdown(review),
+        "index.html": review_page(review),
+    }
     for name, text in texts.items():
         draft = out / f".{name}.{os.getpid()}"
         draft.write_text(text, encoding="utf-8")

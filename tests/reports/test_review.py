@@ -1,6 +1,7 @@
 """The review: what differs is found and put where it belongs, what does not stays quiet."""
 
 import dataclasses
+import json
 import math
 import random
 import re
@@ -304,6 +305,10 @@ def test_the_command_writes_page_and_markdown_and_exits_by_the_verdict(
     assert not re.search(r"(src|href)\s*=\s*[\"'](https?:)?//", page)
     ids = re.findall(r'\bid="([^"]+)"', page)
     assert len(ids) == len(set(ids))
+    data = json.loads((out / "review.json").read_text("utf-8"))
+    assert data["exit_code"] == 1 and data["base"] == BASE
+    told = {(f["metric"], f["cause"]) for f in data["findings"] if f["is_gated"]}
+    assert told == {("captured_bytes", "constants"), ("embedded_bytes", "constants")}
     assert main([*arguments, "--significance", "2"]) == 2
     assert main(["review"]) == 2
     (tmp_path / "mine").mkdir()
