@@ -1,6 +1,7 @@
 """Made-up stores of real records: every number is invented, every record is jaxmeter's own."""
 
 import dataclasses
+import os
 import shutil
 import subprocess
 from collections.abc import Callable, Mapping
@@ -296,3 +297,17 @@ def open_page(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Any]:
     if "it works" not in opened(plain).stdout:
         pytest.skip(f"{browser} cannot open files in {folder}; a confined package may not")
     return opened
+
+
+@pytest.fixture(scope="session")
+def take_picture(open_page: Callable[..., Any]) -> Callable[[Path, str], None]:
+    """Draws a page into the folder that VCJAX_PICTURES names (docs/); without it does nothing."""
+    folder = os.environ.get("VCJAX_PICTURES")
+
+    def taken(page: Path, name: str) -> None:
+        if folder is not None:
+            goal = Path(folder).resolve() / f"{name}.png"
+            open_page(page, "--window-size=1000,1250", f"--screenshot={goal}")
+            assert goal.stat().st_size > 10_000
+
+    return taken

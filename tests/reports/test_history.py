@@ -264,15 +264,17 @@ PAPER = {"light": "rgb(255, 255, 255)", "dark": "rgb(20, 23, 27)"}
 
 @pytest.mark.parametrize("theme", PAPER)
 def test_in_a_browser_the_keyboard_reaches_every_point_and_nothing_fails(
-    history, open_page, tmp_path, theme
+    history, open_page, take_picture, tmp_path, theme
 ):
     setting = history.settings[0].name
     reviews = {(setting, COMMITS[STEP - 1], COMMITS[STEP]): "reviews/step.html"}
     page = write_history(history, tmp_path / "out", reviews=reviews)
-    text = page.read_text(encoding="utf-8").replace("</body>", WALK)
+    text = page.read_text(encoding="utf-8")
     if theme == "dark":  # a headless browser has no dark desktop to follow
         text = text.replace("(prefers-color-scheme: dark)", "all")
     page.write_text(text, encoding="utf-8")
+    take_picture(page, f"history-{theme}")
+    page.write_text(text.replace("</body>", WALK), encoding="utf-8")
     opened = open_page(page)
     assert re.findall(r".*CONSOLE.*", opened.stderr) == []
     title = re.search(r"<title>(\{.*?\})</title>", opened.stdout)

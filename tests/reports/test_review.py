@@ -317,11 +317,12 @@ def test_the_command_writes_page_and_markdown_and_exits_by_the_verdict(
 
 
 def test_the_page_in_a_browser_fails_nowhere_and_fits_a_telephone(
-    made_up, pair, tmp_path, open_page
+    made_up, pair, tmp_path, open_page, take_picture
 ):
     root = pair.write(captures_more(made_up))
     main(["review", "--pair", str(root), "--out", str(tmp_path / "out")])
     page = tmp_path / "out" / "index.html"
+    take_picture(page, "review")
     told = (
         "<script>document.title = [document.documentElement.scrollWidth - "
         'document.documentElement.clientWidth, performance.getEntriesByType("resource").length, '
