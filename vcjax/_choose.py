@@ -7,9 +7,9 @@ and two and a half from 6 on (set so that W7-X and the rotating ellipse meet the
   the rim;
 - the trapezoidal rule on the smooth rest needs (pi/(alpha h))^2 >= T^2, that is R/h >= T^2/pi for
   every target;
-- the polar rule takes 6 T radii and, on a patch whose axes stretch by kappa, so many angles that the
-  trapezoidal rule on an ellipse converges: 2 ln(1/epsilon) / ln((kappa + 1)/(kappa - 1)), at least
-  16.8 T;
+- the polar rule takes 6 T radii and, on a patch whose axes stretch by kappa, so many angles that
+  the trapezoidal rule on an ellipse converges: 2 ln(1/epsilon) / ln((kappa + 1)/(kappa - 1)), at
+  least 16.8 T;
 - the Lagrange interpolation onto polar nodes takes 2 ceil(2 T) points, one-sided near the rim,
   where the near kernel has all but vanished: one node beyond the rim is enough;
 - the grid resolves the field with 2.8 nodes for each of the modes that matter, and the surface's
