@@ -8,13 +8,15 @@ goes on where it ended, and ends by itself. `trust_tables.py` judges the rows.
 
 Pairs of ``aa`` are equal functions. Those of ``planted`` are loops of which one takes longer by a
 known share of its time. Not all of a loop's time grows with its length, for a call costs something
-too: how much does is what ``shares`` finds, and all planted pairs together show that it is right.
+too: how much does is what ``shares`` finds, and ``check`` measures what was planted, in a process
+of its own and without the meter.
 """
 
 from __future__ import annotations
 
 import argparse
 import datetime
+import functools
 import itertools
 import json
 import os
@@ -23,6 +25,7 @@ import statistics
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -156,30 +159,52 @@ def _row(pair: Pair, number: int, shares: dict[str, float]) -> dict[str, Any]:
     }
 
 
-def find_shares() -> dict[str, float]:
-    """The share of each loop's time that grows with its length, from one of twice the length."""
+def steady_ratios(more: dict[str, float], turns: int = 20) -> dict[str, float]:
+    """How much longer each loop takes that is longer by a share of its length.
+
+    It is found without the meter, in blocks of calls so long that what the other loop left in the
+    caches does not matter.
+    """
+    import jax
     import kinds
 
-    from jaxmeter.comparison import Round
-    from jaxmeter.paired import Compared, Effort, measure_pair
-    from jaxmeter.progress import Progress
-    from jaxmeter.record import Record
+    def median_seconds(call: Callable[[], Any], seconds: float = 0.05) -> float:
+        taken: list[float] = []
+        while sum(taken) < seconds or len(taken) < 10:
+            start = time.perf_counter()
+            jax.block_until_ready(call())
+            taken.append(time.perf_counter() - start)
+        return statistics.median(taken[3:])
 
     found = {}
-    for name in kinds.KINDS:
-        cases = kinds.loop(name, 0), kinds.loop(name, 0, 1.0)
-        both = tuple(Compared(case, Progress(Record("", "ok"))) for case in cases)
-        effort = Effort(turns=500, settled_seconds=2.0, compiles=0)
-        measure_pair(both, effort, swapped=False)  # pyright: ignore
-        a, b = (one.progress.record.samples_seconds for one in both)
-        found[name] = round(Round(a, b, in_turns=True).ratio - 1, 3)
-        print(f"{name}: {1e6 * statistics.median(a):.0f} us, share {found[name]}", flush=True)
+    for name, by in more.items():
+        cases = [kinds.loop(name, 0, longer) for longer in (0.0, by)]
+        calls = [functools.partial(jax.jit(case.fn), *case.args) for case in cases]
+        for call in calls:
+            median_seconds(call)
+        ratios = []
+        for _ in range(turns):
+            once, longer = map(median_seconds, calls)
+            ratios.append(longer / once)
+        found[name] = round(statistics.median(ratios), 4)
+        print(f"{name}: {1e6 * once:.0f} us, by {by:.3f} longer: {found[name]}", flush=True)
     return found
+
+
+def find_shares() -> dict[str, float]:
+    """The share of each loop's time that grows with its length, from one of twice the length."""
+    ratios = steady_ratios(dict.fromkeys(KINDS, 1.0))
+    return {name: round(ratio - 1, 3) for name, ratio in ratios.items()}
+
+
+def check(shares: dict[str, float], effect: float = 0.10) -> dict[str, float]:
+    """By how much the planted loops take longer indeed."""
+    return steady_ratios({name: effect / share for name, share in shares.items()})
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", choices=("shares", "measure", "process"))
+    parser.add_argument("what", choices=("shares", "measure", "process", "check"))
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--shares", type=Path, help="what shares wrote")
     parser.add_argument("--until", type=datetime.datetime.fromisoformat, help="UTC")
@@ -187,6 +212,10 @@ def main() -> None:
     options = parser.parse_args()
     if options.what == "shares":
         options.out.write_text(json.dumps(find_shares(), indent=2) + "\n")
+    elif options.what == "check":
+        truth = check(json.loads(options.shares.read_text()))
+        with options.out.open("a") as lines:
+            print(json.dumps(truth), file=lines)
     elif options.what == "process":
         process(options.out)
     else:
