@@ -98,13 +98,15 @@ def run(options: argparse.Namespace):
     """Call the function, the first time apart from what is repeated."""
     import jax
 
+    from jaxmeter.arguments import filled
     from jaxmeter.staging import jitted
 
     scripting.start_jax()
     case = case_of("nsys", options.target, options)
+    args, kwargs = jax.tree.map(filled, (case.args, dict(case.kwargs)))
     function, result = jitted(case), None
     for _ in range(1 + options.repeat):
-        result = jax.block_until_ready(function(*case.args, **case.kwargs))
+        result = jax.block_until_ready(function(*args, **kwargs))
     return result
 
 

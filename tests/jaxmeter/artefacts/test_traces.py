@@ -2,10 +2,11 @@
 
 import json
 
+import jax
 import numpy as np
 import pytest
 
-from jaxmeter import JaxmeterError, artefacts
+from jaxmeter import Case, JaxmeterError, artefacts
 from jaxmeter.artefacts.self_time import union
 
 OP = {"hlo_op": "dot.1", "hlo_module": "jit_f", "program_id": "7"}
@@ -148,6 +149,21 @@ def test_a_file_that_is_cut_short_says_so_and_is_left_alone(keep, trace, tmp_pat
     with pytest.raises(JaxmeterError, match=r"cut short|holds nothing"):
         artefacts.read_trace(path)
     assert path.stat().st_size == int(keep * len(whole))
+
+
+def test_a_file_that_is_whole_but_garbled_says_so(written):
+    path = written({"/host:CPU": {"main": [("event", 0, 10, {})]}})
+    data = bytearray(path.read_bytes())
+    data[12:24] = b"\xff" * 12
+    path.write_bytes(data)
+    with pytest.raises(JaxmeterError, match="cannot read|cut short"):
+        artefacts.read_trace(path)
+
+
+def test_arguments_given_by_shape_are_filled_to_be_traced(tmp_path):
+    case = Case(jax.numpy.sin, (jax.ShapeDtypeStruct((3,), "float64"),))
+    paths = [artefacts.capture(case, tmp_path, repeat=1) for _ in range(2)]
+    assert all(path.is_file() for path in paths)
 
 
 def test_a_trace_in_which_nothing_happened_says_so(written, tmp_path):

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import jax
 
+from jaxmeter.arguments import filled
 from jaxmeter.case import Case, name_of
 from jaxmeter.errors import JaxmeterError
 from jaxmeter.staging import jitted
@@ -17,7 +18,7 @@ def capture(case: Case, folder: Path, *, repeat: int = 3, cold: bool = False) ->
     Parameters
     ----------
     case : Case
-        What to run.
+        What to run; arrays given as `jax.ShapeDtypeStruct` are filled with ones.
     folder : Path
         Of all runs; this one gets a folder of its own below ``plugins/profile``.
     repeat : int
@@ -40,29 +41,31 @@ def capture(case: Case, folder: Path, *, repeat: int = 3, cold: bool = False) ->
     if repeat < 1:
         raise JaxmeterError(f"capture: got repeat={repeat}; give at least 1")
     run = jitted(case)
+    args, kwargs = jax.tree.map(filled, (case.args, dict(case.kwargs)))
     if not cold:
-        jax.block_until_ready(run(*case.args, **case.kwargs))
+        jax.block_until_ready(run(*args, **kwargs))
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise JaxmeterError(
             f"capture: got folder={str(folder)!r} ({error}); give one that can be written"
         ) from None
-    before = set(_files(folder))
+    before = {path: path.stat().st_mtime_ns for path in _files(folder)}
     with jax.profiler.trace(str(folder)):
         for step in range(repeat):
             with jax.profiler.StepTraceAnnotation(name_of(case.fn), step_num=step):
-                jax.block_until_ready(run(*case.args, **case.kwargs))
-    made = sorted(set(_files(folder)) - before)
+                jax.block_until_ready(run(*args, **kwargs))
+    # Runs are named by the second: two within one share a folder.
+    made = [path for path in _files(folder) if path.stat().st_mtime_ns != before.get(path)]
     if not made:
         raise JaxmeterError(
             f"capture: JAX left no .xplane.pb in {str(folder)!r}; is the disk full?"
         )
-    return made[-1]
+    return sorted(made)[-1]
 
 
 def trace_file(place: Path) -> Path:
-    """The trace in a place: the file itself, or the newest run below a folder.
+    """The trace in a place: the file itself, or the newest below a folder, of one host alone.
 
     Raises
     ------

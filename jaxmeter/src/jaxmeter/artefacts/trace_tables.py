@@ -16,27 +16,10 @@ from jaxmeter.artefacts.kernels import kernel_table
 from jaxmeter.artefacts.modules import Origin, origins
 from jaxmeter.artefacts.schemas import frame, most
 from jaxmeter.artefacts.self_time import self_times, union
+from jaxmeter.artefacts.trace_phases import phases
 from jaxmeter.artefacts.xplane import Line, Trace, programs
 from jaxmeter.errors import JaxmeterError
 
-# The first that fits an event's name or its thread's; frames of Python begin with $.
-_PHASES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
-    (phase, re.compile(pattern))
-    for phase, pattern in (
-        ("wait", r"block_until_ready|try_to_block|\(wait for|::Await"),
-        ("trace", r"^\$\S*pjit\.py:\d+ _trace_for_jit|trace_to_jaxpr"),
-        ("lower", r"lower_sharding_computation|lower_jaxpr_to_module|_pjit_lower"),
-        ("compile", r"backend_compile|compile_or_get_cached|Client::Compile|Compiler::|^Codegen$"),
-        (
-            "transfer",
-            r"DevicePut|BufferFromHost|CopyTo|TransferTo|TransferFrom|^[HD]2[HD]\b|[Mm]emcpy"
-            r"|batched_device_put",
-        ),
-        ("dispatch", r"^PjitFunction\(|ExecuteHelper|ExecuteSharded|ExecutePrepare"),
-    )
-)
-_COMPILING_THREADS = re.compile(r"codegen|[Cc]ompiler")
-_POOL = re.compile(r"/-?\d+$")
 _DETAIL = re.compile(r"(\w+):(\S+)")
 
 
@@ -62,22 +45,24 @@ def trace_tables(trace: Trace, hlo: Mapping[str, str] | None = None) -> dict[str
     missing = {one for one in wanted if one not in texts and one.partition("(")[0] not in texts}
     texts.update(programs(trace.path, missing) if missing else {})
     known = {name: origins(text) for name, text in texts.items() if text}
-    of = [
-        known.get(program, known.get(program.partition("(")[0], {})).get(op.lstrip("%"))
-        for program, op in trace.ops
-    ]
+    of = [_known(known, program).get(op.lstrip("%")) for program, op in trace.ops]
     ops = _ops(trace, of)
     tables = {
-        "trace": _summary(trace, ops, sum(1 for one in wanted if one in known)),
+        "trace": _summary(trace, ops, sum(1 for one in wanted if _known(known, one))),
         "trace_ops": ops,
         "trace_scopes": _scopes(ops),
         "trace_threads": _threads(trace),
         "trace_steps": _steps(trace),
         "trace_annotations": _annotations(trace),
-        "trace_phases": _phases(trace),
+        "trace_phases": phases(trace),
         "kernels": _kernels(trace, of),
     }
     return tables
+
+
+def _known(known: dict[str, dict[str, Origin]], program: str) -> dict[str, Origin]:
+    """What is known of a program by its own name, else by that of its module."""
+    return known.get(program) or known.get(program.partition("(")[0], {})
 
 
 def _check_ran(name: str, text: str, ops: tuple[tuple[str, str], ...]) -> None:
@@ -183,28 +168,35 @@ def _threads(trace: Trace) -> pd.DataFrame:
 
 
 def _steps(trace: Trace) -> pd.DataFrame:
-    rows = []
-    for line in trace.lines:
-        for at, note in line.notes.items():
-            if "step_num" not in note:
-                continue
-            start = line.starts[at]
-            end = start + line.durations[at]
-            inside = [
-                (one, (one.ops >= 0) & (one.starts >= start) & (one.starts < end))
-                for one in trace.lines
-            ]
-            rows.append(
-                {
-                    "name": trace.names[line.names[at]],
-                    "step": int(note["step_num"]),
-                    "start_seconds": start,
-                    "duration_seconds": line.durations[at],
-                    "op_self_seconds": sum(one.op_self[mask].sum() for one, mask in inside),
-                    "op_events_count": sum(int(mask.sum()) for _, mask in inside),
-                }
-            )
-    return frame("trace_steps", sorted(rows, key=lambda row: row["start_seconds"]))
+    found = [
+        (line, at, int(note["step_num"]))
+        for line in trace.lines
+        for at, note in line.notes.items()
+        if "step_num" in note
+    ]
+    rows = [
+        {
+            "name": trace.names[line.names[at]],
+            "step": step,
+            "start_seconds": line.starts[at],
+            "duration_seconds": line.durations[at],
+            "op_self_seconds": 0.0,
+            "op_events_count": 0,
+        }
+        for line, at, step in sorted(found, key=lambda one: one[0].starts[one[1]])
+    ]
+    starts = np.array([row["start_seconds"] for row in rows])
+    ends = starts + np.array([row["duration_seconds"] for row in rows])
+    for line in trace.lines if rows else ():
+        chosen = np.flatnonzero(line.ops >= 0)
+        chosen = chosen[np.argsort(line.starts[chosen], kind="stable")]
+        # Sums over those that began in a step, as differences of running sums.
+        sums = np.concatenate([[0.0], np.cumsum(line.op_self[chosen])])
+        first, last = (np.searchsorted(line.starts[chosen], times) for times in (starts, ends))
+        for row, begin, end in zip(rows, first.tolist(), last.tolist(), strict=True):
+            row["op_self_seconds"] += sums[end] - sums[begin]
+            row["op_events_count"] += end - begin
+    return frame("trace_steps", rows)
 
 
 def _annotations(trace: Trace) -> pd.DataFrame:
@@ -239,34 +231,6 @@ def _kind(name: str, keywords: str) -> str:
     if name.startswith("$"):
         return "python"
     return "step" if '"step_num"' in keywords else "annotation"
-
-
-def _phases(trace: Trace) -> pd.DataFrame:
-    phase_of = [
-        next((k for k, (_, pattern) in enumerate(_PHASES) if pattern.search(name)), -1)
-        for name in trace.names
-    ]
-    phases = [phase for phase, _ in _PHASES] + ["execute"]
-    compiling, executing = phases.index("compile"), phases.index("execute")
-    seconds: dict[tuple[str, str], list[float]] = defaultdict(lambda: [0.0, 0])
-    for line in trace.lines:
-        if line.is_device:
-            continue
-        which = np.array(phase_of, dtype=np.int64)[line.names]
-        if _COMPILING_THREADS.search(line.name):
-            which = np.full_like(which, compiling)
-        which = np.where(line.ops >= 0, executing, which)
-        told = np.flatnonzero(which >= 0)
-        own, _ = self_times(line.starts[told], line.durations[told])
-        for phase in set(which[told].tolist()):
-            into = seconds[phases[phase], _POOL.sub("", line.name)]
-            into[0] += own[which[told] == phase].sum()
-            into[1] += int((which[told] == phase).sum())
-    rows: list[dict[str, Any]] = [
-        {"phase": phase, "thread": thread, "seconds": total, "events_count": int(count)}
-        for (phase, thread), (total, count) in seconds.items()
-    ]
-    return most(frame("trace_phases", rows), "seconds")
 
 
 def _kernels(trace: Trace, of: list[Origin | None]) -> pd.DataFrame:

@@ -84,14 +84,13 @@ def read_trace(path: Path) -> Trace:
     JaxmeterError
         If it cannot be read, is cut short, or holds no event.
     """
-    _check_whole(path)
     names: dict[str, int] = {}
     ops: dict[tuple[str, str], int] = {}
     lines, count = [], 0
     with warnings.catch_warnings():
         # On Python 3.12 jaxlib's classes warn when they are made; as an error that ends Python.
         warnings.simplefilter("ignore", DeprecationWarning)
-        for plane in ProfileData.from_file(str(path)).planes:
+        for plane in _opened(path).planes:
             for line in _lines(plane):
                 read, seen = _read(plane.name, line, names, ops)
                 count += seen
@@ -103,6 +102,16 @@ def read_trace(path: Path) -> Trace:
             "jax.block_until_ready inside jax.profiler.trace"
         )
     return Trace(path, tuple(lines), tuple(names), tuple(ops), count)
+
+
+def _opened(path: Path) -> ProfileData:
+    _check_whole(path)
+    try:
+        return ProfileData.from_file(str(path))
+    except Exception as error:  # of no documented kind
+        raise JaxmeterError(
+            f"trace: got {str(path)!r}, which JAX cannot read ({error}); trace again"
+        ) from None
 
 
 def _check_whole(path: Path) -> None:
