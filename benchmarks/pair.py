@@ -83,6 +83,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         commits = [commit_named(name) for name in (options.base, options.head)]
         names = "..".join(commit[:10] for commit in commits)
         names += f"+{options.plant}" if options.plant else ""
+        if _git("status", "--porcelain", "--", "vcjax"):
+            print("changes of vcjax that are not committed are not measured", file=sys.stderr)
         out = options.out or ROOT / "results" / "pairs" / names
         (ROOT / "results").mkdir(exist_ok=True)
         with (
@@ -206,7 +208,8 @@ def unpacked(commit: str, folder: Path) -> Path:
     folder.mkdir(parents=True)
     archive = _git("archive", "--format=tar", commit, "--", "vcjax")
     with tarfile.open(fileobj=io.BytesIO(archive)) as tar:
-        tar.extractall(folder, filter="data")
+        # Python 3.11.0 to 3.11.3 have no filters yet; the archive is this repository's own.
+        tar.extractall(folder, **({"filter": "data"} if hasattr(tarfile, "data_filter") else {}))
     return folder / "vcjax"
 
 

@@ -174,11 +174,14 @@ def _put_out_of_the_way(root: Path, file: _File, error: Exception) -> SetAside:
     told = load.put_aside(root, file.path, error)
     if not isinstance(error, RecordError) or file.age_seconds < SETTLED_SECONDS:
         return told  # a misplaced file may be whole, and a young one may still be growing
+    moved = file.path.with_suffix(".unreadable")
+    if moved.exists():  # of an earlier time: both are kept
+        moved = file.path.with_suffix(f".{time.time_ns()}.unreadable")
     try:
-        file.path.replace(file.path.with_suffix(".unreadable"))
+        file.path.replace(moved)
     except OSError:
         return told
-    return SetAside(told.path.with_suffix(".unreadable"), told.reason)
+    return SetAside(moved.relative_to(root), told.reason)
 
 
 def _version() -> str:

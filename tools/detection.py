@@ -23,11 +23,14 @@ FOUND_BY = {
     "chunk_size": ("temp_bytes", "settled_median_seconds"),
     "float32_slip": ("error_relative", "broken"),
     "more_scratch": ("temp_bytes",),
+    "retrace": ("traces_count", "compiles_count", "broken"),
     "slower_compile": ("build_seconds",),
+    "slower_run": ("settled_median_seconds",),
 }
+EVERYWHERE = ("retrace",)
 
-# Cells that no plant touches, since all of them stand in for the evaluation of the field: what is
-# found there is a false alarm, as everything is between equal commits.
+# Cells that plants in the evaluation of the field do not touch: what is found there is a false
+# alarm, as everything is between equal commits.
 UNTOUCHED = ("casing_preparation/", "memory_sweep/gradient")
 
 
@@ -50,18 +53,19 @@ def main(argv=None):
     if unknown:
         parser.error(f"no regression is called {unknown[0]!r}")
     commit = named(options.commit)
+    out = os.path.join(ROOT, options.out)
     rows = []
     try:
         for name in wanted:
             count = options.equal_runs if name == EQUAL else options.runs
-            folders = [os.path.join(options.out, name, str(k)) for k in range(count)]
+            folders = [os.path.join(out, name, str(k)) for k in range(count)]
             reviews = [reviewed(commit, name, folder, options.budget) for folder in folders]
             rows.append((name, *tally(name, reviews)))
     except RunFailed as error:
         print(f"detection: {error}", file=sys.stderr)
         return 2
     text = table(rows)
-    with open(os.path.join(options.out, "detection.md"), "w", encoding="utf-8") as stream:
+    with open(os.path.join(out, "detection.md"), "w", encoding="utf-8") as stream:
         stream.write(f"Of commit {commit[:12]}:\n\n{text}")
     print(text, end="")
     return 0
@@ -77,7 +81,8 @@ def tally(name, reviews):
 def false_alarms(name, review):
     """(cell, metric) of what cannot be there."""
     every = worse(review)
-    return [one for one in every if name == EQUAL or one[0].startswith(UNTOUCHED)]
+    untouched = () if name in EVERYWHERE else UNTOUCHED
+    return [one for one in every if name == EQUAL or one[0].startswith(untouched)]
 
 
 def is_found(name, review):
@@ -106,9 +111,9 @@ def table(rows):
 
 def reviewed(commit, name, folder, budget):
     """The review of one run as data; measured where it is missing."""
-    path = os.path.join(ROOT, folder, "page", "review.json")
+    path = os.path.join(folder, "page", "review.json")
     if not os.path.exists(path):
-        pair = os.path.join(ROOT, folder, "pair")
+        pair = os.path.join(folder, "pair")
         measure = ["benchmarks.pair", commit, commit, "--out", pair, "--budget", budget]
         if run(measure + ([] if name == EQUAL else ["--plant", name])) != 0:
             raise RunFailed(f"{folder} could not be measured")

@@ -21,20 +21,23 @@ def main(argv=None):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("base", help="a commit or branch")
     parser.add_argument("head", nargs="?", default="HEAD", help="default HEAD")
-    parser.add_argument("--out", default="results/review", help="folder of everything")
+    parser.add_argument("--out", help="folder of everything; default results/reviews/BASE..HEAD")
     parser.add_argument("--budget", default="270", help="seconds of measuring; default 270")
     parser.add_argument("--cells", nargs="+", help="patterns of cells, in place of the usual ones")
     parser.add_argument("--gate-times", action="store_true", help="a longer time fails as well")
     options = parser.parse_args(argv)
-    pair = os.path.abspath(os.path.join(options.out, "pair"))
-    measure = ["benchmarks.pair", branched_off(options.base, options.head), options.head]
+    base = branched_off(options.base, options.head)
+    # A folder for each pair of commits: the records of two pairs may not meet.
+    names = f"{named(base)[:10]}..{named(options.head)[:10]}"
+    out = os.path.abspath(options.out or os.path.join(ROOT, "results", "reviews", names))
+    pair = os.path.join(out, "pair")
+    measure = ["benchmarks.pair", base, options.head]
     measure += ["--out", pair, "--budget", options.budget]
     if options.cells:
         measure += ["--cells", *options.cells]
     if run(measure) != 0:
         return CANNOT
-    page = os.path.abspath(os.path.join(options.out, "page"))
-    review = ["reports", "review", "--pair", pair, "--out", page]
+    review = ["reports", "review", "--pair", pair, "--out", os.path.join(out, "page")]
     return run(review + (["--gate-times"] if options.gate_times else []))
 
 
@@ -43,6 +46,20 @@ def branched_off(base, head):
     command = ["git", "merge-base", "--", base, head]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     return done.stdout.strip() if done.returncode == 0 else base
+
+
+def named(commit):
+    """The full name of a commit; as it is where git knows none, which measuring then tells."""
+    command = [
+        "git",
+        "rev-parse",
+        "--verify",
+        "--quiet",
+        "--end-of-options",
+        f"{commit}^{{commit}}",
+    ]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    return done.stdout.strip() if done.returncode == 0 else commit
 
 
 def run(arguments):

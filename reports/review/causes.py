@@ -2,7 +2,7 @@
 
 The rules are few and look only at what was measured in the same cell. A cause is *said to explain*
 a slower time where it is of the kind that could; where nothing in the program changed, that is said
-too, because then the cause lies outside of it.
+too: then the cause lies outside of it.
 """
 
 from collections import Counter
@@ -50,7 +50,7 @@ TITLES = {
     "constants": "What the functions close over changed",
     "retraces": "Functions are traced or compiled another number of times",
     "program": "The compiled program changed",
-    "unexplained": "The program is the same, the time is not",
+    "unexplained": "Nothing in the program explains it",
 }
 
 
@@ -67,12 +67,21 @@ def causes(sides: Sides, findings: Sequence[Finding]) -> tuple[Cause, ...]:
         for finding in told:
             kind = _kind(finding, seen)
             grouped.setdefault((kind, seen.get(kind, ())), []).append(finding)
-    found = [
-        Cause(kind, TITLES[kind], evidence, tuple(members))
-        for (kind, evidence), members in grouped.items()
-    ]
-    order = list(TITLES)
-    return tuple(sorted(found, key=lambda cause: (not cause.is_worse, order.index(cause.kind))))
+    found: list[Cause] = []
+    for kind, title in TITLES.items():
+        here = {evidence: told for (of, evidence), told in grouped.items() if of == kind}
+        if kind != "constants" and len(here) > 1:  # arrays have a section each, others share one
+            said = tuple(
+                f"{_cells(told)}: {line}" for lines, told in here.items() for line in lines
+            )
+            here = {said: [finding for told in here.values() for finding in told]}
+        found += [Cause(kind, title, evidence, tuple(told)) for evidence, told in here.items()]
+    return tuple(sorted(found, key=lambda cause: not cause.is_worse))  # kinds in their order
+
+
+def _cells(told: Sequence[Finding]) -> str:
+    first, *more = dict.fromkeys(finding.cell for finding in told)
+    return f"{first} and {counted(len(more), 'other')}" if more else first
 
 
 def _kind(finding: Finding, seen: Mapping[str, tuple[str, ...]]) -> str:
@@ -109,8 +118,11 @@ def _evidence(pair: tuple[Cell, Cell], told: Iterable[Finding]) -> dict[str, tup
     program = _program(by_name)
     if program:
         seen["program"] = program
-    elif _fingerprints(pair):
+    elif (alike := _same_program(pair)) is False:
         seen["program"] = ("another program of the same size",)
+    else:
+        said = "the optimised program is the same" if alike else "no record tells of the program"
+        seen["unexplained"] = (said,)
     return seen
 
 
@@ -139,9 +151,10 @@ def _program(by_name: Mapping[str, Finding]) -> tuple[str, ...]:
     return (", ".join(said).replace("-", "−"),) if said else ()
 
 
-def _fingerprints(pair: tuple[Cell, Cell]) -> bool:
-    """Whether the optimised programs differ, constants' values aside."""
+def _same_program(pair: tuple[Cell, Cell]) -> bool | None:
+    """Whether the optimised programs are the same, constants' values aside; None if unknown."""
     base, head = (
-        {row.get("hlo_fingerprint") for row in cell.good.values()} - {None} for cell in pair
+        {text for row in cell.good.values() if isinstance(text := row.get("hlo_fingerprint"), str)}
+        for cell in pair
     )
-    return bool(base and head) and not base & head
+    return bool(base & head) if base and head else None

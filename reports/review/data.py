@@ -23,7 +23,7 @@ def review_json(review: Review) -> str:
         "verdict": review.verdict,
         "exit_code": review.exit_code,
         "cells_count": review.compared_count,
-        "tested_count": sum(not math.isnan(finding.low) for finding in review.findings),
+        "tested_count": sum(finding.is_tested for finding in review.findings),
         "findings": [_finding(finding, cause_of[id(finding)]) for finding in told],
         "not_compared": [
             {"cell": entry.cell, "reason": entry.reason, "is_worse": entry.is_worse}

@@ -66,6 +66,11 @@ class Finding:
     is_gated: bool = False
 
     @property
+    def is_tested(self) -> bool:
+        """Whether it was judged by statistics, which then tell an interval."""
+        return not math.isnan(self.low)
+
+    @property
     def ratio(self) -> float:
         """Head over base; NaN where base is nothing."""
         return self.head / self.base if self.base else math.nan

@@ -13,6 +13,7 @@ from ..page_template import written_page
 from ..report import Fact
 from ..section import Section
 from ..units import bytes_, scientific, seconds, significant
+from .causes import Cause
 from .data import review_json
 from .figure import times_figure
 from .findings import FEWEST_ROUNDS, PRIMARY, Finding
@@ -82,10 +83,15 @@ def review_markdown(review: Review) -> str:
         f"- {f.name}: {escaped(f.value)}{f' ({escaped(f.note)})' if f.note else ''}"
         for f in facts(review)
     ]
+    quiet = {"times"} | {
+        _cause_name(index, cause)
+        for index, cause in enumerate(review.causes)
+        if all(finding.verdict == "changed" for finding in cause.findings)
+    }
     for section in sections(review):
         if section.name == "everything":
             continue  # the page has it
-        is_folded = section.name == "times"
+        is_folded = section.name in quiet
         head = f"{escaped(section.title)}. {escaped(section.lead)}".rstrip()
         lines += ["", f"<details><summary>{head}</summary>" if is_folded else f"#### {head}"]
         if section.findings:
@@ -112,9 +118,7 @@ def facts(review: Review) -> tuple[Fact, ...]:
         else ("exact metrics and accuracy; times inform")
     )
     untested = len(review.untested)
-    rounds = [
-        f.rounds_count for f in review.findings if f.metric.name in PRIMARY and f.low == f.low
-    ]
+    rounds = [f.rounds_count for f in review.findings if f.metric.name in PRIMARY and f.is_tested]
     told = "none tested"
     if rounds:
         few, many = min(rounds), max(rounds)
@@ -141,10 +145,10 @@ def sections(review: Review) -> tuple[Section, ...]:
         made.append(Section("broken", "Broken", "", tables=(_lost_table(review, is_worse=True),)))
     for index, cause in enumerate(review.causes):
         table = findings_table(cause.findings, f"cause-{index}", "What it changed")
-        name = f"{cause.kind}-{index}"
+        name = _cause_name(index, cause)
         made.append(Section(name, cause.title, "", cause.evidence, tables=(table,)))
     primary = [f for f in review.findings if f.metric.name in PRIMARY]
-    tested = [finding for finding in primary if finding.low == finding.low]
+    tested = [finding for finding in primary if finding.is_tested]
     if primary:
         figures = (times_figure(tested, review.judging.rule),) if tested else ()
         lead = f"{len(tested)} tested, {len(review.slower)} longer, {len(review.faster)} shorter."
@@ -167,7 +171,7 @@ def sections(review: Review) -> tuple[Section, ...]:
 
 def _untested(primary: Sequence[Finding]) -> tuple[str, ...]:
     apart = sum(finding.verdict == "apart" for finding in primary)
-    few = sum(finding.low != finding.low for finding in primary) - apart
+    few = sum(not finding.is_tested for finding in primary) - apart
     said = []
     if apart:
         said.append(
@@ -177,6 +181,10 @@ def _untested(primary: Sequence[Finding]) -> tuple[str, ...]:
     if few:
         said.append(f"{few} have fewer than {FEWEST_ROUNDS} rounds side by side, too few to tell.")
     return tuple(said)
+
+
+def _cause_name(index: int, cause: Cause) -> str:
+    return f"{cause.kind}-{index}"
 
 
 def findings_table(findings: Sequence[Finding], name: str, caption: str) -> DisplayTable:
@@ -214,7 +222,7 @@ def change(finding: Finding) -> str:
 
 
 def _interval(finding: Finding) -> str:
-    if finding.low != finding.low:
+    if not finding.is_tested:
         return ""
     return f"{significant(finding.low)}–{significant(finding.high)}"
 

@@ -64,7 +64,7 @@ class Review:
     @property
     def untested(self) -> tuple[Finding, ...]:
         """Primary times that nobody could judge: measured apart, or in too few rounds."""
-        return tuple(f for f in self.findings if f.metric.name in PRIMARY and f.low != f.low)
+        return tuple(f for f in self.findings if f.metric.name in PRIMARY and not f.is_tested)
 
     @property
     def verdict(self) -> str:

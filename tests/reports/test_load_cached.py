@@ -196,3 +196,12 @@ def test_absent_fields_and_whole_numbers_for_floats_are_filled_in_and_converted(
     plain = plain_records.plain_record(json.dumps(data))
     assert plain["extras"] == {}
     assert plain["setup_seconds"] == 2.0 and type(plain["setup_seconds"]) is float
+
+
+def test_a_second_half_written_file_does_not_replace_the_first(made_up, store, patient):
+    for length in (500, 1000):
+        path = made_up.write(store, made_up.casing_cell("closure", 6))
+        path.write_text(path.read_text()[:length])
+        read_measurements(store)
+    sizes = sorted(p.stat().st_size for p in path.parent.glob("*.unreadable"))
+    assert sizes == [500, 1000]

@@ -162,7 +162,7 @@ def test_a_tenth_slower_is_found_informs_and_fails_only_where_asked(pair):
     review = reviewed(root)
     assert review.exit_code == 0 and worse(review) == {(CLOSURE, "settled_median_seconds")}
     (cause,) = review.causes
-    assert cause.kind == "unexplained" and "program is the same" in cause.title
+    assert cause.kind == "unexplained" and "program is the same" in cause.evidence[0]
     assert "1 time longer (informs only)" in review.verdict
     assert reviewed(root, gate_times=True).exit_code == 1
 
@@ -332,3 +332,19 @@ def test_the_page_in_a_browser_fails_nowhere_and_fits_a_telephone(
     opened = open_page(page)
     assert re.findall(r".*CONSOLE.*", opened.stderr) == []
     assert "<title>0,0,1</title>" in opened.stdout
+
+
+def test_cells_whose_program_changed_each_in_its_way_share_one_section(made_up, pair):
+    root = pair.write()
+    for fusions, name in ((99, "a"), (103, "b"), (103, "c")):
+        for side, commit in (("base", BASE), ("head", HEAD)):
+            record = dataclasses.replace(made_up.casing_cell("closure", 6), name=f"suite/{name}")
+            if side == "head":
+                record = part("program", fusions_count=fusions)(record)
+            made_up.write(root / side, record, commit=commit)
+    review = reviewed(root)
+    (cause,) = review.causes
+    assert cause.evidence == ("suite/a: +3 fusions", "suite/b and 1 other: +7 fusions")
+    assert review.exit_code == 0 and "<summary>The compiled program changed." in review_markdown(
+        review
+    )
