@@ -62,6 +62,8 @@ def table_section(table: pd.DataFrame, picture: Path | None) -> Section:
         time("All three", "built"),
         ratio("All three / argument", "built_to_argument", "Paired by round"),
         time("First run", "first_call", "The first run of the compiled program"),
+        count("HLO instructions", "hlo_instructions_count", "Of the optimised program"),
+        count("Fusions", "fusions_count"),
     )
     shown = (figures.picture(picture),) if picture is not None else ()
     return Section(
@@ -80,7 +82,11 @@ def table_section(table: pd.DataFrame, picture: Path | None) -> Section:
                 group_by=("source", "size"),
             ),
             display_table(
-                table, phases, name="closure_phases", caption="Phases", group_by=("size",)
+                table,
+                phases,
+                name="closure_phases",
+                caption="Phases and programs",
+                group_by=("size",),
             ),
         ),
     )
@@ -135,6 +141,7 @@ def memory_section(table: pd.DataFrame, skipped: pd.DataFrame) -> Section:
         size("Before tracing", "baseline_rss_bytes", "Resident set, arrays included"),
         size("Peak, compile", "compile_peak_rss_bytes", "From there to the compiled program"),
         size("Peak", "peak_rss_bytes", "From there to the last settled run"),
+        size("Device peak", "device_peak_bytes", "Where the device tells"),
         size("Captured", "captured_bytes"),
         size("System", "system_bytes", "All arrays"),
     )

@@ -71,7 +71,26 @@ def variant_findings(table: pd.DataFrame) -> list[str]:
                 f"N = {int(size)}, trace, lower and compile beside the argument variant: "
                 f"{'; '.join(parts)}."
             )
+        said += _steady(table, size)
     return said
+
+
+def _steady(table: pd.DataFrame, size: float) -> list[str]:
+    """Whether settled runs of closure and argument differ; if so, how their programs do."""
+    closure, argument = at(table, size, "closure"), at(table, size, ARGUMENT)
+    if closure is None or argument is None:
+        return []
+    said = f"N = {int(size)}: {_settled(closure)}"
+    low, high = (closure[f"settled_to_argument_{end}_ratio"] for end in ("low", "high"))
+    if low <= 1 <= high or math.isnan(low):
+        return [said]
+    counts = [
+        f"{name} {int(row['hlo_instructions_count'])} instructions in "
+        f"{int(row['fusions_count'])} fusions"
+        for name, row in (("closure", closure), (ARGUMENT, argument))
+        if not pd.isna(row["hlo_instructions_count"])
+    ]
+    return [f"{said} Their programs: {'; '.join(counts)}." if counts else said]
 
 
 def spread_lead(table: pd.DataFrame) -> str:

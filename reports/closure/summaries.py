@@ -45,8 +45,14 @@ SIZES = (
     "baseline_rss_bytes",
     "compile_peak_rss_bytes",
     "peak_rss_bytes",
+    "device_peak_bytes",
 )
-WORST = ("rate_difference_relative", "differing_pixels_count")
+LARGEST = (
+    "rate_difference_relative",
+    "differing_pixels_count",
+    "hlo_instructions_count",
+    "fusions_count",
+)
 
 
 def with_study_columns(measured: pd.DataFrame, samples: pd.DataFrame) -> pd.DataFrame:
@@ -130,7 +136,7 @@ def curve(measured: pd.DataFrame) -> pd.DataFrame:
         if "closure" not in cells:
             continue
         closed = cells["closure"]
-        passed = cells.get(ARGUMENT, closed.iloc[:0])
+        passed = cells[ARGUMENT] if ARGUMENT in cells else closed.iloc[:0]
         base = _by_round(passed, "built_seconds")
         built = _by_round(closed, "built_seconds")
         row = {**key, "processes_count": len(closed)}
@@ -210,7 +216,7 @@ def _summary(cell: pd.DataFrame) -> dict[str, Any]:
     for quantity, name in TIMES.items():
         row |= _time(name, cell.get(quantity, ()))
     row |= {name: cell[name].max() if name in cell else math.nan for name in SIZES}
-    row |= {name: cell[name].max() if name in cell else math.nan for name in WORST}
+    row |= {name: cell[name].max() if name in cell else math.nan for name in LARGEST}
     return row
 
 
