@@ -209,7 +209,9 @@ def unpacked(commit: str, folder: Path) -> Path:
     archive = _git("archive", "--format=tar", commit, "--", "vcjax")
     with tarfile.open(fileobj=io.BytesIO(archive)) as tar:
         # Python 3.11.0 to 3.11.3 have no filters yet; the archive is this repository's own.
-        tar.extractall(folder, **({"filter": "data"} if hasattr(tarfile, "data_filter") else {}))
+        if hasattr(tarfile, "data_filter"):
+            tar.extraction_filter = tarfile.data_filter
+        tar.extractall(folder)
     return folder / "vcjax"
 
 
