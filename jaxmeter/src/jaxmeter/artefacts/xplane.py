@@ -104,7 +104,7 @@ def read_trace(path: Path) -> Trace:
     return Trace(path, tuple(lines), tuple(names), tuple(ops), count)
 
 
-def _opened(path: Path) -> ProfileData:
+def _opened(path: Path) -> Any:
     _check_whole(path)
     try:
         return ProfileData.from_file(str(path))
