@@ -150,6 +150,7 @@ def _fold(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return np.concatenate([rows[:, reach : reach + 1], right + left], axis=1), right - left
 
 
+@lru_cache(maxsize=8)
 def theta_stencils(rule: Rule) -> tuple[np.ndarray, np.ndarray]:
     """Columns [first, last + 1) that each polar node reads of the even and odd theta matrix."""
     even, odd = (

@@ -88,7 +88,6 @@ class VirtualCasing:
         """
         path = _wout_path(vmec)
         equilibrium = read_wout(path)
-        symmetry = {"nfp": equilibrium.nfp, "half_period": use_stellsym}
         src_nphi = check_grid("from_vmec", "src_nphi", src_nphi)
         if src_ntheta is None:
             whole = src_nphi * equilibrium.nfp * (2 if use_stellsym else 1)
@@ -98,25 +97,7 @@ class VirtualCasing:
             check_grid("from_vmec", "trgt_nphi", src[0] if trgt_nphi is None else trgt_nphi),
             check_grid("from_vmec", "trgt_ntheta", src[1] if trgt_ntheta is None else trgt_ntheta),
         )
-        B = equilibrium.field(*src, half_period=use_stellsym)
-        # The boundary is a Fourier series: no need to know it on the grid of B only.
-        X = equilibrium.boundary(
-            *map(max, src, equilibrium.exact_grid(half_period=use_stellsym)),
-            half_period=use_stellsym,
-        )
-        rule = choose(X, B, digits, **symmetry, trg_nphi=trgt[0], trg_ntheta=trgt[1])
-        B_external = np.asarray(external_field(prepare(rule, X), B))
-        unit_normal = equilibrium.unit_normal(*trgt, half_period=use_stellsym)
-        made = cls(
-            nfp=equilibrium.nfp,
-            **_grid("src", src, **symmetry),
-            **_grid("trgt", trgt, **symmetry),
-            gamma=equilibrium.boundary(*src, half_period=use_stellsym),
-            B_total=B,
-            unit_normal=unit_normal,
-            B_external=B_external,
-            B_external_normal=(B_external * unit_normal).sum(axis=2),
-        )
+        made = cls(**_separated(equilibrium, src, trgt, digits, half_period=use_stellsym))
         if filename is not None:
             auto = isinstance(filename, str) and filename == "auto"
             made.save(_beside(path) if auto else filename)
@@ -196,6 +177,35 @@ def best_nphi_over_ntheta(equilibrium: Equilibrium) -> float:
     along_phi, along_theta = equilibrium.tangents(50, 50, half_period=False)
     ratio = np.linalg.norm(along_phi, axis=2) / np.linalg.norm(along_theta, axis=2)
     return float(np.sqrt(ratio.max() * ratio.min()))
+
+
+def _separated(
+    equilibrium: Equilibrium,
+    src: tuple[int, int],
+    trgt: tuple[int, int],
+    digits: int,
+    *,
+    half_period: bool,
+) -> dict[str, Any]:
+    """What a `VirtualCasing` holds, by name."""
+    B = equilibrium.field(*src, half_period=half_period)
+    # The boundary is a Fourier series: no need to know it on the grid of B only.
+    exact = equilibrium.exact_grid(half_period=half_period)
+    X = equilibrium.boundary(*map(max, src, exact), half_period=half_period)
+    symmetry: dict[str, Any] = {"nfp": equilibrium.nfp, "half_period": half_period}
+    rule = choose(X, B, digits, **symmetry, trg_nphi=trgt[0], trg_ntheta=trgt[1])
+    B_external = np.asarray(external_field(prepare(rule, X), B))
+    unit_normal = equilibrium.unit_normal(*trgt, half_period=half_period)
+    return dict(
+        nfp=equilibrium.nfp,
+        **_grid("src", src, **symmetry),
+        **_grid("trgt", trgt, **symmetry),
+        gamma=equilibrium.boundary(*src, half_period=half_period),
+        B_total=B,
+        unit_normal=unit_normal,
+        B_external=B_external,
+        B_external_normal=(B_external * unit_normal).sum(axis=2),
+    )
 
 
 def _grid(prefix: str, shape: tuple[int, int], *, nfp: int, half_period: bool) -> dict[str, Any]:

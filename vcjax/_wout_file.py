@@ -1,0 +1,104 @@
+"""Read from a VMEC output file what the edge of an equilibrium takes, and check that it is one."""
+
+from os import PathLike
+
+import numpy as np
+
+from vcjax._errors import VcjaxError
+from vcjax._netcdf import read_netcdf
+
+_CALL = "wout.read_wout"
+_SCALARS = ("nfp", "lasym__logical__")
+_MODES = ("xm", "xn", "xm_nyq", "xn_nyq")
+_PROFILES = ("rmnc", "zmns", "bsupumnc", "bsupvmnc")
+_NFP_LIMIT = 1000
+"""As in every call of vcjax that takes nfp."""
+
+
+def read_variables(path: str | PathLike[str]) -> dict[str, np.ndarray]:
+    """Scalars, mode numbers and radial profiles of Fourier coefficients, by VMEC's names.
+
+    Raises
+    ------
+    VcjaxError : as `vcjax.wout.read_wout`.
+    """
+    names = (*_SCALARS, *_MODES, *_PROFILES)
+    data = read_netcdf(_CALL, path, names, kind="a VMEC output wout_*.nc")
+    _check_shapes(path, data)
+    _check_numbers(path, data)
+    _check_modes(path, data)
+    return data
+
+
+def _check_shapes(path, data):
+    """Numbers, lists and tables where VMEC writes them, of sizes that belong together."""
+    kinds = (
+        (_SCALARS, 0, "a single number"),
+        (_MODES, 1, "a list of mode numbers"),
+        (_PROFILES, 2, "a table (surfaces, modes)"),
+    )
+    for names, axes, kind in kinds:
+        for name in names:
+            if data[name].ndim != axes:
+                raise _foreign(path, f"{name} of shape {data[name].shape}; VMEC writes {kind}")
+    surfaces = len(data["rmnc"])
+    expected = {
+        "xn": data["xm"].shape,
+        "xn_nyq": data["xm_nyq"].shape,
+        "rmnc": (surfaces, len(data["xm"])),
+        "zmns": (surfaces, len(data["xm"])),
+        "bsupumnc": (surfaces, len(data["xm_nyq"])),
+        "bsupvmnc": (surfaces, len(data["xm_nyq"])),
+    }
+    for name, shape in expected.items():
+        if data[name].shape != shape:
+            raise _foreign(
+                path, f"{name} of shape {data[name].shape}; beside the rest {shape} fits"
+            )
+    if surfaces < 3:
+        raise VcjaxError(
+            f"{_CALL} got {path} with {surfaces} flux surfaces; the field at the edge takes at "
+            "least 3. Solve the equilibrium with more, NS_ARRAY."
+        )
+
+
+def _check_numbers(path, data):
+    """Finite where they are used, symmetric, with a boundary and a field."""
+    used = {name: data[name][-2:] if name in _PROFILES else data[name] for name in data}
+    for name, values in used.items():
+        if not np.isfinite(values).all():
+            raise VcjaxError(
+                f"{_CALL} got {path} with NaN or infinite {name}; the solver did not converge, "
+                "solve the equilibrium again."
+            )
+    if data["lasym__logical__"] != 0:
+        raise VcjaxError(
+            f"{_CALL} got {path}, an equilibrium without stellarator symmetry (lasym is true); "
+            "only symmetric ones are supported. Solve it again with LASYM = F."
+        )
+    for names in (("rmnc",), ("zmns",), ("bsupumnc", "bsupvmnc")):
+        if not any(used[name].any() for name in names):
+            raise VcjaxError(
+                f"{_CALL} got {path} with nothing but zeros at the edge in {', '.join(names)}; "
+                "the solver did not finish, solve the equilibrium again."
+            )
+
+
+def _check_modes(path, data):
+    """Whole mode numbers, and toroidal ones that repeat with the field period."""
+    nfp = data["nfp"]
+    if not 1 <= nfp <= _NFP_LIMIT or nfp % 1:
+        raise _foreign(path, f"nfp = {nfp:g}; it must be an integer from 1 to {_NFP_LIMIT}")
+    for name in _MODES:
+        divisor = int(nfp) if name.startswith("xn") else 1
+        odd = data[name][data[name] % divisor != 0]
+        if odd.size:
+            multiple = f"multiples of nfp = {divisor}" if divisor > 1 else "whole numbers"
+            raise _foreign(path, f"{name} of {odd[0]:g}; VMEC writes {multiple}")
+
+
+def _foreign(path, got):
+    return VcjaxError(
+        f"{_CALL} got {path} with {got}. The file is damaged or of another code: copy it again, "
+        "or give the wout_*.nc that VMEC wrote."
+    )
