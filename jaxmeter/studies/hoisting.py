@@ -1,9 +1,9 @@
 """How fast does a function compile whose 256 MB capture `jaxmeter.hoist` took out?
 
 ``python hoisting.py --out measured/hoisting.csv --processes 6`` compiles three forms of one
-function in fresh processes: the array captured, taken out by `hoist`, and as an argument written by hand.
-Each process compiles the latter two in turns, JAX's caches cleared before each, and compares the
-answers bit by bit.
+function in fresh processes: the array captured, taken out by `hoist`, and as an argument written by
+hand. Each process compiles the latter two in turns, JAX's caches cleared before each, and compares
+the answers bit by bit.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Does the comparison see every change that is free of noise?
 
 ``python trust_exact.py --out measured/trust_exact.csv`` plants one change in each of a hundred
-pairs of functions, of seven kinds and several sizes: an array of 4096 bytes captured, a call that is
-traced anew, a temporary buffer more. Beside each stands an equal pair. All are compared with the
+pairs of functions, of seven kinds and several sizes: an array of 4096 bytes captured, a call that
+is traced anew, a temporary buffer more. Beside each stands an equal pair. All are compared with the
 code of `jaxmeter.compare`, in this process, since no time is.
 """
 
