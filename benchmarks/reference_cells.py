@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import jax
@@ -13,14 +11,13 @@ import numpy as np
 
 from benchmarks import preparing
 from benchmarks.quantities import FIELD, GRADIENT, Quantity
+from benchmarks.turns import in_turns
 from benchmarks.workloads.casing import problem_named
 from jaxmeter import Case
 from vcjax.problems import Problem
 
 EVALUATIONS = 4
 SETUPS = 2
-# A comparison that takes longer than this stops repeating itself: the ratio is then plain enough.
-ENOUGH_SECONDS = 15.0
 
 
 def external_field(*, workload: str, digits: int, half_period: bool) -> Case:
@@ -73,8 +70,8 @@ def compare(
         return evaluate(casing, prepared.B)
 
     jax.block_until_ready(set_up())  # all programs are compiled from here on
-    ours, theirs = _turns(set_up, reference.set_up, SETUPS)
-    again, theirs_again = _turns(
+    ours, theirs = in_turns(set_up, reference.set_up, SETUPS)
+    again, theirs_again = in_turns(
         lambda: evaluate(prepared.casing, prepared.B), reference.evaluate, EVALUATIONS
     )
     return {
@@ -133,35 +130,6 @@ class Reference:
         # axes need no order.
         values = values.reshape(-1, *grid)
         self.result = np.moveaxis(values, 0, -1).reshape(*grid, *axes)
-
-
-@dataclass(frozen=True)
-class Spent:
-    """Median time of one side's turns."""
-
-    wall_seconds: float
-    cpu_per_wall: float
-
-
-def _turns(ours: Callable, theirs: Callable, count: int) -> tuple[Spent, Spent]:
-    """Let both take turns, `count` times or until `ENOUGH_SECONDS` have passed."""
-    spent: tuple[list, list] = ([], [])
-    started = time.perf_counter()
-    for _ in range(count):
-        for side, call in zip(spent, (ours, theirs), strict=True):
-            wall, cpu = time.perf_counter(), time.process_time()
-            jax.block_until_ready(call())
-            side.append((time.perf_counter() - wall, time.process_time() - cpu))
-        if time.perf_counter() - started > ENOUGH_SECONDS:
-            break
-    first, second = (
-        Spent(
-            wall_seconds=float(np.median([wall for wall, _ in side])),
-            cpu_per_wall=sum(cpu for _, cpu in side) / sum(wall for wall, _ in side),
-        )
-        for side in spent
-    )
-    return first, second
 
 
 def _flat(vectors: np.ndarray) -> list[float]:

@@ -14,7 +14,17 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks import casing, chunks, closure, common, devices, memory, offsurface, reference
+from benchmarks import (
+    casing,
+    chunks,
+    closure,
+    common,
+    devices,
+    memory,
+    offsurface,
+    reference,
+    shape,
+)
 from benchmarks.plan import GRID_VARIABLE, GRIDS
 from benchmarks.repair import AnotherRun, RunLock, repair_asv_folder
 
@@ -29,6 +39,7 @@ SUITES: tuple[type[common.CellSuite], ...] = (
     offsurface.OffSurface,
     reference.AgainstReference,
     reference.GradientAgainstReference,
+    shape.ShapeGradient,
 )
 ASV_FOUND_FAILURES = 2
 

@@ -26,6 +26,7 @@ SMALLEST = {
     "off_surface": (1e-2, 3),
     "against_reference": (3,),
     "gradient_against_reference": (3,),
+    "shape_gradient": (3,),
 }
 # A gradient has one digit less than the field that it was chosen for; case_vc_large has few points.
 ERRORS = {
@@ -33,6 +34,7 @@ ERRORS = {
     "coronagraph_variants": ("rate_difference_relative", 1e-5),
     "memory_sweep": ("error_relative", 0.1),
     "off_surface": ("error_relative", 1e-2),
+    "shape_gradient": ("modes_error_relative", 1e-10),
 }
 UNITS = {"_seconds": "seconds", "_bytes": "bytes", "_relative": "1"}
 
