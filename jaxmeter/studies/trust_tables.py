@@ -29,7 +29,12 @@ RULE = Rule()
 Row = dict[str, Any]
 ROUND_COLUMNS = (
     *("condition", "study", "form", "kind", "effect", "seed", "process", "a_seconds"),
-    *("settled_ratio", *(phase.replace("_seconds", "_ratio") for phase in PHASES), "exact"),
+    *(
+        "settled_ratio",
+        "settled_error",
+        *(phase.replace("_seconds", "_ratio") for phase in PHASES),
+        "exact",
+    ),
     *("load_1min", "utc"),
 )
 
@@ -179,6 +184,7 @@ def _round_line(condition: str, row: Row) -> list[Any]:
         *(row[name] for name in ("study", "form", "kind", "effect", "seed", "process")),
         f"{statistics.median(row['a']):.4g}",
         round(_settled(row).ratio, 4),
+        f"{_settled(row).error or 0.0:.2g}",
         *(round(found[0].ratio, 4) if found else "" for found in phases),
         " ".join(row["exact"]),
         row["load_1min"] and round(row["load_1min"], 1),
