@@ -23,11 +23,9 @@ FOUND_BY = {
     "chunk_size": ("temp_bytes", "settled_median_seconds"),
     "float32_slip": ("error_relative", "broken"),
     "more_scratch": ("temp_bytes",),
-    "retrace": ("traces_count", "compiles_count", "broken"),
     "slower_compile": ("build_seconds",),
     "slower_run": ("settled_median_seconds",),
 }
-EVERYWHERE = ("retrace",)
 
 # Cells that plants in the evaluation of the field do not touch: what is found there is a false
 # alarm, as everything is between equal commits.
@@ -81,8 +79,7 @@ def tally(name, reviews):
 def false_alarms(name, review):
     """(cell, metric) of what cannot be there."""
     every = worse(review)
-    untouched = () if name in EVERYWHERE else UNTOUCHED
-    return [one for one in every if name == EQUAL or one[0].startswith(untouched)]
+    return [one for one in every if name == EQUAL or one[0].startswith(UNTOUCHED)]
 
 
 def is_found(name, review):

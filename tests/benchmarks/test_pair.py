@@ -145,11 +145,9 @@ def test_every_plant_is_put_behind_the_package_and_takes_the_place_of_a_function
     assert "_planted.plant(" in (package / "__init__.py").read_text()
     module = importlib.import_module(f"benchmarks.plants.{name}")
     before = vcjax.external_field
-    rule = type("Rule", (), {})
-    stand_in = SimpleNamespace(external_field=before, config=vcjax.config, Rule=rule)
+    stand_in = SimpleNamespace(external_field=before, config=vcjax.config)
     module.plant(stand_in)
-    assert stand_in.external_field is not before or "__eq__" in vars(rule)
-    assert vcjax.external_field is before
+    assert stand_in.external_field is not before and vcjax.external_field is before
 
 
 def test_a_plant_that_does_not_exist_is_told_with_those_that_do(tmp_path):
