@@ -116,7 +116,8 @@ def _opened(path: Path) -> Any:
 
 def _check_whole(path: Path) -> None:
     try:
-        planes = sum(1 for number, _ in wire.fields(_mapped(path)) if number == 1)
+        # Of each plane the outermost fields too: on what is no trace some versions of JAX abort.
+        planes = [sum(1 for _ in wire.fields(plane)) for plane in wire.parts(_mapped(path), 1)]
     except OSError as error:
         raise JaxmeterError(f"trace: got {str(path)!r} ({error}); give a trace") from None
     except ValueError as error:
