@@ -6,8 +6,9 @@ from typing import Any
 import pandas as pd
 
 from ..frames import rows
+from ..intervals import FEWEST_FOR_COVERAGE
 from ..units import bytes_, ratio, scientific, seconds, significant
-from ..wording import ratio_range, ratio_words
+from ..wording import ratio_range, ratio_words, too_few
 from . import published
 from .summaries import ARGUMENT, slope
 
@@ -72,7 +73,13 @@ def variant_findings(table: pd.DataFrame) -> list[str]:
                 f"{'; '.join(parts)}."
             )
         said += _steady(table, size)
-    return said
+    return said + _doubt(table)
+
+
+def _doubt(table: pd.DataFrame) -> list[str]:
+    """That some cells have too few processes, where they have."""
+    few = min((int(row["processes_count"]) for row in rows(table)), default=FEWEST_FOR_COVERAGE)
+    return [too_few(few)] if few < FEWEST_FOR_COVERAGE else []
 
 
 def _steady(table: pd.DataFrame, size: float) -> list[str]:
@@ -221,6 +228,7 @@ def curve_findings(curve: pd.DataFrame) -> list[str]:
         if operation != "none" and fitted > 0:
             sentence += f"; {significant(1e3 * fitted)} ms a megabyte from 1 MB on"
         said.append(sentence + ".")
+    said += _doubt(curve)
     said.append(
         "The rule has three parts: bake what is small (the numbers above), never what changes, and "
         "nothing on which the program computes before it meets an argument, since the compiler "
