@@ -5,8 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from vcjax import VcjaxError
+from vcjax import Rule, VcjaxError
 from vcjax._checks import check_grid, check_integer
+from vcjax._choose import MAX_DIGITS
 from vcjax.interfaces._surface_setup import Wanted
 
 _WHOLE = 2**31 - 1
@@ -64,7 +65,7 @@ def read_knobs(call: str, kind: str, knobs: dict[str, Any]) -> Knobs:
             "it out: vcjax.error_estimate judges a result there, digits bound the grid."
         )
     read = Knobs(
-        Wanted(known.pop("digits", None), known.pop("precision", None), caps if off else near),
+        Wanted(_digits(call, known), _rule(call, known), caps if off else near),
         chunks={
             name: _WHOLE if (size := known.pop(name, "auto")) is None else size
             for name in ("chunk_size", "target_chunk_size")
@@ -103,6 +104,20 @@ def build_offsurface_levels(
     return fitting
 
 
+def _digits(call: str, known: dict[str, Any]) -> int | None:
+    digits = known.pop("digits", None)
+    return None if digits is None else check_integer(call, "digits", digits, 1, MAX_DIGITS)
+
+
+def _rule(call: str, known: dict[str, Any]) -> Rule | None:
+    rule = known.pop("precision", None)
+    if rule is not None and not isinstance(rule, Rule):
+        raise VcjaxError(
+            f"{call} got precision of type {type(rule).__name__}; give what plan_precision returns."
+        )
+    return rule
+
+
 def _caps(call: str, known: dict[str, Any]) -> dict[str, Any]:
     """What bounds the grid off the surface, as `vcjax.choose_off_surface` takes it."""
     names = {"max_Nt": "max_nphi", "max_Np": "max_ntheta"}
@@ -119,11 +134,13 @@ def _cap(call: str, name: str, value: Any) -> int:
 def _near(call: str, known: dict[str, Any]) -> dict[str, int | str]:
     """How weights of the near part are kept, as `vcjax.prepare` takes it."""
     dtype, block = known.pop("patch_dtype", None), known.pop("interp_block_size", "auto")
+    if not (block is None or isinstance(block, str)):
+        block = check_integer(call, "interp_block_size", block, 1, _WHOLE)
     weights = "float64"
-    if dtype is not None and dtype != "auto":
+    if not (dtype is None or (isinstance(dtype, str) and dtype == "auto")):
         try:
             weights = np.dtype(dtype).name
-        except TypeError:
+        except (TypeError, ValueError):
             weights = "none"
         if weights not in ("float32", "float64"):
             raise VcjaxError(

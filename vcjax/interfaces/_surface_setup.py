@@ -85,14 +85,19 @@ class SurfaceSetup:
             held = self._held.get((of_all, *key))
             if held is not None and (wanted.rule or self._resolves(kind, held.rule, known, digits)):
                 return held
-        off = kind.startswith("off")
-        rule = wanted.rule or self.rule(kind, known, digits, **(wanted.options if off else {}))
+        caps, options = {}, wanted.options
+        if kind.startswith("off"):
+            caps, options = options, caps
+        rule = wanted.rule or self.rule(kind, known, digits, **caps)
         held = self._held.get((for_all, *key))
         if held is not None and held.rule == rule:  # as fine as its caps allow
             return held
-        made = _PREPARE[kind](rule, self.X, **({} if off else wanted.options))
-        if not isinstance(self.X, Tracer):
-            self._held[for_all, *key] = made
+        if isinstance(self.X, Tracer):
+            return _PREPARE[kind](rule, self.X, **options)
+        # At once, also where a field is traced: what belongs to a trace cannot be kept.
+        with jax.ensure_compile_time_eval():
+            made = _PREPARE[kind](rule, self.X, **options)
+        self._held[for_all, *key] = made
         return made
 
     def casing_for_all(self, kind: str, fields: Sequence[Any], wanted: Wanted) -> Any:

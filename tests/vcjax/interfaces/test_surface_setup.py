@@ -3,8 +3,11 @@
 from types import SimpleNamespace
 from typing import Any
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
+from jax.core import Tracer
 
 import vcjax
 from vcjax import VcjaxError, problems
@@ -93,6 +96,16 @@ def test_fields_of_a_batch_share_a_quadrature_that_resolves_each(setup, toroidal
     shared = setup.casing_for_all("field", fields, Wanted())
     assert all(setup.casing("field", B) is shared for B in fields)
     assert resolves(shared.rule, fields[1], 3)
+
+
+def test_what_is_made_for_a_traced_field_is_kept_without_its_trace(setup, problem, monkeypatch):
+    def prepare(rule, X):
+        return SimpleNamespace(rule=rule, sources=jnp.asarray(X) + 1.0)
+
+    monkeypatch.setattr(_surface_setup, "_PREPARE", {"field": prepare})
+    traced = jax.eval_shape(lambda B: setup.casing("field", B).sources, jnp.asarray(problem.B))
+    (made,) = setup._held.values()
+    assert traced.shape == made.sources.shape and not isinstance(made.sources, Tracer)
 
 
 def test_every_field_of_a_batch_is_checked_also_with_a_given_rule(setup, toroidal):
