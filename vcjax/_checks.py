@@ -77,6 +77,15 @@ def check_vectors(call: str, name: str, values, shape: tuple[int, int] | None = 
     return values.transpose(2, 0, 1)
 
 
+def check_points(call: str, points) -> None:
+    """Float64 points (n, 3), n at least 1."""
+    is_array = isinstance(points, jax.Array | np.ndarray)
+    if not is_array or points.shape[1:] != (3,) or not len(points):
+        got = getattr(points, "shape", type(points).__name__)
+        raise VcjaxError(f"{call} got points {got}; give an array (n, 3), n at least 1.")
+    check_vectors(call, "points", points[None])
+
+
 def check_double(call: str, casing) -> None:
     """A casing as it was prepared: `jax.tree.map` can round or reshape any of its arrays."""
     for path, leaf in jax.tree.leaves_with_path(casing):

@@ -14,10 +14,11 @@ import numpy as np
 from jax import lax
 from jaxtyping import Array, Bool, Float
 
-from vcjax._checks import check_integer, check_vectors, check_x64
+from vcjax._checks import check_double, check_integer, check_points, check_vectors, check_x64
 from vcjax._chunks import resolve_chunks
 from vcjax._devices import copied, over_targets
 from vcjax._errors import VcjaxError
+from vcjax._offsurface_foot import distance_from
 from vcjax._offsurface_transform import (
     OffSurfaceCasing,
     feet,
@@ -40,8 +41,8 @@ class OffSurface(NamedTuple):
     internal : of the currents inside; NaN at points inside.
     inside : (n,) whether a point is inside the surface; False on it.
     distance : (n,) from the surface, in the unit of X; 0 for points on it, that is nearer than
-        about 1e-10 of the minor radius. There both fields are given, and both gradients are NaN:
-        see `external_gradient`.
+        about 1e-10 of the minor radius. There both fields are given, but both gradients are NaN,
+        and so are derivatives in points and surface: see `external_gradient`.
     error : (n,) estimated error of what is given, over max |B|; not differentiated.
     """
 
@@ -63,7 +64,7 @@ def field_at(
 ) -> OffSurface:
     """The separated fields at any points, however near to the surface.
 
-    Differentiable in B (they are linear in it), in the casing and in the points.
+    Differentiable in B (they are linear in it), in the casing and in points off the surface.
 
     Parameters
     ----------
@@ -126,11 +127,9 @@ def _check(call: str, casing, B, points) -> None:
             f"{call} got a casing of type {type(casing).__name__}; "
             "make one with vcjax.prepare_off_surface."
         )
+    check_double(call, casing)
     check_vectors(call, "B", B, casing.rule.src_shape)
-    if not isinstance(points, jax.Array | np.ndarray) or points.ndim != 2 or not len(points):
-        got = getattr(points, "shape", type(points).__name__)
-        raise VcjaxError(f"{call} got points {got}; give an array (n, 3), n at least 1.")
-    check_vectors(call, "points", points[None])
+    check_points(call, points)
 
 
 @partial(jax.jit, static_argnums=(0, 4))
@@ -151,11 +150,15 @@ def _field(casing: OffSurfaceCasing, nodes, unresolved, points, chunks) -> OffSu
     violation = jnp.linalg.norm(found.values[:, 1] - share[:, None] * known, axis=1)
     on = found.on_surface[:, None]
     half, T = jnp.where(on, 0.5 * found.at_foot, 0.0), found.values[:, 0]
+    beside = _no_slope(points, casing.sources, found.on_surface)
+    T = T + beside[:, None]
+    distance = distance_from(points, casing.sources, foot, casing.rule)
+    distance = jnp.where(found.on_surface, beside, distance)
     return OffSurface(
         external=jnp.where(inside[:, None] | on, half + T, jnp.nan),
         internal=jnp.where(inside[:, None] & ~on, jnp.nan, half - T),
         inside=inside & ~found.on_surface,
-        distance=jnp.where(found.on_surface, 0.0, foot.distance),
+        distance=distance,
         error=lax.stop_gradient(violation + sum(unresolved)),
     )
 
@@ -172,6 +175,7 @@ def _gradient(casing: OffSurfaceCasing, nodes, unresolved, points, chunks) -> Of
     # Beside the surface it is the field's error over the distance.
     of_field = jnp.linalg.norm(found.values[:, 1] - share[:, None] * field, axis=1)
     violation = violation + of_field / jnp.where(foot.distance > 0, foot.distance, 1.0)
+    distance = distance_from(points, casing.sources, foot, casing.rule)
     inside, on = inside[:, None, None], found.on_surface[:, None, None]
     # A field that its grid or the patches miss varies from node to node of that grid.
     tail, missed = unresolved
@@ -182,9 +186,21 @@ def _gradient(casing: OffSurfaceCasing, nodes, unresolved, points, chunks) -> Of
         external=jnp.where(inside & ~on, slopes[:, :, 0], jnp.nan),
         internal=jnp.where(inside | on, jnp.nan, -slopes[:, :, 0]),
         inside=inside[:, 0, 0] & ~found.on_surface,
-        distance=jnp.where(found.on_surface, 0.0, foot.distance),
+        distance=jnp.where(found.on_surface, 0.0, distance),
         error=lax.stop_gradient(violation + of_B),
     )
+
+
+@jax.custom_jvp
+def _no_slope(points, surface, on_surface) -> Float[Array, " n"]:
+    """0 at each point; on the surface, where fields have a slope on either side, NaN is its own."""
+    return jnp.zeros(points.shape[0])
+
+
+@_no_slope.defjvp
+def _(primals, tangents):
+    slope = jnp.where(primals[2], jnp.nan, 0.0)
+    return _no_slope(*primals), slope * (tangents[0].sum(axis=1) + tangents[1].sum())
 
 
 def _is_inside(transform, known) -> Bool[Array, " n"]:

@@ -15,7 +15,7 @@ from jax.sharding import Mesh
 from jaxtyping import Array, Bool, Float
 
 from vcjax import _resample
-from vcjax._checks import check_vectors, check_x64
+from vcjax._checks import check_constants, check_vectors, check_x64
 from vcjax._devices import Devices, copied, device_mesh
 from vcjax._errors import VcjaxError
 from vcjax._far import far_field
@@ -87,11 +87,7 @@ def prepare_off_surface(
     check_vectors("prepare_off_surface", "X", X, rule.surface_shape)
     mesh = device_mesh("prepare_off_surface", devices)
     constants = off_surface_tables(rule) if constants is None else constants
-    if not isinstance(constants, OffSurfaceTables):
-        raise VcjaxError(
-            f"prepare_off_surface got constants of type {type(constants).__name__}; "
-            "make them with vcjax.off_surface_tables(rule)."
-        )
+    check_constants("prepare_off_surface", constants, OffSurfaceTables, "vcjax.off_surface_tables")
     return _prepare(rule, mesh, *copied((jnp.asarray(X), constants), mesh))
 
 

@@ -204,7 +204,8 @@ def test_the_error_estimate_of_gradients_bounds_their_error(gradients, problem, 
 
 @pytest.fixture(scope="module")
 def slopes():
-    """A sum of fields at points on either side, its slopes by surface, field and points."""
+    """A sum of fields at points on either side, its slopes by surface, field and points; and of
+    their distances."""
     problem = problems.axisymmetric(3, shape=(4, 20), src_shape=(4, 20), trg_shape=(2, 6))
     rule = vcjax.choose_off_surface(problem.X, problem.B, 3, nfp=1)
     constants = vcjax.off_surface_tables(rule)
@@ -217,27 +218,36 @@ def slopes():
             casing = vcjax.prepare_off_surface(rule, X, constants=constants)
             found = vcjax.field_at(casing, B, places)
             given = jnp.where(found.inside[:, None], found.external, found.internal)
-            return (weight * given).sum()
+            return (weight * given).sum() + found.distance.sum(), found.distance
 
-        return jax.value_and_grad(total, argnums=(0, 1, 2))(*arguments)
+        return jax.value_and_grad(total, argnums=(0, 1, 2), has_aux=True)(*arguments)
 
     return lambda *arguments: both(arguments, weight, constants), (problem.X, problem.B, places)
 
 
 def test_the_slope_in_the_field_is_the_transpose(slopes):
     evaluate, (X, B, places) = slopes
-    value, (_, of_B, _) = evaluate(X, B, places)
-    np.testing.assert_allclose((of_B * B).sum(), value, rtol=1e-10)
+    (value, distances), (_, of_B, _) = evaluate(X, B, places)
+    np.testing.assert_allclose((of_B * B).sum(), value - distances.sum(), rtol=1e-10)
 
 
 def test_slopes_in_points_and_surface_agree_with_finite_differences(slopes):
     evaluate, (X, B, places) = slopes
-    value, (of_X, _, of_places) = evaluate(X, B, places)
+    (value, _), (of_X, _, of_places) = evaluate(X, B, places)
     stretch = X * np.array([0.0, 0.0, 0.4])
     step, move = 1e-4, np.random.default_rng(3).normal(size=places.shape)
-    after, before = (evaluate(X, B, places + s * move)[0] for s in (step, -step))
+    after, before = (evaluate(X, B, places + s * move)[0][0] for s in (step, -step))
     np.testing.assert_allclose((of_places * move).sum(), (after - before) / (2 * step), rtol=1e-3)
-    after, before = (evaluate(X + s * stretch, B, places)[0] for s in (step, -step))
+    after, before = (evaluate(X + s * stretch, B, places)[0][0] for s in (step, -step))
     # The quadrature error itself changes with the surface.
     difference = (after - before) / (2 * step)
     assert abs((of_X * stretch).sum() - difference) < 1e-2 * abs(value)
+
+
+def test_on_the_surface_nothing_has_a_slope_in_points_and_the_field_keeps_its_own(slopes):
+    evaluate, (X, B, places) = slopes
+    on = np.concatenate([places[:-1], X[:1, 0]])
+    (value, distances), (of_X, of_B, of_places) = evaluate(X, B, on)
+    assert distances[-1] == 0 and np.isfinite(value)
+    assert np.isnan(of_places[-1]).all() and np.isfinite(of_places[:-1]).all()
+    assert np.isnan(of_X).all() and np.isfinite(of_B).all()
