@@ -52,9 +52,15 @@ def patches(
     slab = values[:, rows].reshape(-1, 3, count, rule.quad_ntheta)
     turn = equispaced(-rule.reach_phi * rule.spacing[0], rule.spacing[0], count, jnp)
     slab = jax.vmap(lambda v: rotate(v, turn, jnp))(slab).reshape(-1, count, rule.quad_ntheta)
-    centres = target_columns[:, None] * rule.stride_theta
-    beside = jnp.arange(2 * rule.reach_theta + 1) - rule.reach_theta
-    return slab[:, :, (centres + beside) % rule.quad_ntheta].transpose(2, 0, 1, 3)
+    reach = rule.reach_theta
+    slab = jnp.concatenate([slab[:, :, -reach:], slab, slab[:, :, :reach]], axis=2)
+
+    def one_patch(column):
+        start = column * rule.stride_theta
+        return lax.dynamic_slice_in_dim(slab, start, 2 * reach + 1, axis=2)
+
+    # A window each: XLA gathers single columns, and scatters them in a transpose, slowly.
+    return jax.vmap(one_patch)(target_columns)
 
 
 def over_blocks(
