@@ -48,6 +48,8 @@ def frame_cell(variant: str, size: int, *, rounds: int) -> PlannedCell:
         params={"size": size, "variant": variant},
         rounds=rounds,
         repeat=REPEAT,
+        # Twenty frames of the largest size are the work of a minute.
+        max_seconds=120.0,
         timeout_seconds=900.0,
         env=environment(variant),
         preparation=preparation(size),
@@ -66,6 +68,20 @@ def change_cell(variant: str, size: int, *, rounds: int) -> PlannedCell:
         timeout_seconds=900.0,
         env=environment(variant),
         preparation=preparation(size),
+        requires=REQUIRES,
+    )
+
+
+def casing_cell(variant: str, *, rounds: int) -> PlannedCell:
+    """The virtual casing's external field by the same variants, W7-X at six digits."""
+    params = {"workload": "w7x", "digits": 6, "half_period": True, "variant": variant}
+    return PlannedCell(
+        name=f"casing_variants/w7x-{variant}-d6",
+        target="benchmarks.closure_casing:external_field",
+        params=params,
+        rounds=rounds,
+        preparation=common.casing_preparation("w7x", 6, half_period=True),
+        env=SIMPLIFIED_ENVIRONMENT if variant == "simplified" else {},
         requires=REQUIRES,
     )
 

@@ -27,11 +27,34 @@ from benchmarks.runner import Progress, measure_plan
 from benchmarks.store import CellStore
 
 ROOT = Path(__file__).resolve().parents[1]
-MEASURED = ("benchmarks/workloads/coronagraph", "benchmarks/closure*.py", "jaxmeter/src")
+# What the records depend on. The rest of the meter draws, compares and audits: a change there
+# leaves what is measured valid.
+METER = tuple(
+    f"jaxmeter/src/jaxmeter/{name}.py"
+    for name in ("worker", "run", "meter", "phases", "constants", "embedded", "memory_use")
+    + ("hoisting", "replay")
+)
+CELLS = tuple(
+    f"benchmarks/closure{name}.py" for name in ("", "_cells", "_variants", "_break_even", "_casing")
+)
+MEASURED = ("benchmarks/workloads/coronagraph", *CELLS, *METER)
+CASING_MEASURED = (
+    "vcjax",
+    "benchmarks/cells.py",
+    "benchmarks/preparing.py",
+    "benchmarks/workloads/casing.py",
+    *CELLS,
+    *METER,
+)
+STUDY_GRIDS = (*GRIDS, "versions")
+GRID_HELP = "full: sizes 192 and 256 as well; versions: what is shown of other versions of JAX"
 SMALL, LARGE = (64, 128), (192, 256)
 LARGE_VARIANTS = ("closure", "argument", "simplified", "hoisted")
+VERSION_VARIANTS = ("closure", "argument", "simplified")
+# Where a few processes show what there is to see. All variants have all rounds at 128.
+FEW_ROUNDS = 2
 # Twenty minutes less what building environment and page takes. Every cell has its first round.
-QUICK_BUDGET_SECONDS = 1020.0
+QUICK_BUDGET_SECONDS, QUICK_CASING_BUDGET_SECONDS = 840.0, 150.0
 AUDITED_SIZE = 64
 PICTURED_SIZE = 128
 
@@ -41,15 +64,25 @@ class StudyFailed(Exception):
 
 
 def plan(grid: str) -> list[PlannedCell]:
-    """Cells of the study: sizes 64 and 128 on the quick grid, 192 and 256 on the full one too."""
+    """Cells of the coronagraph and of the curve.
+
+    Sizes 64 and 128 on the quick grid, 192 and 256 on the full one too; on that for other versions
+    of JAX nothing but what is shown of them.
+    """
+    if grid == "versions":
+        return [
+            closure.frame_cell(variant, size, rounds=closure.ROUNDS)
+            for size in SMALL
+            for variant in VERSION_VARIANTS
+        ]
     cells = [
-        closure.frame_cell(variant, size, rounds=closure.ROUNDS)
+        closure.frame_cell(variant, size, rounds=_rounds(grid, variant, size))
         for size in SMALL
         for variant in closure.VARIANTS
     ]
     cells += [closure.change_cell(variant, 64, rounds=1) for variant in closure.VARIANTS]
     cells += [closure.change_cell(variant, 128, rounds=1) for variant in ("closure", "argument")]
-    cells += closure_break_even.cells(rounds=2 if grid == "quick" else 6)
+    cells += closure_break_even.cells(rounds=2 if grid == "quick" else closure.ROUNDS)
     if grid == "full":
         cells += [
             closure.frame_cell(variant, size, rounds=3)
@@ -57,6 +90,21 @@ def plan(grid: str) -> list[PlannedCell]:
             for variant in LARGE_VARIANTS
         ]
     return cells
+
+
+def casing_plan(grid: str) -> list[PlannedCell]:
+    """Cells of the virtual casing."""
+    if grid == "versions":
+        return []
+    return [
+        closure.casing_cell(variant, rounds=_rounds(grid, variant, 64))
+        for variant in closure.VARIANTS
+    ]
+
+
+def _rounds(grid: str, variant: str, size: int) -> int:
+    few = grid == "quick" and size == 64 and variant in ("cached", "static_callable")
+    return FEW_ROUNDS if few else closure.ROUNDS
 
 
 def needs(cells: Sequence[PlannedCell]) -> dict[str, float]:
@@ -68,7 +116,7 @@ def needs(cells: Sequence[PlannedCell]) -> dict[str, float]:
             found[cell.name] = needed_by(variant, system_bytes(size))
             if cell.preparation is not None:
                 found[cell.preparation.name] = needed_by("preparation", system_bytes(size))
-        else:
+        elif "array_bytes" in cell.params:
             array_bytes = float(str(cell.params["array_bytes"]))
             found[cell.name] = needed_by(str(cell.params["variant"]), array_bytes)
     return found
@@ -104,17 +152,22 @@ def environment_key() -> str:
     return f"py{version}-jax{importlib.metadata.version('jax')}-{device}"
 
 
-def measured_commit() -> str:
+def measured_commit(paths: Sequence[str] = MEASURED) -> str:
     """The last commit that changed what is measured, so that others do not make it measured anew.
+
+    Parameters
+    ----------
+    paths : sequence of str
+        What that is, in the repository.
 
     Raises
     ------
     StudyFailed
         Outside of a git clone.
     """
-    commit = _git("log", "-1", "--format=%H", "--", *MEASURED)
+    commit = _git("log", "-1", "--format=%H", "--", *paths)
     if not commit:
-        raise StudyFailed(f"no commit holds {', '.join(MEASURED)}; measuring needs a git clone")
+        raise StudyFailed(f"no commit holds {', '.join(paths)}; measuring needs a git clone")
     return commit
 
 
@@ -134,28 +187,41 @@ def measure(grid: str, results: Path) -> None:
 
     commit, key = measured_commit(), environment_key()
     print(f"closure study of commit {commit[:10]} in {key}, {grid} grid")
-    if _git("status", "--porcelain", "--", *MEASURED):
+    if _git("status", "--porcelain", "--", *MEASURED, *CASING_MEASURED):
         print("what is measured has changes that are not committed: they count as that commit's")
     results.mkdir(parents=True, exist_ok=True)
-    cells = plan(grid)
+    quick = grid == "quick"
+    parts = (
+        ("cells", commit, plan(grid), QUICK_BUDGET_SECONDS),
+        (
+            "casing",
+            measured_commit(CASING_MEASURED),
+            casing_plan(grid),
+            QUICK_CASING_BUDGET_SECONDS,
+        ),
+    )
     with RunLock(results / "run.lock"):
         started = time.monotonic()
-        measure_plan(
-            cells,
-            CellStore(results / "cells" / commit / key),
-            Lines(sum(1 for _ in interleaved(cells))),
-            budget_seconds=QUICK_BUDGET_SECONDS if grid == "quick" else None,
-            run_cell=within_memory(needs(cells)),
-        )
-        closure_artefacts.write_audit(AUDITED_SIZE, results / "audits" / commit / f"{key}.json")
-        closure_artefacts.write_picture(PICTURED_SIZE, results / "picture.png")
+        for folder, of_commit, cells, budget in parts:
+            if cells:
+                measure_plan(
+                    cells,
+                    CellStore(results / folder / of_commit / key),
+                    Lines(sum(1 for _ in interleaved(cells))),
+                    budget_seconds=budget if quick else None,
+                    run_cell=within_memory(needs(cells)),
+                )
+        if grid != "versions":
+            audit = results / "audits" / commit / f"{key}.json"
+            closure_artefacts.write_audit(AUDITED_SIZE, audit)
+            closure_artefacts.write_picture(PICTURED_SIZE, results / "picture.png")
         print(f"study measured in {(time.monotonic() - started) / 60:.1f} minutes")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Parse the command line, measure, and return the exit code."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.closure_study", description=__doc__)
-    parser.add_argument("--grid", choices=GRIDS, default="quick", help="full: 192 and 256 as well")
+    parser.add_argument("--grid", choices=STUDY_GRIDS, default="quick", help=GRID_HELP)
     parser.add_argument("--out", type=Path, default=ROOT / "results" / "closure")
     options = parser.parse_args(argv)
     try:

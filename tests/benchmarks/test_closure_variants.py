@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import pytest
 
-from benchmarks import closure_cells
+from benchmarks import closure_casing, closure_cells
 from benchmarks.closure_artefacts import audit_of_static_callables
 from benchmarks.closure_variants import VARIANTS
 from benchmarks.workloads import coronagraph
@@ -87,6 +87,30 @@ def test_a_frame_that_differs_is_refused():
         case.check(closure_cells.Frame(counts, rate))
     with pytest.raises(closure_cells.WrongAnswer, match="differ by nan"):
         case.check(closure_cells.Frame(counts, jnp.nan * rate))
+
+
+def test_each_variant_of_the_casing_captures_what_it_says_and_gives_the_same_field():
+    fields, captured = {}, {}
+    small = 0.0
+    for variant in ("argument", "cached", "hoisted", "static_callable"):
+        case = closure_casing.external_field(
+            workload="case_vc", digits=5, half_period=False, variant=variant
+        )
+        jitted = jax.jit(case.fn)
+        arrays = captured_arrays(jitted.trace(*case.args).jaxpr)
+        captured[variant] = sum(array.bytes for array in arrays)
+        fields[variant] = jitted(*case.args)
+        if variant == "argument":
+            small = sum(getattr(case.args[0], n).nbytes for n in closure_casing.SMALL_ARRAYS)
+    assert captured["argument"] == captured["hoisted"] == 0
+    assert 0 < captured["cached"] == small < captured["static_callable"]
+    assert captured["static_callable"] == case.extras["casing_bytes"]
+    for field in fields.values():
+        assert jnp.abs(field - fields["argument"]).max() <= 1e-12
+    with pytest.raises(ValueError, match="give one of"):
+        closure_casing.external_field(
+            workload="case_vc", digits=5, half_period=False, variant="baked"
+        )
 
 
 @pytest.mark.parametrize("variant, message", [("baked", "give one of"), ("simplified", "are off")])
