@@ -48,7 +48,7 @@ def _cell(operation: str, way: str, size_bytes: int, *, rounds: int) -> PlannedC
         rounds=rounds,
         repeat=10,
         max_seconds=2.0,
-        timeout_seconds=120.0,
+        timeout_seconds=300.0,
         env=ENVIRONMENT,
     )
 

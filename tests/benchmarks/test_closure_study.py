@@ -14,12 +14,13 @@ from benchmarks.closure_memory import available_bytes, needed_by, system_bytes, 
 from benchmarks.workloads import coronagraph
 
 
-def test_the_quick_grid_tells_all_variants_apart_at_128_and_the_main_ones_at_64():
+def test_the_quick_grid_has_enough_processes_for_what_is_compared_closely():
     rounds = {cell.name: cell.rounds for cell in closure_study.plan("quick")}
-    for variant in closure.VARIANTS:
-        assert rounds[f"coronagraph_variants/n128-{variant}"] >= 6
-        few = variant in ("cached", "static_callable")
-        assert rounds[f"coronagraph_variants/n64-{variant}"] >= (2 if few else 6)
+    for size in (64, 128):
+        for variant in closure.VARIANTS:
+            count = rounds[f"coronagraph_variants/n{size}-{variant}"]
+            assert count >= (6 if variant in closure_study.CLOSELY[size] else 1)
+    assert set(closure_study.CLOSELY[128]) >= {"closure", "argument", "simplified", "hoisted"}
     assert not any("n192" in name or "n256" in name for name in rounds)
 
 
@@ -35,7 +36,7 @@ def test_the_full_grid_holds_the_quick_one_and_the_larger_sizes():
 def test_the_casing_is_measured_in_every_variant_apart_from_the_coronagraph():
     cells = closure_study.casing_plan("quick")
     assert [cell.params["variant"] for cell in cells] == list(closure.VARIANTS)
-    assert all(cell.preparation is not None and cell.rounds >= 2 for cell in cells)
+    assert all(cell.preparation is not None and cell.rounds >= 1 for cell in cells)
     assert "vcjax" in closure_study.CASING_MEASURED and "vcjax" not in closure_study.MEASURED
 
 
