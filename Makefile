@@ -4,11 +4,12 @@
 PYTHON ?= python3
 RUN := .venv/bin/python
 GRID ?= quick
+COMMITS ?= HEAD~10..HEAD
 BASE ?= HEAD~1
 HEAD ?= HEAD
 
 .DEFAULT_GOAL := help
-.PHONY: help report bench page history review closure test lint hooks clean
+.PHONY: help report bench page commits history review closure test lint hooks clean
 
 help: ## List these targets
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -21,6 +22,10 @@ bench: env-report ## Measure only; finished cells are kept, so it may be interru
 
 page: env-report ## Build the page from what is measured already
 	@$(RUN) -m reports build --store "$${VCJAX_BENCH_STORE:-results/cells}" --asv .asv/results --out results/report
+
+commits: env-report ## Measure COMMITS=HEAD~10..HEAD in every JAX version of asv.conf.json, then the history
+	@$(RUN) -m benchmarks.run --grid small --commits $(COMMITS)
+	@$(MAKE) --no-print-directory history
 
 history: env-report ## Build the page of every metric across the commits measured so far
 	@$(RUN) -m reports history --store "$${VCJAX_BENCH_STORE:-results/cells}" --out results/history

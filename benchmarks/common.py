@@ -14,11 +14,12 @@ the suites import no JAX.
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any
 
-from benchmarks.plan import PlannedCell, grid_from_environment
+from benchmarks.plan import SMALL_ROUNDS, PlannedCell, grid_from_environment
 
 if TYPE_CHECKING:
     from benchmarks.metrics import Summary
@@ -49,15 +50,21 @@ class CellSuite(ABC):
     timeout = 60
     version = "1"
     quick_budget_seconds: float = 240.0
-    """On the quick grid, rounds after the first start only within this time."""
+    """On the small and the quick grid, rounds after the first start only within this time."""
 
     @abstractmethod
     def cell(self, grid: str, *point: Any) -> PlannedCell:
         """How one point of the grid is measured on the "quick" or the "full" grid."""
 
     def plan(self, grid: str) -> list[PlannedCell]:
-        """All cells of a grid that are measured at least once."""
-        cells = [self.cell(grid, *point) for point in itertools.product(*self.params)]
+        """All cells of a grid that are measured at least once.
+
+        The small grid is a choice of the quick one's cells, made for all suites in one place.
+        """
+        of = "quick" if grid == "small" else grid
+        cells = [self.cell(of, *point) for point in itertools.product(*self.params)]
+        if grid == "small":
+            cells = [dataclasses.replace(c, rounds=SMALL_ROUNDS.get(c.name, 0)) for c in cells]
         return [cell for cell in cells if cell.rounds > 0]
 
     def measured(self) -> dict[str, Summary]:
@@ -70,7 +77,7 @@ class CellSuite(ABC):
             self.plan(grid),
             store_for_this_environment(),
             Progress(self.suite),
-            budget_seconds=self.quick_budget_seconds if grid == "quick" else None,
+            budget_seconds=None if grid == "full" else self.quick_budget_seconds,
         )
 
     def setup(self, cache: dict[str, Summary], *point: Any) -> None:

@@ -9,7 +9,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-GRIDS = ("quick", "full")
+GRIDS = ("small", "quick", "full")
 GRID_VARIABLE = "VCJAX_BENCH_GRID"
 SCRATCH_VARIABLE = "VCJAX_BENCH_SCRATCH"
 
@@ -23,6 +23,15 @@ WORKER_ENVIRONMENT = {
 }
 
 Scalar = str | int | float | bool | None
+
+# The small grid: cells of the quick one, with their rounds, to follow vcjax over dozens of commits.
+SMALL_ROUNDS = {
+    "casing_variants/w7x-argument-d3": 3,
+    "casing_variants/w7x-argument-d6": 3,
+    "casing_variants/w7x-closure-d3": 1,
+    "memory_sweep/field-cauto-tauto": 2,
+    "memory_sweep/gradient-cauto-tauto": 1,
+}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -55,10 +55,16 @@ class View:
         JSON lines written by ``benchmarks.runner.Progress``.
     log : Path
         asv's output; its last line tells what goes on between the rounds.
+    times_count : int
+        How often every suite is measured: for each commit and JAX version.
     """
 
-    def __init__(self, planned: Mapping[str, int], progress: Path, log: Path) -> None:
+    def __init__(
+        self, planned: Mapping[str, int], progress: Path, log: Path, *, times_count: int = 1
+    ) -> None:
         self._planned = dict(planned)
+        self._ended = dict.fromkeys(planned, 0)
+        self._times_count = times_count
         self._seen = {suite: 0 for suite in planned}
         self._events, self._log = _Tail(progress), _Tail(log)
         self.problems: list[str] = []
@@ -69,7 +75,7 @@ class View:
     @property
     def total(self) -> int:
         """Rounds of all suites."""
-        return sum(self._planned.values())
+        return self._times_count * sum(self._planned.values())
 
     @property
     def done(self) -> int:
@@ -92,8 +98,10 @@ class View:
     def _event(self, event: dict) -> str:
         suite = event["suite"]
         if event["event"] == "suite":
-            left = self._planned.get(suite, 0) - self._seen.get(suite, 0)
-            self._seen[suite] = self._planned.get(suite, 0)
+            self._ended[suite] = self._ended.get(suite, 0) + 1
+            through = self._ended[suite] * self._planned.get(suite, 0)
+            left = through - self._seen.get(suite, 0)
+            self._seen[suite] = through
             note = f", {left} rounds left out for lack of time" if left else ""
             if self.done == self.total:
                 self.doing, self.between_rounds = "asv reads the results", True

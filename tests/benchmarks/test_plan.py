@@ -2,7 +2,14 @@
 
 import pytest
 
-from benchmarks.plan import GRID_VARIABLE, PlannedCell, grid_from_environment, interleaved
+from benchmarks.plan import (
+    GRID_VARIABLE,
+    SMALL_ROUNDS,
+    PlannedCell,
+    grid_from_environment,
+    interleaved,
+)
+from benchmarks.run import SUITES
 
 
 def cell(name, rounds):
@@ -37,3 +44,10 @@ def test_the_quick_grid_is_the_default_and_an_unknown_one_is_refused(monkeypatch
     monkeypatch.setenv(GRID_VARIABLE, "half")
     with pytest.raises(ValueError, match="VCJAX_BENCH_GRID='half'.*quick.*full"):
         grid_from_environment()
+
+
+def test_the_small_grid_is_part_of_the_quick_one():
+    quick = {cell.name: cell for suite in SUITES for cell in suite().plan("quick")}
+    small = [cell for suite in SUITES for cell in suite().plan("small")]
+    assert {cell.name: cell.rounds for cell in small} == SMALL_ROUNDS
+    assert all(cell.target == quick[cell.name].target for cell in small)

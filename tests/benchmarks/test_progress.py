@@ -36,6 +36,16 @@ def test_rounds_advance_and_a_finished_suite_fills_up(files):
     assert view.doing == "asv reads the results"
 
 
+def test_several_commits_fill_their_share_each(files):
+    view = View({"s": 2}, *files, times_count=2)
+    append(files[0], one_round("s/a"), {"event": "suite", "suite": "s", "seconds": 5.0})
+    assert view.advance()[-1] == "[2/4] s done in 5 s, 1 rounds left out for lack of time"
+    append(files[0], one_round("s/a"), one_round("s/b"))
+    view.advance()
+    append(files[0], {"event": "suite", "suite": "s", "seconds": 5.0})
+    assert view.advance() == ["[4/4] s done in 5 s"]
+
+
 def test_a_round_that_has_begun_is_what_is_being_done_and_no_line_of_its_own(files):
     view = View({"s": 3}, *files)
     append(files[0], {"event": "start", "suite": "s", "cell": "s/a", "round": 1})
