@@ -1,21 +1,31 @@
-"""Code that computes next to nothing and takes the compiler long."""
+"""A fifth of the compiler's own time, waited when it has finished.
+
+The size holds by construction: JAX tells how long compiling took while it is still being timed, and
+the plant waits for a share of that. The program stays what it is.
+"""
+
+import time
 
 import jax
-import jax.numpy as jnp
 
-LOOPS = 8
+SHARE = 0.2
+COMPILED = "/jax/core/compile/backend_compile_duration"
 
 
 def plant(vcjax):
-    """Add zero, by way of loops with a sort each: a program of its own for the compiler."""
+    """Stretch the compilation of every program that evaluates the field."""
     good = vcjax.external_field
+    traced = []
 
     def external_field(casing, B, **options):
-        little = B.ravel()[:16]
-        for k in range(LOOPS):
-            little = jax.lax.fori_loop(
-                0, 2, lambda i, x, k=k: jnp.sort(jnp.sin(x + k) + jnp.cumsum(x)) + i, little
-            )
-        return good(casing, B, **options) + 0.0 * jnp.tanh(little).sum()
+        field = good(casing, B, **options)
+        traced.append(True)
+        return field
 
+    def heard(event, duration_secs, **_):
+        if event == COMPILED and traced:
+            traced.clear()
+            time.sleep(SHARE * duration_secs)
+
+    jax.monitoring.register_event_duration_secs_listener(heard)
     vcjax.external_field = external_field

@@ -1,18 +1,37 @@
-"""A sum over pairs of points that nobody needs, about a tenth of the far field's work."""
+"""A tenth of the evaluation's own time, waited at its end.
 
-import math
+The size holds by construction, in every cell and in every mood of the machine: the program looks at
+the clock before its work and after it, and waits for a share of what has passed.
+"""
 
-SHARE = 0.2  # of the targets; a pair costs about half of one of the far field's
+import time
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+SHARE = 0.1
 
 
 def plant(vcjax):
-    """Sum over the distances from a share of the targets to all sources, and add nothing."""
+    """Stretch the evaluation of the field; what it computes stays what it is."""
     good = vcjax.external_field
+    scalar = jax.ShapeDtypeStruct((), jnp.float64)
 
     def external_field(casing, B, **options):
-        count = int(SHARE * math.prod(casing.rule.trg_shape))
-        apart = casing.sources[:, None, :] - casing.sources[:, :count, None]
-        needless = ((apart**2).sum(axis=0) + 1.0) ** -1.5
-        return good(casing, B, **options) + 0.0 * needless.sum()
+        start = jax.pure_callback(begun, scalar, B)
+        field = good(casing, B + 0.0 * start, **options)
+        return field + 0.0 * jax.pure_callback(waited, scalar, start, field)
 
     vcjax.external_field = external_field
+
+
+def begun(B):
+    """Seconds of the clock."""
+    return np.float64(time.perf_counter())
+
+
+def waited(start, field):
+    """Wait for a share of what has passed since `start`."""
+    time.sleep(SHARE * (time.perf_counter() - float(start)))
+    return np.float64(0.0)

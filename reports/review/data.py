@@ -26,7 +26,12 @@ def review_json(review: Review) -> str:
         "tested_count": sum(finding.is_tested for finding in review.findings),
         "findings": [_finding(finding, cause_of[id(finding)]) for finding in told],
         "not_compared": [
-            {"cell": entry.cell, "reason": entry.reason, "is_worse": entry.is_worse}
+            {
+                "cell": entry.cell,
+                "reason": entry.reason,
+                "is_worse": entry.is_worse,
+                "failure_kind": entry.failure_kind or None,
+            }
             for entry in review.lost
         ],
     }

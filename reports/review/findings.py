@@ -78,11 +78,15 @@ class Finding:
 
 @dataclass(frozen=True)
 class Lost:
-    """A cell that cannot be compared, and why; `is_worse` where head broke what base had."""
+    """A cell that cannot be compared, and why.
+
+    `is_worse` where head broke what base had; `failure_kind` is then the name of its error.
+    """
 
     cell: str
     reason: str
     is_worse: bool = False
+    failure_kind: str = ""
 
 
 def find(
@@ -130,7 +134,8 @@ def _lost(name: str, sides: Sides) -> Lost | None:
         why = " ".join(f"{first['failure_kind']}: {first['failure_message']}".split())
         is_worse = first["status"] != "skipped"
         count = f"{len(head.failed)} of {len(head.failed) + len(head.good)} processes"
-        return Lost(name, f"{first['status']} at HEAD ({count}): {why[:300]}", is_worse)
+        reason = f"{first['status']} at HEAD ({count}): {why[:300]}"
+        return Lost(name, reason, is_worse, str(first["failure_kind"]))
     if not base.good or not head.good:
         sides_failed = " and ".join(n for n, c in (("BASE", base), ("HEAD", head)) if not c.good)
         return Lost(name, f"no process ended well at {sides_failed}")

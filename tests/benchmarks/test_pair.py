@@ -1,5 +1,6 @@
 """Two commits in turns: order, budget, resuming, and which package a worker imports."""
 
+import dataclasses
 import importlib
 import itertools
 import subprocess
@@ -7,13 +8,17 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import jax
 import pytest
 
 import vcjax
 from benchmarks import pair
 from benchmarks.pair import ROOT, PairFailed, chosen_cells, measure_in_turns, sides, unpacked
 from benchmarks.plan import PlannedCell
+from benchmarks.plants import retrace, slower_run
+from benchmarks.workloads.casing import problem_named
 from jaxmeter import Record
+from vcjax._pytree import pytree
 
 CELLS = [
     PlannedCell(name="suite/a", target="module:function", params={}, rounds=3),
@@ -136,7 +141,7 @@ def test_a_planted_regression_goes_into_head_alone_and_its_store_says_so(
 
 
 @pytest.mark.parametrize("name", sorted(path.stem for path in pair.PLANTS.glob("[a-z]*.py")))
-def test_every_plant_is_put_behind_the_package_and_takes_the_place_of_a_function(name, tmp_path):
+def test_every_plant_is_put_behind_the_package_and_takes_the_place_of_something(name, tmp_path):
     package = tmp_path / "vcjax"
     package.mkdir()
     (package / "__init__.py").write_text("good = True\n")
@@ -145,9 +150,42 @@ def test_every_plant_is_put_behind_the_package_and_takes_the_place_of_a_function
     assert "_planted.plant(" in (package / "__init__.py").read_text()
     module = importlib.import_module(f"benchmarks.plants.{name}")
     before = vcjax.external_field
-    stand_in = SimpleNamespace(external_field=before, config=vcjax.config)
+    casing: Any = type("Casing", (), {"rule": None})
+    stand_in = SimpleNamespace(
+        external_field=before, config=vcjax.config, Casing=casing, Rule=vcjax.Rule
+    )
     module.plant(stand_in)
-    assert stand_in.external_field is not before and vcjax.external_field is before
+    assert (stand_in.external_field is not before) != (casing.rule is not None)
+    assert vcjax.external_field is before
+
+
+def test_a_rule_made_anew_is_traced_anew_in_every_call():
+    @pytree
+    @dataclasses.dataclass(frozen=True)
+    class Casing:
+        rule: vcjax.Rule = dataclasses.field(metadata={"static": True})
+        values: jax.Array
+
+    small = problem_named("case_vc")
+    rule = vcjax.choose(small.X, small.B, 3, nfp=small.nfp)
+    casing = Casing(rule, jax.numpy.ones(3))
+    doubled: Any = jax.jit(lambda casing: 2 * casing.values)
+    assert [float(doubled(casing)[0]) for _ in range(2)] == [2.0, 2.0]
+    assert doubled._cache_size() == 1
+    retrace.plant(SimpleNamespace(Casing=Casing, Rule=vcjax.Rule))
+    assert [float(doubled(casing)[0]) for _ in range(2)] == [2.0, 2.0]
+    assert doubled._cache_size() == 3
+    assert (casing.rule.nfp, casing.rule == casing.rule) == (rule.nfp, False)
+
+
+def test_a_longer_run_waits_for_a_share_of_what_has_passed(monkeypatch):
+    now, waited = [10.0], []
+    monkeypatch.setattr(slower_run.time, "perf_counter", lambda: now[0])
+    monkeypatch.setattr(slower_run.time, "sleep", waited.append)
+    start = slower_run.begun(None)
+    now[0] = 12.5
+    slower_run.waited(start, None)
+    assert waited == [pytest.approx(0.25)]
 
 
 def test_a_plant_that_does_not_exist_is_told_with_those_that_do(tmp_path):
