@@ -21,7 +21,7 @@ from pathlib import Path
 
 from benchmarks import closure, closure_break_even
 from benchmarks.closure_memory import needed_by, system_bytes, within_memory
-from benchmarks.plan import GRIDS, PlannedCell, interleaved
+from benchmarks.plan import PlannedCell, interleaved
 from benchmarks.repair import AnotherRun, RunLock
 from benchmarks.runner import Progress, measure_plan
 from benchmarks.store import CellStore
@@ -46,7 +46,7 @@ CASING_MEASURED = (
     *CELLS,
     *METER,
 )
-STUDY_GRIDS = (*GRIDS, "versions")
+STUDY_GRIDS = ("quick", "full", "versions")
 GRID_HELP = "full: sizes 192 and 256 as well; versions: what is shown of other versions of JAX"
 SMALL, LARGE = (64, 128), (192, 256)
 LARGE_VARIANTS = ("closure", "argument", "simplified", "hoisted")

@@ -62,7 +62,7 @@ def seconds_against_bytes(points: pd.DataFrame, fitted: float) -> Figure:
     right = linear_ticks(_largest(sizes))[-1]
     top = max(_largest(points["extra_seconds"]), 0.0 if math.isnan(fitted) else fitted * right)
     panel, x, y = _axes(
-        "Trace, lower and compile beyond the argument variant",
+        "Seconds beyond the argument variant",
         "MB baked in",
         (0.0, right),
         top,
@@ -81,8 +81,9 @@ def seconds_against_bytes(points: pd.DataFrame, fitted: float) -> Figure:
     return Figure(
         "closure_slope",
         "Compile time against what is baked in",
-        "Each mark is a variant at one size, medians over processes; the dashed line is the fit "
-        "through the origin.",
+        "Trace, lower and compile. Each mark is a variant at one size, medians over processes; "
+        "one below zero, which is noise, stands at zero. The dashed line is the fit through the "
+        "origin.",
         (panel,),
         (*legend(shown, VARIANTS), ("limit-key", "fit")),
         columns=1,
@@ -96,11 +97,12 @@ def break_even(curve: pd.DataFrame) -> Figure:
     extra = shown["extra_median_seconds"]
     levels = decades(_smallest(extra), _largest(extra)) if len(extra) else [1e-3, 1.0]
     panel = _blank("Cost of closing over one array", shown)
-    x = log_scale(ticks[0], ticks[-1], LEFT, WIDTH - RIGHT)
+    right = 36.0  # half of the last label
+    x = log_scale(ticks[0], ticks[-1], LEFT, WIDTH - right)
     y = log_scale(levels[0], levels[-1], HEIGHT - BOTTOM, TOP)
-    bottom_axis(panel, [(x(t), bytes_(t)) for t in ticks[::2]], "bytes of the array", LEFT, RIGHT)
+    bottom_axis(panel, [(x(t), bytes_(t)) for t in ticks[::2]], "bytes of the array", LEFT, right)
     for level in levels:
-        panel.line(LEFT, y(level), WIDTH - RIGHT, y(level), "grid")
+        panel.line(LEFT, y(level), WIDTH - right, y(level), "grid")
         panel.text(LEFT - 8, y(level) + 4, seconds(level), "tick", anchor="end")
     names = list(OPERATIONS)
     for key, group in groups(shown, ["operation"]):

@@ -16,7 +16,7 @@ from ..sections_closure import closure_section
 from ..summaries import closure_versus_argument
 from . import sections as study
 from . import sections_beyond as beyond
-from . import summaries
+from . import summaries, versions
 
 TITLE = "Closing over arrays, measured"
 LEAST_AUDITED_BYTES = 1000
@@ -30,6 +30,7 @@ def make_closure_report(
     picture: str | Path | None = None,
     commit: str | None = None,
     environment: str | None = None,
+    kept_versions: Path = versions.KEPT,
 ) -> Report:
     """Read the study's store and make its tables and page.
 
@@ -44,6 +45,8 @@ def make_closure_report(
     commit, environment : str, optional
         Beginning of a commit and an environment key. By default the commit measured last, and of
         its environments the one with the most processes.
+    kept_versions : Path
+        Folder of the rows of other versions of JAX, see `versions`.
 
     Raises
     ------
@@ -63,6 +66,10 @@ def make_closure_report(
         "failures": tables.failures(measured, read.set_aside),
         "environments": tables.environments(measured),
     }
+    everything["versions"] = versions.rows_by_version(
+        everything["frames"], everything["environments"]
+    )
+    everything["kept_versions"] = versions.kept(kept_versions)
     place = _chosen(measured, everything["environments"], commit, environment)
     here = {name: report.at(frame, place) for name, frame in everything.items()}
     made = _sections(here, everything, place, _existing(picture), _existing(audits))
@@ -90,7 +97,6 @@ def _sections(
     made = []
     frames = here["frames"]
     if len(frames):
-        same_commit = everything["frames"]["commit"] == place[0]
         made += [
             study.table_section(frames, picture),
             study.spread_section(frames, _runs(here)),
@@ -100,17 +106,19 @@ def _sections(
         ]
         if len(here["changes"]):
             made.append(beyond.change_section(here["changes"]))
-        made.append(
-            beyond.versions_section(
-                everything["frames"].loc[same_commit], everything["environments"]
-            )
-        )
+        made.append(beyond.versions_section(_versions(everything, place[0])))
     if len(here["capture_sizes"]):
         made.append(beyond.curve_section(here["capture_sizes"], frames))
     found = [] if audits is None else _audited(audits / place[0] / f"{place[1]}.json")
     if found:
         made.append(beyond.audit_section(found))
     return made
+
+
+def _versions(everything: dict[str, pd.DataFrame], commit: str) -> pd.DataFrame:
+    measured = everything["versions"]
+    same_commit = measured.loc[measured["commit"] == commit]
+    return versions.with_kept(same_commit, everything["kept_versions"])
 
 
 def _runs(here: dict[str, pd.DataFrame]) -> pd.DataFrame:

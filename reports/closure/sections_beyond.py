@@ -7,7 +7,6 @@ import pandas as pd
 from ..display import count, display_table, ratio, row_head, size, text, time
 from ..frames import rows
 from ..section import Section
-from ..tables import PLACE
 from ..units import bytes_
 from . import figures, sentences
 from .sections import HEAD, size_name, variant_name
@@ -88,11 +87,15 @@ def curve_section(curve: pd.DataFrame, table: pd.DataFrame) -> Section:
     )
 
 
-def versions_section(table: pd.DataFrame, environments: pd.DataFrame) -> Section:
-    """Closure beside argument for each version of JAX; never one version beside another."""
-    names = ["jax_version", "python_version", "backend"]
-    joined = table.merge(environments[[*PLACE, *names]], on=list(PLACE))
-    joined = joined.loc[joined["variant"].isin(["closure", "argument", "simplified"])]
+def versions_section(rows_: pd.DataFrame) -> Section:
+    """Closure beside argument for each version of JAX; never one version beside another.
+
+    Parameters
+    ----------
+    rows_ : DataFrame
+        `versions.with_kept`.
+    """
+    joined = rows_.assign(measured=[_when(row) for row in rows(rows_)])
     joined = joined.sort_values(["size", "jax_version"], kind="stable", key=_by_version)
     versions = list(dict.fromkeys(joined["jax_version"]))
     head = row_head(
@@ -112,8 +115,9 @@ def versions_section(table: pd.DataFrame, environments: pd.DataFrame) -> Section
         ratio("Steady / argument", "settled_to_argument", "Within this version"),
         size("Captured", "captured_bytes"),
         size("Embedded", "embedded_bytes"),
+        text("Measured", "measured", "On this machine in this study, or where and when before"),
     )
-    lead = f"Measured with JAX {', '.join(map(str, versions))}."
+    lead = f"Measured with JAX {', '.join(sorted(versions, key=_numbers))}."
     if len(versions) < 2:
         lead += " docs/closure.md tells how to add others."
     return Section(
@@ -122,7 +126,8 @@ def versions_section(table: pd.DataFrame, environments: pd.DataFrame) -> Section
         lead,
         paragraphs=(
             "Ratios are within one version. Times of different versions stand side by side and are "
-            "not compared: their compilers differ wholly.",
+            "not compared: their compilers differ wholly. A variant that a version lacks could not "
+            "be lowered or was not asked for: JAX 0.7.2 fails with simplified constants.",
         ),
         tables=(
             display_table(
@@ -160,7 +165,16 @@ def audit_section(found: Sequence[dict]) -> Section:
     )
 
 
+def _when(row: dict) -> str:
+    if not row["is_kept"]:
+        return "here"
+    day = str(row["last_started_utc"])[:10]
+    return f"{day}, {row['cpu_model']}, {int(row['cpus_available_count'])} cores"
+
+
 def _by_version(column: pd.Series) -> pd.Series:
-    if column.name != "jax_version":
-        return column
-    return column.map(lambda v: tuple(int(n) for n in str(v).split(".") if n.isdecimal()))
+    return column if column.name != "jax_version" else column.map(_numbers)
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(int(n) for n in str(version).split(".") if n.isdecimal())

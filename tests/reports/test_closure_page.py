@@ -1,13 +1,14 @@
 """The page of the closure study, from made-up records: what it says follows from them alone."""
 
 import dataclasses
+import shutil
 
 import pandas as pd
 import pytest
 
 from jaxmeter import Audit, AuditedArray, Failure, Record, Use
 from reports import ReportError, write_report
-from reports.closure import make_closure_report, published, summaries
+from reports.closure import make_closure_report, published, summaries, versions
 from reports.closure.__main__ import main
 
 CUBE = 277_000_000
@@ -126,7 +127,10 @@ def study(made_up, tmp_path_factory):
 @pytest.fixture(scope="module")
 def made(study):
     return make_closure_report(
-        study / "cells", audits=study / "audits", picture=study / "picture.png"
+        study / "cells",
+        audits=study / "audits",
+        picture=study / "picture.png",
+        kept_versions=study / "none",
     )
 
 
@@ -197,6 +201,42 @@ def test_versions_stand_side_by_side_and_are_never_compared(made):
     # 1.33 seconds for both, and 277 MB at a millisecond each.
     assert closure["built_to_argument_ratio"] == pytest.approx(1.607 / 1.33, rel=1e-3)
     assert made.environment_key.startswith("py3.11-jax0.10.2")
+
+
+def test_rows_of_an_environment_are_kept_and_shown_where_it_is_not_measured(study, tmp_path):
+    kept = tmp_path / "kept"
+    made = make_closure_report(study / "cells", kept_versions=kept)
+    path = versions.keep(made.tables["versions"], "py3.11-jax0.7.2", kept)
+    assert path.name == "py3.11-jax0.7.2-cpu.csv" and len(pd.read_csv(path)) == 2
+    newest = tmp_path / "newest"
+    shutil.copytree(study / "cells" / made.commit / made.environment_key, newest / "c" / "py3.11-x")
+    again = make_closure_report(newest, kept_versions=kept)
+    (table,) = section(again, "versions").tables
+    told = {(row[0].text, row[-1].text[:4]) for row in table.rows}
+    assert told == {("0.7.2", "2026"), ("0.10.2", "here")}
+    # Where the environment was measured, what was kept of it is not shown beside it.
+    both = make_closure_report(study / "cells", kept_versions=kept)
+    assert {row[-1].text for row in section(both, "versions").tables[0].rows} == {"here"}
+
+
+@pytest.mark.parametrize("beginning, count", [("py3", 2), ("py2", 0)])
+def test_an_environment_that_is_not_told_apart_is_not_kept(made, tmp_path, beginning, count):
+    with pytest.raises(ReportError, match=f"begins {count} environments"):
+        versions.keep(made.tables["versions"], beginning, tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("text", ["", "size,variant\n64,closure\n", "\x00"])
+def test_a_garbled_file_of_kept_rows_is_named(tmp_path, text):
+    (tmp_path / "py3.csv").write_text(text)
+    with pytest.raises(ReportError, match="py3.csv"):
+        versions.kept(tmp_path)
+
+
+def test_what_is_kept_in_the_repository_can_be_shown():
+    rows = versions.kept()
+    assert set(rows["variant"]) <= set(versions.VARIANTS)
+    assert not [v for v in rows["built_median_seconds"] if pd.isna(v)]
 
 
 def test_the_rule_has_its_numbers(made):
