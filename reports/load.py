@@ -5,6 +5,7 @@ report: it is set aside with its reason, and the page lists it.
 """
 
 import contextlib
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -121,8 +122,13 @@ def check_usable(record: Mapping[str, Any]) -> None:
     Raises
     ------
     ValueError
-        Naming the parameter, or the time.
+        Naming the parameter, the time of day, or the seconds that no clock gives.
     """
+    phases = {name: value for name, value in (record["phases"] or {}).items() if value is not None}
+    for name, values in {"samples_seconds": record["samples_seconds"] or (), **phases}.items():
+        for value in values if isinstance(values, tuple | list) else (values,):
+            if not 0 <= value < math.inf:
+                raise ValueError(f"{name} holds {value!r}, which no clock gives")
     for name, kind in PARAMETER_KINDS.items():
         value = record["params"].get(name)
         # By its type itself, since True is an int too.

@@ -87,9 +87,17 @@ class Review:
             parts.append(f"{counted(len(better), 'exact metric')} better")
         compared = counted(self.compared_count, "cell")
         if not parts:
-            return f"Nothing became worse or better in {compared}."
+            return f"Nothing became worse or better in {compared}{self._gaps}."
         head = "Regression: " if self.exit_code else ""
-        return f"{head}{'; '.join(parts)}; of {compared} compared."
+        return f"{head}{'; '.join(parts)}; of {compared} compared{self._gaps}."
+
+    @property
+    def _gaps(self) -> str:
+        """What the verdict does not speak of: silence about it would read as a pass."""
+        lost, files = len(self.lost) - len(self.broken), len(self.sides.set_aside)
+        told = [f"{counted(lost, 'cell')} not compared"] if lost else []
+        told += [f"{counted(files, 'unreadable file')} set aside"] if files else []
+        return f" ({', '.join(told)})" if told else ""
 
 
 def make_review(sides: Sides, judging: Judging | None = None) -> Review:

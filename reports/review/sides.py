@@ -65,11 +65,16 @@ def sides_of_store(
     Raises
     ------
     ReportError
-        If a commit is not in the store, or both were never measured in one setting.
+        If a commit is not in the store, both are one, or both were never measured in one setting.
     """
     if not root.is_dir():
         raise ReportError(f"review: {root} is no folder; measure first, or name one with --store")
     one, other = (_commit(root, name, repository) for name in (base, head))
+    if one == other:
+        raise ReportError(
+            f"review: {base!r} and {head!r} are one commit, with the same records in the store "
+            "(to see how much equal commits differ here: python -m benchmarks.pair A A)"
+        )
     return _sides(read_store(root, commit=one), read_store(root, commit=other), setting)
 
 

@@ -280,6 +280,33 @@ def test_markdown_has_verdict_causes_and_tables_and_cannot_be_broken_by_text(mad
     assert len(text) < 20_000
 
 
+def test_a_cell_or_a_file_that_head_lacks_is_part_of_the_verdict(pair):
+    root = pair.write()
+    (garbled, *gone) = sorted((root / "head").rglob("w7x-argument-d3/*.json"))
+    garbled.write_text(garbled.read_text()[:500])
+    assert reviewed(root).verdict.endswith("in 2 cells (1 unreadable file set aside).")
+    for path in (garbled, *gone):
+        path.unlink()
+    assert reviewed(root).verdict.endswith("in 1 cell (1 cell not compared).")
+
+
+@pytest.mark.parametrize("seconds", [math.inf, math.nan, -1.0])
+def test_a_time_that_no_clock_gives_is_set_aside_with_its_file(pair, seconds):
+    root = pair.write()
+    path = min((root / "head").rglob("w7x-argument-d3/*.json"))
+    told = json.loads(path.read_text())
+    told["samples_seconds"][0] = seconds
+    path.write_text(json.dumps(told))
+    (item,) = reviewed(root).sides.set_aside
+    assert "samples_seconds" in item.reason
+
+
+def test_a_commit_of_a_store_is_not_compared_with_itself(made_up, tmp_path):
+    made_up.write(tmp_path, made_up.casing_cell("closure", 3), 0, commit=BASE)
+    with pytest.raises(ReportError, match="are one commit.*benchmarks.pair"):
+        sides_of_store(tmp_path, BASE, BASE[:8])
+
+
 def test_commits_of_a_store_are_found_by_their_beginning_and_unknown_ones_told(made_up, tmp_path):
     root = Pair(made_up, tmp_path / "pair").write()
     for side in ("base", "head"):
