@@ -103,10 +103,10 @@ def work(argv: Sequence[str] | None) -> bool:
     table = artefacts.memory_table(
         [artefacts.Point(one, found) for one, found in zip(points, records, strict=True)]
     )
-    scripting.show({"memory": table}, SHOWN, options.top)
     every = [record for found in records for record in found]
     cells = str(folder / "cells")
     scripting.save({"memory": table}, folder, live=False, records=every, artefact=cells)
+    scripting.show({"memory": table}, SHOWN, options.top)
     failed = [row for row in table.to_dict("records") if row["status"] != "ok"]
     for row in failed:
         scripting.say(f"memory: {row['parameters']}: {row['status']}: {row['failure']}")

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import scripting
-from jaxmeter.commands import TARGET_HELP, case_of
+from jaxmeter.commands import TARGET_HELP
 from jaxmeter.errors import JaxmeterError
 from jaxmeter.targets import TARGET
 
@@ -68,6 +68,7 @@ def work(argv: Sequence[str] | None) -> bool:
     if place.suffix == ".nsys-rep":
         place = artefacts.nsys_export(artefacts.nsys_program(options.nsys), place)
     tables = artefacts.nsys_tables(artefacts.read_nsys(place), texts)
+    scripting.save(tables, folder, live=live, artefact=str(place))
     scripting.show(tables, SHOWN, options.top)
     (told,) = tables["nsys"].to_dict("records")
     print(
@@ -75,7 +76,6 @@ def work(argv: Sequence[str] | None) -> bool:
         f"{told['kernels_with_op_count']} joined with an operation, "
         f"{told['kernels_with_scope_count']} with a named scope; {told['nvtx_ranges_count']} ranges"
     )
-    scripting.save(tables, folder, live=live, artefact=str(place))
     if not told["nvtx_ranges_count"]:
         scripting.say(f"nsys: {artefacts.NO_RANGES}")
     if not told["kernels_count"]:
@@ -101,8 +101,7 @@ def run(options: argparse.Namespace):
     from jaxmeter.arguments import filled
     from jaxmeter.staging import jitted
 
-    scripting.start_jax()
-    case = case_of("nsys", options.target, options)
+    case = scripting.case_of("nsys", options)
     args, kwargs = jax.tree.map(filled, (case.args, dict(case.kwargs)))
     function, result = jitted(case), None
     for _ in range(1 + options.repeat):
@@ -114,8 +113,7 @@ def programs(options: argparse.Namespace) -> dict[str, str]:
     """The HLO text of the function's program, by its module's name."""
     from jaxmeter.staging import staged
 
-    scripting.start_jax()
-    text = staged(case_of("nsys", options.target, options)).lowered.compile().as_text() or ""
+    text = staged(scripting.case_of("nsys", options)).lowered.compile().as_text() or ""
     return {text.partition("HloModule ")[2].partition(",")[0]: text} if text else {}
 
 
@@ -129,12 +127,10 @@ def kernels_of_trace(options: argparse.Namespace, folder: Path) -> bool:
     if jax.default_backend() not in ("gpu", "cuda", "rocm"):
         raise JaxmeterError(artefacts.INSTALL_NSYS)
     scripting.say(f"{artefacts.INSTALL_NSYS}\nnsys: kernels from JAX's own trace instead")
-    path = artefacts.capture(
-        case_of("nsys", options.target, options), folder, repeat=options.repeat
-    )
+    path = artefacts.capture(scripting.case_of("nsys", options), folder, repeat=options.repeat)
     tables = artefacts.trace_tables(artefacts.read_trace(path))
-    scripting.show(tables, {"kernels": SHOWN["kernels"]}, options.top)
     scripting.save(tables, folder, live=True, artefact=str(path))
+    scripting.show(tables, {"kernels": SHOWN["kernels"]}, options.top)
     return len(tables["kernels"]) > 0
 
 

@@ -21,7 +21,7 @@ ROOT = HERE.parent
 sys.path[:] = [part for part in sys.path if Path(part or os.curdir).resolve() != HERE]
 sys.path += [str(ROOT), str(ROOT / "jaxmeter" / "src"), str(HERE)]
 
-from jaxmeter.commands import add_arguments  # noqa: E402
+from jaxmeter import commands  # noqa: E402
 from jaxmeter.environment import host_environment, jax_environment  # noqa: E402
 from jaxmeter.errors import JaxmeterError  # noqa: E402
 from jaxmeter.record import Record  # noqa: E402
@@ -29,10 +29,12 @@ from jaxmeter.record import Record  # noqa: E402
 if TYPE_CHECKING:
     import pandas as pd
 
+    from jaxmeter.case import Case
+
 RESULTS = Path("results/profile")
 EXIT_CODES = (
     "exit codes: 0 done; 1 done, but what was asked for is not there; 2 bad usage, or an artefact "
-    "that cannot be read; 3 the function failed"
+    "that cannot be read; 3 the function failed; 130 interrupted"
 )
 _INSTALL = "the tables need pandas and pyarrow; pip install -e '.[report]' or 'jaxmeter[tables]'"
 
@@ -47,9 +49,9 @@ def parser_of(description: str | None, *, target: str | None = None) -> argparse
     parser.error = _usage_error  # type: ignore[method-assign]
     if target is not None:
         parser.add_argument("target", help=target)
-        add_arguments(parser)
+        commands.add_arguments(parser)
     parser.add_argument("--out", type=Path, help=f"folder for the tables; else in {RESULTS}")
-    parser.add_argument("--top", type=int, default=15, help="rows of each table to print")
+    parser.add_argument("--top", type=_rows, default=15, help="rows of each table to print")
     return parser
 
 
@@ -57,25 +59,64 @@ def _usage_error(message: str) -> None:
     raise JaxmeterError(message)
 
 
+def _rows(text: str) -> int:
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"got {text!r}; give a number of rows, 0 or more")
+    return int(text)
+
+
 def run(name: str, work: Callable[[], bool]) -> int:
     """The exit code of a script's work, which tells whether what was asked for is there."""
-    sys.path.insert(0, os.getcwd())  # functions are named from where one is, as jaxmeter does
+    here = os.getcwd()
+    sys.path.insert(0, here)  # functions are named from where one is, as jaxmeter does
     try:
-        return 0 if work() else 1
+        good = work()
+        sys.stdout.flush()
     except JaxmeterError as error:
-        print(f"{name}: {error}", file=sys.stderr)
+        say(f"{name}: {str(error).removeprefix(f'{name}: ')}")
         return 2
     except ModuleNotFoundError as error:
         if error.name not in ("pandas", "pyarrow"):
             traceback.print_exc()
             return 3
-        print(f"{name}: {_INSTALL}", file=sys.stderr)
+        say(f"{name}: {_INSTALL}")
         return 2
+    except BrokenPipeError:
+        # Whoever reads has seen enough. Python flushes once more when it ends: into nothing.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        return 0
+    except KeyboardInterrupt:
+        say(f"{name}: interrupted")
+        return 130
     except Exception:
         traceback.print_exc()
         return 3
     finally:
-        sys.path.remove(os.getcwd())
+        sys.path.remove(here)
+    return 0 if good else 1
+
+
+def case_of(name: str, options: argparse.Namespace) -> Case:
+    """The function that the options name, with its arguments; JAX is started.
+
+    Raises
+    ------
+    JaxmeterError
+        If there is no such module, or no such function in it.
+    Exception
+        Whatever importing it or making the case raises.
+    """
+    start_jax()
+    try:
+        return commands.case_of(name, options.target, options)
+    except ModuleNotFoundError as error:
+        module = options.target.partition(":")[0]
+        if error.name is None or not f"{module}.".startswith(f"{error.name}."):
+            raise  # the module is there, but what it needs is not
+        raise JaxmeterError(
+            f"got target={options.target!r}, but no module {error.name!r} is installed or in "
+            f"{os.getcwd()!r}"
+        ) from None
 
 
 def start_jax() -> None:
@@ -142,8 +183,19 @@ def save(
 
 
 def folder_for(options: argparse.Namespace, kind: str, name: str) -> Path:
-    """Where the tables go."""
-    return options.out or RESULTS / f"{kind}-{plain(name)}"
+    """Where the tables go; told before the work begins if nothing can be written there.
+
+    Raises
+    ------
+    JaxmeterError
+        If it is a file, or no folder can be made there.
+    """
+    folder = options.out or RESULTS / f"{kind}-{plain(name)}"
+    there = next(one for one in (folder, *folder.absolute().parents) if one.exists())
+    if not there.is_dir() or not os.access(there, os.W_OK):
+        what = "cannot be written" if there.is_dir() else "is a file"
+        raise JaxmeterError(f"got --out {str(folder)!r}, but {str(there)!r} {what}; give a folder")
+    return folder
 
 
 def plain(name: str) -> str:

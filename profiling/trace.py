@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import scripting
-from jaxmeter.commands import TARGET_HELP, case_of
+from jaxmeter.commands import TARGET_HELP
 from jaxmeter.errors import JaxmeterError
 from jaxmeter.targets import TARGET
 
@@ -54,9 +54,8 @@ def work(argv: Sequence[str] | None) -> bool:
     if place.exists():
         path = artefacts.trace_file(place)
     elif TARGET.fullmatch(options.target):
-        scripting.start_jax()
         scripting.say(f"trace: making the case of {options.target}")
-        case, live = case_of("trace", options.target, options), True
+        case, live = scripting.case_of("trace", options), True
         scripting.say(f"trace: {options.repeat} runs")
         logdir = options.trace_dir or folder
         path = artefacts.capture(case, logdir, repeat=options.repeat, cold=options.cold)
@@ -71,14 +70,15 @@ def work(argv: Sequence[str] | None) -> bool:
     trace = artefacts.read_trace(path)
     tables = artefacts.trace_tables(trace, texts)
     xprof = None if options.no_xprof else xprof_tables(path, tables)
-    scripting.show(tables, SHOWN, options.top)
+    scripting.save({**tables, **(xprof or {})}, folder, live=live, artefact=str(path))
     (told,) = tables["trace"].to_dict("records")
+    scripting.show(tables, SHOWN, options.top)
     print(f"\n{told['events_count']} events, {told['op_events_count']} of them operations")
+    if told["op_events_count"]:
+        print(f"{told['scoped_fraction']:.1%} of their self time is in a named scope")
     if xprof is not None:
         empty = xprof["xprof_tools"].query("status == 'empty'")["tool"]
         print(f"xprof's own tables without data here: {', '.join(empty) or 'none'}")
-        tables = {**tables, **xprof}
-    scripting.save(tables, folder, live=live, artefact=str(path))
     if not told["op_events_count"]:
         scripting.say("trace: no operation of a JAX program is in it: nothing ran while tracing")
     return bool(told["op_events_count"])

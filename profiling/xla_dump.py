@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import scripting
-from jaxmeter.commands import TARGET_HELP, case_of
+from jaxmeter.commands import TARGET_HELP
 from jaxmeter.errors import JaxmeterError
 from jaxmeter.targets import TARGET
 
@@ -63,20 +63,19 @@ def work(argv: Sequence[str] | None) -> bool:
         )
     from jaxmeter import artefacts
 
-    if live:
-        scripting.start_jax()
     dumps = options.dump_dir or folder / "dump"
     tables = tables_of(options, dumps if live else place, live=live)
     if options.than:
         tables["dump_diff"] = artefacts.diff_dumps(other(options, dumps, live=live), tables)
+    scripting.save(tables, folder, live=live, artefact=str(dumps if live else place))
     shown = {**SHOWN, **({"dump_diff": DIFFERENT} if options.than else {})}
     scripting.show(tables, shown, options.top)
     (told,) = tables["dump"].to_dict("records")
+    analysed = f" ({told['analysed_temp_bytes']} by memory_analysis())" if live else ""
     print(
         f"\n{told['module']}: {told['instructions_count']} instructions, "
-        f"{told['temp_bytes']} bytes of temporaries"
+        f"{told['temp_bytes']} bytes of temporaries{analysed}"
     )
-    scripting.save(tables, folder, live=live, artefact=str(dumps if live else place))
     return True
 
 
@@ -89,7 +88,7 @@ def tables_of(options: argparse.Namespace, folder: Path, *, live: bool):
         return artefacts.dump_tables(artefacts.read_dump(folder, options.module))
     folder = fresh(folder)
     scripting.say(f"xla_dump: compiling {options.target} into {folder}")
-    lowered = staged(case_of("xla_dump", options.target, options)).lowered
+    lowered = staged(scripting.case_of("xla_dump", options)).lowered
     return artefacts.dump_tables(artefacts.dump_program(lowered, folder, by_pass=options.by_pass))
 
 

@@ -45,6 +45,7 @@ def test_an_existing_folder_gives_the_same_operations(trace, traced, tmp_path, c
     assert trace.main([str(out), "--out", str(tmp_path), "--no-xprof"]) == 0
     printed = capsys.readouterr().out
     assert "trace_scopes" in printed and "products" in printed
+    assert "of their self time is in a named scope" in printed
     first, again = (pd.read_parquet(f / "trace_ops.parquet") for f in (out, tmp_path))
     pd.testing.assert_frame_equal(first, again)
 
@@ -56,7 +57,10 @@ def test_an_existing_folder_gives_the_same_operations(trace, traced, tmp_path, c
         ([TARGET, "--repeat", "0"], 2, "give at least 1"),
         (["profiled:failing"], 3, "AttributeError"),
         (["profiled:absent"], 2, "has no absent"),
+        (["absent:function"], 2, "no module 'absent'"),
         ([TARGET, "--nonsense"], 2, "--nonsense"),
+        ([TARGET, "--top", "-1"], 2, "give a number of rows"),
+        ([TARGET, "--out", str(Path(__file__) / "tables")], 2, "is a file; give a folder"),
         ([str(Path(__file__))], 2, "cut short or no trace"),
     ],
 )
@@ -64,8 +68,32 @@ def test_what_cannot_be_traced_ends_in_a_message_and_a_code(
     trace, arguments, code, message, monkeypatch, tmp_path, capsys
 ):
     monkeypatch.chdir(Path(__file__).parent)
-    assert trace.main([*arguments, "--out", str(tmp_path), "--no-xprof"]) == code
-    assert message in capsys.readouterr().err
+    assert trace.main(["--out", str(tmp_path), "--no-xprof", *arguments]) == code
+    told = capsys.readouterr().err
+    assert message in told and "trace: trace: " not in told
+    assert not list(tmp_path.iterdir())
+
+
+def test_who_reads_only_the_first_line_has_all_tables_and_no_traceback(script, traced, tmp_path):
+    command = [sys.executable, script("trace").__file__, str(traced[0]), "--out", str(tmp_path)]
+    with subprocess.Popen(
+        [*command, "--no-xprof"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as running:
+        assert running.stdout is not None and running.stderr is not None
+        running.stdout.close()
+        told = running.stderr.read()
+        assert running.wait(timeout=120) == 0
+    assert "Traceback" not in told and "Broken" not in told
+    assert (tmp_path / "trace_ops.parquet").is_file()
+
+
+def test_what_is_interrupted_says_so_in_a_line(trace, monkeypatch, capsys):
+    def interrupted(argv):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(trace, "work", interrupted)
+    assert trace.main([]) == 130
+    assert capsys.readouterr().err == "trace: interrupted\n"
 
 
 def test_the_script_runs_by_path_and_hides_no_module_of_python(tmp_path, script):
