@@ -136,7 +136,7 @@ def written(commit, options, out):
         if done(folder):
             folders[name].append(folder)
     rows = [
-        (name, *tally(name, [(read(f, REVIEW), read(f, BESIDE)) for f in found]))
+        (name, *tally(name, [judged(folder, options) for folder in found]))
         for name, found in folders.items()
         if found
     ]
@@ -145,6 +145,14 @@ def written(commit, options, out):
     with open(os.path.join(out, TABLE), "w", encoding="utf-8") as stream:
         stream.write(text)
     return text
+
+
+def judged(folder, options):
+    """A run's review, and what asv calls worse; of times only where there are processes enough."""
+    beside = read(folder, BESIDE)
+    if options.exact:
+        beside = [one for one in beside if not one[1].endswith("_seconds")]
+    return read(folder, REVIEW), beside
 
 
 def tally(name, runs):

@@ -35,6 +35,7 @@ SMALL_BYTES = 1024  # of growth: told, yet no reason to stop anybody
 FARTHEST_SECONDS = 900.0
 FEWEST_ROUNDS = 3  # of a tested time; with fewer, no difference could be shown
 ERROR_FACTOR = 1.25  # an error is worse from here on; below, summation order explains it
+ERROR_TOLD = 1e-3  # share of an error; by less it moves with the order of summation, untold
 ROUNDING = 1e-13
 
 
@@ -190,7 +191,9 @@ def _error(
     base, head = (
         math.nan if bad or not one else max(one) for bad, one in zip(broken, values, strict=True)
     )
-    verdict: Verdict = "same" if base == head else "changed"
+    largest = max(base, head)
+    moved = largest > ROUNDING and abs(head - base) > ERROR_TOLD * largest
+    verdict: Verdict = "changed" if moved else "same"
     note = ""
     if math.isnan(base) != math.isnan(head):
         verdict, note = ("worse" if math.isnan(head) else "better"), "not a number"
