@@ -82,11 +82,9 @@ def plan(grid: str) -> list[PlannedCell]:
         for variant in closure.VARIANTS
     ]
     cells += [closure.change_cell(variant, 64, rounds=1) for variant in closure.VARIANTS]
+    cells += [closure.change_cell(variant, 128, rounds=1) for variant in ("closure", "argument")]
     cells += closure_break_even.cells(rounds=1 if grid == "quick" else closure.ROUNDS)
     if grid == "full":
-        cells += [
-            closure.change_cell(variant, 128, rounds=1) for variant in ("closure", "argument")
-        ]
         cells += [
             closure.frame_cell(variant, size, rounds=3)
             for size in LARGE

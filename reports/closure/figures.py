@@ -27,13 +27,34 @@ def legend(names: Sequence[str], order: Sequence[str]) -> tuple[tuple[str, str],
 
 def runs_in_order(runs: pd.DataFrame, size: int) -> Figure:
     """Milliseconds of each run after compiling, the first call at 0, a line for each process."""
+    return Figure(
+        "closure_runs",
+        "Every run, in the order taken",
+        "A line is one process. The diamond is the first call after compiling; the meter leaves "
+        "out the one after it. All panels share one scale.",
+        _in_order(runs, size, "run after compiling, 0 is the first call"),
+    )
+
+
+def script_calls(calls: pd.DataFrame, size: int) -> Figure:
+    """Milliseconds of each call after the one that compiles, in order."""
+    return Figure(
+        "closure_script",
+        "As a script sees them: the calls right after the one that compiles",
+        "None is left out. The call that compiles would be number 0; it takes seconds. All panels "
+        "share one scale.",
+        _in_order(calls, size, "call after the one that compiles"),
+    )
+
+
+def _in_order(runs: pd.DataFrame, size: int, axis: str) -> tuple[Drawing, ...]:
     top = _largest(runs["seconds"]) * 1e3
     panels = []
     for key, group in groups(runs, ["variant"]):
         variant = str(key["variant"])
         panel, x, y = _axes(
             f"N = {size}, {variant}: runs in order",
-            "run after compiling, 0 is the first call",
+            axis,
             (0.0, _largest(runs["run"])),
             top,
             "ms",
@@ -47,13 +68,7 @@ def runs_in_order(runs: pd.DataFrame, size: int) -> Figure:
                 shape = "diamond" if run == 0 else "circle"
                 panel.mark(shape, x(run), y(value), f"mark {_series(variant)}", r=3, tip=tip)
         panels.append(panel)
-    return Figure(
-        "closure_runs",
-        "Every run, in the order taken",
-        "A line is one process. The diamond is the first call after compiling; the meter leaves "
-        "out the one after it. All panels share one scale.",
-        tuple(panels),
-    )
+    return tuple(panels)
 
 
 def seconds_against_bytes(points: pd.DataFrame, fitted: float) -> Figure:

@@ -62,6 +62,7 @@ def make_closure_report(
         "captured_arrays": tables.captured_arrays(read),
         "frames": summaries.frames(measured),
         "changes": summaries.changes(measured),
+        "script_calls": summaries.script_calls(measured),
         "capture_sizes": summaries.curve(measured),
         "failures": tables.failures(measured, read.set_aside),
         "environments": tables.environments(measured),
@@ -99,7 +100,7 @@ def _sections(
     if len(frames):
         made += [
             study.table_section(frames, picture),
-            study.spread_section(frames, _runs(here)),
+            study.spread_section(frames, _runs(here), here["script_calls"]),
             study.slope_section(frames),
             study.memory_section(frames, _skipped(here["failures"])),
             study.equality_section(frames),
@@ -178,7 +179,7 @@ def _casing(store: str | Path) -> list[Section]:
     if summary.empty:
         return []
     arrays = report.at(tables.captured_arrays(read), place)
-    return [closure_section(summary, measured, arrays)]
+    return [beyond.casing_section(closure_section(summary, measured, arrays), summary)]
 
 
 def _chosen(

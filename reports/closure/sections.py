@@ -1,5 +1,6 @@
 """The study's sections: what is said, drawn and tabled, before any markup."""
 
+import math
 from pathlib import Path
 
 import pandas as pd
@@ -92,13 +93,25 @@ def table_section(table: pd.DataFrame, picture: Path | None) -> Section:
     )
 
 
-def spread_section(table: pd.DataFrame, runs: pd.DataFrame) -> Section:
-    """Why standard deviations differ."""
-    drawn = ()
+def spread_section(table: pd.DataFrame, runs: pd.DataFrame, script: pd.DataFrame) -> Section:
+    """Why standard deviations differ.
+
+    Parameters
+    ----------
+    table, runs : DataFrame
+        Frames, and the meter's runs of them.
+    script : DataFrame
+        `summaries.script_calls`.
+    """
+    drawn: tuple[figures.Figure, ...] = ()
     timed = runs.loc[runs["variant"].isin(["closure", "argument"])]
     if len(timed):
         largest = timed["size"].max()
-        drawn = (figures.runs_in_order(timed.loc[timed["size"] == largest], int(largest)),)
+        drawn += (figures.runs_in_order(timed.loc[timed["size"] == largest], int(largest)),)
+    largest = max(script["size"], default=math.nan)
+    script = script.loc[script["size"] == largest]
+    if len(script):
+        drawn += (figures.script_calls(script.loc[script["run"] > 0], int(largest)),)
     columns = (
         HEAD,
         time("Std, n = 20", "naive_std", "Counted from the first call after compiling"),
@@ -110,7 +123,7 @@ def spread_section(table: pd.DataFrame, runs: pd.DataFrame) -> Section:
         "spread",
         "Why the standard deviations differ",
         sentences.spread_lead(table),
-        (),
+        tuple(sentences.script_findings(script)),
         sentences.SPREAD,
         drawn,
         (

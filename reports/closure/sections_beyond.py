@@ -1,5 +1,6 @@
 """The study's sections that go beyond the published table: change, size, version, audit."""
 
+import dataclasses
 from collections.abc import Sequence
 
 import pandas as pd
@@ -8,6 +9,7 @@ from ..display import count, display_table, ratio, row_head, size, text, time
 from ..frames import rows
 from ..section import Section
 from ..units import bytes_
+from ..wording import ratio_range
 from . import figures, sentences
 from .sections import HEAD, size_name, variant_name
 
@@ -137,6 +139,29 @@ def versions_section(rows_: pd.DataFrame) -> Section:
                 caption="Closure and argument by version",
                 group_by=("jax_version", "size"),
             ),
+        ),
+    )
+
+
+def casing_section(section: Section, summary: pd.DataFrame) -> Section:
+    """The section of the suites on the virtual casing, with what the study adds to its variants."""
+    parts = [
+        f"{variant_name(row)} {ratio_range(row, 'compile_to_argument')}"
+        for row in rows(summary)
+        if row["variant"] in ("hoisted", "cached", "static_callable")
+        and not pd.isna(row["compile_to_argument_ratio"])
+    ]
+    more = () if not parts else (f"Compiling beside the argument variant: {'; '.join(parts)}.",)
+    return dataclasses.replace(
+        section,
+        title="The same for the virtual casing",
+        findings=(*section.findings, *more),
+        paragraphs=(
+            *section.paragraphs,
+            "Cached: the matrices of an interpolation, the smallest arrays of a casing, are closed "
+            "over, the rest is passed. Hoisted: the closure, by jaxmeter.hoist. Static callable: "
+            "an object is passed that looks like an argument, but holds the casing in a callable "
+            "of its metadata.",
         ),
     )
 

@@ -1,14 +1,15 @@
 """What the study's numbers say, in sentences; every number in them is computed."""
 
 import math
+import statistics
 from typing import Any
 
 import pandas as pd
 
-from ..frames import rows
+from ..frames import groups, rows
 from ..intervals import FEWEST_FOR_COVERAGE
 from ..units import bytes_, ratio, scientific, seconds, significant
-from ..wording import ratio_range, ratio_words, too_few
+from ..wording import counted, ratio_range, ratio_words, too_few
 from . import published
 from .summaries import ARGUMENT, slope
 
@@ -116,6 +117,28 @@ def spread_lead(table: pd.DataFrame) -> str:
     if not parts:
         return NOTHING
     return f"At N = {int(largest)}, the standard deviation of 20 runs: {'; '.join(parts)}."
+
+
+def script_findings(calls: pd.DataFrame) -> list[str]:
+    """The spread of calls timed as a script does, of one size, and what makes it."""
+    said = []
+    for variant in ("closure", ARGUMENT):
+        stds, settled, firsts = [], [], []
+        for _, one in groups(calls.loc[calls["variant"] == variant], ["round_index"]):
+            taken = list(one.sort_values("run")["seconds"])[1:]
+            if len(taken) > 4:
+                stds.append(statistics.stdev(taken))
+                settled.append(statistics.stdev(taken[2:]))
+                firsts.append(taken[0] / statistics.median(taken))
+        if stds:
+            said.append(
+                f"{variant.capitalize()}, timed as a script does "
+                f"(N = {max(calls['size']):.0f}, {counted(len(stds), 'process')}): "
+                f"standard deviation {seconds(statistics.median(stds))} over the calls right after "
+                f"the one that compiles, {seconds(statistics.median(settled))} without the first "
+                f"two; the first takes {ratio(statistics.median(firsts))} the median."
+            )
+    return said
 
 
 SPREAD = (

@@ -5,6 +5,7 @@ taken round by round, and environments are never pooled.
 """
 
 import math
+import re
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -12,7 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ..frames import groups, numeric
+from ..frames import groups, numeric, rows
 from ..intervals import median_interval, paired_ratio
 from ..tables import PLACE
 from .published import RUNS_COUNT
@@ -22,6 +23,8 @@ ARGUMENT = "argument"
 VARIANTS = ("closure", "argument", "cached", "simplified", "hoisted", "static_callable")
 
 OPERATIONS = ("none", "exp", "cumsum")
+
+SCRIPT_CALL = re.compile(r"script_call_(\d+)_seconds")
 
 # A quantity of one process, and what its summary is called.
 TIMES = {
@@ -94,27 +97,27 @@ def naive_std(first_call: float, settled: Sequence[float]) -> float:
 
 def frames(measured: pd.DataFrame) -> pd.DataFrame:
     """One row for each environment, size and variant, with ratios to the argument variant."""
-    rows = []
+    made = []
     for place, group in groups(_good(measured, FRAMES), [*PLACE, "size"]):
         cells = {key["variant"]: cell for key, cell in groups(group, ["variant"])}
         for variant in sorted(cells, key=variant_order):
             row = {**place, "variant": variant, **_summary(cells[variant])}
             for quantity in RATIOS:
                 row |= _ratio(quantity, cells[variant], cells.get(ARGUMENT))
-            rows.append(row)
-    return pd.DataFrame(rows)
+            made.append(row)
+    return pd.DataFrame(made)
 
 
 def changes(measured: pd.DataFrame) -> pd.DataFrame:
     """One row for each environment, size and variant: what a change of the cube took."""
-    rows = []
+    made = []
     for place, group in groups(_good(measured, CHANGES), [*PLACE, "size", "variant"]):
         row = {**place, "processes_count": len(group)}
         row |= _time("change", group.get("change_seconds", ()))
         row["change_compiles_count"] = group["change_compiles_count"].max()
         row["follows"] = bool((group["change_follows_count"] == 1).all())
-        rows.append(row)
-    frame = pd.DataFrame(rows)
+        made.append(row)
+    frame = pd.DataFrame(made)
     if frame.empty:
         return frame
     return frame.sort_values(
@@ -124,13 +127,26 @@ def changes(measured: pd.DataFrame) -> pd.DataFrame:
     )
 
 
+def script_calls(measured: pd.DataFrame) -> pd.DataFrame:
+    """Seconds of each call that was timed as a script does; call 0 is the one that compiles."""
+    found = []
+    for row in rows(_good(measured, CHANGES)):
+        for name, seconds in row.items():
+            call = SCRIPT_CALL.fullmatch(str(name))
+            if call is not None and not pd.isna(seconds):
+                keys = {key: row[key] for key in (*PLACE, "size", "variant", "round_index")}
+                found.append(keys | {"run": int(call[1]), "seconds": float(seconds)})
+    names = [*PLACE, "size", "variant", "round_index", "run", "seconds"]
+    return pd.DataFrame(found, columns=pd.Index(names))
+
+
 def curve(measured: pd.DataFrame) -> pd.DataFrame:
     """One row for each environment, operation and size of array: the cost of closing over it.
 
     ``extra`` is what building the program takes beyond that of the program which gets its array as
     an argument, round by round.
     """
-    rows = []
+    made = []
     for key, group in groups(_good(measured, CURVE), [*PLACE, "operation", "array_bytes"]):
         cells = {found["variant"]: cell for found, cell in groups(group, ["variant"])}
         if "closure" not in cells:
@@ -146,8 +162,8 @@ def curve(measured: pd.DataFrame) -> pd.DataFrame:
         row |= _time("extra", [built[i] - base[i] for i in built.keys() & base.keys()])
         row |= _time("settled", closed["settled_median_seconds"])
         row |= _ratio("settled_median_seconds", closed, passed)
-        rows.append(row)
-    frame = pd.DataFrame(rows)
+        made.append(row)
+    frame = pd.DataFrame(made)
     if frame.empty:
         return frame
     return frame.sort_values(
@@ -165,14 +181,14 @@ def extra_seconds(table: pd.DataFrame) -> pd.DataFrame:
     table : DataFrame
         `frames` of one environment.
     """
-    rows = []
+    made = []
     for _, cells in groups(table, [*PLACE, "size"]):
         passed = cells.loc[cells["variant"] == ARGUMENT]
         if passed.empty:
             continue
         base = passed.iloc[0]
         for _, row in cells.loc[cells["embedded_bytes"] > base["embedded_bytes"]].iterrows():
-            rows.append(
+            made.append(
                 {
                     "size": row["size"],
                     "variant": row["variant"],
@@ -182,7 +198,7 @@ def extra_seconds(table: pd.DataFrame) -> pd.DataFrame:
                 }
             )
     names = ["size", "variant", "extra_bytes", "extra_seconds", "pairs_count"]
-    return pd.DataFrame(rows, columns=pd.Index(names))
+    return pd.DataFrame(made, columns=pd.Index(names))
 
 
 def slope(points: Iterable[tuple[float, float]]) -> float:

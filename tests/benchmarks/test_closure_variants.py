@@ -11,8 +11,9 @@ import pytest
 
 from benchmarks import closure_casing, closure_cells
 from benchmarks.closure_artefacts import audit_of_static_callables
-from benchmarks.closure_variants import VARIANTS
+from benchmarks.closure_variants import VARIANTS, Program
 from benchmarks.workloads import coronagraph
+from benchmarks.workloads.coronagraph import Frame
 from jaxmeter.constants import captured_arrays
 
 SIZE = 16
@@ -66,7 +67,8 @@ def test_a_variant_captures_what_it_says(variant):
     assert captured == expected[variant]
 
 
-def test_a_change_of_the_cube_recompiles_the_closure_and_not_the_argument_variant():
+def test_a_change_of_the_cube_recompiles_the_closure_and_not_the_argument_variant(monkeypatch):
+    monkeypatch.setattr(closure_cells, "PUBLISHED", ())  # scripts have a test of their own
     told = {}
     for variant in ("closure", "argument"):
         case = closure_cells.changed(size=SIZE, variant=variant)
@@ -77,6 +79,20 @@ def test_a_change_of_the_cube_recompiles_the_closure_and_not_the_argument_varian
     assert told["argument"]["change_follows_count"] == 1
     assert told["closure"]["change_compiles_count"] == 1
     assert told["closure"]["change_follows_count"] == 0
+
+
+def test_a_script_meets_the_compiler_in_its_first_call_and_tells_every_later_one():
+    traced = []
+
+    def summed(x):
+        traced.append(x)
+        return Frame(x, jnp.sum(x))
+
+    program = Program(summed, (jnp.ones(8),))
+    for times in (1, 2):  # the second script too: to JAX it is another function
+        told = closure_cells._as_a_script(program)
+        assert list(told) == [f"script_call_{call:02}_seconds" for call in range(21)]
+        assert min(told.values()) > 0 and len(traced) == times
 
 
 def test_a_frame_that_differs_is_refused():

@@ -48,7 +48,11 @@ def change(made_up, variant, follows):
         "change_compiles_count": float(not follows),
         "change_seconds": 0.04 if follows else 7.5,
         "change_follows_count": float(follows),
+        "script_call_00_seconds": 7.5,
+        # 28 ms longer than nineteen equal ones.
+        "script_call_01_seconds": 0.0507,
     }
+    checks |= {f"script_call_{call:02}_seconds": 0.0227 for call in range(2, 21)}
     params = {"size": 64, "variant": variant}
     return made_up.record(f"coronagraph_change/n64-{variant}", params, checks=checks)
 
@@ -174,12 +178,26 @@ def test_the_naive_spread_counts_from_the_first_call(made):
 
 
 def test_runs_are_drawn_in_their_order_with_the_first_call_at_zero(made):
-    (figure,) = section(made, "spread").figures
+    figure, _ = section(made, "spread").figures
     assert len(figure.panels) == 2
     for panel in figure.panels:
         assert sum("polyline" in part for part in panel.parts) == 6
         assert sum("run 0:" in part for part in panel.parts) == 6
         assert sum("run 20:" in part for part in panel.parts) == 6
+
+
+def test_calls_right_after_the_one_that_compiles_are_drawn_and_told(made):
+    spread = section(made, "spread")
+    _, script = spread.figures
+    assert sum("call" in part and "run 0" in part for part in script.panels[0].parts) == 0
+    for panel in script.panels:
+        assert sum("run 1:" in part for part in panel.parts) == 1
+        assert sum("run 20:" in part for part in panel.parts) == 1
+    assert any(
+        said.startswith("Closure") and "deviation 6.26 ms" in said and "2.23× the median" in said
+        for said in spread.findings
+    )
+    assert len(spread.findings) == 2
 
 
 def test_what_did_not_fit_says_what_it_needs_and_is_no_failure(made):
