@@ -1,18 +1,20 @@
 """Which tile sizes are best on this machine, and how far is "auto" from them?
 
-    python profiling/chunk_study.py                  # all operators, about half an hour; resumable
-    python profiling/chunk_study.py --operators B --grid quick --rounds 1
-    . results/profile/chunk-study-w7x/chunks.env     # use what it recommends
+    python profiling/chunk_study.py                  # under an hour on two quiet cores; resumable
+    python profiling/chunk_study.py --operators B --grid quick --rounds 1      # two minutes
+    . results/profile/chunk-study-w7x/chunks.env     # use what it recommends; chunks.md tells it
 
 For the field on the surface (B), off it (BOFF) and the gradient (GRADB), over sources and targets
 of a tile: time, temporaries, arithmetic intensity, fusions, the share of the far field. Each
-process measures all sizes of one operator in turn, so that they meet the same weather; finished
-processes are kept in --out. Let nothing else run. docs/tables.md tells the columns.
+process measures all sizes of one operator in turn, so that they meet the same weather; the first
+of each operator also traces every size. Finished processes are kept in --out. Let nothing else
+run. docs/tables.md tells the columns.
 """
 
 from __future__ import annotations
 
 import argparse
+import hashlib
 import itertools
 import json
 import os
@@ -52,7 +54,7 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--target-chunk-sizes", type=int, nargs="+", help="in place of the grid's")
     parser.add_argument("--rounds", type=int, default=4, help="processes of each operator")
     parser.add_argument("--repeat", type=int, default=5, help="calls of each size in a process")
-    parser.add_argument("--timeout", type=float, default=1800.0, help="seconds for a process")
+    parser.add_argument("--timeout", type=float, default=3600.0, help="seconds for a process")
     options = parser.parse_args(argv)
     if options.rounds < 1 or options.repeat < 1:
         raise JaxmeterError(
@@ -71,21 +73,27 @@ def work(argv: Sequence[str] | None) -> bool:
     if any(chosen.values()):
         raise JaxmeterError(f'got {chosen} in the environment, which hide "auto"; unset them')
     folder = scripting.folder_for(options, "chunk-study", options.case)
+    import chunk_page
     import chunk_tables
 
     records = measured(options, folder)
-    tables, failed = chunk_tables.tables(records), []
-    for name, found in records.items():
-        failed += [f"{name}: {one.failure}" for one in found if one.status != "ok"]
-    scripting.show(tables, SHOWN, options.top)
     every = [record for found in records.values() for record in found]
+    failed = [one for one in every if one.status != "ok"]
+    for one in failed:
+        why = "" if one.failure is None else f": {one.failure.kind}: {one.failure.message}"
+        scripting.say(f"chunk_study: {one.name}: {one.status}{why}")
+    if len(failed) == len(every):
+        raise JaxmeterError("no process could be measured; the tables are as they were")
+    tables = chunk_tables.tables(records)
+    good = [one for one in every if one.status == "ok"]
     cells = str(folder / "cells")
-    scripting.save(tables, folder, live=False, records=every, artefact=cells)
+    scripting.save(tables, folder, live=False, records=good, artefact=cells)
     path = folder / "chunks.env"
     path.write_text(chunk_tables.environment(tables), encoding="utf-8")
+    page = chunk_page.page(tables, good[0].environment, options.case)
+    (folder / "chunks.md").write_text(page, encoding="utf-8")
+    scripting.show(tables, SHOWN, options.top)
     print(f"\nto use it: . {path}")
-    for text in failed:
-        scripting.say(f"chunk_study: {text}")
     return not failed
 
 
@@ -95,20 +103,29 @@ def measured(options: argparse.Namespace, folder: Path) -> dict[str, list[Any]]:
     sizes = options.chunk_sizes or grid[0], options.target_chunk_sizes or grid[1]
     pairs = list(itertools.product(*sizes))
     about = {"case": options.case, "digits": options.digits, "repeat": options.repeat}
-    given = {
-        operator: {"operator": operator, **about, "sizes": json.dumps(pairs)}
-        for operator in options.operators
-    }
-    records = scripting.measured(
-        given,
-        folder / "cells",
-        target="chunk_cases:all_sizes",
-        params=lambda one: one,
-        rounds=options.rounds,
-        repeat=1,
-        timeout_seconds=options.timeout,
-    )
-    return dict(zip(given, records, strict=True))
+    found: dict[str, list[Any]] = {operator: [] for operator in options.operators}
+    for traced, suffix, rounds in ((True, "-traced", 1), (False, "", options.rounds - 1)):
+        given = {
+            operator: {"operator": operator, "traced": traced, "sizes": json.dumps(pairs), **about}
+            for operator in options.operators
+        }
+        records = scripting.measured(
+            # A folder for each choice of sizes: one study leaves what another measured.
+            {f"{operator}{suffix}-{_digest(one)}": one for operator, one in given.items()},
+            folder / "cells",
+            target="chunk_cases:all_sizes",
+            params=lambda one: one,
+            rounds=rounds,
+            repeat=1,
+            timeout_seconds=options.timeout,
+        )
+        for operator, some in zip(given, records, strict=True):
+            found[operator] += some
+    return found
+
+
+def _digest(given: dict[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(given, sort_keys=True).encode()).hexdigest()[:8]
 
 
 def main(argv: Sequence[str] | None = None) -> int:

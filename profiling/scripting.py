@@ -232,14 +232,16 @@ def measured(
     from jaxmeter import run_cell
 
     class Told(Progress):
-        """A line for each process that ended."""
+        """A line for each process that begins and one when it ended."""
 
         def tell(self, event: str, **details: str | int | float) -> None:
-            if event == "round":
-                self.done = getattr(self, "done", 0) + 1
-                note = f": {details['message']}" if details["message"] else ""
-                text = f"{details['cell']}, process {details['round']}: {details['status']}{note}"
-                say(f"[{self.done}/{rounds * len(points)}] {text}")
+            if event not in ("start", "round"):
+                return
+            self.done = getattr(self, "done", 0) + (event == "round")
+            status = "begun" if event == "start" else details["status"]
+            note = f": {details['message']}" if details.get("message") else ""
+            text = f"{details['cell']}, process {details['round']}: {status}{note}"
+            say(f"[{self.done}/{rounds * len(points)} done] {text}")
 
     def run_here(cell: Any) -> Record:
         return run_cell(replace(cell, path=(*cell.path, str(HERE), os.getcwd())))

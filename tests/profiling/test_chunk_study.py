@@ -1,9 +1,11 @@
 """chunk_study: which size is recommended, how far "auto" is, and what is written to use it."""
 
+import dataclasses
 import subprocess
 
 import pytest
 
+import chunk_page
 import chunk_tables
 from jaxmeter import Failure, Record
 
@@ -50,6 +52,58 @@ def test_the_variables_can_be_read_by_a_shell_and_failures_are_left_out(tmp_path
     assert done.stdout.strip() == "256,80"
 
 
+def test_the_page_marks_what_is_recommended_and_what_auto_is():
+    tables = chunk_tables.tables({"B": [record(), record(3.0)]})
+    lines = chunk_page.page(tables, None, "w7x").splitlines()
+    assert "| B | 256, 80 | 1.020 | 1.020 | 2.000 | 0.0 MB | 0.0 MB |" in lines
+    assert "| 256 | **1.020** |  |" in lines
+    assert "| 4096 |  | *2.000* |" in lines
+    assert "export VCJAX_CHUNK_B_SRC=256" in lines
+
+
+@pytest.fixture
+def study(script, monkeypatch):
+    """The script, its workers replaced: `study.asked` tells what they were to do."""
+    study = script("chunk_study")
+    study.asked, study.status = [], "ok"
+
+    def measured(points, store, *, params, rounds, **rest):
+        study.asked += [(name, params(point), rounds) for name, point in points.items()]
+        failure = None if study.status == "ok" else Failure("setup", "KeyError", "no such case")
+        one = dataclasses.replace(record(), status=study.status, failure=failure)
+        return [[one] * rounds for _ in points]
+
+    monkeypatch.setattr(study.scripting, "measured", measured)
+    return study
+
+
+def test_the_first_process_of_an_operator_traces_and_the_others_do_not(study, tmp_path):
+    command = ["--operators", "B", "GRADB", "--rounds", "3", "--out", str(tmp_path)]
+    assert study.main(command) == 0
+    told = [(one["operator"], one["traced"], rounds) for _, one, rounds in study.asked]
+    assert told == [("B", True, 1), ("GRADB", True, 1), ("B", False, 2), ("GRADB", False, 2)]
+    assert "VCJAX_CHUNK_GRADB_SRC=256" in (tmp_path / "chunks.env").read_text()
+    assert "# Tile sizes" in (tmp_path / "chunks.md").read_text()
+
+
+def test_studies_of_other_sizes_do_not_share_the_records_of_a_folder(study, tmp_path):
+    command = ["--operators", "B", "--rounds", "1", "--out", str(tmp_path)]
+    for sizes in ("64", "128", "64"):
+        assert study.main([*command, "--chunk-sizes", sizes]) == 0
+    names = [name for name, _, rounds in study.asked if rounds]
+    assert names[0] == names[2] != names[1]
+
+
+def test_where_nothing_could_be_measured_the_tables_are_left_as_they_were(study, tmp_path, capsys):
+    assert study.main(["--operators", "B", "--out", str(tmp_path)]) == 0
+    before = {path: path.read_bytes() for path in tmp_path.iterdir()}
+    study.status = "failed"
+    assert study.main(["--operators", "B", "--out", str(tmp_path)]) == 2
+    assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
+    told = capsys.readouterr().err
+    assert "KeyError: no such case" in told and "as they were" in told
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -74,7 +128,7 @@ def test_one_operator_is_measured_at_all_sizes_with_memory_and_the_share_of_the_
     import chunk_cases
 
     case = chunk_cases.all_sizes(
-        operator="B", case="case_vc", digits=1, repeat=2, sizes="[[16, 8]]"
+        operator="B", case="case_vc", digits=1, repeat=2, sizes="[[16, 8]]", traced=True
     )
     done = Record("study", "ok", extras=dict(case.extras))
     rows = chunk_tables.tables({"B": [done]})["chunk_study"].to_dict("records")
