@@ -135,9 +135,11 @@ class Lines(Progress):
         if event == "start":
             return
         if event == "suite":
-            print(f"measured in {float(details['seconds']):.0f} s", flush=True)
+            problems = f"; {self.problems} did not end well, see the page" if self.problems else ""
+            print(f"measured in {float(details['seconds']):.0f} s{problems}", flush=True)
             return
         self.done += 1
+        self.problems += details["status"] not in ("ok", "kept", "skipped")
         message = f": {details['message']}" if details["message"] else ""
         process = f"{details['cell']}, process {int(details['round']) + 1}"
         line = f"[{self.done}/{self.total}] {process}: {details['status']}{message}"
@@ -227,7 +229,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     options = parser.parse_args(argv)
     try:
         measure(options.grid, options.out)
-    except (StudyFailed, AnotherRun) as error:
+    except (StudyFailed, AnotherRun, OSError) as error:
         print(f"benchmarks.closure_study: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:

@@ -148,7 +148,7 @@ def casing_section(section: Section, summary: pd.DataFrame) -> Section:
     parts = [
         f"{variant_name(row)} {ratio_range(row, 'compile_to_argument')}"
         for row in rows(summary)
-        if row["variant"] in ("hoisted", "cached", "static_callable")
+        if row["variant"] in ("hoisted", "cached", "static")
         and not pd.isna(row["compile_to_argument_ratio"])
     ]
     more = () if not parts else (f"Compiling beside the argument variant: {'; '.join(parts)}.",)
@@ -159,8 +159,8 @@ def casing_section(section: Section, summary: pd.DataFrame) -> Section:
         paragraphs=(
             *section.paragraphs,
             "Cached: the matrices of an interpolation, the smallest arrays of a casing, are closed "
-            "over, the rest is passed. Hoisted: the closure, by jaxmeter.hoist. Static callable: "
-            "an object is passed that looks like an argument, but holds the casing in a callable "
+            "over, the rest is passed. Hoisted: the closure, by jaxmeter.hoist. Static: an "
+            "object is passed that looks like an argument, but holds the casing in a callable "
             "of its metadata.",
         ),
     )
