@@ -6,10 +6,14 @@ Run as a script, it measures all of them and prints JSON: the tests do so in a p
 with JAX_USE_SIMPLIFIED_JAXPR_CONSTANTS set, which must be set before JAX is imported.
 """
 
+import ast
 import functools
 import json
-from collections.abc import Callable
-from dataclasses import dataclass
+import re
+from collections import defaultdict
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -334,26 +338,54 @@ def passed_on_as_argument(x):
     return jax.jit(_takes_two)(jnp.outer(x, x), x)
 
 
-def measured() -> dict[str, dict[str, Any]]:
-    """What the meter says of each situation."""
-    result = {}
-    for name, case in SITUATIONS.items():
-        traced = jax.jit(case.fn).trace(X)
-        constants = count_constants(traced.jaxpr, traced.lower())
-        audited = jaxmeter.audit(case.fn, X)
-        hoisted, held = jaxmeter.hoist(case.fn, X)
-        result[name] = {
-            "captured": [array.bytes for array in constants.arrays],
-            "captured_bytes": constants.captured_bytes,
-            "embedded_bytes": constants.embedded_bytes,
-            "embedded_count": constants.embedded_count,
-            "hidden_argument_bytes": constants.hidden_argument_bytes,
-            "hidden_argument_count": constants.hidden_argument_count,
-            "audit": audited.to_json(),
-            "hoisted_audit": jaxmeter.audit(hoisted, held, X).to_json(),
+_MARK = re.compile(r"# <- ([^#]*[^#\s])")
+
+
+def marked_lines(name: str) -> dict[str, set[int]]:
+    """The lines of a situation that are marked to use an array, by the array's path."""
+    text = Path(__file__).read_text()
+    found: dict[str, set[int]] = defaultdict(set)
+    for node in ast.parse(text).body:
+        named = getattr(node, "name", None) or ast.unparse(node).partition("(")[0]
+        if named in (name, *SITUATIONS[name].places):
+            for number in range(node.lineno, (node.end_lineno or node.lineno) + 1):
+                mark = _MARK.search(text.splitlines()[number - 1])
+                for path in mark[1].split(" and ") if mark else ():
+                    found["" if path == "made here" else path].add(number)
+    return found
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What the meter says of a situation."""
+
+    constants: jaxmeter.Constants
+    audit: jaxmeter.Audit
+    hoisted: Callable[..., Any]
+    held: Mapping[str, jax.Array]
+    """The constants that the hoisted function takes."""
+    hoisted_audit: jaxmeter.Audit
+
+    def told(self) -> dict[str, Any]:
+        """The same in plain data, but for the hoisted function itself."""
+        return {
+            "constants": asdict(self.constants),
+            "audit": self.audit.to_json(),
+            "hoisted_audit": self.hoisted_audit.to_json(),
         }
-    return result
+
+
+@functools.cache
+def measured(name: str) -> Measured:
+    """What the meter says of a situation; it is asked once in a process."""
+    fn = SITUATIONS[name].fn
+    traced = jax.jit(fn).trace(X)
+    constants = count_constants(traced.jaxpr, traced.lower())
+    hoisted, held = jaxmeter.hoist(fn, X)
+    return Measured(
+        constants, jaxmeter.audit(fn, X), hoisted, held, jaxmeter.audit(hoisted, held, X)
+    )
 
 
 if __name__ == "__main__":
-    print(json.dumps(measured()))
+    print(json.dumps({name: measured(name).told() for name in SITUATIONS}))

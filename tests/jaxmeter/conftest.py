@@ -1,5 +1,6 @@
 """What the tests of workers share."""
 
+import itertools
 from pathlib import Path
 
 import pytest
@@ -7,6 +8,7 @@ import pytest
 from jaxmeter import Cell, Record
 
 HERE = str(Path(__file__).parent)
+_NUMBERS = itertools.count()
 
 
 @pytest.fixture(autouse=True)
@@ -37,3 +39,16 @@ def failure_of():
         return record.failure
 
     return failure
+
+
+@pytest.fixture
+def write_module(tmp_path, monkeypatch):
+    """Writes a module, under a name of its own, into the current directory; gives the name."""
+    monkeypatch.chdir(tmp_path)
+
+    def write(*texts):
+        name = f"commanded_module_{next(_NUMBERS)}"
+        (tmp_path / f"{name}.py").write_text("".join(texts))
+        return name
+
+    return write

@@ -77,6 +77,10 @@ class Model:
     def _first(self, x):
         return self.weights[0] @ x  # <- method_by_way_of_another
 
+    @classmethod
+    def of_no_object(cls, x):
+        return cls.table["deep"] @ x  # <- class_method, class_method_inherited
+
     def of_the_class(self, x):
         return self.table["deep"] @ x  # <- class_attribute
 
@@ -121,6 +125,25 @@ def method_by_way_of_another():
 @held("Model.table['deep']", "Model")
 def class_attribute():
     return Model([]).of_the_class
+
+
+class Submodel(Model):
+    pass
+
+
+@held("Model.table['deep']", "Model")
+def class_method():
+    return Model.of_no_object
+
+
+@held("Model.table['deep']", "Model")
+def class_method_inherited():
+    return Submodel.of_no_object
+
+
+@held("Model.table['deep']", "Model")
+def class_in_a_function():
+    return lambda x: Model.table["deep"] @ x  # <- class_in_a_function
 
 
 @held("self.weights[0]", "self")

@@ -1,6 +1,5 @@
 """An audit names each captured array's holder, the lines that use it, and what to change."""
 
-import ast
 import json
 import re
 import runpy
@@ -15,29 +14,14 @@ import pytest
 
 import jaxmeter
 from jaxmeter import Audit, Case, JaxmeterError, RecordError
+from tests.jaxmeter import held_situations
+from tests.jaxmeter.capture_situations import SITUATIONS as CAPTURED
+from tests.jaxmeter.capture_situations import marked_lines, measured
+from tests.jaxmeter.held_situations import HELD
 
-CAPTURED_FILE, HELD_FILE = (
-    Path(__file__).with_name(name) for name in ("capture_situations.py", "held_situations.py")
-)
-CAPTURED = runpy.run_path(str(CAPTURED_FILE))["SITUATIONS"]
-HELD_NAMES = runpy.run_path(str(HELD_FILE))
-HELD = HELD_NAMES["HELD"]
+HERE = Path(__file__).parent
 EQUINOX = [name for name in HELD if name.startswith("equinox")]
 MARK = re.compile(r"# <- ([^#]*[^#\s])")
-
-
-def marks(file, names):
-    """The line numbers of each mark in the functions and statements of these names."""
-    text = file.read_text()
-    found = defaultdict(set)
-    for node in ast.parse(text).body:
-        name = getattr(node, "name", None) or ast.unparse(node).partition("(")[0]
-        if name in names:
-            for number in range(node.lineno, (node.end_lineno or node.lineno) + 1):
-                mark = MARK.search(text.splitlines()[number - 1])
-                for path in mark[1].split(" and ") if mark else ():
-                    found["" if path == "made here" else path].add(number)
-    return found
 
 
 def lines(audited):
@@ -51,13 +35,15 @@ def lines(audited):
 @pytest.mark.parametrize("name", CAPTURED)
 def test_each_captured_array_has_its_path_its_lines_and_its_count(name):
     situation = CAPTURED[name]
-    audited = jaxmeter.audit(situation.fn, jnp.ones(3))
+    audited = measured(name).audit
     assert sorted((a.bytes, a.path) for a in audited.arrays) == sorted(
         zip(situation.captured, situation.paths, strict=True)
     )
     assert {a.match for a in audited.arrays} <= {"same", situation.match}
-    assert lines(audited) == marks(CAPTURED_FILE, {name, *situation.places})
-    assert {use.file for a in audited.arrays for use in a.uses} <= {str(CAPTURED_FILE)}
+    assert lines(audited) == marked_lines(name)
+    assert {use.file for a in audited.arrays for use in a.uses} <= {
+        str(HERE / "capture_situations.py")
+    }
     assert audited.embedded_bytes == sum(situation.embedded)
     known = sum(a.bytes * a.embedded_count for a in audited.arrays)
     # JAX's own tables, of the random generator, are no one's captures.
@@ -70,17 +56,15 @@ def test_the_path_and_the_lines_of_an_array_are_found_however_it_is_held(name):
     audited = jaxmeter.audit(held.fn, jnp.ones(3), threshold_bytes=100)
     (array,) = audited.arrays
     assert (array.path, array.match, array.argument) == (held.path, held.match, held.argument)
-    assert (array.bytes, array.embedded_count, array.hidden_count) == (
-        HELD_NAMES["CUBE_BYTES"],
-        1,
-        0,
-    )
+    counts = (array.bytes, array.embedded_count, array.hidden_count)
+    assert counts == (held_situations.CUBE_BYTES, 1, 0)
     assert array.verdict == "large"
     assert held.argument in array.advice
-    text = HELD_FILE.read_text().splitlines()
+    file = HERE / "held_situations.py"
+    text = file.read_text().splitlines()
     marked = {number for number, line in enumerate(text, 1) if name in marked_names(line)}
     assert {use.line for use in array.uses} == marked
-    assert {use.file for use in array.uses} == {str(HELD_FILE)}
+    assert {use.file for use in array.uses} == {str(file)}
 
 
 def marked_names(line):
@@ -91,7 +75,7 @@ def marked_names(line):
 
 @pytest.mark.skipif("equinox_module" not in HELD, reason="needs equinox")
 def test_what_equinox_passes_to_its_jit_is_no_capture():
-    audited = jaxmeter.audit(HELD_NAMES["equinox_jit_of_a_module"](), jnp.ones(3))
+    audited = jaxmeter.audit(held_situations.equinox_jit_of_a_module(), jnp.ones(3))
     assert (audited.captured_bytes, audited.embedded_bytes) == (0, 0)
 
 
@@ -99,19 +83,23 @@ def test_what_equinox_passes_to_its_jit_is_no_capture():
 def test_a_network_of_equinox_is_audited_as_counted_by_hand():
     import equinox as eqx
 
-    network = eqx.nn.MLP(64, 64, 512, 3, key=jax.random.key(0))
-    audited = jaxmeter.audit(lambda x: network(x), jnp.ones(64))
+    network = eqx.nn.MLP(64, 64, 512, 3, key=jax.random.key(0), dtype=jnp.float32)
+    x = jnp.ones(64, jnp.float32)
+    audited = jaxmeter.audit(lambda x: network(x), x)
     weights = {"layers[0]": 512 * 64, "layers[1]": 512**2, "layers[2]": 512**2} | {
         "layers[3]": 64 * 512
     }
     biases = {"layers[0]": 512, "layers[1]": 512, "layers[2]": 512, "layers[3]": 64}
-    itemsize = network.layers[0].weight.dtype.itemsize
     assert {array.path: array.bytes for array in audited.arrays} == {
-        f"network.{layer}.{name}": count * itemsize
+        f"network.{layer}.{name}": count * 4
         for name, counts in (("weight", weights), ("bias", biases))
         for layer, count in counts.items()
     }
-    assert audited.embedded_bytes == audited.captured_bytes == 591_424 * itemsize
+    # As the README says.
+    assert audited.embedded_bytes == audited.captured_bytes == 591_424 * 4 == 2_365_696
+    assert [array.embedded_count for array in audited.arrays] == [1] * 8
+    passed = jaxmeter.audit(eqx.filter_jit(network), x)
+    assert (passed.arrays, passed.embedded_bytes) == ((), 0)
     assert {use.file for array in audited.arrays for use in array.uses} == {__file__}
     assert all("_linear.py" in use.within for array in audited.arrays for use in array.uses)
     assert audited.advice[0].startswith("give <lambda> an argument network and pass network")
@@ -232,9 +220,17 @@ def test_objects_that_cannot_be_looked_into_do_no_harm(weights):
     ],
 )
 def test_the_advice_on_an_object_shows_the_call_to_jit(weights, make, call):
-    model = HELD_NAMES["Model"]([weights])
+    model = held_situations.Model([weights])
     audited = jaxmeter.audit(make(model), jnp.ones(10), threshold_bytes=0)
     assert call in audited.advice[0]
+
+
+@pytest.mark.parametrize("name", ["class_attribute", "class_method", "class_in_a_function"])
+def test_the_advice_on_a_class_is_to_pass_what_it_holds(name):
+    audited = jaxmeter.audit(HELD[name].fn, jnp.ones(3), threshold_bytes=0)
+    (advice,) = audited.advice
+    assert "an argument for what the class Model holds, and pass it in the call: " in advice
+    assert "self" not in advice
 
 
 def test_shapes_will_do_for_arguments_and_a_case_gives_options(weights):

@@ -6,9 +6,9 @@ import jaxmeter
 from jaxmeter import Audit, AuditedArray, Use
 
 CUBE = AuditedArray(
-    shape=(512, 256),
+    shape=(500, 250),
     dtype="float64",
-    bytes=2**20,
+    bytes=10**6,
     where="scan",
     path="optical_path.cube",
     match="same",
@@ -25,17 +25,17 @@ CUBE = AuditedArray(
 MASK = dataclasses.replace(
     CUBE, bytes=12, path="mask", match="view", uses=(), embedded_count=0, verdict="fine", advice=""
 )
-AUDIT = Audit("step", 1_000_000, (CUBE, MASK), 2**20 + 12, 2**21, 2, 0, "0.10.2")
+AUDIT = Audit("step", 1_000_000, (CUBE, MASK), 10**6 + 12, 2 * 10**6, 2, 0, "0.10.2")
 
 
 def test_the_table_shows_each_array_its_lines_and_what_to_change():
     assert jaxmeter.table(AUDIT).splitlines() == [
-        "step: captures 1 MiB in 2 arrays, bakes in 2 MiB in 2 constants "
-        "(large, the threshold being 976.6 KiB a variable)",
-        "  large  optical_path.cube  float64[512, 256]  1 MiB, embedded twice",
+        "step: captures 1 MB in 2 arrays, bakes in 2 MB in 2 constants "
+        "(large, the threshold being 1 MB a variable)",
+        "  large  optical_path.cube  float64[500, 250]  1 MB, embedded twice",
         "         /src/model.py:41 used in propagate: return cube @ field | mask",
         "         /src/model.py:40 returned in model: def model(x)",
-        "  fine   a view of mask     float64[512, 256]  12 B, not embedded: unused, or all its "
+        "  fine   a view of mask     float64[500, 250]  12 B, not embedded: unused, or all its "
         "elements are equal",
         "to change:",
         "  - give step an argument optical_path",
@@ -52,7 +52,7 @@ def test_long_audits_are_cut_short():
 
 def test_markdown_holds_a_row_for_each_array_and_keeps_its_columns():
     lines = jaxmeter.markdown(AUDIT).splitlines()
-    assert lines[0].startswith("### step: captures 1 MiB")
+    assert lines[0].startswith("### step: captures 1 MB")
     rows = [line for line in lines if line.startswith("|")]
     assert len(rows) == 4
     assert {row.replace("\\|", "").count("|") for row in rows} == {7}

@@ -16,9 +16,9 @@ RECORD = jaxmeter.Record(
     phases=jaxmeter.Phases(0.001, 0.02, 3.0, None),
     samples_seconds=(0.003, 0.001, 0.002),
     constants=jaxmeter.Constants(
-        captured_bytes=2**20,
+        captured_bytes=10**6,
         captured_count=1,
-        arrays=(jaxmeter.ConstantArray((256, 512), "float64", 2**20, "jit(inner)"),),
+        arrays=(jaxmeter.ConstantArray((250, 500), "float64", 10**6, "jit(inner)"),),
     ),
     counts=jaxmeter.Counts(1, 1, 1, 0),
     checks={"error_relative": 1.5e-7},
@@ -36,9 +36,9 @@ def test_the_table_shows_what_is_known_and_nothing_else():
     shown = rows(RECORD)
     assert shown["compile"] == "3 s"
     assert shown["settled run"] == "2 ms median of 3, 1 ms to 3 ms"
-    assert shown["captured"] == "1 MiB in 1 array"
+    assert shown["captured"] == "1 MB in 1 array"
     assert shown["error_relative"] == "1.5e-07"
-    assert "float64[256, 512] 1 MiB in jit(inner)" in table(RECORD)
+    assert "float64[250, 500] 1 MB in jit(inner)" in table(RECORD)
     assert "first call" not in shown and "flops" not in shown
 
 
@@ -67,15 +67,21 @@ def test_the_table_of_a_failure_tells_it_first():
         (2.5e-5, "25 us"),
         (0.0123, "12.3 ms"),
         (75, "75 s"),
+        (1234, "1230 s"),
+        (0.0009999, "1 ms"),
     ],
 )
 def test_seconds_have_the_unit_that_suits_them(seconds, text):
     assert seconds_text(seconds) == text
 
 
+def test_seconds_have_as_many_digits_as_are_known():
+    assert [seconds_text(s, 2) for s in (0.01634, 0.163, 1.63)] == ["16 ms", "160 ms", "1.6 s"]
+
+
 @pytest.mark.parametrize(
     ("size", "text"),
-    [(None, ""), (0, "0 B"), (10239, "10239 B"), (10240, "10 KiB"), (3 * 2**30, "3 GiB")],
+    [(None, ""), (9999, "9999 B"), (10**4, "10 kB"), (10**6, "1 MB"), (2.5e9, "2.5 GB")],
 )
 def test_bytes_have_the_unit_that_suits_them(size, text):
     assert bytes_text(size) == text

@@ -1,8 +1,8 @@
 """Captured, embedded and hidden constants are counted to the byte."""
 
+import csv
 import json
 import os
-import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -14,16 +14,11 @@ import pytest
 
 from jaxmeter import Audit
 from jaxmeter.constants import captured_arrays, count_constants
+from tests.jaxmeter.capture_situations import SITUATIONS, measured
 
 SCRIPT = Path(__file__).with_name("capture_situations.py")
-SITUATIONS = runpy.run_path(str(SCRIPT))["SITUATIONS"]
 
 JAX_VERSION = tuple(int(part) for part in jax.__version__.split(".")[:2])
-
-
-@pytest.fixture(scope="module")
-def measured():
-    return runpy.run_path(str(SCRIPT))["measured"]()
 
 
 @pytest.fixture(scope="module")
@@ -41,25 +36,25 @@ def measured_simplified():
 
 
 @pytest.mark.parametrize("name", SITUATIONS)
-def test_captured_bytes_are_exact(name, measured):
-    truth = SITUATIONS[name].captured
-    assert sorted(measured[name]["captured"]) == sorted(truth)
-    assert measured[name]["captured_bytes"] == sum(truth)
+def test_captured_bytes_are_exact(name):
+    truth, found = SITUATIONS[name].captured, measured(name).constants
+    assert sorted(array.bytes for array in found.arrays) == sorted(truth)
+    assert found.captured_bytes == sum(truth)
 
 
 @pytest.mark.parametrize("name", SITUATIONS)
-def test_embedded_bytes_are_exact_each_occurrence_counted(name, measured):
-    truth = SITUATIONS[name].embedded
-    assert measured[name]["embedded_count"] == len(truth)
-    assert measured[name]["embedded_bytes"] == sum(truth)
-    assert measured[name]["hidden_argument_bytes"] == 0
+def test_embedded_bytes_are_exact_each_occurrence_counted(name):
+    truth, found = SITUATIONS[name].embedded, measured(name).constants
+    assert (found.embedded_count, found.embedded_bytes) == (len(truth), sum(truth))
+    assert found.hidden_argument_bytes == 0
 
 
 @pytest.mark.skipif(JAX_VERSION < (0, 8), reason="JAX 0.7 fails to lower in simplified mode")
 @pytest.mark.parametrize("name", SITUATIONS)
 def test_simplified_mode_turns_embedded_into_hidden_arguments(name, measured_simplified):
-    situation, found = SITUATIONS[name], measured_simplified[name]
-    assert sorted(found["captured"]) == sorted(situation.captured)
+    situation, found = SITUATIONS[name], measured_simplified[name]["constants"]
+    sizes = [array["bytes"] for array in found["arrays"]]
+    assert sorted(sizes) == sorted(situation.captured)
     assert found["hidden_argument_bytes"] == sum(situation.hidden)
     assert found["hidden_argument_count"] == len(situation.hidden)
     # What is no hidden argument, being small, is embedded still.
@@ -80,6 +75,28 @@ def test_in_simplified_mode_an_audit_finds_the_same_holders_and_nothing_to_chang
     assert audited.verdict == "fine"
     hoisted = Audit.from_json(measured_simplified[name]["hoisted_audit"])
     assert all(array.shape == () for array in hoisted.arrays)
+
+
+MEASURED = Path(__file__).parents[2] / "jaxmeter" / "studies" / "measured"
+TABLES = {file.stem: file for file in MEASURED.glob("situations_jax_*.csv")}
+
+
+def test_there_are_tables_of_two_versions_of_jax():
+    assert len(TABLES) >= 2
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_the_stored_table_is_right_in_every_situation(table):
+    with TABLES[table].open() as stream:
+        rows = list(csv.DictReader(stream))
+    named = [row for row in rows if row["situation"] in SITUATIONS]
+    assert len(named) >= 25 and {row["right"] for row in rows} == {"yes"}
+    for row in named:
+        truth = SITUATIONS[row["situation"]]
+        assert int(row["captured_bytes_true"]) == sum(truth.captured)
+        assert row["captured_bytes_told"] == row["captured_bytes_true"]
+        assert row["embedded_bytes_told"] == row["embedded_bytes_true"]
+        assert row["paths_told"] == "; ".join(sorted(truth.paths))
 
 
 def test_an_array_planted_in_a_nested_jit_is_found_with_its_place():

@@ -1,7 +1,6 @@
 """A hoisted function captures no array and returns the same, bit for bit."""
 
-import runpy
-from pathlib import Path
+import functools
 from typing import Any, cast
 
 import jax
@@ -12,11 +11,10 @@ import pytest
 import jaxmeter
 from jaxmeter import Case, JaxmeterError
 from jaxmeter.program import describe_program
+from tests.jaxmeter.capture_situations import SITUATIONS as CAPTURED
+from tests.jaxmeter.capture_situations import measured
+from tests.jaxmeter.held_situations import HELD
 
-CAPTURED, HELD = (
-    runpy.run_path(str(Path(__file__).with_name(file)))[names]
-    for file, names in (("capture_situations.py", "SITUATIONS"), ("held_situations.py", "HELD"))
-)
 X = jnp.asarray([0.3, 0.7, 1.9])
 
 
@@ -26,12 +24,7 @@ def bits(answer):
 
 
 @pytest.fixture(scope="module")
-def hoists():
-    return {name: jaxmeter.hoist(situation.fn, X) for name, situation in CAPTURED.items()}
-
-
-@pytest.fixture(scope="module")
-def answers(hoists):
+def answers():
     """Of all situations, as they are and hoisted, in two programs: compiling each takes long."""
 
     @jax.jit
@@ -40,9 +33,9 @@ def answers(hoists):
 
     @jax.jit
     def hoisted(constants, x):
-        return {name: hoists[name][0](constants[name], x) for name in hoists}
+        return {name: measured(name).hoisted(constants[name], x) for name in CAPTURED}
 
-    return original(X), hoisted({name: constants for name, (_, constants) in hoists.items()}, X)
+    return original(X), hoisted({name: dict(measured(name).held) for name in CAPTURED}, X)
 
 
 @pytest.mark.parametrize("name", CAPTURED)
@@ -52,9 +45,8 @@ def test_in_every_capture_situation_the_results_are_equal(name, answers):
 
 
 @pytest.mark.parametrize("name", CAPTURED)
-def test_in_every_capture_situation_nothing_is_captured_any_more(name, hoists):
-    hoisted, constants = hoists[name]
-    audited = jaxmeter.audit(hoisted, constants, X)
+def test_in_every_capture_situation_nothing_is_captured_any_more(name):
+    constants, audited = measured(name).held, measured(name).hoisted_audit
     assert [array.shape for array in audited.arrays if array.shape] == []
     # Scalars stay; all else that was captured is among the constants, once.
     sizes = sorted(constant.nbytes for constant in constants.values())
@@ -257,12 +249,24 @@ def test_an_array_within_an_unknown_program_is_refused_by_the_name_of_its_primit
         hoisted(constants, X)
 
 
+POWER = jax.jit(lambda x, n: (CUBE @ x) ** n, static_argnums=1)
+
+
+def test_static_arguments_are_bound_first():
+    hoisted, constants = jaxmeter.hoist(functools.partial(POWER, n=2), X)
+    assert list(constants) == ["CUBE"]
+    assert bits(hoisted(constants, X)) == bits(POWER(X, 2))
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [
         (lambda _: jaxmeter.hoist(cast(Any, 3)), "got fn=3; give a callable"),
         (lambda _: jaxmeter.hoist(Case(inner), X), "got a Case and 1 more arguments"),
         (lambda _: jaxmeter.hoist(lambda x, mode: x, X, "fast"), "bind static arguments first"),
+        (lambda _: jaxmeter.hoist(POWER, X, 2), "got 2 in the arguments of .* bind static"),
+        (lambda _: jaxmeter.hoist(POWER, X, n=2), "got 2 in the arguments of .* bind static"),
+        (lambda _: jaxmeter.hoist(Case(abs, (2,), {}, {"static_argnums": -1})), "bind static"),
         (lambda made: made[0](made[1], X[:2]), r"got float64\[2\], hoisted for float64\[3\]"),
         (lambda made: made[0](made[1], X, X), "got arguments of the structure"),
         (lambda made: made[0]({}, X), "give those that jaxmeter.hoist returned, named CUBE"),

@@ -140,8 +140,8 @@ def test_the_allocator_is_that_of_the_environment(monkeypatch, environment, expe
 
 def test_the_allocator_is_told_in_one_line():
     told = {
-        allocator_text(Allocator(True, 0.75, "default", 10 * 2**30, 0), "gpu"): "takes at the start"
-        " 75 % of the device's memory (10 GiB)",
+        allocator_text(Allocator(True, 0.75, "default", 10**10, 0), "gpu"): "takes at the start"
+        " 75 % of the device's memory (10 GB)",
         allocator_text(Allocator(False, 0.5, "default", None, 0), "gpu"): "as it needs, up to 50 %",
         allocator_text(Allocator(False, 0.5, "platform", None, 0), "gpu"): "asks the platform",
         allocator_text(Allocator(None, None, None, None, None), "cpu"): "preallocates nothing",
@@ -215,8 +215,8 @@ def test_a_report_reads_well_and_survives_json():
     use = jaxmeter.memory(step, W, W)
     assert MemoryUse.from_json(use.to_json()) == use
     text = jaxmeter.table(use)
-    assert text.startswith("step\n  arguments             625 KiB\n")
-    assert "     312.5 KiB  argument   f64[200,200]  parameter of w" in text
+    assert text.startswith("step\n  arguments             640 kB\n")
+    assert "        320 kB  argument   f64[200,200]  parameter of w" in text
     assert "| 320,000 | argument | `f64[200,200]` | parameter | `w` |" in jaxmeter.markdown(use)
     assert isinstance(use.buffers[0], Buffer)
 

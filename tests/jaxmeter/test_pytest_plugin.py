@@ -52,8 +52,8 @@ def test_it(jaxmeter):
     assert metered.jaxpr_equations_count == 2
     assert metered.audit.arrays[0].path == "weights"
     assert metered.record.status == "ok"
-    with pytest.raises(AttributeError):
-        metered.captured_byte
+    with pytest.raises(AttributeError, match="'captured'; there are captured_bytes, .*; besides"):
+        metered.captured
 """)
     result.assert_outcomes(passed=1)
 
@@ -171,6 +171,34 @@ def test_of_its_own(jaxmeter):
             "jaxmeter: hlo_instructions_count of step is *, its budget 0",
         ]
     )
+
+
+def test_what_cannot_be_measured_of_a_shape_is_told_in_one_line(run):
+    result = run(
+        """
+shape = jax.ShapeDtypeStruct((8,), "float64")
+
+@pytest.mark.jaxmeter_budget(traces=None)
+def test_captured(jaxmeter):
+    assert jaxmeter(step, shape).captured_bytes == 512
+
+def test_traces(jaxmeter):
+    jaxmeter(scale, shape)
+
+@pytest.mark.jaxmeter_budget(traces=None)
+def test_of_its_own(jaxmeter):
+    def raises(x):
+        return x.no_such_attribute
+    with pytest.raises(AttributeError, match="no_such_attribute"):
+        jaxmeter(raises, x).audit
+""",
+        "[tool.jaxmeter.budgets]\ntraces = 1\n",
+    )
+    result.assert_outcomes(passed=2, failed=1)
+    result.stdout.fnmatch_lines(
+        ["jaxmeter: got a jax.ShapeDtypeStruct among the arguments of scale, *", "*short test*"]
+    )
+    assert "Traceback" not in str(result.stdout) and "metered.py" not in str(result.stdout)
 
 
 @pytest.mark.parametrize(

@@ -95,3 +95,10 @@ def test_only_results_are_rendered():
     with pytest.raises(JaxmeterError, match=r"markdown: got 3; give one of jaxmeter\.Audit"):
         markdown(3)
     assert "for each megabyte" in markdown(Calibration(0.01, "0", "cpu", "cpu", "", "today"))
+
+
+def test_a_calibration_is_told_to_two_digits_with_its_spread():
+    made = Calibration(0.01634, "0", "cpu", "cpu", "", "today", (0.0143, 0.01634, 0.107))
+    assert markdown(made).startswith(
+        "compiling takes 16 ms, 14 ms to 110 ms in 3 rounds, for each megabyte that is baked in"
+    )

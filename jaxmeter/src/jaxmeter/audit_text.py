@@ -83,7 +83,7 @@ def headline(audit: Audit) -> str:
     judged = f"{audit.verdict}, the threshold being {bytes_text(audit.threshold_bytes)} a variable"
     cost = ""
     if audit.baking_seconds is not None and audit.embedded_bytes:
-        cost = f", about {seconds_text(audit.baking_seconds)} of every compile"
+        cost = f", about {seconds_text(audit.baking_seconds, 2)} of every compile"
     return (
         f"{audit.name}: captures {bytes_text(audit.captured_bytes)} in "
         f"{count_text(len(audit.arrays), 'array')}, bakes in {bytes_text(audit.embedded_bytes)} "

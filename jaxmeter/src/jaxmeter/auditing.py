@@ -187,10 +187,15 @@ def _advice(root: Root, fn: Callable[..., Any], size: int, known: Calibration | 
     name = name_of(fn)
     baked = f"{bytes_text(size)} of it are baked into the program"
     if known is not None:
-        baked += f", about {seconds_text(known.seconds(size))} of every compile"
+        baked += f", about {seconds_text(known.seconds(size), 2)} of every compile"
     match root.kind:
         case "closure" | "global":
             return f"give {name} an argument {root.name} and pass {root.name} in the call: {baked}"
+        case "class":
+            return (
+                f"give {name} an argument for what the class {root.name} holds, and pass it in "
+                f"the call: {baked}"
+            )
         case "self":
             call = f"self.{name}(*args)" if hasattr(fn, "__self__") else "self(*args)"
             return (

@@ -8,7 +8,7 @@ from jaxmeter.calibration_record import Calibration
 
 DESCRIPTION = (
     "Measure how long it takes to compile a megabyte that is baked in, and keep it for audits to "
-    "tell. It takes a few seconds."
+    "tell. It takes some seconds."
 )
 EXIT_CODES = "exit codes: 0 done; 2 bad usage; 3 it could not be measured or kept"
 

@@ -19,7 +19,7 @@ from jaxmeter.errors import RecordError
 from jaxmeter.phases import Clock
 
 _MEGABYTES = 32
-_ROUNDS = 3
+_ROUNDS = 9
 _CACHE = "jax_enable_compilation_cache"
 
 
@@ -27,7 +27,7 @@ def calibrate(*, clock: Clock = time.perf_counter) -> Calibration:
     """Measure what baking arrays in costs here, and keep it for `jaxmeter.audit` to tell.
 
     It takes a few seconds: programs with and without an array of 32 MB are compiled in turn, and
-    the median of the differences counts. The answer is kept for this user, version of JAX, backend
+    the median of nine differences counts. The answer is kept for this user, version of JAX, backend
     and machine, in ``$XDG_CACHE_HOME/jaxmeter`` or ``~/.cache/jaxmeter``.
 
     Parameters
@@ -48,9 +48,10 @@ def calibrate(*, clock: Clock = time.perf_counter) -> Calibration:
         ]
     finally:
         jax.config.update(_CACHE, was_enabled)
-    difference = statistics.median(large - least for large, least in pairs)
+    samples = tuple(max(large - least, 0.0) / _MEGABYTES for large, least in pairs)
     made = Calibration(
-        seconds_per_megabyte=max(difference, 0.0) / _MEGABYTES,
+        seconds_per_megabyte=statistics.median(samples),
+        samples_seconds_per_megabyte=samples,
         measured_utc=host_environment().started_utc,
         **_here(),
     )

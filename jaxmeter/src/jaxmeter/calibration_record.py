@@ -20,6 +20,8 @@ class Calibration(Plain):
     device_kind: str
     cpu_model: str
     measured_utc: str
+    samples_seconds_per_megabyte: tuple[float, ...] = ()
+    """Of each round, in order; the median of these counts."""
 
     def seconds(self, size_bytes: float) -> float:
         """What baking so many bytes in adds to every compile."""
@@ -27,8 +29,12 @@ class Calibration(Plain):
 
 
 def calibration_table(made: Calibration) -> str:
-    """One line: what a megabyte costs."""
+    """One line: what a megabyte costs, and how much that varied."""
+    samples = made.samples_seconds_per_megabyte
+    least, most = (seconds_text(of(samples), 2) if samples else "" for of in (min, max))
+    spread = f", {least} to {most} in {len(samples)} rounds," if samples else ""
     return (
-        f"compiling takes {seconds_text(made.seconds_per_megabyte)} for each megabyte that is "
-        f"baked in (JAX {made.jax}, {made.device_kind}, {made.cpu_model}, {made.measured_utc})"
+        f"compiling takes {seconds_text(made.seconds_per_megabyte, 2)}{spread} for each megabyte "
+        f"that is baked in (JAX {made.jax}, {made.device_kind}, {made.cpu_model}, "
+        f"{made.measured_utc})"
     )

@@ -14,6 +14,7 @@ from jaxmeter.counts import ExecutionCounter
 from jaxmeter.errors import JaxmeterError
 from jaxmeter.jaxprs import inner
 from jaxmeter.replay import replay
+from jaxmeter.signatures import static_arguments
 
 
 def hoist(
@@ -69,12 +70,13 @@ def hoist(
         raise JaxmeterError(f"hoist: got fn={fn!r}; give a callable or a Case")
     name = name_of(fn)
     leaves, tree = jax.tree.flatten((args, kwargs))
-    for leaf in leaves:
-        if not hasattr(leaf, "shape") and not isinstance(leaf, (bool, int, float, complex)):
-            raise JaxmeterError(
-                f"hoist: got {leaf!r:.80} in the arguments of {name}, which JAX cannot trace; "
-                "bind static arguments first, hoist(functools.partial(f, name=value), ...)"
-            )
+    untraced = _static_values(fn, args, kwargs) + [leaf for leaf in leaves if not _is_traced(leaf)]
+    if untraced:
+        raise JaxmeterError(
+            f"hoist: got {untraced[0]!r:.80} in the arguments of {name}, which is static or of a "
+            "kind that JAX cannot trace; bind static arguments first, "
+            "hoist(functools.partial(f, name=value), ...)"
+        )
     jaxpr, out_shape = jax.make_jaxpr(ExecutionCounter(fn).wrapped, return_shape=True)(
         *args, **kwargs
     )
@@ -98,6 +100,19 @@ def hoist(
     constants = {path: _device_array(hoistable[key]) for path, key in keys.items()}
     donated = _donated_arguments(jaxpr, args)
     return jax.jit(hoisted, donate_argnums=[number + 1 for number in donated]), constants
+
+
+def _is_traced(leaf: Any) -> bool:
+    return hasattr(leaf, "shape") or isinstance(leaf, (bool, int, float, complex))
+
+
+def _static_values(
+    fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> list[Any]:
+    """Those among the arguments that a jitted function takes as static."""
+    numbers, names = static_arguments(getattr(fn, "_jit_info", None))
+    own = [args[number] for number in numbers if -len(args) <= number < len(args)]
+    return own + [value for name, value in kwargs.items() if name in names]
 
 
 def _named(fn: Callable[..., Any], arrays: dict[Hashable, Any]) -> dict[str, Hashable]:

@@ -22,7 +22,7 @@ import numpy as np
 
 from jaxmeter.functions import cells, code_names, defaults, parameter_names, unwrapped
 
-Kind = Literal["closure", "global", "self", "default", "partial", "argument", "unknown"]
+Kind = Literal["closure", "global", "class", "self", "default", "partial", "argument", "unknown"]
 
 # Functions of these are not entered: their globals are no one's captures.
 _LIBRARIES = {"jax", "jaxlib", "numpy", "scipy", "jaxmeter"} | set(sys.stdlib_module_names)
@@ -174,9 +174,13 @@ class _Walk:
                 for attribute in sorted(names & vars(value).keys()):
                     found = vars(value)[attribute]
                     if not isinstance(found, types.ModuleType):
-                        yield _Place(found, f"{name}.{attribute}", Root("global", attribute))
+                        yield _Place(found, f"{name}.{attribute}", _global(attribute, found))
             elif name in own:
-                yield _Place(value, prefix + name, Root("global", name))
+                yield _Place(value, prefix + name, _global(name, value))
+
+
+def _global(name: str, value: Any) -> Root:
+    return Root("class" if isinstance(value, type) else "global", name)
 
 
 def _in_partial(place: _Place) -> Iterator[_Place]:
@@ -198,7 +202,9 @@ def _in_partial(place: _Place) -> Iterator[_Place]:
 
 def _in_method(place: _Place) -> Iterator[_Place]:
     value = place.value
-    if place.root is None:
+    if isinstance(value.__self__, type):  # a class method
+        yield from _classes(value.__self__)
+    elif place.root is None:
         yield _Place(value.__self__, "self", Root("self", "self"))
     else:
         yield place.member(value.__self__, ".__self__")
@@ -217,6 +223,13 @@ def _in_class(place: _Place) -> Iterator[_Place]:
         if name.startswith("__") and not callable(member):
             continue
         yield place.member(member, f".{name}")
+
+
+def _classes(cls: type) -> Iterator[_Place]:
+    """A class and those it inherits from, for what their methods reach and for attributes."""
+    for base in cls.__mro__:
+        if _top_package(base.__module__) not in _LIBRARIES:
+            yield _Place(base, base.__name__, Root("class", base.__name__))
 
 
 def _in_object(place: _Place) -> Iterator[_Place]:
@@ -240,10 +253,7 @@ def _in_object(place: _Place) -> Iterator[_Place]:
             yield _Place(member, "", None) if callable(member) else place.member(member, name)
         else:
             yield place.member(member, f".{name}")
-    for base in cls.__mro__:
-        # The class itself is looked into only for what its methods reach.
-        if _top_package(base.__module__) not in _LIBRARIES:
-            yield _Place(base, base.__name__, Root("global", base.__name__))
+    yield from _classes(cls)
 
 
 def _attributes(value: Any) -> Iterator[tuple[str, Any]]:

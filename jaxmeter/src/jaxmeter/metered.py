@@ -83,6 +83,15 @@ class Metered:
         self._earlier = [self._signature(case.args, case.kwargs)]
         self._causes: dict[str, None] = {}
 
+    def __getattr__(self, name: str) -> Any:
+        known = vars(type(self)).get(name)
+        if known is not None:  # it raised an AttributeError of its own, which was lost
+            return known.__get__(self, type(self))
+        raise AttributeError(
+            f"jaxmeter: got no quantity {name!r}; there are {', '.join(QUANTITIES)}; besides, "
+            "audit, record and again(...)"
+        )
+
     def __repr__(self) -> str:
         return f"<jaxmeter of {self.name}>"
 
@@ -103,9 +112,19 @@ class Metered:
         ------
         RetraceError
             If the function is traced again for the same arguments.
+        JaxmeterError
+            If an argument is given by its shape alone.
         """
         if self._retrace is not None:
             raise self._retrace
+        leaves = jax.tree.leaves((self._case.args, dict(self._case.kwargs)))
+        if any(isinstance(leaf, jax.ShapeDtypeStruct) for leaf in leaves):
+            audited = [name for name, told in QUANTITIES.items() if told.section == "audit"]
+            raise JaxmeterError(
+                f"jaxmeter: got a jax.ShapeDtypeStruct among the arguments of {self.name}, which "
+                f"has to be run; give arrays, or ask for {', '.join(audited)} alone, lifting other "
+                "budgets with None"
+            )
         case = Case(self._jitted, self._case.args, self._case.kwargs)
         with listening(Events()) as events:
             try:

@@ -80,7 +80,10 @@ def _check(metered: Metered, budget: Budget) -> None:
     for name, limit in budget.items():
         if limit is None:
             continue
-        quantity = metered.quantity(name)
+        try:
+            quantity = metered.quantity(name)
+        except JaxmeterError as error:
+            pytest.fail(str(error), pytrace=False)
         if quantity > limit:
             exceeded.append(
                 f"jaxmeter: {name} of {metered.name} is {quantity:,}, its budget {limit:,}"

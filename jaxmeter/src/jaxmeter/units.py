@@ -3,26 +3,27 @@
 from __future__ import annotations
 
 
-def seconds_text(seconds: float | None) -> str:
-    """Seconds with the unit that suits them; empty for None."""
+def seconds_text(seconds: float | None, digits: int = 3) -> str:
+    """Seconds with the unit that suits them, to so many digits; empty for None."""
     if seconds is None:
         return ""
+    seconds = float(f"{seconds:.{digits}g}")
     for unit, factor in (("s", 1.0), ("ms", 1e3), ("us", 1e6)):
         if seconds * factor >= 1.0:
-            return f"{seconds * factor:.3g} {unit}"
-    return f"{seconds * 1e9:.3g} ns"
+            return f"{seconds * factor:.{digits + 2}g} {unit}"
+    return f"{seconds * 1e9:.{digits + 2}g} ns"
 
 
 def bytes_text(size: float | None) -> str:
-    """Bytes, in powers of 1024 from 10 KiB on; empty for None."""
+    """Bytes, in powers of 1000 from 10 kB on, as limits are given; empty for None."""
     if size is None:
         return ""
-    if size < 10 * 1024:
+    if size < 10_000:
         return f"{size:.0f} B"
-    for unit, factor in (("KiB", 2**10), ("MiB", 2**20)):
-        if size < 1024 * factor:
+    for unit, factor in (("kB", 1e3), ("MB", 1e6)):
+        if size < 1000 * factor:
             return f"{size / factor:.4g} {unit}"
-    return f"{size / 2**30:.4g} GiB"
+    return f"{size / 1e9:.4g} GB"
 
 
 def count_text(count: int, what: str) -> str:
