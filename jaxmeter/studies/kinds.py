@@ -1,7 +1,8 @@
-"""Functions of seven kinds, once as people write them and once as a loop of known length.
+"""Functions of seven kinds: as people write them, as a loop of known length, and unrolled.
 
 A loop's length is an argument, so that a run of 110 iterations and one of 100 are the same program
-and differ in their work alone.
+and differ in their work alone. Unrolled, the more of its operations a program has the longer it
+takes to compile.
 """
 
 from __future__ import annotations
@@ -28,6 +29,10 @@ class Kind:
     body_shape: tuple[int, ...]
     length: int
     """Iterations of the loop that the longer ones are compared with."""
+
+
+UNROLLED_COUNT = 20
+"""Bodies of a program that the longer ones are compared with."""
 
 
 def _matmul(x: Any) -> Any:
@@ -87,6 +92,19 @@ def loop(kind: str, seed: int, more: float = 0.0) -> Case:
         return jax.lax.fori_loop(0, length, lambda _, y: made.body(y), x)
 
     return Case(function, (_numbers(made.body_shape, seed), jnp.asarray(length)))
+
+
+def unrolled(kind: str, seed: int, more: float = 0.0) -> Case:
+    """The bodies of a loop one after the other, more of them by a share."""
+    made = KINDS[kind]
+    count = round(UNROLLED_COUNT * (1 + more))
+
+    def function(x: Any) -> Any:
+        for number in range(count):
+            x = made.body(x) + number  # no two alike, which the compiler might make one
+        return x
+
+    return Case(function, (_numbers(made.body_shape, seed),))
 
 
 def _numbers(shape: tuple[int, ...], seed: int) -> Any:

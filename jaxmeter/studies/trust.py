@@ -1,15 +1,15 @@
 """How far can the comparison be trusted: false alarms, and the effects that it finds.
 
-``python trust.py shares --out shares.json``, then
-``python trust.py measure --shares shares.json --out rows.jsonl --until 2026-01-31T18:55`` measures
-pairs of functions with the very code of `jaxmeter.compare`: one pair after the other in each
-process, each pair with functions, programs and arrays of its own, in up to eight processes. It
-goes on where it ended, and ends by itself. `trust_tables.py` judges the rows.
+``python trust.py shares --out shares.json``, then ``python trust.py measure --plan second --shares
+shares.json --out rows.jsonl --until 2026-01-31T18:55`` measures pairs of functions with the very
+code of `jaxmeter.compare`: one pair after the other in each process, each pair with functions,
+programs and arrays of its own, in up to eight processes. It goes on where it ended, and ends by
+itself. `trust_pairs.py` tells the pairs, `trust_rounds.py` keeps of the rows what
+`trust_tables.py` judges.
 
-Pairs of ``aa`` are equal functions. Those of ``planted`` are loops of which one takes longer by a
-known share of its time. Not all of a loop's time grows with its length, for a call costs something
-too: how much does is what ``shares`` finds, and ``check`` measures what was planted, in a process
-of its own and without the meter.
+Not all of a loop's time grows with its length, for a call costs something too, nor all of a
+program's time of compiling with its operations: how much does is what ``shares`` finds, and
+``check`` measures what was planted, in a process of its own and without the meter.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from __future__ import annotations
 import argparse
 import datetime
 import functools
+import gc
 import itertools
 import json
 import os
@@ -26,55 +27,24 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
+
+from trust_pairs import KINDS, PLANS, Pair
 
 from jaxmeter.environment import load_1min
 
 PROCESSES = 8
 CHUNK = 30
 """Pairs for each process."""
-KINDS = ("tiny", "elementwise", "matmul", "scan", "fft", "gather", "long")
+Shares = dict[str, dict[str, float]]
 
 
-@dataclass(frozen=True)
-class Pair:
-    """What is compared."""
-
-    study: str
-    kind: str
-    form: str
-    effect: float
-    """By how much of its time the second takes longer."""
-    seed: int
-    compiles: int = 0
-    """How often each is compiled anew, to compare that too."""
-
-    @property
-    def key(self) -> str:
-        return f"{self.study}-{self.form}-{self.kind}-{self.effect:g}-{self.seed}"
-
-
-def pairs() -> list[Pair]:
-    """All of them, the most important first, and each kind and study spread over the chunks."""
-    equal = [Pair("aa", k, "plain", 0.0, n, compiles=2) for n in range(20) for k in KINDS]
-    equal += [Pair("aa", k, "loop", 0.0, n) for n in range(10) for k in KINDS]
-    tenth = [Pair("planted", k, "loop", 0.10, n) for n in range(15) for k in KINDS]
-    others = [
-        Pair("planted", k, "loop", effect, n)
-        for n in range(5)
-        for effect in (0.03, 0.05, 0.20)
-        for k in KINDS
-    ]
-    random.Random(1).shuffle(first := equal + tenth)
-    random.Random(2).shuffle(others)
-    return first + others
-
-
-def measure(out: Path, shares: dict[str, float], until: datetime.datetime, processes: int) -> None:
+def measure(
+    every: list[Pair], out: Path, shares: Shares, until: datetime.datetime, processes: int
+) -> None:
     """Measure what is not measured yet, chunk by chunk, round by round."""
-    every = pairs()
     chunks = [every[start : start + CHUNK] for start in range(0, len(every), CHUNK)]
     # Six processes of all first: that is what the defaults need.
     for rounds in (range(6), range(6, processes)):
@@ -94,7 +64,7 @@ def _measured(out: Path) -> set[tuple[str, int]]:
 
 
 def _measure_in_process(
-    chunk: list[Pair], number: int, shares: dict[str, float], out: Path, left: float
+    chunk: list[Pair], number: int, shares: Shares, out: Path, left: float
 ) -> None:
     every = [asdict(pair) for pair in chunk]
     task = json.dumps({"pairs": every, "process": number, "shares": shares})
@@ -119,11 +89,11 @@ def process(out: Path) -> None:
             print(json.dumps(_row(pair, number, task["shares"])), file=rows, flush=True)
 
 
-def _row(pair: Pair, number: int, shares: dict[str, float]) -> dict[str, Any]:
+def _row(pair: Pair, number: int, shares: Shares) -> dict[str, Any]:
     import jax
     import kinds
 
-    from jaxmeter.comparison import compare_exact
+    from jaxmeter.exactness import compare_answers, compare_exact
     from jaxmeter.paired import Compared, Effort, measure_pair
     from jaxmeter.progress import Progress
     from jaxmeter.record import Record
@@ -131,18 +101,19 @@ def _row(pair: Pair, number: int, shares: dict[str, float]) -> dict[str, Any]:
     start = time.perf_counter()
     make = getattr(kinds, pair.form)
     cases = [make(pair.kind, pair.seed)]
-    more = (pair.effect / shares[pair.kind],) if pair.effect else ()
+    more = (pair.effect / shares[pair.form][pair.kind],) if pair.effect else ()
     cases.append(make(pair.kind, pair.seed, *more))
     both = tuple(Compared(case, Progress(Record("", "ok"))) for case in cases)
     effort = Effort(settled_seconds=0.25, compiles=pair.compiles)
-    compiles = measure_pair(both, effort, swapped=number % 2 == 1)  # pyright: ignore
+    measured = measure_pair(both, effort, swapped=number % 2 == 1)  # pyright: ignore
     a, b = (one.progress.record for one in both)
-    exact = [one.quantity for one in compare_exact([a], [b]) if one.verdict != "same"]
+    compared = (*compare_answers([measured.answers]), *compare_exact([a], [b]))
+    exact = [one.quantity for one in compared if one.verdict != "same"]
     jax.clear_caches()
     return {
         "key": pair.key,
         "process": number,
-        **{name: value for name, value in asdict(pair).items() if name != "compiles"},
+        **asdict(pair),
         "a": [float(f"{s:.4g}") for s in a.samples_seconds],
         "b": [float(f"{s:.4g}") for s in b.samples_seconds],
         "compiles": [
@@ -150,7 +121,7 @@ def _row(pair: Pair, number: int, shares: dict[str, float]) -> dict[str, Any]:
                 [phases.trace_seconds, phases.lower_seconds, phases.compile_seconds]
                 for phases in side
             ]
-            for side in compiles
+            for side in (measured.a_compiles, measured.b_compiles)
         ],
         "exact": exact,
         "load_1min": load_1min(),
@@ -191,15 +162,52 @@ def steady_ratios(more: dict[str, float], turns: int = 20) -> dict[str, float]:
     return found
 
 
-def find_shares() -> dict[str, float]:
-    """The share of each loop's time that grows with its length, from one of twice the length."""
-    ratios = steady_ratios(dict.fromkeys(KINDS, 1.0))
-    return {name: round(ratio - 1, 3) for name, ratio in ratios.items()}
+def compile_ratios(more: dict[str, float], turns: int = 12) -> dict[str, float]:
+    """How much longer each unrolled program takes to compile that is longer by a share."""
+    import jax
+    import kinds
+
+    def seconds(case: Any) -> float:
+        jax.clear_caches()
+        gc.collect()
+        lowered = jax.jit(case.fn).trace(*case.args).lower()
+        start = time.perf_counter()
+        lowered.compile()
+        return time.perf_counter() - start
+
+    found = {}
+    for name, by in more.items():
+        cases = [kinds.unrolled(name, 0, longer) for longer in (0.0, by)]
+        taken = [list(map(seconds, cases)) for _ in range(turns + 1)][1:]  # the first is cold
+        found[name] = round(statistics.median(longer / once for once, longer in taken), 4)
+        print(f"{name}: {1e3 * taken[-1][0]:.0f} ms, by {by:.3f} longer: {found[name]}", flush=True)
+    return found
 
 
-def check(shares: dict[str, float], effect: float = 0.10) -> dict[str, float]:
-    """By how much the planted loops take longer indeed."""
-    return steady_ratios({name: effect / share for name, share in shares.items()})
+FORMS: dict[str, Callable[[dict[str, float]], dict[str, float]]] = {
+    "loop": steady_ratios,
+    "unrolled": compile_ratios,
+}
+
+
+def find_shares() -> Shares:
+    """The share of each loop's time, and of each program's time of compiling, that grows with its
+    length: from one of twice the length."""
+    return {
+        form: {name: round(ratio - 1, 3) for name, ratio in ratios(dict.fromkeys(KINDS, 1)).items()}
+        for form, ratios in FORMS.items()
+    }
+
+
+def check(shares: Shares) -> dict[str, dict[str, float]]:
+    """By how much what is planted takes longer indeed."""
+    planted = [("loop", 0.10), ("loop", -0.10), ("unrolled", 0.20), ("unrolled", 0.50)]
+    return {
+        f"{form} {effect:+g}": FORMS[form](
+            {name: effect / share for name, share in shares[form].items()}
+        )
+        for form, effect in planted
+    }
 
 
 def main() -> None:
@@ -208,6 +216,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--shares", type=Path, help="what shares wrote")
     parser.add_argument("--until", type=datetime.datetime.fromisoformat, help="UTC")
+    parser.add_argument("--plan", choices=PLANS, default="first", help="which pairs")
     parser.add_argument("--processes", type=int, default=PROCESSES)
     options = parser.parse_args()
     if options.what == "shares":
@@ -220,7 +229,8 @@ def main() -> None:
         process(options.out)
     else:
         until = options.until.replace(tzinfo=datetime.UTC)
-        measure(options.out, json.loads(options.shares.read_text()), until, options.processes)
+        shares = json.loads(options.shares.read_text())
+        measure(PLANS[options.plan](), options.out, shares, until, options.processes)
 
 
 if __name__ == "__main__":

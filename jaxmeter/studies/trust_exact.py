@@ -1,9 +1,10 @@
 """Does the comparison see every change that is free of noise?
 
 ``python trust_exact.py --out measured/trust_exact.csv`` plants one change in each of a hundred
-pairs of functions, of seven kinds and several sizes: an array of 4096 bytes captured, a call that
-is traced anew, a temporary buffer more. Beside each stands an equal pair. All are compared with the
-code of `jaxmeter.compare`, in this process, since no time is.
+pairs of functions, of seven kinds and several sizes: an array of 4096 bytes captured, another value
+in an array that both capture, a call that is traced anew, a temporary buffer more. Beside each
+stands an equal pair. All are compared with the code of `jaxmeter.compare`, in this process, since
+no time is.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ import kinds
 import numpy as np
 
 from jaxmeter import Case, Effort
-from jaxmeter.comparison import compare_exact
+from jaxmeter.exactness import compare_answers, compare_exact
 from jaxmeter.paired import Compared, measure_pair
 from jaxmeter.progress import Progress
 from jaxmeter.record import Record
@@ -40,6 +41,20 @@ def captured(kind: str, seed: int, planted: bool) -> Made:
         return jax.tree.map(lambda y: y + held[x.size % 1024] * held.sum(), answer)
 
     return (Case(more, case.args) if planted else case), ()
+
+
+def revalued(kind: str, seed: int, planted: bool) -> Made:
+    """An array of 1024 float32 captured by both, of other values in one number."""
+    case = kinds.plain(kind, seed)
+    values = np.random.default_rng(seed).normal(size=1024).astype("float32")
+    values[seed % 1024] += 1.0 if planted else 0.0
+    held = jnp.asarray(values)
+
+    def more(x: Any) -> Any:
+        answer = case.fn(x)
+        return jax.tree.map(lambda y: y + held[x.size % 1024] * held.sum(), answer)
+
+    return Case(more, case.args), ()
 
 
 def retraced(kind: str, seed: int, planted: bool) -> Made:
@@ -69,6 +84,7 @@ def buffered(kind: str, seed: int, planted: bool) -> Made:
 
 PLANTED: dict[str, tuple[Callable[[str, int, bool], Made], str]] = {
     "4096 bytes captured": (captured, "constants.captured_bytes"),
+    "one captured value": (revalued, "constants.captured_fingerprint"),
     "one retrace": (retraced, "counts.traces_count"),
     "one temporary": (buffered, "memory.temp_bytes"),
 }
@@ -89,8 +105,8 @@ def studied() -> Iterator[dict[str, Any]]:
                     "planted": planted,
                     "kind": kind,
                     "number": number,
-                    "before": found[quantity].a[0],
-                    "now": found[quantity].b[0],
+                    "before": str(found[quantity].a[0])[:12],
+                    "now": str(found[quantity].b[0])[:12],
                     "found": quantity in differing,
                     "differing_count": len(differing),
                 }
@@ -98,9 +114,10 @@ def studied() -> Iterator[dict[str, Any]]:
 
 def _compared(both: list[Made]) -> Any:
     pair = tuple(Compared(case, Progress(Record("", "ok")), calls) for case, calls in both)
-    measure_pair(pair, EFFORT, swapped=False)  # pyright: ignore[reportArgumentType]
+    measured = measure_pair(pair, EFFORT, swapped=False)  # pyright: ignore[reportArgumentType]
     jax.clear_caches()
-    return compare_exact(*([one.progress.record] for one in pair))
+    records = ([one.progress.record] for one in pair)
+    return (*compare_answers([measured.answers]), *compare_exact(*records))
 
 
 def main() -> None:

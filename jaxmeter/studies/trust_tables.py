@@ -1,195 +1,109 @@
-"""Judge what `trust.py` measured: how often each design calls two functions different.
+"""Judge what each process of the studies found, with the very code of `jaxmeter.compare`.
 
-``python trust_tables.py quiet=quiet.jsonl loaded=loaded.jsonl --out measured`` writes the table
-``trust.csv``, a row for each condition, study, effect, number of processes and design; and
-``trust_rounds.csv.gz``, what each process found of each pair.
+``python trust_tables.py measured`` reads ``trust_rounds.csv.gz`` there and writes ``trust.csv``: a
+row for each condition, study, effect and number of processes; pairs whose compiling was measured
+and those of which it was not stand apart. Each time has a fourth of the rule's significance,
+whether the other three were measured or not, as in `jaxmeter.compare`.
 """
 
 from __future__ import annotations
 
 import argparse
-import csv
-import gzip
-import io
-import json
 import math
 import statistics
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
-from scipy.stats import mannwhitneyu
+from trust_rounds import PHASE_COLUMNS, PROCESSES, RULE, Row, read, rounds_of, write
 
-from jaxmeter.comparison import PHASES, Round, compare_times
-from jaxmeter.comparison_record import Rule
+from jaxmeter.comparison import compare_pair
+from jaxmeter.comparison_record import Comparison, Effort, Exact
+from jaxmeter.rounds import PHASES, TIMES, Ratio
 
-PROCESSES = (3, 4, 6, 8)
-RULE = Rule()
-Row = dict[str, Any]
-ROUND_COLUMNS = (
-    *("condition", "study", "form", "kind", "effect", "seed", "process", "a_seconds"),
-    *(
-        "settled_ratio",
-        "settled_error",
-        *(phase.replace("_seconds", "_ratio") for phase in PHASES),
-        "exact",
-    ),
-    *("load_1min", "utc"),
-)
+PAIR = ("condition", "study", "form", "kind", "effect", "seed")
+GROUP = ("condition", "study", "effect", "has_phases")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("rows", nargs="+", metavar="CONDITION=FILE")
-    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("folder", type=Path)
     options = parser.parse_args()
-    options.out.mkdir(parents=True, exist_ok=True)
-    table: list[Row] = []
-    rounds = io.StringIO()
-    writer = csv.writer(rounds, lineterminator="\n")
-    writer.writerow(ROUND_COLUMNS)
-    for given in options.rows:
-        condition, _, file = given.partition("=")
-        rows = [json.loads(line) for line in Path(file).read_text().splitlines()]
-        writer.writerows(_round_line(condition, row) for row in rows)
-        table += judged(condition, rows)
-    with gzip.GzipFile(options.out / "trust_rounds.csv.gz", "wb", mtime=0) as packed:
-        packed.write(rounds.getvalue().encode())
-    with (options.out / "trust.csv").open("w", newline="") as file:
-        lines = csv.DictWriter(file, table[0], lineterminator="\n")
-        lines.writeheader()
-        lines.writerows(table)
-    print((options.out / "trust.csv").read_text())
+    table = list(judged(read(rounds_of(options.folder))))
+    write(options.folder / "trust.csv", table)
+    print((options.folder / "trust.csv").read_text())
 
 
-def judged(condition: str, rows: list[Row]) -> Iterator[Row]:
-    """A line for each study, effect, number of processes and design."""
-    pairs: dict[str, dict[int, Row]] = defaultdict(dict)
-    for row in rows:
-        pairs[row["key"]][row["process"]] = row
-    groups: dict[tuple[str, float], list[list[Row]]] = defaultdict(list)
-    for processes in pairs.values():
-        inside = [processes[number] for number in sorted(processes)]
-        groups[inside[0]["study"], inside[0]["effect"]].append(inside)
-    for (study, effect), found in sorted(groups.items()):
+def judged(rounds: Sequence[Row]) -> Iterator[Row]:
+    """A line for each condition, study, effect, with phases or without, and number of processes."""
+    pairs: dict[tuple[str, ...], list[Row]] = defaultdict(list)
+    for row in sorted(rounds, key=lambda row: int(row["process"])):
+        pairs[tuple(row[name] for name in PAIR)].append(row)
+    groups: dict[tuple[str, str, float, bool], list[list[Row]]] = defaultdict(list)
+    for inside in pairs.values():
+        one = inside[0]
+        has_phases = one[PHASE_COLUMNS[0]] != ""
+        groups[one["condition"], one["study"], float(one["effect"]), has_phases].append(inside)
+    for group, found in sorted(groups.items()):
         for count in PROCESSES:
             enough = [pair[:count] for pair in found if len(pair) >= count]
-            for name, design in DESIGNS.items():
-                if not enough or (design in _ONE_PROCESS and count != PROCESSES[0]):
-                    continue
-                different = sum(design(pair) for pair in enough)
-                loads = [row["load_1min"] for pair in enough for row in pair]
-                yield {
-                    "condition": condition,
-                    "study": study,
-                    "effect": effect,
-                    "ratio_of_all": round(_ratio_of_all(enough), 4),
-                    "load_1min": round(statistics.median(loads), 1),
-                    "processes": 1 if design in _ONE_PROCESS else count,
-                    "design": name,
-                    "pairs": len(enough),
-                    "different": different,
-                    "share": round(different / len(enough), 4),
-                }
+            if enough:
+                yield dict(zip(GROUP, group, strict=True)) | _counted(enough, count)
 
 
-def _ratio_of_all(pairs: list[list[Row]]) -> float:
-    """Of the settled times: the median over pairs of the ratio of each. The truth of what was
-    planted."""
-    return statistics.median(
-        math.exp(statistics.fmean(math.log(_settled(row).ratio) for row in pair)) for pair in pairs
-    )
+def _counted(pairs: Sequence[Sequence[Row]], count: int) -> Row:
+    found = [compared(pair) for pair in pairs]
+    verdicts = [one.verdict for one in found]
+    differing = [one.quantity for comparison in found for one in comparison.differences]
+    settled = [one.timings[0] for one in found]
+    loads = [float(row["load_1min"]) for pair in pairs for row in pair if row["load_1min"]]
+    return {
+        "processes": count,
+        "load_1min": round(statistics.median(loads), 1) if loads else "",
+        "pairs": len(pairs),
+        **{verdict: verdicts.count(verdict) for verdict in ("same", "unclear", "different")},
+        **{f"{time.removesuffix('_seconds')}_different": differing.count(time) for time in TIMES},
+        "settled_one_side": sum(map(_all_on_one_side, found)),
+        # The truth of what was planted, and how wide the intervals are.
+        "settled_ratio": round(statistics.median(one.ratio for one in settled), 4),
+        "settled_reach": round(statistics.median(one.high / one.ratio - 1 for one in settled), 4),
+        **_of_phases(found),
+    }
 
 
-def _settled(row: Row) -> Round:
-    return Round(tuple(row["a"]), tuple(row["b"]), in_turns=True)
+def _of_phases(found: Sequence[Comparison]) -> Row:
+    columns = {}
+    for place, phase in enumerate(PHASES, 1):
+        known = [one.timings[place] for one in found if len(one.timings) > place]
+        name = phase.removesuffix("_seconds")
+        ratio = statistics.median(one.ratio for one in known) if known else math.nan
+        reach = statistics.median(one.high / one.ratio - 1 for one in known) if known else math.nan
+        columns |= {f"{name}_ratio": round(ratio, 4), f"{name}_reach": round(reach, 4)}
+    return {name: "" if math.isnan(number) else number for name, number in columns.items()}
 
 
-def in_turns(pair: Sequence[Row]) -> bool:
-    """What `jaxmeter.compare` does: of planted pairs, in their settled time."""
-    quantities = {"settled_seconds": [_settled(row) for row in pair]}
-    if pair[0]["study"] == "aa":
-        if any(row["exact"] for row in pair):
-            return True
-        quantities |= {phase: _phase(pair, number) for number, phase in enumerate(PHASES)}
-    return any(one.verdict == "different" for one in compare_times(quantities, RULE))
+def compared(pair: Sequence[Row]) -> Comparison:
+    """What `jaxmeter.compare` says of processes that found so much."""
+    quantities = {
+        "settled_seconds": [
+            Ratio(float(row["settled_ratio"]), float(row["settled_error"])) for row in pair
+        ]
+    }
+    for phase, column in zip(PHASES, PHASE_COLUMNS, strict=True):
+        quantities[phase] = [Ratio(float(row[column])) for row in pair if row[column]]
+    exact = ()
+    if pair[0]["study"] == "aa":  # all others differ by intent
+        names = dict.fromkeys(name for row in pair for name in row["exact"].split())
+        exact = tuple(Exact(name, (), (), "different", "not equal") for name in names)
+    return Comparison("a", "b", exact, compare_pair(quantities, RULE), RULE, Effort())
 
 
-def _phase(pair: Sequence[Row], number: int) -> list[Round]:
-    return [
-        Round(*(tuple(one[number] for one in side) for side in row["compiles"]), in_turns=True)
-        for row in pair
-        if row["compiles"][0]
-    ]
-
-
-def settled_in_turns(pair: Sequence[Row]) -> bool:
-    """The same, of the settled time alone."""
-    (timing,) = compare_times({"settled_seconds": [_settled(row) for row in pair]}, RULE)
-    return timing.verdict == "different"
-
-
-def all_on_one_side(pair: Sequence[Row]) -> bool:
-    """All ratios on one side of 1, and their median farther from it than the least effect."""
-    logs = [math.log(_settled(row).ratio) for row in pair]
+def _all_on_one_side(found: Comparison) -> bool:
+    """All ratios on one side of 1, and their median farther from it than the least effect: a rule
+    that needs no statistics, for comparison."""
+    logs = [math.log(ratio) for ratio in found.timings[0].ratios]
     same_side = all(one > 0 for one in logs) or all(one < 0 for one in logs)
     return same_side and abs(statistics.median(logs)) > math.log1p(RULE.minimum_effect)
-
-
-def processes_apart(pair: Sequence[Row]) -> bool:
-    """As if each process had held one function: the first of one against the second of the next."""
-    following = [*pair[1:], pair[0]]
-    rounds = [
-        Round(tuple(one["a"]), tuple(other["b"]))
-        for one, other in zip(pair, following, strict=True)
-    ]
-    (timing,) = compare_times({"settled_seconds": rounds}, RULE)
-    return timing.verdict == "different"
-
-
-def samples_of_two_processes(pair: Sequence[Row]) -> bool:
-    """One process for each function, their samples by Mann and Whitney's test."""
-    return mannwhitneyu(pair[0]["a"], pair[1]["b"]).pvalue < RULE.significance
-
-
-def samples_of_one_process(pair: Sequence[Row]) -> bool:
-    """One process with both in turns, their samples by the same test."""
-    return mannwhitneyu(pair[0]["a"], pair[0]["b"]).pvalue < RULE.significance
-
-
-def samples_by_far(pair: Sequence[Row]) -> bool:
-    """The test of two processes' samples, and medians that differ by the least effect."""
-    ratio = statistics.median(pair[1]["b"]) / statistics.median(pair[0]["a"])
-    is_far = abs(math.log(ratio)) > math.log1p(RULE.minimum_effect)
-    return is_far and samples_of_two_processes(pair)
-
-
-DESIGNS: dict[str, Callable[[Sequence[Row]], bool]] = {
-    "in turns": in_turns,
-    "in turns, settled time alone": settled_in_turns,
-    "in turns, all on one side": all_on_one_side,
-    "processes apart": processes_apart,
-    "samples of one process": samples_of_one_process,
-    "samples of two processes": samples_of_two_processes,
-    "samples of two processes, by 3 %": samples_by_far,
-}
-_ONE_PROCESS = {samples_of_one_process, samples_of_two_processes, samples_by_far}
-
-
-def _round_line(condition: str, row: Row) -> list[Any]:
-    phases = [_phase([row], number) for number in range(len(PHASES))]
-    return [
-        condition,
-        *(row[name] for name in ("study", "form", "kind", "effect", "seed", "process")),
-        f"{statistics.median(row['a']):.4g}",
-        round(_settled(row).ratio, 4),
-        f"{_settled(row).error or 0.0:.2g}",
-        *(round(found[0].ratio, 4) if found else "" for found in phases),
-        " ".join(row["exact"]),
-        row["load_1min"] and round(row["load_1min"], 1),
-        row["utc"],
-    ]
 
 
 if __name__ == "__main__":

@@ -25,6 +25,8 @@ from jaxmeter import (
     run,
 )
 from jaxmeter.__main__ import main
+from jaxmeter.compare_command import _effort
+from jaxmeter.exactness import compare_exact
 from jaxmeter.paired import Compared, measure_pair
 from jaxmeter.progress import Progress
 
@@ -50,14 +52,15 @@ def ticking(step=1e-3):
 
 
 def measured(both, effort, swapped=False):
-    compiles = measure_pair(both, effort, swapped=swapped, clock=ticking())
-    return tuple(one.progress.record for one in both), compiles
+    found = measure_pair(both, effort, swapped=swapped, clock=ticking())
+    return tuple(one.progress.record for one in both), found
 
 
 def test_both_are_measured_in_one_process_in_turns():
     both, _ = pair(Case(lambda x: x + 1.0, (X,)), Case(lambda x: TABLE[:3] * x, (X,)))
     effort = Effort(turns=7, turn_seconds=3e-3, settled_seconds=100.0, compiles=2)
-    (a, b), compiles = measured(both, effort)
+    (a, b), found = measured(both, effort)
+    compiles = found.a_compiles, found.b_compiles
     assert len(a.samples_seconds) == len(b.samples_seconds) == 7
     assert [len(side) for side in compiles] == [2, 2]
     assert all(one.compile_seconds == pytest.approx(1e-3) for side in compiles for one in side)
@@ -78,8 +81,8 @@ def test_the_order_is_swapped_from_process_to_process(swapped):
 
 def test_turns_end_in_time_but_not_before_there_are_five():
     both, _ = pair(Case(lambda x: x + 1.0, (X,)), Case(lambda x: x + 2.0, (X,)))
-    (a, _), compiles = measured(both, Effort(turns=99, settled_seconds=1e-9, compiles=0))
-    assert len(a.samples_seconds) == 5 and compiles == ((), ())
+    (a, _), found = measured(both, Effort(turns=99, settled_seconds=1e-9, compiles=0))
+    assert len(a.samples_seconds) == 5 and found.a_compiles == found.b_compiles == ()
 
 
 def test_calls_made_besides_count_their_retraces():
@@ -87,6 +90,43 @@ def test_calls_made_besides_count_their_retraces():
     both, _ = pair(*(Case(lambda x: x + 1.0, (X,)) for _ in "ab"), calls=(calls[:1], calls))
     (a, b), _ = measured(both, QUICK)
     assert (a.counts.traces_count, b.counts.traces_count) == (1, 3)
+
+
+@pytest.mark.parametrize("swapped", [False, True])
+def test_a_function_that_is_jitted_already_is_the_same_as_itself(swapped):
+    def step(x):
+        return x + 1.0
+
+    calls = [((jnp.ones(n),), {}) for n in (3, 4, 4, 5)]
+    for fns in ((jax.jit(step),) * 2, (jax.jit(step), jax.jit(step))):
+        both, _ = pair(*(Case(fn, (X,)) for fn in fns), calls=(calls, calls))
+        (a, b), found = measured(both, QUICK, swapped)
+        assert a.counts == b.counts and a.counts.traces_count == 3
+        assert not [one for one in compare_exact([a], [b]) if one.verdict != "same"]
+        assert len(found.a_compiles) == len(found.b_compiles) == 1
+
+
+def test_functions_that_captured_other_values_are_told_apart():
+    def adding(values):
+        held = jnp.asarray(values)
+        return Case(lambda x: x + held, (jnp.ones(50),))
+
+    # In the text of the optimised program both are the same, for it leaves large constants out.
+    values = np.cos(np.arange(50.0))
+    both, _ = pair(adding(values), adding(2.0 * values))
+    (a, b), found = measured(both, QUICK)
+    assert a.program == b.program
+    differing = {one.quantity for one in compare_exact([a], [b]) if one.verdict != "same"}
+    assert differing == {"constants.captured_fingerprint"}
+    assert found.answers is not None
+    assert found.answers.max_difference == 1.0
+
+
+def test_answers_are_compared_of_functions_whose_programs_differ():
+    both, _ = pair(Case(lambda x: x * 2.0, (X,)), Case(lambda x: x + x, (X,)))
+    _, found = measured(both, QUICK)
+    assert found.answers is not None
+    assert found.answers.a_fingerprint == found.answers.b_fingerprint
 
 
 def test_donated_arguments_are_there_in_every_call():
@@ -140,6 +180,7 @@ def test_what_differs_is_told_by_fresh_processes(differing):
     exact = {one.quantity: (one.a, one.b) for one in found.exact}
     assert exact["constants.captured_bytes"] == ((0,), (4096,))
     assert exact["counts.traces_count"] == ((2,), (3,))
+    assert {"constants.captured_fingerprint", "answers.bits"} <= differences
     assert written.read_text().startswith("### step -> more: different in ")
 
 
@@ -235,6 +276,16 @@ def test_functions_and_arguments_of_this_process_go_to_the_others(monkeypatch, t
 def test_arguments_that_cannot_be_used_are_named(call, message):
     with pytest.raises(JaxmeterError, match=message):
         call()
+
+
+def test_the_command_calls_as_long_as_it_is_told():
+    assert _effort(None) == Effort()
+    assert _effort(0.1).settled_seconds == 0.1
+    longer = _effort(3.0)
+    # Of something fast there are as many turns as take so long.
+    assert 2 * longer.turns * longer.turn_seconds == pytest.approx(3.0)
+    with pytest.raises(JaxmeterError, match="got settled_seconds=-1"):
+        _effort(-1.0)
 
 
 def test_bad_usage_of_the_command_is_told_in_one_line(capsys):

@@ -8,11 +8,16 @@ import pytest
 from scipy import stats
 
 from jaxmeter import Comparison, JaxmeterError, Record, Rule, compare_records, markdown, table
+from jaxmeter.answers_record import Answers
 from jaxmeter.comparing import judge
-from jaxmeter.comparison import Round, compare_exact, compare_times, phase_rounds
+from jaxmeter.comparison import compare_pair, compare_times
 from jaxmeter.comparison_record import ComparedProcess
+from jaxmeter.comparison_text import comparison_sheet
+from jaxmeter.exactness import compare_answers, compare_exact
 from jaxmeter.record import Constants, Environment, Failure, Memory, Phases, Program
+from jaxmeter.rounds import TIMES, Ratio, Round, phase_rounds
 from jaxmeter.student import two_sided_p, two_sided_t
+from jaxmeter.units import seconds_text
 
 draw = np.random.default_rng(4)
 
@@ -84,6 +89,62 @@ def test_verdicts_have_reasons():
     assert verdict([0.1]) == "unclear"
     assert verdict([0.1, 0.1, 0.1]) == "different"
     assert verdict([0.0, 0.0, 0.0]) == "same"
+
+
+def test_a_small_effect_is_the_same_only_if_no_larger_one_is_possible():
+    # Far from 0 for its scatter, yet the interval reaches beyond 3 %.
+    logs = [0.012, 0.028, 0.013, 0.027, 0.02, 0.02]
+    (timing,) = compare_times({"settled_seconds": rounds(logs)})
+    assert timing.low > 1.0 and timing.high > 1.03
+    assert (timing.verdict, timing.reason) == (
+        "unclear",
+        "not by chance, perhaps by more than 3 %",
+    )
+
+
+def test_an_interval_may_be_too_wide_for_a_float():
+    (timing,) = compare_times({"settled_seconds": rounds([8.0, -8.0])})
+    assert (timing.low, timing.high, timing.verdict) == (0.0, math.inf, "unclear")
+
+
+def test_intervals_of_a_pair_leave_1_out_where_its_tests_do():
+    for scale in draw.uniform(0.5, 3.0, 100):
+        told = {name: rounds(draw.normal(0.02 * scale, 0.02, 6)) for name in TIMES}
+        for one in compare_pair(told):
+            assert (not one.low < 1.0 < one.high) == (one.p_value <= Rule().significance)
+
+
+def test_a_time_has_its_share_of_the_significance_though_it_be_alone():
+    logs = draw.normal(0.05, 0.02, 6)
+    (alone,) = compare_pair({"settled_seconds": rounds(logs)})
+    first, *_ = compare_pair({name: rounds(logs) for name in TIMES})
+    assert alone == first
+    (uncorrected,) = compare_times({"settled_seconds": rounds(logs)})
+    assert alone.p_value == pytest.approx(4 * uncorrected.p_value)
+    assert alone.high > uncorrected.high
+
+
+def test_ratios_are_judged_as_the_rounds_they_come_of():
+    ones = [turns(0.1, 0.05) for _ in range(6)]
+    ratios = [Ratio(one.ratio, one.error) for one in ones]
+    assert compare_pair({"t": ones}) == compare_pair({"t": ratios})
+    with pytest.raises(JaxmeterError, match="got -1.0 among the ratios of t"):
+        compare_pair({"t": [Ratio(-1.0)]})
+
+
+@pytest.mark.parametrize("processes", [4, 6])
+def test_phases_with_heavy_tails_raise_no_false_alarms(processes):
+    # Some milliseconds of Python: now and then another thing takes its time, on either side.
+    found = 0
+    for _ in range(1000):
+        told = {"settled_seconds": rounds(draw.normal(0.0, 0.01, processes))}
+        for name in TIMES[1:]:
+            bursts = draw.choice([0.0, 0.5], p=[0.8, 0.2], size=(2, processes))
+            logs = 0.03 * draw.standard_t(2, processes) + bursts[0] - bursts[1]
+            told[name] = rounds(logs)
+        found += any(one.verdict == "different" for one in compare_pair(told))
+    # 0.5 % of 1000 is 5 with a standard deviation of 2.2; four of those are allowed for.
+    assert found <= 14
 
 
 def test_the_interval_holds_the_truth_as_often_as_it_says():
@@ -215,6 +276,14 @@ def test_what_varies_from_process_to_process_is_no_difference():
     assert "never is the same" in other.reason
 
 
+def test_what_is_never_the_same_twice_is_not_different_from_itself():
+    a, b = ([record(fingerprint=text) for text in texts] for texts in ("fgh", "ijk"))
+    (told,) = (one for one in compare_exact(a, b) if one.quantity.endswith("hlo_fingerprint"))
+    assert told.verdict == "unclear"
+    (same,) = (one for one in compare_exact(a, a) if one.quantity.endswith("hlo_fingerprint"))
+    assert (same.verdict, same.reason) == ("same", "equal in each process, though it varies")
+
+
 def test_quantities_that_are_not_known_of_both_are_left_out():
     quantities = {one.quantity for one in compare_exact([record()], [record()])}
     assert "program.flops" in quantities and "program.fusions_count" not in quantities
@@ -233,16 +302,21 @@ def test_records_that_make_no_rounds_are_refused(a, b, message):
         compare_records(a, b)
 
 
-def compared(slower=1.0, **fields):
-    """A comparison as of six processes."""
+def answered(a="f", b="f", apart: float | None = 0.0, not_finite=0):
+    return Answers(a, b, apart, 2.0, not_finite, 0, 10)
+
+
+def compared(slower=1.0, *, scatter=0.005, count=6, answers=None, **fields):
+    """A comparison as of six processes, whose phases scatter."""
     processes = []
-    for number in range(6):
+    for number in range(count):
         first, second = (
-            tuple(Phases(*draw.normal(factor, 0.005, 3)) for _ in range(3))
+            tuple(Phases(*(factor * np.exp(draw.normal(0.0, scatter, 3)))) for _ in range(3))
             for factor in (1.0, slower)
         )
         sides = record(name="m:a"), record(slower, name="m:b", **fields)
-        processes.append(ComparedProcess(*sides, first, second, swapped=number % 2 == 1))
+        swapped = number % 2 == 1
+        processes.append(ComparedProcess(*sides, first, second, swapped, answers))
         assert processes[-1] == ComparedProcess.from_json(processes[-1].to_json()), number
     return judge(tuple(processes))
 
@@ -264,6 +338,75 @@ def test_a_comparison_reads_well():
     told = markdown(compared(1.1, captured=4096))
     assert "| captured bytes | 0 B | 4096 B | different | not equal |" in told
     assert table(compared()).startswith("a -> b: the same to the meter")
+
+
+def test_phases_that_scatter_do_not_keep_equal_functions_from_being_the_same():
+    found = compared(scatter=0.3)
+    verdicts = {one.quantity: one.verdict for one in found.timings}
+    assert verdicts["settled_seconds"] == "same" and "unclear" in verdicts.values()
+    assert found.verdict == "same"
+    assert "trace, lower, compile do not decide" in table(found)
+    # Yet they speak where they differ.
+    slower = [dataclasses.replace(p, b_compiles=compiled(1.5)) for p in compared().processes]
+    assert judge(tuple(slower)).verdict == "different"
+
+
+def compiled(factor):
+    return tuple(Phases(*(factor * np.exp(draw.normal(0.0, 0.005, 3)))) for _ in range(3))
+
+
+def test_answers_decide_and_are_told():
+    same = compared(answers=answered())
+    assert same.verdict == "same"
+    assert "among them the answers, bit by bit" in table(same)
+    other = compared(answers=answered(b="g", apart=0.5))
+    assert table(other).startswith("a -> b: different in answers")
+    assert "up to 0.5 apart, 0.2 of the largest" in table(other)
+    assert "of another tree, shape or dtype" in table(compared(answers=answered(b="g", apart=None)))
+
+
+def test_answers_that_vary_by_themselves_are_unclear():
+    varying = [answered(f"f{n}", f"g{n}", 0.1) for n in range(6)]
+    (told,) = compare_answers(varying)
+    assert told.verdict == "unclear"
+    assert compare_answers([*varying, None]) == compare_answers([]) == ()
+
+
+def test_answers_that_are_no_numbers_are_mentioned():
+    text = table(compared(answers=answered(not_finite=3)))
+    assert "the answer of a has 3 numbers that are NaN or infinite" in text
+    assert "answer of b" not in text
+
+
+def test_the_times_of_the_second_follow_from_the_ratio():
+    # Medians of each function over the processes would be 2.0 and 1.5: the second the faster.
+    samples = [((1.0,), (1.1,)), ((2.0,), (2.2,)), ((2.0,), (1.5,))]
+    processes = tuple(
+        dataclasses.replace(
+            process,
+            a=dataclasses.replace(process.a, samples_seconds=a * 5),
+            b=dataclasses.replace(process.b, samples_seconds=b * 5),
+        )
+        for process, (a, b) in zip(compared(count=3).processes, samples, strict=True)
+    )
+    found = judge(processes)
+    row = comparison_sheet(found).tables[1].rows[0]
+    assert row[:3] == ("settled call", "2 s", seconds_text(2 * found.timings[0].ratio))
+
+
+def test_few_processes_are_warned_of_and_wide_intervals_are_not_spelled_out():
+    text = table(compared(8.4, scatter=2.0, count=2))
+    assert "fewer than 4 processes find no difference of times but large ones" in text
+    assert "x8.4" in text and "any to any" in text
+    assert not any(len(word) > 12 and word.strip("+-.%").isdigit() for word in text.split())
+    assert "fewer than" not in table(compared())
+    assert "x120 " in table(compared(120.0))
+
+
+def test_times_of_any_name_are_shown():
+    timings = compare_times({"odd_seconds": rounds([0.1] * 6)})
+    text = table(dataclasses.replace(compared(), timings=timings))
+    assert text.startswith("a -> b: different in odd seconds +10.5 %")
 
 
 def test_a_failure_is_told_and_nothing_compared():

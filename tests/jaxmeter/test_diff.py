@@ -29,8 +29,16 @@ def test_equal_programs_say_so_by_the_fingerprint():
             return jnp.exp(jnp.sin(w @ x) * 2.0)
 
     found = jaxmeter.diff(step, renamed, W, X)
-    assert found == ProgramDiff("step", "renamed", same=True)
+    assert found == ProgramDiff("step", "renamed", same=True, values=True)
     assert jaxmeter.table(found) == "step -> renamed: the same optimised program"
+
+
+def test_programs_with_other_values_are_not_the_same():
+    other = jnp.cos(TABLE)
+    found = jaxmeter.diff(lambda x: x + TABLE, lambda x: x + other, X)
+    assert (found.same, found.values) == (False, False)
+    assert found == ProgramDiff.from_json(found.to_json())
+    assert jaxmeter.table(found) == ("<lambda> -> <lambda>: the same but for captured values")
 
 
 def test_what_the_compiler_removes_shows_in_the_jaxpr_alone():

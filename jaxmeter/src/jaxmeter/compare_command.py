@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import os
 import sys
 
 from jaxmeter.commands import TARGET_HELP, add_arguments
 from jaxmeter.comparing import DEFAULT_PROCESSES_COUNT, compare
-from jaxmeter.comparison_record import Comparison, Rule, Side
+from jaxmeter.comparison_record import Comparison, Effort, Rule, Side
 from jaxmeter.errors import JaxmeterError
 from jaxmeter.targets import TARGET
 
@@ -48,6 +49,13 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="times that differ by less are the same (default %(default)s)",
     )
     parser.add_argument(
+        "--seconds",
+        type=float,
+        metavar="SECONDS",
+        help="settled calls of each process take so long (default up to "
+        f"{Effort.settled_seconds:g}, less for what is fast)",
+    )
+    parser.add_argument(
         "--timeout",
         type=float,
         default=600.0,
@@ -72,9 +80,23 @@ def answer(options: argparse.Namespace) -> tuple[Comparison, bool | None]:
         Side(options.b, **told),
         processes=options.processes,
         rule=Rule(minimum_effect=options.minimum_effect),
+        effort=_effort(options.seconds),
         timeout_seconds=options.timeout,
+        on_process=lambda number: _tell(number, options.processes),
     )
     for record in found.failures:
         if record.failure is not None:
             print(record.failure.traceback or record.failure.output, file=sys.stderr)
     return found, None if found.failures else found.verdict != "different"
+
+
+def _effort(seconds: float | None) -> Effort:
+    if seconds is None:
+        return Effort()
+    asked = Effort(settled_seconds=seconds)  # which refuses what is none
+    turns = round(seconds / (2 * asked.turn_seconds))
+    return dataclasses.replace(asked, turns=max(asked.turns, turns))
+
+
+def _tell(number: int, of: int) -> None:
+    print(f"compare: process {number} of {of}", file=sys.stderr, flush=True)

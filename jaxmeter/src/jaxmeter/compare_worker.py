@@ -66,24 +66,25 @@ def work(task: Task, report: Callable[[ComparedProcess], None]) -> ComparedProce
         record = Record(side.target, "ok", target=side.target, environment=host_environment())
         progresses.append(Progress(record, publish(number)))
     sys.path[:0] = task.path
-    compiles: tuple[Any, Any] = ((), ())
+    measured: dict[str, Any] = {}
     try:
-        compiles = _measured(sides, progresses, task)
+        measured = _measured(sides, progresses, task)
     except BaseException as error:  # SystemExit too: whatever a function does is told
         if all(progress.record.status == "ok" for progress in progresses):
             raise error  # no function's fault
-    return ComparedProcess(progresses[0].record, progresses[1].record, *compiles, task.swapped)
+    a, b = (progress.record for progress in progresses)
+    return ComparedProcess(a, b, swapped=task.swapped, **measured)
 
 
-def _measured(sides: tuple[Side, Side], progresses: list[Progress], task: Task) -> Any:
+def _measured(sides: tuple[Side, Side], progresses: list[Progress], task: Task) -> dict[str, Any]:
     # Here, for an import of JAX that fails is told by the records too.
     with telling(progresses[0]):
         from jaxmeter.paired import measure_pair
     pair = [_made(side, progress) for side, progress in zip(sides, progresses, strict=True)]
-    compiles = measure_pair((pair[0], pair[1]), task.effort, swapped=task.swapped)
+    measured = measure_pair((pair[0], pair[1]), task.effort, swapped=task.swapped)
     for one in pair:
         one.progress.note_in("environment", load_1min_after=load_1min())
-    return compiles
+    return vars(measured)
 
 
 def _made(side: Side, progress: Progress) -> Any:

@@ -12,13 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from jaxmeter.comparison import (
-    DEFAULT_RULE,
-    compare_exact,
-    compare_times,
-    phase_rounds,
-    settled_rounds,
-)
+from jaxmeter.comparison import DEFAULT_RULE, compare_pair
 from jaxmeter.comparison_record import (
     ComparedProcess,
     Comparison,
@@ -31,9 +25,11 @@ from jaxmeter.comparison_record import (
 )
 from jaxmeter.environment import host_environment
 from jaxmeter.errors import JaxmeterError, RecordError
+from jaxmeter.exactness import compare_answers, compare_exact
 from jaxmeter.frozen import FrozenDict
 from jaxmeter.progress import UNFINISHED
 from jaxmeter.record import Failure, Record
+from jaxmeter.rounds import phase_rounds, settled_rounds
 from jaxmeter.run import Ended, in_worker, told
 from jaxmeter.targets import TARGET, resolve
 
@@ -52,12 +48,14 @@ def compare(
     timeout_seconds: float = 600.0,
     path: Sequence[str] | None = None,
     env: Mapping[str, str] = FrozenDict(),
+    on_process: Callable[[int], None] | None = None,
 ) -> Comparison:
     """Are two functions the same to the meter, and if not, in what?
 
     Each process holds both functions and calls them in turns, so that whatever else the machine
     does meets both alike; the order changes from process to process. Exact quantities, such as
-    captured bytes and traces, are compared exactly, and times by the ratios of the processes.
+    captured bytes and traces, are compared exactly, so are the values that were captured and the
+    answers to one call, bit by bit, and times by the ratios of the processes.
 
     Parameters
     ----------
@@ -70,7 +68,8 @@ def compare(
         Arguments of both functions; they go to the processes by pickle. Arrays may be given as
         `jax.ShapeDtypeStruct` and are then filled with ones.
     processes : int
-        How many fresh processes; even numbers let either function go first as often.
+        How many fresh processes; even numbers let either function go first as often. Fewer than
+        four see only large differences of times.
     rule : Rule
         When times are different.
     effort : Effort
@@ -81,6 +80,8 @@ def compare(
         What goes in front of their ``sys.path``; that of this process by default.
     env : mapping
         Environment variables set over those of this process.
+    on_process : callable, optional
+        Called with the number of each process, from 1, before it begins.
 
     Returns
     -------
@@ -101,6 +102,8 @@ def compare(
     done: list[ComparedProcess] = []
     with _sides(a, b, args) as sides:
         for number in range(processes):
+            if on_process is not None:
+                on_process(number + 1)
             task = Task(*sides, effort, swapped=number % 2 == 1, path=path)
             done.append(_run(task, timeout_seconds, env))
             if any(record.status != "ok" for record in (done[-1].a, done[-1].b)):
@@ -118,10 +121,11 @@ def judge(
     exact: tuple[Exact, ...] = ()
     timings: tuple[Timing, ...] = ()
     if all(record.status == "ok" for record in (*a, *b)):
-        exact = compare_exact(a, b)
+        answers = [process.answers for process in processes]
+        exact = (*compare_answers(answers), *compare_exact(a, b))
         compiles = [(process.a_compiles, process.b_compiles) for process in processes]
         settled = settled_rounds(a, b, in_turns=True)
-        timings = compare_times({"settled_seconds": settled} | phase_rounds(compiles), rule)
+        timings = compare_pair({"settled_seconds": settled} | phase_rounds(compiles), rule)
     return Comparison(a[0].name, b[0].name, exact, timings, rule, effort, processes)
 
 

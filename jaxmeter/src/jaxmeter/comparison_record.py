@@ -7,9 +7,11 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
+from jaxmeter.answers_record import Answers
 from jaxmeter.errors import JaxmeterError
 from jaxmeter.plain import Plain
 from jaxmeter.record import Phases, Record, Scalar
+from jaxmeter.rounds import PHASES
 
 Verdict = Literal["same", "different", "unclear"]
 
@@ -21,7 +23,8 @@ class Rule:
     minimum_effect: float = 0.03
     """Times that differ by less, as a share, are never called different: 0.03 for 3 %."""
     significance: float = 0.005
-    """How often two equal functions may be called different in any of their times."""
+    """How often two equal functions may be called different in any of their times: the four of a
+    comparison have a fourth of it each."""
 
     def __post_init__(self) -> None:
         if not 0 <= self.minimum_effect < math.inf:
@@ -74,6 +77,10 @@ class Side:
     """A file with a pickled tuple of arguments, or a pair (args, kwargs)."""
     param: tuple[str, ...] = ()
     """``name=value`` for what makes the case."""
+    static: tuple[str, ...] = ()
+    """Names of static arguments, of a function that is not jitted."""
+    no_args: bool = False
+    """Whether it is called without arguments, and does not make its case."""
     call: tuple[str, ...] = ()
     """Calls to be made after it is measured, each as ``f32[64,3] n=3``, for their retraces."""
 
@@ -103,7 +110,7 @@ class Timing:
     were disturbed count for less."""
     low: float
     """It and ``high`` enclose the true ratio, with the confidence that the rule's significance
-    leaves for one time alone."""
+    leaves: for all times of a comparison together, for one time alone of `compare_times`."""
     high: float
     p_value: float
     """How often equal functions give a ratio as far from 1, corrected for the number of times
@@ -139,11 +146,15 @@ class ComparedProcess(Plain):
     b_compiles: tuple[Phases, ...] = ()
     swapped: bool = False
     """Whether the second went first."""
+    answers: Answers | None = None
+    """Of a call of each with the arguments of its case."""
 
 
 @dataclass(frozen=True)
 class Comparison(Plain):
     """Are two functions the same to the meter, and if not, in what?"""
+
+    derived = ("verdict",)
 
     a: str
     """The name of the first."""
@@ -168,8 +179,17 @@ class Comparison(Plain):
 
     @property
     def verdict(self) -> Literal["same", "different", "unclear", "failed"]:
-        """``different`` in anything; ``same`` in everything; ``unclear`` if a time may differ."""
-        verdicts = {one.verdict for one in (*self.exact, *self.timings)}
+        """``different`` in anything; else ``same`` or ``unclear`` in what decides.
+
+        The phases do not decide: some milliseconds of Python scatter too much for six processes
+        to call them the same. They speak where they differ.
+        """
+        verdicts = {one.verdict for one in (*self.differences, *self.decisive)}
         if self.failures or not verdicts:
             return "failed"
         return next(one for one in ("different", "unclear", "same") if one in verdicts)
+
+    @property
+    def decisive(self) -> tuple[Exact | Timing, ...]:
+        """The quantities that must be the same for the functions to be called so."""
+        return (*self.exact, *(one for one in self.timings if one.quantity not in PHASES))

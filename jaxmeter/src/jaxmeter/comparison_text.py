@@ -8,14 +8,21 @@ import statistics
 from jaxmeter.comparison_record import Comparison, Exact, Timing
 from jaxmeter.record import Scalar
 from jaxmeter.sheet import Sheet, Table
-from jaxmeter.units import bytes_text, seconds_text
+from jaxmeter.units import bytes_text, count_text, seconds_text
 
+LEAST_PROCESSES_COUNT = 4
+"""Fewer find no difference of times but large ones."""
 _HASH_CHARACTERS = 12
-_TIMES = {
+_VALUES_SHOWN_COUNT = 2
+_FARTHEST_SHOWN = 100.0
+"""An interval that reaches farther from its ratio, as a factor, tells nothing."""
+_NAMES = {
     "settled_seconds": "settled call",
     "trace_seconds": "trace",
     "lower_seconds": "lower",
     "compile_seconds": "compile",
+    "constants.captured_fingerprint": "captured values",
+    "answers.bits": "answers",
 }
 
 
@@ -36,12 +43,49 @@ def comparison_sheet(found: Comparison) -> Sheet:
         ("time", f"{a}:", f"{b}:", "ratio:", "interval:", "p:", "verdict", "reason"),
         tuple(_timing(found, one) for one in found.timings),
     )
-    notes = [f"{len(found.exact) - len(told)} of {len(found.exact)} exact quantities are the same"]
-    if found.timings:
-        notes.append(f"times by {len(found.processes)} processes, each with both in turns")
     mood = {"different": "bad", "same": "good"}.get(found.verdict, "plain")
     headline = f"{a} -> {b}: {_conclusion(found)}"
-    return Sheet(headline, mood, (exact, times), tuple(notes))  # pyright: ignore[reportArgumentType]
+    tables, notes = (exact, times), tuple(_notes(found, (a, b)))
+    return Sheet(headline, mood, tables, notes)  # pyright: ignore[reportArgumentType]
+
+
+def _notes(found: Comparison, names: tuple[str, str]) -> list[str]:
+    same = [one for one in found.exact if one.verdict == "same"]
+    notes = [f"{len(same)} of {len(found.exact)} exact quantities are the same"]
+    if any(one.quantity == "answers.bits" for one in same):
+        notes[0] += ", among them the answers, bit by bit"
+    notes += _not_finite(found, names)
+    if found.timings:
+        count = len(found.processes)
+        notes.append(
+            f"times by {count} processes, each with both in "
+            f"turns; those of {names[1]} are those of {names[0]} times the ratio; p and intervals "
+            "hold for all times together"
+        )
+        if count < LEAST_PROCESSES_COUNT:
+            notes.append(
+                f"fewer than {LEAST_PROCESSES_COUNT} processes find no difference of times but "
+                "large ones"
+            )
+    phases = [one for one in found.timings if one not in found.decisive]
+    if found.verdict != "different" and any(one.verdict != "same" for one in phases):
+        notes.append(
+            f"{', '.join(map(_quantity, phases))} do not decide: none is seen to differ, yet each "
+            "may within its interval"
+        )
+    return notes
+
+
+def _not_finite(found: Comparison, names: tuple[str, str]) -> list[str]:
+    """Of the process whose answers have most of what is no number."""
+    known = [one.answers for one in found.processes if one.answers is not None]
+    notes = []
+    for name, side in zip(names, "ab", strict=True):
+        counts = [getattr(one, f"{side}_not_finite_count") for one in known]
+        if any(counts):
+            numbers = count_text(max(counts), "number")
+            notes.append(f"the answer of {name} has {numbers} that are NaN or infinite")
+    return notes
 
 
 def _failed(found: Comparison, headline: str) -> Sheet:
@@ -59,53 +103,63 @@ def _conclusion(found: Comparison) -> str:
     if found.verdict == "same":
         return "the same to the meter"
     if found.verdict == "unclear":
-        unclear = [
-            _quantity(one) for one in (*found.exact, *found.timings) if one.verdict == "unclear"
-        ]
+        unclear = [_quantity(one) for one in found.decisive if one.verdict == "unclear"]
         return f"no difference found, yet unclear in {', '.join(unclear)}"
     differing = [
-        f"{_quantity(one)} {_percent(one.ratio)}" if isinstance(one, Timing) else _quantity(one)
+        f"{_quantity(one)} {_change(one.ratio)}" if isinstance(one, Timing) else _quantity(one)
         for one in found.differences
     ]
     return f"different in {', '.join(differing)}"
 
 
 def _timing(found: Comparison, one: Timing) -> tuple[str, ...]:
+    seconds = _seconds(found, one.quantity)
     return (
         _quantity(one),
-        *(seconds_text(_seconds(found, one.quantity, side)) for side in "ab"),
-        _percent(one.ratio),
-        f"{_percent(one.low)} to {_percent(one.high)}",
+        seconds_text(seconds),
+        # Not what was measured of it: the medians of both, each over all processes, may contradict
+        # the ratio, which is of what was measured side by side.
+        seconds_text(None if seconds is None else seconds * one.ratio),
+        _change(one.ratio),
+        f"{_end(one, one.low)} to {_end(one, one.high)}",
         f"{one.p_value:.2g}",
         one.verdict,
         one.reason,
     )
 
 
-def _seconds(found: Comparison, quantity: str, side: str) -> float | None:
-    """The median over the processes of what each measured."""
+def _seconds(found: Comparison, quantity: str) -> float | None:
+    """Of the first: the median over the processes of what each measured."""
     medians = []
     for process in found.processes:
-        samples = getattr(process, side).samples_seconds
+        samples = process.a.samples_seconds
         if quantity != "settled_seconds":
-            samples = [getattr(one, quantity) for one in getattr(process, f"{side}_compiles")]
-        if samples:
-            medians.append(statistics.median(samples))
+            samples = [getattr(one, quantity, None) for one in process.a_compiles]
+        known = [one for one in samples if one is not None]
+        if known:
+            medians.append(statistics.median(known))
     return statistics.median(medians) if medians else None
 
 
-def _percent(ratio: float) -> str:
-    return "any" if math.isinf(ratio) or ratio == 0 else f"{100 * (ratio - 1):+.1f} %"
+def _end(one: Timing, end: float) -> str:
+    is_told = 0.0 < end < math.inf and abs(math.log(end / one.ratio)) < math.log(_FARTHEST_SHOWN)
+    return _change(end) if is_told else "any"
+
+
+def _change(ratio: float) -> str:
+    """``+3.1 %``, ``x8.4`` from twice or half on."""
+    # By way of a float, for the format would write 120 as 1.2e+02.
+    return f"x{float(f'{ratio:.2g}'):g}" if not 0.5 < ratio < 2 else f"{100 * (ratio - 1):+.1f} %"
 
 
 def _quantity(one: Exact | Timing) -> str:
-    if isinstance(one, Timing):
-        return _TIMES[one.quantity]
-    return one.quantity.partition(".")[2].replace("_", " ")
+    plain = one.quantity.partition(".")[2] if isinstance(one, Exact) else one.quantity
+    return _NAMES.get(one.quantity, plain.replace("_", " "))
 
 
 def _values(one: Exact, values: tuple[Scalar, ...]) -> str:
-    return " or ".join(_value(one.quantity, value) for value in values)
+    told = [_value(one.quantity, value) for value in values[:_VALUES_SHOWN_COUNT]]
+    return " or ".join([*told, *(["others"] if len(values) > len(told) else [])])
 
 
 def _value(quantity: str, value: Scalar) -> str:

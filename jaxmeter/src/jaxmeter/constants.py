@@ -18,6 +18,7 @@ import jax
 import numpy as np
 from jax.extend.core import Literal
 
+from jaxmeter.answers import values_fingerprint
 from jaxmeter.jaxprs import inner, label, sub_jaxprs
 from jaxmeter.record import ConstantArray, Constants
 
@@ -61,6 +62,11 @@ def count_constants(closed_jaxpr: Any, lowered: jax.stages.Lowered | None = None
 def captured_arrays(closed_jaxpr: Any) -> tuple[ConstantArray, ...]:
     """Distinct arrays in a jaxpr and all its sub-jaxprs, in the order of their first use."""
     return tuple(description for _, description in captured_values(closed_jaxpr).values())
+
+
+def captured_fingerprint(closed_jaxpr: Any) -> str:
+    """What tells apart captures of other values: the SHA-256 of all, in the order of first use."""
+    return values_fingerprint(array for array, _ in captured_values(closed_jaxpr).values())
 
 
 def captured_values(closed_jaxpr: Any) -> dict[Hashable, tuple[Any, ConstantArray]]:

@@ -69,8 +69,10 @@ class ProgramDiff(Plain):
     """The name of the first."""
     now: str
     same: bool | None
-    """Whether the optimised programs are the same, by their fingerprints, which the values of
-    constants do not enter."""
+    """Whether the optimised programs are the same, by their fingerprints, with the same values of
+    what they captured; of values that the compiler folded to large constants it does not tell."""
+    values: bool | None = None
+    """Whether what was captured has the same values; None if that is not known of both."""
     sizes: tuple[Change, ...] = ()
     """Flops, bytes, counts."""
     primitives: tuple[Change, ...] = ()

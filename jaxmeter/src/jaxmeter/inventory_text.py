@@ -92,6 +92,9 @@ def _headline(diff: ProgramDiff) -> str:
     told = verdict[diff.same]
     if diff.same is None and any(changes for _, changes in _sections(diff)):
         told = "differ in what is known"
+    if diff.values is False:
+        is_alone = not diff.fusions and not any(changes for _, changes in _sections(diff))
+        told = "the same but for captured values" if is_alone else f"{told}, other values captured"
     if diff.versions is not None:
         told += f", of JAX {diff.versions[0]} and {diff.versions[1]}"
     return f"{diff.before} -> {diff.now}: {told}"

@@ -14,8 +14,11 @@ from typing import Any
 
 import jax
 
+from jaxmeter.answers import answers_of
+from jaxmeter.answers_record import Answers
 from jaxmeter.case import Case
 from jaxmeter.comparison_record import Effort
+from jaxmeter.constants import captured_fingerprint
 from jaxmeter.counts import Events, listening
 from jaxmeter.meter import Run
 from jaxmeter.phases import Clock, no_collection, retraced, timed
@@ -38,13 +41,24 @@ class Compared:
     calls: tuple[Call, ...] = ()
 
 
+@dataclass(frozen=True)
+class Measured:
+    """What a pair tells beside its records."""
+
+    a_compiles: tuple[Phases, ...] = ()
+    """Seconds of tracing, lowering and compiling the first anew, with JAX's caches cleared before
+    but all of JAX and XLA warm."""
+    b_compiles: tuple[Phases, ...] = ()
+    answers: Answers | None = None
+
+
 def measure_pair(
     pair: tuple[Compared, Compared],
     effort: Effort,
     *,
     swapped: bool,
     clock: Clock = time.perf_counter,
-) -> tuple[tuple[Phases, ...], tuple[Phases, ...]]:
+) -> Measured:
     """Measure two functions in this process, in turns, into their records.
 
     Parameters
@@ -61,9 +75,8 @@ def measure_pair(
 
     Returns
     -------
-    pair of tuple of Phases
-        Seconds of tracing, lowering and compiling each function anew, with JAX's caches cleared
-        before but all of JAX and XLA warm.
+    Measured
+        Their times of compiling, and how their answers compare.
 
     Raises
     ------
@@ -73,15 +86,50 @@ def measure_pair(
         Whatever a function raises; the record of that function tells it too.
     """
     order = (1, 0) if swapped else (0, 1)
+    shares = _share_traces(pair)
     runs: list[Run] = []
     for side in order:
+        if shares:
+            jax.clear_caches()
         with _listening_run(pair[side], clock) as run:
             run.prepare()
         runs.append(run)
+    if shares:
+        _settle_anew(runs[0])
     _take_turns(runs, effort, clock)
+    answers = _compare_values(*(runs[::-1] if swapped else runs))
     for run, side in zip(runs, order, strict=True):
-        _make_calls(run, pair[side])
-    return _compile_in_turns(pair, order, effort, clock)
+        _make_calls(run, pair[side], anew=shares)
+    return Measured(*_compile_in_turns(pair, order, effort, clock), answers)
+
+
+def _share_traces(pair: tuple[Compared, Compared]) -> bool:
+    """Whether JAX would take up for the second what it traced for the first: both are one function,
+    jitted before it came here."""
+    a, b = (one.case.fn for one in pair)
+    is_jitted = all(isinstance(fn, jax.stages.Wrapped) for fn in (a, b))
+    return is_jitted and getattr(a, "__wrapped__", a) is getattr(b, "__wrapped__", b)
+
+
+def _settle_anew(run: Run) -> None:
+    """Let a function be as after its first call, without JAX's knowing of any other; uncounted."""
+    jax.clear_caches()
+    with telling(run.progress):
+        args, kwargs = run.arguments()
+        jax.block_until_ready(run.jitted(*args, **kwargs))
+
+
+def _compare_values(a: Run, b: Run) -> Answers:
+    """Compare the answers of a call of each, and note what tells captured values apart."""
+    answers: list[Any] = []
+    for run in (a, b):
+        run.progress.enter("answers")
+        with telling(run.progress):
+            args, kwargs = run.arguments()
+            answers.append(jax.block_until_ready(run.jitted(*args, **kwargs)))
+            held = captured_fingerprint(run.traced.jaxpr)
+            run.progress.note_in("constants", captured_fingerprint=held)
+    return answers_of(*answers)
 
 
 @contextmanager
@@ -130,11 +178,13 @@ def _length(seconds: float, effort: Effort) -> int:
     return max(1, math.ceil(effort.turn_seconds / seconds)) if seconds > 0 else 1
 
 
-def _make_calls(run: Run, one: Compared) -> None:
+def _make_calls(run: Run, one: Compared, *, anew: bool) -> None:
     """Make the calls, whose traces and compiles go into the record's counts."""
     if not one.calls:
         return
     one.progress.enter("calls")
+    if anew:
+        _settle_anew(run)
     with telling(one.progress), listening(run.events):
         for args, kwargs in one.calls:
             jax.block_until_ready(run.jitted(*args, **kwargs))

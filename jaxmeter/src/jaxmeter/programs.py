@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
@@ -10,7 +11,7 @@ import jax
 
 from jaxmeter.accounting import compiler_account
 from jaxmeter.case import Case, name_of
-from jaxmeter.constants import count_constants
+from jaxmeter.constants import captured_fingerprint, count_constants
 from jaxmeter.errors import JaxmeterError
 from jaxmeter.hlo import Instruction, instructions
 from jaxmeter.inventory_record import Change, Fusion, FusionChange, Inventory, ProgramDiff
@@ -63,7 +64,9 @@ def _inventory(
 ) -> Inventory:
     found: dict[str, Any] = {}
     if jaxpr is not None:
-        found["constants"] = count_constants(jaxpr, lowered)
+        found["constants"] = dataclasses.replace(
+            count_constants(jaxpr, lowered), captured_fingerprint=captured_fingerprint(jaxpr)
+        )
         found["primitives"] = dict(sorted(Counter(_primitives(jaxpr)).items()))
     text = compiled.as_text()
     if text:  # some backends keep no HLO
@@ -137,11 +140,13 @@ def diff(before: Source, now: Source, *args: Any, **kwargs: Any) -> ProgramDiff:
             "leave them out"
         )
     a, b = (_described(one, args, kwargs) for one in (before, now))
-    prints = [one.program.hlo_fingerprint for one in (a, b)]
+    same = _equal(*(one.program.hlo_fingerprint for one in (a, b)))
+    values = _equal(*(one.constants.captured_fingerprint for one in (a, b)))
     return ProgramDiff(
         before=a.name,
         now=b.name,
-        same=None if None in prints else prints[0] == prints[1],
+        same=same and values is not False,
+        values=values,
         sizes=_changes(_sizes(a), _sizes(b)),
         primitives=_changes(a.primitives, b.primitives, absent=0),
         opcodes=_changes(a.opcodes, b.opcodes, absent=0),
@@ -151,6 +156,10 @@ def diff(before: Source, now: Source, *args: Any, **kwargs: Any) -> ProgramDiff:
         else tuple(_fusion_changes(a.fusions, b.fusions)),
         versions=None if a.jax == b.jax else (a.jax, b.jax),
     )
+
+
+def _equal(a: str | None, b: str | None) -> bool | None:
+    return None if a is None or b is None else a == b
 
 
 def _described(one: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Inventory:

@@ -70,6 +70,8 @@ class Constants:
 
     captured_bytes: int | None = None
     captured_count: int | None = None
+    captured_fingerprint: str | None = None
+    """SHA-256 of their values; known to comparisons only, for it takes its time."""
     embedded_bytes: int | None = None
     embedded_count: int | None = None
     hidden_argument_bytes: int | None = None
@@ -101,7 +103,8 @@ class Program:
     flops: float | None = None
     accessed_bytes: float | None = None
     hlo_fingerprint: str | None = None
-    """SHA-256 of the optimised HLO without its metadata; constants' values do not enter."""
+    """SHA-256 of the optimised HLO's text without its metadata; large constants have no values
+    there."""
 
 
 @dataclass(frozen=True)

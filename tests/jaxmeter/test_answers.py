@@ -1,0 +1,66 @@
+"""Two answers are compared bit by bit, whatever arrays they are made of."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from jaxmeter.answers import answers_of, values_fingerprint
+
+
+def is_equal(found):
+    return found.a_fingerprint == found.b_fingerprint
+
+
+def test_equal_answers_are_equal_and_nothing_apart():
+    answer = {"x": jnp.arange(3.0), "y": (1, np.array([True]), jax.random.key(0))}
+    found = answers_of(answer, jax.tree.map(lambda leaf: leaf, answer))
+    assert is_equal(found) and found.max_difference == 0.0
+    assert found.numbers_count == 3 + 1 + 1 + 2  # a key is two numbers
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "bfloat16", "complex64", "int32", "bool"])
+def test_the_largest_difference_is_found_in_any_dtype(dtype):
+    a, b = jnp.asarray([0, 0, 1], dtype), jnp.asarray([0, 1, 1], dtype)
+    found = answers_of(a, b)
+    assert not is_equal(found)
+    assert (found.max_difference, found.largest) == (1.0, 1.0)
+
+
+def test_what_is_no_number_is_counted_and_left_out_of_the_difference():
+    found = answers_of(jnp.asarray([jnp.nan, jnp.inf, 1.0]), jnp.asarray([0.0, 2.0, 4.0]))
+    assert (found.a_not_finite_count, found.b_not_finite_count) == (2, 0)
+    assert (found.max_difference, found.largest) == (3.0, 1.0)
+    same = jnp.asarray([jnp.nan])
+    assert is_equal(answers_of(same, same))
+
+
+@pytest.mark.parametrize(
+    ("a", "b"),
+    [
+        (jnp.ones(3), jnp.ones(4)),
+        (jnp.ones(2, "float32"), jnp.ones(2, "float64")),
+        ({"x": jnp.ones(2)}, {"y": jnp.ones(2)}),
+        (jnp.ones(2), (jnp.ones(2), jnp.ones(2))),
+    ],
+)
+def test_answers_of_other_trees_shapes_or_dtypes_have_no_difference(a, b):
+    found = answers_of(a, b)
+    assert not is_equal(found) and found.max_difference is None
+
+
+def test_nothing_is_an_answer():
+    found = answers_of(None, ())
+    assert is_equal(found) and (found.max_difference, found.numbers_count) == (0.0, 0)
+    assert answers_of(jnp.ones((0, 3)), jnp.ones((0, 3))).max_difference == 0.0
+
+
+def test_a_fingerprint_sees_values_shapes_dtypes_and_order():
+    a, b = np.arange(4.0), np.zeros(4)
+    prints = [
+        values_fingerprint(arrays)
+        for arrays in ([], [a], [b], [a, b], [b, a], [a.reshape(2, 2)], [a.astype("float32")])
+    ]
+    assert len(set(prints)) == len(prints)
+    assert values_fingerprint([np.asfortranarray(a.reshape(2, 2))]) == prints[5]
+    assert values_fingerprint([jnp.arange(4.0)]) == prints[1]
