@@ -1,6 +1,5 @@
 """``jaxmeter audit`` finds arguments, prints what it found, and tells the verdict by its code."""
 
-import itertools
 import pickle
 import subprocess
 import sys
@@ -56,20 +55,11 @@ def wrong(x):
     return x
 """
 
-numbers = itertools.count()
-
 
 @pytest.fixture
-def module(tmp_path, monkeypatch):
-    """Writes the module under a name of its own and gives the name."""
-    monkeypatch.chdir(tmp_path)
-
-    def write(*extra):
-        name = f"audited_module_{next(numbers)}"
-        (tmp_path / f"{name}.py").write_text("".join((MODULE, *extra)))
-        return name
-
-    return write
+def module(write_module):
+    """Writes the module, and what is added to it; gives its name."""
+    return lambda *extra: write_module(MODULE, *extra)
 
 
 def audited(text):

@@ -93,34 +93,39 @@ import jaxmeter
 def case(n, text="x"):
     import numpy as np
     return jaxmeter.Case(lambda x: x + len(text), (np.ones(n, "float32"),))
-
-def wrong():
-    raise ValueError("on purpose")
 """
 
 
 @pytest.fixture
 def target_folder(tmp_path, monkeypatch):
     (tmp_path / "my_target.py").write_text(TARGET)
+    (tmp_path / "my_broken.py").write_text('raise ValueError("on purpose")\n')
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
 
 def test_a_good_target_is_measured_printed_and_written(target_folder, capsys):
     arguments = ["my_target:case", "--repeat", "2", "--json", "record.json"]
+    arguments += ["--markdown", "record.md"]
     assert main([*arguments, "-p", "n=7", "--param", "text=some words"]) == 0
     record = jaxmeter.Record.from_json((target_folder / "record.json").read_text())
     assert record.params == {"n": 7, "text": "some words"}
     assert record.memory.argument_bytes == 28
     assert len(record.samples_seconds) == 2
     assert capsys.readouterr().out == table(record) + "\n"
+    markdown = (target_folder / "record.md").read_text()
+    assert markdown.startswith("### my_target:case\n") and "| status | ok |" in markdown
 
 
 def test_a_failing_target_is_told_with_its_traceback(target_folder, capsys):
-    assert main(["my_target:wrong"]) == 1
+    assert main(["my_broken:case", "--json", "-"]) == 3
     printed = capsys.readouterr()
-    assert "ValueError in setup" in printed.out
-    assert "on purpose" in printed.err and "Traceback" in printed.err
+    failure = jaxmeter.Record.from_json(printed.out).failure
+    assert failure is not None and (failure.kind, failure.phase) == ("ValueError", "import")
+    assert "Traceback" in printed.err
+    last = printed.err.splitlines()[-1]
+    assert last == "jaxmeter: ValueError in import of my_broken:case: on purpose"
+    assert not (target_folder / "-").exists()
 
 
 @pytest.mark.parametrize(
@@ -130,8 +135,12 @@ def test_a_failing_target_is_told_with_its_traceback(target_folder, capsys):
         (["my_target:case", "--repeat", "0"], "got repeat=0"),
         (["my_target:case", "-p", "n"], "--param: got 'n'; give NAME=VALUE"),
         (["my_target:case", "-p", "n=[1]"], "got params"),
+        (["my_target:absent"], "has no absent; name a function of that module"),
+        (["my_target:case", "--json", "-", "--markdown", "-"], "give one a file"),
     ],
 )
-def test_bad_usage_is_told_in_one_line(arguments, message, capsys):
+def test_bad_usage_is_told_in_one_line(target_folder, arguments, message, capsys):
     assert main(arguments) == 2
-    assert message in capsys.readouterr().err
+    printed = capsys.readouterr()
+    (line,) = printed.err.splitlines()
+    assert message in line and not printed.out

@@ -1,6 +1,5 @@
 """``jaxmeter retraces``, ``diff``, ``memory`` and ``calibrate`` answer and tell by their codes."""
 
-import itertools
 import re
 
 import pytest
@@ -44,20 +43,11 @@ def jaxmeter_calls(name):
     yield (jnp.ones(3), 2)
 """
 
-numbers = itertools.count()
-
 
 @pytest.fixture
-def module(tmp_path, monkeypatch):
-    """Writes the module under a name of its own and gives the name."""
-    monkeypatch.chdir(tmp_path)
-
-    def write(*extra):
-        name = f"commanded_module_{next(numbers)}"
-        (tmp_path / f"{name}.py").write_text("".join((MODULE, *extra)))
-        return name
-
-    return write
+def module(write_module):
+    """Writes the module, and what is added to it; gives its name."""
+    return lambda *extra: write_module(MODULE, *extra)
 
 
 def test_calls_on_the_command_line_are_told_with_their_causes(module, capsys):
@@ -114,7 +104,8 @@ def test_a_case_is_run_for_its_peaks(module, capsys):
 
 
 def test_calibrating_prints_what_a_megabyte_costs(capsys, monkeypatch):
-    monkeypatch.setattr(calibration, "_MEGABYTES", 4)
+    monkeypatch.setattr(calibration, "_MEGABYTES", 1)
+    monkeypatch.setattr(calibration, "_ROUNDS", 2)
     assert main(["calibrate"]) == 0
     assert "for each megabyte that is baked in (JAX " in capsys.readouterr().out
     assert main(["calibrate", "--json", "-"]) == 0

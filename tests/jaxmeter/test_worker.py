@@ -10,7 +10,7 @@ import jax
 import pytest
 
 import jaxmeter
-from jaxmeter import JaxmeterError, Record, run_cell
+from jaxmeter import JaxmeterError, Record, run_cell, worker
 
 HERE = str(Path(__file__).parent)
 JAX_VERSION = tuple(int(part) for part in jax.__version__.split(".")[:2])
@@ -122,20 +122,28 @@ def run_worker(text, *options):
     )
 
 
+@pytest.fixture
+def files(tmp_path):
+    """The files of a cell and of its record."""
+    return tmp_path / "cell.json", tmp_path / "record.json"
+
+
+def failed_start(files):
+    cell, record = map(str, files)
+    assert worker.main(["--cell", cell, "--record", record]) == 0
+    return Record.from_json(files[1].read_text())
+
+
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"name": "a", "target": "b"}'])
-def test_bad_json_for_a_cell_is_told_in_a_record(text, failure_of):
-    done = run_worker(text)
-    assert done.returncode == 0
-    failure = failure_of(Record.from_json(done.stdout))
+def test_bad_json_for_a_cell_is_told_in_a_record(text, files, failure_of):
+    files[0].write_text(text)
+    failure = failure_of(failed_start(files))
     assert (failure.phase, failure.kind) == ("start", "JaxmeterError")
     assert "Cell" in failure.message
 
 
-def test_a_cell_file_that_is_not_there_is_told_in_a_record(tmp_path, failure_of):
-    record_file = tmp_path / "record.json"
-    done = run_worker("", "--cell", str(tmp_path / "absent"), "--record", str(record_file))
-    assert (done.returncode, done.stdout) == (0, "")
-    assert failure_of(Record.from_json(record_file.read_text())).kind == "FileNotFoundError"
+def test_a_cell_file_that_is_not_there_is_told_in_a_record(files, failure_of):
+    assert failure_of(failed_start(files)).kind == "FileNotFoundError"
 
 
 def test_the_record_on_standard_output_does_not_mix_with_what_the_target_prints(cell):

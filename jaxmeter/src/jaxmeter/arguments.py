@@ -15,7 +15,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from jaxmeter.case import Case
+from jaxmeter.case import Case, name_of
 from jaxmeter.errors import JaxmeterError
 
 HOOK = "jaxmeter_arguments"
@@ -24,12 +24,13 @@ function of that name, as a tuple, or a `jaxmeter.Case`."""
 
 _NAMED = re.compile(r"(?P<name>[^\W\d]\w*)=(?P<value>.*)", re.DOTALL)
 _SHAPED = re.compile(r"(?P<dtype>\w+)\[(?P<shape>[\d, ]*)\]")
+_MORE = {"--call": "jaxmeter_calls(name) in the module"}
 _SHORT = re.compile(r"(bf|f|i|u|c)(\d+)")
 _LONG = {"bf": "bfloat", "f": "float", "i": "int", "u": "uint", "c": "complex"}
 
 
-def from_texts(texts: Sequence[str]) -> tuple[list[Any], dict[str, Any]]:
-    """Arguments written as ``f64[64,3]``, ``x=f32[]``, ``n=3``, ``true``.
+def from_texts(texts: Sequence[str], option: str = "--arg") -> tuple[list[Any], dict[str, Any]]:
+    """Arguments written as ``f64[64,3]``, ``x=f32[]``, ``n=3``, ``true``, by an option.
 
     Raises
     ------
@@ -40,15 +41,17 @@ def from_texts(texts: Sequence[str]) -> tuple[list[Any], dict[str, Any]]:
     for text in texts:
         named = _NAMED.fullmatch(text)
         if named is not None:
-            kwargs[named["name"]] = _value(text, named["value"])
+            kwargs[named["name"]] = _value(option, text, named["value"])
         elif kwargs:
-            raise JaxmeterError(f"--arg: got {text!r} after a named one; give those without first")
+            raise JaxmeterError(
+                f"{option}: got {text!r} after a named one; give those without first"
+            )
         else:
-            args.append(_value(text, text))
+            args.append(_value(option, text, text))
     return args, kwargs
 
 
-def _value(text: str, value: str) -> Any:
+def _value(option: str, text: str, value: str) -> Any:
     shaped = _SHAPED.fullmatch(value.strip())
     if shaped is None:
         try:
@@ -57,8 +60,9 @@ def _value(text: str, value: str) -> Any:
             number = None
         if not isinstance(number, (bool, int, float)):
             raise JaxmeterError(
-                f"--arg: got {text!r}; give a type and shape such as f64[64,3], a number or true "
-                f"or false, after NAME= if it has a name; for more give --npz, --pickle or {HOOK}"
+                f"{option}: got {text!r}; give a type and shape such as f64[64,3], a number or "
+                "true or false, after NAME= if it has a name; for more give "
+                + _MORE.get(option, f"--npz, --pickle or {HOOK}")
             )
         return number
     short = _SHORT.fullmatch(shaped["dtype"])
@@ -68,13 +72,40 @@ def _value(text: str, value: str) -> Any:
         shape = tuple(int(n) for n in shaped["shape"].split(",") if n.strip())
     except (TypeError, ValueError) as error:
         raise JaxmeterError(
-            f"--arg: got {text!r} ({error}); give a type and shape such as f64[64,3]"
+            f"{option}: got {text!r} ({error}); give a type and shape such as f64[64,3]"
         ) from None
     if dtype.itemsize * (1 + (dtype.kind != "c")) > 8 and not jax.config.read("jax_enable_x64"):
         raise JaxmeterError(
-            f"--arg: got {text!r}, but JAX is without 64-bit numbers; set JAX_ENABLE_X64=1"
+            f"{option}: got {text!r}, but JAX is without 64-bit numbers; set JAX_ENABLE_X64=1"
         )
     return jax.ShapeDtypeStruct(shape, dtype)
+
+
+def static_options(fn: Callable[..., Any], names: Sequence[str]) -> dict[str, Any]:
+    """Options of jit for static arguments.
+
+    Raises
+    ------
+    JaxmeterError
+        If the function takes none of such a name.
+    """
+    for name in names:
+        if not _takes(fn, name):
+            raise JaxmeterError(f"--static: got {name!r}; {name_of(fn)} takes {_taken(fn)}")
+    return {"static_argnames": tuple(names)} if names else {}
+
+
+def _takes(fn: Callable[..., Any], name: str) -> bool:
+    """Whether a function may take an argument of this name; true if it does not tell."""
+    try:
+        parameters = inspect.signature(fn).parameters
+    except (TypeError, ValueError):
+        return True
+    return name in parameters or any(p.kind == p.VAR_KEYWORD for p in parameters.values())
+
+
+def _taken(fn: Callable[..., Any]) -> str:
+    return ", ".join(inspect.signature(fn).parameters) or "no arguments"
 
 
 def filled(leaf: Any) -> Any:
@@ -93,7 +124,11 @@ def calls_from_texts(texts: Sequence[str]) -> list[tuple[tuple[Any, ...], dict[s
     """
     calls = []
     for text in texts:
-        args, kwargs = jax.tree.map(filled, from_texts(shlex.split(text)))
+        try:
+            words = shlex.split(text)
+        except ValueError as error:
+            raise JaxmeterError(f"--call: got {text!r} ({error}); close what is quoted") from None
+        args, kwargs = jax.tree.map(filled, from_texts(words, "--call"))
         calls.append((tuple(args), kwargs))
     return calls
 
@@ -155,14 +190,24 @@ def from_module(command: str, fn: Callable[..., Any], target: str, params: dict[
     """
     module_name, _, name = target.partition(":")
     hook = getattr(sys.modules[module_name], HOOK, None)
+    maker, named = (fn, target) if hook is None else (hook, f"{module_name}:{HOOK}")
+    for parameter in params:
+        if not _takes(maker, parameter):
+            raise JaxmeterError(
+                f"{command}: got --param {parameter} for {named}, which takes {_taken(maker)}"
+            )
     if hook is None:
-        made = fn(**params) if not _needs_arguments(fn, params) else None
-        if isinstance(made, Case):
-            return made
+        if _needs_arguments(fn, params):
+            got = f"no arguments for {target}"
+        else:
+            made = fn(**params)
+            if isinstance(made, Case):
+                return made
+            got = f"{type(made).__name__} from {target}, which was called as it may make its case"
         raise JaxmeterError(
-            f"{command}: got no arguments for {target}; give --arg f64[64,3] for each, --npz or "
-            f"--pickle, define {HOOK}(name) in {module_name}, or name a function that returns "
-            "jaxmeter.Case(fn, args)"
+            f"{command}: got {got}; give --arg f64[64,3] for each argument, --npz, --pickle, or "
+            f"--no-args if it takes none, define {HOOK}(name) in {module_name}, or name a "
+            "function that returns jaxmeter.Case(fn, args)"
         )
     made = hook(name, **params)
     if isinstance(made, Case):

@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 
 from jaxmeter.audit_record import DEFAULT_THRESHOLD_BYTES, Audit
-from jaxmeter.commands import TARGET_HELP, add_arguments, case_of
+from jaxmeter.case import name_of
+from jaxmeter.commands import TARGET_HELP, add_arguments, doing, prepared
 
 DESCRIPTION = (
     "Find the arrays that a function captures, who holds them and which lines use them. The "
@@ -30,8 +31,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def answer(options: argparse.Namespace) -> tuple[Audit, bool]:
-    case = case_of("audit", options.target, options)
+    case = prepared("audit", options.target, options)
     from jaxmeter.auditing import audit
 
-    found = audit(case, threshold_bytes=options.threshold)
+    with doing(f"tracing {name_of(case.fn)}"):
+        found = audit(case, threshold_bytes=options.threshold)
     return found, found.verdict == "fine"

@@ -79,6 +79,8 @@ class Folding:
 class Audit(Plain):
     """Every array that a function captured, the largest first."""
 
+    derived = ("verdict", "advice")
+
     name: str
     """The function's."""
     threshold_bytes: int

@@ -157,7 +157,8 @@ def _members(annotation: Any) -> tuple[Any, ...]:
 
 @functools.cache
 def _hints(cls: type) -> dict[str, Any]:
-    return typing.get_type_hints(cls)
+    hints = typing.get_type_hints(cls)
+    return {field.name: hints[field.name] for field in dataclasses.fields(cls)}
 
 
 def _mismatch(where: str, value: Any, members: tuple[Any, ...]) -> NoReturn:

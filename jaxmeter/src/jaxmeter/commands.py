@@ -7,34 +7,52 @@ A subcommand is a module with ``DESCRIPTION``, ``EXIT_CODES``, ``add_options(par
 from __future__ import annotations
 
 import argparse
+import contextlib
+import dataclasses
 import importlib
 import os
 import sys
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from jaxmeter.errors import JaxmeterError
 from jaxmeter.parameters import parameter
+from jaxmeter.progress import message_of
 from jaxmeter.targets import TARGET, resolve
-from jaxmeter.terminal import markdown, show
+from jaxmeter.terminal import leaving_reader, markdown, show
 
 if TYPE_CHECKING:
     from jaxmeter.case import Case
     from jaxmeter.comparison_record import Side
+    from jaxmeter.record import Record
 
 CALLS_HOOK = "jaxmeter_calls"
 """A function of the target's module: ``jaxmeter_calls(name)`` returns the calls to make."""
 
-COMMANDS = ("audit", "compare", "retraces", "diff", "memory", "calibrate")
+MEASURE = "measure"
+"""What ``jaxmeter`` does where no command is named."""
+
+COMMANDS = {
+    "audit": "which arrays are baked in, who holds them, which lines use them",
+    "compare": "whether two functions are the same, in what is exact and in their times",
+    "retraces": "which calls were traced anew, and the argument at fault",
+    "diff": "in what the programs of two functions differ",
+    "memory": "the largest buffers, and the peaks of a run",
+    "calibrate": "what it takes here to compile a megabyte that is baked in",
+}
+"""What each tells."""
 
 
 def main(command: str, argv: Sequence[str]) -> int:
     """Run a subcommand; the exit codes are those that its help tells."""
     module: Any = importlib.import_module(f"jaxmeter.{command}_command")
+    asked = "jaxmeter" if command == MEASURE else command
     parser = argparse.ArgumentParser(
-        prog=f"jaxmeter {command}", description=module.DESCRIPTION, epilog=module.EXIT_CODES
+        prog="jaxmeter" if command == MEASURE else f"jaxmeter {command}",
+        description=module.DESCRIPTION,
+        epilog=module.EXIT_CODES,
     )
     module.add_options(parser)
     add_output(parser)
@@ -42,18 +60,74 @@ def main(command: str, argv: Sequence[str]) -> int:
     sys.path.insert(0, os.getcwd())  # as python -m does
     try:
         if options.json == "-" and options.markdown == "-":
-            raise JaxmeterError(f"{command}: got - for both --json and --markdown; give one a file")
-        result, is_good = module.answer(options)
+            raise JaxmeterError(f"{asked}: got - for both --json and --markdown; give one a file")
+        # What the function prints has no part in the answer.
+        with contextlib.redirect_stdout(sys.stderr):
+            result, is_good = module.answer(options)
         _write(options, result)
     except JaxmeterError as error:
         print(error, file=sys.stderr)
         return 2
-    except Exception:
-        traceback.print_exc()
+    except Exception as error:
+        _tell_error(asked, options, error)
         return 3
     finally:
         sys.path.remove(os.getcwd())
     return {True: 0, False: 1, None: 3}[is_good]
+
+
+class _Failed(Exception):
+    """What was done with a function when it raised its cause."""
+
+
+@contextlib.contextmanager
+def doing(what: str) -> Iterator[None]:
+    """Let the last line tell what was done, ``tracing step``, when an exception was raised."""
+    try:
+        yield
+    except JaxmeterError:
+        raise
+    except Exception as error:
+        raise _Failed(what) from error
+
+
+def _tell_error(command: str, options: argparse.Namespace, error: Exception) -> None:
+    where = ""
+    if isinstance(error, _Failed) and error.__cause__ is not None:
+        where, error = f" in {error}", error.__cause__  # pyright: ignore[reportAssignmentType]
+    traceback.print_exception(error)
+    kind, message = type(error).__name__, message_of(error)
+    hint = ""
+    if hasattr(options, "static") and "tracer" in f"{kind} {message}".lower():
+        hint = "; if Python needs the value of an argument name it, --static NAME"
+    told = _first_line(message).rstrip("." if hint else "")
+    print(f"{command}: {kind}{where}: {told}{hint}", file=sys.stderr)
+
+
+def tell_failure(command: str, record: Record) -> None:
+    """Say what went wrong in another process, its traceback first.
+
+    Raises
+    ------
+    JaxmeterError
+        If it got something that it cannot use; here it would have been raised as well.
+    """
+    failure = record.failure
+    if failure is None:
+        return
+    if failure.kind == JaxmeterError.__name__ and failure.phase in ("import", "setup"):
+        raise JaxmeterError(failure.message)
+    if told := (failure.traceback or failure.output).rstrip():
+        print(told, file=sys.stderr)
+    print(
+        f"{command}: {failure.kind} in {failure.phase} of {record.name}: "
+        f"{_first_line(failure.message)}",
+        file=sys.stderr,
+    )
+
+
+def _first_line(message: str) -> str:
+    return next(iter(message.strip().splitlines()), "")
 
 
 def add_output(parser: argparse.ArgumentParser) -> None:
@@ -79,6 +153,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     given.add_argument(
         "--pickle", metavar="FILE", help="a pickled tuple of arguments, or (args, kwargs)"
     )
+    given.add_argument(
+        "--no-args", action="store_true", help="it takes no arguments, and does not make its case"
+    )
+    add_static(parser)
     parser.add_argument(
         "-p",
         "--param",
@@ -89,9 +167,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_static(parser: argparse.ArgumentParser) -> None:
+    """The option that tells which arguments are static."""
+    parser.add_argument(
+        "--static",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="a static argument, of a function that is not jitted",
+    )
+
+
 TARGET_HELP = (
-    "package.module:function; without --arg, --npz and --pickle its arguments are those of "
-    "jaxmeter_arguments(name) in the module, or else it returns jaxmeter.Case(fn, args)"
+    "package.module:function; without --arg, --npz, --pickle and --no-args its arguments are those "
+    "of jaxmeter_arguments(name) in the module, or else it is called and returns "
+    "jaxmeter.Case(fn, args)"
 )
 
 
@@ -114,18 +204,34 @@ def case_of(command: str, target: str, options: argparse.Namespace | Side) -> Ca
     """The function that a target names, with its arguments."""
     fn = function_of(command, target)
     # Only now, for the module may have its say on JAX's configuration.
-    from jaxmeter.arguments import from_module, from_npz, from_pickle, from_texts
+    from jaxmeter.arguments import from_module, from_npz, from_pickle, from_texts, static_options
     from jaxmeter.case import Case
 
-    if options.npz:
-        args, kwargs = from_npz(options.npz)
-    elif options.pickle:
-        args, kwargs = from_pickle(options.pickle)
-    elif options.arg:
-        args, kwargs = from_texts(options.arg)
+    ways = ("arg", "npz", "pickle", "no_args")
+    way = next((name for name in ways if getattr(options, name)), None)
+    if way is not None and options.param:
+        raise JaxmeterError(
+            f"{command}: got --param {options.param[0]} beside --{way.replace('_', '-')}; it is "
+            "for what makes the case, give arguments by --arg NAME=ARGUMENT"
+        )
+    if way is None:
+        case = from_module(command, fn, target, dict(map(parameter, options.param)))
     else:
-        return from_module(command, fn, target, dict(map(parameter, options.param)))
-    return Case(fn, tuple(args), kwargs)
+        if options.npz:
+            args, kwargs = from_npz(options.npz)
+        elif options.pickle:
+            args, kwargs = from_pickle(options.pickle)
+        else:
+            args, kwargs = from_texts(options.arg)
+        case = Case(fn, tuple(args), kwargs)
+    static = static_options(case.fn, options.static)
+    return dataclasses.replace(case, jit_options={**case.jit_options, **static})
+
+
+def prepared(command: str, target: str, options: argparse.Namespace) -> Case:
+    """The same, whatever is raised being told to be of this."""
+    with doing(f"preparing {target}"):
+        return case_of(command, target, options)
 
 
 def calls_of_module(target: str) -> Any:
@@ -137,13 +243,15 @@ def calls_of_module(target: str) -> Any:
 
 def _write(options: argparse.Namespace, result: Any) -> None:
     if "-" not in (options.json, options.markdown):
-        show(result)
+        with leaving_reader():
+            show(result)
     for option, file, text in (
         ("--json", options.json, lambda: result.to_json(indent=2)),
         ("--markdown", options.markdown, lambda: markdown(result)),
     ):
         if file == "-":
-            print(text())
+            with leaving_reader():
+                print(text())
         elif file is not None:
             write_file(option, file, text())
 

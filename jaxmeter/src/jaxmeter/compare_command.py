@@ -7,7 +7,7 @@ import dataclasses
 import os
 import sys
 
-from jaxmeter.commands import TARGET_HELP, add_arguments
+from jaxmeter.commands import TARGET_HELP, add_arguments, tell_failure
 from jaxmeter.comparing import DEFAULT_PROCESSES_COUNT, compare
 from jaxmeter.comparison_record import Comparison, Effort, Rule, Side
 from jaxmeter.errors import JaxmeterError
@@ -73,6 +73,8 @@ def answer(options: argparse.Namespace) -> tuple[Comparison, bool | None]:
         "npz": options.npz and os.path.abspath(options.npz),
         "pickle": options.pickle and os.path.abspath(options.pickle),
         "param": tuple(options.param),
+        "static": tuple(options.static),
+        "no_args": options.no_args,
         "call": tuple(options.call),
     }
     found = compare(
@@ -85,8 +87,7 @@ def answer(options: argparse.Namespace) -> tuple[Comparison, bool | None]:
         on_process=lambda number: _tell(number, options.processes),
     )
     for record in found.failures:
-        if record.failure is not None:
-            print(record.failure.traceback or record.failure.output, file=sys.stderr)
+        tell_failure("compare", record)
     return found, None if found.failures else found.verdict != "different"
 
 

@@ -6,7 +6,8 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from jaxmeter.commands import TARGET_HELP, add_arguments, case_of, write_file
+from jaxmeter.case import name_of
+from jaxmeter.commands import TARGET_HELP, add_arguments, doing, prepared, write_file
 from jaxmeter.errors import JaxmeterError
 from jaxmeter.inventory_record import Inventory, ProgramDiff
 
@@ -44,7 +45,8 @@ def _described(target: str, options: argparse.Namespace) -> Any:
             raise JaxmeterError(
                 f"diff: got {target!r} ({error}); give a file of jaxmeter diff --save"
             ) from None
-    case = case_of("diff", target, options)
+    case = prepared("diff", target, options)
     from jaxmeter.programs import inventory
 
-    return inventory(case)
+    with doing(f"compiling {name_of(case.fn)}"):
+        return inventory(case)

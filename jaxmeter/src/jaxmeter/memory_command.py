@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import argparse
 
-from jaxmeter.commands import TARGET_HELP, add_arguments, case_of
+from jaxmeter.case import name_of
+from jaxmeter.commands import TARGET_HELP, add_arguments, doing, prepared
 from jaxmeter.memory_record import MemoryUse
 
 DESCRIPTION = (
@@ -24,9 +25,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def answer(options: argparse.Namespace) -> tuple[MemoryUse, bool]:
-    case = case_of("memory", options.target, options)
+    case = prepared("memory", options.target, options)
     from jaxmeter.memory_use import memory
 
-    use = memory(case)
+    with doing(f"compiling or running {name_of(case.fn)}"):
+        use = memory(case)
     temporaries = use.memory.temp_bytes or 0
     return use, options.limit is None or temporaries <= options.limit

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Self
+from typing import ClassVar, Self
 
 from jaxmeter.codec import decode, encode
 from jaxmeter.errors import RecordError
@@ -12,9 +12,13 @@ from jaxmeter.errors import RecordError
 class Plain:
     """Gives a frozen dataclass ``to_json`` and ``from_json``."""
 
+    derived: ClassVar[tuple[str, ...]] = ()
+    """Properties that the JSON tells besides the fields, for those who read it without jaxmeter."""
+
     def to_json(self, *, indent: int | None = None) -> str:
         """This as JSON text; `from_json` gives back an equal one."""
         data = encode(self, type(self), type(self).__name__.lower())
+        data |= {name: getattr(self, name) for name in self.derived}
         return json.dumps(data, allow_nan=False, indent=indent)
 
     @classmethod
@@ -28,7 +32,10 @@ class Plain:
         """
         advice = f"give the text of {cls.__name__}.to_json"
         try:
-            return decode(json.loads(text), cls, cls.__name__.lower())
+            data = json.loads(text)
+            if isinstance(data, dict):  # what is derived follows from the rest
+                data = {name: value for name, value in data.items() if name not in cls.derived}
+            return decode(data, cls, cls.__name__.lower())
         except RecordError as error:
             raise RecordError(f"{cls.__name__}.from_json: {error}; {advice}") from None
         except ValueError as error:

@@ -55,7 +55,7 @@ class Progress:
         failure = Failure(
             phase=self.phase,
             kind=type(error).__name__,
-            message=_text(error),
+            message=message_of(error),
             traceback="".join(traceback.format_exception(error)),
         )
         return dataclasses.replace(self.record, status="failed", failure=failure)
@@ -71,7 +71,8 @@ def telling(progress: Progress) -> Iterator[None]:
         raise
 
 
-def _text(error: BaseException) -> str:
+def message_of(error: BaseException) -> str:
+    """The text of an exception, which may be one that cannot tell it."""
     try:
         return str(error)
     except Exception:  # an exception class of the target whose own __str__ fails

@@ -1,10 +1,11 @@
-"""A record as a plain text table, for the terminal."""
+"""A record as a plain text table, and as a sheet."""
 
 from __future__ import annotations
 
 import statistics
 
 from jaxmeter.record import Record
+from jaxmeter.sheet import Sheet, Table
 from jaxmeter.units import bytes_text, count_text, seconds_text
 
 _ARRAYS_SHOWN_COUNT = 10
@@ -15,6 +16,18 @@ def record_table(record: Record) -> str:
 
     The settled runs are shown by their median, least and greatest; all are in the record.
     """
+    shown = _rows(record)
+    width = max(len(label) for label, _ in shown)
+    return "\n".join([record.name] + [f"  {label:<{width}}  {text}" for label, text in shown])
+
+
+def record_sheet(record: Record) -> Sheet:
+    """The same as a sheet."""
+    mood = "good" if record.status == "ok" else "bad"
+    return Sheet(record.name, mood, (Table(("quantity", "value"), tuple(_rows(record))),))
+
+
+def _rows(record: Record) -> list[tuple[str, str]]:
     rows: list[tuple[str, str]] = [("status", record.status)]
     if record.failure is not None:
         rows.append(("failure", f"{record.failure.kind} in {record.failure.phase}"))
@@ -78,6 +91,4 @@ def record_table(record: Record) -> str:
         rows.append((label, bytes_text(size)))
     for name, value in (*record.checks.items(), *record.extras.items()):
         rows.append((name, f"{value:.6g}"))
-    shown = [(label, text) for label, text in rows if text]
-    width = max(len(label) for label, _ in shown)
-    return "\n".join([record.name] + [f"  {label:<{width}}  {text}" for label, text in shown])
+    return [(label, text) for label, text in rows if text]

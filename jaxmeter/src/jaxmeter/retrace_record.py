@@ -108,6 +108,8 @@ class TracedCall:
 class Retraces(Plain):
     """What JAX did in a sequence of calls."""
 
+    derived = ("traces_count", "compiles_count", "cache_hits_count", "advice")
+
     name: str
     calls: tuple[TracedCall, ...]
     jax: str
@@ -174,6 +176,8 @@ class WatchedFunction:
 @dataclass(frozen=True)
 class Watched(Plain):
     """What was traced and compiled within a ``with`` block."""
+
+    derived = ("traces_count", "compiles_count", "cache_hits_count", "advice")
 
     functions: tuple[WatchedFunction, ...]
     """Those that took longest first."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import argparse
 
-from jaxmeter.commands import CALLS_HOOK, calls_of_module, function_of
+from jaxmeter.case import name_of
+from jaxmeter.commands import CALLS_HOOK, add_static, calls_of_module, doing, function_of
 from jaxmeter.errors import JaxmeterError
 from jaxmeter.retrace_record import Retraces
 
@@ -33,31 +34,28 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="the arguments of a call, 'f64[64,3] n=20': types and shapes, filled with ones, or "
         "numbers",
     )
-    parser.add_argument(
-        "--static",
-        action="append",
-        default=[],
-        metavar="NAME",
-        help="a static argument, of a function that is not jitted",
-    )
+    add_static(parser)
     parser.add_argument(
         "--traces", type=int, default=1, help="so many are fine (default %(default)s)"
     )
 
 
 def answer(options: argparse.Namespace) -> tuple[Retraces, bool]:
-    fn = function_of("retraces", options.target)
-    from jaxmeter.arguments import calls_from_texts
-    from jaxmeter.retracing import retraces
+    with doing(f"preparing {options.target}"):
+        fn = function_of("retraces", options.target)
+        from jaxmeter.arguments import calls_from_texts, static_options
 
-    calls = calls_from_texts(options.call) if options.call else calls_of_module(options.target)
+        static = static_options(fn, options.static)
+        calls = calls_from_texts(options.call) if options.call else calls_of_module(options.target)
     if calls is None:
         module_name = options.target.partition(":")[0]
         raise JaxmeterError(
             f"retraces: got no calls for {options.target}; give --call 'f64[64,3] n=20' for each, "
             f"or define {CALLS_HOOK}(name) in {module_name}"
         )
-    static = {"static_argnames": options.static} if options.static else {}
-    found = retraces(fn, calls, **static)
+    from jaxmeter.retracing import retraces
+
+    with doing(f"calling {name_of(fn)}"):
+        found = retraces(fn, calls, **static)
     anew = max(found.traces_count, found.compiles_count + found.cache_hits_count)
     return found, anew <= options.traces

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import sys
+from collections.abc import Iterator
 from typing import Any
 
 from jaxmeter.audit_record import Audit
@@ -17,7 +19,7 @@ from jaxmeter.inventory_text import diff_sheet, diff_table, inventory_table
 from jaxmeter.memory_record import MemoryUse, Trade
 from jaxmeter.memory_text import memory_sheet, memory_table, trade_sheet, trade_table
 from jaxmeter.record import Record
-from jaxmeter.record_text import record_table
+from jaxmeter.record_text import record_sheet, record_table
 from jaxmeter.retrace_record import Retraces, Watched
 from jaxmeter.retrace_text import (
     retraces_sheet,
@@ -40,6 +42,7 @@ _TABLES = {
 }
 _SHEETS = {
     Audit: audit_sheet,
+    Record: record_sheet,
     Retraces: retraces_sheet,
     Watched: watched_sheet,
     ProgramDiff: diff_sheet,
@@ -90,6 +93,20 @@ def show(result: Any) -> None:
             Console(highlight=False).print(sheet_rich(_sheet("show", result)))
             return
     print(table(result))
+
+
+@contextlib.contextmanager
+def leaving_reader() -> Iterator[None]:
+    """Print to a reader that may leave before the end, as ``head`` does; that is no error."""
+    try:
+        yield
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # What is left goes nowhere, or Python would fail once more when it ends:
+        # https://docs.python.org/3/library/signal.html#note-on-sigpipe
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)
 
 
 def _sheet(call: str, result: Any) -> Sheet:

@@ -1,0 +1,61 @@
+"""``jaxmeter package.module:function``: measure a case in a fresh process."""
+
+from __future__ import annotations
+
+import argparse
+import os
+
+from jaxmeter.cell import Cell
+from jaxmeter.commands import COMMANDS, tell_failure
+from jaxmeter.parameters import parameter
+from jaxmeter.record import Record
+from jaxmeter.run import run_cell
+from jaxmeter.version import VERSION
+
+DESCRIPTION = (
+    "Measure a JAX function in a fresh process: its phases, captured constants,\n"
+    "retraces, program and memory."
+)
+EXIT_CODES = "\n".join(
+    (
+        "commands, each with a --help of its own:",
+        *(f"  {name:<10} {told}" for name, told in COMMANDS.items()),
+        "",
+        "exit codes: 0 measured; 1 measured, but what was compiled before is not cold; 2 bad",
+        "usage; 3 the function could not be imported or run, or not within --timeout",
+    )
+)
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.add_argument("--version", action="version", version=f"jaxmeter {VERSION}")
+    parser.add_argument(
+        "target", help="package.module:function; it returns jaxmeter.Case(fn, args)"
+    )
+    parser.add_argument(
+        "-p",
+        "--param",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="a keyword argument for the target, a number, true, false, null or a text",
+    )
+    parser.add_argument("--repeat", type=int, default=20, help="settled samples (default 20)")
+    parser.add_argument(
+        "--timeout", type=float, default=600.0, metavar="SECONDS", help="limit (default 600)"
+    )
+
+
+def answer(options: argparse.Namespace) -> tuple[Record, bool | None]:
+    cell = Cell(
+        name=options.target,
+        target=options.target,
+        params=dict(map(parameter, options.param)),
+        repeat=options.repeat,
+        timeout_seconds=options.timeout,
+        path=(os.getcwd(),),  # as python -m does
+    )
+    record = run_cell(cell)
+    tell_failure("jaxmeter", record)
+    return record, {"ok": True, "rejected": False}.get(record.status)
