@@ -9,10 +9,10 @@ BASE ?= HEAD~1
 HEAD ?= HEAD
 
 .DEFAULT_GOAL := help
-.PHONY: help report bench page commits history review closure test lint hooks clean
+.PHONY: help report bench page commits history review closure situations test lint hooks clean
 
 help: ## List these targets
-	@awk 'BEGIN {FS = ":.*## "} /^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 report: bench ## Measure the checked-out commit (quick grid; GRID=full for all) and build the page
 	@$(MAKE) --no-print-directory page
@@ -36,6 +36,9 @@ review: env-report ## What did HEAD change? Measures it and BASE in turns (BASE=
 closure: env-report ## Measure the closure study (GRID=full: the large sizes too) and build its page
 	@$(RUN) -m benchmarks.closure_study --grid $(GRID)
 	@$(RUN) -m reports.closure
+
+situations: env-test ## Compare what jaxmeter says of captured arrays with the truth, on this JAX
+	@$(RUN) jaxmeter/studies/situations.py --out jaxmeter/studies/measured
 
 test: lint ## Run every check: ruff, import-linter, pyright, pytest
 	@$(RUN) -m pytest -n 2 --dist worksteal
