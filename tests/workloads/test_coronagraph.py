@@ -156,6 +156,14 @@ def test_the_kepler_table_solves_keplers_equation():
     assert np.abs(np.remainder(residue + np.pi, 2 * np.pi) - np.pi).max() < 5e-5
 
 
+@pytest.mark.parametrize("eccentricity", [-0.1, 0.81, 1.2, np.nan])
+def test_an_eccentricity_beyond_the_table_gives_nan_and_no_wrong_place(eccentricity):
+    table = kepler_table(3, 5)
+    found = table(jnp.float32(0.3), jnp.float32(eccentricity))
+    assert np.all(np.isnan(found))
+    assert np.all(np.isfinite(table(jnp.float32(0.3), jnp.float32(0.8))))
+
+
 def test_an_orbit_returns_after_a_period_and_keeps_to_its_ellipse():
     table = doubled(kepler_table())
     elements = [1.5, 0.3, 0.6, 0.2, 1.0, 0.0, 80.0]

@@ -27,9 +27,13 @@ class KeplerTable(eqx.Module):
     def __call__(
         self, turns: Float[Array, ""], eccentricity: Float[Array, ""]
     ) -> tuple[Float[Array, ""], Float[Array, ""]]:
-        """Sine and cosine of the eccentric anomaly; the mean one in turns."""
+        """Sine and cosine of the eccentric anomaly; the mean one in turns.
+
+        NaN for an eccentricity beyond the table: it may be traced, so nothing can be raised.
+        """
         _, rows, columns = self.values.shape
-        row = eccentricity / LARGEST_ECCENTRICITY * (rows - 1)
+        inside = (eccentricity >= 0.0) & (eccentricity <= LARGEST_ECCENTRICITY)
+        row = jnp.where(inside, eccentricity, jnp.nan) / LARGEST_ECCENTRICITY * (rows - 1)
         column = jnp.mod(turns, 1.0) * (columns - 1)
         i = jnp.clip(jnp.floor(row).astype(jnp.int32), 0, rows - 2)
         j = jnp.clip(jnp.floor(column).astype(jnp.int32), 0, columns - 2)
