@@ -14,7 +14,6 @@ run. docs/tables.md tells the columns.
 from __future__ import annotations
 
 import argparse
-import hashlib
 import itertools
 import json
 import os
@@ -110,8 +109,7 @@ def measured(options: argparse.Namespace, folder: Path) -> dict[str, list[Any]]:
             for operator in options.operators
         }
         records = scripting.measured(
-            # A folder for each choice of sizes: one study leaves what another measured.
-            {f"{operator}{suffix}-{_digest(one)}": one for operator, one in given.items()},
+            {f"{operator}{suffix}": one for operator, one in given.items()},
             folder / "cells",
             target="chunk_cases:all_sizes",
             params=lambda one: one,
@@ -122,10 +120,6 @@ def measured(options: argparse.Namespace, folder: Path) -> dict[str, list[Any]]:
         for operator, some in zip(given, records, strict=True):
             found[operator] += some
     return found
-
-
-def _digest(given: dict[str, Any]) -> str:
-    return hashlib.sha256(json.dumps(given, sort_keys=True).encode()).hexdigest()[:8]
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -81,7 +81,12 @@ def choices(options: argparse.Namespace) -> list[dict[str, Any]]:
             raise JaxmeterError(f"--vary: got {text!r}; give NAME=VALUE,VALUE")
         varied.append([parameter(f"{name}={value}") for value in values.split(",")])
     fixed = dict(map(parameter, options.param))
-    return [{**fixed, **dict(chosen)} for chosen in itertools.product(*varied)]
+    found = [{**fixed, **dict(chosen)} for chosen in itertools.product(*varied)]
+    texts = [json.dumps(one) for one in found]
+    twice = next((text for text in texts if texts.count(text) > 1), None)
+    if twice is not None:
+        raise JaxmeterError(f"--vary: got {twice} twice; give each value once")
+    return found
 
 
 def work(argv: Sequence[str] | None) -> bool:
@@ -92,7 +97,7 @@ def work(argv: Sequence[str] | None) -> bool:
 
     points = choices(options)
     records = scripting.measured(
-        {scripting.plain(json.dumps(one)): one for one in points},
+        {json.dumps(one): one for one in points},
         folder / "cells",
         target="memory:observed",
         params=lambda one: {"function": options.target, "given": json.dumps(one)},

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import hashlib
+import json
 import os
 import sys
 import traceback
@@ -221,7 +222,7 @@ def measured(
     Parameters
     ----------
     points : mapping
-        By the name of their folder.
+        By what to call them; their folder also bears a digest of all that decides a record.
     target : str
         What makes the case in the worker, out of a module in this folder, called with what
         `params` gives for a point.
@@ -249,7 +250,7 @@ def measured(
     kept = CellStore(store / code_version())
     cells = [
         PlannedCell(
-            name=name,
+            name=_folder_of(name, target, repeat, **params(point)),
             target=target,
             params=params(point),
             rounds=rounds,
@@ -261,6 +262,11 @@ def measured(
     measure_plan(cells, kept, Told(target), run_cell=run_here)
     found = [[kept.read(cell, number) for number in range(rounds)] for cell in cells]
     return [[record for record in records if record is not None] for records in found]
+
+
+def _folder_of(name: str, *decides: Any, **params: Any) -> str:
+    digest = hashlib.sha256(json.dumps([decides, params], sort_keys=True).encode()).hexdigest()
+    return f"{plain(name)[:80]}-{digest[:8]}".lstrip("-")
 
 
 def code_version() -> str:

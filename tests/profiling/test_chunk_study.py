@@ -68,7 +68,7 @@ def study(script, monkeypatch):
     study.asked, study.status = [], "ok"
 
     def measured(points, store, *, params, rounds, **rest):
-        study.asked += [(name, params(point), rounds) for name, point in points.items()]
+        study.asked += [(params(point), rounds) for point in points.values()]
         failure = None if study.status == "ok" else Failure("setup", "KeyError", "no such case")
         one = dataclasses.replace(record(), status=study.status, failure=failure)
         return [[one] * rounds for _ in points]
@@ -80,18 +80,10 @@ def study(script, monkeypatch):
 def test_the_first_process_of_an_operator_traces_and_the_others_do_not(study, tmp_path):
     command = ["--operators", "B", "GRADB", "--rounds", "3", "--out", str(tmp_path)]
     assert study.main(command) == 0
-    told = [(one["operator"], one["traced"], rounds) for _, one, rounds in study.asked]
+    told = [(one["operator"], one["traced"], rounds) for one, rounds in study.asked]
     assert told == [("B", True, 1), ("GRADB", True, 1), ("B", False, 2), ("GRADB", False, 2)]
     assert "VCJAX_CHUNK_GRADB_SRC=256" in (tmp_path / "chunks.env").read_text()
     assert "# Tile sizes" in (tmp_path / "chunks.md").read_text()
-
-
-def test_studies_of_other_sizes_do_not_share_the_records_of_a_folder(study, tmp_path):
-    command = ["--operators", "B", "--rounds", "1", "--out", str(tmp_path)]
-    for sizes in ("64", "128", "64"):
-        assert study.main([*command, "--chunk-sizes", sizes]) == 0
-    names = [name for name, _, rounds in study.asked if rounds]
-    assert names[0] == names[2] != names[1]
 
 
 def test_where_nothing_could_be_measured_the_tables_are_left_as_they_were(study, tmp_path, capsys):

@@ -38,11 +38,44 @@ def test_choices_are_measured_once_and_failures_do_not_stop_the_others(memory, t
     assert before == [path.stat().st_mtime_ns for path in files]
 
 
+@pytest.fixture
+def cells(memory, monkeypatch):
+    """The names of the cells that a command plans; none is measured."""
+    planned = []
+
+    def measure_plan(cells, store, progress, run_cell):
+        planned.extend(cell.name for cell in cells)
+
+    monkeypatch.setattr("benchmarks.runner.measure_plan", measure_plan)
+
+    def of(*arguments):
+        planned.clear()
+        memory.main([*arguments, "--out", "out"])
+        return list(planned)
+
+    return of
+
+
+def test_all_that_decides_a_record_has_a_folder_of_its_own(cells, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    (usual,) = cells("profiled:scoped")
+    assert usual and [usual] == cells("profiled:scoped", "--rounds", "3")
+    others = [
+        *cells("profiled:failing"),
+        *cells("profiled:scoped", "--repeat", "7"),
+        *cells("profiled:scoped", "--vary", "x=-1,1,1.0,true"),
+        *cells("profiled:scoped", "-p", f"x={'long' * 100}"),
+    ]
+    assert len({usual, *others}) == 1 + 7
+    assert all(0 < len(name) < 100 for name in others)
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (["--vary", "chunk"], "give NAME=VALUE"),
         (["--rounds", "0"], "give 1 or more"),
+        (["--vary", "chunk=2,2"], "give each value once"),
         (["--arg", "f64[3]"], "name a function that makes a Case"),
     ],
 )
