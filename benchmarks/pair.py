@@ -29,6 +29,7 @@ from pathlib import Path
 
 import jaxmeter
 from benchmarks.plan import PlannedCell
+from benchmarks.program_diff import write_diffs
 from benchmarks.repair import AnotherRun, RunLock
 from benchmarks.run import ROOT, SUITES
 from benchmarks.runner import RunCell, Workers
@@ -78,6 +79,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         "--budget", type=float, default=BUDGET_SECONDS, help="seconds; no round begins after them"
     )
     parser.add_argument("--plant", help="a regression of benchmarks/plants to put into HEAD")
+    parser.add_argument(
+        "--no-programs", action="store_true", help="do not tell in what programs differ"
+    )
     options = parser.parse_args(argv)
     try:
         commits = [commit_named(name) for name in (options.base, options.head)]
@@ -93,6 +97,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         ):
             cells = chosen_cells(options.cells, options.rounds)
             measure_in_turns(cells, both, budget_seconds=options.budget)
+            if not options.no_programs:
+                write_diffs(cells, both, out)
     except (PairFailed, AnotherRun) as error:
         print(f"benchmarks.pair: {error}", file=sys.stderr)
         return 2

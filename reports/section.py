@@ -8,7 +8,10 @@ from .figures import Figure
 
 @dataclass(frozen=True)
 class Section:
-    """One section: `lead` is the sentence that a hurried reader takes away."""
+    """One section: `lead` is the sentence that a hurried reader takes away.
+
+    `texts` are (summary, text) of what is shown as it is, folded.
+    """
 
     name: str
     title: str
@@ -17,3 +20,4 @@ class Section:
     paragraphs: tuple[str, ...] = ()
     figures: tuple[Figure, ...] = ()
     tables: tuple[DisplayTable, ...] = ()
+    texts: tuple[tuple[str, str], ...] = ()

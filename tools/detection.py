@@ -118,6 +118,7 @@ def measure(commit, name, folder, options):
     """Measure one run, review it, and let asv judge the same samples."""
     pair = os.path.join(folder, "pair")
     command = ["benchmarks.pair", commit, commit, "--out", pair, "--budget", options.budget]
+    command += ["--no-programs"]
     if options.exact:
         command += ["--rounds", "1", "--cells", EXACT.get(name, SMALLEST)]
     if run(command + ([] if name == EQUAL else ["--plant", name])) != 0:

@@ -20,6 +20,7 @@ from .findings import FEWEST_ROUNDS, PRIMARY, Finding
 from .review import Review
 
 MOST_ROWS = 24  # of a table in Markdown; the page has all
+MOST_TEXTS = 2  # of a section in Markdown
 TELL = {
     "seconds": seconds,
     "bytes": bytes_,
@@ -102,6 +103,10 @@ def review_markdown(review: Review) -> str:
                 lines += ["", f"{len(table.rows) - MOST_ROWS} more rows on the page."]
         if is_folded:
             lines += ["", "</details>"]
+        for summary, text in section.texts[:MOST_TEXTS]:
+            fence = "~" * (3 + text.count("~~~"))
+            lines += ["", f"<details><summary>{escaped(summary)}</summary>"]
+            lines += ["", fence, text.rstrip(), fence, "", "</details>"]
     return "\n".join(lines) + "\n"
 
 
@@ -146,7 +151,8 @@ def sections(review: Review) -> tuple[Section, ...]:
     for index, cause in enumerate(review.causes):
         table = findings_table(cause.findings, f"cause-{index}", "What it changed")
         name = _cause_name(index, cause)
-        made.append(Section(name, cause.title, "", cause.evidence, tables=(table,)))
+        texts = _program_diffs(review, cause)
+        made.append(Section(name, cause.title, "", cause.evidence, tables=(table,), texts=texts))
     primary = [f for f in review.findings if f.metric.name in PRIMARY]
     tested = [finding for finding in primary if finding.is_tested]
     if primary:
@@ -167,6 +173,15 @@ def sections(review: Review) -> tuple[Section, ...]:
         lead = f"{len(review.findings)} numbers of {review.compared_count} cells."
         made.append(Section("everything", "Everything compared", lead, tables=(rest,)))
     return tuple(made)
+
+
+def _program_diffs(review: Review, cause: Cause) -> tuple[tuple[str, str], ...]:
+    """In what the programs of the cause's cells differ, where that is known."""
+    if cause.kind != "program":
+        return ()
+    known = review.sides.programs
+    cells = dict.fromkeys(f.cell for f in cause.findings if f.cell in known)
+    return tuple((f"In what the programs of {cell} differ", known[cell]) for cell in cells)
 
 
 def _untested(primary: Sequence[Finding]) -> tuple[str, ...]:

@@ -1,8 +1,8 @@
 """The two sides of a review: what was measured of each commit, and whether they may be compared."""
 
 import subprocess
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -49,12 +49,16 @@ class Side:
 
 @dataclass(frozen=True)
 class Sides:
-    """Both, in the same setting; `other_settings` are those that only one of them has."""
+    """Both, in the same setting; `other_settings` are those that only one of them has.
+
+    `programs` tells of some cells in what their programs differ, as text.
+    """
 
     base: Side
     head: Side
     other_settings: tuple[str, ...]
     set_aside: tuple[SetAside, ...]
+    programs: Mapping[str, str] = field(default_factory=dict)
 
 
 def sides_of_store(
@@ -92,7 +96,13 @@ def sides_of_pair(folder: Path, *, setting: str | None = None) -> Sides:
                 f"review: {folder} has no folder {name!r}; measure the two commits in turns with "
                 "python -m benchmarks.pair BASE HEAD"
             )
-    return _sides(read_store(folder / "base"), read_store(folder / "head"), setting)
+    sides = _sides(read_store(folder / "base"), read_store(folder / "head"), setting)
+    programs = folder / "programs"
+    texts = {
+        path.relative_to(programs).with_suffix("").as_posix(): path.read_text(encoding="utf-8")
+        for path in sorted(programs.rglob("*.txt"))
+    }
+    return replace(sides, programs=texts)
 
 
 def _commit(root: Path, name: str, repository: Path | None) -> str:

@@ -11,13 +11,15 @@ from typing import Any
 import jax
 import pytest
 
+import jaxmeter
 import vcjax
-from benchmarks import pair
+from benchmarks import pair, program_diff
 from benchmarks.pair import ROOT, PairFailed, chosen_cells, measure_in_turns, sides, unpacked
 from benchmarks.plan import PlannedCell
 from benchmarks.plants import retrace, slower_run
+from benchmarks.store import CellStore
 from benchmarks.workloads.casing import problem_named
-from jaxmeter import Record
+from jaxmeter import Inventory, Record
 from vcjax._pytree import pytree
 
 CELLS = [
@@ -186,6 +188,41 @@ def test_a_longer_run_waits_for_a_share_of_what_has_passed(monkeypatch):
     now[0] = 12.5
     slower_run.waited(start, None)
     assert waited == [pytest.approx(0.25)]
+
+
+def test_programs_are_described_only_where_they_differ_and_only_once(
+    worker, tmp_path, monkeypatch, capsys
+):
+    both: Any = [
+        SimpleNamespace(name=name, store=CellStore(tmp_path / name), workers=worker)
+        for name in pair.SIDES
+    ]
+    worker.worker_cell = lambda planned: planned
+    for cell, fingerprints in zip(CELLS, [("x", "y"), ("x", "x")], strict=True):
+        for side, fingerprint in zip(both, fingerprints, strict=True):
+            record = Record(name=cell.name, status="ok", target=cell.target, params={})
+            program = dataclasses.replace(record.program, hlo_fingerprint=fingerprint)
+            side.store.write(cell, 0, dataclasses.replace(record, program=program))
+    asked = []
+
+    def described(cell, path):
+        asked.append(path.name)
+        return Inventory(name=path.name, jax="0.10.2")
+
+    monkeypatch.setattr(program_diff, "described", described)
+    for _ in range(2):
+        program_diff.write_diffs(CELLS, both, tmp_path / "out")
+    assert asked == ["a.base.json", "a.head.json"]
+    assert "a.head.json" in (tmp_path / "out" / "programs" / "suite" / "a.txt").read_text()
+    monkeypatch.setattr(program_diff, "described", lambda cell, path: None)
+    program_diff.write_diffs(CELLS, both, tmp_path / "elsewhere")
+    assert not list((tmp_path / "elsewhere").rglob("*.txt"))
+
+
+def test_a_worker_that_cannot_describe_its_program_is_told_and_stops_nothing(tmp_path, capsys):
+    cell = jaxmeter.Cell(name="suite/a", target="no_such_module:f", timeout_seconds=60)
+    assert program_diff.described(cell, tmp_path / "suite" / "a.json") is None
+    assert "no program of suite/a: " in capsys.readouterr().out
 
 
 def test_a_plant_that_does_not_exist_is_told_with_those_that_do(tmp_path):

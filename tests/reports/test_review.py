@@ -12,6 +12,7 @@ from reports import ReportError
 from reports.__main__ import main
 from reports.review import Judging, make_review, review_markdown, sides_of_pair, sides_of_store
 from reports.review.findings import ROUNDING
+from reports.review.pages import review_page
 
 BASE, HEAD = "b" * 40, "d" * 40
 ROUNDS = 6
@@ -176,6 +177,18 @@ def test_another_program_explains_a_slower_run_with_what_differs(pair):
     (cause,) = reviewed(pair.write(change)).causes
     assert cause.kind == "program" and cause.evidence == ("+3 fusions",)
     assert {f.metric.name for f in cause.findings} == {"fusions_count", "settled_median_seconds"}
+
+
+def test_in_what_programs_differ_is_shown_under_the_cause_that_they_changed(pair):
+    root = pair.write(part("program", fusions_count=99, hlo_fingerprint="cd" * 32))
+    text = root / "programs" / f"{CLOSURE}.txt"
+    text.parent.mkdir(parents=True)
+    text.write_text("before -> now: the programs <differ>\n  split: fusion ~~~\n")
+    review = reviewed(root)
+    told = review_markdown(review)
+    assert f"In what the programs of {CLOSURE} differ" in told
+    assert "\n~~~~\nbefore -> now: the programs <differ>\n  split: fusion ~~~\n~~~~\n" in told
+    assert "<pre>before -&gt; now: the programs &lt;differ&gt;" in review_page(review)
 
 
 def test_a_shorter_compile_is_better_and_fails_nothing(pair):
