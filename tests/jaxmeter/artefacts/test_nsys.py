@@ -70,6 +70,30 @@ def test_kernels_are_joined_with_the_operation_that_launched_them(tmp_path, meta
     assert (told["nvtx_ranges_count"], told["thunk_ranges_count"]) == (5, 2)
 
 
+@pytest.mark.parametrize(
+    "hlo",
+    [{"jit_g": HLO.replace("jit_f", "jit_g")}, {"jit_f": HLO.replace("fusion.1", "fusion.7")}],
+)
+def test_the_text_of_another_program_is_refused(tmp_path, hlo):
+    with pytest.raises(JaxmeterError, match=r"not the program that ran.* 2 operations of jit_f"):
+        read(rows.write(tmp_path / "a.sqlite", FULL), hlo)
+
+
+def test_a_kernel_of_a_program_without_text_takes_no_scope_of_another(tmp_path):
+    ranges = [
+        *FULL["NVTX_EVENTS"],
+        rows.text_range(3000, 4000, MODULE.replace("jit_f", "jit_g")),
+        rows.text_range(3100, 3200, "Thunk:#name=jit(g)/own/sin,hlo_op=fusion.1#"),
+    ]
+    launch = {
+        "CUPTI_ACTIVITY_KIND_RUNTIME": [rows.call(3120, 11)],
+        "CUPTI_ACTIVITY_KIND_KERNEL": [rows.kernel(5000, 6000, 11)],
+    }
+    path = rows.write(tmp_path / "a.sqlite", {**FULL, **launch, "NVTX_EVENTS": ranges})
+    (kernel,) = read(path, {"jit_f": HLO})["kernels"].to_dict("records")
+    assert (kernel["program"], kernel["scope"]) == ("jit_g", "own")
+
+
 def test_ranges_and_copies_are_summed(tmp_path):
     tables = read(rows.write(tmp_path / "a.sqlite", FULL))
     nvtx = {row["text"]: row for row in tables["nsys_nvtx"].to_dict("records")}

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Mapping
 from typing import Any, cast
 
-import numpy as np
 import pandas as pd
 
 from jaxmeter.artefacts.kernels import kernel_table
 from jaxmeter.artefacts.modules import named_scopes, origins
 from jaxmeter.artefacts.nsight import NsysCapture
+from jaxmeter.artefacts.nsight_ranges import (
+    MODULE,
+    THUNK,
+    Thread,
+    check_captured,
+    notes_of,
+    number,
+    optional,
+    ranges_of,
+)
 from jaxmeter.artefacts.schemas import REAL, TEXT, TRUTH, WHOLE, frame, most, schema
 from jaxmeter.artefacts.self_time import self_times
 
@@ -66,10 +74,6 @@ NO_RANGES = (
     "0.2.11 loses every range under nsys 2022 and 2023 without a word: pip install nvtx==0.2.11."
 )
 
-_KINDS = {59: "push", 60: "start"}
-_THUNK = re.compile(r"Thunk:#(?P<notes>.*)#")
-_MODULE = re.compile(r"XlaModule:#(?P<notes>.*)#")
-_NOTE = re.compile(r"(?P<key>\w+)=(?P<value>.*?)(?=,\w+=|$)")
 # CUpti_ActivityMemcpyKind of the CUPTI reference.
 _COPIES = dict(
     enumerate(
@@ -97,9 +101,16 @@ def nsys_tables(
         From `read_nsys`.
     hlo : mapping, optional
         HLO texts of programs by name, ``jit_f``; without them scopes are those in XLA's ranges.
+
+    Raises
+    ------
+    JaxmeterError
+        If an HLO text is of another program than those that ran.
     """
     known = {name: origins(text) for name, text in (hlo or {}).items()}
-    ranges = _ranges(capture)
+    ranges = ranges_of(capture)
+    for name, ops in known.items():
+        check_captured(name, ops, ranges)
     launches = _launches(capture, ranges, known)
     nvtx = _nvtx(ranges, known)
     row = {
@@ -122,76 +133,22 @@ def nsys_tables(
     }
 
 
-def _ranges(capture: NsysCapture) -> pd.DataFrame:
-    """NVTX ranges: text, kind, thread, start and end in nanoseconds."""
-    columns = {"text": [], "range_kind": [], "thread": [], "start": [], "end": []}
-    for row in capture.nvtx.to_dict("records"):
-        kind = _KINDS.get(row["eventType"])
-        if kind is None or _optional(row.get("end")) is None:
-            continue
-        text = row.get("text")
-        if not isinstance(text, str):
-            text = capture.strings.get(_number(row.get("textId")), "")
-        columns["text"].append(text)
-        columns["range_kind"].append(kind)
-        columns["thread"].append(_number(row.get("globalTid")))
-        columns["start"].append(int(row["start"]))
-        columns["end"].append(int(row["end"]))
-    return pd.DataFrame(columns)
-
-
-def _number(value: Any) -> int:
-    return -1 if value is None or pd.isna(value) else int(value)
-
-
-def _notes(pattern: re.Pattern[str], text: str) -> dict[str, str]:
-    match = pattern.search(text)
-    return {m["key"]: m["value"] for m in _NOTE.finditer(match["notes"])} if match else {}
-
-
-class _Thread:
-    """The nested ranges of one thread."""
-
-    def __init__(self, rows: pd.DataFrame) -> None:
-        rows = rows.sort_values(["start", "end"], ascending=[True, False])
-        self.texts = rows["text"].tolist()
-        self.starts = rows["start"].to_numpy()
-        self.ends = rows["end"].tolist()
-        self.parents: list[int] = []
-        open_ranges: list[int] = []
-        for index, start in enumerate(self.starts.tolist()):
-            while open_ranges and self.ends[open_ranges[-1]] <= start:
-                open_ranges.pop()
-            self.parents.append(open_ranges[-1] if open_ranges else -1)
-            open_ranges.append(index)
-
-    def around(self, time: int) -> list[str]:
-        """The texts of all ranges at a time, the innermost first."""
-        found = []
-        index = int(np.searchsorted(self.starts, time, side="right")) - 1
-        while index >= 0:
-            if self.ends[index] > time:
-                found.append(self.texts[index])
-            index = self.parents[index]
-        return found
-
-
 def _launches(
     capture: NsysCapture, ranges: pd.DataFrame, known: dict[str, dict]
 ) -> list[dict[str, Any]]:
     pushed = cast(pd.DataFrame, ranges[ranges["range_kind"] == "push"])
-    threads = {thread: _Thread(rows) for thread, rows in pushed.groupby("thread")}
+    threads = {thread: Thread(rows) for thread, rows in pushed.groupby("thread")}
     calls: dict[tuple[int, int], tuple[int, int]] = {}
     # A runtime call and the driver's call within it share a number: the runtime's is kept.
     for table in (capture.driver, capture.runtime):
         for row in table.to_dict("records"):
-            thread = _number(row.get("globalTid"))
-            key = _process(thread), _number(row.get("correlationId"))
+            thread = number(row.get("globalTid"))
+            key = _process(thread), number(row.get("correlationId"))
             calls[key] = thread, int(row["start"])
     rows = []
     for kernel in capture.kernels.to_dict("records"):
-        process = _process(_number(kernel.get("globalPid")))
-        thread, time = calls.get((process, _number(kernel.get("correlationId"))), (-1, 0))
+        process = _process(number(kernel.get("globalPid")))
+        thread, time = calls.get((process, number(kernel.get("correlationId"))), (-1, 0))
         around = threads[thread].around(time) if thread in threads else []
         rows.append(_launch(capture, kernel, around, known))
     return rows
@@ -203,22 +160,22 @@ def _process(identifier: int) -> int:
 
 
 def _launch(capture: NsysCapture, kernel: dict, around: list[str], known: dict) -> dict[str, Any]:
-    thunk = next((notes for text in around if (notes := _notes(_THUNK, text))), {})
-    module = next((notes for text in around if (notes := _notes(_MODULE, text))), {})
+    thunk = next((notes for text in around if (notes := notes_of(THUNK, text))), {})
+    module = next((notes for text in around if (notes := notes_of(MODULE, text))), {})
     program = module.get("hlo_module", thunk.get("hlo_module", ""))
     name = kernel.get("demangledName")
     name = kernel.get("shortName") if name is None or pd.isna(name) else name
-    shared = [_optional(kernel.get(f"{kind}SharedMemory")) for kind in ("static", "dynamic")]
+    shared = [optional(kernel.get(f"{kind}SharedMemory")) for kind in ("static", "dynamic")]
     return {
-        "kernel": capture.strings.get(_number(name), str(name)),
+        "kernel": capture.strings.get(number(name), str(name)),
         "op": thunk.get("hlo_op", ""),
         "program": program,
         "scope": _scope(thunk, program, known),
-        "device": str(_number(kernel.get("deviceId"))),
+        "device": str(number(kernel.get("deviceId"))),
         "seconds": (int(kernel["end"]) - int(kernel["start"])) * 1e-9,
         "grid": _shape(kernel, "grid"),
         "block": _shape(kernel, "block"),
-        "registers_count": _optional(kernel.get("registersPerThread")),
+        "registers_count": optional(kernel.get("registersPerThread")),
         "shared_bytes": None if None in shared else sum(n or 0 for n in shared),
     }
 
@@ -226,7 +183,7 @@ def _launch(capture: NsysCapture, kernel: dict, around: list[str], known: dict) 
 def _scope(thunk: dict[str, str], program: str, known: dict[str, dict]) -> str:
     op = thunk.get("hlo_op", "")
     # Without a module's name any program with such an instruction will do, if there is but one.
-    candidates = [known[program]] if program in known else list(known.values())
+    candidates = [known.get(program, {})] if program else list(known.values())
     found = {one[op].scope for one in candidates if op in one}
     if len(found) == 1:
         return found.pop()
@@ -234,19 +191,15 @@ def _scope(thunk: dict[str, str], program: str, known: dict[str, dict]) -> str:
 
 
 def _shape(kernel: dict, what: str) -> str:
-    sizes = [_optional(kernel.get(f"{what}{axis}")) for axis in "XYZ"]
+    sizes = [optional(kernel.get(f"{what}{axis}")) for axis in "XYZ"]
     return "" if None in sizes else ",".join(map(str, sizes))
-
-
-def _optional(value: Any) -> int | None:
-    return None if value is None or pd.isna(value) else int(value)
 
 
 def _memcpy(capture: NsysCapture) -> pd.DataFrame:
     sums: dict[tuple[str, str], list[float]] = defaultdict(lambda: [0, 0, 0.0])
     for row in capture.memcpy.to_dict("records"):
-        kind = _COPIES.get(_number(row.get("copyKind")), f"kind {row.get('copyKind')}")
-        into = sums[kind, str(_number(row.get("deviceId")))]
+        kind = _COPIES.get(number(row.get("copyKind")), f"kind {row.get('copyKind')}")
+        into = sums[kind, str(number(row.get("deviceId")))]
         into[0] += 1
         into[1] += int(row["bytes"])
         into[2] += (int(row["end"]) - int(row["start"])) * 1e-9
@@ -278,7 +231,7 @@ def _nvtx(ranges: pd.DataFrame, known: dict[str, dict]) -> pd.DataFrame:
             into[2] += alone * 1e-9
     table = []
     for (text, kind), (count, total, own) in sums.items():
-        thunk = _notes(_THUNK, text)
+        thunk = notes_of(THUNK, text)
         table.append(
             {
                 "text": text,
