@@ -56,8 +56,14 @@ def write_review(review: Review, out: str | Path) -> Path:
 
 
 def title(review: Review) -> str:
-    base, head = review.sides.base.commit[:10], review.sides.head.commit[:10]
+    base, head = (_short(side.commit) for side in (review.sides.base, review.sides.head))
     return f"Review of {head} against {base}"
+
+
+def _short(commit: str) -> str:
+    """The beginning of a commit's name, with the regression that was planted into it, if any."""
+    name, plus, planted = commit.partition("+")
+    return f"{name[:10]}{plus}{planted}"
 
 
 def review_page(review: Review) -> str:

@@ -323,6 +323,13 @@ def test_a_time_that_no_clock_gives_is_set_aside_with_its_file(pair, seconds):
     assert "samples_seconds" in item.reason
 
 
+def test_what_was_planted_into_a_commit_is_in_the_title(pair):
+    sides = sides_of_pair(pair.write())
+    planted = dataclasses.replace(sides.head, commit=f"{BASE}+captured_array")
+    told = review_markdown(make_review(dataclasses.replace(sides, head=planted)))
+    assert told.startswith("### Review of bbbbbbbbbb+captured_array against bbbbbbbbbb\n")
+
+
 def test_a_commit_of_a_store_is_not_compared_with_itself(made_up, tmp_path):
     made_up.write(tmp_path, made_up.casing_cell("closure", 3), 0, commit=BASE)
     with pytest.raises(ReportError, match="are one commit.*benchmarks.pair"):
