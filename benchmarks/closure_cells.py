@@ -160,7 +160,7 @@ def _given(size: int) -> tuple[Given, Frame]:
         # Leaves alone, and one by one: equinox keeps modules that were unpickled alive for ever.
         with np.load(path) as file:
             *parts, counts, rate, star, planets, disk, zodi = map(jnp.asarray, file.values())
-        system = jax.tree.unflatten(jax.tree.structure(coronagraph.system(4)), parts)
+        system = jax.tree.unflatten(coronagraph.structure(), parts)
         expected, maps = Frame(counts, rate), RateMaps(star, planets, disk, zodi)
     else:
         case = preparation(size=size)

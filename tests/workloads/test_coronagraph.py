@@ -260,6 +260,12 @@ def test_all_arrays_are_single_precision_and_leaves(system):
     assert (2, 513, 2049) in shapes
 
 
+def test_a_system_is_made_again_of_its_arrays_alone(system):
+    arrays, structure = jax.tree.flatten(system)
+    assert coronagraph.structure() == structure
+    assert jax.tree.unflatten(coronagraph.structure(), arrays).coronagraph.size == SIZE
+
+
 @pytest.mark.parametrize("size", [15, 2, 0])
 def test_a_size_that_cannot_be_folded_is_refused(size):
     with pytest.raises(ValueError, match=f"size={size}; give an even number"):

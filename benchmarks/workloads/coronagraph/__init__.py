@@ -9,6 +9,7 @@ Every function follows the dtype of its arrays; `example.system` makes them floa
 """
 
 from .example import observation as observation
+from .example import structure as structure
 from .example import system as system
 from .model import Frame as Frame
 from .model import RateMaps as RateMaps

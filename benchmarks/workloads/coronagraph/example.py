@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import jax
 import jax.numpy as jnp
 import numpy as np
 
 from .detector import Detector
-from .kepler import Orbits, kepler_table
+from .kepler import KeplerTable, Orbits, kepler_table
 from .model import System
-from .optics import build
+from .off_axis import OffAxisTable
+from .optics import Coronagraph, build
 from .propagation import Instrument
 from .scene import Disk, Observation, Planets, Star, Zodi, lambert_phase_curve
 from .splines import MapSpline, Plane, map_spline
@@ -24,12 +28,29 @@ def system(size: int) -> System:
     A star like the sun at 4 parsec, three giant planets within 0.3 astronomical units, a ring
     of dust, seen by a telescope of 39 metres.
     """
+    return _behind(build(Instrument(size=size)), kepler_table(), size)
+
+
+def structure() -> Any:
+    """The tree of a system without its arrays, for one whose arrays were stored alone."""
+    nothing = [jnp.zeros((1,) * axes, jnp.float32) for axes in range(5)]
+    optics = Coronagraph(
+        cube=nothing[4],
+        off_axis=OffAxisTable(nothing[3], nothing[2]),
+        stellar=MapSpline(nothing[1], nothing[4]),
+        sky_transmission=nothing[2],
+        pixel=nothing[0],
+    )
+    return jax.tree.structure(_behind(optics, kepler_table(2, 2), 4))
+
+
+def _behind(optics: Coronagraph, solve_kepler: KeplerTable, size: int) -> System:
     return System(
         diameter=jnp.float32(39.0),
         throughput=jnp.float32(0.3),
-        coronagraph=build(Instrument(size=size)),
+        coronagraph=optics,
         star=Star(flux=_flux(), diameter=_f32(0.0023 * ARCSECOND), distance=_f32(4.0)),
-        planets=_planets(),
+        planets=_planets(solve_kepler),
         disk=Disk(brightness=_ring(size), pixel=_f32(0.8 / size)),
         zodi=Zodi(
             wavelengths=_f32([0.5, 0.7, 1.0, 1.4, 2.0]),
@@ -68,7 +89,7 @@ def _flux() -> Plane:
     )
 
 
-def _planets() -> Planets:
+def _planets(solve_kepler: KeplerTable) -> Planets:
     return Planets(
         orbits=Orbits(
             semi_major_axis=_f32([0.12, 0.19, 0.27]),
@@ -81,7 +102,7 @@ def _planets() -> Planets:
         ),
         radius=_f32([JUPITER_RADIUS, 1.1 * JUPITER_RADIUS, 1.2 * JUPITER_RADIUS]),
         phase_curve=lambert_phase_curve(0.5, 181),
-        solve_kepler=kepler_table(),
+        solve_kepler=solve_kepler,
     )
 
 
