@@ -144,8 +144,8 @@ def script_findings(calls: pd.DataFrame) -> list[str]:
 SPREAD = (
     "One run that takes d longer than the others lifts the standard deviation of n runs by about "
     "d / √n: 28 ms in one of twenty runs make the published 6.2 ms, and the median stays where it "
-    "was. The first call after compiling can be such a run: JAX sets up its fast path in it, and it "
-    "is the first to touch the memory of its results. It belongs to the program's start, and a "
+    "was. The first call after compiling can be such a run: JAX sets up its fast path in it, and "
+    "it is the first to touch the memory of its results. It belongs to the start, and a "
     "spread that is to tell something about the program leaves it out. The drawings show whether "
     "it was so here.",
 )
