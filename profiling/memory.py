@@ -36,8 +36,11 @@ SHOWN = {
 def observed(*, function: str, given: str):
     """In a worker: the case that a target makes, its check telling of the allocator too."""
     from jaxmeter.artefacts import allocator_checks
+    from jaxmeter.case import Case
 
     case = function_of("memory", function)(**json.loads(given))
+    if not isinstance(case, Case):
+        raise JaxmeterError(f"{function} returned {type(case).__name__}; return jaxmeter.Case")
 
     def check(answer) -> dict[str, float]:
         return {**(case.check(answer) if case.check else {}), **allocator_checks()}
@@ -89,6 +92,13 @@ def choices(options: argparse.Namespace) -> list[dict[str, Any]]:
     return found
 
 
+def label(point: dict[str, Any], points: Sequence[dict[str, Any]]) -> str:
+    """What tells a choice from the others; of a single one all of it."""
+    texts = [{name: json.dumps(value) for name, value in one.items()} for one in (point, *points)]
+    names = [name for name in point if len({one[name] for one in texts}) > 1] or list(point)
+    return " ".join(f"{name}={texts[0][name]}" for name in names)
+
+
 def work(argv: Sequence[str] | None) -> bool:
     """Measure what is not measured yet, print, save; whether all choices could be measured."""
     options = parse(argv)
@@ -97,7 +107,7 @@ def work(argv: Sequence[str] | None) -> bool:
 
     points = choices(options)
     records = scripting.measured(
-        {json.dumps(one): one for one in points},
+        {label(one, points): one for one in points},
         folder / "cells",
         target="memory:observed",
         params=lambda one: {"function": options.target, "given": json.dumps(one)},
@@ -111,7 +121,8 @@ def work(argv: Sequence[str] | None) -> bool:
     every = [record for found in records for record in found]
     cells = str(folder / "cells")
     scripting.save({"memory": table}, folder, live=False, records=every, artefact=cells)
-    scripting.show({"memory": table}, SHOWN, options.top)
+    names = [label(json.loads(text), points) for text in table["parameters"]]
+    scripting.show({"memory": table.assign(parameters=names)}, SHOWN, options.top)
     failed = [row for row in table.to_dict("records") if row["status"] != "ok"]
     for row in failed:
         scripting.say(f"memory: {row['parameters']}: {row['status']}: {row['failure']}")

@@ -6,6 +6,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from jaxmeter import JaxmeterError
+
 
 @pytest.fixture(scope="module")
 def memory(script):
@@ -32,10 +34,16 @@ def test_choices_are_measured_once_and_failures_do_not_stop_the_others(memory, t
     assert small["is_front"] or small["seconds"] > large["seconds"]
     files = sorted((tmp_path / "cells").rglob("0.json"))
     before = [path.stat().st_mtime_ns for path in files]
-    capsys.readouterr()
+    printed = capsys.readouterr().out  # what varies is told, and nothing else
+    assert "chunk=2 " in printed and "chunk=50 " in printed and "size" not in printed
     assert memory.main([*command[:4], "chunk=2,50", *command[5:]]) == 0
     assert capsys.readouterr().err.count(": kept") == 2
     assert before == [path.stat().st_mtime_ns for path in files]
+
+
+def test_what_makes_no_case_is_named(memory):
+    with pytest.raises(JaxmeterError, match="builtins:dict returned dict; return jaxmeter.Case"):
+        memory.observed(function="builtins:dict", given="{}")
 
 
 @pytest.fixture
