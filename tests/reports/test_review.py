@@ -8,67 +8,20 @@ import re
 
 import pytest
 
-from reports import ReportError
 from reports.__main__ import main
-from reports.review import Judging, make_review, review_markdown, sides_of_pair, sides_of_store
+from reports.review import make_review, review_markdown, sides_of_pair
 from reports.review.findings import ROUNDING
 from reports.review.pages import review_page
-
-BASE, HEAD = "b" * 40, "d" * 40
-ROUNDS = 6
-CLOSURE = "casing_variants/w7x-closure-d3"
-
-
-class Pair:
-    """A folder of two commits measured in turns; `change` maps cells at HEAD to edits of them."""
-
-    def __init__(self, made_up, root, *, seed=0):
-        self.made_up, self.root, self.rng = made_up, root, random.Random(seed)
-
-    def write(self, change=lambda record: record, *, rounds=ROUNDS, apart=0, **environment):
-        for side, commit in (("base", BASE), ("head", HEAD)):
-            for i in range(rounds):
-                for variant in ("closure", "argument"):
-                    day = 1 + (apart if side == "head" else 0)
-                    record = self.noisy(self.made_up.casing_cell(variant, 3, 0))
-                    started = f"2026-11-{day:02d}T10:{i:02d}:{30 * (side == 'head'):02d}+00:00"
-                    told = {"started_utc": started} | (environment if side == "head" else {})
-                    record = dataclasses.replace(
-                        record, environment=self.made_up.environment(**told)
-                    )
-                    if side == "head" and variant == "closure":
-                        record = change(record)
-                    self.made_up.write(self.root / side, record, i, commit=commit)
-        return self.root
-
-    def noisy(self, record):
-        def noise():
-            return math.exp(self.rng.gauss(0, 0.015))
-
-        phases = dataclasses.asdict(record.phases)
-        mood = noise()
-        return dataclasses.replace(
-            record,
-            samples_seconds=tuple(0.1 * mood * noise() for _ in range(5)),
-            phases=dataclasses.replace(record.phases, **{k: phases[k] * noise() for k in phases}),
-        )
-
-
-def part(name, **values):
-    def change(record):
-        return dataclasses.replace(
-            record, **{name: dataclasses.replace(getattr(record, name), **values)}
-        )
-
-    return change
-
-
-def slower(record, *, settled=1.0, compile_=1.0):
-    phases = dataclasses.replace(
-        record.phases, **{k: v * compile_ for k, v in dataclasses.asdict(record.phases).items()}
-    )
-    samples = tuple(settled * s for s in record.samples_seconds)
-    return dataclasses.replace(record, samples_seconds=samples, phases=phases)
+from tests.reports.review_pairs import (
+    BASE,
+    CLOSURE,
+    HEAD,
+    Pair,
+    part,
+    reviewed,
+    slower,
+    worse,
+)
 
 
 def captures_more(made_up):
@@ -95,14 +48,6 @@ def new_array(made_up):
 @pytest.fixture
 def pair(made_up, tmp_path):
     return Pair(made_up, tmp_path / "pair")
-
-
-def reviewed(root, **judging):
-    return make_review(sides_of_pair(root), Judging(**judging))
-
-
-def worse(review):
-    return {(f.cell, f.metric.name) for f in review.findings if f.verdict == "worse"}
 
 
 def test_equal_commits_pass_and_the_review_says_nothing_changed(pair):
@@ -243,56 +188,6 @@ def test_growth_of_a_few_bytes_is_told_and_stops_nobody(pair):
     assert finding.head - finding.base == 8 and review.exit_code == 0
 
 
-def test_times_measured_on_two_days_are_not_judged(pair):
-    review = reviewed(pair.write(lambda record: slower(record, settled=2.0), apart=1))
-    assert review.exit_code == 0 and worse(review) == set()
-    assert {f.verdict for f in review.untested} == {"apart"} and len(review.untested) == 4
-    assert "measured apart" in review_markdown(review)
-
-
-def test_two_rounds_are_too_few_and_said_to_be(pair):
-    review = reviewed(pair.write(lambda record: slower(record, settled=2.0), rounds=2))
-    assert {f.verdict for f in review.untested} == {"unclear"}
-    assert "too few" in review_markdown(review)
-
-
-@pytest.mark.parametrize("other", [{"jax": "0.7.2", "jaxlib": "0.7.2"}, {"machine": "elsewhere"}])
-def test_two_jax_versions_or_machines_are_refused_with_the_reason(pair, capsys, tmp_path, other):
-    root = pair.write(**other)
-    with pytest.raises(ReportError, match="two machines or two JAX versions are never compared"):
-        sides_of_pair(root)
-    out = tmp_path / "out"
-    assert main(["review", "--pair", str(root), "--out", str(out)]) == 2
-    told = capsys.readouterr().err
-    assert next(iter(other.values())) in told and not out.exists()
-
-
-def test_new_gone_broken_redefined_and_never_working_cells_are_told_apart(made_up, pair):
-    root = pair.write()
-    made_up.write(root / "head", made_up.casing_cell("closure", 6), commit=HEAD)
-    made_up.write(root / "base", made_up.casing_cell("closure", 9), commit=BASE)
-    cell = made_up.casing_cell("closure", 12)
-    made_up.write(root / "base", cell, commit=BASE)
-    broken = dataclasses.replace(made_up.failed(cell.name, cell.params), environment=None)
-    made_up.write(root / "head", broken, commit=HEAD)
-    for side, commit in (("base", BASE), ("head", HEAD)):
-        made_up.write(root / side, made_up.failed("a/b", {}), commit=commit)
-        chunk = made_up.chunk_cell("auto", 20 if side == "base" else 80)
-        redefined = dataclasses.replace(chunk, name="chunk_sweep/x")
-        made_up.write(root / side, redefined, commit=commit)
-    review = reviewed(root)
-    reasons = {entry.cell: entry.reason for entry in review.lost}
-    assert "not measured at BASE" in reasons["casing_variants/w7x-closure-d6"]
-    assert "not measured at HEAD" in reasons["casing_variants/w7x-closure-d9"]
-    assert (
-        "failed at HEAD (1 of 1 processes): Timeout" in reasons["casing_variants/w7x-closure-d12"]
-    )
-    assert "no process ended well at BASE and HEAD" in reasons["a/b"]
-    assert "parameters changed" in reasons["chunk_sweep/x"]
-    assert review.exit_code == 1 and [entry.cell for entry in review.broken] == [cell.name]
-    assert "1 cell broken" in review.verdict
-
-
 def test_markdown_has_verdict_causes_and_tables_and_cannot_be_broken_by_text(made_up, pair):
     text = review_markdown(reviewed(pair.write(captures_more(made_up))))
     assert text.startswith(f"### Review of {HEAD[:10]} against {BASE[:10]}\n\n**Fails.**")
@@ -300,52 +195,6 @@ def test_markdown_has_verdict_causes_and_tables_and_cannot_be_broken_by_text(mad
     assert "| captured | 1.80 MB | 1.87 MB | 1.04× | worse (gated) |" in text
     assert text.count("<details>") == text.count("</details>") == 1
     assert len(text) < 20_000
-
-
-def test_a_cell_or_a_file_that_head_lacks_is_part_of_the_verdict(pair):
-    root = pair.write()
-    (garbled, *gone) = sorted((root / "head").rglob("w7x-argument-d3/*.json"))
-    garbled.write_text(garbled.read_text()[:500])
-    assert reviewed(root).verdict.endswith("in 2 cells (1 unreadable file set aside).")
-    for path in (garbled, *gone):
-        path.unlink()
-    assert reviewed(root).verdict.endswith("in 1 cell (1 cell not compared).")
-
-
-@pytest.mark.parametrize("seconds", [math.inf, math.nan, -1.0])
-def test_a_time_that_no_clock_gives_is_set_aside_with_its_file(pair, seconds):
-    root = pair.write()
-    path = min((root / "head").rglob("w7x-argument-d3/*.json"))
-    told = json.loads(path.read_text())
-    told["samples_seconds"][0] = seconds
-    path.write_text(json.dumps(told))
-    (item,) = reviewed(root).sides.set_aside
-    assert "samples_seconds" in item.reason
-
-
-def test_what_was_planted_into_a_commit_is_in_the_title(pair):
-    sides = sides_of_pair(pair.write())
-    planted = dataclasses.replace(sides.head, commit=f"{BASE}+captured_array")
-    told = review_markdown(make_review(dataclasses.replace(sides, head=planted)))
-    assert told.startswith("### Review of bbbbbbbbbb+captured_array against bbbbbbbbbb\n")
-
-
-def test_a_commit_of_a_store_is_not_compared_with_itself(made_up, tmp_path):
-    made_up.write(tmp_path, made_up.casing_cell("closure", 3), 0, commit=BASE)
-    with pytest.raises(ReportError, match="are one commit.*benchmarks.pair"):
-        sides_of_store(tmp_path, BASE, BASE[:8])
-
-
-def test_commits_of_a_store_are_found_by_their_beginning_and_unknown_ones_told(made_up, tmp_path):
-    root = Pair(made_up, tmp_path / "pair").write()
-    for side in ("base", "head"):
-        for path in (root / side).iterdir():
-            path.rename(tmp_path / path.name)
-    (root / "base").rmdir()
-    sides = sides_of_store(tmp_path, "bb", "dd")
-    assert (sides.base.commit, sides.head.commit) == (BASE, HEAD)
-    with pytest.raises(ReportError, match="no measurements of 'main'; it holds bbbb"):
-        sides_of_store(tmp_path, "main", "dd", repository=tmp_path)
 
 
 def test_the_command_writes_page_and_markdown_and_exits_by_the_verdict(
