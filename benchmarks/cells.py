@@ -20,6 +20,7 @@ def external_field(
     variant: str = "argument",
     chunk_size: int | str = "auto",
     target_chunk_size: int | str = "auto",
+    far_dtype: str | None = None,
 ) -> Case:
     """The external field of a prepared casing, as the meter's case.
 
@@ -34,6 +35,8 @@ def external_field(
         over it too, in a worker started with JAX_USE_SIMPLIFIED_JAXPR_CONSTANTS=1.
     chunk_size, target_chunk_size : int or "auto"
         Tile of the far field.
+    far_dtype : str, optional
+        In which it is summed, where vcjax knows such a choice; older ones do not.
 
     Raises
     ------
@@ -50,10 +53,11 @@ def external_field(
             "cell's env, which is read when JAX is imported"
         )
     prepared = prepared_casing(workload, digits, half_period)
+    chosen = {} if far_dtype is None else {"far_dtype": far_dtype}
 
     def evaluate(casing, B):
         return vcjax.external_field(
-            casing, B, chunk_size=chunk_size, target_chunk_size=target_chunk_size
+            casing, B, chunk_size=chunk_size, target_chunk_size=target_chunk_size, **chosen
         )
 
     def check(field) -> dict[str, float]:
