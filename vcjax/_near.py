@@ -117,8 +117,10 @@ def weights_at(points, area_normals, constants: Tables, rule: Rule, patch_weight
     @jax.named_scope("patch_weights")
     def one_block(row, columns):
         patch = patches(both, rule, row, columns)
-        centre = patch[:, :3, rule.reach_phi, rule.reach_theta]
-        patch = patch.at[:, :3].add(-centre[:, :, None, None])
+        points, normals = jnp.split(patch, 2, axis=1)
+        i, j = rule.reach_phi, rule.reach_theta
+        offsets = points - points[:, :, i : i + 1, j : j + 1]
+        patch = jnp.concatenate([offsets, normals], axis=1)
         return patch_weights(patch, interpolation, constants.polar_weights, rule)
 
     return one_block
@@ -142,14 +144,14 @@ def split_weights(kernel, patch, interpolation, polar_weights, rule: Rule):
     nodes = (2 * rule.reach_phi + 1) * (2 * rule.reach_theta + 1)
     count = patch.shape[0]
     polar = interpolation.to_nodes(patch.reshape(count * 6, *patch.shape[2:]))
-    polar = polar.reshape(4, count, 6, -1)
-    alpha = _cutoff_rates(polar[:, :, :3], patch, rule)
-    singular = kernel(polar[:, :, :3], polar[:, :, 3:], polar_weights, alpha, axis=2)
+    offsets, normals = jnp.split(polar.reshape(4, count, 6, -1), 2, axis=2)
+    alpha = _cutoff_rates(offsets, patch, rule)
+    singular = kernel(offsets, normals, polar_weights, alpha, axis=2)
     parts = singular.shape[2]
     singular = interpolation.from_nodes(singular.reshape(4, count * parts, -1))
-    flat = patch.reshape(count, 6, nodes)
-    beside_centre = (jnp.arange(nodes) != nodes // 2).astype(flat.dtype)
-    punctured = kernel(flat[:, :3], flat[:, 3:], beside_centre, alpha, axis=1)
+    beside_centre = (jnp.arange(nodes) != nodes // 2).astype(patch.dtype)
+    offsets, normals = jnp.split(patch.reshape(count, 6, nodes), 2, axis=1)
+    punctured = kernel(offsets, normals, beside_centre, alpha, axis=1)
     return singular.reshape(count, parts, nodes) - punctured, alpha
 
 
@@ -174,11 +176,11 @@ def _kernel(offset, normal, weights, alpha, axis: int):
     square = (offset**2).sum(axis=axis)
     square = jnp.where(weights == 0, 1.0, square)
     distance = jnp.sqrt(square)
-    t = alpha * distance
-    factor = jnp.expand_dims(weights * field_split(t) / (square * distance), axis)
-    vector = jnp.cross(offset, normal, axis=axis)
-    scalar = -(offset * normal).sum(axis=axis, keepdims=True)
-    return factor * jnp.concatenate([vector, scalar], axis=axis)
+    factor = weights * field_split(alpha * distance) / (square * distance)
+    d, n = (jnp.unstack(v, axis=axis) for v in (offset, normal))
+    vector = [d[a] * n[b] - d[b] * n[a] for a, b in ((1, 2), (2, 0), (0, 1))]
+    scalar = -(d[0] * n[0] + d[1] * n[1] + d[2] * n[2])
+    return jnp.stack([factor * part for part in (*vector, scalar)], axis=axis)
 
 
 def field_split(t):

@@ -8,6 +8,9 @@ properties cut it to a tenth:
   meet the nodes of one quadrant only: four products of a sixteenth of the work;
 - stencils are local: nodes sorted by their theta offset, in a few groups, need a few columns
   each.
+
+The four parities are one batch of products: a program of a quarter of the size. Values are split,
+not sliced: the transpose of the one joins, that of the other pads and adds.
 """
 
 import functools
@@ -25,72 +28,74 @@ class PatchInterpolation:
     """One patch's interpolation, its matrices built once outside the loop over targets."""
 
     def __init__(self, constants: Tables, rule: Rule, groups: int = 3):
-        self._reach = rule.reach_theta
-        self._matrices = []
-        for phi in constants.patch_phi:
-            for theta, stencils in zip(constants.patch_theta, theta_stencils(rule), strict=True):
-                self._matrices.append(_grouped_products(phi, theta, stencils, groups))
+        self._columns = rule.reach_theta + 1
+        stencils = theta_stencils(rule)
+        self._groups = _grouped_products(
+            constants.patch_phi, constants.patch_theta, stencils, groups
+        )
 
     def to_nodes(self, values: Float[Array, "m p q"]) -> Float[Array, "4 m node"]:
         """Values on the patch grid to values at the polar nodes of the four quadrants."""
-        by_parity = [part for half in _parts(values, 1) for part in _parts(half, 2)]
-        sums = []
-        for part, groups in zip(by_parity, self._matrices, strict=True):
-            columns = [
-                part[:, :, window].reshape(part.shape[0], -1) @ matrix.T
-                for window, matrix in groups
-            ]
-            sums.append(jnp.concatenate(columns, axis=1))
-        return jnp.stack(_butterfly(*sums))
+        parts = _parts(_parts(values, 2), 2)
+        parts = parts.reshape(4, *parts.shape[2:])
+        sums = [
+            jnp.einsum("smk,snk->smn", _flat(parts[..., window]), matrix, precision="highest")
+            for window, matrix in self._groups
+        ]
+        return _butterfly(jnp.concatenate(sums, axis=2))
 
     def from_nodes(self, values: Float[Array, "4 m node"]) -> Float[Array, "m p q"]:
         """Transpose of `to_nodes`."""
-        by_parity = _butterfly(*values)
-        columns = [self._reach + 1, self._reach] * 2
-        ee, eo, oe, oo = map(_scatter, by_parity, self._matrices, columns)
-        return _join(_join(ee, eo, 2), _join(oe, oo, 2), 1)
+        sizes = [matrix.shape[1] for _, matrix in self._groups]
+        by_group = lax.split(_butterfly(values), sizes, axis=2)
+        columns = []
+        for by_parity, (window, matrix) in zip(by_group, self._groups, strict=True):
+            part = jnp.einsum("smn,snk->smk", by_parity, matrix, precision="highest")
+            part = part.reshape(*part.shape[:2], -1, window.stop - window.start)
+            beside = window.start, self._columns - window.stop
+            columns.append(jnp.pad(part, ((0, 0), (0, 0), (0, 0), beside)))
+        parts = functools.reduce(jnp.add, columns)
+        return _join(_join(parts.reshape(2, 2, *parts.shape[1:]), 2), 2)
 
 
-def _butterfly(ee, eo, oe, oo):
+def _butterfly(values: Float[Array, "4 m node"]) -> Float[Array, "4 m node"]:
     """Parities (phi, theta) to quadrants (+,+), (+,-), (-,+), (-,-); its own transpose."""
-    right, left, cross_right, cross_left = ee + eo, ee - eo, oe + oo, oe - oo
-    return right + cross_right, left + cross_left, right - cross_right, left - cross_left
+    grid = values.reshape(2, 2, *values.shape[1:])
+    for axis in (1, 0):
+        even, odd = jnp.split(grid, 2, axis=axis)
+        grid = jnp.concatenate([even + odd, even - odd], axis=axis)
+    return grid.reshape(values.shape)
 
 
 def _grouped_products(phi, theta, stencils: np.ndarray, count: int):
-    """For each group of nodes: the columns it reads, its product matrix (node, row * column)."""
+    """For each group of nodes: the columns it reads, its products (parity, node, row * column)."""
     edges = np.linspace(0, stencils.shape[0], count + 1).astype(int)
     groups = []
     for start, stop in zip(edges[:-1], edges[1:], strict=True):
         window = slice(int(stencils[start:stop, 0].min()), int(stencils[start:stop, 1].max()))
-        product = phi[start:stop, :, None] * theta[start:stop, None, window]
-        groups.append((window, product.reshape(stop - start, -1)))
+        by_theta = theta[None, :, start:stop, None, window]
+        product = phi[:, None, start:stop, :, None] * by_theta
+        groups.append((window, product.reshape(4, stop - start, -1)))
     return groups
 
 
-def _scatter(values: Float[Array, "m node"], groups, columns: int) -> Float[Array, "m row column"]:
-    parts, start = [], 0
-    for window, matrix in groups:
-        stop = start + matrix.shape[0]
-        width = window.stop - window.start
-        part = (values[:, start:stop] @ matrix).reshape(values.shape[0], -1, width)
-        parts.append(jnp.pad(part, ((0, 0), (0, 0), (window.start, columns - window.stop))))
-        start = stop
-    return functools.reduce(jnp.add, parts)
+def _flat(values: Float[Array, "4 m row column"]) -> Float[Array, "4 m node"]:
+    return values.reshape(*values.shape[:2], -1)
 
 
 def _parts(values, axis: int):
-    """Even (0..E) and odd (1..E) part of values on -E..E along an axis."""
+    """Even and odd part of values on -E..E along an axis, twice over: (2, ...) on 0..E.
+
+    The centre's value stands in both; no product reads it of the odd part.
+    """
     reach = values.shape[axis] // 2
-    right = lax.slice_in_dim(values, reach, None, axis=axis)
-    left = jnp.flip(lax.slice_in_dim(values, 0, reach + 1, axis=axis), axis)
-    odd = lax.slice_in_dim(right - left, 1, None, axis=axis)
-    return 0.5 * (right + left), 0.5 * odd
+    left, right = lax.split(values, (reach, reach + 1), axis=axis)
+    before = [(int(k == axis), 0) for k in range(values.ndim)]
+    left = jnp.pad(jnp.flip(left, axis), before)
+    return jnp.stack([right + left, right - left])
 
 
-def _join(even, odd, axis: int):
+def _join(parts, axis: int):
     """Transpose of `_parts`: what the parts' weights mean for the values on -E..E."""
-    centre = lax.slice_in_dim(even, 0, 1, axis=axis)
-    beside = lax.slice_in_dim(even, 1, None, axis=axis)
-    right, left = 0.5 * (beside + odd), 0.5 * (beside - odd)
-    return jnp.concatenate([jnp.flip(left, axis), centre, right], axis=axis)
+    left = lax.slice_in_dim(parts[0] - parts[1], 1, None, axis=axis)
+    return jnp.concatenate([jnp.flip(left, axis), parts[0] + parts[1]], axis=axis)

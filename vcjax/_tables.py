@@ -37,8 +37,8 @@ class Tables:
     surface_theta: tuple[Float[Array, "column l"], Float[Array, "column l"]]
     field_phi: Float[Array, "row i"]
     field_theta: Float[Array, "column j"]
-    patch_phi: tuple[Float[Array, "node even_phi"], Float[Array, "node odd_phi"]]
-    patch_theta: tuple[Float[Array, "node even_theta"], Float[Array, "node odd_theta"]]
+    patch_phi: Float[Array, "2 node up_phi"]
+    patch_theta: Float[Array, "2 node up_theta"]
     polar_weights: Float[Array, " node"]
 
 
@@ -143,21 +143,15 @@ def lagrange_rows(points: np.ndarray, reach: int, count: int) -> np.ndarray:
     return rows
 
 
-def _fold(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Rows on -E..E as rows for the even part (0..E) and the odd part (1..E) of grid values."""
+def _fold(rows: np.ndarray) -> np.ndarray:
+    """Rows on -E..E as rows for v(k) + v(-k) and for v(k) - v(-k), k = 0..E; at 0 for v(0)."""
     reach = rows.shape[1] // 2
-    right, left = rows[:, reach + 1 :], rows[:, reach - 1 :: -1] if reach else rows[:, :0]
-    return np.concatenate([rows[:, reach : reach + 1], right + left], axis=1), right - left
+    right, left = rows[:, reach:], rows[:, reach::-1]
+    return 0.5 * np.stack([right + left, right - left])
 
 
 @lru_cache(maxsize=8)
-def theta_stencils(rule: Rule) -> tuple[np.ndarray, np.ndarray]:
-    """Columns [first, last + 1) that each polar node reads of the even and odd theta matrix."""
-    even, odd = (
-        np.stack(
-            [(rows != 0).argmax(axis=1), rows.shape[1] - (rows[:, ::-1] != 0).argmax(axis=1)],
-            axis=1,
-        )
-        for rows in _host_tables(rule)["patch_theta"]
-    )
-    return even, odd
+def theta_stencils(rule: Rule) -> np.ndarray:
+    """Columns [first, last + 1) that each polar node reads of the theta matrices, (node, 2)."""
+    read = (_host_tables(rule)["patch_theta"] != 0).any(axis=0)
+    return np.stack([read.argmax(axis=1), read.shape[1] - read[:, ::-1].argmax(axis=1)], axis=1)
