@@ -147,7 +147,7 @@ def interpolation_matrices(count: int, start: float, period: float, points: np.n
 @jax.named_scope("resample")
 def interpolate(matrix_phi, samples, matrix_theta, xp: Any = np):
     """``D_phi @ samples @ D_theta.T`` for each of three components: (3, n, m) -> (3, a, b)."""
-    return xp.einsum("kib,ai->kab", xp.einsum("kij,bj->kib", samples, matrix_theta), matrix_phi)
+    return xp.matmul(matrix_phi, xp.matmul(samples, matrix_theta.T))
 
 
 @jax.named_scope("resample")
