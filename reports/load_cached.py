@@ -205,7 +205,12 @@ def _read_cache(path: Path, version: str) -> pd.DataFrame | None:
 
 
 def _write_cache(path: Path, table: pd.DataFrame, version: str) -> None:
-    untyped = {name: "string" for name in table.columns if table[name].dtype == object}
+    # A column of nothing but None has no type, here and when it is read again.
+    untyped = {
+        name: "string"
+        for name in table.columns
+        if table[name].dtype == object and table[name].notna().any()
+    }
     stored = pa.Table.from_pandas(table.astype(untyped), preserve_index=False)
     metadata = {**(stored.schema.metadata or {}), b"reports": version.encode()}
     with contextlib.suppress(OSError):  # a store that may not be written is read all the same
