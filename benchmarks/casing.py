@@ -8,7 +8,7 @@ from benchmarks.plan import PlannedCell
 # Simplified constants are read when JAX is imported, so they are a matter of the environment.
 SIMPLIFIED_ENVIRONMENT = {"JAX_USE_SIMPLIFIED_JAXPR_CONSTANTS": "1"}
 
-# Six processes a side are the least that can tell two variants apart at p < 0.002. The quick grid
+# Six processes a side are the least that can tell two variants apart at p = 0.0022. The quick grid
 # has them at six digits only; elsewhere it shows sizes and orders of magnitude.
 QUICK_ROUNDS = {3: 3, 6: 6, 9: 2, 12: 2}
 FULL_ROUNDS = 8
