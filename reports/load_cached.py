@@ -209,7 +209,7 @@ def _write_cache(path: Path, table: pd.DataFrame, version: str) -> None:
     untyped = {
         name: "string"
         for name in table.columns
-        if table[name].dtype == object and table[name].notna().any()
+        if table[name].dtype == object and frames.any_of(table[name].notna())
     }
     stored = pa.Table.from_pandas(table.astype(untyped), preserve_index=False)
     metadata = {**(stored.schema.metadata or {}), b"reports": version.encode()}

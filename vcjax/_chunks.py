@@ -26,12 +26,12 @@ from vcjax._errors import VcjaxError
 
 Operator = Literal["B", "BOFF", "GRADB"]
 
-# (sources, targets) of a tile. On a CPU any tile from 0.1 to 1 million pairs is as fast on one
-# thread; several threads share a tile, so it should not be small, but derivatives of the field are
-# slower where a tile is too large for the cache. Other devices: not measured,
-# enough pairs in flight to fill their memory system.
+# (sources, targets) of a tile. On a CPU sizes hardly matter to one thread; several threads share a
+# tile, and wide ones, with as many targets as there are, take 15 to 20 % less time than narrow ones
+# (docs/chunks.md). Derivatives of the field are slower where a tile is too large for the cache.
+# Other devices: not measured, enough pairs in flight to fill their memory system.
 _AUTO: dict[str, dict[Operator, tuple[int, int]]] = {
-    "cpu": {"B": (2048, 160), "BOFF": (2048, 320), "GRADB": (1024, 320)},
+    "cpu": {"B": (512, 1280), "BOFF": (2048, 320), "GRADB": (1024, 1280)},
     "gpu": {"B": (16384, 1024), "BOFF": (16384, 1024), "GRADB": (1024, 8192)},
     "tpu": {"B": (8192, 1024), "BOFF": (8192, 1024), "GRADB": (1024, 4096)},
 }
