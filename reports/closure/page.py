@@ -76,7 +76,7 @@ def make_closure_report(
     made = _sections(here, everything, place, _existing(picture), _existing(audits))
     if casing_store is not None and Path(casing_store).is_dir():
         made += _casing(casing_store)
-    made.append(sections.problems_section(_without_skipped(here["failures"])))
+    made.append(sections.problems_section(here["failures"]))
     return Report(
         TITLE,
         *place,
@@ -209,10 +209,6 @@ def _chosen(
 
 def _skipped(failures: pd.DataFrame) -> pd.DataFrame:
     return failures.loc[failures["status"] == "skipped"]
-
-
-def _without_skipped(failures: pd.DataFrame) -> pd.DataFrame:
-    return failures.loc[failures["status"] != "skipped"].reset_index(drop=True)
 
 
 def _existing(path: str | Path | None) -> Path | None:
