@@ -27,7 +27,7 @@ from vcjax._errors import VcjaxError
 Operator = Literal["B", "BOFF", "GRADB"]
 
 # (sources, targets) of a tile. On a CPU sizes hardly matter to one thread; several threads share a
-# tile, and wide ones, with as many targets as there are, take 15 to 20 % less time than narrow ones
+# tile, and one of about a thousand targets takes 15 to 20 % less time than one of a few hundred
 # (docs/chunks.md). Derivatives of the field are slower where a tile is too large for the cache.
 # Other devices: not measured, enough pairs in flight to fill their memory system.
 _AUTO: dict[str, dict[Operator, tuple[int, int]]] = {

@@ -3,9 +3,11 @@
 import itertools
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from jaxmeter import Cell, Record
+from tests.jaxmeter.draws import draw
 
 HERE = str(Path(__file__).parent)
 _NUMBERS = itertools.count()
@@ -52,3 +54,9 @@ def write_module(tmp_path, monkeypatch):
         return name
 
     return write
+
+
+@pytest.fixture
+def same_draws():
+    """Each test draws the same, in whatever order they run."""
+    draw.bit_generator.state = np.random.default_rng(4).bit_generator.state

@@ -5,6 +5,7 @@ import math
 
 import pytest
 
+import jaxmeter
 from jaxmeter import Case, Cell, JaxmeterError
 
 CELL = Cell(
@@ -100,3 +101,12 @@ def test_a_case_turns_its_extras_into_floats():
     extras = Case(len, extras={"count": 3, "seconds": np.float32(0.5)}).extras
     assert extras == {"count": 3.0, "seconds": 0.5}
     assert all(type(value) is float for value in extras.values())
+
+
+@pytest.mark.parametrize("name", ["audit", "hoist", "inventory", "measure", "memory"])
+def test_each_call_tells_by_its_name_what_is_no_function_or_has_arguments_twice(name):
+    call = getattr(jaxmeter, name)
+    with pytest.raises(JaxmeterError, match=f"^{name}: got fn=3; give a callable or a Case"):
+        call(3, 1.0)
+    with pytest.raises(JaxmeterError, match=f"^{name}: got a Case and 1 more arguments"):
+        call(jaxmeter.Case(abs, (1.0,)), 1.0)

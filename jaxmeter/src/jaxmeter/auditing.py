@@ -13,7 +13,7 @@ import numpy as np
 from jaxmeter.audit_record import DEFAULT_THRESHOLD_BYTES, Audit, AuditedArray, Match
 from jaxmeter.calibration import calibration
 from jaxmeter.calibration_record import Calibration
-from jaxmeter.case import Case, name_of
+from jaxmeter.case import Case, case_of, name_of
 from jaxmeter.constants import captured_values, embedded_sizes, hidden_arguments, identity
 from jaxmeter.embedded import occurrences
 from jaxmeter.errors import JaxmeterError
@@ -62,12 +62,7 @@ def audit(
     is traced, such as ``weights.T`` of a numpy array, is found if it looks into the memory of an
     array that is held, or equals one.
     """
-    case = fn if isinstance(fn, Case) else Case(fn, args, kwargs)
-    if isinstance(fn, Case) and (args or kwargs):
-        raise JaxmeterError(
-            f"audit: got a Case and {len(args) + len(kwargs)} more arguments; "
-            "put the arguments into the case, Case(fn, args)"
-        )
+    case = case_of("audit", fn, args, kwargs)
     if isinstance(threshold_bytes, bool) or not threshold_bytes >= 0:
         raise JaxmeterError(
             f"audit: got threshold_bytes={threshold_bytes!r}; give a number of bytes, 0 or more"

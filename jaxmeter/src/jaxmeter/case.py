@@ -66,6 +66,31 @@ class Case:
         object.__setattr__(self, "extras", FrozenDict(numbers("Case", "extras", self.extras)))
 
 
+def case_of(
+    call: str,
+    fn: Case | Callable[..., Any],
+    args: tuple[Any, ...] = (),
+    kwargs: Mapping[str, Any] = FrozenDict(),
+) -> Case:
+    """What a call was given, a function with its arguments or a case, as a case.
+
+    Raises
+    ------
+    JaxmeterError
+        If it is neither, or a case with more arguments.
+    """
+    if not isinstance(fn, Case):
+        if not callable(fn):
+            raise JaxmeterError(f"{call}: got fn={fn!r:.80}; give a callable or a Case")
+        return Case(fn, args, kwargs)
+    if args or kwargs:
+        raise JaxmeterError(
+            f"{call}: got a Case and {len(args) + len(kwargs)} more arguments; "
+            "put the arguments into the case, Case(fn, args)"
+        )
+    return fn
+
+
 def numbers(call: str, what: str, named: Any) -> dict[str, float]:
     """Named numbers as a dictionary of floats.
 

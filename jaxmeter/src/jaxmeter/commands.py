@@ -157,6 +157,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--no-args", action="store_true", help="it takes no arguments, and does not make its case"
     )
     add_static(parser)
+    add_param(parser)
+
+
+def add_param(parser: argparse.ArgumentParser) -> None:
+    """The option that gives arguments to what makes the case."""
     parser.add_argument(
         "-p",
         "--param",

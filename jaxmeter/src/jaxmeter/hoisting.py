@@ -8,7 +8,7 @@ from typing import Any, cast
 import jax
 
 from jaxmeter.auditing import holders_of
-from jaxmeter.case import Case, name_of
+from jaxmeter.case import Case, case_of, name_of
 from jaxmeter.constants import captured_values
 from jaxmeter.counts import ExecutionCounter
 from jaxmeter.errors import JaxmeterError
@@ -58,16 +58,9 @@ def hoist(
     of the function with arguments written by hand; next to the function with constants they may
     differ in the last bit where it computed with these alone.
     """
-    if isinstance(fn, Case):
-        if args or kwargs:
-            raise JaxmeterError(
-                f"hoist: got a Case and {len(args) + len(kwargs)} more arguments; "
-                "put the arguments into the case, Case(fn, args)"
-            )
-        original, args, kwargs = fn.fn, fn.args, dict(fn.kwargs)
-        fn = jax.jit(original, **fn.jit_options) if fn.jit_options else original
-    elif not callable(fn):
-        raise JaxmeterError(f"hoist: got fn={fn!r}; give a callable or a Case")
+    case = case_of("hoist", fn, args, kwargs)
+    args, kwargs = case.args, dict(case.kwargs)
+    fn = jax.jit(case.fn, **case.jit_options) if case.jit_options else case.fn
     name = name_of(fn)
     leaves, tree = jax.tree.flatten((args, kwargs))
     untraced = _static_values(fn, args, kwargs) + [leaf for leaf in leaves if not _is_traced(leaf)]

@@ -6,7 +6,7 @@ import argparse
 import os
 
 from jaxmeter.cell import Cell
-from jaxmeter.commands import COMMANDS, tell_failure
+from jaxmeter.commands import COMMANDS, add_param, tell_failure
 from jaxmeter.parameters import parameter
 from jaxmeter.record import Record
 from jaxmeter.run import run_cell
@@ -33,14 +33,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "target", help="package.module:function; it returns jaxmeter.Case(fn, args)"
     )
-    parser.add_argument(
-        "-p",
-        "--param",
-        action="append",
-        default=[],
-        metavar="NAME=VALUE",
-        help="a keyword argument for the target, a number, true, false, null or a text",
-    )
+    add_param(parser)
     parser.add_argument("--repeat", type=int, default=20, help="settled samples (default 20)")
     parser.add_argument(
         "--timeout", type=float, default=600.0, metavar="SECONDS", help="limit (default 600)"

@@ -18,7 +18,7 @@ from jaxmeter.accounting import (
     rss_bytes,
 )
 from jaxmeter.buffers import compiled_with_buffers
-from jaxmeter.case import Case, name_of
+from jaxmeter.case import Case, case_of, name_of
 from jaxmeter.errors import JaxmeterError
 from jaxmeter.memory_record import Allocator, MemoryUse, Trade, TradePoint
 from jaxmeter.meter import measure
@@ -56,14 +56,7 @@ def memory(fn: Case | Callable[..., Any], *args: Any, run: bool = True, **kwargs
     Exception
         Whatever the function raises.
     """
-    if isinstance(fn, Case) and (args or kwargs):
-        raise JaxmeterError(
-            f"memory: got a Case and {len(args) + len(kwargs)} more arguments; "
-            "put the arguments into the case, Case(fn, args)"
-        )
-    if not isinstance(fn, Case) and not callable(fn):
-        raise JaxmeterError(f"memory: got fn={fn!r:.80}; give a callable or a Case")
-    case = fn if isinstance(fn, Case) else Case(fn, args, kwargs)
+    case = case_of("memory", fn, args, kwargs)
     reset_peak_rss()
     baseline = rss_bytes()
     lowered = staged(case).lowered

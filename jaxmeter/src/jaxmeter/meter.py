@@ -16,7 +16,7 @@ from jaxmeter.accounting import (
     reset_peak_rss,
     rss_bytes,
 )
-from jaxmeter.case import Case, name_of, numbers
+from jaxmeter.case import Case, case_of, name_of, numbers
 from jaxmeter.constants import count_constants
 from jaxmeter.counts import Events, ExecutionCounter, counts, listening
 from jaxmeter.environment import host_environment, jax_environment, load_1min
@@ -72,17 +72,7 @@ def measure(
     Exception
         Whatever the function or its check raises, with a note that names the phase.
     """
-    if isinstance(fn, Case):
-        if args:
-            raise JaxmeterError(
-                f"measure: got a Case and {len(args)} more arguments; "
-                "put the arguments into the case, Case(fn, args)"
-            )
-        case = fn
-    else:
-        if not callable(fn):
-            raise JaxmeterError(f"measure: got fn={fn!r}; give a callable or a Case")
-        case = Case(fn, args)
+    case = case_of("measure", fn, args)
     if isinstance(repeat, bool) or not isinstance(repeat, int) or repeat < 1:
         raise JaxmeterError(f"measure: got repeat={repeat!r}; give a whole number, 1 or more")
     if max_seconds is not None and not max_seconds > 0:

@@ -10,7 +10,7 @@ from typing import Any
 import jax
 
 from jaxmeter.accounting import compiler_account
-from jaxmeter.case import Case, name_of
+from jaxmeter.case import Case, case_of, name_of
 from jaxmeter.constants import captured_fingerprint, count_constants
 from jaxmeter.errors import JaxmeterError
 from jaxmeter.hlo import Instruction, instructions
@@ -46,15 +46,7 @@ def inventory(fn: Case | Callable[..., Any], *args: Any, **kwargs: Any) -> Inven
         if args or kwargs:
             raise JaxmeterError("inventory: got arguments for a compiled program; leave them out")
         return _inventory("compiled", fn)
-    if isinstance(fn, Case):
-        if args or kwargs:
-            raise JaxmeterError(
-                f"inventory: got a Case and {len(args) + len(kwargs)} more arguments; "
-                "put the arguments into the case, Case(fn, args)"
-            )
-        case = fn
-    else:
-        case = Case(fn, args, kwargs)
+    case = case_of("inventory", fn, args, kwargs)
     program = staged(case)
     return _inventory(name_of(case.fn), program.lowered.compile(), program.jaxpr, program.lowered)
 

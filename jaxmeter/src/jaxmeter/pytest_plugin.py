@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from jaxmeter.budgets import Budget, budget_for, checked_budget, read_budgets
-from jaxmeter.case import Case
+from jaxmeter.case import Case, case_of
 from jaxmeter.errors import JaxmeterError
 from jaxmeter.quantities import Quantity
 
@@ -61,12 +61,7 @@ def jaxmeter(request: pytest.FixtureRequest) -> Callable[..., Metered]:
     def meter(fn: Case | Callable[..., Any], *args: Any, **kwargs: Any) -> Metered:
         from jaxmeter.metered import Metered
 
-        if isinstance(fn, Case) and (args or kwargs):
-            raise JaxmeterError(
-                f"jaxmeter: got a Case and {len(args) + len(kwargs)} more arguments; "
-                "put the arguments into the case, Case(fn, args)"
-            )
-        case = fn if isinstance(fn, Case) else Case(fn, args, kwargs)
+        case = case_of("jaxmeter", fn, args, kwargs)
         traces = {"traces": budget.get("traces")}
         metered = Metered(case, after_call=lambda metered: _check(metered, traces))
         _check(metered, budget)
