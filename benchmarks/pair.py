@@ -50,7 +50,7 @@ ONCE = (
     "casing_variants/w7x-argument-d9",  # a slip into single precision is lost in fewer digits
     "memory_sweep/gradient-cauto-tauto",
 )
-MOST_ROUNDS = 10
+MOST_ROUNDS = 8
 BUDGET_SECONDS = 270.0
 
 
@@ -74,7 +74,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("head", help="the other")
     parser.add_argument("--out", type=Path, help="default results/pairs/BASE..HEAD")
     parser.add_argument("--cells", nargs="+", help="patterns of the quick grid's cells, all timed")
-    parser.add_argument("--rounds", type=int, default=MOST_ROUNDS, help="the most; default 10")
+    parser.add_argument("--rounds", type=int, default=MOST_ROUNDS, help="the most; default 8")
     parser.add_argument(
         "--budget", type=float, default=BUDGET_SECONDS, help="seconds; no round begins after them"
     )
