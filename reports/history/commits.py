@@ -1,5 +1,6 @@
 """The order of commits, their dates and authors' words, from git where there is a repository."""
 
+import re
 import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -7,7 +8,14 @@ from pathlib import Path
 
 import pandas as pd
 
-FORMAT = "%H%x1f%aI%x1f%cI%x1f%s"
+# Fields end in NUL, which no commit can hold; a subject may hold every other character.
+FORMAT = "%H%x00%aI%x00%s%x00"
+LOG = (
+    *("git", "log", "--no-walk=unsorted", "--ignore-missing", "--stdin"),
+    *("--no-show-signature", "--encoding=UTF-8", f"--format=tformat:{FORMAT}"),
+)
+ORDER = ("git", "rev-list", "--topo-order", "--reverse", "--ignore-missing", "--stdin")
+FULL_NAME = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 
 
 @dataclass(frozen=True)
@@ -47,18 +55,19 @@ def ordered_commits(
 
 def _told_by_git(repository: Path, hashes: Sequence[str]) -> dict[str, tuple[int, str, str]]:
     """Position, author date and subject of every commit that the repository has."""
-    plain = [name for name in hashes if name.isalnum()]
-    command = ["git", "log", "--no-walk=unsorted", "--ignore-missing", f"--format={FORMAT}"]
-    order = ["git", "rev-list", "--topo-order", "--reverse", "--ignore-missing"]
-    if not plain:
+    # Whatever else a folder is called, git could take for a branch and tell of another commit.
+    names = [name for name in hashes if FULL_NAME.fullmatch(name)]
+    if not names:
         return {}
-    told = _run(repository, [*command, "--stdin"], plain)
-    present = [line.split("\x1f") for line in told.splitlines()]
-    listed = _run(repository, [*order, "--stdin"], [parts[0] for parts in present])
-    position = {name: index for index, name in enumerate(listed.split())}
-    return {
-        name: (position[name], date, text) for name, date, _, text in present if name in position
+    told = _run(repository, LOG, names).split("\0")
+    found = {
+        name.strip(): (date, subject)
+        for name, date, subject in zip(told[0::3], told[1::3], told[2::3], strict=False)
+        if name.strip() in names
     }
+    listed = _run(repository, ORDER, list(found)).split()
+    position = {name: index for index, name in enumerate(listed)}
+    return {name: (position[name], *text) for name, text in found.items() if name in position}
 
 
 def _run(repository: Path, command: Sequence[str], names: Sequence[str]) -> str:
@@ -67,14 +76,13 @@ def _run(repository: Path, command: Sequence[str], names: Sequence[str]) -> str:
         done = subprocess.run(
             command,
             cwd=repository,
-            input="\n".join(names),
+            input="\n".join(names).encode(),
             capture_output=True,
-            text=True,
             timeout=60,
         )
     except (OSError, subprocess.TimeoutExpired):
         return ""
-    return done.stdout if done.returncode == 0 else ""
+    return done.stdout.decode(errors="replace") if done.returncode == 0 else ""
 
 
 def _seconds(when: pd.Timestamp) -> float:

@@ -1,72 +1,21 @@
-"""The history: series that are never joined across settings, steps, and the page."""
+"""The history: series that are never joined across settings, and the page."""
 
 import dataclasses
 import json
 import math
 import random
 import re
-import subprocess
 
-import pandas as pd
 import pytest
 
 from reports import ReportError
 from reports.__main__ import main
-from reports.history import make_history, steps, write_history, write_reviews
-from reports.history.commits import ordered_commits
+from reports.history import make_history, write_history, write_reviews
 from reports.history.page import compact, history_page
-from reports.history.steps import find_steps
 from reports.load_cached import read_measurements
 
 COMMITS = [f"{i:02d}{0:038d}" for i in range(1, 13)]
 STEP = 7  # the first commit of the new levels
-
-
-def levels(noise, *, before, after, count=40, at=20):
-    rng = random.Random(7)
-    level = [before] * at + [after] * (count - at)
-    return [value * math.exp(rng.gauss(0, noise)) for value in level]
-
-
-def test_an_exact_number_steps_wherever_it_changes():
-    (step,) = find_steps([64, 64, 65, 65], "exact")
-    assert (step.index, step.before, step.after) == (2, 64, 65)
-    assert find_steps([64] * 5, "exact") == ()
-    assert math.isinf(find_steps([0, 8], "exact")[0].ratio)
-
-
-def test_a_tenth_of_time_is_found_by_both_where_it_happened():
-    (step,) = find_steps(levels(0.02, before=1.0, after=1.1), "noisy")
-    assert step.found_by == "asv+ruptures" and abs(step.index - 20) <= 1
-    assert step.ratio == pytest.approx(1.1, abs=0.02)
-
-
-def test_noise_alone_has_no_step():
-    for seed in range(5):
-        rng = random.Random(seed)
-        values = [math.exp(rng.gauss(0, 0.03)) for _ in range(40)]
-        assert [step for step in find_steps(values, "noisy") if "asv" in step.found_by] == []
-
-
-def test_without_ruptures_asv_alone_gives_the_alert(monkeypatch):
-    monkeypatch.setattr(steps, "_ruptures", lambda: None)
-    (step,) = find_steps(levels(0.02, before=1.0, after=1.2), "noisy")
-    assert step.found_by == "asv"
-
-
-def test_rounding_of_a_deviation_that_is_zero_is_no_step():
-    assert find_steps([1e-17, 0.0, 1e-17, 0.0, 0.0, 1e-17, 0.0, 0.0], "noisy") == ()
-
-
-@pytest.mark.parametrize("values", [[1.0, 2.0], [], [1.0], [0.0] * 10, [1.0] * 9 + [math.inf]])
-def test_series_too_short_or_without_measure_have_no_noisy_step(values):
-    assert find_steps(values, "noisy") == ()
-
-
-def test_an_error_steps_beyond_rounding_and_to_and_from_no_number():
-    assert find_steps([1e-7, 1.1e-7, 4e-6], "error")[0].index == 2
-    assert find_steps([1e-15, 9e-15, 2e-14], "error") == ()
-    assert [step.index for step in find_steps([1e-7, math.nan, 1e-7], "error")] == [1, 2]
 
 
 @pytest.fixture(scope="module")
@@ -140,32 +89,6 @@ def test_a_store_of_failures_alone_is_an_error(made_up, tmp_path):
     made_up.write(tmp_path, made_up.failed("a/b", {}))
     with pytest.raises(ReportError, match="no process of the store ended well"):
         make_history(read_measurements(tmp_path))
-
-
-def git(folder, *arguments, date="2026-01-01T12:00:00+00:00"):
-    names = {f"GIT_{who}_{what}": "x" for who in ("AUTHOR", "COMMITTER") for what in ("NAME",)}
-    names |= {"GIT_AUTHOR_EMAIL": "x@example.org", "GIT_COMMITTER_EMAIL": "x@example.org"}
-    names |= {"GIT_AUTHOR_DATE": date, "GIT_COMMITTER_DATE": date, "HOME": str(folder)}
-    done = subprocess.run(
-        ["git", *arguments], cwd=folder, env=names, check=True, capture_output=True, text=True
-    )
-    return done.stdout.strip()
-
-
-def test_gits_order_wins_over_dates_and_unknown_commits_find_their_place(tmp_path):
-    git(tmp_path, "init", "-q")
-    made = []
-    for day, subject in (("09", "first"), ("05", "second | <b>")):
-        date = f"2026-01-{day}T12:00:00+00:00"
-        git(tmp_path, "commit", "-q", "--allow-empty", "-m", subject, date=date)
-        made.append(git(tmp_path, "rev-parse", "HEAD"))
-    days = pd.to_datetime(["2026-02-01", "2026-02-03", "2026-02-02"])
-    when = dict(zip([*made, "local"], days, strict=True))
-    ordered = ordered_commits([made[1], "local", made[0]], when, tmp_path)
-    assert [c.hash for c in ordered] == [made[0], "local", made[1]]
-    assert ordered[2].subject == "second | <b>" and ordered[2].author_date.startswith("2026-01-05")
-    bare = ordered_commits([*made, "local"], when, tmp_path.parent / "none")
-    assert [c.hash for c in bare] == [made[0], "local", made[1]] and not bare[0].subject
 
 
 def test_the_page_is_one_file_that_loads_nothing(history, tmp_path):

@@ -1,0 +1,52 @@
+"""The order of commits, their dates and subjects: what git says, whatever it says."""
+
+import subprocess
+
+import pandas as pd
+import pytest
+
+from reports.history.commits import ordered_commits
+
+
+def git(folder, *arguments, date="2026-01-01T12:00:00+00:00"):
+    names = {f"GIT_{who}_{what}": "x" for who in ("AUTHOR", "COMMITTER") for what in ("NAME",)}
+    names |= {"GIT_AUTHOR_EMAIL": "x@example.org", "GIT_COMMITTER_EMAIL": "x@example.org"}
+    names |= {"GIT_AUTHOR_DATE": date, "GIT_COMMITTER_DATE": date, "HOME": str(folder)}
+    done = subprocess.run(
+        ["git", *arguments], cwd=folder, env=names, check=True, capture_output=True, text=True
+    )
+    return done.stdout.strip()
+
+
+def test_gits_order_wins_over_dates_and_unknown_commits_find_their_place(tmp_path):
+    git(tmp_path, "init", "-q")
+    made = []
+    for day, subject in (("09", "first"), ("05", "second | <b>")):
+        date = f"2026-01-{day}T12:00:00+00:00"
+        git(tmp_path, "commit", "-q", "--allow-empty", "-m", subject, date=date)
+        made.append(git(tmp_path, "rev-parse", "HEAD"))
+    days = pd.to_datetime(["2026-02-01", "2026-02-03", "2026-02-02"])
+    when = dict(zip([*made, "local"], days, strict=True))
+    ordered = ordered_commits([made[1], "local", made[0]], when, tmp_path)
+    assert [c.hash for c in ordered] == [made[0], "local", made[1]]
+    assert ordered[2].subject == "second | <b>" and ordered[2].author_date.startswith("2026-01-05")
+    bare = ordered_commits([*made, "local"], when, tmp_path.parent / "none")
+    assert [c.hash for c in bare] == [made[0], "local", made[1]] and not bare[0].subject
+
+
+# Characters that Python takes for ends of lines, and the one that once parted the fields.
+@pytest.mark.parametrize("odd", ["\u2028", "\u0085", "\x0c", "\x1c", "\x1f", "\t"])
+def test_a_subject_may_hold_every_character_that_git_takes(tmp_path, odd):
+    git(tmp_path, "init", "-q")
+    git(tmp_path, "commit", "-q", "--allow-empty", "-m", f"one{odd}two")
+    made = git(tmp_path, "rev-parse", "HEAD")
+    (commit,) = ordered_commits([made], {made: pd.NaT}, tmp_path)
+    assert commit.subject == f"one{odd}two" and commit.author_date
+
+
+def test_a_folder_that_git_takes_for_another_commit_is_none(tmp_path):
+    git(tmp_path, "init", "-q", "-b", "local")
+    git(tmp_path, "commit", "-q", "--allow-empty", "-m", "one")
+    made = git(tmp_path, "rev-parse", "HEAD")
+    when = dict.fromkeys(["local", made[:10]], pd.Timestamp("2026-02-01"))
+    assert {c.subject for c in ordered_commits(list(when), when, tmp_path)} == {""}

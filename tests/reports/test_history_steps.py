@@ -1,0 +1,56 @@
+"""Steps of a series: exact numbers, errors and noisy ones."""
+
+import math
+import random
+
+import pytest
+
+from reports.history import steps
+from reports.history.steps import find_steps
+
+
+def levels(noise, *, before, after, count=40, at=20):
+    rng = random.Random(7)
+    level = [before] * at + [after] * (count - at)
+    return [value * math.exp(rng.gauss(0, noise)) for value in level]
+
+
+def test_an_exact_number_steps_wherever_it_changes():
+    (step,) = find_steps([64, 64, 65, 65], "exact")
+    assert (step.index, step.before, step.after) == (2, 64, 65)
+    assert find_steps([64] * 5, "exact") == ()
+    assert math.isinf(find_steps([0, 8], "exact")[0].ratio)
+
+
+def test_a_tenth_of_time_is_found_by_both_where_it_happened():
+    (step,) = find_steps(levels(0.02, before=1.0, after=1.1), "noisy")
+    assert step.found_by == "asv+ruptures" and abs(step.index - 20) <= 1
+    assert step.ratio == pytest.approx(1.1, abs=0.02)
+
+
+def test_noise_alone_has_no_step():
+    for seed in range(5):
+        rng = random.Random(seed)
+        values = [math.exp(rng.gauss(0, 0.03)) for _ in range(40)]
+        assert [step for step in find_steps(values, "noisy") if "asv" in step.found_by] == []
+
+
+def test_without_ruptures_asv_alone_gives_the_alert(monkeypatch):
+    monkeypatch.setattr(steps, "_ruptures", lambda: None)
+    (step,) = find_steps(levels(0.02, before=1.0, after=1.2), "noisy")
+    assert step.found_by == "asv"
+
+
+def test_rounding_of_a_deviation_that_is_zero_is_no_step():
+    assert find_steps([1e-17, 0.0, 1e-17, 0.0, 0.0, 1e-17, 0.0, 0.0], "noisy") == ()
+
+
+@pytest.mark.parametrize("values", [[1.0, 2.0], [], [1.0], [0.0] * 10, [1.0] * 9 + [math.inf]])
+def test_series_too_short_or_without_measure_have_no_noisy_step(values):
+    assert find_steps(values, "noisy") == ()
+
+
+def test_an_error_steps_beyond_rounding_and_to_and_from_no_number():
+    assert find_steps([1e-7, 1.1e-7, 4e-6], "error")[0].index == 2
+    assert find_steps([1e-15, 9e-15, 2e-14], "error") == ()
+    assert [step.index for step in find_steps([1e-7, math.nan, 1e-7], "error")] == [1, 2]
