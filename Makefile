@@ -31,7 +31,7 @@ history: env-report ## Build the page of every metric across the commits measure
 	@$(RUN) -m reports history --store "$${VCJAX_BENCH_STORE:-results/cells}" --out results/history
 
 review: env-report ## What did HEAD change? Measures it and BASE in turns (BASE=HEAD~1)
-	@$(RUN) tools/review.py $(BASE) $(HEAD)
+	@$(RUN) -m tools.review $(BASE) $(HEAD)
 
 closure: env-report ## Measure the closure study (GRID=full: the large sizes too) and build its page
 	@$(RUN) -m benchmarks.closure_study --grid $(GRID)

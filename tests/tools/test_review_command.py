@@ -1,0 +1,108 @@
+"""Which commits a review measures, and how it is told under a pull request."""
+
+import json
+import subprocess
+
+import pytest
+
+from tools import comment, repository, review
+
+
+@pytest.fixture
+def history(tmp_path, monkeypatch):
+    """Three commits: `topic` leaves `main` at its first one."""
+
+    def git(*arguments):
+        command = ["git", "-c", "user.name=a", "-c", "user.email=a@b", *arguments]
+        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+
+    def commit(text):
+        git("commit", "--allow-empty", "-qm", text)
+        return git("rev-parse", "HEAD").stdout.strip()
+
+    git("init", "-q", "-b", "main")
+    first = commit("first")
+    git("checkout", "-qb", "topic")
+    topic = commit("topic")
+    git("checkout", "-q", "main")
+    monkeypatch.setattr(repository, "ROOT", str(tmp_path))
+    return first, topic, commit("second")
+
+
+@pytest.fixture
+def commands(monkeypatch):
+    """What would be run, not run."""
+    ran = []
+    monkeypatch.setattr(review, "run", lambda command: ran.append(command) or 0)
+    return ran
+
+
+def test_head_is_compared_with_where_it_branched_off(history, commands, tmp_path):
+    first, topic, _ = history
+    assert review.main(["main", "topic", "--out", str(tmp_path), "--gate-times"]) == 0
+    measured, judged = commands
+    assert measured[:3] == ["benchmarks.pair", first, topic]
+    assert judged[:2] == ["reports", "review"] and judged[-1] == "--gate-times"
+
+
+@pytest.mark.parametrize("pair", [("main", "main"), ("main", "main~1"), ("topic", "main~1")])
+def test_a_head_without_a_commit_of_its_own_is_refused(history, commands, capsys, pair):
+    assert review.main(list(pair)) == 2 and not commands
+    assert "has no commit of its own" in capsys.readouterr().err
+
+
+def test_an_unknown_commit_is_told(history, commands, capsys):
+    assert review.main(["nonsense", "main"]) == 2 and not commands
+    assert "git knows no commit 'nonsense'" in capsys.readouterr().err
+
+
+@pytest.fixture
+def github(tmp_path, monkeypatch):
+    """A stand-in for `gh api`, after GitHub's REST reference for issue comments."""
+    found, written = [], []
+
+    def gh(*arguments, text=None):
+        if "--jq" in arguments:
+            assert comment.MARK in arguments[-1]
+            return "\n".join(found)
+        written.append((arguments[2], arguments[3].split("/")[-2:], text))
+        return json.dumps({"id": 7})
+
+    monkeypatch.setattr(comment, "gh", gh)
+    told = tmp_path / "review.md"
+
+    def tell(text=None):
+        if text is not None:
+            told.write_text(text)
+        return comment.main(["12", str(told), "--head", "c" * 40])
+
+    return tell, found, written
+
+
+def test_the_first_review_is_a_new_comment_and_the_next_replaces_it(github):
+    tell, found, written = github
+    assert tell("**Passes.**") == 0
+    found[:] = ["4", "5"]
+    assert tell("**Regression.**") == 0
+    assert [one[:2] for one in written] == [
+        ("POST", ["12", "comments"]),
+        ("PATCH", ["comments", "5"]),
+    ]
+    assert written[1][2] == f"{comment.MARK}\n**Regression.**"
+
+
+def test_without_a_review_the_comment_says_so_and_a_long_one_is_cut(github):
+    tell, _, written = github
+    assert tell() == 0
+    assert "No review of cccccccccc" in written[0][2]
+    assert tell("x" * 100_000) == 0
+    assert len(written[1][2]) < 65_536 and written[1][2].endswith("holds all of it.")
+
+
+def test_a_refusal_is_told(github, monkeypatch, capsys):
+    def refused(*arguments, text=None):
+        raise subprocess.CalledProcessError(1, "gh", stderr="HTTP 403: not accessible")
+
+    monkeypatch.setattr(comment, "gh", refused)
+    assert github[0]("**Passes.**") == 2
+    assert "HTTP 403" in capsys.readouterr().err
