@@ -2,6 +2,7 @@
 
 import argparse
 import sys
+import traceback
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -13,13 +14,18 @@ STORE = "results/cells"
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command and return its exit code, 2 with one line where it could not do its work.
 
-    Every command says itself what 0 and 1 mean; 2 is the same for all.
+    Every command says itself what 0 and 1 mean; 2 is the same for all. An error of the reports
+    themselves is 2 as well, with its traceback: a 1 would read as a regression.
     """
     options = _parser().parse_args(argv)
     try:
         return options.answer(options)
     except (ReportError, OSError) as error:
         print(f"reports {options.command}: {' '.join(str(error).split())}", file=sys.stderr)
+        return 2
+    except Exception:
+        traceback.print_exc()
+        print(f"reports {options.command}: an error of the reports themselves", file=sys.stderr)
         return 2
 
 
@@ -77,6 +83,11 @@ def review(options: argparse.Namespace) -> int:
         write_review,
     )
 
+    if options.pair is not None and options.base:
+        raise ReportError(
+            f"review: got the names {' '.join(filter(None, (options.base, options.head)))} and "
+            f"--pair {options.pair}; name BASE and HEAD of the store, or a folder of both"
+        )
     if options.pair is not None:
         sides = sides_of_pair(options.pair, setting=options.setting)
     elif options.base and options.head:

@@ -1,11 +1,14 @@
 """Pages from templates: styles and scripts inside, nothing loaded from elsewhere."""
 
-from collections.abc import Sequence
+import os
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import jinja2
 from markupsafe import Markup
+
+from .errors import ReportError
 
 TEMPLATES = Path(__file__).parent / "templates"
 
@@ -33,3 +36,38 @@ def written_page(
 def asset(name: str) -> str:
     """The text of a file beside the templates."""
     return (TEMPLATES / name).read_text(encoding="utf-8")
+
+
+def write_whole(
+    out: str | Path, texts: Mapping[str, str], *, kind: str, beside: Sequence[str] = ()
+) -> None:
+    """Write `texts`, by file name, into the folder `out`, each whole or not at all.
+
+    The first of them is the sign of an earlier writing, so that one killed halfway, which leaves
+    the first few or a draft, never stands in the way of the next.
+
+    Parameters
+    ----------
+    kind : str
+        What the folder is, for the error.
+    beside : sequence of str
+        Other names that may stand there.
+
+    Raises
+    ------
+    ReportError
+        If `out` holds something else.
+    """
+    out = Path(out)
+    drafts = tuple(f".{Path(name).stem}." for name in texts)
+    held = {path.name for path in out.iterdir()} if out.exists() else set()
+    others = {name for name in held if not name.startswith(drafts)} - set(beside)
+    if others and next(iter(texts)) not in others:
+        raise ReportError(
+            f"write_{kind}: {out} exists and is no earlier {kind}; name another folder with --out"
+        )
+    out.mkdir(parents=True, exist_ok=True)
+    for name, text in texts.items():
+        draft = out / f".{name}.{os.getpid()}"
+        draft.write_text(text, encoding="utf-8")
+        draft.replace(out / name)

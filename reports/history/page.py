@@ -2,13 +2,11 @@
 
 import json
 import math
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ..errors import ReportError
-from ..page_template import written_page
+from ..page_template import write_whole, written_page
 from .reviews import FOLDER, Reviews
 from .series import History, Series, Setting
 from .steps import second_opinion
@@ -29,18 +27,9 @@ def write_history(history: History, out: str | Path, *, reviews: Reviews | None 
     ReportError
         If `out` holds something else than an earlier page.
     """
-    out = Path(out)
-    page = out / "index.html"
-    others = {path.name for path in out.iterdir()} - {FOLDER} if out.exists() else set()
-    if others and not page.exists():
-        raise ReportError(
-            f"write_history: {out} exists and is no earlier page; name another folder with --out"
-        )
-    out.mkdir(parents=True, exist_ok=True)
-    draft = out / f".index.{os.getpid()}.html"
-    draft.write_text(history_page(history, reviews or {}), encoding="utf-8")
-    draft.replace(page)
-    return page
+    texts = {"index.html": history_page(history, reviews or {})}
+    write_whole(out, texts, kind="history", beside=[FOLDER])
+    return Path(out) / "index.html"
 
 
 def history_page(history: History, reviews: Reviews) -> str:

@@ -1,15 +1,13 @@
 """A review as a page and as Markdown, made of the same sections."""
 
-import os
 from collections.abc import Sequence
 from pathlib import Path
 
 from markupsafe import Markup
 
 from ..display import Cell, Column, DisplayTable
-from ..errors import ReportError
 from ..markdown import escaped, markdown_table
-from ..page_template import written_page
+from ..page_template import write_whole, written_page
 from ..report import Fact
 from ..section import Section
 from ..units import bytes_, scientific, seconds, significant
@@ -37,22 +35,13 @@ def write_review(review: Review, out: str | Path) -> Path:
     ReportError
         If `out` holds something else than an earlier review.
     """
-    out = Path(out)
-    if out.exists() and not (out / "review.md").exists() and any(out.iterdir()):
-        raise ReportError(
-            f"write_review: {out} exists and is no earlier review; name another folder with --out"
-        )
-    out.mkdir(parents=True, exist_ok=True)
     texts = {
         "review.json": review_json(review),
         "review.md": review_markdown(review),
         "index.html": review_page(review),
     }
-    for name, text in texts.items():
-        draft = out / f".{name}.{os.getpid()}"
-        draft.write_text(text, encoding="utf-8")
-        draft.replace(out / name)
-    return out / "index.html"
+    write_whole(out, texts, kind="review")
+    return Path(out) / "index.html"
 
 
 def title(review: Review) -> str:

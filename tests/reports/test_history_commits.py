@@ -40,7 +40,9 @@ def test_a_subject_may_hold_every_character_that_git_takes(tmp_path, odd):
     git(tmp_path, "init", "-q")
     git(tmp_path, "commit", "-q", "--allow-empty", "-m", f"one{odd}two")
     made = git(tmp_path, "rev-parse", "HEAD")
-    (commit,) = ordered_commits([made], {made: pd.NaT}, tmp_path)
+    (commit,) = ordered_commits(
+        [made], dict(zip([made], pd.to_datetime(["2026-02-01"]), strict=True)), tmp_path
+    )
     assert commit.subject == f"one{odd}two" and commit.author_date
 
 
@@ -48,5 +50,5 @@ def test_a_folder_that_git_takes_for_another_commit_is_none(tmp_path):
     git(tmp_path, "init", "-q", "-b", "local")
     git(tmp_path, "commit", "-q", "--allow-empty", "-m", "one")
     made = git(tmp_path, "rev-parse", "HEAD")
-    when = dict.fromkeys(["local", made[:10]], pd.Timestamp("2026-02-01"))
+    when = dict(zip(["local", made[:10]], pd.to_datetime(["2026-02-01"] * 2), strict=True))
     assert {c.subject for c in ordered_commits(list(when), when, tmp_path)} == {""}

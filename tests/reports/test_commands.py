@@ -1,0 +1,46 @@
+"""What the commands leave behind and exit with, whatever goes wrong."""
+
+import pytest
+
+from reports import ReportError, __main__
+from reports.__main__ import main
+from reports.page_template import write_whole
+from tests.reports.review_pairs import Pair
+
+
+@pytest.mark.parametrize("command", ["build", "history", "review", "merge"])
+def test_an_unexpected_error_exits_2_with_its_traceback_and_never_1(monkeypatch, capsys, command):
+    def answer(options):
+        raise RecursionError("too deep")
+
+    monkeypatch.setattr(__main__, command, answer)
+    assert main([command, *(["a", "--into", "b"] if command == "merge" else [])]) == 2
+    told = capsys.readouterr().err
+    assert "Traceback" in told and "RecursionError: too deep" in told
+
+
+def test_names_beside_a_pair_are_an_error_not_passed_over(made_up, tmp_path, capsys):
+    pair = str(Pair(made_up, tmp_path / "pair").write(rounds=1))
+    for names in (["nonsense"], ["nonsense", "other"]):
+        assert main(["review", *names, "--pair", pair, "--out", str(tmp_path / "out")]) == 2
+        assert "nonsense" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+TEXTS = {"review.json": "{}", "review.md": "x", "index.html": "y"}
+
+
+@pytest.mark.parametrize("left", [[".review.json.77"], ["review.json", ".review.md.5"]])
+def test_a_writing_killed_halfway_does_not_stop_the_next(tmp_path, left):
+    for name in left:
+        (tmp_path / name).write_text("half")
+    write_whole(tmp_path, TEXTS, kind="review")
+    assert {name: (tmp_path / name).read_text() for name in TEXTS} == TEXTS
+
+
+@pytest.mark.parametrize("left", ["notes.txt", "index.html", ".hidden"])
+def test_what_somebody_else_left_is_not_written_over(tmp_path, left):
+    (tmp_path / left).write_text("mine")
+    with pytest.raises(ReportError, match="no earlier review"):
+        write_whole(tmp_path, TEXTS, kind="review")
+    assert [path.name for path in tmp_path.iterdir()] == [left]
