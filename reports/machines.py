@@ -1,26 +1,71 @@
 """Which machine, and with which JAX, something was measured: what may be compared with what.
 
 Told by the records themselves, never by the folder they lie in: two machines may have made
-environments of one name.
+environments of one name. Only what a process did not live to tell is taken from its neighbours.
 """
 
+import functools
 import hashlib
+import json
 import re
-from collections.abc import Mapping
-from typing import Any, cast
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
 
 import pandas as pd
 
-from .frames import Row, rows
-
 UNKNOWN = "unknown"
 
-# Beside the machine: what a program is made and run with. Numbers across these are not compared.
-VERSIONS = ("jax_version", "jaxlib_version", "backend", "device_kind", "xla_flags")
+PLACE = ("commit", "environment_key", "cell")
+HOST = ("machine", "platform", "cpu_model", "ram_bytes")
+MADE_WITH = (
+    "python_version",
+    "jax_version",
+    "jaxlib_version",
+    "backend",
+    "device_kind",
+    "jax_options",
+    "xla_flags",
+)
+
+
+@dataclass(frozen=True)
+class _Told:
+    """What one process said of itself; None for what it ended too early to know."""
+
+    machine: str | None
+    python: str | None
+    jax: str | None
+    jaxlib: str | None
+    device: str | None
+    """Backend and kind of device: None where JAX was never started."""
+    x64: bool | None
+    flags: str | None
+
+    def may_be(self, other: "_Told") -> bool:
+        """Whether nothing that is known of both differs.
+
+        But the flags: of a process that left no word at all they are those of its parent.
+        """
+        names = ("machine", "python", "jax", "jaxlib")
+        pairs = [(getattr(self, name), getattr(other, name)) for name in names]
+        return all(None in (mine, theirs) or mine == theirs for mine, theirs in pairs)
+
+
+@dataclass(frozen=True)
+class _Process:
+    commit: str
+    environment_key: str
+    cell: str
+    told: _Told
+    cpus: int | None
+    """Of its machine: the most that any process of its folder saw, since some are bound to one."""
 
 
 def machine_name(environment: Mapping[str, Any] | None) -> str:
-    """A short name that differs where the host, the processor, the memory or the device does.
+    """A short name that differs where the host, the system, the processor or the memory does.
+
+    Not the device, of which a process that ended before it started JAX knows nothing.
 
     Parameters
     ----------
@@ -36,44 +81,102 @@ def machine_name(environment: Mapping[str, Any] | None) -> str:
         str(environment.get("platform") or "").split("-")[0],
         environment.get("cpu_model"),
         None if ram is None else round(ram / 2**30),  # kernels reserve a little, and differ in it
-        environment.get("device_kind"),
     )
     return f"{host}-{hashlib.sha256(repr(told).encode()).hexdigest()[:6]}"
 
 
-def with_setting(measured: pd.DataFrame) -> pd.DataFrame:
-    """`tables.measurements` with a column `setting`: machine, JAX, backend, in words.
+def with_setting(measured: pd.DataFrame, *, beside: pd.DataFrame | None = None) -> pd.DataFrame:
+    """`tables.measurements` with a column `setting`: machine, Python, JAX, device, in words.
 
-    Processes that ended before they could tell take the setting of their folder, where it has only
-    one. Numbers of two settings are never pooled and never compared.
+    Numbers of two settings are never pooled and never compared. A process that ended before JAX
+    had started takes the setting of those of its environment's folder, at whatever commit, that
+    may be its own: of its machine and versions, then rather of its cell, its flags, its number of
+    CPUs and its commit. It is "unknown" where these leave several.
+
+    Parameters
+    ----------
+    measured : DataFrame
+        From `tables.measurements`.
+    beside : DataFrame, optional
+        Measurements of other commits, for what they tell of the same folders.
     """
-    columns = ["machine", "platform", "cpu_model", "ram_bytes", *VERSIONS]
-    known = measured["jax_version"].notna()
-    distinct = cast(pd.DataFrame, measured.loc[known, columns].drop_duplicates())
-    names = {_key(row): _setting(row) for row in rows(distinct)}
-    settings = [
-        names[_key(row)] if is_known else None
-        for row, is_known in zip(rows(measured.reindex(columns=columns)), known, strict=True)
+    processes = _processes(measured)
+    others = [] if beside is None else _processes(beside)
+    folders: dict[str, list[_Process]] = {}
+    for process in dict.fromkeys([*processes, *others]):
+        if process.told.device is not None:
+            folders.setdefault(process.environment_key, []).append(process)
+    names = {
+        process: _name(process)
+        if process.told.device is not None
+        else _name_of_silent(process, folders.get(process.environment_key, []))
+        for process in dict.fromkeys(processes)
+    }
+    found = [names[process] for process in processes]
+    return measured.assign(setting=pd.Series(found, index=measured.index, dtype=object))
+
+
+def _name_of_silent(process: _Process, folder: Iterable[_Process]) -> str:
+    fitting = [other for other in folder if process.told.may_be(other.told)]
+    if not fitting:
+        return UNKNOWN if process.told.jax is None else _name(process)
+    machines = {other.told.machine for other in fitting if other.commit == process.commit}
+    alike: tuple[Callable[[_Process], bool], ...] = (
+        lambda other: other.told.machine in machines,
+        lambda other: other.cell == process.cell,
+        lambda other: other.told.flags == process.told.flags,
+        lambda other: other.cpus == process.cpus,
+        lambda other: other.commit == process.commit,
+    )
+    for is_alike in alike:
+        fitting = [other for other in fitting if is_alike(other)] or fitting
+    names = {_name(other) for other in fitting}
+    return names.pop() if len(names) == 1 else UNKNOWN
+
+
+def _name(process: _Process) -> str:
+    told, cpus = process.told, process.cpus
+    parts = [
+        told.machine or UNKNOWN,
+        None if cpus is None else f"{cpus} CPU{'s' if cpus > 1 else ''}",
+        told.python and f"Python {told.python}",
+        f"JAX {told.jax}",
+        None if told.jaxlib in (None, told.jax) else f"jaxlib {told.jaxlib}",
+        told.device,
+        None if told.x64 is None else "x64" if told.x64 else "no x64",
+        told.flags,
     ]
-    frame = measured.assign(setting=pd.Series(settings, index=measured.index, dtype=object))
-    folders = frame.groupby(["commit", "environment_key"])["setting"]
-    only = folders.transform(lambda found: _only(found))
-    return frame.assign(setting=frame["setting"].where(frame["setting"].notna(), only))
+    return ", ".join(part for part in parts if part)
 
 
-def _only(found: pd.Series) -> str:
-    names = found.dropna().unique()
-    return str(names[0]) if len(names) == 1 else UNKNOWN
+def _processes(measured: pd.DataFrame) -> list[_Process]:
+    """What each row tells of its process, in their order."""
+    wanted = [*PLACE, "cpus_available_count", *HOST, *MADE_WITH]
+    frame = measured.reindex(columns=wanted).astype(object)
+    lines = frame.where(frame.notna(), None).to_numpy().tolist()
+    told = [_told(tuple(line[len(PLACE) + 1 :])) for line in lines]
+    folders = [(line[0], line[1], one.machine) for line, one in zip(lines, told, strict=True)]
+    most: dict[tuple[str | None, ...], int] = {}
+    for folder, line in zip(folders, lines, strict=True):
+        if line[3] is not None:
+            most[folder] = max(int(line[3]), most.get(folder, 0))
+    return [
+        _Process(line[0], line[1], line[2], one, most.get(folder))
+        for line, one, folder in zip(lines, told, folders, strict=True)
+    ]
 
 
-def _setting(row: Row) -> str:
-    plain = {name: None if pd.isna(value) else value for name, value in row.items()}
-    parts = [machine_name(plain), f"JAX {plain['jax_version']}"]
-    if plain["jaxlib_version"] != plain["jax_version"]:
-        parts.append(f"jaxlib {plain['jaxlib_version']}")
-    parts += [str(plain[name]) for name in ("backend", "xla_flags") if plain[name]]
-    return ", ".join(parts)
-
-
-def _key(row: Row) -> tuple[str, ...]:
-    return tuple("" if pd.isna(value) else str(value) for value in row.values())
+@functools.lru_cache(maxsize=4096)
+def _told(values: tuple[Any, ...]) -> _Told:
+    row: dict[str, Any] = dict(zip((*HOST, *MADE_WITH), values, strict=True))
+    python, backend, kind = row["python_version"], row["backend"], row["device_kind"]
+    options = json.loads(row["jax_options"] or "{}")
+    return _Told(
+        machine=None if row["machine"] is None else machine_name(row),
+        python=None if python is None else ".".join(python.split(".")[:2]),
+        jax=row["jax_version"],
+        jaxlib=row["jaxlib_version"],
+        device=backend if kind in (None, backend) else f"{backend} {kind}",
+        x64=options.get("jax_enable_x64"),
+        flags=row["xla_flags"],
+    )
