@@ -85,32 +85,26 @@ def machine_name(environment: Mapping[str, Any] | None) -> str:
     return f"{host}-{hashlib.sha256(repr(told).encode()).hexdigest()[:6]}"
 
 
-def with_setting(measured: pd.DataFrame, *, beside: pd.DataFrame | None = None) -> pd.DataFrame:
+def with_setting(measured: pd.DataFrame) -> pd.DataFrame:
     """`tables.measurements` with a column `setting`: machine, Python, JAX, device, in words.
 
     Numbers of two settings are never pooled and never compared. A process that ended before JAX
     had started takes the setting of those of its environment's folder, at whatever commit, that
     may be its own: of its machine and versions, then rather of its cell, its flags, its number of
-    CPUs and its commit. It is "unknown" where these leave several.
-
-    Parameters
-    ----------
-    measured : DataFrame
-        From `tables.measurements`.
-    beside : DataFrame, optional
-        Measurements of other commits, for what they tell of the same folders.
+    CPUs and its commit. It is "unknown" where these leave several. So give the measurements of all
+    commits at once, that one may tell the setting of another.
     """
     processes = _processes(measured)
-    others = [] if beside is None else _processes(beside)
+    distinct = list(dict.fromkeys(processes))
     folders: dict[str, list[_Process]] = {}
-    for process in dict.fromkeys([*processes, *others]):
+    for process in distinct:
         if process.told.device is not None:
             folders.setdefault(process.environment_key, []).append(process)
     names = {
         process: _name(process)
         if process.told.device is not None
         else _name_of_silent(process, folders.get(process.environment_key, []))
-        for process in dict.fromkeys(processes)
+        for process in distinct
     }
     found = [names[process] for process in processes]
     return measured.assign(setting=pd.Series(found, index=measured.index, dtype=object))

@@ -32,9 +32,8 @@ def died(one):
     return lambda *place, **told: one(*place, ended_well=False, **BEFORE_JAX | told)
 
 
-def settings(*rows, beside=()):
-    other = pd.DataFrame(list(beside)) if beside else None
-    return list(with_setting(pd.DataFrame(list(rows)), beside=other)["setting"])
+def settings(*rows):
+    return list(with_setting(pd.DataFrame(list(rows)))["setting"])
 
 
 def test_a_setting_is_told_in_words(one):
@@ -74,10 +73,11 @@ def test_a_process_that_died_before_jax_started_is_in_the_setting_of_its_folder(
 
 
 def test_a_commit_of_which_every_process_died_is_in_the_setting_of_the_other(one, died):
-    base, head = one(), died(commit="b" * 40, jax=None, jaxlib=None)
-    assert settings(head, beside=[base]) == settings(base)
-    killed = one(commit="b" * 40, ended_well=False, silent=True)
-    assert settings(killed, beside=[base]) == settings(base)
+    for head in (
+        died(commit="b" * 40, jax=None, jaxlib=None),
+        one(commit="b" * 40, ended_well=False, silent=True),
+    ):
+        assert settings(one(), head) == settings(one()) * 2
 
 
 @pytest.mark.parametrize(
