@@ -4,9 +4,8 @@ A file that cannot be read, half written by a run that was killed or made by han
 report: it is set aside with its reason, and the page lists it.
 """
 
-import contextlib
-import math
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -17,7 +16,7 @@ import pandas as pd
 from jaxmeter import Record, RecordError
 
 from .errors import ReportError
-from .plain_records import as_plain
+from .plain_records import as_plain, whole_record
 
 # Files that the benchmarks put out of their way before they measured the cell again.
 SET_ASIDE_BEFORE = {
@@ -25,9 +24,20 @@ SET_ASIDE_BEFORE = {
     ".stale": "set aside by the benchmarks: measured with other parameters",
 }
 
+# What reading one file may raise; more than that is a mistake of the reader.
+NOT_READ = (OSError, ValueError, ArithmeticError, RecordError)
 
 # Parameters that group the measurements, so that all records must agree on what they are.
 PARAMETER_KINDS = {"workload": str, "variant": str, "half_period": bool, "digits": int}
+
+LONGEST_SECONDS = 1e9  # thirty years
+WHOLE_LIMIT = 2**63  # the whole numbers of a table have 64 bits
+_ROUND = re.compile(r"0|[1-9][0-9]{0,8}")
+# What benchmarks write. Python's own reader is fast but takes more than pandas', and the other way.
+_PLAIN_TIME = re.compile(
+    r"[0-9]{4}-[0-9]{2}-[0-9]{2}T([01][0-9]|2[0-3])(:[0-9]{2}){2}(\.[0-9]{1,6})?"
+    r"(Z|[+-][0-9]{2}:[0-9]{2})?"
+)
 
 
 @dataclass(frozen=True)
@@ -81,11 +91,11 @@ def read_store(root: str | Path, *, commit: str | None = None) -> Store:
     set_aside: list[SetAside] = []
     for ending, reason in SET_ASIDE_BEFORE.items():
         found = sorted(within.rglob(f"*{ending}"))
-        set_aside += [SetAside(path.relative_to(root), reason) for path in found]
+        set_aside += [SetAside(printable(path.relative_to(root)), reason) for path in found]
     for path in sorted(within.rglob("*.json")):
         try:
             records.append(_read_record(root, path))
-        except (OSError, ValueError, RecordError) as error:
+        except NOT_READ as error:
             set_aside.append(put_aside(root, path, error))
     if not records:
         raise ReportError(nothing_read(root, set_aside))
@@ -94,7 +104,7 @@ def read_store(root: str | Path, *, commit: str | None = None) -> Store:
 
 def _read_record(root: Path, path: Path) -> StoredRecord:
     place = place_of(path.relative_to(root))
-    record = Record.from_json(path.read_text(encoding="utf-8"))
+    record = whole_record(path.read_bytes())
     check_usable(as_plain(record))
     return StoredRecord(*place, path, record)
 
@@ -108,27 +118,33 @@ def place_of(within: Path) -> tuple[str, str, str, int]:
         If no record has such a path.
     """
     parts = within.parts
+    str(within).encode("utf-8")  # no page could be written with another name
     if len(parts) < 4:
         raise ValueError("not at <commit>/<environment-key>/<cell>/<round>.json")
-    if not within.stem.isdecimal():
+    if not _ROUND.fullmatch(within.stem):
         raise ValueError(f"the file's name {within.stem!r} is not the number of a round")
     commit, environment_key, *cell = parts[:-1]
     return commit, environment_key, "/".join(cell), int(within.stem)
 
 
 def check_usable(record: Mapping[str, Any]) -> None:
-    """Refuse what no table can hold beside other records: parameters or a time of another kind.
+    """Refuse what no table can hold beside other records.
+
+    That is parameters and times of day of another kind, durations that no clock gives, and bytes
+    and counts that are infinite or have more than 64 bits.
 
     Raises
     ------
     ValueError
-        Naming the parameter, the time of day, or the seconds that no clock gives.
+        Naming what the record holds.
     """
-    phases = {name: value for name, value in (record["phases"] or {}).items() if value is not None}
-    for name, values in {"samples_seconds": record["samples_seconds"] or (), **phases}.items():
-        for value in values if isinstance(values, tuple | list) else (values,):
-            if not 0 <= value < math.inf:
-                raise ValueError(f"{name} holds {value!r}, which no clock gives")
+    for name, value in _durations(record):
+        if not 0 <= value < LONGEST_SECONDS:
+            raise ValueError(f"{name} holds {value!r}, which no clock gives")
+    for name, value in _whole_numbers(record):
+        # What is not a number counts as missing, as everywhere in pandas.
+        if value == value and abs(value) >= WHOLE_LIMIT:
+            raise ValueError(f"{name} is {value!r:.24}, which is no number of bytes or things")
     for name, kind in PARAMETER_KINDS.items():
         value = record["params"].get(name)
         # By its type itself, since True is an int too.
@@ -137,21 +153,53 @@ def check_usable(record: Mapping[str, Any]) -> None:
     digits = record["params"].get("digits")
     if isinstance(digits, int) and not 0 < digits < 100:
         raise ValueError(f"the parameter digits is {digits}, which is not from 1 to 99")
-    started = (record["environment"] or {}).get("started_utc", "")
-    # Python's own reader is fast and takes what benchmarks write; pandas' takes more.
-    with contextlib.suppress(ValueError):
-        datetime.fromisoformat(started)
-        return
+    if record["environment"]:
+        _check_start(record["environment"]["started_utc"])
+
+
+def _durations(record: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
+    for value in record["samples_seconds"] or ():
+        yield "samples_seconds", value
+    one = {name: record[name] for name in ("setup_seconds", "wall_seconds")}
+    for name, value in {**one, **(record["phases"] or {})}.items():
+        if value is not None:
+            yield name, value
+
+
+def _whole_numbers(record: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
+    for group in ("constants", "counts", "program", "memory", "checks", "extras", "environment"):
+        for name, value in (record[group] or {}).items():
+            ending = name.endswith(("_bytes", "_count")) or name == "cpus_available"
+            if ending and value is not None:
+                yield name, value
+    for array in record["constants"]["arrays"]:
+        yield "bytes of an array", array["bytes"]
+
+
+def _check_start(started: str) -> None:
     try:
-        pd.to_datetime(started, utc=True, format="ISO8601")
+        plain = _PLAIN_TIME.fullmatch(started)
+        when = (
+            datetime.fromisoformat(started)
+            if plain
+            else pd.to_datetime(started, utc=True, format="ISO8601")
+        )
     except ValueError:
         raise ValueError(f"it started at {started!r}, which is no ISO 8601 time") from None
+    if not 1970 <= when.year < 2262:  # the years that pandas tells to the nanosecond
+        raise ValueError(f"it started at {started!r}, which no clock gives")
 
 
 def put_aside(root: Path, path: Path, error: Exception) -> SetAside:
     """The file as the page lists it: nothing on the page tells where the machine keeps it."""
     within = path.relative_to(root)
-    return SetAside(within, _one_line(error).replace(str(path), str(within)))
+    reason = _one_line(error).replace(str(path), str(within))
+    return SetAside(printable(within), reason.encode("utf-8", "replace").decode())
+
+
+def printable(path: Path) -> Path:
+    """The path as a page can be written with it; names need not be UTF-8."""
+    return Path(str(path).encode("utf-8", "replace").decode())
 
 
 def nothing_read(root: Path, set_aside: list[SetAside]) -> str:

@@ -22,7 +22,6 @@ import pyarrow.parquet as pq
 
 import jaxmeter.codec
 import jaxmeter.record
-from jaxmeter import RecordError
 
 from . import frames, load, plain_records, tables
 from .errors import ReportError
@@ -64,9 +63,10 @@ class _File:
 def read_measurements(root: str | Path, *, cache: bool = True) -> Measured:
     """Every measurement below `root`, as `tables.measurements` has them, ordered by file.
 
-    Files that are no records are set aside: one that is cut short or of another schema and has
-    not changed for a minute gets the ending ``.unreadable``, so that it is told once more by every
-    report and read by none. Nothing is deleted.
+    Files that are no records are set aside: one that is cut short and has not changed for a minute
+    gets the ending ``.unreadable``, so that it is told once more by every report and read by none.
+    One of another schema, or with fields that this jaxmeter does not know, is told and stays as it
+    is for the jaxmeter that wrote it. Nothing is deleted.
 
     Parameters
     ----------
@@ -102,7 +102,7 @@ def read_measurements(root: str | Path, *, cache: bool = True) -> Measured:
             continue
         try:
             row, digest = _read_row(file, None if known is None else digests[known])
-        except (OSError, ValueError, RecordError) as error:
+        except load.NOT_READ as error:
             set_aside.append(_put_out_of_the_way(root, file, error))
             continue
         place = {"file": file.name, "file_state": file.state, "file_digest": digest}
@@ -145,7 +145,8 @@ def _files(root: Path) -> tuple[list[_File], list[SetAside]]:
                         found.append((entry.path[start:], entry.stat()))
                 elif ending in load.SET_ASIDE_BEFORE:
                     reason = load.SET_ASIDE_BEFORE[ending]
-                    set_aside.append(SetAside(Path(entry.path[start:]), reason))
+                    path = load.printable(Path(entry.path[start:]))
+                    set_aside.append(SetAside(path, reason))
                 elif entry.is_dir(follow_symlinks=False):
                     folders.append(entry.path)
     files = []
@@ -172,8 +173,9 @@ def _read_row(file: _File, known_digest: str | None) -> tuple[dict[str, Any] | N
 
 def _put_out_of_the_way(root: Path, file: _File, error: Exception) -> SetAside:
     told = load.put_aside(root, file.path, error)
-    if not isinstance(error, RecordError) or file.age_seconds < SETTLED_SECONDS:
-        return told  # a misplaced file may be whole, and a young one may still be growing
+    if not isinstance(error, plain_records.CutShort) or file.age_seconds < SETTLED_SECONDS:
+        # A misplaced file, or one of another jaxmeter, may be whole; a young one may still grow.
+        return told
     moved = file.path.with_suffix(".unreadable")
     if moved.exists():  # of an earlier time: both are kept
         moved = file.path.with_suffix(f".{time.time_ns()}.unreadable")
@@ -181,7 +183,7 @@ def _put_out_of_the_way(root: Path, file: _File, error: Exception) -> SetAside:
         file.path.replace(moved)
     except OSError:
         return told
-    return SetAside(moved.relative_to(root), told.reason)
+    return SetAside(load.printable(moved.relative_to(root)), told.reason)
 
 
 def _version() -> str:

@@ -7,10 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from jaxmeter import RecordError
-
 from .errors import ReportError
-from .load import SetAside, check_usable, place_of, put_aside
+from .load import NOT_READ, SetAside, check_usable, place_of, put_aside
 from .machines import UNKNOWN, machine_name
 from .plain_records import plain_record
 
@@ -70,7 +68,7 @@ def _contents(source: Path) -> tuple[dict[Path, tuple[bytes, str]], list[SetAsid
             content = path.read_bytes()
             record = plain_record(content)
             check_usable(record)
-        except (OSError, ValueError, RecordError) as error:
+        except NOT_READ as error:
             unread.append(put_aside(source, path, error))
         else:
             found[within] = (content, machine_name(record["environment"]))

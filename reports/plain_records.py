@@ -8,15 +8,22 @@ goes to `Record.from_json`, which alone decides what a record is and says what i
 import dataclasses
 import functools
 import json
+import re
 import types
 import typing
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from jaxmeter import Record
+from jaxmeter import Record, RecordError
 from jaxmeter.record import SCHEMA
 
 Fits = Callable[[Any], bool]
+
+_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
+
+
+class CutShort(RecordError):
+    """The text is no JSON: what a write that was killed leaves, or garbage."""
 
 
 def plain_record(text: str | bytes) -> dict[str, Any]:
@@ -25,15 +32,56 @@ def plain_record(text: str | bytes) -> dict[str, Any]:
     Raises
     ------
     RecordError
-        As `Record.from_json` does.
+        As `whole_record` does.
     """
+    text = _printable(text)
     try:
         data = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         data = None
     if isinstance(data, dict) and data.get("schema") == SCHEMA and _fits(Record)(data):
         return data
-    return as_plain(Record.from_json(text))
+    return as_plain(whole_record(text))
+
+
+def whole_record(text: str | bytes) -> Record:
+    """The record that `Record.from_json` reads.
+
+    Raises
+    ------
+    CutShort
+        Where the text is no JSON.
+    RecordError
+        Where it is, but no record: of another schema or another jaxmeter, or beyond all sense.
+    """
+    text = _printable(text)
+    try:
+        return Record.from_json(text)
+    except RecursionError:
+        raise RecordError("nested deeper than any record is") from None
+    except OverflowError as error:
+        raise RecordError(f"holds a number that is none of a measurement: {error}") from None
+    except RecordError as error:
+        raise (error if _is_json(text) else CutShort(str(error))) from None
+
+
+def _is_json(text: str | bytes) -> bool:
+    try:
+        json.loads(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _printable(text: str | bytes) -> str | bytes:
+    """The text with a question mark for each half of a pair that no file can be written with."""
+    raw = text.encode("utf-8", "replace") if isinstance(text, str) else text
+    if not _SURROGATE.search(raw):
+        return text
+    try:
+        return json.dumps(json.loads(text), ensure_ascii=False).encode("utf-8", "replace")
+    except (ValueError, RecursionError):
+        return text
 
 
 def as_plain(part: Any) -> Any:
