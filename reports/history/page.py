@@ -61,14 +61,19 @@ def compact(history: History, reviews: Reviews) -> dict[str, Any]:
 
 
 def _setting(setting: Setting, metrics: Mapping[str, int], reviews: Reviews) -> dict[str, Any]:
-    cells = list(dict.fromkeys(series.cell for series in setting.series))
-    place = {cell: i for i, cell in enumerate(cells)}
+    shown = [*setting.series, *setting.failed]
+    place = {cell: i for i, cell in enumerate(dict.fromkeys(one.cell for one in shown))}
+    said = {reason: i for i, reason in enumerate(dict.fromkeys(f.reason for f in setting.failed))}
     at = tuple(setting.environments)
     return {
         "name": setting.name,
         "at": at,
         "told": list(setting.environments.values()),
-        "cells": cells,
+        "cells": list(place),
+        "reasons": list(said),
+        "failed": [
+            [place[f.cell], f.commit, f.processes_count, said[f.reason]] for f in setting.failed
+        ],
         "reviews": {
             f"{base} {head}": address
             for (name, base, head), address in reviews.items()

@@ -15,6 +15,7 @@ from ..load_cached import Measured
 from ..machines import with_setting
 from ..metrics import Metric, metrics_of, with_build_seconds
 from .commits import Commit, ordered_commits
+from .failures import Failed, all_failed
 from .steps import Step, find_steps
 
 
@@ -42,11 +43,16 @@ class Series:
 
 @dataclass(frozen=True)
 class Setting:
-    """All series of one machine and one JAX, and how each commit was measured there."""
+    """All series of one machine and one JAX, and how each commit was measured there.
+
+    `failed` are the cells and commits without a point, since every process failed; where all of
+    the setting did, it has no series.
+    """
 
     name: str
     series: tuple[Series, ...]
     environments: dict[int, str]
+    failed: tuple[Failed, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -71,12 +77,12 @@ def make_history(measured: Measured, *, repository: Path | None = None) -> Histo
     ReportError
         If no process ended well, or asv is missing.
     """
-    good = measured.table.loc[measured.table["status"] == "ok"]
-    if good.empty:
+    if not (measured.table["status"] == "ok").any():
         raise ReportError(
             "make_history: no process of the store ended well; reports build says why"
         )
-    table = with_build_seconds(with_setting(good))
+    # Of the whole table: those that ended well tell in which setting the others were.
+    table = with_build_seconds(with_setting(measured.table))
     first = {
         str(k["commit"]): cast(pd.Timestamp, g["started_utc"].min())
         for k, g in groups(table, ["commit"])
@@ -86,9 +92,10 @@ def make_history(measured: Measured, *, repository: Path | None = None) -> Histo
     table = table.assign(position=[position[name] for name in table["commit"]])
     settings = []
     for key, found in groups(table, ["setting"]):
-        series = tuple(_all_series(found))
-        settings.append(Setting(str(key["setting"]), series, _environments(found)))
-    settings.sort(key=lambda setting: (-len(setting.environments), setting.name))
+        series = tuple(_all_series(found.loc[found["status"] == "ok"]))
+        failed = tuple(all_failed(found))
+        settings.append(Setting(str(key["setting"]), series, _environments(found), failed))
+    settings.sort(key=lambda one: (not one.series, -len(one.environments), one.name))
     return History(commits, tuple(settings), measured.set_aside)
 
 
@@ -124,12 +131,16 @@ def _environments(table: pd.DataFrame) -> dict[int, str]:
     """For each commit: Python, load and date of its measuring, in words."""
     told = {}
     for key, found in groups(table, ["position"]):
-        last = found.sort_values("started_utc", na_position="first").iloc[-1]
-        parts = [f"Python {last['python_version']}", f"numpy {last['numpy_version']}"]
+        ordered = found.sort_values("started_utc", na_position="first")
+        versions = {"Python": ordered["python_version"], "numpy": ordered["numpy_version"]}
+        # A process that failed may not have lived to tell.
+        known = {name: column.dropna() for name, column in versions.items()}
+        parts = [f"{name} {column.iloc[-1]}" for name, column in known.items() if len(column)]
         loads = [float(load) for load in found["load_1min_before"] if not pd.isna(load)]
         if loads:
             parts.append(f"load up to {max(loads):.1f}")
-        if not pd.isna(last["started_utc"]):
-            parts.append(f"measured {last['started_utc']:%Y-%m-%d %H:%M} UTC")
+        started = cast(pd.Timestamp, found["started_utc"].max())
+        if not pd.isna(started):
+            parts.append(f"measured {started:%Y-%m-%d %H:%M} UTC")
         told[int(key["position"])] = ", ".join(parts)
     return told

@@ -2,7 +2,7 @@
 // Charts are drawn when they come into view; until then a card is its caption and an empty box.
 const data = JSON.parse(document.getElementById("data").textContent);
 const byId = (id) => document.getElementById(id);
-const W = 400, H = 180, L = 58, R = 10, T = 14, B = 24;
+const W = 400, H = 180, L = 58, R = 10, T = 14, B = 24, FAILED = H - B - 7;
 
 const number = (v) => (typeof v === "string" ? Number(v.replace("nan", "NaN").replace("inf", "Infinity")) : v);
 const escaped = (text) => String(text).replace(/[&<>"]/g, (c) => ({ "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" })[c]);
@@ -27,21 +27,38 @@ const changeOf = ({ unit, kind }, { before, after }) => {
   if (kind !== "exact" || Math.abs(after / before - 1) >= 0.005) return `${three(after / before)}×`;
   return `${after > before ? "+" : "−"}${TOLD[unit](Math.abs(after - before))}`;
 };
-const short = (hash) => hash.slice(0, 10);
+// Of a commit with a regression planted into it, hash+name, the name says which of them it is.
+const short = (hash) => hash.replace(/^(\w{10})\w+/, "$1");
+const dated = (date) => date.slice(0, 10);
+const authored = (date) => `${date.slice(0, 16).replace("T", " ")} ${date.slice(19).replace("Z", "UTC")}`.trim();
+const counted = (n, noun) => `${n} ${noun}${n === 1 ? "" : noun.endsWith("s") ? "es" : "s"}`;
+
+// Commits at which no process of a cell ended well.
+for (const setting of data.settings) {
+  setting.failed = setting.failed.map(([cell, at, count, said]) => ({ cell: setting.cells[cell], at, count, said: setting.reasons[said] }));
+}
 
 // Each series with its names, as the charts and the table need it.
 const all = data.settings.map((setting) => setting.series.map(([cell, metric, at, values, samples, steps]) => {
   const [name, title, unit, kind, meaning] = data.metrics[metric];
   return {
     setting, cell: setting.cells[cell], name, title, unit, kind, meaning, at: at || setting.at,
-    values: values.map(number), samples,
+    values: values.map(number), samples, failed: setting.failed.filter((failure) => failure.cell === setting.cells[cell]),
     steps: steps.map(([i, before, after, by]) => ({ i, before: number(before), after: number(after), by })),
   };
 }));
 
+// Where the pointer and the keys may stand: at a value, i, or at a failure.
+function stopsOf(series) {
+  series.stops ??= [...series.at.map((at, i) => ({ at, i })), ...series.failed.map((failure) => ({ at: failure.at, failure }))]
+    .sort((a, b) => a.at - b.at);
+  return series.stops;
+}
+
 function reviewOf(series, step) {
   const [base, head] = [step.i - 1, step.i].map((i) => data.commits[series.at[i]][0]);
-  return { href: series.setting.reviews[`${base} ${head}`], command: `python -m reports review ${short(base)} ${short(head)}` };
+  const setting = data.settings.length > 1 ? ` --setting '${series.setting.name.replaceAll("'", "'\\''")}'` : "";
+  return { href: series.setting.reviews[`${base} ${head}`], command: `python -m reports review ${base} ${head}${setting}` };
 }
 const worse = (step) => !(step.after <= step.before);
 const tone = (step) => (step.by === "ruptures" ? "maybe" : worse(step) ? "" : "better");
@@ -56,7 +73,7 @@ function scaleOf(series) {
   const pad = (high - low) * 0.06 || Math.abs(high) * 0.05 || 1;
   const ends = [low === 0 ? 0 : low - pad, high + pad];
   const y = (v) => (Number.isFinite(v) ? H - B - ((f(v) - ends[0]) / (ends[1] - ends[0])) * (H - B - T) : T - 6);
-  const x = (i) => L + ((series.at[i] - series.setting.at[0]) / Math.max(1, series.setting.at.at(-1) - series.setting.at[0])) * (W - L - R);
+  const x = (at) => L + ((at - series.setting.at[0]) / Math.max(1, series.setting.at.at(-1) - series.setting.at[0])) * (W - L - R);
   const ticks = [0, 0.5, 1].map((t) => ends[0] + pad * (low === 0 ? 0 : 1) + t * (high - low));
   return { x, y, ticks: [...new Set(high > low ? ticks : [high])].map((t) => (log ? 10 ** t : t)) };
 }
@@ -65,7 +82,7 @@ function drawing(series) {
   const { x, y, ticks } = scaleOf(series);
   const parts = ticks.map((t) => `<line class="grid" x1="${L}" x2="${W - R}" y1="${y(t).toFixed(1)}" y2="${y(t).toFixed(1)}"/>` +
     `<text x="${L - 6}" y="${(y(t) + 4).toFixed(1)}" text-anchor="end">${TOLD[series.unit](t)}</text>`);
-  const at = series.values.map((v, i) => [x(i).toFixed(1), y(v).toFixed(1)]);
+  const at = series.values.map((v, i) => [x(series.at[i]).toFixed(1), y(v).toFixed(1)]);
   if (series.samples) {
     const range = series.samples.map((s, i) => {
       const v = s.map(number);
@@ -76,36 +93,40 @@ function drawing(series) {
   parts.push(`<path class="line" d="M${at.map((p) => p.join(" ")).join("L")}"/>`);
   parts.push(`<path class="dots" d="${at.map((p) => `M${p.join(" ")}h0`).join("")}"/>`);
   for (const step of series.steps) {
-    const px = (x(step.i) + x(step.i - 1)) / 2, up = worse(step);
+    const px = (x(series.at[step.i]) + x(series.at[step.i - 1])) / 2, up = worse(step);
     parts.push(`<line class="step ${tone(step)}" x1="${px.toFixed(1)}" x2="${px.toFixed(1)}" y1="${T - 8}" y2="${H - B}"/>` +
       `<path class="flag ${tone(step)}" d="M${px.toFixed(1)} ${up ? T - 12 : T - 2}l5 ${up ? 9 : -9}h-10z"/>`);
   }
+  const crosses = series.failed.map((failure) => `M${(x(failure.at) - 4).toFixed(1)} ${FAILED - 4}l8 8m0 -8l-8 8`);
+  if (crosses.length) parts.push(`<path class="failed" d="${crosses.join("")}"/>`);
   const named = [0, series.setting.at.length - 1].map((k) => data.commits[series.setting.at[k]]);
-  parts.push(`<text x="${L}" y="${H - 7}">${escaped(named[0][1].slice(0, 10) || short(named[0][0]))}</text>`);
-  parts.push(`<text x="${W - R}" y="${H - 7}" text-anchor="end">${escaped(named[1][1].slice(0, 10) || short(named[1][0]))}</text>`);
+  parts.push(`<text x="${L}" y="${H - 7}">${escaped(dated(named[0][1]) || short(named[0][0]))}</text>`);
+  parts.push(`<text x="${W - R}" y="${H - 7}" text-anchor="end">${escaped(dated(named[1][1]) || short(named[1][0]))}</text>`);
   parts.push('<circle class="here" r="6" cx="-20" cy="-20"/>');
-  return `<svg viewBox="0 0 ${W} ${H}" role="img" aria-label="${escaped(summary(series))}">${parts.join("")}</svg>`;
+  return `<svg viewBox="0 0 ${W} ${H}" aria-hidden="true">${parts.join("")}</svg>`;
 }
 
 function summary(series) {
   const told = TOLD[series.unit], last = series.values.at(-1);
-  const steps = series.steps.length === 1 ? "1 step" : `${series.steps.length} steps`;
-  return `${series.cell}, ${series.title}: ${told(last)} at the newest of ${series.values.length} commits, ${steps}`;
+  const lost = series.failed.length ? `, failed at ${counted(series.failed.length, "other")}` : "";
+  return `${series.cell}, ${series.title}: ${told(last)} at the newest of ${counted(series.values.length, "commit")}, ${counted(series.steps.length, "step")}${lost}`;
 }
 
-function words(series, i) {
-  const [hash, date, subject] = data.commits[series.at[i]], told = TOLD[series.unit];
-  const lines = [`<b>${told(series.values[i])}</b>`, `<i>${short(hash)}${subject ? ` ${escaped(subject)}` : ""}</i>`];
-  if (date) lines.push(`<i>authored ${escaped(date.slice(0, 16).replace("T", " "))}</i>`);
-  const samples = series.samples && series.samples[i].map(number);
-  if (samples) lines.push(`${samples.length} process${samples.length === 1 ? "" : "es"}: ${samples.map(told).join(", ")}`);
+function words(series, { at, i, failure }) {
+  const [hash, date, subject] = data.commits[at], told = TOLD[series.unit];
+  const lines = [failure ? '<b class="worse">failed</b>' : `<b>${told(series.values[i])}</b>`];
+  lines.push(`<i>${escaped(short(hash))}${subject ? ` ${escaped(subject)}` : ""}</i>`);
+  if (date) lines.push(`<i>authored ${escaped(authored(date))}</i>`);
+  const samples = !failure && series.samples && series.samples[i].map(number);
+  if (failure) lines.push(`${counted(failure.count, "process")}: ${escaped(failure.said)}`);
+  if (samples) lines.push(`${counted(samples.length, "process")}: ${samples.map(told).join(", ")}`);
   const step = series.steps.find((s) => s.i === i);
   if (step) {
     const { href, command } = reviewOf(series, step);
     lines.push(`<span class="${worse(step) ? "worse" : "better"}">step from ${told(step.before)} to ${told(step.after)} (${changeOf(series, step)}), found by ${step.by}</span>`);
     lines.push(href ? `<a href="${escaped(href)}">review of this commit</a>` : `<code>${escaped(command)}</code>`);
   }
-  lines.push(`<i>${escaped(series.setting.told[series.setting.at.indexOf(series.at[i])])}</i>`);
+  lines.push(`<i>${escaped(series.setting.told[series.setting.at.indexOf(at)])}</i>`);
   return lines.join("<br>").replaceAll("</i><br>", "</i>");
 }
 
@@ -115,18 +136,20 @@ function draw(card) {
   card.insertAdjacentHTML("beforeend", drawing(card.series));
 }
 
-function show(card, i) {
+function show(card, k) {
   draw(card);
   const series = card.series, { x, y } = scaleOf(series), here = card.querySelector(".here");
-  card.at = Math.max(0, Math.min(series.values.length - 1, i));
-  here.setAttribute("cx", x(card.at));
-  here.setAttribute("cy", y(series.values[card.at]));
+  const stops = stopsOf(series);
+  card.at = Math.max(0, Math.min(stops.length - 1, k));
+  const stop = stops[card.at];
+  here.setAttribute("cx", x(stop.at));
+  here.setAttribute("cy", stop.failure ? FAILED : y(series.values[stop.i]));
   let tip = card.querySelector(".tip");
   if (!tip) {
     card.insertAdjacentHTML("beforeend", '<div class="tip" role="status"></div>');
     tip = card.querySelector(".tip");
   }
-  tip.innerHTML = words(series, card.at);
+  tip.innerHTML = words(series, stop);
 }
 
 function hide(card) {
@@ -137,17 +160,17 @@ function hide(card) {
 function nearest(card, event) {
   const box = card.querySelector("svg").getBoundingClientRect(), { x } = scaleOf(card.series);
   const px = ((event.clientX - box.left) / box.width) * W;
-  let best = 0;
-  card.series.values.forEach((_, i) => { if (Math.abs(x(i) - px) < Math.abs(x(best) - px)) best = i; });
-  return best;
+  const away = stopsOf(card.series).map((stop) => Math.abs(x(stop.at) - px));
+  return away.indexOf(Math.min(...away));
 }
 
 function key(card, event) {
-  const last = card.series.values.length - 1, now = card.at ?? last;
-  const steps = card.series.steps.map((s) => s.i);
+  if (event.altKey || event.ctrlKey || event.metaKey) return; // the browser's own
+  const stops = stopsOf(card.series), last = stops.length - 1, now = card.at ?? last;
+  const steps = card.series.steps.map((step) => stops.findIndex((stop) => stop.i === step.i));
   const goals = {
     ArrowLeft: now - 1, ArrowRight: now + 1, Home: 0, End: last,
-    PageUp: steps.filter((i) => i < now).at(-1) ?? now, PageDown: steps.find((i) => i > now) ?? now,
+    PageUp: steps.filter((k) => k < now).at(-1) ?? now, PageDown: steps.find((k) => k > now) ?? now,
   };
   if (event.key in goals) show(card, goals[event.key]);
   else if (event.key === "Escape") hide(card);
@@ -164,13 +187,17 @@ function newCard(series) {
   const card = document.createElement("figure");
   card.className = "chart";
   card.tabIndex = 0;
+  // With keys of its own, which a screen reader would otherwise keep for itself.
+  card.setAttribute("role", "application");
+  card.setAttribute("aria-roledescription", "chart");
+  card.setAttribute("aria-label", summary(series));
   card.series = series;
   card.innerHTML = `<figcaption title="${escaped(series.meaning)}">${escaped(series.title)}<span>${escaped(series.cell)}</span></figcaption>`;
   card.addEventListener("pointermove", (event) => {
     if (!event.target.closest(".tip") && card.querySelector("svg")) show(card, nearest(card, event));
   });
   card.addEventListener("pointerleave", () => { if (document.activeElement !== card) hide(card); });
-  card.addEventListener("focus", () => show(card, card.at ?? series.values.length - 1));
+  card.addEventListener("focus", () => show(card, card.at ?? stopsOf(series).length - 1));
   card.addEventListener("focusout", (event) => { if (!card.contains(event.relatedTarget)) hide(card); });
   card.addEventListener("keydown", (event) => key(card, event));
   return card;
@@ -178,34 +205,56 @@ function newCard(series) {
 
 function stepRow({ series, step }) {
   const { href, command } = reviewOf(series, step), told = TOLD[series.unit];
-  const [hash, date, subject] = data.commits[series.at[step.i]];
-  const name = `<code>${short(hash)}</code>`;
+  const name = `<code>${escaped(short(data.commits[series.at[step.i]][0]))}</code>`;
   const link = href ? `<a href="${escaped(href)}">${name}</a>` : `<span title="${escaped(command)}">${name}</span>`;
   const by = { exact: "exact", asv: "asv alone", "asv+ruptures": "asv and ruptures", ruptures: "ruptures alone: maybe" }[step.by];
-  return `<tr><th scope="row">${link}<small>${escaped([date.slice(0, 10), subject].filter(Boolean).join(" "))}</small></th>` +
-    `<td class="text">${escaped(series.cell)}</td><td class="text">${escaped(series.title)}</td><td>${told(step.before)}</td><td>${told(step.after)}</td>` +
+  return `<tr>${commitHead(series.at[step.i], link)}` +
+    `<td class="text">${cellName(series.cell)}</td><td class="text">${escaped(series.title)}</td><td>${told(step.before)}</td><td>${told(step.after)}</td>` +
     `<td class="${worse(step) ? "worse" : "better"}">${changeOf(series, step)}</td><td class="text">${by}</td></tr>`;
+}
+
+const cellName = (cell) => escaped(cell).replaceAll("/", "/<wbr>");
+
+function commitHead(at, name) {
+  const [, date, subject] = data.commits[at];
+  return `<th scope="row">${name}<small>${escaped([dated(date), subject].filter(Boolean).join(" "))}</small></th>`;
+}
+
+function failureRow({ cell, at, count, said }) {
+  return `<tr>${commitHead(at, `<code>${escaped(short(data.commits[at][0]))}</code>`)}<td class="text">${cellName(cell)}</td>` +
+    `<td>${count}</td><td class="text">${escaped(said)}</td></tr>`;
+}
+
+// The newest rows of a table, and what to say of the rest.
+function fill(name, noun, rows, position, written) {
+  rows.sort((a, b) => position(b) - position(a));
+  byId(`${name}-rows`).innerHTML = rows.slice(0, MOST_ROWS).map(written).join("");
+  byId(`${name}-note`).textContent = rows.length > MOST_ROWS ? `The ${MOST_ROWS} newest of ${rows.length} ${noun}; search to see others.` : "";
 }
 
 const cards = new Map();
 const MOST_ROWS = 200;
 
 function refresh() {
-  const chosen = all[byId("setting").selectedIndex] || [];
+  const index = byId("setting").selectedIndex, chosen = all[index] || [];
   const asked = byId("search").value.toLowerCase().split(/\s+/).filter(Boolean);
+  const matches = (text) => asked.every((word) => text.toLowerCase().includes(word));
   const found = chosen.filter((s) => (!byId("kind").value || s.kind === byId("kind").value) &&
-    (!byId("stepped").checked || s.steps.length) && asked.every((word) => `${s.cell} ${s.name} ${s.title}`.toLowerCase().includes(word)));
+    (!byId("stepped").checked || s.steps.length) && matches(`${s.cell} ${s.name} ${s.title}`));
   byId("shown").textContent = `${found.length} of ${chosen.length} series`;
   for (const series of found) if (!cards.has(series)) cards.set(series, newCard(series));
   const shown = found.map((series) => cards.get(series));
   byId("cards").replaceChildren(...shown);
+  byId("no-cards").textContent = found.length ? "" : chosen.length ? "No series matches; empty the search, or ask for all kinds." :
+    "Nothing ended well in this setting.";
   shown.slice(0, 12).forEach(draw);
   shown.slice(12).forEach((card) => { if (!card.dataset.drawn) seen.observe(card); });
   const steps = found.flatMap((series) => series.steps.map((step) => ({ series, step })));
-  steps.sort((a, b) => b.series.at[b.step.i] - a.series.at[a.step.i]);
-  byId("step-rows").innerHTML = steps.slice(0, MOST_ROWS).map(stepRow).join("");
-  byId("step-note").textContent = steps.length === 0 ? "No series here has a step." :
-    steps.length > MOST_ROWS ? `The ${MOST_ROWS} newest of ${steps.length} steps; search to see others.` : "";
+  fill("step", "steps", steps, ({ series, step }) => series.at[step.i], stepRow);
+  if (!steps.length) byId("step-note").textContent = found.length ? "No series here has a step." : "No series matches.";
+  const failed = data.settings[index].failed.filter((failure) => matches(`${failure.cell} ${failure.said}`));
+  fill("failure", "failures", failed, (failure) => failure.at, failureRow);
+  byId("failures").hidden = !failed.length;
 }
 
 for (const setting of data.settings) byId("setting").add(new Option(setting.name));

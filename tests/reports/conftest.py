@@ -300,14 +300,14 @@ def open_page(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Any]:
 
 
 @pytest.fixture(scope="session")
-def take_picture(open_page: Callable[..., Any]) -> Callable[[Path, str], None]:
+def take_picture(open_page: Callable[..., Any]) -> Callable[..., None]:
     """Draws a page into the folder that VCJAX_PICTURES names (docs/); without it does nothing."""
     folder = os.environ.get("VCJAX_PICTURES")
 
-    def taken(page: Path, name: str) -> None:
+    def taken(page: Path, name: str, *, height: int = 1250) -> None:
         if folder is not None:
             goal = Path(folder).resolve() / f"{name}.png"
-            open_page(page, "--window-size=1000,1250", f"--screenshot={goal}")
+            open_page(page, f"--window-size=1000,{height}", f"--screenshot={goal}")
             assert goal.stat().st_size > 10_000
 
     return taken

@@ -1,0 +1,45 @@
+"""Commits at which a cell was tried and no process of it ended well."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pandas as pd
+
+from ..frames import Row, groups, rows
+
+MOST_CHARACTERS = 240  # of what a failure said
+
+
+@dataclass(frozen=True)
+class Failed:
+    """One cell at one commit, all of whose processes failed; `commit` is its position."""
+
+    cell: str
+    commit: int
+    processes_count: int
+    reason: str
+
+
+def all_failed(table: pd.DataFrame) -> Iterator[Failed]:
+    """Where every process failed, in the order of commits and cells; some did elsewhere, too.
+
+    Parameters
+    ----------
+    table : DataFrame
+        Measurements of one setting with their commits' `position`.
+    """
+    where = ["position", "cell"]
+    is_good = table["status"].eq("ok").groupby([table[name] for name in where]).transform("any")
+    for key, found in groups(table.loc[~is_good], where):
+        first = rows(found.sort_values("round_index"))[0]
+        yield Failed(str(key["cell"]), int(key["position"]), len(found), _reason(first))
+
+
+def _reason(row: Row) -> str:
+    """Where it failed, the error's name and the first line of what it said."""
+    told = {name: row.get(f"failure_{name}") for name in ("phase", "kind", "message")}
+    known = {name: str(text).strip() for name, text in told.items() if not pd.isna(text)}
+    lines = known.get("message", "").splitlines()
+    said = ": ".join(filter(None, [known.get("kind"), *lines[:1]])) or str(row["status"])
+    text = f"in {known['phase']}: {said}" if known.get("phase") else said
+    return text if len(text) <= MOST_CHARACTERS else f"{text[: MOST_CHARACTERS - 1]}…"

@@ -1,0 +1,158 @@
+"""The history's page: what reaches it, and how it behaves in a browser."""
+
+import dataclasses
+import json
+import math
+import re
+
+import pytest
+
+from reports import ReportError
+from reports.history import make_history, write_history
+from reports.history.page import compact, history_page
+from reports.load_cached import read_measurements
+from tests.reports.history_stores import COMMITS, STEP, write_failed, write_stepped
+
+
+@pytest.fixture(scope="module")
+def history(made_up, tmp_path_factory):
+    root = tmp_path_factory.mktemp("history") / "cells"
+    write_failed(made_up, write_stepped(made_up, root))
+    return make_history(read_measurements(root))
+
+
+def test_the_page_is_one_file_that_loads_nothing(history, tmp_path):
+    page = write_history(history, tmp_path / "out")
+    text = page.read_text(encoding="utf-8")
+    assert "default-src 'none'" in text
+    assert not re.search(r"(src|href)\s*=\s*[\"'](https?:)?//", text)
+    assert "@import" not in text and "url(" not in text
+    assert [p.name for p in page.parent.iterdir()] == ["index.html"]
+    assert write_history(history, tmp_path / "out") == page
+
+
+def test_a_folder_of_something_else_is_not_written_into(history, tmp_path):
+    (tmp_path / "notes.txt").write_text("mine")
+    with pytest.raises(ReportError, match="no earlier history"):
+        write_history(history, tmp_path)
+
+
+def test_numbers_that_are_not_finite_and_texts_that_close_scripts_do_not_break_the_page(history):
+    odd = dataclasses.replace(
+        history,
+        commits=tuple(dataclasses.replace(c, subject="</script><b>") for c in history.commits),
+    )
+    text = history_page(odd, {})
+    assert text.count("</script>") == 2
+    assert "\\u003c/script>\\u003cb>" in text
+    series = dataclasses.replace(history.settings[0].series[0], values=(math.nan, math.inf, 1.0))
+    setting = dataclasses.replace(history.settings[0], series=(series,))
+    told = compact(dataclasses.replace(history, settings=(setting,)), {})
+    assert told["settings"][0]["series"][0][3] == ["nan", "inf", 1]
+
+
+def test_exact_numbers_reach_the_page_without_rounding(history):
+    told = json.loads(json.dumps(compact(history, {})))
+    names = [name for name, *_ in told["metrics"]]
+    captured = [s for s in told["settings"][0]["series"] if names[s[1]] == "captured_bytes"]
+    assert {v for s in captured for v in s[3]} >= {100_000, 165_536}
+
+
+# Runs in the page after its own script: walks through a chart by keyboard, searches, and tells.
+WALK = """<script>
+const wanted = (s) => s.name === "captured_bytes" && s.cell.includes("closure");
+const card = cards.get(all[0].find(wanted));
+const press = (key, held = {}) =>
+  !card.dispatchEvent(new KeyboardEvent("keydown", { key, cancelable: true, ...held }));
+const read = () => card.querySelector(".tip")?.textContent ?? "";
+card.focus();
+const focused = read();
+press("Home"); const first = read();
+press("ArrowRight"); const second = read();
+press("PageDown"); const step = read();
+const link = card.querySelector(".tip a")?.getAttribute("href");
+press("Escape"); const hidden = read();
+const taken = ["altKey", "ctrlKey", "metaKey", ""].map((held) => press("Home", { [held]: true }));
+const search = (text) => {
+  byId("search").value = text;
+  byId("search").dispatchEvent(new Event("input", { bubbles: true }));
+};
+const table = byId("step-rows").closest(".scroll");
+const beyond = innerWidth < 1000 ? 0 : table.scrollWidth - table.clientWidth;
+const lost = byId("failure-rows").textContent;
+search("no such name");
+const nothing = byId("no-cards").textContent;
+search("captured closure");
+const shown = byId("shown").textContent;
+document.title = JSON.stringify({
+  focused: focused.startsWith("failed13"),
+  said: focused.includes("2 processes: in compile: WrongAnswer: <b>off</b> by 2"),
+  first: first.includes("0100000000"),
+  moved: first !== second,
+  step: step.includes("step from 100 kB to 166 kB") && step.includes("processes") === false,
+  told: step.includes("Python 3.11.2"), link, hidden, shown, taken, beyond,
+  authored: step.includes("authored 2026-11-08 23:30 -03:30"), role: card.getAttribute("role"),
+  label: card.getAttribute("aria-label"), crosses: card.querySelectorAll("path.failed").length,
+  lost: lost.includes("WrongAnswer"), nothing: nothing.startsWith("No series matches"),
+  drawn: document.querySelectorAll(".chart svg").length,
+  rows: byId("step-rows").rows.length, color: getComputedStyle(document.body).backgroundColor,
+  overflow: document.documentElement.scrollWidth - document.documentElement.clientWidth,
+  fetched: performance.getEntriesByType("resource").length,
+});
+</script></body>"""
+
+
+SUBJECT = "Prepare the singular quadrature once and hand it to each of the evaluations"
+WIDTH = {"light": 500, "dark": 1000}
+PAPER = {"light": "rgb(255, 255, 255)", "dark": "rgb(20, 23, 27)"}
+
+
+@pytest.mark.parametrize("theme", PAPER)
+def test_in_a_browser_the_keyboard_reaches_every_point_and_nothing_fails(
+    history, open_page, take_picture, tmp_path, theme
+):
+    setting = history.settings[0].name
+    reviews = {(setting, COMMITS[STEP - 1], COMMITS[STEP]): "reviews/step.html"}
+    commits = tuple(
+        dataclasses.replace(
+            commit, author_date=f"2026-11-{i + 1:02d}T23:30:00-03:30", subject=SUBJECT
+        )
+        for i, commit in enumerate(history.commits)
+    )
+    told = dataclasses.replace(history, commits=commits)
+    page = write_history(told, tmp_path / "out", reviews=reviews)
+    text = page.read_text(encoding="utf-8")
+    if theme == "dark":  # a headless browser has no dark desktop to follow
+        text = text.replace("(prefers-color-scheme: dark)", "all")
+    page.write_text(text, encoding="utf-8")
+    take_picture(page, f"history-{theme}", height=1650)
+    page.write_text(text.replace("</body>", WALK), encoding="utf-8")
+    opened = open_page(page, f"--window-size={WIDTH[theme]},900")
+    assert re.findall(r".*CONSOLE.*", opened.stderr) == []
+    title = re.search(r"<title>(\{.*?\})</title>", opened.stdout)
+    assert title is not None
+    assert json.loads(title.group(1)) == {
+        "focused": True,
+        "said": True,
+        "first": True,
+        "moved": True,
+        "step": True,
+        "told": True,
+        "link": "reviews/step.html",
+        "hidden": "",
+        "shown": "1 of 50 series",
+        "taken": [False, False, False, True],
+        "beyond": 0,
+        "authored": True,
+        "role": "application",
+        "label": "casing_variants/w7x-closure-d3, captured: 166 kB at the newest of 12 commits, "
+        "1 step, failed at 1 other",
+        "crosses": 1,
+        "lost": True,
+        "nothing": True,
+        "drawn": 1,
+        "rows": 1,
+        "color": PAPER[theme],
+        "overflow": 0,
+        "fetched": 0,
+    }
