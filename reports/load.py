@@ -32,6 +32,7 @@ PARAMETER_KINDS = {"workload": str, "variant": str, "half_period": bool, "digits
 
 LONGEST_SECONDS = 1e9  # thirty years
 WHOLE_LIMIT = 2**63  # the whole numbers of a table have 64 bits
+_COMMIT = re.compile(r"[0-9a-f]{7,40}(\+.+)?")
 _ROUND = re.compile(r"0|[1-9][0-9]{0,8}")
 # What benchmarks write. Python's own reader is fast but takes more than pandas', and the other way.
 _PLAIN_TIME = re.compile(
@@ -125,6 +126,11 @@ def place_of(within: Path) -> tuple[str, str, str, int]:
         raise ValueError(f"the file's name {within.stem!r} is not the number of a round")
     commit, environment_key, *cell = parts[:-1]
     return commit, environment_key, "/".join(cell), int(within.stem)
+
+
+def is_commit(name: str) -> bool:
+    """Whether a folder's name is a commit's, perhaps with what was planted: 7 to 40 hex digits."""
+    return _COMMIT.fullmatch(name) is not None
 
 
 def check_usable(record: Mapping[str, Any]) -> None:

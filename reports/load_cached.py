@@ -1,16 +1,16 @@
-"""The table of measurements of a store of any size, kept in a Parquet file beside the records.
+"""The table of measurements of a store of any size, kept as Parquet beside the records.
 
 A store only grows, so a second reading should cost what is new. The cache has one row for each
 file: its path, its state on disk, the digest of its content, and the row of `tables.measurements`.
 A row is used again while the file's state (size, times, inode) is unchanged, or else its content
-is; the whole cache is thrown away when the code that makes rows changes.
+is. In front of it all stands a digest of the bytes that follow and of the code that makes rows:
+damaged, or made by other code, the whole cache is thrown away.
 """
 
 import contextlib
 import hashlib
 import os
 import sys
-import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,11 +26,14 @@ import jaxmeter.record
 from . import frames, load, plain_records, tables
 from .errors import ReportError
 from .load import SetAside
+from .whole_files import draft_of
 
-CACHE = ".measurements.parquet"
+CACHE = ".measurements.cache"
 FILE_COLUMNS = ("file", "file_state", "file_digest")
 MAKERS = (tables, frames, load, plain_records, jaxmeter.record, jaxmeter.codec)
 """Modules whose code decides what a row is."""
+
+SEAL_BYTES = 32
 
 # A file may still be on its way (a copy from elsewhere) while it is younger than this.
 SETTLED_SECONDS = 60.0
@@ -73,7 +76,7 @@ def read_measurements(root: str | Path, *, cache: bool = True) -> Measured:
     root : path
         Laid out ``<commit>/<environment-key>/<cell>/<round>.json``.
     cache : bool
-        Whether to use and to write ``.measurements.parquet`` in `root`. Two processes may do so at
+        Whether to use and to write ``.measurements.cache`` in `root`. Two processes may do so at
         once: each replaces the file as a whole. Where it cannot be written, nothing is lost.
 
     Raises
@@ -186,27 +189,32 @@ def _put_out_of_the_way(root: Path, file: _File, error: Exception) -> SetAside:
     return SetAside(load.printable(moved.relative_to(root)), told.reason)
 
 
-def _version() -> str:
+def _version() -> bytes:
     """Digest of the code that makes rows: another code, another cache."""
-    digest = hashlib.sha256(f"{sys.version_info[:2]} {pd.__version__}".encode())
+    versions = (sys.version_info[:2], pd.__version__, pa.__version__)
+    digest = hashlib.sha256(repr(versions).encode())
     for module in (*MAKERS, sys.modules[__name__]):
         digest.update(Path(str(module.__file__)).read_bytes())
-    return digest.hexdigest()
+    return digest.digest()
 
 
-def _read_cache(path: Path, version: str) -> pd.DataFrame | None:
+def _seal(content: bytes | memoryview, version: bytes) -> bytes:
+    return hashlib.blake2b(content, key=version, digest_size=SEAL_BYTES).digest()
+
+
+def _read_cache(path: Path, version: bytes) -> pd.DataFrame | None:
     """The cache as it was written; None where there is none that this code can use."""
     try:
-        content = path.read_bytes()  # at once, so that a writer may replace the file meanwhile
-        table = pq.read_table(pa.BufferReader(content))
-    except (OSError, pa.ArrowException):
+        found = memoryview(path.read_bytes())  # at once: a writer may replace the file meanwhile
+    except OSError:
         return None
-    if (table.schema.metadata or {}).get(b"reports") != version.encode():
+    seal, content = found[:SEAL_BYTES], found[SEAL_BYTES:]
+    if seal != _seal(content, version):
         return None
-    return table.to_pandas()
+    return pq.read_table(pa.BufferReader(content)).to_pandas()
 
 
-def _write_cache(path: Path, table: pd.DataFrame, version: str) -> None:
+def _write_cache(path: Path, table: pd.DataFrame, version: bytes) -> None:
     # A column of nothing but None has no type, here and when it is read again.
     untyped = {
         name: "string"
@@ -214,13 +222,12 @@ def _write_cache(path: Path, table: pd.DataFrame, version: str) -> None:
         if table[name].dtype == object and frames.any_of(table[name].notna())
     }
     stored = pa.Table.from_pandas(table.astype(untyped), preserve_index=False)
-    metadata = {**(stored.schema.metadata or {}), b"reports": version.encode()}
-    with contextlib.suppress(OSError):  # a store that may not be written is read all the same
-        descriptor, draft = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".tmp")
-        try:
-            with os.fdopen(descriptor, "wb") as stream:
-                pq.write_table(stored.replace_schema_metadata(metadata), stream)
-            os.replace(draft, path)
-        except BaseException:
-            os.unlink(draft)
-            raise
+    stream = pa.BufferOutputStream()
+    pq.write_table(stored, stream)
+    content = stream.getvalue().to_pybytes()
+    # A store that may not be written is read all the same.
+    with (
+        contextlib.suppress(OSError),
+        draft_of(path, _seal(content, version) + content) as draft,
+    ):
+        os.replace(draft, path)

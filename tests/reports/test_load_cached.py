@@ -4,7 +4,9 @@ import concurrent.futures
 import dataclasses
 import json
 import os
+import random
 import time
+from types import SimpleNamespace
 
 import pandas as pd
 import pytest
@@ -101,7 +103,7 @@ def test_a_change_within_one_tick_that_keeps_size_and_time_is_seen(made_up, tmp_
     assert list(read_measurements(tmp_path).table["temp_bytes"]) == [22]
 
 
-@pytest.mark.parametrize("harm", ["cut", "empty", "foreign", "other code"])
+@pytest.mark.parametrize("harm", ["cut", "empty", "foreign", "unsealed", "other code"])
 def test_a_cache_that_cannot_be_used_is_made_anew(store, patient, harm, monkeypatch):
     read_measurements(store)
     path = store / CACHE
@@ -111,13 +113,43 @@ def test_a_cache_that_cannot_be_used_is_made_anew(store, patient, harm, monkeypa
         path.write_bytes(b"")
     elif harm == "foreign":
         pd.DataFrame({"file": ["x"]}).to_parquet(path)
+    elif harm == "unsealed":
+        path.write_bytes(path.read_bytes()[load_cached.SEAL_BYTES :])
     else:
-        monkeypatch.setattr(load_cached, "_version", lambda: "another")
+        monkeypatch.setattr(load_cached, "_version", lambda: b"another")
     parsed = count_parsed(monkeypatch)
     assert_same(read_measurements(store).table, store)
     assert len(parsed) == 7
     read_measurements(store)
     assert len(parsed) == 7
+
+
+def test_no_damage_of_the_cache_goes_unnoticed(store, patient):
+    read_measurements(store)
+    path, version = store / CACHE, load_cached._version()
+    whole = path.read_bytes()
+    assert load_cached._read_cache(path, version) is not None
+    rng = random.Random(0)
+    for _ in range(100):
+        damaged = bytearray(whole)
+        damaged[rng.randrange(len(whole))] ^= 1 << rng.randrange(8)
+        path.write_bytes(damaged[: rng.choice((len(whole), rng.randrange(len(whole))))])
+        assert load_cached._read_cache(path, version) is None
+
+
+def test_another_code_that_makes_rows_makes_another_cache(tmp_path, monkeypatch):
+    maker = tmp_path / "maker.py"
+    monkeypatch.setattr(load_cached, "MAKERS", (SimpleNamespace(__file__=str(maker)),))
+    versions = []
+    for text in ("columns = 1", "columns = 2", "columns = 1"):
+        maker.write_text(text)
+        versions.append(load_cached._version())
+    assert versions[0] == versions[2] != versions[1]
+
+
+def test_whoever_may_read_the_records_may_read_the_cache(store):
+    read_measurements(store)
+    assert (store / CACHE).stat().st_mode == next(store.rglob("*.json")).stat().st_mode
 
 
 def test_half_written_files_are_moved_out_of_the_way_and_told_again(made_up, store, patient):
@@ -150,10 +182,10 @@ def test_several_readers_at_once_all_get_the_whole_table(store):
 
 
 def test_a_store_that_may_not_be_written_is_read_all_the_same(store, monkeypatch):
-    def refused(**_):
+    def refused(*_):
         raise PermissionError("read-only")
 
-    monkeypatch.setattr(load_cached.tempfile, "mkstemp", refused)
+    monkeypatch.setattr(load_cached, "draft_of", refused)
     assert_same(read_measurements(store).table, store)
     assert not (store / CACHE).exists()
 

@@ -63,6 +63,58 @@ def test_half_written_files_stay_behind_with_their_reason(made_up, tmp_path):
     assert not list((tmp_path / "all").rglob("*.tmp"))
 
 
+def test_the_folders_of_a_pair_merge_like_the_stores_they_are(made_up, tmp_path):
+    base, head = "b" * 40, "d" * 40 + "+slower_run"
+    for side, commit in (("base", base), ("head", head)):
+        made_up.write(
+            tmp_path / "kept/pair" / side, made_up.casing_cell("closure", 3), 0, commit=commit
+        )
+    (tmp_path / "kept/page").mkdir()
+    (tmp_path / "kept/page/review.json").write_text("{}")
+    (tmp_path / "kept/pair/programs").mkdir()
+    for source in ("kept", "kept/pair"):  # what CI keeps, and what was measured
+        merged = merge_stores([tmp_path / source], tmp_path / "all")
+        assert merged.refused == ()
+    assert merged.same_count == 2
+    assert {path.name for path in (tmp_path / "all").iterdir()} == {base, head}
+
+
+@pytest.mark.parametrize("name", ["base", "local", "123456", "a" * 41, "1234567+", "main"])
+def test_folders_that_are_no_commit_stay_behind(made_up, tmp_path, name):
+    a = store_of(made_up, tmp_path / "a")
+    made_up.write(a, made_up.casing_cell("closure", 3), 0, commit=name)
+    merged = merge_stores([a], tmp_path / "all")
+    (refused,) = merged.refused
+    assert refused.path.parts[0] == name and f"{name} is no commit" in refused.reason
+    assert merged.copied_count == 2
+
+
+def test_what_was_set_aside_before_is_told(made_up, tmp_path):
+    a = store_of(made_up, tmp_path / "a")
+    path = next(a.rglob("1.json"))
+    path.rename(path.with_suffix(".unreadable"))
+    merged = merge_stores([a], tmp_path / "all")
+    (refused,) = merged.refused
+    assert refused.path.name == "1.unreadable" and "cut short" in refused.reason
+
+
+def test_merged_records_have_the_rights_of_any_new_file(made_up, tmp_path):
+    a = store_of(made_up, tmp_path / "a")
+    merge_stores([a], tmp_path / "all")
+    modes = {path.stat().st_mode for path in tmp_path.rglob("*.json")}
+    assert len(modes) == 1
+
+
+def test_a_commit_of_which_no_process_told_its_machine_takes_that_of_its_environment(
+    made_up, tmp_path
+):
+    a = store_of(made_up, tmp_path / "a")
+    silent = dataclasses.replace(made_up.failed("a/b", {}), environment=None)
+    made_up.write(a, silent, commit="f" * 40)
+    merge_stores([a], tmp_path / "all")
+    assert len({path.name for path in (tmp_path / "all").glob("*/*")}) == 1
+
+
 def test_a_process_that_never_told_its_machine_takes_that_of_its_folder(made_up, tmp_path):
     a = store_of(made_up, tmp_path / "a")
     silent = dataclasses.replace(made_up.failed("a/b", {}), environment=None)
