@@ -12,6 +12,9 @@ from typing import Any
 from jaxmeter.record import Environment, Scalar
 from jaxmeter.version import VERSION
 
+HOST_VARIABLE = "JAXMETER_HOST"
+"""Names the host, where the system's own name says nothing: in CI each run has a new one."""
+
 JAX_OPTIONS = (
     "jax_enable_x64",
     "jax_default_matmul_precision",
@@ -37,7 +40,7 @@ def host_environment() -> Environment:
         numpy=_version("numpy"),
         jaxmeter=VERSION,
         platform=platform.platform(),
-        machine=platform.node(),
+        machine=os.environ.get(HOST_VARIABLE, "").strip() or platform.node(),
         cpu_model=_cpu_model(),
         cpus_available=_cpus_available(),
         ram_bytes=_ram_bytes(),
