@@ -38,7 +38,7 @@ def all_failed(table: pd.DataFrame) -> Iterator[Failed]:
 def _reason(row: Row) -> str:
     """Where it failed, the error's name and the first line of what it said."""
     told = {name: row.get(f"failure_{name}") for name in ("phase", "kind", "message")}
-    known = {name: str(text).strip() for name, text in told.items() if not pd.isna(text)}
+    known = {name: text.strip() for name, text in told.items() if isinstance(text, str)}
     lines = known.get("message", "").splitlines()
     said = ": ".join(filter(None, [known.get("kind"), *lines[:1]])) or str(row["status"])
     text = f"in {known['phase']}: {said}" if known.get("phase") else said

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from ..errors import ReportError
-from ..frames import groups, numeric
+from ..frames import any_of, groups, numeric
 from ..load import SetAside
 from ..load_cached import Measured
 from ..machines import with_setting
@@ -77,7 +77,7 @@ def make_history(measured: Measured, *, repository: Path | None = None) -> Histo
     ReportError
         If no process ended well, or asv is missing.
     """
-    if not (measured.table["status"] == "ok").any():
+    if not any_of(measured.table["status"] == "ok"):
         raise ReportError(
             "make_history: no process of the store ended well; reports build says why"
         )

@@ -1,12 +1,14 @@
 """The history: series that are never joined across settings, and the page."""
 
 import dataclasses
+import json
+import shutil
 
 import pytest
 
 from reports import ReportError
 from reports.__main__ import main
-from reports.history import make_history, write_history, write_reviews
+from reports.history import make_history, reviews, write_history, write_reviews
 from reports.history.page import compact
 from reports.load_cached import read_measurements
 from tests.reports.history_stores import COMMITS, LAST, STEP, write_failed, write_stepped
@@ -118,10 +120,56 @@ def test_the_command_writes_the_page_and_tells_what_it_set_aside(made_up, tmp_pa
 def test_a_step_links_to_the_review_of_its_commit_against_the_one_before(store, history, tmp_path):
     (address, *more) = write_reviews(history, store, tmp_path).values()
     assert not more
-    assert address == f"reviews/0-{COMMITS[STEP - 1][:10]}-{COMMITS[STEP][:10]}/index.html"
+    assert address.startswith(f"reviews/{COMMITS[STEP - 1][:10]}-{COMMITS[STEP][:10]}-")
     page = (tmp_path / address).read_text(encoding="utf-8")
     assert "Fails." in page and "casing_variants/w7x-closure-d3" in page and "captured" in page
     reviews = {(history.settings[0].name, COMMITS[STEP - 1], COMMITS[STEP]): address}
     told = compact(history, reviews)["settings"][0]["reviews"]
     assert told == {f"{COMMITS[STEP - 1]} {COMMITS[STEP]}": address}
     write_history(history, tmp_path, reviews=reviews)
+
+
+def test_a_review_is_made_again_only_of_other_records_or_by_other_code(
+    store, history, tmp_path, monkeypatch
+):
+    root = shutil.copytree(store, tmp_path / "cells")
+    made = []
+    make = reviews.make_review
+    monkeypatch.setattr(reviews, "make_review", lambda sides: made.append(1) or make(sides))
+
+    def written():
+        made.clear()
+        (address,) = write_reviews(history, root, tmp_path / "out").values()
+        assert (tmp_path / "out" / address).exists()
+        return len(made)
+
+    assert [written(), written()] == [1, 0]
+    (elsewhere,) = (root / COMMITS[0]).rglob("*closure-d3/0.json")
+    elsewhere.unlink()
+    assert written() == 0
+    (record, *_) = (root / COMMITS[STEP]).rglob("*closure-d3/0.json")
+    record.unlink()
+    assert [written(), written()] == [1, 0]
+    monkeypatch.setattr(reviews, "_digest_of_code", lambda: "other code")
+    assert [written(), written()] == [1, 0]
+    next((tmp_path / "out").rglob("reviews/*/index.html")).unlink()
+    assert [written(), written()] == [1, 0]
+
+
+def test_a_name_that_begins_another_one_still_has_its_review(made_up, tmp_path):
+    """A commit and the same with a plant, in a setting without XLA flags and in one with some."""
+    for day, commit in enumerate((COMMITS[0], f"{COMMITS[0]}+plant"), start=1):
+        for i, flags in enumerate(("", "--xla_flag")):
+            told = made_up.environment(
+                xla_flags=flags, started_utc=f"2026-11-0{day}T10:00:00+00:00"
+            )
+            cell = made_up.casing_cell("closure", 3, captured_bytes=1000 * day)
+            cell = dataclasses.replace(cell, environment=told)
+            made_up.write(tmp_path / "cells", cell, i, commit=commit)
+    made = make_history(read_measurements(tmp_path / "cells"))
+    addresses = write_reviews(made, tmp_path / "cells", tmp_path / "out")
+    assert {setting for setting, *_ in addresses} == {one.name for one in made.settings}
+    assert len(set(addresses.values())) == len(made.settings) == 2
+    for (setting, *_), address in addresses.items():
+        told = json.loads((tmp_path / "out" / address).with_name("review.json").read_text())
+        assert told["setting"] == setting
