@@ -1,5 +1,7 @@
 """The page as Markdown, for a terminal, a pull request or a mail."""
 
+import html
+import re
 from collections.abc import Callable
 
 from .display import DisplayTable
@@ -39,5 +41,27 @@ def markdown_table(table: DisplayTable) -> str:
 
 
 def escaped(text: str) -> str:
-    """One line, with the characters that would end a cell or open a tag made harmless."""
-    return " ".join(text.split()).replace("|", "\\|").replace("<", "&lt;").replace("*", "\\*")
+    """One line of plain text: nothing of it is markup, ends a table's cell or calls anybody."""
+    text = re.sub(r"&(?=#?\w+;)", "&amp;", _one_line(text))
+    text = re.sub(r"[\\`*|~$]", r"\\\g<0>", text).replace("<", "&lt;")
+    # Links, images and what they refer to; then underscores that are not within a word.
+    text = re.sub(r"\](?=[(:\[])", r"\\]", text)
+    text = re.sub(r"(?<![^\W_])_|_(?![^\W_])", r"\\_", text)
+    # What begins a quotation, a heading or a list where it stands first.
+    text = re.sub(r"^(?=>|#{1,6} |[-+=] )", r"\\", text)
+    return _calling_nobody(text)
+
+
+def escaped_html(text: str) -> str:
+    """One line of plain text for within a line of HTML, where Markdown reads nothing."""
+    return _calling_nobody(html.escape(_one_line(text), quote=False))
+
+
+def _one_line(text: str) -> str:
+    """Without what moves a terminal's cursor or turns the order of writing."""
+    return re.sub(r"[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", "", " ".join(text.split()))
+
+
+def _calling_nobody(text: str) -> str:
+    """GitHub tells whom "@name" means and links "#1": a space of no width parts the two."""
+    return re.sub(r"(?<!\w)@(?=\w)|#(?=\d)", "\\g<0>\u200b", text)

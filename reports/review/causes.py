@@ -9,10 +9,12 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from ..metrics import Metric
 from ..units import bytes_
 from ..wording import counted
 from .findings import Finding
 from .sides import Cell, Sides
+from .values import values_of
 
 TOLD: tuple[str, ...] = ("worse", "better", "changed")
 BUILD = ("build_seconds", "trace_seconds", "lower_seconds", "compile_seconds")
@@ -32,7 +34,7 @@ PROGRAM = {
 class Cause:
     """What explains the findings; `evidence` are sentences, one for each thing seen.
 
-    `kind` is "accuracy", "constants", "retraces", "program" or "unexplained".
+    `kind` is "accuracy", "one_sided", "constants", "retraces", "program" or "unexplained".
     """
 
     kind: str
@@ -47,6 +49,7 @@ class Cause:
 
 TITLES = {
     "accuracy": "Accuracy changed",
+    "one_sided": "Measured of one commit only",
     "constants": "What the functions close over changed",
     "retraces": "Functions are traced or compiled another number of times",
     "program": "The compiled program changed",
@@ -87,6 +90,8 @@ def _cells(told: Sequence[Finding]) -> str:
 def _kind(finding: Finding, seen: Mapping[str, tuple[str, ...]]) -> str:
     """The kind of cause a finding belongs to, given what was seen in its cell."""
     name = finding.metric.name
+    if finding.only_at:
+        return "one_sided"
     if finding.metric.kind == "error":
         return "accuracy"
     if name in CONSTANTS:
@@ -105,7 +110,7 @@ def _kind(finding: Finding, seen: Mapping[str, tuple[str, ...]]) -> str:
 def _evidence(pair: tuple[Cell, Cell], told: Iterable[Finding]) -> dict[str, tuple[str, ...]]:
     """For each kind of cause that is present in a cell, what was seen of it."""
     seen: dict[str, tuple[str, ...]] = {}
-    by_name = {finding.metric.name: finding for finding in told}
+    by_name = {finding.metric.name: finding for finding in told if not finding.only_at}
     arrays = _arrays(pair)
     if arrays or any(name in by_name for name in CONSTANTS):
         same = "the same arrays are captured, but embedded or passed in another number"
@@ -127,6 +132,8 @@ def _evidence(pair: tuple[Cell, Cell], told: Iterable[Finding]) -> dict[str, tup
 
 
 def _arrays(pair: tuple[Cell, Cell]) -> tuple[str, ...]:
+    if not all(_told_constants(cell) for cell in pair):
+        return ()
     base, head = (Counter(cell.arrays) for cell in pair)
     said = [
         f"{verb} {name} ({bytes_(size)}){f' in {where}' if where else ''}"
@@ -139,6 +146,11 @@ def _arrays(pair: tuple[Cell, Cell]) -> tuple[str, ...]:
 
 
 MOST_ARRAYS = 6
+
+
+def _told_constants(cell: Cell) -> bool:
+    """Whether any process told what it captures: silence is not an empty list."""
+    return bool(values_of(cell, Metric("captured_bytes", "exact")))
 
 
 def _program(by_name: Mapping[str, Finding]) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from .causes import TOLD
 from .findings import Finding
 from .review import Review
 
-SCHEMA = 1
+SCHEMA = 2  # 2 adds `only_at`, `note`, `left_out`, `failed_processes`; `exit_code` may be 2
 
 
 def review_json(review: Review) -> str:
@@ -34,6 +34,8 @@ def review_json(review: Review) -> str:
             }
             for entry in review.lost
         ],
+        "failed_processes": review.flaky,
+        "left_out": [{"name": e.name, "reason": e.reason} for e in review.sides.left_out],
     }
     return json.dumps(data, indent=1, allow_nan=False) + "\n"
 
@@ -45,6 +47,8 @@ def _finding(finding: Finding, cause: str) -> dict[str, Any]:
         "metric": finding.metric.name,
         "verdict": finding.verdict,
         "cause": cause,
+        "note": finding.note,
+        "only_at": finding.only_at or None,
         "is_gated": finding.is_gated,
         "rounds_count": finding.rounds_count,
         **{name: value if math.isfinite(value) else None for name, value in numbers.items()},

@@ -26,7 +26,7 @@ def times_figure(findings: Sequence[Finding], rule: Rule) -> Figure:
     count = round((high - 1) / step - 0.49)
     ticks = [1 + step * i for i in range(-count, count + 1)]
     bottom_axis(panel, [(x(t), f"{t:.2f}") for t in ticks], "HEAD / BASE", LEFT, RIGHT)
-    for bound in (1 - rule.minimum_effect, 1 + rule.minimum_effect):
+    for bound in (1 / (1 + rule.minimum_effect), 1 + rule.minimum_effect):
         panel.line(x(bound), TOP - 6, x(bound), height - BOTTOM, "limit")
     for index, finding in enumerate(ordered):
         y = TOP + ROW * (index + 0.5)

@@ -1,15 +1,18 @@
 """A review: the verdict on what HEAD changed against BASE, before any markup."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from jaxmeter.comparison_record import Rule
 
 from ..wording import counted
 from .causes import Cause, causes
-from .findings import PRIMARY, Finding, Lost, find
+from .compare import find, told_failures
+from .findings import Finding, Lost, Verdict
 from .sides import Sides
 
-NOTHING, REGRESSION = 0, 1
+NOTHING, REGRESSION, NO_VERDICT = 0, 1, 2
+OUTCOMES = {NOTHING: "Passes", REGRESSION: "Fails", NO_VERDICT: "No verdict"}
 
 
 @dataclass(frozen=True)
@@ -31,7 +34,7 @@ class Review:
     @property
     def failing(self) -> tuple[Finding, ...]:
         """What fails the review: gated metrics that became worse."""
-        return tuple(f for f in self.findings if f.verdict == "worse" and f.is_gated)
+        return tuple(f for f in self._all("worse") if f.is_gated)
 
     @property
     def broken(self) -> tuple[Lost, ...]:
@@ -40,64 +43,149 @@ class Review:
 
     @property
     def exit_code(self) -> int:
-        """0 where nothing gated became worse, else 1."""
-        return REGRESSION if self.failing or self.broken else NOTHING
+        """1 where something gated became worse, 2 where nothing could be judged, else 0.
+
+        Where times are to decide, one must have been tested; not each, for cells that are measured
+        once for what is exact have times as well.
+        """
+        if self.failing or self.broken:
+            return REGRESSION
+        is_blind = self.judging.gate_times and not self.tested
+        return NO_VERDICT if is_blind or not self.compared_count else NOTHING
+
+    @property
+    def outcome(self) -> str:
+        """The exit code in a word or two."""
+        return OUTCOMES[self.exit_code]
 
     @property
     def slower(self) -> tuple[Finding, ...]:
         """Primary times that became worse, gated or not."""
-        return self._primary("worse")
+        return tuple(f for f in self._all("worse") if f.is_primary)
 
     @property
     def faster(self) -> tuple[Finding, ...]:
-        return self._primary("better")
+        return tuple(f for f in self._all("better") if f.is_primary)
 
-    def _primary(self, verdict: str) -> tuple[Finding, ...]:
-        names = PRIMARY
-        return tuple(f for f in self.findings if f.verdict == verdict and f.metric.name in names)
+    @property
+    def unclear(self) -> tuple[Finding, ...]:
+        """Exact metrics and errors in which the processes of one commit disagree."""
+        return tuple(f for f in self._all("unclear") if f.metric.kind != "noisy")
+
+    def _all(self, verdict: Verdict) -> tuple[Finding, ...]:
+        return tuple(f for f in self.findings if f.verdict == verdict)
 
     @property
     def compared_count(self) -> int:
         """Cells that were compared."""
-        return len({finding.cell for finding in self.findings})
+        return len({finding.cell for finding in self.findings if not finding.only_at})
+
+    @property
+    def tested(self) -> tuple[Finding, ...]:
+        """Primary times that statistics judged."""
+        return tuple(f for f in self.findings if f.is_primary and f.is_tested)
 
     @property
     def untested(self) -> tuple[Finding, ...]:
         """Primary times that nobody could judge: measured apart, or in too few rounds."""
-        return tuple(f for f in self.findings if f.metric.name in PRIMARY and not f.is_tested)
+        primary = (f for f in self.findings if f.is_primary and not f.only_at)
+        return tuple(f for f in primary if not f.is_tested)
+
+    @property
+    def flaky(self) -> dict[str, str]:
+        """Cells that are compared though some of their processes failed, and how."""
+        cells = dict.fromkeys(finding.cell for finding in self.findings)
+        told = {cell: told_failures(self.sides, cell) for cell in cells}
+        return {cell: said for cell, said in told.items() if said}
 
     @property
     def verdict(self) -> str:
         """The review in one sentence."""
-        parts = []
+        compared, gaps = counted(self.compared_count, "cell"), self._gaps
+        if self.exit_code == NO_VERDICT and not self.compared_count:
+            return f"Nothing could be compared{gaps}."
+        changed, judged = "; ".join(self._changes), "; ".join(self._judged)
+        if judged:
+            said = f"{'; '.join(filter(None, (judged, changed)))}; of {compared} compared"
+        else:
+            said = f"Nothing became worse or better in {compared}{changed and f'; {changed}'}"
+        before = {
+            REGRESSION: "Regression: ",
+            NO_VERDICT: "No time was tested, as was asked. ",
+        }
+        return f"{before.get(self.exit_code, '')}{said}{gaps}."
+
+    @property
+    def _judged(self) -> list[str]:
+        """What became worse or better, what decides first."""
+        said = []
         if self.failing:
-            names = dict.fromkeys(f.metric.title for f in self.failing)
+            names = ", ".join(dict.fromkeys(f.metric.title for f in self.failing))
             cells = len({f.cell for f in self.failing})
-            parts.append(f"{', '.join(names)} worse in {counted(cells, 'cell')}")
+            said.append(f"{names} worse in {counted(cells, 'cell')}")
         if self.broken:
-            parts.append(f"{counted(len(self.broken), 'cell')} broken")
+            said.append(f"{counted(len(self.broken), 'cell')} broken")
         slower = [f for f in self.slower if not f.is_gated]
         if slower:
-            parts.append(f"{counted(len(slower), 'time')} longer (informs only)")
+            said.append(f"{counted(len(slower), 'time')} longer (informs only)")
         if self.faster:
-            parts.append(f"{counted(len(self.faster), 'time')} shorter")
-        better = [f for f in self.findings if f.verdict == "better" and f.is_gated]
-        better = [f for f in better if f.metric.kind != "noisy"]
+            said.append(f"{counted(len(self.faster), 'time')} shorter")
+        better = [f for f in self._all("better") if f.metric.kind != "noisy"]
         if better:
-            parts.append(f"{counted(len(better), 'exact metric')} better")
-        compared = counted(self.compared_count, "cell")
-        if not parts:
-            return f"Nothing became worse or better in {compared}{self._gaps}."
-        head = "Regression: " if self.exit_code else ""
-        return f"{head}{'; '.join(parts)}; of {compared} compared{self._gaps}."
+            said.append(f"{counted(len(better), 'exact metric')} better")
+        for verdict in ("worse", "better"):
+            noisy = [f for f in self._all(verdict) if f.metric.kind == "noisy"]
+            beside = [f for f in noisy if not f.is_primary]
+            if beside:
+                said.append(f"{_named(beside)} {verdict} (informs only)")
+        return said
+
+    @property
+    def _changes(self) -> list[str]:
+        """What is another number, or on one side alone, without being worse or better."""
+        changed = [f for f in self._all("changed") if not f.only_at]
+        exact = [f for f in changed if f.metric.kind == "exact"]
+        errors = [f for f in changed if f.metric.kind == "error"]
+        said = [f"{counted(len(exact), 'exact metric')} changed"] if exact else []
+        if errors:
+            said.append(f"{counted(len(errors), 'error')} changed within rounding")
+        for side in ("BASE", "HEAD"):
+            alone = [f for f in self._all("changed") if f.only_at == side]
+            if alone:
+                said.append(f"{_named(alone)} only at {side}")
+        return said
 
     @property
     def _gaps(self) -> str:
         """What the verdict does not speak of: silence about it would read as a pass."""
         lost, files = len(self.lost) - len(self.broken), len(self.sides.set_aside)
-        told = [f"{counted(lost, 'cell')} not compared"] if lost else []
-        told += [f"{counted(files, 'unreadable file')} set aside"] if files else []
-        return f" ({', '.join(told)})" if told else ""
+        elsewhere = [entry for entry in self.sides.left_out if not entry.is_asked]
+        apart = sum(f.verdict == "apart" for f in self.untested)
+        once = sum(f.verdict != "apart" and f.rounds_count == 1 for f in self.untested)
+        few = len(self.untested) - apart - once
+        told = {
+            f"{counted(once, 'time')} measured once, not tested": once,
+            f"{counted(few, 'time')} of too few rounds, not tested": few,
+            f"{counted(apart, 'time')} measured apart, not tested": apart,
+            f"{counted(len(self.unclear), 'exact metric')} unclear": len(self.unclear),
+            f"{counted(lost, 'cell')} not compared": lost,
+            f"failed processes in {counted(len(self.flaky), 'cell')}": len(self.flaky),
+            f"{counted(len(elsewhere), 'environment')} left out": len(elsewhere),
+            f"{counted(files, 'unreadable file')} set aside": files,
+        }
+        said = ", ".join(text for text, count in told.items() if count)
+        return f" ({said})" if said else ""
+
+
+MOST_NAMES = 3
+
+
+def _named(findings: Sequence[Finding]) -> str:
+    """`peak RSS, first call and 2 others`."""
+    names = list(dict.fromkeys(f.metric.title for f in findings))
+    more = len(names) - MOST_NAMES
+    others = f" and {counted(more, 'other')}" if more > 0 else ""
+    return f"{', '.join(names[:MOST_NAMES])}{others}"
 
 
 def make_review(sides: Sides, judging: Judging | None = None) -> Review:

@@ -10,7 +10,7 @@ import pytest
 
 from reports.__main__ import main
 from reports.review import make_review, review_markdown, sides_of_pair
-from reports.review.findings import ROUNDING
+from reports.review.certain import ROUNDING
 from reports.review.pages import review_page
 from tests.reports.review_pairs import (
     BASE,
@@ -68,14 +68,20 @@ def test_of_twenty_reviews_of_equal_commits_none_raises_an_alarm(made_up, tmp_pa
             for name, cell in sides.head.cells.items()
         }
         head = dataclasses.replace(sides.head, cells=cells)
-        alarms += len(worse(make_review(dataclasses.replace(sides, head=head))))
+        review = make_review(dataclasses.replace(sides, head=head))
+        assert len(review.tested) == 4
+        alarms += len(worse(review))
     assert alarms == 0
 
 
 def shuffled(good, rng):
     keys = list(good)
     rng.shuffle(keys)
-    return dict(zip(good, (good[key] for key in keys), strict=True))
+    # What was measured changes places, the time of day does not: the rounds stay side by side.
+    return {
+        to: {**good[of], "started_utc": good[to]["started_utc"]}
+        for to, of in zip(good, keys, strict=True)
+    }
 
 
 def test_a_captured_array_is_named_gated_and_explains_the_longer_build(made_up, pair):
@@ -191,7 +197,7 @@ def test_growth_of_a_few_bytes_is_told_and_stops_nobody(pair):
 def test_markdown_has_verdict_causes_and_tables_and_cannot_be_broken_by_text(made_up, pair):
     text = review_markdown(reviewed(pair.write(captures_more(made_up))))
     assert text.startswith(f"### Review of {HEAD[:10]} against {BASE[:10]}\n\n**Fails.**")
-    assert "- captures float64[8192] (65.5 kB) in jit(_field)" in text
+    assert "- captures float64[8192] (65.5 kB) in jit(\\_field)" in text
     assert "| captured | 1.80 MB | 1.87 MB | 1.04× | worse (gated) |" in text
     assert text.count("<details>") == text.count("</details>") == 1
     assert len(text) < 20_000

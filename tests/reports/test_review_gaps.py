@@ -58,9 +58,8 @@ def test_new_gone_broken_redefined_and_never_working_cells_are_told_apart(made_u
     reasons = {entry.cell: entry.reason for entry in review.lost}
     assert "not measured at BASE" in reasons["casing_variants/w7x-closure-d6"]
     assert "not measured at HEAD" in reasons["casing_variants/w7x-closure-d9"]
-    assert (
-        "failed at HEAD (1 of 1 processes): Timeout" in reasons["casing_variants/w7x-closure-d12"]
-    )
+    told = reasons["casing_variants/w7x-closure-d12"]
+    assert "failed at HEAD in 1 of 1 processes, at BASE in 0 of 1: Timeout" in told
     assert "no process ended well at BASE and HEAD" in reasons["a/b"]
     assert "parameters changed" in reasons["chunk_sweep/x"]
     assert review.exit_code == 1 and [entry.cell for entry in review.broken] == [cell.name]

@@ -1,0 +1,110 @@
+"""Noisy metrics: a round in which both commits ran side by side gives a ratio, to be tested."""
+
+import statistics
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
+from typing import cast
+
+import pandas as pd
+
+from jaxmeter.comparison import Round, compare_times
+from jaxmeter.comparison_record import Rule, Timing
+
+from ..frames import Row
+from ..metrics import Metric
+from ..wording import counted
+from .findings import Finding, Verdict
+from .sides import Cell, Sides
+from .values import one_sided, values_of
+
+# Two processes of one round that started farther apart met different moods of the machine.
+FARTHEST_SECONDS = 900.0
+FEWEST_ROUNDS = 3  # of a tested time; with fewer, no difference could be shown
+
+
+def tested(
+    family: Sequence[tuple[str, Metric]], sides: Sides, rule: Rule, *, is_gated: bool
+) -> Iterator[Finding]:
+    """Findings of (cell, metric); all that have enough rounds are judged together."""
+    cells = {name: (sides.base.cells[name], sides.head.cells[name]) for name, _ in family}
+    rounds = {name: side_by_side(*pair) for name, pair in cells.items()}
+    values = {
+        (name, metric.name): tuple(values_of(cell, metric) for cell in cells[name])
+        for name, metric in family
+    }
+    ratios = {
+        key: [(base[i], head[i]) for i in rounds[key[0]] if base.get(i, 0) > 0 < head.get(i, 0)]
+        for key, (base, head) in values.items()
+    }
+    enough = {
+        "\n".join(key): [Round((a,), (b,)) for a, b in found]
+        for key, found in ratios.items()
+        if len(found) >= FEWEST_ROUNDS
+    }
+    judged = {timing.quantity: timing for timing in compare_times(enough, rule)}
+    for name, metric in family:
+        base, head = values[name, metric.name]
+        lost = one_sided(name, metric, cells[name], (base, head), is_gated=is_gated)
+        if lost is not None:
+            yield lost
+        elif base and head:
+            medians = (statistics.median(base.values()), statistics.median(head.values()))
+            timing = judged.get(f"{name}\n{metric.name}")
+            if timing is None:
+                count = len(ratios[name, metric.name])
+                yield _untested(name, metric, medians, count, is_apart=not rounds[name])
+            else:
+                yield _judged(name, metric, medians[0], timing, is_gated=is_gated)
+
+
+def side_by_side(base: Cell, head: Cell) -> tuple[int, ...]:
+    """The rounds whose two processes followed each other, no other process of the cell between.
+
+    Commits that were measured one after the other, each in all its rounds, have none: whatever
+    changed in the machine from the one to the other would pass for a difference of theirs.
+    """
+    found = [row for cell in (base, head) for row in (*cell.good.values(), *cell.failed)]
+    starts = sorted(start for start in map(_started, found) if not pd.isna(start))
+    return tuple(
+        i
+        for i in sorted(base.good.keys() & head.good.keys())
+        if _are_neighbours(_started(base.good[i]), _started(head.good[i]), starts)
+    )
+
+
+def _started(row: Row) -> pd.Timestamp:
+    return cast(pd.Timestamp, pd.Timestamp(row["started_utc"]))
+
+
+def _are_neighbours(one: pd.Timestamp, other: pd.Timestamp, starts: list[pd.Timestamp]) -> bool:
+    if pd.isna(one) or pd.isna(other):
+        return False
+    first, last = min(one, other), max(one, other)
+    is_near = (last - first).total_seconds() <= FARTHEST_SECONDS
+    return is_near and bisect_right(starts, first) >= bisect_left(starts, last)
+
+
+def _untested(
+    name: str, metric: Metric, medians: tuple[float, float], count: int, *, is_apart: bool
+) -> Finding:
+    verdict: Verdict = "apart" if is_apart else "unclear"
+    note = "" if is_apart else f"{counted(count, 'round')} side by side"
+    return Finding(name, metric, *medians, verdict, note, rounds_count=count)
+
+
+def _judged(name: str, metric: Metric, median: float, timing: Timing, *, is_gated: bool) -> Finding:
+    verdict: Verdict = "same" if timing.verdict == "same" else "unclear"
+    if timing.verdict == "different":
+        verdict = "worse" if timing.ratio > 1 else "better"
+    return Finding(
+        name,
+        metric,
+        median,
+        median * timing.ratio,
+        verdict,
+        timing.reason,
+        timing.low,
+        timing.high,
+        len(timing.ratios),
+        is_gated,
+    )
