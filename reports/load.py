@@ -31,7 +31,7 @@ NOT_READ = (OSError, ValueError, ArithmeticError, RecordError)
 PARAMETER_KINDS = {"workload": str, "variant": str, "half_period": bool, "digits": int}
 
 LONGEST_SECONDS = 1e9  # thirty years
-WHOLE_LIMIT = 2**63  # the whole numbers of a table have 64 bits
+WHOLE_LIMIT = 2**53  # beside missing ones pandas takes them for floats, which hold these exactly
 _COMMIT = re.compile(r"[0-9a-f]{7,40}(\+.+)?")
 _ROUND = re.compile(r"0|[1-9][0-9]{0,8}")
 # What benchmarks write. Python's own reader is fast but takes more than pandas', and the other way.
@@ -119,7 +119,8 @@ def place_of(within: Path) -> tuple[str, str, str, int]:
         If no record has such a path.
     """
     parts = within.parts
-    str(within).encode("utf-8")  # no page could be written with another name
+    if printable(within) != within:
+        raise ValueError("its name is not UTF-8")
     if len(parts) < 4:
         raise ValueError("not at <commit>/<environment-key>/<cell>/<round>.json")
     if not _ROUND.fullmatch(within.stem):
@@ -137,7 +138,7 @@ def check_usable(record: Mapping[str, Any]) -> None:
     """Refuse what no table can hold beside other records.
 
     That is parameters and times of day of another kind, durations that no clock gives, and bytes
-    and counts that are infinite or have more than 64 bits.
+    and counts that are infinite or have more than 53 bits.
 
     Raises
     ------

@@ -64,6 +64,7 @@ STARTED = ("environment", "started_utc")
         (harm("extras", "foo_bytes", value=1e300), "foo_bytes is 1e+300"),
         (harm("checks", "foo_count", value=-1e300), "foo_count is -1e+300"),
         (harm("constants", "captured_bytes", value=10**30), "captured_bytes is 1000000"),
+        (harm("program", "fusions_count", value=2**63 - 1), "fusions_count is 92233720368547"),
         (harm("environment", "ram_bytes", value=10**400), "ram_bytes is 1000000"),
         (harm("samples_seconds", value=[1e200, 1.0]), "samples_seconds holds 1e+200"),
         (harm("samples_seconds", value=["NaN"]), "samples_seconds holds nan"),
@@ -95,7 +96,7 @@ def test_a_folder_whose_name_no_page_can_show_is_set_aside_alone(good, tmp_path)
         pytest.skip("the file system takes no such name")
     with open(folder + b"/0.json", "wb") as stream:
         stream.write(good.read_bytes())
-    told(tmp_path).encode("utf-8")
+    assert "not UTF-8" in told(tmp_path)
     (aside,) = read_measurements(tmp_path).set_aside
     str(aside.path).encode("utf-8")
 
