@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+import numpy as np
 import pandas as pd
 
 from .frames import any_of, numeric
@@ -83,6 +84,22 @@ def metrics_of(measured: pd.DataFrame) -> tuple[Metric, ...]:
     names = {metric.name for metric in KNOWN}
     own = [name for name in have if name not in names and not name.startswith(NOT_OURS)]
     return (*known, *_own(own))
+
+
+def was_measured(table: pd.DataFrame, metric: Metric) -> np.ndarray:
+    """Whether each process measured the metric.
+
+    An error that is not a number was: that is a finding, and what was never measured is a gap.
+
+    Returns
+    -------
+    was : array of bool, shape (processes,)
+    """
+    present = numeric(table[metric.name]).notna().to_numpy(dtype=bool)
+    if metric.kind != "error":
+        return present
+    listed = table["not_a_number"].fillna("").to_list()
+    return present | np.array([metric.name in str(names).split(", ") for names in listed], bool)
 
 
 def _own(names: Sequence[str]) -> list[Metric]:

@@ -142,6 +142,8 @@ def measurement_row(place: dict[str, Any], record: Mapping[str, Any]) -> dict[st
         "factory_seconds": record["setup_seconds"],
         # Tells a field's error that is not a number from one that nobody asked for.
         "checked_errors_count": sum(name in FIELD_ERRORS for name in record["checks"]),
+        # The same of all that the case checked or measured by itself.
+        "not_a_number": _not_a_number({**record["extras"], **record["checks"]}),
         "wall_seconds": record["wall_seconds"],
         **_settled(record["samples_seconds"]),
     }
@@ -183,6 +185,11 @@ def _parameters(params: dict[str, Any]) -> dict[str, Any]:
         else:
             row[f"parameter_{name}"] = None if value is None else str(value)
     return row
+
+
+def _not_a_number(found: Mapping[str, float]) -> str | None:
+    """The names of what is not a number, as text; None where there is none."""
+    return ", ".join(sorted(name for name, value in found.items() if math.isnan(value))) or None
 
 
 def _settled(seconds: Sequence[float]) -> dict[str, float | int | None]:

@@ -13,7 +13,7 @@ from ..frames import any_of, groups, numeric
 from ..load import SetAside
 from ..load_cached import Measured
 from ..machines import with_setting
-from ..metrics import Metric, metrics_of, with_build_seconds
+from ..metrics import Metric, metrics_of, was_measured, with_build_seconds
 from .commits import Commit, ordered_commits
 from .failures import Failed, all_failed
 from .steps import Step, find_steps
@@ -106,10 +106,7 @@ def _all_series(table: pd.DataFrame) -> Iterator[Series]:
         at = cell["position"].to_numpy()
         for metric in metrics:
             values = numeric(cell[metric.name]).to_numpy(dtype=float, na_value=np.nan)
-            # A check that is not a number is a finding, a process that did not measure is a gap.
-            present = ~np.isnan(values) | (
-                (metric.kind == "error") & (cell["checked_errors_count"].to_numpy() > 0)
-            )
+            present = was_measured(cell, metric)
             if metric.kind == "error" and np.isnan(values).all():
                 continue
             if present.any():
@@ -130,9 +127,10 @@ def _series(cell: str, metric: Metric, at: np.ndarray, values: np.ndarray) -> Se
 def _environments(table: pd.DataFrame) -> dict[int, str]:
     """For each commit: Python, load and date of its measuring, in words."""
     told = {}
-    for key, found in groups(table, ["position"]):
-        ordered = found.sort_values("started_utc", na_position="first")
-        versions = {"Python": ordered["python_version"], "numpy": ordered["numpy_version"]}
+    wanted = ["position", "python_version", "numpy_version", "load_1min_before", "started_utc"]
+    ordered = table[wanted].sort_values("started_utc", na_position="first")
+    for key, found in groups(ordered, ["position"]):
+        versions = {"Python": found["python_version"], "numpy": found["numpy_version"]}
         # A process that failed may not have lived to tell.
         known = {name: column.dropna() for name, column in versions.items()}
         parts = [f"{name} {column.iloc[-1]}" for name, column in known.items() if len(column)]

@@ -23,7 +23,7 @@ def test_one_process_is_one_row(full_store, measured):
 def test_every_measured_column_ends_in_its_unit(measured):
     text = {"commit", "environment_key", "suite", "cell", "status", "machine", "platform"}
     text |= {"cpu_model", "backend", "device_kind", "xla_flags", "jax_options", "hlo_fingerprint"}
-    text |= {"round_index", "captured_fingerprint", *tables.PARAMETERS}
+    text |= {"round_index", "captured_fingerprint", "not_a_number", *tables.PARAMETERS}
     endings = (
         r".*_(seconds|bytes|count|relative|utc|version)|failure_.*|load_1min_.*|flops|.*per_wall"
     )
