@@ -101,17 +101,19 @@ class Review:
     @property
     def verdict(self) -> str:
         """The review in one sentence."""
-        compared, gaps = counted(self.compared_count, "cell"), self._gaps
-        if self.exit_code == NO_VERDICT and not self.compared_count:
+        count, gaps = self.compared_count, self._gaps
+        compared = counted(count, "cell") if count else "no cell"
+        if self.exit_code == NO_VERDICT and not count:
             return f"Nothing could be compared{gaps}."
         changed, judged = "; ".join(self._changes), "; ".join(self._judged)
         if judged:
-            said = f"{'; '.join(filter(None, (judged, changed)))}; of {compared} compared"
+            of = f"of {compared}" if count else compared
+            said = f"{'; '.join(filter(None, (judged, changed)))}; {of} compared"
         else:
             said = f"Nothing became worse or better in {compared}{changed and f'; {changed}'}"
         before = {
             REGRESSION: "Regression: ",
-            NO_VERDICT: "No time was tested, as was asked. ",
+            NO_VERDICT: "No verdict on times, none was tested. ",
         }
         return f"{before.get(self.exit_code, '')}{said}{gaps}."
 
@@ -119,10 +121,11 @@ class Review:
     def _judged(self) -> list[str]:
         """What became worse or better, what decides first."""
         said = []
-        if self.failing:
-            names = ", ".join(dict.fromkeys(f.metric.title for f in self.failing))
-            cells = len({f.cell for f in self.failing})
-            said.append(f"{names} worse in {counted(cells, 'cell')}")
+        for how, is_missing in (("worse", False), ("missing", True)):
+            failing = [f for f in self.failing if bool(f.only_at) == is_missing]
+            names = ", ".join(dict.fromkeys(f.metric.title for f in failing))
+            if failing:
+                said.append(f"{names} {how} in {counted(len({f.cell for f in failing}), 'cell')}")
         if self.broken:
             said.append(f"{counted(len(self.broken), 'cell')} broken")
         slower = [f for f in self.slower if not f.is_gated]

@@ -3,13 +3,16 @@
 import dataclasses
 import json
 import math
+import shutil
 
+import pandas as pd
 import pytest
 
 from reports import ReportError
 from reports.__main__ import main
 from reports.review import make_review, review_markdown, sides_of_pair, sides_of_store
-from tests.reports.review_pairs import BASE, HEAD, Pair, reviewed, slower, worse
+from reports.review.timed import side_by_side
+from tests.reports.review_pairs import BASE, CLOSURE, HEAD, Pair, reviewed, slower, worse
 
 
 @pytest.fixture
@@ -110,3 +113,114 @@ def test_commits_of_a_store_are_found_by_their_beginning_and_unknown_ones_told(m
     assert (sides.base.commit, sides.head.commit) == (BASE, HEAD)
     with pytest.raises(ReportError, match="no measurements of 'main'; it holds bbbb"):
         sides_of_store(tmp_path, "main", "dd", repository=tmp_path)
+
+
+def test_a_review_that_compares_nothing_does_not_pass(pair, tmp_path, capsys):
+    root = pair.write(rounds=1)
+    (suite,) = (root / "head" / HEAD).glob("*/*")
+    suite.rename(suite.with_name("renamed"))
+    out = tmp_path / "out"
+    assert main(["review", "--pair", str(root), "--out", str(out)]) == 2
+    assert capsys.readouterr().out == "Nothing could be compared (4 cells not compared).\n"
+    assert "**No verdict.**" in (out / "review.md").read_text("utf-8")
+    assert json.loads((out / "review.json").read_text("utf-8"))["exit_code"] == 2
+    assert "Passes" not in (out / "index.html").read_text("utf-8")
+
+
+def test_times_that_are_to_decide_and_of_which_none_was_tested_do_not_pass(pair):
+    root = pair.write(lambda record: slower(record, settled=10), rounds=2)
+    told = "Nothing became worse or better in 2 cells (4 times of too few rounds, not tested)."
+    assert (reviewed(root).exit_code, reviewed(root).verdict) == (0, told)
+    asked = reviewed(root, gate_times=True)
+    assert asked.exit_code == 2
+    assert asked.verdict == f"No verdict on times, none was tested. {told}"
+
+
+def test_cells_measured_once_are_no_alarm_where_others_are_tested(made_up, pair):
+    root = pair.write()
+    for side, commit in (("base", BASE), ("head", HEAD)):
+        made_up.write(root / side, made_up.casing_cell("closure", 6), commit=commit)
+    review = reviewed(root, gate_times=True)
+    assert review.exit_code == 0 and review.outcome == "Passes"
+    told = "Nothing became worse or better in 3 cells (2 times measured once, not tested)."
+    assert review.verdict == told
+    assert "1 round side by side" in review_markdown(review)
+
+
+def test_commits_measured_in_two_blocks_are_apart_however_short_they_are(pair):
+    """All rounds of BASE, then at once those of HEAD on a slower machine, as `asv run` does."""
+    sides = sides_of_pair(pair.write(lambda record: slower(record, settled=1.08)))
+    for minutes, side in ((0, sides.base), (6, sides.head)):
+        for cell in side.cells.values():
+            for i, row in cell.good.items():
+                row["started_utc"] = pd.Timestamp(f"2026-11-20T10:{minutes + i:02d}:00+00:00")
+    review = make_review(sides)
+    assert worse(review) == set() and {f.verdict for f in review.untested} == {"apart"}
+    assert review.verdict.endswith("(4 times measured apart, not tested).")
+
+
+def test_a_round_with_a_third_start_between_its_two_is_none(pair):
+    sides = sides_of_pair(pair.write())
+    cell = sides.base.cells[CLOSURE]
+    assert side_by_side(cell, sides.head.cells[CLOSURE]) == (0, 1, 2, 3, 4, 5)
+    between = {**cell.good[0], "started_utc": pd.Timestamp("2026-11-01T10:02:10+00:00")}
+    disturbed = dataclasses.replace(cell, failed=(between,))
+    assert side_by_side(disturbed, sides.head.cells[CLOSURE]) == (0, 1, 3, 4, 5)
+    unknown = {**cell.good[0], "started_utc": pd.NaT}
+    unknown = dataclasses.replace(cell, good={**cell.good, 0: unknown})
+    assert side_by_side(unknown, sides.head.cells[CLOSURE]) == (1, 2, 3, 4, 5)
+
+
+def as_store(root, goal):
+    """The records of a pair as one store of two commits."""
+    for side in ("base", "head"):
+        shutil.copytree(root / side, goal, dirs_exist_ok=True)
+    return goal
+
+
+def edited(folder, edit):
+    for path in folder.rglob("*.json"):
+        record = json.loads(path.read_text())
+        edit(record)
+        path.write_text(json.dumps(record))
+
+
+def test_a_setting_that_one_commit_alone_has_is_told(made_up, pair, tmp_path):
+    store = as_store(pair.write(rounds=1), tmp_path / "store")
+    for commit, machine in ((BASE, "boxB"), (HEAD, "boxC")):
+        shutil.copytree(store / commit / made_up.key, store / commit / machine)
+        edited(store / commit / machine, lambda r, m=machine: r["environment"].update(machine=m))
+    review = make_review(sides_of_store(store, BASE, HEAD))
+    assert [entry.name.split("-")[0] for entry in review.sides.left_out] == ["boxB", "boxC"]
+    assert "2 environments left out" in review.verdict
+    told = review_markdown(review)
+    assert "#### Not compared." in told and "another setting, measured at BASE alone" in told
+
+
+def test_of_two_folders_of_one_setting_that_of_both_commits_is_compared(made_up, pair, tmp_path):
+    store = as_store(pair.write(rounds=2), tmp_path / "store")
+    more = store / HEAD / "another"
+    shutil.copytree(store / HEAD / made_up.key, more)
+    edited(more, lambda record: record["constants"].update(captured_bytes=10**9))
+    review = make_review(sides_of_store(store, BASE, HEAD))
+    assert review.exit_code == 0 and worse(review) == set()
+    ((name, reason),) = ((e.name, e.reason) for e in review.sides.left_out)
+    assert name == "another" and f"at HEAD; {made_up.key} is compared" in reason
+    (store / BASE / made_up.key).rename(store / BASE / "third")
+    max(more.rglob("*.json")).unlink()  # now none is shared: that of most processes is compared
+    review = make_review(sides_of_store(store, BASE, HEAD))
+    assert [entry.name for entry in review.sides.left_out] == ["another"]
+
+
+def test_a_name_in_full_means_itself_though_another_begins_with_it(made_up, pair, tmp_path):
+    store = as_store(pair.write(rounds=1), tmp_path / "store")
+    shutil.copytree(store / HEAD, store / f"{HEAD}+slower_run")
+    for commit in (BASE, HEAD):
+        shutil.copytree(store / commit / made_up.key, store / commit / "flags")
+        edited(store / commit / "flags", lambda r: r["environment"].update(xla_flags="--xla_a=1"))
+    with pytest.raises(ReportError, match="choose one: --setting") as told:
+        sides_of_store(store, BASE, HEAD)
+    setting = str(told.value).split("(")[1].split(";")[0]
+    sides = sides_of_store(store, BASE, HEAD, setting=setting)
+    assert (sides.head.commit, sides.head.setting) == (HEAD, setting)
+    assert "environment" not in make_review(sides).verdict  # the other was not asked for
