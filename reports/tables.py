@@ -49,6 +49,9 @@ ENVIRONMENT = {
     "jax_options": "jax_options",
 }
 PER_PROCESS_ENVIRONMENT = ("load_1min_before", "load_1min_after", "started_utc")
+# Columns that come later: of the environment, and those that readers of the table add.
+ADDED = ("file", "file_state", "file_digest", "setting", "side", "position", "build_seconds")
+TAKEN = frozenset((*ENVIRONMENT.values(), *PER_PROCESS_ENVIRONMENT, *ADDED))
 FAILURE = ("phase", "kind", "message", "traceback")
 MEASURED = ("phases", "constants", "counts", "program", "memory", "checks", "extras")
 
@@ -150,8 +153,8 @@ def measurement_row(place: dict[str, Any], record: Mapping[str, Any]) -> dict[st
     for group in MEASURED:
         for name, value in (record[group] or {}).items():
             if name != "arrays":
-                # Two groups may use one name: the second then says whose it is.
-                row[name if name not in row else f"{group}_{name}"] = value
+                # Two groups may use one name, or a case that of a column: it then says whose it is.
+                row[f"{group}_{name}" if name in row or name in TAKEN else name] = value
     environment = record["environment"] or {}
     for name, column in ENVIRONMENT.items():
         value = environment.get(name)

@@ -55,6 +55,18 @@ def test_chunk_sizes_auto_numbers_and_none_share_one_column_of_text(measured):
     assert {"auto", "1024", "none"} <= set(measured["chunk_size"].dropna())
 
 
+@pytest.mark.parametrize("name", ["commit", "cell", "machine", "setting", "position", "side"])
+def test_what_a_case_calls_like_a_column_says_whose_it_is(made_up, tmp_path, name):
+    found = []
+    for extras in ({name: 7.0}, {}):
+        root = tmp_path / f"{len(found)}"
+        made_up.write(root, made_up.record("a/b", {}, extras=extras))
+        found.append(tables.measurements(read_store(root)).iloc[0])
+    named, plain = found
+    assert named[f"extras_{name}"] == 7.0
+    assert named.get(name) == plain.get(name)
+
+
 def test_unknown_parameters_become_columns_of_their_own(made_up, tmp_path):
     made_up.write(tmp_path, made_up.record("other/cell", {"size": 64, "mode": None}))
     row = tables.measurements(read_store(tmp_path)).iloc[0]
