@@ -1,5 +1,6 @@
 """Pages from templates: styles and scripts inside, nothing loaded from elsewhere."""
 
+import functools
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -20,16 +21,25 @@ def written_page(
 
     Every other value is escaped where it is no markup already.
     """
-    environment = jinja2.Environment(
+    return (
+        _environment()
+        .get_template(template)
+        .render(
+            style=Markup("".join(map(asset, styles))),
+            script=Markup("".join(map(asset, scripts))),
+            **values,
+        )
+    )
+
+
+@functools.cache
+def _environment() -> jinja2.Environment:
+    """One for all pages, so that a template is compiled once."""
+    return jinja2.Environment(
         loader=jinja2.FileSystemLoader(TEMPLATES),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=False,
-    )
-    return environment.get_template(template).render(
-        style=Markup("".join(map(asset, styles))),
-        script=Markup("".join(map(asset, scripts))),
-        **values,
     )
 
 

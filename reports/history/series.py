@@ -128,7 +128,7 @@ def _environments(table: pd.DataFrame) -> dict[int, str]:
     """For each commit: Python, load and date of its measuring, in words."""
     told = {}
     wanted = ["position", "python_version", "numpy_version", "load_1min_before", "started_utc"]
-    ordered = table[wanted].sort_values("started_utc", na_position="first")
+    ordered = cast(pd.DataFrame, table[wanted]).sort_values("started_utc", na_position="first")
     for key, found in groups(ordered, ["position"]):
         versions = {"Python": found["python_version"], "numpy": found["numpy_version"]}
         # A process that failed may not have lived to tell.
