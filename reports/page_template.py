@@ -1,7 +1,6 @@
 """Pages from templates: styles and scripts inside, nothing loaded from elsewhere."""
 
 import functools
-import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,7 @@ import jinja2
 from markupsafe import Markup
 
 from .errors import ReportError
+from .whole_files import draft_of, is_draft
 
 TEMPLATES = Path(__file__).parent / "templates"
 
@@ -69,15 +69,13 @@ def write_whole(
         If `out` holds something else.
     """
     out = Path(out)
-    drafts = tuple(f".{Path(name).stem}." for name in texts)
     held = {path.name for path in out.iterdir()} if out.exists() else set()
-    others = {name for name in held if not name.startswith(drafts)} - set(beside)
+    others = {name for name in held if not is_draft(name, texts)} - set(beside)
     if others and next(iter(texts)) not in others:
         raise ReportError(
             f"write_{kind}: {out} exists and is no earlier {kind}; name another folder with --out"
         )
     out.mkdir(parents=True, exist_ok=True)
     for name, text in texts.items():
-        draft = out / f".{name}.{os.getpid()}"
-        draft.write_text(text, encoding="utf-8")
-        draft.replace(out / name)
+        with draft_of(out / name, text.encode("utf-8")) as draft:
+            draft.replace(out / name)

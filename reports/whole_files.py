@@ -2,8 +2,10 @@
 
 import contextlib
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+
+DRAFT = ".tmp"
 
 
 @contextlib.contextmanager
@@ -12,10 +14,15 @@ def draft_of(path: Path, content: bytes) -> Iterator[Path]:
 
     With the rights that any new file gets, unlike those of `tempfile`, which are its owner's alone.
     """
-    draft = path.with_name(f"{path.name}.{secrets.token_hex(6)}.tmp")
+    draft = path.with_name(f"{path.name}.{secrets.token_hex(6)}{DRAFT}")
     try:
         with open(draft, "xb") as stream:
             stream.write(content)
         yield draft
     finally:
         draft.unlink(missing_ok=True)
+
+
+def is_draft(name: str, of: Iterable[str]) -> bool:
+    """Whether a file is what a killed writing of one of those names left."""
+    return name.endswith(DRAFT) and name.startswith(tuple(f"{known}." for known in of))

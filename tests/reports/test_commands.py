@@ -30,7 +30,7 @@ def test_names_beside_a_pair_are_an_error_not_passed_over(made_up, tmp_path, cap
 TEXTS = {"review.json": "{}", "review.md": "x", "index.html": "y"}
 
 
-@pytest.mark.parametrize("left", [[".review.json.77"], ["review.json", ".review.md.5"]])
+@pytest.mark.parametrize("left", [["review.json.7f.tmp"], ["review.json", "review.md.05.tmp"]])
 def test_a_writing_killed_halfway_does_not_stop_the_next(tmp_path, left):
     for name in left:
         (tmp_path / name).write_text("half")
@@ -38,7 +38,7 @@ def test_a_writing_killed_halfway_does_not_stop_the_next(tmp_path, left):
     assert {name: (tmp_path / name).read_text() for name in TEXTS} == TEXTS
 
 
-@pytest.mark.parametrize("left", ["notes.txt", "index.html", ".hidden"])
+@pytest.mark.parametrize("left", ["notes.txt", "index.html", "notes.tmp"])
 def test_what_somebody_else_left_is_not_written_over(tmp_path, left):
     (tmp_path / left).write_text("mine")
     with pytest.raises(ReportError, match="no earlier review"):
