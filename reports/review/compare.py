@@ -44,6 +44,8 @@ def find(
     for is_primary in (True, False):
         family = [(c, m) for c, m in noisy if (m.name in PRIMARY) == is_primary]
         found += tested(family, sides, rule, is_gated=gate_times and is_primary)
+    told = {finding.cell for finding in found}
+    lost += [Lost(name, "its processes measured nothing") for name in names if name not in told]
     order = {metric.name: index for index, metric in enumerate(KNOWN)}
     found.sort(key=lambda f: (f.cell, order.get(f.metric.name, len(order))))
     return tuple(found), tuple(lost)

@@ -19,7 +19,8 @@ def values_of(cell: Cell, metric: Metric) -> dict[int, float]:
     for index, row in cell.good.items():
         value = row.get(metric.name)
         if value is not None and not pd.isna(value):
-            found[index] = float(value)
+            if metric.kind != "noisy" or math.isfinite(value):  # no clock gives others
+                found[index] = float(value)
         elif metric.kind == "error" and metric.name in cell.checked.get(index, ()):
             found[index] = math.nan
     return found

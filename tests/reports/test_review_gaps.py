@@ -224,3 +224,23 @@ def test_a_name_in_full_means_itself_though_another_begins_with_it(made_up, pair
     sides = sides_of_store(store, BASE, HEAD, setting=setting)
     assert (sides.head.commit, sides.head.setting) == (HEAD, setting)
     assert "environment" not in make_review(sides).verdict  # the other was not asked for
+
+
+def test_a_value_that_has_no_ratio_ends_no_review(pair):
+    sides = sides_of_pair(pair.write())
+    for value, row in zip(
+        (math.inf, 0.0, pd.NA), sides.head.cells[CLOSURE].good.values(), strict=False
+    ):
+        row["peak_rss_bytes"] = value
+    findings = {(f.cell, f.metric.name): f for f in make_review(sides).findings}
+    assert findings[CLOSURE, "peak_rss_bytes"].rounds_count == 3
+
+
+def test_a_cell_that_measured_nothing_is_not_compared(pair):
+    sides = sides_of_pair(pair.write(rounds=1))
+    for side in (sides.base, sides.head):
+        names = ("round_index", "status", "started_utc")
+        row = {name: side.cells[CLOSURE].good[0][name] for name in names}
+        side.cells[CLOSURE] = dataclasses.replace(side.cells[CLOSURE], good={0: row}, checked={})
+    (entry,) = make_review(sides).lost
+    assert (entry.cell, entry.reason) == (CLOSURE, "its processes measured nothing")
