@@ -8,6 +8,9 @@ each commit. The records lie in ``<out>/base`` and ``<out>/head``, laid out like
 ``python -m reports review --pair <out>`` compares them.
 
 Interrupted and repeated, it goes on: rounds that both sides have are kept.
+
+For studies ``--plant`` puts a regression into HEAD. Several make a HEAD each, ``none`` one without;
+they share BASE's processes, and ``<out>/<plant>`` is laid out as a pair of its own.
 """
 
 from __future__ import annotations
@@ -51,6 +54,9 @@ ONCE = (
     "memory_sweep/gradient-cauto-tauto",
 )
 MOST_ROUNDS = 8
+# Of timed cells: calls of a few milliseconds must not all fall into one mood of the machine.
+MOST_CALLS, CALLS_SECONDS = 30, 1.0
+UNPLANTED = "none"
 BUDGET_SECONDS = 270.0
 
 
@@ -60,9 +66,13 @@ class PairFailed(Exception):
 
 @dataclass(frozen=True)
 class MeasuredSide:
-    """Where one commit's records go, and the workers that import its package."""
+    """Where one commit's records go, and the workers that import its package.
+
+    `pair` is the folder that a review reads.
+    """
 
     name: str
+    pair: Path
     store: CellStore
     workers: Workers
 
@@ -78,7 +88,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--budget", type=float, default=BUDGET_SECONDS, help="seconds; no round begins after them"
     )
-    parser.add_argument("--plant", help="a regression of benchmarks/plants to put into HEAD")
+    parser.add_argument("--plant", nargs="+", help="regressions of benchmarks/plants for HEAD")
     parser.add_argument(
         "--no-programs", action="store_true", help="do not tell in what programs differ"
     )
@@ -86,19 +96,20 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         commits = [commit_named(name) for name in (options.base, options.head)]
         names = "..".join(commit[:10] for commit in commits)
-        names += f"+{options.plant}" if options.plant else ""
+        names += "".join(f"+{name}" for name in options.plant or ())
         if _git("status", "--porcelain", "--", "vcjax"):
             print("changes of vcjax that are not committed are not measured", file=sys.stderr)
         out = options.out or ROOT / "results" / "pairs" / names
         (ROOT / "results").mkdir(exist_ok=True)
         with (
             RunLock(ROOT / "results" / "run.lock"),
-            sides(commits, out, planted=options.plant) as both,
+            sides(commits, out, plants=options.plant or [UNPLANTED]) as (base, *heads),
         ):
             cells = chosen_cells(options.cells, options.rounds)
-            measure_in_turns(cells, both, budget_seconds=options.budget)
+            measure_in_turns(cells, [base, *heads], budget_seconds=options.budget)
             if not options.no_programs:
-                write_diffs(cells, both, out)
+                for head in heads:
+                    write_diffs(cells, (base, head), head.pair)
     except (PairFailed, AnotherRun) as error:
         print(f"benchmarks.pair: {error}", file=sys.stderr)
         return 2
@@ -125,7 +136,11 @@ def chosen_cells(patterns: Sequence[str] | None, rounds: int) -> list[PlannedCel
             raise PairFailed(f"no cell of the quick grid is called {pattern!r}; e.g. {TIMED[0]}")
         count = 1 if patterns is None and pattern in ONCE else rounds
         wanted |= dict.fromkeys(found, count)
-    return [replace(planned[name], rounds=count) for name, count in wanted.items()]
+    timed = {"repeat": MOST_CALLS, "max_seconds": CALLS_SECONDS}
+    return [
+        replace(planned[name], rounds=count, **(timed if count > 1 else {}))
+        for name, count in wanted.items()
+    ]
 
 
 @contextmanager
@@ -133,42 +148,48 @@ def sides(
     commits: Sequence[str],
     out: Path,
     *,
-    planted: str | None = None,
+    plants: Sequence[str] = (UNPLANTED,),
     run_cell: RunCell = jaxmeter.run_cell,
-) -> Iterator[tuple[MeasuredSide, MeasuredSide]]:
-    """Both sides, their packages unpacked for as long as the context lasts.
+) -> Iterator[list[MeasuredSide]]:
+    """BASE and a HEAD for each plant, their packages unpacked for as long as the context lasts.
 
     Raises
     ------
     PairFailed
-        If git cannot give a package, or there is no regression called `planted` to put into HEAD's.
+        If git cannot give a package, or there is no regression of that name to put into HEAD's.
     """
     version = ".".join(map(str, sys.version_info[:2]))
     key = f"pair-py{version}-jax{importlib.metadata.version('jax')}"
     with tempfile.TemporaryDirectory(prefix="vcjax-pair-") as folder:
-        made = []
-        for name, commit in zip(SIDES, commits, strict=True):
-            place = Path(folder) / name
+
+        def made(name: str, pair: Path, commit: str, planted: str = UNPLANTED) -> MeasuredSide:
+            place = Path(folder) / name / planted
             package = unpacked(commit, place / "source")
-            if planted is not None and name == "head":
+            if planted != UNPLANTED:
                 plant(planted, package)
                 commit = f"{commit}+{planted}"
-            store = CellStore(out / name / commit / key)
+            store = CellStore(pair / name / commit / key)
             (place / "work").mkdir()
-            made.append(
-                MeasuredSide(name, store, Workers(store, place / "work", run_cell, package=package))
-            )
-        yield made[0], made[1]
+            workers = Workers(store, place / "work", run_cell, package=package)
+            return MeasuredSide(name, pair, store, workers)
+
+        base = made("base", out, commits[0])
+        pairs = {name: out / name for name in plants} if len(plants) > 1 else {plants[0]: out}
+        for pair in pairs.values():
+            if pair != out and not (pair / "base").is_symlink():
+                pair.mkdir(parents=True, exist_ok=True)
+                (pair / "base").symlink_to(Path("..", "base"), target_is_directory=True)
+        yield [base, *(made("head", pair, commits[1], name) for name, pair in pairs.items())]
 
 
 def measure_in_turns(
     cells: Sequence[PlannedCell],
-    both: tuple[MeasuredSide, MeasuredSide],
+    measured: Sequence[MeasuredSide],
     *,
     budget_seconds: float,
     clock: Callable[[], float] = time.monotonic,
 ) -> None:
-    """Every round of every cell on both sides; after the budget only rounds of both are finished.
+    """Every round of every cell on all sides; after the budget only rounds begun are finished.
 
     Every cell gets its first round, for what is exact needs no second.
     """
@@ -181,7 +202,7 @@ def measure_in_turns(
                 print(f"{budget_seconds:.0f} s are over: no further rounds", flush=True)
                 return
             # Who goes first finds the machine as the last cell left it: in turns, it is both.
-            order = both if number % 2 == 0 else both[::-1]
+            order = measured if number % 2 == 0 else measured[::-1]
             _measure_round(cell, number, order)
 
 

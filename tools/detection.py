@@ -3,15 +3,17 @@
     python -m tools.detection [--exact] [--runs 10] [--equal-runs 20] [--only NAME ...]
                               [--minutes M] [--keep FILE.csv]
 
-Each run measures a commit against itself with a regression of benchmarks/plants put into one side,
-or with none, and reviews the pair; what `asv continuous` would say of the same samples stands
-beside it. Runs of all regressions take turns. Interrupted, or at its end after M minutes, and
-repeated, it goes on; the table of the runs there are is written to OUT/COMMIT/detection.md after
-each, and ``--minutes 0`` only prints it; ``--judge-again`` reviews all pairs once more, by today's
-rules. Each run's page and records stay beside it; ``--keep`` writes a row for each.
+A run measures a commit against itself with a regression of benchmarks/plants put into one side, or
+with none, and reviews the pair; what `asv continuous` would say of the same samples stands beside
+it. The runs of one number are measured in turns and share the unchanged side. Interrupted, or at
+its end after M minutes, and repeated, it goes on; the table of the runs there are is written to
+OUT/COMMIT/detection.md after each number, and ``--minutes 0`` only prints it; ``--judge-again``
+reviews all pairs once more, by today's rules. Each run's page and records stay beside it;
+``--keep`` writes a row for each.
 
-A run takes as long as a review, about four minutes. ``--exact`` is much faster: only regressions
-that are found by something exact, in a single round of the smallest cell that shows them.
+A single run takes as long as a review, about four minutes, one of several together two to three.
+``--exact`` is much faster: only regressions that are found by something exact, in a single round of
+the smallest cell that shows them.
 """
 
 import argparse
@@ -40,15 +42,16 @@ def main(argv=None):
         # Runs of two commits, or of two ways to run, are two studies.
         out = os.path.join(ROOT, options.out, commit[:10] + ("-exact" if options.exact else ""))
         started = time.monotonic()
-        for name, folder in planned(options, out):
-            if not done(folder):
+        for names, folder in planned(options, out):
+            missing = [name for name in names if not done(folder, name)]
+            if missing:
                 if time.monotonic() - started >= 60 * options.minutes:
                     break
-                measure(commit, name, folder, options)
-                judge(folder)
+                measure(commit, names, folder, options)
+            for name in names if options.judge_again else missing:
+                judge(pair_of(folder, names, name), os.path.join(folder, name))
+            if missing:
                 written(commit, options, out)
-            elif options.judge_again:
-                judge(folder)
     except (CommitProblem, RunFailed) as error:
         print(f"tools.detection: {error}", file=sys.stderr)
         return 2
@@ -72,7 +75,9 @@ def arguments(argv):
     parser.add_argument("--judge-again", action="store_true", help="review what is measured anew")
     parser.add_argument("--out", default="results/detection", help="folder of all runs")
     parser.add_argument("--keep", metavar="FILE", help="write a row for each run, as CSV")
-    parser.add_argument("--budget", default="270", help="seconds a run; default 270")
+    parser.add_argument(
+        "--budget", default="270", help="seconds of measuring for each number; default 270"
+    )
     options = parser.parse_args(argv)
     known = [EQUAL, *(EXACT if options.exact else PLANTS)]
     options.only = options.only or known
@@ -83,47 +88,67 @@ def arguments(argv):
 
 
 def planned(options, out):
-    """(name, folder) of every run, those of all regressions in turns."""
+    """(names, folder) of every number and cell: the runs that share the side without a plant.
+
+    The folder tells whose runs: other ones would measure the shared side anew.
+    """
     counts = {n: options.equal_runs if n == EQUAL else options.runs for n in options.only}
+    cells = {name: exact_cell(name) if options.exact else "" for name in counts}
     for k in range(max(counts.values(), default=0)):
-        for name, count in counts.items():
-            if k < count:
-                yield name, os.path.join(out, name, str(k))
+        for cell in dict.fromkeys(cells.values()):
+            names = [name for name in counts if k < counts[name] and cells[name] == cell]
+            if names:
+                yield names, os.path.join(out, "+".join(names), str(k))
 
 
-def done(folder):
+def exact_cell(name):
+    """The only cell that is measured where nothing but exact metrics counts."""
+    return PLANTS[name].exact_cell if name in PLANTS else SMALLEST
+
+
+def done(folder, name):
     """Whether a run has been measured and reviewed, and asv's verdict told."""
-    return all(os.path.exists(os.path.join(folder, *path)) for path in (REVIEW, BESIDE))
+    return all(os.path.exists(os.path.join(folder, name, *path)) for path in (REVIEW, BESIDE))
 
 
-def measure(commit, name, folder, options):
-    """Measure one run."""
+def pair_of(folder, names, name):
+    """Where the records of a run lie; of one alone `benchmarks.pair` makes no folder."""
+    return os.path.join(folder, "pair", *([planted(name)] if len(names) > 1 else []))
+
+
+def planted(name):
+    """What `benchmarks.pair` calls it."""
+    return "none" if name == EQUAL else name
+
+
+def measure(commit, names, folder, options):
+    """Measure the runs that share one side."""
     command = ["benchmarks.pair", commit, commit, "--out", os.path.join(folder, "pair")]
     command += ["--budget", options.budget, "--no-programs"]
     if options.exact:
-        cell = PLANTS[name].exact_cell if name in PLANTS else SMALLEST
-        command += ["--rounds", "1", "--cells", cell]
-    if run(command + ([] if name == EQUAL else ["--plant", name])) != 0:
+        command += ["--rounds", "1", "--cells", exact_cell(names[0])]
+    if run([*command, "--plant", *map(planted, names)]) != 0:
         raise RunFailed(f"{folder} could not be measured")
 
 
-def judge(folder):
+def judge(pair, folder):
     """Review one run, and let asv judge the same samples."""
-    pair = os.path.join(folder, "pair")
     page = os.path.join(folder, REVIEW[0])
     if run(["reports", "review", "--pair", pair, "--out", page]) not in (0, 1):
-        raise RunFailed(f"{folder} could not be reviewed")
+        raise RunFailed(f"{pair} could not be reviewed")
     if run(["benchmarks.asv_beside", pair, "--out", os.path.join(folder, *BESIDE)]) != 0:
-        raise RunFailed(f"{folder} could not be judged by asv")
+        raise RunFailed(f"{pair} could not be judged by asv")
 
 
 def written(commit, options, out):
     """Write the table of the runs there are, and their rows if they are to be kept; its text."""
     rows = [
-        detection_table.row(name, read(folder, REVIEW), asv(folder, options))
-        for name, folder in sorted(planned(options, out))
-        if done(folder)
+        detection_table.row(name, read(folder, name, REVIEW), asv(folder, name, options))
+        for names, folder in planned(options, out)
+        for name in names
+        if done(folder, name)
     ]
+    rows.sort(key=lambda row: options.only.index(row.planted))
     text = f"Of commit {commit[:12]}:\n\n{detection_table.markdown(rows)}"
     os.makedirs(out, exist_ok=True)
     with open(os.path.join(out, "detection.md"), "w", encoding="utf-8") as stream:
@@ -133,15 +158,15 @@ def written(commit, options, out):
     return text
 
 
-def asv(folder, options):
+def asv(folder, name, options):
     """What asv calls worse in a run; times only where there are processes enough."""
-    told = [tuple(one) for one in read(folder, BESIDE)]
+    told = [tuple(one) for one in read(folder, name, BESIDE)]
     return [one for one in told if not (options.exact and one[1].endswith("_seconds"))]
 
 
-def read(folder, path):
+def read(folder, name, path):
     """What a run has written."""
-    with open(os.path.join(folder, *path), encoding="utf-8") as stream:
+    with open(os.path.join(folder, name, *path), encoding="utf-8") as stream:
         return json.load(stream)
 
 

@@ -56,9 +56,11 @@ def measure(worker, tmp_path, monkeypatch):
         (package / "side").write_text(commit[0])
         return package
 
-    def run(*, budget=1e9, clock=lambda: 0.0, planted=None):
+    def run(*plants, budget=1e9, clock=lambda: 0.0):
         monkeypatch.setattr(pair, "unpacked", stand_in)
-        with sides(COMMITS, tmp_path / "out", planted=planted, run_cell=worker) as both:
+        with sides(
+            COMMITS, tmp_path / "out", plants=plants or [pair.UNPLANTED], run_cell=worker
+        ) as both:
             measure_in_turns(CELLS, both, budget_seconds=budget, clock=clock)
         return worker.calls
 
@@ -108,6 +110,7 @@ def test_after_the_budget_only_the_first_rounds_are_measured(measure):
 def test_the_default_cells_exist_and_a_pattern_without_a_cell_is_told():
     cells = chosen_cells(None, 7)
     assert [cell.rounds for cell in cells] == [7] * len(pair.TIMED) + [1] * len(pair.ONCE)
+    assert {cell.repeat for cell in cells[: len(pair.TIMED)]} == {pair.MOST_CALLS}
     assert {cell.rounds for cell in chosen_cells(["memory_sweep/*"], 2)} == {2}
     with pytest.raises(PairFailed, match="'nothing/\\*'; e.g. casing_variants"):
         chosen_cells(["nothing/*"], 2)
@@ -135,11 +138,28 @@ def test_a_planted_regression_goes_into_head_alone_and_its_store_says_so(
 ):
     planted = []
     monkeypatch.setattr(pair, "plant", lambda name, package: planted.append((name, package)))
-    measure(planted="captured_array")
+    measure("captured_array")
     ((name, package),) = planted
-    assert name == "captured_array" and package.parts[-3:] == ("head", "source", "vcjax")
+    place = ("head", "captured_array", "source", "vcjax")
+    assert name == "captured_array" and package.parts[-4:] == place
     (folder,) = (tmp_path / "out" / "head").iterdir()
     assert folder.name == COMMITS[1] + "+captured_array"
+
+
+def test_several_heads_share_the_processes_of_base_and_each_is_a_pair_of_its_own(
+    measure, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(pair, "plant", lambda name, package: None)
+    calls = measure("none", "retrace")
+    assert calls[:3] == [("b", "suite/a"), ("d", "suite/a"), ("d", "suite/a")]
+    assert calls[6:9] == [("d", "suite/a"), ("d", "suite/a"), ("b", "suite/a")]
+    assert len(calls) == 12
+    for name, commit in (("none", COMMITS[1]), ("retrace", COMMITS[1] + "+retrace")):
+        (head,) = (tmp_path / "out" / name / "head").iterdir()
+        assert head.name == commit
+        (base,) = (tmp_path / "out" / name / "base").iterdir()
+        assert len(list(base.rglob("*.json"))) == len(list(head.rglob("*.json"))) == 4
+    assert len(measure("none", "retrace")) == 12
 
 
 @pytest.mark.parametrize("name", sorted(path.stem for path in pair.PLANTS.glob("[a-z]*.py")))

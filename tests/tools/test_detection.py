@@ -86,17 +86,17 @@ def test_the_table_counts_runs_and_tells_every_false_alarm(tmp_path):
 
 @pytest.fixture
 def study(monkeypatch, tmp_path):
-    """The command with its measuring replaced: a run of `told`, or one that fails."""
+    """The command with its measuring replaced; that of the third number fails the first time."""
     measured = []
 
-    def measure(commit, name, folder, options):
-        if name == "chunk_size" and len(measured) == 3:
+    def measure(commit, names, folder, options):
+        measured.append((Path(folder).name, *names))
+        if len(measured) == 3:
             raise detection.RunFailed(f"{folder} could not be measured")
-        measured.append(name)
-        (Path(folder) / "page").mkdir(parents=True)
 
-    def judge(folder):
-        told = review((TOUCHED, "temp_bytes")) if "chunk_size" in folder else review()
+    def judge(pair, folder):
+        told = review((TOUCHED, "temp_bytes")) if folder.endswith("chunk_size") else review()
+        (Path(folder) / "page").mkdir(parents=True, exist_ok=True)
         (Path(folder) / "page" / "review.json").write_text(json.dumps(told))
         (Path(folder) / "asv.json").write_text("[]")
 
@@ -105,19 +105,30 @@ def study(monkeypatch, tmp_path):
     monkeypatch.setattr(detection, "named", lambda name: "c" * 40)
 
     def command(*more):
-        only = ["--only", "equal", "chunk_size", "--equal-runs", "3", "--runs", "2"]
+        only = ["--only", "equal", "chunk_size", "--equal-runs", "4", "--runs", "2"]
         return detection.main([*only, "--out", str(tmp_path), *more]), list(measured)
 
     return command
 
 
-def test_runs_take_turns_and_those_that_are_there_are_not_made_again(study, capsys, tmp_path):
+def test_runs_of_one_number_are_measured_together_and_none_twice(study, capsys, tmp_path):
     assert study("--minutes", "0") == (0, [])
-    assert study()[0] == 2  # the second of chunk_size fails
-    assert "| chunk size | 1 | 1 |" in (tmp_path / "cccccccccc" / "detection.md").read_text()
-    code, measured = study("--minutes", "0")
-    assert (code, measured) == (0, ["equal", "chunk_size", "equal"])
-    assert "| equal | 2 |" in capsys.readouterr().out
+    both = ("equal", "chunk_size")
+    assert study() == (2, [("0", *both), ("1", *both), ("2", "equal")])
+    written = (tmp_path / "cccccccccc" / "detection.md").read_text()
+    assert "| equal | 2 | – | 0 |" in written and "| chunk size | 2 | 2 | 0 |" in written
+    assert study()[1][3:] == [("2", "equal"), ("3", "equal")]
+    assert "| equal | 4 |" in capsys.readouterr().out
+
+
+def test_exact_runs_are_measured_together_where_they_share_a_cell(tmp_path):
+    options = detection.arguments(["--exact", "--runs", "1", "--equal-runs", "0"])
+    (first, folder), (second, other) = detection.planned(options, str(tmp_path))
+    assert first == ["captured_array", "chunk_size", "more_scratch", "retrace"]
+    assert second == ["float32_slip"] and Path(other) == tmp_path / "float32_slip" / "0"
+    assert Path(folder).parent.name == "captured_array+chunk_size+more_scratch+retrace"
+    assert detection.pair_of("f", first, "retrace") == "f/pair/retrace"
+    assert detection.pair_of("f", second, "float32_slip") == "f/pair"
 
 
 def test_an_unknown_regression_and_one_that_is_not_exact_are_refused(capsys):
