@@ -1,5 +1,6 @@
 """Noisy metrics: a round in which both commits ran side by side gives a ratio, to be tested."""
 
+import math
 import statistics
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
@@ -7,8 +8,9 @@ from typing import cast
 
 import pandas as pd
 
-from jaxmeter.comparison import Round, compare_times
+from jaxmeter.comparison import compare_times
 from jaxmeter.comparison_record import Rule, Timing
+from jaxmeter.rounds import Ratio
 
 from ..frames import Row
 from ..metrics import Metric
@@ -19,6 +21,7 @@ from .values import one_sided, values_of
 
 # Two processes of one round that started farther apart met different moods of the machine.
 FARTHEST_SECONDS = 900.0
+FEWEST_CALLS = 5  # of a process; from so many on their scatter is taken to be known
 FEWEST_ROUNDS = 3  # of a tested time; with fewer, no difference could be shown
 
 
@@ -33,14 +36,14 @@ def tested(
         for name, metric in family
     }
     ratios = {
-        key: [(base[i], head[i]) for i in rounds[key[0]] if base.get(i, 0) > 0 < head.get(i, 0)]
-        for key, (base, head) in values.items()
+        (name, quantity): [
+            Ratio(head[i] / base[i], _error(quantity, [cell.good[i] for cell in cells[name]]))
+            for i in rounds[name]
+            if base.get(i, 0) > 0 < head.get(i, 0)
+        ]
+        for (name, quantity), (base, head) in values.items()
     }
-    enough = {
-        "\n".join(key): [Round((a,), (b,)) for a, b in found]
-        for key, found in ratios.items()
-        if len(found) >= FEWEST_ROUNDS
-    }
+    enough = {"\n".join(key): found for key, found in ratios.items() if len(found) >= FEWEST_ROUNDS}
     judged = {timing.quantity: timing for timing in compare_times(enough, rule)}
     for name, metric in family:
         base, head = values[name, metric.name]
@@ -55,6 +58,23 @@ def tested(
                 yield _untested(name, metric, medians, count, is_apart=not rounds[name])
             else:
                 yield _judged(name, metric, medians[0], timing, is_gated=is_gated)
+
+
+def _error(quantity: str, rows: Sequence[Row]) -> float | None:
+    """The standard error of a ratio's logarithm from the settled calls of both processes.
+
+    A round that was disturbed scatters, and counts for less: see `jaxmeter.comparison`. None of
+    what a process tells but once. For a median of n normal samples it is sqrt(pi / 2 n) sigma.
+    """
+    if quantity != "settled_median_seconds":
+        return None
+    squares = 0.0
+    for row in rows:
+        count, std = row["settled_count"], row["settled_std_seconds"]
+        if pd.isna(std) or count < FEWEST_CALLS:
+            return None
+        squares += math.pi / (2 * count) * (std / row[quantity]) ** 2
+    return math.sqrt(squares)
 
 
 def side_by_side(base: Cell, head: Cell) -> tuple[int, ...]:
