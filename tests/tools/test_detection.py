@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import asv_beside
+from benchmarks import asv_beside, pair
 from benchmarks.metrics import Summary
-from benchmarks.pair import PLANTS, chosen_cells
+from benchmarks.pair import chosen_cells
 from tools import detection, detection_table
-from tools.detection_table import false_alarms, found_in, markdown, row
+from tools.detection_table import PLANTS, false_alarms, found_in, markdown, row
 
 TOUCHED, GRADIENT = "casing_variants/w7x-argument-d3", "memory_sweep/gradient-cauto-tauto"
 
@@ -28,8 +28,8 @@ def review(*told, broken=(), verdict="worse"):
 
 
 def test_every_plant_has_what_it_must_be_found_by_and_an_exact_one_a_cell():
-    assert set(detection_table.PLANTS) == {path.stem for path in PLANTS.glob("[a-z]*.py")}
-    assert chosen_cells([detection.exact_cell(name) for name in detection.EXACT], 1)
+    assert set(PLANTS) == {path.stem for path in pair.PLANTS.glob("[a-z]*.py")}
+    assert chosen_cells([str(PLANTS[name].exact_cell) for name in detection.EXACT], 1)
 
 
 def test_a_plant_is_found_by_its_own_metric_where_it_acts_and_by_no_other():
