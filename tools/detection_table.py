@@ -139,3 +139,12 @@ def write_csv(path, commit, rows):
         writer = csv.DictWriter(stream, list(lines[0]) if lines else ["commit"])
         writer.writeheader()
         writer.writerows(lines)
+
+
+def read_csv(path):
+    """The rows that `write_csv` has written."""
+    with open(path, encoding="utf-8", newline="") as stream:
+        lines = [
+            {k: v for k, v in line.items() if k != "commit"} for line in csv.DictReader(stream)
+        ]
+    return [Row(**{**line, "tested_count": int(line["tested_count"])}) for line in lines]

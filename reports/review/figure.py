@@ -42,8 +42,8 @@ def times_figure(findings: Sequence[Finding], rule: Rule) -> Figure:
         panel.mark(shape, x(middle), y, f"mark {series}", r=4.5, tip=tip)
         panel.text(WIDTH - RIGHT + 8, y + 4, f"{significant(finding.ratio)}×", "value small")
     caption = (
-        "Each mark is the rounds' ratios' weighted geometric mean, its line the interval. Triangles "
-        "are longer, diamonds shorter, circles neither; between the dashed lines times count as "
-        "equal."
+        "Each mark is the mean of the rounds' ratios, weighted and geometric, its line the "
+        "interval. Triangles are longer, diamonds shorter, circles neither; between the dashed "
+        "lines times count as equal."
     )
     return Figure("times", "Times, HEAD over BASE", caption, (panel,), columns=1)
