@@ -5,6 +5,7 @@ a slower time where it is of the kind that could; where nothing in the program c
 too: then the cause lies outside of it.
 """
 
+import functools
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -63,12 +64,22 @@ def causes(sides: Sides, findings: Sequence[Finding]) -> tuple[Cause, ...]:
     for finding in findings:
         if finding.verdict in TOLD:
             by_cell.setdefault(finding.cell, []).append(finding)
+
+    @functools.cache
+    def evidence(cell: str) -> dict[str, tuple[str, ...]]:
+        pair = (sides.base.cells[cell], sides.head.cells[cell])
+        return _evidence(pair, by_cell.get(cell, ()))
+
     grouped: dict[tuple[str, tuple[str, ...]], list[Finding]] = {}
     for cell, told in by_cell.items():
-        pair = (sides.base.cells[cell], sides.head.cells[cell])
-        seen = _evidence(pair, told)
         for finding in told:
-            kind = _kind(finding, seen)
+            # Of several cells judged together, the first in which something explains the time.
+            seen_in = [evidence(name) for name in finding.joined or (cell,)]
+            kinds = [_kind(finding, seen) for seen in seen_in]
+            kind, seen = next(
+                (pair for pair in zip(kinds, seen_in, strict=True) if pair[0] != "unexplained"),
+                (kinds[0], seen_in[0]),
+            )
             grouped.setdefault((kind, seen.get(kind, ())), []).append(finding)
     found: list[Cause] = []
     for kind, title in TITLES.items():

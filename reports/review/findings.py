@@ -29,6 +29,8 @@ class Finding:
         Whether "worse" fails the review.
     only_at : str
         "BASE" or "HEAD" where the other has no such number, in some of its processes at least.
+    joined : tuple of str
+        The cells that were judged together, in a finding of several; `cell` then says how many.
     """
 
     cell: str
@@ -42,6 +44,7 @@ class Finding:
     rounds_count: int = 1
     is_gated: bool = False
     only_at: Literal["", "BASE", "HEAD"] = ""
+    joined: tuple[str, ...] = ()
 
     @property
     def is_primary(self) -> bool:

@@ -78,7 +78,7 @@ class Review:
     @property
     def compared_count(self) -> int:
         """Cells that were compared."""
-        return len({finding.cell for finding in self.findings if not finding.only_at})
+        return len({f.cell for f in self.findings if not (f.only_at or f.joined)})
 
     @property
     def tested(self) -> tuple[Finding, ...]:
@@ -94,7 +94,7 @@ class Review:
     @property
     def flaky(self) -> dict[str, str]:
         """Cells that are compared though some of their processes failed, and how."""
-        cells = dict.fromkeys(finding.cell for finding in self.findings)
+        cells = dict.fromkeys(f.cell for f in self.findings if not f.joined)
         told = {cell: told_failures(self.sides, cell) for cell in cells}
         return {cell: said for cell, said in told.items() if said}
 

@@ -12,7 +12,7 @@ from .causes import Cause
 from .figure import times_figure
 from .findings import Finding
 from .review import Review
-from .timed import FEWEST_ROUNDS
+from .together import FEWEST_ROUNDS
 
 TELL = {
     "seconds": seconds,

@@ -3,7 +3,8 @@
 import math
 import statistics
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import cast
 
 import pandas as pd
@@ -15,20 +16,20 @@ from jaxmeter.rounds import Ratio
 from ..frames import Row
 from ..metrics import Metric
 from ..wording import counted
-from .findings import Finding, Verdict
+from .findings import PRIMARY, Finding, Verdict
 from .sides import Cell, Sides
+from .together import FEWEST_ROUNDS, Key, together
 from .values import one_sided, values_of
 
 # Two processes of one round that started farther apart met different moods of the machine.
 FARTHEST_SECONDS = 900.0
 FEWEST_CALLS = 5  # of a process; from so many on their scatter is taken to be known
-FEWEST_ROUNDS = 3  # of a tested time; with fewer, no difference could be shown
 
 
 def tested(
     family: Sequence[tuple[str, Metric]], sides: Sides, rule: Rule, *, is_gated: bool
 ) -> Iterator[Finding]:
-    """Findings of (cell, metric); all that have enough rounds are judged together."""
+    """Findings of (cell, metric); all that have enough rounds are judged at once."""
     cells = {name: (sides.base.cells[name], sides.head.cells[name]) for name, _ in family}
     rounds = {name: side_by_side(*pair) for name, pair in cells.items()}
     values = {
@@ -36,28 +37,51 @@ def tested(
         for name, metric in family
     }
     ratios = {
-        (name, quantity): [
-            Ratio(head[i] / base[i], _error(quantity, [cell.good[i] for cell in cells[name]]))
+        (name, quantity): {
+            i: Ratio(head[i] / base[i], _error(quantity, [cell.good[i] for cell in cells[name]]))
             for i in rounds[name]
             if base.get(i, 0) > 0 < head.get(i, 0)
-        ]
+        }
         for (name, quantity), (base, head) in values.items()
     }
-    enough = {"\n".join(key): found for key, found in ratios.items() if len(found) >= FEWEST_ROUNDS}
-    judged = {timing.quantity: timing for timing in compare_times(enough, rule)}
+    medians = {key: (_median(base), _median(head)) for key, (base, head) in values.items()}
+    enough = {key: found for key, found in ratios.items() if len(found) >= FEWEST_ROUNDS}
+    metrics = {metric.name: metric for _, metric in family if metric.name in PRIMARY}
+    found_together = [one for m in metrics.values() if (one := together(m, enough, medians))]
+    if found_together:
+        # Each kind of test has its share, so that both together keep what the rule allows.
+        rule = replace(rule, significance=rule.significance / 2)
+    judged = _compared(enough, rule)
     for name, metric in family:
         base, head = values[name, metric.name]
         lost = one_sided(name, metric, cells[name], (base, head), is_gated=is_gated)
         if lost is not None:
             yield lost
         elif base and head:
-            medians = (statistics.median(base.values()), statistics.median(head.values()))
-            timing = judged.get(f"{name}\n{metric.name}")
+            one = medians[name, metric.name]
+            timing = judged.get((name, metric.name))
             if timing is None:
                 count = len(ratios[name, metric.name])
-                yield _untested(name, metric, medians, count, is_apart=not rounds[name])
+                yield _untested(name, metric, one, count, is_apart=not rounds[name])
             else:
-                yield _judged(name, metric, medians[0], timing, is_gated=is_gated)
+                yield _judged(name, metric, one[0], timing, is_gated=is_gated)
+    all_judged = _compared({(t.name, t.metric.name): t.ratios for t in found_together}, rule)
+    for one in found_together:
+        alone = [judged[name, one.metric.name].verdict for name in one.cells]
+        if "different" not in alone:  # else it is known which
+            timing = all_judged[one.name, one.metric.name]
+            finding = _judged(one.name, one.metric, one.base, timing, is_gated=is_gated)
+            yield replace(finding, joined=one.cells)
+
+
+def _median(values: Mapping[int, float]) -> float:
+    return statistics.median(values.values()) if values else math.nan
+
+
+def _compared(ratios: Mapping[Key, Mapping[int, Ratio]], rule: Rule) -> dict[Key, Timing]:
+    names = {"\n".join(key): key for key in ratios}
+    timings = compare_times({n: list(ratios[key].values()) for n, key in names.items()}, rule)
+    return {names[timing.quantity]: timing for timing in timings}
 
 
 def _error(quantity: str, rows: Sequence[Row]) -> float | None:

@@ -17,10 +17,19 @@ class Pair:
     def __init__(self, made_up, root, *, seed=0):
         self.made_up, self.root, self.rng = made_up, root, random.Random(seed)
 
-    def write(self, change=lambda record: record, *, rounds=ROUNDS, apart=0, **environment):
+    def write(
+        self,
+        change=lambda record: record,
+        *,
+        rounds=ROUNDS,
+        apart=0,
+        variants=("closure", "argument"),
+        changed=("closure",),
+        **environment,
+    ):
         for side, commit in (("base", BASE), ("head", HEAD)):
             for i in range(rounds):
-                for variant in ("closure", "argument"):
+                for variant in variants:
                     day = 1 + (apart if side == "head" else 0)
                     record = self.noisy(self.made_up.casing_cell(variant, 3, 0))
                     started = f"2026-11-{day:02d}T10:{i:02d}:{30 * (side == 'head'):02d}+00:00"
@@ -28,7 +37,7 @@ class Pair:
                     record = dataclasses.replace(
                         record, environment=self.made_up.environment(**told)
                     )
-                    if side == "head" and variant == "closure":
+                    if side == "head" and variant in changed:
                         record = change(record)
                     self.made_up.write(self.root / side, record, i, commit=commit)
         return self.root

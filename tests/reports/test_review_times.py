@@ -1,13 +1,22 @@
 """Times of a review: how much each round counts."""
 
 import dataclasses
+import itertools
+import json
+import math
 import statistics
+from functools import partial
 
 import pytest
 
+from reports.review import review_markdown
+from reports.review.data import review_json
 from tests.reports.review_pairs import CLOSURE, ROUNDS, Pair, reviewed, slower, worse
 
 DISTURBED = 2
+BOTH = ("closure", "argument")
+VARIANTS = (*BOTH, "hoisted", "simplified")
+TOGETHER = "4 timed cells together"
 
 
 @pytest.mark.parametrize(("scatter", "is_found"), [(1.0, False), (20.0, True)])
@@ -22,7 +31,35 @@ def test_a_disturbed_round_counts_for_less_where_its_own_calls_scatter(
         spread = scatter if disturbed else 1.0
         samples = tuple(middle + spread * (s - middle) for s in record.samples_seconds)
         record = dataclasses.replace(record, samples_seconds=samples)
-        return slower(record, settled=1.8 if disturbed else 1.1)
+        return slower(record, settled=2.2 if disturbed else 1.2)
 
     review = reviewed(Pair(made_up, tmp_path).write(change))
     assert ((CLOSURE, "settled_median_seconds") in worse(review)) == is_found
+
+
+@pytest.mark.parametrize("factor", [1.0, 1.16])
+def test_what_each_cell_tells_too_faintly_all_may_tell_together(made_up, tmp_path, factor):
+    """Of the noise that hides it in each cell nothing is left in the mean of all."""
+    calls = itertools.count()
+
+    def change(record):
+        i = next(calls)  # the cells of a round follow each other
+        return slower(record, compile_=factor * math.exp(0.12 * (-1) ** (i + i // len(VARIANTS))))
+
+    pair = Pair(made_up, tmp_path).write(change, rounds=8, variants=VARIANTS, changed=VARIANTS)
+    review = reviewed(pair, gate_times=True)
+    found = {cell for cell, metric in worse(review) if metric == "build_seconds"}
+    assert found == ({TOGETHER} if factor > 1 else set())
+    assert review.compared_count == len(VARIANTS) and len(review.tested) == 2 * 4 + 2
+    told = [f for f in json.loads(review_json(review))["findings"] if f["cell"] == TOGETHER]
+    assert [(f["metric"], f["cause"]) for f in told] == (
+        [("build_seconds", "unexplained")] if factor > 1 else []
+    )
+    assert review.exit_code == (factor > 1) and TOGETHER in review_markdown(review)
+
+
+def test_where_one_cell_shows_it_alone_all_together_are_not_told(made_up, tmp_path):
+    change = partial(slower, compile_=1.5)
+    review = reviewed(Pair(made_up, tmp_path).write(change, changed=BOTH))
+    found = {cell for cell, metric in worse(review) if metric == "build_seconds"}
+    assert found == {f"casing_variants/w7x-{variant}-d3" for variant in BOTH}
