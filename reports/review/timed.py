@@ -23,6 +23,7 @@ from .values import one_sided, values_of
 
 # Two processes of one round that started farther apart met different moods of the machine.
 FARTHEST_SECONDS = 900.0
+TRIMMED_COUNT = 1  # slowest and fastest round of settled runs, of eight or more
 FEWEST_CALLS = 5  # of a process; from so many on their scatter is taken to be known
 
 
@@ -30,6 +31,7 @@ def tested(
     family: Sequence[tuple[str, Metric]], sides: Sides, rule: Rule, *, is_gated: bool
 ) -> Iterator[Finding]:
     """Findings of (cell, metric); all that have enough rounds are judged at once."""
+    rule = replace(rule, trimmed_count=TRIMMED_COUNT)
     cells = {name: (sides.base.cells[name], sides.head.cells[name]) for name, _ in family}
     rounds = {name: side_by_side(*pair) for name, pair in cells.items()}
     values = {

@@ -49,6 +49,39 @@ def test_equal_functions_are_called_different_no_more_often_than_asked(quantitie
     assert share <= 18 / 1500
 
 
+def known(logs, error=0.001):
+    """Rounds whose own samples hardly scatter."""
+    return {"settled_seconds": [Ratio(math.exp(log), error) for log in logs]}
+
+
+def test_a_trimmed_mean_has_yuens_error():
+    logs = draw.normal(0.1, 0.3, 11)
+    (timing,) = compare_times(known(logs), Rule(trimmed_count=2))
+    moved = np.asarray(stats.mstats.winsorize(logs, limits=(2 / 11, 2 / 11)))
+    error = math.sqrt(((moved - moved.mean()) ** 2).sum() / (7 * 6))
+    mean = stats.trim_mean(logs, 2 / 11)
+    assert math.log(timing.ratio) == pytest.approx(mean, abs=1e-12)
+    assert timing.p_value == pytest.approx(2 * stats.t.sf(abs(mean / error), 6), rel=1e-9)
+
+
+def test_trimming_makes_one_process_that_was_disturbed_all_along_harmless():
+    logs = [0.8, *(0.1 + 0.01 * k for k in (-2, -1, 0, 0, 1, 2, 3))]
+    for trimmed_count, verdict in ((0, "unclear"), (1, "different")):
+        (timing,) = compare_times(known(logs), Rule(trimmed_count=trimmed_count))
+        assert timing.verdict == verdict
+    # Nothing is left out of single numbers, nor where too few would be left.
+    for told in ({"compile_seconds": rounds(logs)}, known(logs[:7])):
+        assert compare_times(told, Rule(trimmed_count=1)) == compare_times(told, Rule())
+
+
+def test_trimmed_means_of_equal_functions_differ_no_more_often_than_asked():
+    found = 0
+    for _ in range(1500):
+        (timing,) = compare_times(known(draw.normal(0, 0.3, 8)), Rule(trimmed_count=1))
+        found += timing.verdict == "different"
+    assert found <= 18  # as above
+
+
 def test_the_least_effect_keeps_small_differences_out():
     assert different_share(200, 0.001, effect=0.02) == 0.0
     assert different_share(200, 0.001, effect=0.02, minimum_effect=0.01) == 1.0
@@ -200,7 +233,14 @@ def test_times_that_are_none_are_refused(one, message):
 
 
 @pytest.mark.parametrize(
-    "fields", [{"minimum_effect": -0.1}, {"minimum_effect": math.nan}, {"significance": 0.0}]
+    "fields",
+    [
+        {"minimum_effect": -0.1},
+        {"minimum_effect": math.nan},
+        {"significance": 0.0},
+        {"trimmed_count": -1},
+        {"trimmed_count": 0.5},
+    ],
 )
 def test_rules_that_are_none_are_refused(fields):
     with pytest.raises(JaxmeterError, match="Rule: got"):
