@@ -29,11 +29,12 @@ class Summary(TypedDict):
 
 
 def compile_seconds(record: Record) -> float | None:
-    """Seconds from the call to the finished program: trace, lower, compile."""
-    phases = record.phases
-    parts = (phases.trace_seconds, phases.lower_seconds, phases.compile_seconds)
-    known = [part for part in parts if part is not None]
-    return sum(known) if len(known) == len(parts) else None
+    """Seconds from the call to the program: trace, lower, compile; the median if repeated."""
+    known = []
+    for phases in (record.phases, *record.rebuilds):
+        parts = (phases.trace_seconds, phases.lower_seconds, phases.compile_seconds)
+        known += [sum(part for part in parts if part is not None)] if None not in parts else []
+    return statistics.median(known) if known else None
 
 
 def settled_median_seconds(record: Record) -> float | None:

@@ -52,6 +52,8 @@ class PlannedCell:
         Settled calls timed in each process.
     max_seconds : float
         Settled calls stop after this time, though not before the third.
+    builds : int
+        How often each process traces, lowers and compiles.
     timeout_seconds : float
         Limit for one process; beyond it the record's status is ``timeout``.
     env : mapping
@@ -72,6 +74,7 @@ class PlannedCell:
     rounds: int
     repeat: int = 10
     max_seconds: float = 10.0
+    builds: int = 1
     timeout_seconds: float = 300.0
     env: Mapping[str, str] = field(default_factory=dict)
     one_cpu: bool = False

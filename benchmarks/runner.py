@@ -79,6 +79,7 @@ class Workers:
             params=dict(cell.params),
             repeat=cell.repeat,
             max_seconds=cell.max_seconds,
+            builds=cell.builds,
             timeout_seconds=cell.timeout_seconds,
             env={**WORKER_ENVIRONMENT, SCRATCH_VARIABLE: str(self._scratch), **cell.env},
             path=(str(self._imports),),

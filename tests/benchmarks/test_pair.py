@@ -110,7 +110,7 @@ def test_after_the_budget_only_the_first_rounds_are_measured(measure):
 def test_the_default_cells_exist_and_a_pattern_without_a_cell_is_told():
     cells = chosen_cells(None, 7)
     assert [cell.rounds for cell in cells] == [7] * len(pair.TIMED) + [1] * len(pair.ONCE)
-    assert {cell.repeat for cell in cells[: len(pair.TIMED)]} == {pair.MOST_CALLS}
+    assert {(cell.repeat, cell.builds) for cell in cells[: len(pair.TIMED)]} == {(30, 3)}
     assert {cell.rounds for cell in chosen_cells(["memory_sweep/*"], 2)} == {2}
     with pytest.raises(PairFailed, match="'nothing/\\*'; e.g. casing_variants"):
         chosen_cells(["nothing/*"], 2)

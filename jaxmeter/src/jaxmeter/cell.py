@@ -33,6 +33,9 @@ class Cell:
         The number of settled samples.
     max_seconds : float or None
         Stop sampling after this many seconds, though not before 3 samples.
+    builds : int
+        How often the program is traced, lowered and compiled: once before it runs, the other times
+        after all else. Compilers' times scatter; several in one process scatter less.
     timeout_seconds : float
         Limit for the whole life of the worker, after which it and its children are killed.
     env : dict
@@ -54,6 +57,7 @@ class Cell:
     params: dict[str, Scalar] = FrozenDict()
     repeat: int = 20
     max_seconds: float | None = None
+    builds: int = 1
     timeout_seconds: float = 600.0
     env: dict[str, str] = FrozenDict()
     path: tuple[str, ...] = ()
@@ -73,6 +77,8 @@ class Cell:
                 _refuse(f"params[{key!r}]", value, "a text, a finite number, a boolean or None")
         if not _whole(self.repeat) or self.repeat < 1:
             _refuse("repeat", self.repeat, "a whole number of samples, 1 or more")
+        if not _whole(self.builds) or self.builds < 1:
+            _refuse("builds", self.builds, "a whole number, 1 or more")
         if self.max_seconds is not None and not _positive(self.max_seconds):
             _refuse("max_seconds", self.max_seconds, "seconds above 0, or None")
         if not _positive(self.timeout_seconds) or math.isinf(self.timeout_seconds):

@@ -35,6 +35,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
     add_param(parser)
     parser.add_argument("--repeat", type=int, default=20, help="settled samples (default 20)")
+    parser.add_argument("--builds", type=int, default=1, help="compiles timed (default 1)")
     parser.add_argument(
         "--timeout", type=float, default=600.0, metavar="SECONDS", help="limit (default 600)"
     )
@@ -46,6 +47,7 @@ def answer(options: argparse.Namespace) -> tuple[Record, bool | None]:
         target=options.target,
         params=dict(map(parameter, options.param)),
         repeat=options.repeat,
+        builds=options.builds,
         timeout_seconds=options.timeout,
         path=(os.getcwd(),),  # as python -m does
     )

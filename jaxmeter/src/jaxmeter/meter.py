@@ -24,7 +24,7 @@ from jaxmeter.errors import JaxmeterError
 from jaxmeter.phases import Clock, fresh_arguments, settle, timed
 from jaxmeter.program import describe_program
 from jaxmeter.progress import Progress
-from jaxmeter.record import Counts, Failure, Record
+from jaxmeter.record import Counts, Failure, Phases, Record
 from jaxmeter.staging import jitted
 
 # A run that takes longer than this can bear the cost of a report after it.
@@ -36,6 +36,7 @@ def measure(
     *args: Any,
     repeat: int = 20,
     max_seconds: float | None = None,
+    builds: int = 1,
     name: str | None = None,
     clock: Clock = time.perf_counter,
 ) -> Record:
@@ -55,6 +56,9 @@ def measure(
         The number of settled samples.
     max_seconds : float or None
         Stop sampling after this many seconds, though not before 3 samples.
+    builds : int
+        How often to trace, lower and compile: beyond the first, after all else, when JAX is made to
+        forget every program of this process (``jax.clear_caches``).
     name : str, optional
         The record's name; by default the function's.
     clock : callable
@@ -75,12 +79,16 @@ def measure(
     case = case_of("measure", fn, args)
     if isinstance(repeat, bool) or not isinstance(repeat, int) or repeat < 1:
         raise JaxmeterError(f"measure: got repeat={repeat!r}; give a whole number, 1 or more")
+    if isinstance(builds, bool) or not isinstance(builds, int) or builds < 1:
+        raise JaxmeterError(f"measure: got builds={builds!r}; give a whole number, 1 or more")
     if max_seconds is not None and not max_seconds > 0:
         raise JaxmeterError(f"measure: got max_seconds={max_seconds!r}; give seconds above 0")
     progress = Progress(Record(name=name or name_of(case.fn), status="ok"))
     try:
         progress.note(environment=dataclasses.replace(host_environment(), **jax_environment()))
-        measure_case(case, progress, repeat=repeat, max_seconds=max_seconds, clock=clock)
+        measure_case(
+            case, progress, repeat=repeat, max_seconds=max_seconds, builds=builds, clock=clock
+        )
     except Exception as error:
         error.add_note(f"jaxmeter.measure: raised in the phase {progress.phase!r}")
         raise
@@ -88,7 +96,13 @@ def measure(
 
 
 def measure_case(
-    case: Case, progress: Progress, *, repeat: int, max_seconds: float | None, clock: Clock
+    case: Case,
+    progress: Progress,
+    *,
+    repeat: int,
+    max_seconds: float | None,
+    builds: int,
+    clock: Clock,
 ) -> None:
     """Measure a case phase by phase into ``progress``, which keeps all up to an exception."""
     with listening(Events()) as events:
@@ -101,6 +115,8 @@ def measure_case(
     progress.enter("check")
     if case.check is not None:
         progress.note(checks=numbers("Case.check", "an answer", case.check(answer)))
+    progress.enter("rebuild")
+    run.rebuild(builds - 1)
     progress.enter("end")
     progress.note_in("environment", load_1min_after=load_1min())
 
@@ -222,6 +238,19 @@ class Run:
             )
         finally:
             self.note_samples(samples)
+
+    def rebuild(self, count: int) -> None:
+        """Build again and again; nothing counts what happens here."""
+        rebuilds: list[Phases] = []
+        for _ in range(count):
+            jax.clear_caches()
+            traced, trace_seconds = timed(
+                self.clock, lambda: self.jitted.trace(*self.case.args, **self.kwargs)
+            )
+            lowered, lower_seconds = timed(self.clock, traced.lower)
+            _, compile_seconds = timed(self.clock, lowered.compile)
+            rebuilds.append(Phases(trace_seconds, lower_seconds, compile_seconds))
+            self.progress.note(rebuilds=tuple(rebuilds))
 
     def note_samples(self, samples: list[float]) -> None:
         self.progress.note(samples_seconds=tuple(samples))

@@ -28,7 +28,7 @@ class Failure:
 
     phase: str
     """What was being done: start, import, setup, trace, lower, compile, program, first_call,
-    settled, check, end."""
+    settled, check, rebuild, end."""
     kind: str
     """The exception's class name, or Timeout, Signal, Exit, CacheHit, AlreadyCompiled."""
     message: str
@@ -171,6 +171,9 @@ class Record:
     """The call of the target that made the case."""
     samples_seconds: tuple[float, ...] = ()
     """Settled runs, raw, in the order they were taken."""
+    rebuilds: tuple[Phases, ...] = ()
+    """Tracing, lowering and compiling once more, raw, where that was asked for: after all else, in
+    a process that has paid already for what only the first time costs."""
     constants: Constants = Constants()
     counts: Counts = Counts()
     program: Program = Program()

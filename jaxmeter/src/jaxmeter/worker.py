@@ -106,6 +106,7 @@ def _work(cell: Cell, progress: Progress) -> None:
         progress,
         repeat=cell.repeat,
         max_seconds=cell.max_seconds,
+        builds=cell.builds,
         clock=time.perf_counter,
     )
 
