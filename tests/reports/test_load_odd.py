@@ -116,7 +116,9 @@ def test_a_check_that_is_not_a_number_is_a_finding_and_kept(good, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "change", [harm("memory", "new_bytes", value=1), harm("schema", value=2)], ids=str
+    "change",
+    [harm("memory", "new_bytes", value=1), harm("schema", value=2)],
+    ids=["field", "schema"],
 )
 def test_records_of_a_newer_meter_are_told_and_stay_as_they_are(good, tmp_path, change):
     newer = write_changed(good, change)
