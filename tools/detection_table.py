@@ -113,23 +113,35 @@ def _is_explained(name, cell, metric):
 
 def markdown(rows):
     """The study: a line for each regression, and every false alarm in words."""
+    alarms = []
+    for name, runs in _by_name(rows).items():
+        for who, what in (("", "false_alarms"), ("asv, ", "asv_false_alarms")):
+            told = [(k, getattr(one, what)) for k, one in enumerate(runs)]
+            words = f"{who}{name.replace('_', ' ')}"
+            alarms += [f"- {words}, run {k}: {alarm}" for k, alarm in told if alarm]
+    return table(rows) + "\n".join(["", *alarms, ""] if alarms else [])
+
+
+def table(rows):
+    """A line for each regression: in how many runs it was found, and there were false alarms."""
     lines = [
         "| Planted | Runs | Found | False alarms in | asv finds | asv's false alarms in |",
         "| :-- | --: | --: | --: | --: | --: |",
     ]
-    alarms = []
-    for name in dict.fromkeys(one.planted for one in rows):
-        words, runs = name.replace("_", " "), [one for one in rows if one.planted == name]
+    for name, runs in _by_name(rows).items():
         counts = [
             sum(bool(getattr(one, what)) for one in runs)
             for what in ("found_in", "false_alarms", "asv_found_in", "asv_false_alarms")
         ]
         shown = ["–", counts[1], "–", counts[3]] if name == EQUAL else counts
-        lines.append(f"| {' | '.join(map(str, (words, len(runs), *shown)))} |")
-        for who, what in (("", "false_alarms"), ("asv, ", "asv_false_alarms")):
-            told = [(k, getattr(one, what)) for k, one in enumerate(runs)]
-            alarms += [f"- {who}{words}, run {k}: {alarm}" for k, alarm in told if alarm]
-    return "\n".join(lines + (["", *alarms] if alarms else [])) + "\n"
+        lines.append(f"| {' | '.join(map(str, (name.replace('_', ' '), len(runs), *shown)))} |")
+    return "\n".join(lines) + "\n"
+
+
+def _by_name(rows):
+    return {
+        name: [one for one in rows if one.planted == name] for name in (r.planted for r in rows)
+    }
 
 
 def write_csv(path, commit, rows):

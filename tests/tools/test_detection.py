@@ -1,6 +1,5 @@
 """The detection study's bookkeeping: what counts as found, what as a false alarm, what is left."""
 
-import csv
 import json
 from pathlib import Path
 
@@ -79,8 +78,14 @@ def test_the_table_counts_runs_and_tells_every_false_alarm(tmp_path):
         f"- asv, equal, run 1: {TOUCHED} x worse; {GRADIENT} x worse",
     ]
     detection_table.write_csv(tmp_path / "kept.csv", "c" * 40, rows)
-    kept = list(csv.DictReader((tmp_path / "kept.csv").read_text().splitlines()))
-    assert [line["found_in"] for line in kept] == ["", "", TOUCHED, TOUCHED]
+    assert detection_table.read_csv(tmp_path / "kept.csv") == rows
+
+
+@pytest.mark.parametrize("kept", ["exact", "times"])
+def test_the_tables_of_the_documentation_are_those_of_the_runs_that_were_kept(kept):
+    rows = detection_table.read_csv(pair.PLANTS / "measured" / f"{kept}.csv")
+    assert len({one.setting for one in rows}) == 1
+    assert detection_table.table(rows) in (pair.ROOT / "docs" / "history.md").read_text()
 
 
 @pytest.fixture
