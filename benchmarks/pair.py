@@ -95,6 +95,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     )
     options = parser.parse_args(argv)
     try:
+        check(options)
         commits = [commit_named(name) for name in (options.base, options.head)]
         names = "..".join(commit[:10] for commit in commits)
         names += "".join(f"+{name}" for name in options.plant or ())
@@ -119,6 +120,23 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 130
     print(out)
     return 0
+
+
+def check(options: argparse.Namespace) -> None:
+    """Refuse options that would measure nothing, for ever, or one thing over another.
+
+    Raises
+    ------
+    PairFailed
+        If they are such.
+    """
+    if options.rounds < 1:
+        raise PairFailed(f"got --rounds {options.rounds}; give 1 or more")
+    if not options.budget > 0:
+        raise PairFailed(f"got --budget {options.budget:g}; give seconds above 0")
+    plants = options.plant or []
+    if len(set(plants)) < len(plants):
+        raise PairFailed(f"got --plant {' '.join(plants)}; give each once")
 
 
 def chosen_cells(patterns: Sequence[str] | None, rounds: int) -> list[PlannedCell]:

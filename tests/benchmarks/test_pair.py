@@ -116,6 +116,19 @@ def test_the_default_cells_exist_and_a_pattern_without_a_cell_is_told():
         chosen_cells(["nothing/*"], 2)
 
 
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (["--rounds", "-2"], "got --rounds -2; give 1 or more"),
+        (["--budget", "nan"], "got --budget nan; give seconds above 0"),
+        (["--plant", "none", "none"], "got --plant none none; give each once"),
+    ],
+)
+def test_options_that_would_measure_nothing_or_for_ever_are_refused(options, told, capsys):
+    assert pair.main(["HEAD", "HEAD", *options]) == 2
+    assert told in capsys.readouterr().err
+
+
 def test_the_package_of_a_commit_is_unpacked_with_its_data_and_nothing_else(tmp_path):
     if not (ROOT / ".git").exists():
         pytest.skip("not a git clone")
