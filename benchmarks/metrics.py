@@ -29,12 +29,14 @@ class Summary(TypedDict):
 
 
 def compile_seconds(record: Record) -> float | None:
-    """Seconds from the call to the program: trace, lower, compile; the median if repeated."""
-    known = []
-    for phases in (record.phases, *record.rebuilds):
-        parts = (phases.trace_seconds, phases.lower_seconds, phases.compile_seconds)
-        known += [sum(part for part in parts if part is not None)] if None not in parts else []
-    return statistics.median(known) if known else None
+    """Seconds from the call to the program: trace, lower, compile; the least of each if repeated."""
+    builds, least = (record.phases, *record.rebuilds), 0.0
+    for name in ("trace_seconds", "lower_seconds", "compile_seconds"):
+        known = [seconds for build in builds if (seconds := getattr(build, name)) is not None]
+        if not known:
+            return None
+        least += min(known)
+    return least
 
 
 def settled_median_seconds(record: Record) -> float | None:

@@ -156,7 +156,7 @@ def measurement_row(place: dict[str, Any], record: Mapping[str, Any]) -> dict[st
             if name != "arrays":
                 # Two groups may use one name, or a case that of a column: it then says whose it is.
                 row[f"{group}_{name}" if name in row or name in TAKEN else name] = value
-    row |= _medians_of_builds(record)
+    row |= _least_of_builds(record)
     environment = record["environment"] or {}
     for name, column in ENVIRONMENT.items():
         value = environment.get(name)
@@ -208,13 +208,17 @@ def _settled(seconds: Sequence[float]) -> dict[str, float | int | None]:
     }
 
 
-def _medians_of_builds(record: Mapping[str, Any]) -> dict[str, float]:
-    """Of a process that traced, lowered and compiled several times, each phase's median."""
+def _least_of_builds(record: Mapping[str, Any]) -> dict[str, float]:
+    """Of a process that traced, lowered and compiled several times, each phase's least.
+
+    The same work takes longer only where something disturbs it, which the documentation of Python's
+    `timeit` gives as the reason to take the least.
+    """
     again = record["rebuilds"]
     if not again:
         return {}
     builds = [record["phases"], *again]
-    return {name: statistics.median(build[name] for build in builds) for name in BUILDING}
+    return {name: min(build[name] for build in builds) for name in BUILDING}
 
 
 def _std(values: Sequence[float]) -> float:

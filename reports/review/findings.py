@@ -30,7 +30,8 @@ class Finding:
     only_at : str
         "BASE" or "HEAD" where the other has no such number, in some of its processes at least.
     joined : tuple of str
-        The cells that were judged together, in a finding of several; `cell` then says how many.
+        The cells that were judged together, in a finding of several; `cell` then says how many,
+        and the rounds are those of all.
     """
 
     cell: str

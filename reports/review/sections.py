@@ -12,7 +12,7 @@ from .causes import Cause
 from .figure import times_figure
 from .findings import Finding
 from .review import Review
-from .together import FEWEST_ROUNDS
+from .timed import FEWEST_ROUNDS
 
 TELL = {
     "seconds": seconds,
@@ -42,7 +42,8 @@ def facts(review: Review) -> tuple[Fact, ...]:
         else ("exact metrics and accuracy; times inform")
     )
     untested = len(review.untested)
-    rounds = [f.rounds_count for f in review.findings if f.is_primary and f.is_tested]
+    tested = [f for f in review.findings if f.is_primary and f.is_tested]
+    rounds = [f.rounds_count for f in tested if not f.joined]
     told = "none tested"
     if rounds:
         few, many = min(rounds), max(rounds)
@@ -55,7 +56,7 @@ def facts(review: Review) -> tuple[Fact, ...]:
         Fact("Gate", gate),
         Fact(
             "Times",
-            f"{len(rounds)} tested, {untested} not",
+            f"{len(tested)} tested, {untested} not",
             f"{told}; least effect {rule.minimum_effect:.0%}, false alarms in "
             f"{rule.significance:.0%} of reviews",
         ),

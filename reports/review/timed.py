@@ -18,12 +18,13 @@ from ..metrics import Metric
 from ..wording import counted
 from .findings import PRIMARY, Finding, Verdict
 from .sides import Cell, Sides
-from .together import FEWEST_ROUNDS, Key, together
+from .together import Key, together
 from .values import one_sided, values_of
 
 # Two processes of one round that started farther apart met different moods of the machine.
 FARTHEST_SECONDS = 900.0
-TRIMMED_COUNT = 1  # slowest and fastest round of settled runs, of eight or more
+TRIMMED_SHARE = 0.125  # at either end: the slowest and the fastest round of eight
+FEWEST_ROUNDS = 3  # of a tested time; with fewer, no difference could be shown
 FEWEST_CALLS = 5  # of a process; from so many on their scatter is taken to be known
 
 
@@ -31,7 +32,7 @@ def tested(
     family: Sequence[tuple[str, Metric]], sides: Sides, rule: Rule, *, is_gated: bool
 ) -> Iterator[Finding]:
     """Findings of (cell, metric); all that have enough rounds are judged at once."""
-    rule = replace(rule, trimmed_count=TRIMMED_COUNT)
+    rule = replace(rule, trimmed_share=TRIMMED_SHARE)
     cells = {name: (sides.base.cells[name], sides.head.cells[name]) for name, _ in family}
     rounds = {name: side_by_side(*pair) for name, pair in cells.items()}
     values = {
@@ -39,11 +40,11 @@ def tested(
         for name, metric in family
     }
     ratios = {
-        (name, quantity): {
-            i: Ratio(head[i] / base[i], _error(quantity, [cell.good[i] for cell in cells[name]]))
+        (name, quantity): [
+            Ratio(head[i] / base[i], _error(quantity, [cell.good[i] for cell in cells[name]]))
             for i in rounds[name]
             if base.get(i, 0) > 0 < head.get(i, 0)
-        }
+        ]
         for (name, quantity), (base, head) in values.items()
     }
     medians = {key: (_median(base), _median(head)) for key, (base, head) in values.items()}
@@ -80,9 +81,9 @@ def _median(values: Mapping[int, float]) -> float:
     return statistics.median(values.values()) if values else math.nan
 
 
-def _compared(ratios: Mapping[Key, Mapping[int, Ratio]], rule: Rule) -> dict[Key, Timing]:
+def _compared(ratios: Mapping[Key, Sequence[Ratio]], rule: Rule) -> dict[Key, Timing]:
     names = {"\n".join(key): key for key in ratios}
-    timings = compare_times({n: list(ratios[key].values()) for n, key in names.items()}, rule)
+    timings = compare_times({name: ratios[key] for name, key in names.items()}, rule)
     return {names[timing.quantity]: timing for timing in timings}
 
 

@@ -56,7 +56,7 @@ def known(logs, error=0.001):
 
 def test_a_trimmed_mean_has_yuens_error():
     logs = draw.normal(0.1, 0.3, 11)
-    (timing,) = compare_times(known(logs), Rule(trimmed_count=2))
+    (timing,) = compare_times(known(logs), Rule(trimmed_share=0.2))
     moved = np.asarray(stats.mstats.winsorize(logs, limits=(2 / 11, 2 / 11)))
     error = math.sqrt(((moved - moved.mean()) ** 2).sum() / (7 * 6))
     mean = stats.trim_mean(logs, 2 / 11)
@@ -66,18 +66,19 @@ def test_a_trimmed_mean_has_yuens_error():
 
 def test_trimming_makes_one_process_that_was_disturbed_all_along_harmless():
     logs = [0.8, *(0.1 + 0.01 * k for k in (-2, -1, 0, 0, 1, 2, 3))]
-    for trimmed_count, verdict in ((0, "unclear"), (1, "different")):
-        (timing,) = compare_times(known(logs), Rule(trimmed_count=trimmed_count))
-        assert timing.verdict == verdict
-    # Nothing is left out of single numbers, nor where too few would be left.
-    for told in ({"compile_seconds": rounds(logs)}, known(logs[:7])):
-        assert compare_times(told, Rule(trimmed_count=1)) == compare_times(told, Rule())
+    for told in (known(logs), {"compile_seconds": rounds(logs)}):
+        for trimmed_share, verdict in ((0.0, "unclear"), (0.125, "different")):
+            (timing,) = compare_times(told, Rule(trimmed_share=trimmed_share))
+            assert timing.verdict == verdict
+    # Of fewer than eight an eighth is none.
+    few = known(logs[:7])
+    assert compare_times(few, Rule(trimmed_share=0.125)) == compare_times(few, Rule())
 
 
 def test_trimmed_means_of_equal_functions_differ_no_more_often_than_asked():
     found = 0
     for _ in range(1500):
-        (timing,) = compare_times(known(draw.normal(0, 0.3, 8)), Rule(trimmed_count=1))
+        (timing,) = compare_times(known(draw.normal(0, 0.3, 8)), Rule(trimmed_share=0.125))
         found += timing.verdict == "different"
     assert found <= 18  # as above
 
@@ -238,8 +239,9 @@ def test_times_that_are_none_are_refused(one, message):
         {"minimum_effect": -0.1},
         {"minimum_effect": math.nan},
         {"significance": 0.0},
-        {"trimmed_count": -1},
-        {"trimmed_count": 0.5},
+        {"trimmed_share": -0.1},
+        {"trimmed_share": 0.5},
+        {"trimmed_share": math.nan},
     ],
 )
 def test_rules_that_are_none_are_refused(fields):

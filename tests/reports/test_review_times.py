@@ -39,7 +39,7 @@ def test_a_disturbed_round_counts_for_less_where_its_own_calls_scatter(
 
 @pytest.mark.parametrize("factor", [1.0, 1.16])
 def test_what_each_cell_tells_too_faintly_all_may_tell_together(made_up, tmp_path, factor):
-    """Of the noise that hides it in each cell nothing is left in the mean of all."""
+    """The noise that hides it in each cell is that of four times as many rounds in all."""
     calls = itertools.count()
 
     def change(record):

@@ -75,14 +75,14 @@ def test_unknown_parameters_become_columns_of_their_own(made_up, tmp_path):
     assert pd.isna(row["workload"]) and row["suite"] == "other"
 
 
-def test_of_several_builds_in_a_process_each_phase_is_their_median(made_up, tmp_path):
+def test_of_several_builds_in_a_process_the_least_of_each_phase_counts(made_up, tmp_path):
     record = made_up.casing_cell("argument", 3)
     again = tuple(Phases(0.1 * k, 0.2 * k, 10.0 * k) for k in (1, 3))
     made_up.write(tmp_path, dataclasses.replace(record, rebuilds=again), 0)
     (row,) = tables.measurements(read_store(tmp_path)).to_dict("records")
     first = record.phases
-    assert row["compile_seconds"] == sorted([first.compile_seconds, 10.0, 30.0])[1]
-    assert row["lower_seconds"] == sorted([first.lower_seconds, 0.2, 0.6000000000000001])[1]
+    assert row["compile_seconds"] == min(first.compile_seconds, 10.0)
+    assert row["lower_seconds"] == min(first.lower_seconds, 0.2)
     assert row["first_call_seconds"] == first.first_call_seconds
 
 

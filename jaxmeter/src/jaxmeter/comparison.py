@@ -45,8 +45,6 @@ DEFAULT_RULE = Rule()
 PROCESS_SPREAD = 0.01
 """By how much the ratios of equal functions differ from process to process, though each be known
 exactly. It keeps a process whose samples scatter little from deciding alone."""
-FEWEST_LEFT = 6
-"""Rounds; where leaving some out would leave fewer, none is."""
 Rounds = Mapping[str, Sequence[Round | Ratio]]
 
 
@@ -166,9 +164,7 @@ class _Known:
         weights = [1.0] * self.count
         if None not in errors:
             weights = [1 / (PROCESS_SPREAD**2 + (error or 0.0) ** 2) for error in errors]
-        trim = rule.trimmed_count if None not in errors else 0
-        if self.count - 2 * trim < FEWEST_LEFT:
-            trim = 0
+        trim = int(self.count * rule.trimmed_share)
         self.mean, self.error, self.freedom = _mean(logs, weights, trim)
 
     @property

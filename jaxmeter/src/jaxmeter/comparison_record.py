@@ -25,9 +25,9 @@ class Rule:
     significance: float = 0.005
     """How often two equal functions may be called different in any of their times: the four of a
     comparison have a fourth of it each."""
-    trimmed_count: int = 0
-    """Of times whose rounds tell their error, so many of the slowest and of the fastest rounds are
-    left out of the mean: one makes a single disturbed process harmless."""
+    trimmed_share: float = 0.0
+    """This share of the rounds, rounded down, is left out of the mean at either end, the slowest
+    and the fastest: with 0.125, one of eight makes a single disturbed process harmless."""
 
     def __post_init__(self) -> None:
         if not 0 <= self.minimum_effect < math.inf:
@@ -38,11 +38,9 @@ class Rule:
             raise JaxmeterError(
                 f"Rule: got significance={self.significance!r}; give one between 0 and 1, as 0.005"
             )
-        if isinstance(self.trimmed_count, bool) or not (
-            isinstance(self.trimmed_count, int) and self.trimmed_count >= 0
-        ):
+        if not 0 <= self.trimmed_share <= 0.25:
             raise JaxmeterError(
-                f"Rule: got trimmed_count={self.trimmed_count!r}; give a whole number, 0 or more"
+                f"Rule: got trimmed_share={self.trimmed_share!r}; give a share from 0 to 0.25"
             )
 
 
