@@ -29,7 +29,7 @@ class Summary(TypedDict):
 
 
 def compile_seconds(record: Record) -> float | None:
-    """Seconds from the call to the program: trace, lower, compile; the least of each if repeated."""
+    """Seconds from the call to the program: trace, lower, compile, of each the least build."""
     builds, least = (record.phases, *record.rebuilds), 0.0
     for name in ("trace_seconds", "lower_seconds", "compile_seconds"):
         known = [seconds for build in builds if (seconds := getattr(build, name)) is not None]
