@@ -29,14 +29,11 @@ class Summary(TypedDict):
 
 
 def compile_seconds(record: Record) -> float | None:
-    """Seconds from the call to the program: trace, lower, compile, of each the least build."""
-    builds, least = (record.phases, *record.rebuilds), 0.0
-    for name in ("trace_seconds", "lower_seconds", "compile_seconds"):
-        known = [seconds for build in builds if (seconds := getattr(build, name)) is not None]
-        if not known:
-            return None
-        least += min(known)
-    return least
+    """Seconds from the call to the program: trace, lower and compile, of each the least build."""
+    build = record.least_build()
+    parts = (build.trace_seconds, build.lower_seconds, build.compile_seconds)
+    known = [seconds for seconds in parts if seconds is not None]
+    return sum(known) if len(known) == len(parts) else None
 
 
 def settled_median_seconds(record: Record) -> float | None:

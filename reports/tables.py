@@ -15,7 +15,6 @@ import pandas as pd
 
 from .frames import groups, numeric, whole
 from .load import SetAside, Store, StoredRecord
-from .metrics import BUILDING
 from .plain_records import as_plain
 
 # What tells one kind of measurement from another; other parameters become `parameter_<name>`.
@@ -156,7 +155,6 @@ def measurement_row(place: dict[str, Any], record: Mapping[str, Any]) -> dict[st
             if name != "arrays":
                 # Two groups may use one name, or a case that of a column: it then says whose it is.
                 row[f"{group}_{name}" if name in row or name in TAKEN else name] = value
-    row |= _least_of_builds(record)
     environment = record["environment"] or {}
     for name, column in ENVIRONMENT.items():
         value = environment.get(name)
@@ -206,19 +204,6 @@ def _settled(seconds: Sequence[float]) -> dict[str, float | int | None]:
         "settled_minimum_seconds": min(seconds) if seconds else None,
         "settled_maximum_seconds": max(seconds) if seconds else None,
     }
-
-
-def _least_of_builds(record: Mapping[str, Any]) -> dict[str, float]:
-    """Of a process that traced, lowered and compiled several times, each phase's least.
-
-    The same work takes longer only where something disturbs it, which the documentation of Python's
-    `timeit` gives as the reason to take the least.
-    """
-    again = record["rebuilds"]
-    if not again:
-        return {}
-    builds = [record["phases"], *again]
-    return {name: min(build[name] for build in builds) for name in BUILDING}
 
 
 def _std(values: Sequence[float]) -> float:

@@ -3,17 +3,20 @@
 What is left over is never mixed in, and always told.
 """
 
+import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from typing import cast
 
 import pandas as pd
 
+from jaxmeter import Record
+
 from .. import tables
 from ..errors import ReportError
-from ..frames import groups, rows
+from ..frames import Row, groups, rows
 from ..load import Store, StoredRecord
 from ..machines import UNKNOWN, with_setting
-from ..metrics import with_build_seconds
+from ..metrics import BUILDING, with_build_seconds
 from ..plain_records import as_plain
 from .sides import Cell, LeftOut, Side, Sides
 
@@ -58,10 +61,12 @@ def _commit(store: Store) -> str:
 
 def _by_setting(stores: Sequence[Store]) -> list[Frames]:
     """For each side its measurements; of both at once, for one may name the other's setting."""
+    builds = _builds_of_all(stores)
     table = tables.frame_of_rows(
         [
             {"side": side, "position": position}
             | tables.measurement_row(tables.place_row(stored), as_plain(stored.record))
+            | _least_build(stored.record, builds.get(stored.cell))
             for side, store in enumerate(stores)
             for position, stored in enumerate(store.records)
         ]
@@ -71,6 +76,22 @@ def _by_setting(stores: Sequence[Store]) -> list[Frames]:
     for key, found in groups(table, ["side", "setting"]):
         by_side[key["side"]][str(key["setting"])] = found
     return list(by_side)
+
+
+def _builds_of_all(stores: Sequence[Store]) -> dict[str, int]:
+    """For each cell how many builds every process made that ended well."""
+    fewest: dict[str, int] = {}
+    for stored in itertools.chain(*(store.records for store in stores)):
+        if stored.record.status == "ok":
+            count = len(stored.record.builds)
+            fewest[stored.cell] = min(count, fewest.get(stored.cell, count))
+    return fewest
+
+
+def _least_build(record: Record, count: int | None) -> Row:
+    """What a review takes for the seconds of building; of all processes from as many builds."""
+    least = record.least_build(count)
+    return {name: getattr(least, name) for name in BUILDING}
 
 
 def _chosen(found: Sequence[Frames], asked: str | None) -> str:

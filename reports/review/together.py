@@ -4,6 +4,11 @@ A change that touches every cell, as of a compiler's work, moves all their ratio
 machine's moods move each its own way: two processes of a cell follow each other, and no two cells
 run at once. So the rounds of all cells are one sample, larger than that of any. Which of the cells
 moved it does not tell; so where one shows it alone, all are not mentioned.
+
+Each round has one voice there, however little its calls scatter. How far a cell's processes differ
+beyond what their calls tell is not the same for all cells, and weights that leave it out would let
+the cell with the steadiest calls decide alone. What disturbs a whole process, trimming makes
+harmless.
 """
 
 from collections.abc import Mapping, Sequence
@@ -49,5 +54,5 @@ def together(
     if len(keys) < 2:
         return None
     base = sum(medians[key][0] for key in keys)
-    every = [one for key in keys for one in ratios[key]]
+    every = [Ratio(one.ratio) for key in keys for one in ratios[key]]
     return Together(metric, tuple(name for name, _ in keys), base, every)

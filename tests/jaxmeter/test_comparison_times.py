@@ -75,6 +75,19 @@ def test_trimming_makes_one_process_that_was_disturbed_all_along_harmless():
     assert compare_times(few, Rule(trimmed_share=0.125)) == compare_times(few, Rule())
 
 
+def test_where_what_is_left_agrees_exactly_the_ends_tell_the_spread():
+    ties = known([-1.0, *[0.06] * 6, 2.0])
+    trimmed, plain = (compare_times(ties, Rule(trimmed_share=share)) for share in (0.125, 0.0))
+    assert trimmed == plain and plain[0].verdict == "unclear"
+
+
+@pytest.mark.parametrize("processes", range(2, 9))
+def test_however_few_rounds_there_are_a_quarter_may_be_left_out(processes):
+    logs = draw.normal(0.0, 0.3, processes)
+    (timing,) = compare_times(known(logs), Rule(trimmed_share=0.25))
+    assert 0 < timing.low < timing.ratio < timing.high < math.inf
+
+
 def test_trimmed_means_of_equal_functions_differ_no_more_often_than_asked():
     found = 0
     for _ in range(1500):
@@ -240,8 +253,11 @@ def test_times_that_are_none_are_refused(one, message):
         {"minimum_effect": math.nan},
         {"significance": 0.0},
         {"trimmed_share": -0.1},
-        {"trimmed_share": 0.5},
+        {"trimmed_share": 0.26},
         {"trimmed_share": math.nan},
+        {"trimmed_share": False},
+        {"trimmed_share": "0.1"},
+        {"minimum_effect": None},
     ],
 )
 def test_rules_that_are_none_are_refused(fields):

@@ -174,3 +174,12 @@ def test_a_record_hashes_copies_and_pickles():
     assert hash(FULL) == hash(Record.from_json(FULL.to_json()))
     assert copy.deepcopy(FULL) == pickle.loads(pickle.dumps(FULL)) == FULL
     assert dataclasses.asdict(FULL)["phases"]["trace_seconds"] == 0.1
+
+
+def test_the_least_build_has_the_least_of_each_phase():
+    again = (jaxmeter.Phases(1.0, 5.0, 0.5, 0.1), jaxmeter.Phases(0.5, 4.0, None))
+    record = Record("a", "ok", phases=jaxmeter.Phases(2.0, 3.0, 1.0, 9.0), rebuilds=again)
+    assert record.least_build() == jaxmeter.Phases(0.5, 3.0, 0.5)
+    assert record.least_build(2) == jaxmeter.Phases(1.0, 3.0, 0.5)
+    assert record.least_build(1) == jaxmeter.Phases(2.0, 3.0, 1.0)
+    assert Record("a", "ok").least_build() == jaxmeter.Phases()

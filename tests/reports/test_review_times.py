@@ -39,7 +39,7 @@ def test_a_disturbed_round_counts_for_less_where_its_own_calls_scatter(
 
 @pytest.mark.parametrize("factor", [1.0, 1.16])
 def test_what_each_cell_tells_too_faintly_all_may_tell_together(made_up, tmp_path, factor):
-    """The noise that hides it in each cell is that of four times as many rounds in all."""
+    """Eight rounds of a cell hide in their noise what the 32 of all four cells show."""
     calls = itertools.count()
 
     def change(record):
@@ -63,3 +63,34 @@ def test_where_one_cell_shows_it_alone_all_together_are_not_told(made_up, tmp_pa
     review = reviewed(Pair(made_up, tmp_path).write(change, changed=BOTH))
     found = {cell for cell, metric in worse(review) if metric == "build_seconds"}
     assert found == {f"casing_variants/w7x-{variant}-d3" for variant in BOTH}
+
+
+@pytest.mark.parametrize("speed", [1.0, 0.5])
+def test_building_is_judged_by_the_least_of_as_many_builds_as_all_processes_made(
+    made_up, tmp_path, speed
+):
+    """Where a process of HEAD made but two builds, nobody's third counts."""
+
+    class Rebuilt(Pair):
+        def noisy(self, record):
+            first, *again = (super(Rebuilt, self).noisy(record) for _ in range(3))
+            rebuilds = (
+                slower(one, compile_=c).phases for one, c in zip(again, (0.8, 0.7), strict=True)
+            )
+            return dataclasses.replace(first, rebuilds=tuple(rebuilds))
+
+    rounds = iter(range(ROUNDS))
+
+    def change(record):
+        second, third = record.rebuilds
+        third = slower(dataclasses.replace(record, phases=third), compile_=speed).phases
+        again = (second,) if next(rounds) == 0 else (second, third)
+        return dataclasses.replace(record, rebuilds=again)
+
+    review = reviewed(Rebuilt(made_up, tmp_path).write(change))
+    assert "build_seconds" not in {metric for _, metric in worse(review)}
+    (told,) = (f for f in review.tested if (f.cell, f.metric.name) == (CLOSURE, "build_seconds"))
+    phases = made_up.casing_cell("closure", 3, 0).phases
+    first = phases.trace_seconds + phases.lower_seconds + phases.compile_seconds
+    assert told.base == pytest.approx(0.8 * first, rel=0.03)
+    assert told.head == pytest.approx(told.base, rel=0.03)

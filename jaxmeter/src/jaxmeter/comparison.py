@@ -186,6 +186,9 @@ def _mean(logs: Sequence[float], weights: Sequence[float], trim: int) -> tuple[f
     count, left = len(logs), len(logs) - 2 * trim
     order = sorted(range(count), key=lambda i: logs[i])
     inner = order[trim : count - trim]
+    if trim and logs[inner[0]] == logs[inner[-1]]:
+        # Memory may agree exactly: then the ends alone tell a spread.
+        return _mean(logs, weights, 0)
     mean = _weighted([logs[i] for i in inner], [weights[i] for i in inner])
     if count < 2:
         return mean, math.inf, 0

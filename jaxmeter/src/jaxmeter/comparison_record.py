@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -30,18 +31,14 @@ class Rule:
     and the fastest: with 0.125, one of eight makes a single disturbed process harmless."""
 
     def __post_init__(self) -> None:
-        if not 0 <= self.minimum_effect < math.inf:
-            raise JaxmeterError(
-                f"Rule: got minimum_effect={self.minimum_effect!r}; give a share, 0.03 for 3 %"
-            )
-        if not 0 < self.significance < 1:
-            raise JaxmeterError(
-                f"Rule: got significance={self.significance!r}; give one between 0 and 1, as 0.005"
-            )
-        if not 0 <= self.trimmed_share <= 0.25:
-            raise JaxmeterError(
-                f"Rule: got trimmed_share={self.trimmed_share!r}; give a share from 0 to 0.25"
-            )
+        self._check("minimum_effect", "a share, 0.03 for 3 %", lambda x: 0 <= x < math.inf)
+        self._check("significance", "one between 0 and 1, as 0.005", lambda x: 0 < x < 1)
+        self._check("trimmed_share", "a share from 0 to 0.25", lambda x: 0 <= x <= 0.25)
+
+    def _check(self, name: str, wanted: str, is_fit: Callable[[float], bool]) -> None:
+        value = getattr(self, name)
+        if isinstance(value, bool) or not isinstance(value, float | int) or not is_fit(value):
+            raise JaxmeterError(f"Rule: got {name}={value!r}; give {wanted}")
 
 
 @dataclass(frozen=True)

@@ -190,6 +190,29 @@ class Record:
     def __post_init__(self) -> None:
         freeze_mappings(self)
 
+    @property
+    def builds(self) -> tuple[Phases, ...]:
+        """The first, which is cold, and those that came after all else."""
+        return (self.phases, *self.rebuilds)
+
+    def least_build(self, count: int | None = None) -> Phases:
+        """Tracing, lowering and compiling, of each the least seconds in the first `count` builds.
+
+        The same work takes longer only where something disturbs it, which the documentation of
+        Python's `timeit` gives as the reason to take the least. What only the first build pays is
+        not seen in it: for that see ``phases``.
+
+        Parameters
+        ----------
+        count : int, optional
+            All builds if it is not given.
+        """
+        least = {}
+        for name in ("trace_seconds", "lower_seconds", "compile_seconds"):
+            seconds = [getattr(build, name) for build in self.builds[:count]]
+            least[name] = min((one for one in seconds if one is not None), default=None)
+        return Phases(**least)
+
     def to_json(self, *, indent: int | None = None) -> str:
         """The record as strict JSON text; `from_json` gives back an equal record.
 
