@@ -148,7 +148,8 @@ def write_csv(path, commit, rows):
     """A line for each run."""
     with open(path, "w", encoding="utf-8", newline="") as stream:
         lines = [{"commit": commit, **asdict(one)} for one in rows]
-        writer = csv.DictWriter(stream, list(lines[0]) if lines else ["commit"])
+        columns = list(lines[0]) if lines else ["commit"]
+        writer = csv.DictWriter(stream, columns, lineterminator="\n")
         writer.writeheader()
         writer.writerows(lines)
 

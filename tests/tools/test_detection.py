@@ -81,7 +81,7 @@ def test_the_table_counts_runs_and_tells_every_false_alarm(tmp_path):
     assert detection_table.read_csv(tmp_path / "kept.csv") == rows
 
 
-@pytest.mark.parametrize("kept", ["exact", "times"])
+@pytest.mark.parametrize("kept", ["exact", "times", "times_while_choosing"])
 def test_the_tables_of_the_documentation_are_those_of_the_runs_that_were_kept(kept):
     rows = detection_table.read_csv(pair.PLANTS / "measured" / f"{kept}.csv")
     assert len({one.setting for one in rows}) == 1
