@@ -4,6 +4,7 @@ import argparse
 import sys
 import traceback
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from .errors import ReportError
@@ -72,7 +73,7 @@ def review(options: argparse.Namespace) -> int:
 
     2 when they cannot be compared: not measured, or on two machines or JAX versions.
     """
-    from jaxmeter import JaxmeterError, Rule
+    from jaxmeter import JaxmeterError
 
     from .review import (
         Judging,
@@ -101,7 +102,8 @@ def review(options: argparse.Namespace) -> int:
     else:
         raise ReportError("review: name BASE and HEAD, or a folder of both with --pair")
     try:
-        rule = Rule(minimum_effect=options.minimum_effect, significance=options.significance)
+        asked = {k: getattr(options, k) for k in ("minimum_effect", "significance")}
+        rule = replace(Judging.rule, **{k: v for k, v in asked.items() if v is not None})
         made = make_review(sides, Judging(rule, options.gate_times))
     except JaxmeterError as error:
         raise ReportError(f"review: {error}") from error
@@ -157,8 +159,8 @@ def _parser() -> argparse.ArgumentParser:
     one.add_argument("--repository", default=".", type=Path, help="clone that knows the names")
     one.add_argument("--setting", help="beginning of the machine and JAX, where there are several")
     one.add_argument("--gate-times", action="store_true", help="a longer time fails as well")
-    one.add_argument("--minimum-effect", type=float, default=0.05, help="share; default 0.05")
-    one.add_argument("--significance", type=float, default=0.01, help="default 0.01")
+    one.add_argument("--minimum-effect", type=float, help="share; default 0.05")
+    one.add_argument("--significance", type=float, help="default 0.01")
     one.add_argument("--markdown", action="store_true", help="print the whole review")
 
     one = command("merge", merge, "bring the stores of several machines into one")

@@ -57,8 +57,8 @@ def facts(review: Review) -> tuple[Fact, ...]:
         Fact(
             "Times",
             f"{len(tested)} tested, {untested} not",
-            f"{told}; least effect {rule.minimum_effect:.0%}, false alarms in "
-            f"{rule.significance:.0%} of reviews",
+            f"{told}; least effect {100 * rule.minimum_effect:g}%, false alarms in "
+            f"{100 * rule.significance:g}% of reviews",
         ),
     )
 

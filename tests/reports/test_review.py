@@ -227,6 +227,19 @@ def test_the_command_writes_page_and_markdown_and_exits_by_the_verdict(
     assert main(["review", "--pair", str(root), "--out", str(tmp_path / "mine")]) == 2
 
 
+def test_a_review_is_judged_alike_from_the_command_line_and_from_the_history(
+    made_up, pair, tmp_path, capsys
+):
+    root = pair.write(captures_more(made_up))
+    arguments = ["review", "--pair", str(root), "--out", str(tmp_path / "out"), "--markdown"]
+    main(arguments)
+    by_hand = capsys.readouterr().out
+    assert by_hand.strip() == review_markdown(reviewed(root)).strip()
+    assert "least effect 5%, false alarms in 1% of reviews" in by_hand
+    main([*arguments, "--significance", "0.0025"])
+    assert "least effect 5%, false alarms in 0.25% of reviews" in capsys.readouterr().out
+
+
 def test_the_page_in_a_browser_fails_nowhere_and_fits_a_telephone(
     made_up, pair, tmp_path, open_page, take_picture
 ):
