@@ -96,6 +96,7 @@ def read_measurements(root: str | Path, *, cache: bool = True) -> Measured:
     states = [] if kept is None else kept["file_state"].to_list()
     digests = [] if kept is None else kept["file_digest"].to_list()
     same: list[int] = []
+    is_restated = False
     changed: list[dict[str, Any]] = []
     files, set_aside = _files(root)
     for file in files:
@@ -108,15 +109,19 @@ def read_measurements(root: str | Path, *, cache: bool = True) -> Measured:
         except load.NOT_READ as error:
             set_aside.append(_put_out_of_the_way(root, file, error))
             continue
-        place = {"file": file.name, "file_state": file.state, "file_digest": digest}
         if row is None:  # the content of the row that is known, with a new state
-            assert kept is not None and known is not None
-            row = dict(kept.iloc[known])
+            assert known is not None
+            same.append(known)
+            states[known], is_restated = file.state, True
+            continue
+        place = {"file": file.name, "file_state": file.state, "file_digest": digest}
         changed.append(row | place)
     if not same and not changed:
         raise ReportError(load.nothing_read(root, set_aside))
+    if kept is not None and is_restated:
+        kept = kept.assign(file_state=states)
     table = _joined(kept, same, changed)
-    if cache and (changed or kept is None or len(same) < len(kept)):
+    if cache and (changed or is_restated or kept is None or len(same) < len(kept)):
         _write_cache(root / CACHE, table, version)
     return Measured(table.drop(columns=list(FILE_COLUMNS)), tuple(set_aside))
 

@@ -88,6 +88,18 @@ def test_a_touched_file_of_the_same_content_is_not_parsed_again(store, patient, 
     settle(store)
     assert_same(read_measurements(store).table, store)
     assert not parsed
+    monkeypatch.setattr(load_cached, "_read_row", None)  # nor even read, from then on
+    assert_same(read_measurements(store).table, store)
+
+
+def test_touched_added_changed_and_removed_files_at_once(made_up, store, patient):
+    read_measurements(store)
+    settle(store)
+    made_up.write(store, made_up.reference_cell(6))
+    made_up.write(store, made_up.casing_cell("closure", 3, 1, temp_bytes=77), 1)
+    next(store.rglob("chunk_sweep/*/2.json")).unlink()
+    for _ in range(2):
+        assert_same(read_measurements(store).table, store)
 
 
 def test_a_change_within_one_tick_that_keeps_size_and_time_is_seen(made_up, tmp_path):
