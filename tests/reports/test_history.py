@@ -123,6 +123,7 @@ def test_a_step_links_to_the_review_of_its_commit_against_the_one_before(store, 
     assert address.startswith(f"reviews/{COMMITS[STEP - 1][:10]}-{COMMITS[STEP][:10]}-")
     page = (tmp_path / address).read_text(encoding="utf-8")
     assert "Fails." in page and "casing_variants/w7x-closure-d3" in page and "captured" in page
+    assert "least effect 5%, false alarms in 1% of reviews" in page
     reviews = {(history.settings[0].name, COMMITS[STEP - 1], COMMITS[STEP]): address}
     told = compact(history, reviews)["settings"][0]["reviews"]
     assert told == {f"{COMMITS[STEP - 1]} {COMMITS[STEP]}": address}

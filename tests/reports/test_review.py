@@ -9,7 +9,7 @@ import re
 import pytest
 
 from reports.__main__ import main
-from reports.review import make_review, review_markdown, sides_of_pair
+from reports.review import Judging, make_review, review_markdown, sides_of_pair
 from reports.review.certain import ROUNDING
 from reports.review.pages import review_page
 from tests.reports.review_pairs import (
@@ -227,7 +227,7 @@ def test_the_command_writes_page_and_markdown_and_exits_by_the_verdict(
     assert main(["review", "--pair", str(root), "--out", str(tmp_path / "mine")]) == 2
 
 
-def test_a_review_is_judged_alike_from_the_command_line_and_from_the_history(
+def test_the_command_judges_by_the_rule_of_all_reviews_unless_told_another(
     made_up, pair, tmp_path, capsys
 ):
     root = pair.write(captures_more(made_up))
@@ -238,6 +238,11 @@ def test_a_review_is_judged_alike_from_the_command_line_and_from_the_history(
     assert "least effect 5%, false alarms in 1% of reviews" in by_hand
     main([*arguments, "--significance", "0.0025"])
     assert "least effect 5%, false alarms in 0.25% of reviews" in capsys.readouterr().out
+    with pytest.raises(SystemExit):
+        main(["review", "--help"])
+    told = " ".join(capsys.readouterr().out.split())
+    assert f"share; default {Judging.rule.minimum_effect:g}" in told
+    assert f"SIGNIFICANCE default {Judging.rule.significance:g}" in told
 
 
 def test_the_page_in_a_browser_fails_nowhere_and_fits_a_telephone(
