@@ -18,13 +18,13 @@ report: bench ## Measure the checked-out commit (quick grid; GRID=full for all) 
 	@$(MAKE) --no-print-directory page
 
 bench: env-report ## Measure only; finished cells are kept, so it may be interrupted and repeated
-	@$(RUN) -m benchmarks.run --grid $(GRID)
+	@$(RUN) -m benchmarks.measuring.run --grid $(GRID)
 
 page: env-report ## Build the page from what is measured already
 	@$(RUN) -m reports build --store "$${VCJAX_BENCH_STORE:-results/cells}" --asv .asv/results --out results/report
 
 commits: env-report ## Measure COMMITS=HEAD~10..HEAD in every JAX version of asv.conf.json, then the history
-	@$(RUN) -m benchmarks.run --grid small --commits $(COMMITS)
+	@$(RUN) -m benchmarks.measuring.run --grid small --commits $(COMMITS)
 	@$(MAKE) --no-print-directory history
 
 history: env-report ## Build the page of every metric across the commits measured so far

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from benchmarks import common
-from benchmarks.plan import PlannedCell
+from benchmarks.measuring.plan import PlannedCell
 
 # Simplified constants are read when JAX is imported, so they are a matter of the environment.
 SIMPLIFIED_ENVIRONMENT = {"JAX_USE_SIMPLIFIED_JAXPR_CONSTANTS": "1"}
@@ -32,7 +32,7 @@ class CasingVariants(common.CellSuite):
         """One variant at one number of digits."""
         return PlannedCell(
             name=f"{self.suite}/w7x-{variant}-d{digits}",
-            target="benchmarks.cells:external_field",
+            target="benchmarks.cells.field:external_field",
             params={"workload": "w7x", "variant": variant, "digits": digits, "half_period": True},
             rounds=QUICK_ROUNDS[digits] if grid == "quick" else FULL_ROUNDS,
             repeat=10,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from benchmarks import common
-from benchmarks.plan import PlannedCell
+from benchmarks.measuring.plan import PlannedCell
 
 QUICK_ROUNDS = 2
 FULL_ROUNDS = 6
@@ -29,7 +29,7 @@ class ChunkSweep(common.CellSuite):
         quick_rounds = 0 if half_auto else QUICK_ROUNDS
         return PlannedCell(
             name=f"{self.suite}/w7x-d{digits}-c{chunk_size}-t{target_chunk_size}",
-            target="benchmarks.cells:external_field",
+            target="benchmarks.cells.field:external_field",
             params={
                 "workload": "w7x",
                 "digits": digits,

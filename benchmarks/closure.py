@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from benchmarks import common
 from benchmarks.casing import SIMPLIFIED_ENVIRONMENT
-from benchmarks.plan import PlannedCell
+from benchmarks.measuring.plan import PlannedCell
 
 VARIANTS = ("closure", "argument", "cached", "simplified", "hoisted", "static_callable")
 SIZES = (64, 128, 192, 256)
@@ -30,7 +30,7 @@ def preparation(size: int) -> PlannedCell:
     """The cell that builds a system, for all cells of that size."""
     return PlannedCell(
         name=f"coronagraph_preparation/n{size}",
-        target="benchmarks.closure_cells:preparation",
+        target="benchmarks.cells.closure:preparation",
         params={"size": size},
         rounds=1,
         repeat=3,
@@ -44,7 +44,7 @@ def frame_cell(variant: str, size: int, *, rounds: int) -> PlannedCell:
     """One variant at one size, in fresh processes."""
     return PlannedCell(
         name=f"coronagraph_variants/n{size}-{variant}",
-        target="benchmarks.closure_cells:frame",
+        target="benchmarks.cells.closure:frame",
         params={"size": size, "variant": variant},
         rounds=rounds,
         repeat=REPEAT,
@@ -61,7 +61,7 @@ def change_cell(variant: str, size: int, *, rounds: int) -> PlannedCell:
     """What a change of the cube takes, in one variant."""
     return PlannedCell(
         name=f"coronagraph_change/n{size}-{variant}",
-        target="benchmarks.closure_cells:changed",
+        target="benchmarks.cells.closure:changed",
         params={"size": size, "variant": variant},
         rounds=rounds,
         repeat=3,
@@ -77,7 +77,7 @@ def casing_cell(variant: str, *, rounds: int) -> PlannedCell:
     params = {"workload": "w7x", "digits": 6, "half_period": True, "variant": variant}
     return PlannedCell(
         name=f"casing_variants/w7x-{variant}-d6",
-        target="benchmarks.closure_casing:external_field",
+        target="benchmarks.cells.closure_casing:external_field",
         params=params,
         rounds=rounds,
         preparation=common.casing_preparation("w7x", 6, half_period=True),

@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import UInt8
 
 import jaxmeter
-from benchmarks import closure_cells
+from benchmarks.cells import closure
 from benchmarks.workloads import coronagraph
 
 # Black, violet, red, orange, pale yellow: dark to bright for every eye.
@@ -22,7 +22,7 @@ _ENLARGED = 3
 
 def audit_of_static_callables(size: int) -> jaxmeter.Audit:
     """The audit of a frame whose tables are reached by static callables."""
-    case = closure_cells.frame_to_audit("static_callable", size)
+    case = closure.frame_to_audit("static_callable", size)
     return jaxmeter.audit(case)
 
 

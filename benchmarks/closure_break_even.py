@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from benchmarks.closure import ENVIRONMENT
-from benchmarks.plan import PlannedCell
+from benchmarks.measuring.plan import PlannedCell
 
 OPERATIONS = ("none", "exp", "cumsum")
 WAYS = ("argument", "closure")

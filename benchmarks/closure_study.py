@@ -21,10 +21,10 @@ from pathlib import Path
 
 from benchmarks import closure, closure_break_even
 from benchmarks.closure_memory import needed_by, system_bytes, within_memory
-from benchmarks.plan import PlannedCell, interleaved
-from benchmarks.repair import AnotherRun, RunLock
-from benchmarks.runner import Progress, measure_plan
-from benchmarks.store import CellStore
+from benchmarks.measuring.plan import PlannedCell, interleaved
+from benchmarks.measuring.repair import AnotherRun, RunLock
+from benchmarks.measuring.runner import Progress, measure_plan
+from benchmarks.measuring.store import CellStore
 
 ROOT = Path(__file__).resolve().parents[1]
 # What the records depend on. The rest of the meter draws, compares and audits: a change there
@@ -40,8 +40,8 @@ CELLS = tuple(
 MEASURED = ("benchmarks/workloads/coronagraph", *CELLS, *METER)
 CASING_MEASURED = (
     "vcjax",
-    "benchmarks/cells.py",
-    "benchmarks/preparing.py",
+    "benchmarks/cells/field.py",
+    "benchmarks/cells/preparing.py",
     "benchmarks/workloads/casing.py",
     *CELLS,
     *METER,

@@ -19,10 +19,10 @@ import itertools
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any
 
-from benchmarks.plan import SMALL_ROUNDS, PlannedCell, grid_from_environment
+from benchmarks.measuring.plan import SMALL_ROUNDS, PlannedCell, grid_from_environment
 
 if TYPE_CHECKING:
-    from benchmarks.metrics import Summary
+    from benchmarks.measuring.metrics import Summary
 
 # asv ends a setup_cache that is silent for this long; each cell has its own, shorter limit.
 SUITE_TIMEOUT_SECONDS = 1800
@@ -32,7 +32,7 @@ def casing_preparation(workload: str, digits: int, half_period: bool) -> Planned
     """The cell that prepares a casing, for all cells that evaluate it."""
     return PlannedCell(
         name=f"casing_preparation/{workload}-d{digits}" + ("" if half_period else "-full"),
-        target="benchmarks.preparing:preparation",
+        target="benchmarks.cells.preparing:preparation",
         params={"workload": workload, "digits": digits, "half_period": half_period},
         rounds=1,
         repeat=3,
@@ -69,8 +69,8 @@ class CellSuite(ABC):
 
     def measured(self) -> dict[str, Summary]:
         """Measure what the store does not hold yet; a summary for each cell's name."""
-        from benchmarks.runner import Progress, measure_plan
-        from benchmarks.store import store_for_this_environment
+        from benchmarks.measuring.runner import Progress, measure_plan
+        from benchmarks.measuring.store import store_for_this_environment
 
         grid = grid_from_environment()
         return measure_plan(

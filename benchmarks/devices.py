@@ -8,7 +8,7 @@ device leaves cores idle.
 from __future__ import annotations
 
 from benchmarks import common
-from benchmarks.plan import PlannedCell
+from benchmarks.measuring.plan import PlannedCell
 
 FULL_ROUNDS = 6
 
@@ -30,7 +30,7 @@ class DeviceSweep(common.CellSuite):
         """One number of devices; none on the quick grid."""
         return PlannedCell(
             name=f"{self.suite}/w7x-d{digits}-n{device_count}",
-            target="benchmarks.device_cells:external_field",
+            target="benchmarks.cells.devices:external_field",
             params={
                 "workload": "w7x",
                 "digits": digits,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from benchmarks import common
-from benchmarks.plan import PlannedCell
+from benchmarks.measuring.plan import PlannedCell
 
 
 class MemorySweep(common.CellSuite):
@@ -28,7 +28,7 @@ class MemorySweep(common.CellSuite):
         automatic = chunk_size == target_chunk_size == "auto"
         return PlannedCell(
             name=f"{self.suite}/{quantity}-c{chunk_size}-t{target_chunk_size}",
-            target="benchmarks.memory_cells:case_vc_large_evaluation",
+            target="benchmarks.cells.memory:case_vc_large_evaluation",
             params={
                 "quantity": quantity,
                 "chunk_size": chunk_size,

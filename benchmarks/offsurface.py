@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from benchmarks import common
-from benchmarks.plan import PlannedCell
+from benchmarks.measuring.plan import PlannedCell
 
 POINT_COUNT = 128
 
@@ -31,7 +31,7 @@ class OffSurface(common.CellSuite):
         quick = digits == 9 and distance in (3e-1, 1e-2, 1e-4)
         return PlannedCell(
             name=f"{self.suite}/w7x-d{digits}-at{distance:g}",
-            target="benchmarks.offsurface_cells:fields_beside",
+            target="benchmarks.cells.off_surface:fields_beside",
             params={
                 "workload": "w7x",
                 "digits": digits,

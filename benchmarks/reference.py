@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from benchmarks import common
-from benchmarks.plan import PlannedCell
+from benchmarks.measuring.plan import PlannedCell
 
 FULL_ROUNDS = 6
 
@@ -19,7 +19,7 @@ class AgainstReference(common.CellSuite):
     """Set-up and evaluation of both on the W7-X boundary, half period; compile time beside it."""
 
     suite = "against_reference"
-    target = "benchmarks.reference_cells:external_field"
+    target = "benchmarks.cells.reference:external_field"
     quick_rounds = {3: 1, 6: 2, 9: 2, 12: 1}
     error = "error_relative"
     params = ((3, 6, 9, 12),)
@@ -92,7 +92,7 @@ class GradientAgainstReference(AgainstReference):
     """The same for the gradient of the external field on the surface."""
 
     suite = "gradient_against_reference"
-    target = "benchmarks.reference_cells:external_gradient"
+    target = "benchmarks.cells.reference:external_gradient"
     quick_rounds = {3: 1, 6: 1, 9: 0, 12: 0}
     error = "gradient_error_relative"
     quick_budget_seconds = 60.0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from benchmarks import common
-from benchmarks.plan import PlannedCell
+from benchmarks.measuring.plan import PlannedCell
 from benchmarks.reference import ONE_THREAD_ENVIRONMENT
 
 
@@ -29,7 +29,7 @@ class ShapeGradient(common.CellSuite):
         """One number of digits; the quick grid has three only."""
         return PlannedCell(
             name=f"{self.suite}/w7x-d{digits}",
-            target="benchmarks.shape_cells:shape_gradient",
+            target="benchmarks.cells.shape:shape_gradient",
             params={"workload": "w7x", "digits": digits},
             rounds=int(digits == 3) if grid == "quick" else 6,
             repeat=3,

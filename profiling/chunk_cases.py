@@ -15,13 +15,13 @@ import numpy as np
 
 import jaxmeter
 import vcjax
-from benchmarks import preparing
-from benchmarks.quantities import FIELD, GRADIENT
+from benchmarks.cells import preparing
+from benchmarks.cells.quantities import FIELD, GRADIENT
 from benchmarks.workloads.casing import problem_named
-from jaxmeter import artefacts
-from jaxmeter.accounting import compiler_account, peak_rss_bytes, reset_peak_rss, rss_bytes
-from jaxmeter.buffers import compiled_with_buffers
-from jaxmeter.program import describe_compiled
+from jaxmeter import tables as artefacts
+from jaxmeter._measure.accounting import compiler_account, peak_rss_bytes, reset_peak_rss, rss_bytes
+from jaxmeter._program.buffers import compiled_with_buffers
+from jaxmeter._program.program import describe_compiled
 
 FAR = {"B": "far_field", "BOFF": "far_field", "GRADB": "far_gradient"}
 POINTS_COUNT = 800

@@ -1,7 +1,7 @@
 """What memory a function takes over choices of its parameters, and which are best in time against
 memory.
 
-    python profiling/memory.py benchmarks.cells:external_field \
+    python profiling/memory.py benchmarks.cells.field:external_field \
         -p workload=w7x -p digits=6 -p half_period=true \
         --vary chunk_size=256,1024,4096 --vary target_chunk_size=80,320 --rounds 2
 
@@ -20,10 +20,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import scripting
-from jaxmeter.commands import TARGET_HELP, function_of
+from jaxmeter._cli.common import TARGET_HELP, function_of
+from jaxmeter._cli.parameters import parameter
+from jaxmeter._measure.targets import TARGET
 from jaxmeter.errors import JaxmeterError
-from jaxmeter.parameters import parameter
-from jaxmeter.targets import TARGET
 
 SHOWN = {
     "memory": (
@@ -35,8 +35,8 @@ SHOWN = {
 
 def observed(*, function: str, given: str):
     """In a worker: the case that a target makes, its check telling of the allocator too."""
-    from jaxmeter.artefacts import allocator_checks
-    from jaxmeter.case import Case
+    from jaxmeter._measure.case import Case
+    from jaxmeter.tables import allocator_checks
 
     case = function_of("memory", function)(**json.loads(given))
     if not isinstance(case, Case):
@@ -103,7 +103,7 @@ def work(argv: Sequence[str] | None) -> bool:
     """Measure what is not measured yet, print, save; whether all choices could be measured."""
     options = parse(argv)
     folder = scripting.folder_for(options, "memory", options.target)
-    from jaxmeter import artefacts
+    from jaxmeter import tables as artefacts
 
     points = choices(options)
     records = scripting.measured(

@@ -1,7 +1,7 @@
 """Capture a function with NVIDIA's Nsight Systems, or read a capture that is there: kernels joined
 with operations and named scopes, copies, NVTX ranges.
 
-    python profiling/nsys.py benchmarks.cells:external_field \
+    python profiling/nsys.py benchmarks.cells.field:external_field \
         -p workload=w7x -p digits=6 -p half_period=true
     python profiling/nsys.py FILE.nsys-rep --hlo after_optimizations.txt
     python profiling/nsys.py FILE.sqlite                        # nsys export --type sqlite
@@ -17,9 +17,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import scripting
-from jaxmeter.commands import TARGET_HELP
+from jaxmeter._cli.common import TARGET_HELP
+from jaxmeter._measure.targets import TARGET
 from jaxmeter.errors import JaxmeterError
-from jaxmeter.targets import TARGET
 
 SHOWN = {
     "kernels": ("kernel", "op", "scope", "launches_count", "total_seconds", "registers_count"),
@@ -46,7 +46,7 @@ def work(argv: Sequence[str] | None) -> bool:
     options = parse(argv)
     if options.only_run:
         return run(options) is not None
-    from jaxmeter import artefacts
+    from jaxmeter import tables as artefacts
 
     place = Path(options.target)
     live = not place.exists()
@@ -85,7 +85,7 @@ def work(argv: Sequence[str] | None) -> bool:
 
 def captured(options: argparse.Namespace, folder: Path, arguments: list[str]) -> Path:
     """The report of a run of this very command in a process of its own, under nsys."""
-    from jaxmeter import artefacts
+    from jaxmeter import tables as artefacts
 
     nsys = artefacts.nsys_program(options.nsys)
     scripting.say(f"nsys: version {artefacts.nsys_version(nsys)}, capturing {options.target}")
@@ -98,8 +98,8 @@ def run(options: argparse.Namespace):
     """Call the function, the first time apart from what is repeated."""
     import jax
 
-    from jaxmeter.arguments import filled
-    from jaxmeter.staging import jitted
+    from jaxmeter._cli.arguments import filled
+    from jaxmeter._measure.staging import jitted
 
     case = scripting.case_of("nsys", options)
     args, kwargs = jax.tree.map(filled, (case.args, dict(case.kwargs)))
@@ -111,7 +111,7 @@ def run(options: argparse.Namespace):
 
 def programs(options: argparse.Namespace) -> dict[str, str]:
     """The HLO text of the function's program, by its module's name."""
-    from jaxmeter.staging import staged
+    from jaxmeter._measure.staging import staged
 
     text = staged(scripting.case_of("nsys", options)).lowered.compile().as_text() or ""
     return {text.partition("HloModule ")[2].partition(",")[0]: text} if text else {}
@@ -121,7 +121,7 @@ def kernels_of_trace(options: argparse.Namespace, folder: Path) -> bool:
     """Without nsys: the same table of kernels from a trace of JAX, on a GPU."""
     import jax
 
-    from jaxmeter import artefacts
+    from jaxmeter import tables as artefacts
 
     scripting.start_jax()
     if jax.default_backend() not in ("gpu", "cuda", "rocm"):

@@ -22,15 +22,15 @@ ROOT = HERE.parent
 sys.path[:] = [part for part in sys.path if Path(part or os.curdir).resolve() != HERE]
 sys.path += [str(ROOT), str(ROOT / "jaxmeter" / "src"), str(HERE)]
 
-from jaxmeter import commands  # noqa: E402
-from jaxmeter.environment import host_environment, jax_environment  # noqa: E402
+from jaxmeter._cli import common  # noqa: E402
+from jaxmeter._measure.environment import host_environment, jax_environment  # noqa: E402
+from jaxmeter._records.record import Record  # noqa: E402
 from jaxmeter.errors import JaxmeterError  # noqa: E402
-from jaxmeter.record import Record  # noqa: E402
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from jaxmeter.case import Case
+    from jaxmeter._measure.case import Case
 
 RESULTS = Path("results/profile")
 EXIT_CODES = (
@@ -50,7 +50,7 @@ def parser_of(description: str | None, *, target: str | None = None) -> argparse
     parser.error = _usage_error  # type: ignore[method-assign]
     if target is not None:
         parser.add_argument("target", help=target)
-        commands.add_arguments(parser)
+        common.add_arguments(parser)
     parser.add_argument("--out", type=Path, help=f"folder for the tables; else in {RESULTS}")
     parser.add_argument("--top", type=_rows, default=15, help="rows of each table to print")
     return parser
@@ -109,7 +109,7 @@ def case_of(name: str, options: argparse.Namespace) -> Case:
     """
     start_jax()
     try:
-        return commands.case_of(name, options.target, options)
+        return common.case_of(name, options.target, options)
     except ModuleNotFoundError as error:
         module = options.target.partition(":")[0]
         if error.name is None or not f"{module}.".startswith(f"{error.name}."):
@@ -173,7 +173,7 @@ def save(
     records : iterable of Record
         Those of worker processes: the first tells the environment.
     """
-    from jaxmeter import artefacts
+    from jaxmeter import tables as artefacts
 
     environments = (one.environment for one in records if one.environment is not None)
     environment = next(environments, None) or host_environment()
@@ -227,9 +227,9 @@ def measured(
         What makes the case in the worker, out of a module in this folder, called with what
         `params` gives for a point.
     """
-    from benchmarks.plan import PlannedCell
-    from benchmarks.runner import Progress, measure_plan
-    from benchmarks.store import CellStore
+    from benchmarks.measuring.plan import PlannedCell
+    from benchmarks.measuring.runner import Progress, measure_plan
+    from benchmarks.measuring.store import CellStore
     from jaxmeter import run_cell
 
     class Told(Progress):

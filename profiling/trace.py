@@ -1,9 +1,9 @@
 """Trace a function, or read a trace that is there, and tell what took the time.
 
-    python profiling/trace.py benchmarks.cells:external_field \
+    python profiling/trace.py benchmarks.cells.field:external_field \
         -p workload=w7x -p digits=6 -p half_period=true
     python profiling/trace.py FOLDER            # that jax.profiler.trace wrote to
-    tensorboard --logdir results/profile/trace-benchmarks.cells-external_field
+    tensorboard --logdir results/profile/trace-benchmarks.cells.field-external_field
 
 Operations with total and self time, named scopes, threads, steps, annotations, phases, kernels; and
 xprof's own tables where it has data. docs/tables.md tells the columns.
@@ -17,9 +17,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import scripting
-from jaxmeter.commands import TARGET_HELP
+from jaxmeter._cli.common import TARGET_HELP
+from jaxmeter._measure.targets import TARGET
 from jaxmeter.errors import JaxmeterError
-from jaxmeter.targets import TARGET
 
 SHOWN = {
     "trace_scopes": ("scope", "ops_count", "count", "self_seconds", "self_fraction"),
@@ -49,7 +49,7 @@ def work(argv: Sequence[str] | None) -> bool:
     place, live = Path(options.target), False
     name = place.resolve().name if place.exists() else options.target
     folder = scripting.folder_for(options, "trace", name)
-    from jaxmeter import artefacts
+    from jaxmeter import tables as artefacts
 
     if place.exists():
         path = artefacts.trace_file(place)
@@ -86,7 +86,7 @@ def work(argv: Sequence[str] | None) -> bool:
 
 def xprof_tables(path: Path, tables):
     """xprof's own tables; None, with a line that says so, where it is not installed."""
-    from jaxmeter import artefacts
+    from jaxmeter import tables as artefacts
 
     try:
         return artefacts.xprof_tables(path, tables["trace_ops"]["program"].unique())

@@ -1,7 +1,7 @@
 """Let XLA dump the program of one function, or read a dump that is there, and tell what it is made
 of: instructions, passes, fusions, buffers, constants, precision, calls of foreign code.
 
-    python profiling/xla_dump.py benchmarks.cells:external_field \
+    python profiling/xla_dump.py benchmarks.cells.field:external_field \
         -p workload=w7x -p digits=6 -p half_period=true -p chunk_size=2048 --by-pass
     python profiling/xla_dump.py ... --than chunk_size=512      # and in what it differs from that
     python profiling/xla_dump.py FOLDER --than FOLDER           # of other commits, say
@@ -18,9 +18,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import scripting
-from jaxmeter.commands import TARGET_HELP
+from jaxmeter._cli.common import TARGET_HELP
+from jaxmeter._measure.targets import TARGET
 from jaxmeter.errors import JaxmeterError
-from jaxmeter.targets import TARGET
 
 SHOWN = {
     "dump_buffers": ("buffer_kind", "bytes", "shape", "opcode", "scope", "source"),
@@ -61,7 +61,7 @@ def work(argv: Sequence[str] | None) -> bool:
             f"got target={options.target!r}, which is no folder that is there and no "
             "'package.module:function'"
         )
-    from jaxmeter import artefacts
+    from jaxmeter import tables as artefacts
 
     dumps = options.dump_dir or folder / "dump"
     tables = tables_of(options, dumps if live else place, live=live)
@@ -81,8 +81,8 @@ def work(argv: Sequence[str] | None) -> bool:
 
 def tables_of(options: argparse.Namespace, folder: Path, *, live: bool):
     """The tables of the dump in a folder; made there first from the target if it is `live`."""
-    from jaxmeter import artefacts
-    from jaxmeter.staging import staged
+    from jaxmeter import tables as artefacts
+    from jaxmeter._measure.staging import staged
 
     if not live:
         return artefacts.dump_tables(artefacts.read_dump(folder, options.module))

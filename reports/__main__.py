@@ -154,7 +154,9 @@ def _parser() -> argparse.ArgumentParser:
     one.add_argument("base", nargs="?", help="a commit of the store, or a name that git knows")
     one.add_argument("head", nargs="?", help="the other")
     one.add_argument("--store", default=STORE, help="folder of measured cells")
-    one.add_argument("--pair", type=Path, help="folder of benchmarks.pair, in place of the store")
+    one.add_argument(
+        "--pair", type=Path, help="folder of benchmarks.measuring.pair, in place of the store"
+    )
     one.add_argument("--out", default="results/review/page", help="folder to write")
     one.add_argument("--repository", default=".", type=Path, help="clone that knows the names")
     one.add_argument("--setting", help="beginning of the machine and JAX, where there are several")

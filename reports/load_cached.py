@@ -20,8 +20,8 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-import jaxmeter.codec
-import jaxmeter.record
+import jaxmeter._records.codec
+import jaxmeter._records.record
 
 from . import frames, load, plain_records, tables
 from .errors import ReportError
@@ -30,7 +30,7 @@ from .whole_files import draft_of
 
 CACHE = ".measurements.cache"
 FILE_COLUMNS = ("file", "file_state", "file_digest")
-MAKERS = (tables, frames, load, plain_records, jaxmeter.record, jaxmeter.codec)
+MAKERS = (tables, frames, load, plain_records, jaxmeter._records.record, jaxmeter._records.codec)
 """Modules whose code decides what a row is."""
 
 SEAL_BYTES = 32

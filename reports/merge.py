@@ -47,7 +47,8 @@ class _Found:
 def merge_stores(sources: Sequence[str | Path], into: str | Path) -> Merged:
     """Copy every record of `sources` to `<commit>/<environment-key>@<machine>/<cell>/<round>.json`.
 
-    A source is a store, or what ``benchmarks.pair`` left: a folder of the stores base and head,
+    A source is a store, or what ``benchmarks.measuring.pair`` left: a folder of the stores base
+    and head,
     or one with such a folder called pair beside the page of its review.
 
     The machine is told by the record. Nothing is overwritten: a record that lies there already

@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from jaxmeter import Record, RecordError
-from jaxmeter.record import SCHEMA
+from jaxmeter._records.record import SCHEMA
 
 Fits = Callable[[Any], bool]
 

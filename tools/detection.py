@@ -112,18 +112,18 @@ def done(folder, name):
 
 
 def pair_of(folder, names, name):
-    """Where the records of a run lie; of one alone `benchmarks.pair` makes no folder."""
+    """Where the records of a run lie; of one alone `benchmarks.measuring.pair` makes no folder."""
     return os.path.join(folder, "pair", *([planted(name)] if len(names) > 1 else []))
 
 
 def planted(name):
-    """What `benchmarks.pair` calls it."""
+    """What `benchmarks.measuring.pair` calls it."""
     return "none" if name == EQUAL else name
 
 
 def measure(commit, names, folder, options):
     """Measure the runs that share one side."""
-    command = ["benchmarks.pair", commit, commit, "--out", os.path.join(folder, "pair")]
+    command = ["benchmarks.measuring.pair", commit, commit, "--out", os.path.join(folder, "pair")]
     command += ["--budget", options.budget, "--no-programs"]
     if options.exact:
         command += ["--rounds", "1", "--cells", exact_cell(names[0])]
@@ -136,7 +136,7 @@ def judge(pair, folder):
     page = os.path.join(folder, REVIEW[0])
     if run(["reports", "review", "--pair", pair, "--out", page]) not in (0, 1):
         raise RunFailed(f"{pair} could not be reviewed")
-    if run(["benchmarks.asv_beside", pair, "--out", os.path.join(folder, *BESIDE)]) != 0:
+    if run(["benchmarks.measuring.asv_beside", pair, "--out", os.path.join(folder, *BESIDE)]) != 0:
         raise RunFailed(f"{pair} could not be judged by asv")
 
 

@@ -36,7 +36,7 @@ def main(argv=None):
     names = f"{base[:10]}..{head[:10]}"
     out = os.path.abspath(options.out or os.path.join(ROOT, "results", "reviews", names))
     pair = os.path.join(out, "pair")
-    measure = ["benchmarks.pair", base, head, "--out", pair, "--budget", options.budget]
+    measure = ["benchmarks.measuring.pair", base, head, "--out", pair, "--budget", options.budget]
     if options.cells:
         measure += ["--cells", *options.cells]
     if run(measure) != 0:

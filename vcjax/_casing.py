@@ -16,20 +16,20 @@ import numpy as np
 from jax.sharding import Mesh
 from jaxtyping import Array, Float
 
-from vcjax import _resample
 from vcjax._checks import check_constants, check_double, check_vectors, check_x64
 from vcjax._chunks import resolve_chunks
 from vcjax._devices import Devices, copied, device_mesh, divided, over_targets
 from vcjax._errors import VcjaxError
-from vcjax._far import far_field
+from vcjax._geometry import resample
+from vcjax._geometry.nodes import at_targets, row_angles, surface_nodes, target_angles, target_rows
+from vcjax._kernels.far import far_field
+from vcjax._kernels.near import apply_weights, combine_field, field_weights_at, stored_weights
 from vcjax._memory import FIELD_PARTS
-from vcjax._near import apply_weights, combine_field, field_weights_at, stored_weights
 from vcjax._near_options import NearOptions, resolve_near
-from vcjax._nodes import at_targets, row_angles, surface_nodes, target_angles, target_rows
 from vcjax._precision import resolve_far_dtype
 from vcjax._pytree import pytree
-from vcjax._rule import Rule
-from vcjax._tables import Tables, tables
+from vcjax._quadrature.rule import Rule
+from vcjax._quadrature.tables import Tables, tables
 
 
 @pytree
@@ -128,8 +128,8 @@ def _prepare(rule: Rule, mesh: Mesh | None, near: NearOptions, X, constants: Tab
         rule=rule,
         field_phi=constants.field_phi,
         field_theta=constants.field_theta,
-        sources=_resample.rotate(x, angles, jnp).reshape(3, -1),
-        area_normals=_resample.rotate(normals, angles, jnp).reshape(3, -1),
+        sources=resample.rotate(x, angles, jnp).reshape(3, -1),
+        area_normals=resample.rotate(normals, angles, jnp).reshape(3, -1),
         near_weights=None if near.streamed else divided(weights, mesh, target_rows(rule), *recipe),
         near_recipe=recipe if near.streamed else (),
         near_block=near.block,
@@ -204,10 +204,10 @@ def check_casing(call: str, casing) -> None:
 @partial(jax.jit, static_argnums=(2, 3))
 def _field(casing: Casing, B, tiles: tuple[int, int, str], sign: float):
     rule = casing.rule
-    samples = _resample.field_period(B.transpose(2, 0, 1), rule.nfp, rule.half_period, jnp)
-    nodes = _resample.interpolate(casing.field_phi, samples, casing.field_theta, jnp)
+    samples = resample.field_period(B.transpose(2, 0, 1), rule.nfp, rule.half_period, jnp)
+    nodes = resample.interpolate(casing.field_phi, samples, casing.field_theta, jnp)
     total = 0.5 * at_targets(nodes, rule) + sign * casing_operator(casing, nodes, *tiles)
-    return _resample.rotate(total, target_angles(rule), jnp).transpose(1, 2, 0)
+    return resample.rotate(total, target_angles(rule), jnp).transpose(1, 2, 0)
 
 
 def casing_operator(
@@ -222,7 +222,7 @@ def casing_operator(
     sources = casing.sources.reshape(nodes.shape)
     targets = at_targets(sources, rule).reshape(3, -1).T
     normals = casing.area_normals.reshape(nodes.shape)
-    laboratory = _resample.rotate(nodes, row_angles(rule), jnp)
+    laboratory = resample.rotate(nodes, row_angles(rule), jnp)
 
     def far_part(targets, sources, normals, laboratory):
         return far_field(
@@ -243,7 +243,7 @@ def casing_operator(
 
     everywhere, count = (sources, normals, laboratory), targets.shape[0]
     far = over_targets(far_part, casing.devices, targets, *everywhere, count=count, axis=1)
-    far = _resample.rotate(far.reshape(3, *rule.trg_shape), -target_angles(rule), jnp)
+    far = resample.rotate(far.reshape(3, *rule.trg_shape), -target_angles(rule), jnp)
     rows, everywhere = (target_rows(rule), casing.near_weights), (nodes, *casing.near_recipe)
     near = over_targets(near_part, casing.devices, rows, *everywhere, count=rule.trg_shape[0])
     return far + near.transpose(2, 0, 1)

@@ -5,7 +5,7 @@ import numpy as np
 from jax.core import Tracer
 
 from vcjax._errors import VcjaxError
-from vcjax._seams import check_surface_seams
+from vcjax._quadrature.seams import check_surface_seams
 
 # Kernels take up to the fifth power of distances; node spacings are smaller than the surface.
 _LARGEST = 1e50

@@ -14,15 +14,15 @@ import numpy as np
 from jax import lax
 from jaxtyping import Array, Float
 
-from vcjax import _resample
 from vcjax._casing import Casing, check_casing
 from vcjax._checks import check_vectors, check_x64
 from vcjax._chunks import resolve_chunks
 from vcjax._errors import VcjaxError
-from vcjax._far import far_field
+from vcjax._geometry import resample
+from vcjax._geometry.nodes import row_angles
+from vcjax._kernels.far import far_field
+from vcjax._kernels.near import combine_field, field_weights_at, patches
 from vcjax._memory import require_memory
-from vcjax._near import combine_field, field_weights_at, patches
-from vcjax._nodes import row_angles
 from vcjax._pytree import pytree
 
 # Targets whose rows are made at once; each needs a few times nine numbers a node.
@@ -144,14 +144,14 @@ def _field_at_one(casing: Casing, chunk: int, sign: float):
     streamed = field_weights_at(*casing.near_recipe, rule=rule) if casing.near_recipe else None
 
     def at_one(B, row, column, *weights):
-        samples = _resample.field_period(B.transpose(2, 0, 1), rule.nfp, rule.half_period, jnp)
-        nodes = _resample.interpolate(casing.field_phi, samples, casing.field_theta, jnp)
+        samples = resample.field_period(B.transpose(2, 0, 1), rule.nfp, rule.half_period, jnp)
+        nodes = resample.interpolate(casing.field_phi, samples, casing.field_theta, jnp)
         i, j = row * rule.stride_phi, column * rule.stride_theta
         far = far_field(
             sources[:, i, j][None],
             sources,
             normals,
-            _resample.rotate(nodes, angles, jnp),
+            resample.rotate(nodes, angles, jnp),
             nfp=rule.nfp,
             aspect=rule.patch_phi / rule.patch_theta,
             chunk_size=chunk,
@@ -160,6 +160,6 @@ def _field_at_one(casing: Casing, chunk: int, sign: float):
         w = streamed(row, column[None]) if streamed else weights[0][None].astype(nodes.dtype)
         near = combine_field(patches(nodes, rule, row, column[None]).reshape(1, 3, -1), w)
         turned = 0.5 * nodes[:, i, j][:, None] + sign * near.T
-        return (_resample.rotate(turned, angles[i][None], jnp) + sign * far)[:, 0]
+        return (resample.rotate(turned, angles[i][None], jnp) + sign * far)[:, 0]
 
     return at_one

@@ -19,20 +19,20 @@ import numpy as np
 from jax.sharding import Mesh
 from jaxtyping import Array, Float
 
-from vcjax import _resample
 from vcjax._checks import check_constants, check_double, check_vectors, check_x64
 from vcjax._chunks import resolve_chunks
 from vcjax._devices import Devices, copied, device_mesh, divided, over_targets
 from vcjax._errors import VcjaxError
-from vcjax._gradient_far import far_gradient, rotate_tensor
-from vcjax._gradient_near import combine_gradient, gradient_weights_at
-from vcjax._gradient_tables import GradientTables, gradient_tables
+from vcjax._geometry import resample
+from vcjax._geometry.nodes import at_targets, row_angles, surface_nodes, target_angles, target_rows
+from vcjax._kernels.gradient_far import far_gradient, rotate_tensor
+from vcjax._kernels.gradient_near import combine_gradient, gradient_weights_at
+from vcjax._kernels.near import apply_weights, stored_weights
 from vcjax._memory import GRADIENT_PARTS
-from vcjax._near import apply_weights, stored_weights
 from vcjax._near_options import NearOptions, resolve_near
-from vcjax._nodes import at_targets, row_angles, surface_nodes, target_angles, target_rows
 from vcjax._pytree import pytree
-from vcjax._rule import Rule
+from vcjax._quadrature.gradient_tables import GradientTables, gradient_tables
+from vcjax._quadrature.rule import Rule
 
 
 @pytree
@@ -140,8 +140,8 @@ def _prepare(
         field_theta=constants.field.field_theta,
         field_phi_slope=constants.field_phi_slope,
         field_theta_slope=constants.field_theta_slope,
-        sources=_resample.rotate(x, angles, jnp),
-        area_normals=_resample.rotate(normals, angles, jnp),
+        sources=resample.rotate(x, angles, jnp),
+        area_normals=resample.rotate(normals, angles, jnp),
         dual_basis=_dual_basis(at_targets(x_phi, rule), at_targets(x_theta, rule)),
         near_weights=None if near.streamed else divided(weights, mesh, target_rows(rule), *recipe),
         near_recipe=recipe if near.streamed else (),
@@ -216,8 +216,8 @@ def check_gradient_casing(call: str, casing) -> None:
 @partial(jax.jit, static_argnums=(2, 3))
 def _gradient(casing: GradientCasing, B, chunks: tuple[int, int], sign: float):
     rule = casing.rule
-    samples = _resample.field_period(B.transpose(2, 0, 1), rule.nfp, rule.half_period, jnp)
-    nodes = _resample.interpolate(casing.field_phi, samples, casing.field_theta, jnp)
+    samples = resample.field_period(B.transpose(2, 0, 1), rule.nfp, rule.half_period, jnp)
+    nodes = resample.interpolate(casing.field_phi, samples, casing.field_theta, jnp)
     jump = rotate_tensor(surface_gradient(casing, samples), target_angles(rule))
     total = 0.5 * jump + sign * gradient_operator(casing, nodes, chunks)
     return total.transpose(2, 3, 0, 1)
@@ -229,7 +229,7 @@ def gradient_operator(
     """FP grad T of a field on the quadrature nodes; co-rotating components in, laboratory out."""
     rule = casing.rule
     targets = at_targets(casing.sources, rule).reshape(3, -1).T
-    laboratory = _resample.rotate(nodes, row_angles(rule), jnp)
+    laboratory = resample.rotate(nodes, row_angles(rule), jnp)
 
     def far_part(targets, sources, normals, laboratory):
         return far_gradient(
@@ -269,7 +269,7 @@ def surface_gradient(casing: GradientCasing, samples) -> Float[Array, "3 3 tphi 
     rule = casing.rule
     phi = casing.field_phi[: rule.trg_shape[0] * rule.stride_phi : rule.stride_phi]
     theta = casing.field_theta[:: rule.stride_theta]
-    _, *slopes = _resample.tangents(
+    _, *slopes = resample.tangents(
         samples,
         (phi, casing.field_phi_slope),
         (theta, casing.field_theta_slope),

@@ -7,7 +7,7 @@ from pathlib import Path
 import jax
 
 from vcjax._errors import VcjaxError
-from vcjax._rule import Rule
+from vcjax._quadrature.rule import Rule
 
 FIELD_PARTS = 4
 GRADIENT_PARTS = 12

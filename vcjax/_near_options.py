@@ -8,7 +8,7 @@ import numpy as np
 from vcjax._checks import check_integer
 from vcjax._errors import VcjaxError
 from vcjax._memory import require_weights
-from vcjax._rule import Rule
+from vcjax._quadrature.rule import Rule
 
 # What a block of targets may take while its weights are made.
 _BLOCK_BYTES = {"cpu": 2**23, "gpu": 2**28}

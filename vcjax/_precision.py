@@ -1,7 +1,7 @@
 """In which precision the far field is summed."""
 
 from vcjax._errors import VcjaxError
-from vcjax._rule import Rule
+from vcjax._quadrature.rule import Rule
 
 # `choose` sets the cut-off from the digits: 3.49 for 5, 3.96 for 6.
 _LARGEST_CUTOFF = 3.6

@@ -13,20 +13,20 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from vcjax import _resample
 from vcjax._casing import Casing, casing_operator, check_casing
 from vcjax._checks import check_concrete, check_x64
 from vcjax._chunks import resolve_chunks
 from vcjax._errors import VcjaxError
+from vcjax._geometry import resample
+from vcjax._geometry.nodes import at_targets, row_angles
 from vcjax._gradient import (
     GradientCasing,
     check_gradient_casing,
     gradient_operator,
     surface_gradient,
 )
-from vcjax._nodes import at_targets, row_angles
-from vcjax._rule import Rule
-from vcjax._spectrum import amplitudes, interpolation_error, spectral_tail
+from vcjax._quadrature.rule import Rule
+from vcjax._quadrature.spectrum import amplitudes, interpolation_error, spectral_tail
 
 
 def self_test(
@@ -82,7 +82,7 @@ def error_estimate(
     violation = float(self_test(casing).max())
     rule = casing.rule
     field = check_concrete("error_estimate", "B", B, rule.src_shape)
-    samples = _resample.field_period(field, rule.nfp, rule.half_period)
+    samples = resample.field_period(field, rule.nfp, rule.half_period)
     if not field.any():
         raise VcjaxError("error_estimate got B that is zero everywhere; give a field.")
     largest = float(np.linalg.norm(samples, axis=0).max())
@@ -142,7 +142,7 @@ def _external_fields(casing: Casing | GradientCasing):
     """e_z, and e_phi/R scaled to 1, on the nodes in the frame of their own row: (3, row, column)"""
     rule = casing.rule
     grid = casing.sources.reshape(3, rule.period_rows, rule.quad_ntheta)
-    x, y, z = _resample.rotate(grid, -row_angles(rule), jnp)
+    x, y, z = resample.rotate(grid, -row_angles(rule), jnp)
     radius, zero = jnp.hypot(x, y), jnp.zeros_like(x)
     vertical = jnp.stack([zero, zero, jnp.ones_like(z)])
     return vertical, jnp.stack([-y, x, zero]) * (radius.min() / radius**2)

@@ -19,9 +19,9 @@ from jaxtyping import Float
 
 from vcjax._casing import Casing, prepare
 from vcjax._checks import check_integer
-from vcjax._choose import choose
-from vcjax._resample import grid_angles
-from vcjax._surface import outward_normals
+from vcjax._geometry.resample import grid_angles
+from vcjax._geometry.surface import outward_normals
+from vcjax._quadrature.choose import choose
 from vcjax._wout_file import read_variables
 
 

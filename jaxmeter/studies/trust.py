@@ -33,7 +33,7 @@ from typing import Any
 
 from trust_pairs import KINDS, PLANS, Pair
 
-from jaxmeter.environment import load_1min
+from jaxmeter._measure.environment import load_1min
 
 PROCESSES = 8
 CHUNK = 30
@@ -93,10 +93,10 @@ def _row(pair: Pair, number: int, shares: Shares) -> dict[str, Any]:
     import jax
     import kinds
 
-    from jaxmeter.exactness import compare_answers, compare_exact
-    from jaxmeter.paired import Compared, Effort, measure_pair
-    from jaxmeter.progress import Progress
-    from jaxmeter.record import Record
+    from jaxmeter._compare.exact import compare_answers, compare_exact
+    from jaxmeter._compare.pair import Compared, Effort, measure_pair
+    from jaxmeter._measure.progress import Progress
+    from jaxmeter._records.record import Record
 
     start = time.perf_counter()
     make = getattr(kinds, pair.form)

@@ -21,10 +21,10 @@ import kinds
 import numpy as np
 
 from jaxmeter import Case, Effort
-from jaxmeter.exactness import compare_answers, compare_exact
-from jaxmeter.paired import Compared, measure_pair
-from jaxmeter.progress import Progress
-from jaxmeter.record import Record
+from jaxmeter._compare.exact import compare_answers, compare_exact
+from jaxmeter._compare.pair import Compared, measure_pair
+from jaxmeter._measure.progress import Progress
+from jaxmeter._records.record import Record
 
 PAIRS = 100
 EFFORT = Effort(turns=1, turn_seconds=1e-6, settled_seconds=1e-6, compiles=0)

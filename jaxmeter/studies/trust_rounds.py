@@ -22,9 +22,9 @@ from typing import Any
 
 from scipy.stats import mannwhitneyu
 
-from jaxmeter.comparison import compare_times
-from jaxmeter.comparison_record import Rule
-from jaxmeter.rounds import PHASES, Round
+from jaxmeter._compare.judge import compare_times
+from jaxmeter._compare.rounds import PHASES, Round
+from jaxmeter._records.comparison import Rule
 
 PROCESSES = (3, 4, 6, 8)
 RULE = Rule()

@@ -17,9 +17,9 @@ from pathlib import Path
 
 from trust_rounds import PHASE_COLUMNS, PROCESSES, RULE, Row, read, rounds_of, write
 
-from jaxmeter.comparison import compare_pair
-from jaxmeter.comparison_record import Comparison, Effort, Exact
-from jaxmeter.rounds import PHASES, TIMES, Ratio
+from jaxmeter._compare.judge import compare_pair
+from jaxmeter._compare.rounds import PHASES, TIMES, Ratio
+from jaxmeter._records.comparison import Comparison, Effort, Exact
 
 PAIR = ("condition", "study", "form", "kind", "effect", "seed")
 GROUP = ("condition", "study", "effect", "has_phases")

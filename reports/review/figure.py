@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from jaxmeter.comparison_record import Rule
+from jaxmeter._records.comparison import Rule
 
 from ..figures import BOTTOM, TOP, Figure, bottom_axis
 from ..svg import Drawing, linear_scale

@@ -26,7 +26,7 @@ def sides_of_store(
     if one == other:
         raise ReportError(
             f"review: {base!r} and {head!r} are one commit, with the same records in the store "
-            "(to see how much equal commits differ here: python -m benchmarks.pair A A)"
+            "(to see how much equal commits differ here: python -m benchmarks.measuring.pair A A)"
         )
     return sides_in_one_setting(
         read_store(root, commit=one), read_store(root, commit=other), setting
@@ -45,7 +45,7 @@ def sides_of_pair(folder: Path, *, setting: str | None = None) -> Sides:
         if not (folder / name).is_dir():
             raise ReportError(
                 f"review: {folder} has no folder {name!r}; measure the two commits in turns with "
-                "python -m benchmarks.pair BASE HEAD"
+                "python -m benchmarks.measuring.pair BASE HEAD"
             )
     base, head = (read_store(folder / name) for name in ("base", "head"))
     programs = folder / "programs"

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from jaxmeter.comparison_record import Rule
+from jaxmeter._records.comparison import Rule
 
 from ..wording import counted
 from .causes import Cause, causes

@@ -115,7 +115,8 @@ def _no_setting(found: Sequence[Frames], common: list[str], asked: str | None) -
         return f"review: no common setting begins with {asked!r}; there is {common[0]}"
     return (
         "review: numbers of two machines or two JAX versions are never compared; BASE was measured "
-        f"in [{base}], HEAD in [{head}]; measure both in one (python -m benchmarks.pair BASE HEAD)"
+        f"in [{base}], HEAD in [{head}]; measure both in one "
+        "(python -m benchmarks.measuring.pair BASE HEAD)"
     )
 
 

@@ -128,7 +128,8 @@ def _untested(review: Review) -> tuple[str, ...]:
     if apart:
         said.append(
             f"{apart} could not be tested: BASE and HEAD were measured apart, so the machine's "
-            "mood may explain any difference; python -m benchmarks.pair measures them in turns."
+            "mood may explain any difference; python -m benchmarks.measuring.pair measures them "
+            "in turns."
         )
     if few:
         said.append(f"{few} have fewer than {FEWEST_ROUNDS} rounds side by side, too few to tell.")

@@ -9,9 +9,9 @@ from typing import cast
 
 import pandas as pd
 
-from jaxmeter.comparison import compare_times
-from jaxmeter.comparison_record import Rule, Timing
-from jaxmeter.rounds import Ratio
+from jaxmeter._compare.judge import compare_times
+from jaxmeter._compare.rounds import Ratio
+from jaxmeter._records.comparison import Rule, Timing
 
 from ..frames import Row
 from ..metrics import Metric
@@ -90,7 +90,7 @@ def _compared(ratios: Mapping[Key, Sequence[Ratio]], rule: Rule) -> dict[Key, Ti
 def _error(quantity: str, rows: Sequence[Row]) -> float | None:
     """The standard error of a ratio's logarithm from the settled calls of both processes.
 
-    A round that was disturbed scatters, and counts for less: see `jaxmeter.comparison`. None of
+    A round that was disturbed scatters, and counts for less: see `jaxmeter._compare.judge`. None of
     what a process tells but once. For a median of n normal samples it is sqrt(pi / 2 n) sigma.
     """
     if quantity != "settled_median_seconds":

@@ -9,12 +9,12 @@ import jax
 import jax.numpy as jnp
 import pytest
 
-from benchmarks import closure_casing, closure_cells
+from benchmarks.cells import closure, closure_casing
+from benchmarks.cells.closure_variants import VARIANTS, Program
 from benchmarks.closure_artefacts import audit_of_static_callables
-from benchmarks.closure_variants import VARIANTS, Program
 from benchmarks.workloads import coronagraph
 from benchmarks.workloads.coronagraph import Frame
-from jaxmeter.constants import captured_arrays
+from jaxmeter._capture.constants import captured_arrays
 
 SIZE = 16
 
@@ -24,7 +24,7 @@ def handed_on(tmp_path_factory):
     """What a preparation leaves, as it does for a worker."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("VCJAX_BENCH_SCRATCH", str(tmp_path_factory.mktemp("scratch")))
-        case = closure_cells.preparation(size=SIZE)
+        case = closure.preparation(size=SIZE)
         assert case.check is not None
         # The argument variant's own function, so that it is compiled once for all tests.
         frame = jax.jit(coronagraph.frame)(*case.args)
@@ -53,7 +53,7 @@ def test_the_audit_names_both_hidden_tables_with_path_and_line():
 
 @pytest.mark.parametrize("variant", sorted(set(VARIANTS) - {"simplified"}))
 def test_a_variant_captures_what_it_says(variant):
-    case = closure_cells.frame(size=SIZE, variant=variant)
+    case = closure.frame(size=SIZE, variant=variant)
     arrays = captured_arrays(jax.jit(case.fn).trace(*case.args).jaxpr)
     # Four tables of ten numbers that JAX's binomial random numbers bring along.
     captured = sum(array.bytes for array in arrays if array.shape != (10,))
@@ -68,10 +68,10 @@ def test_a_variant_captures_what_it_says(variant):
 
 
 def test_a_change_of_the_cube_recompiles_the_closure_and_not_the_argument_variant(monkeypatch):
-    monkeypatch.setattr(closure_cells, "PUBLISHED", ())  # scripts have a test of their own
+    monkeypatch.setattr(closure, "PUBLISHED", ())  # scripts have a test of their own
     told = {}
     for variant in ("closure", "argument"):
-        case = closure_cells.changed(size=SIZE, variant=variant)
+        case = closure.changed(size=SIZE, variant=variant)
         assert case.check is not None
         told[variant] = case.check(case.fn(*case.args))
         assert told[variant]["rate_difference_relative"] <= 1e-5
@@ -90,19 +90,19 @@ def test_a_script_meets_the_compiler_in_its_first_call_and_tells_every_later_one
 
     program = Program(summed, (jnp.ones(8),))
     for times in (1, 2):  # the second script too: to JAX it is another function
-        told = closure_cells._as_a_script(program)
+        told = closure._as_a_script(program)
         assert list(told) == [f"script_call_{call:02}_seconds" for call in range(21)]
         assert min(told.values()) > 0 and len(traced) == times
 
 
 def test_a_frame_that_differs_is_refused():
-    case = closure_cells.frame(size=SIZE, variant="argument")
+    case = closure.frame(size=SIZE, variant="argument")
     assert case.check is not None
     counts, rate = jnp.ones((SIZE, SIZE), jnp.int32), jnp.ones((SIZE, SIZE))
-    with pytest.raises(closure_cells.WrongAnswer, match="rates differ by .* limit 1e-05"):
-        case.check(closure_cells.Frame(counts, rate))
-    with pytest.raises(closure_cells.WrongAnswer, match="differ by nan"):
-        case.check(closure_cells.Frame(counts, jnp.nan * rate))
+    with pytest.raises(closure.WrongAnswer, match="rates differ by .* limit 1e-05"):
+        case.check(closure.Frame(counts, rate))
+    with pytest.raises(closure.WrongAnswer, match="differ by nan"):
+        case.check(closure.Frame(counts, jnp.nan * rate))
 
 
 def test_each_variant_of_the_casing_captures_what_it_says_and_gives_the_same_field():
@@ -132,4 +132,4 @@ def test_each_variant_of_the_casing_captures_what_it_says_and_gives_the_same_fie
 @pytest.mark.parametrize("variant, message", [("baked", "give one of"), ("simplified", "are off")])
 def test_a_variant_that_cannot_be_had_is_refused(variant, message):
     with pytest.raises(ValueError, match=message):
-        closure_cells.frame(size=SIZE, variant=variant)
+        closure.frame(size=SIZE, variant=variant)

@@ -13,11 +13,18 @@ import pytest
 
 import jaxmeter
 import vcjax
-from benchmarks import pair, program_diff
-from benchmarks.pair import ROOT, PairFailed, chosen_cells, measure_in_turns, sides, unpacked
-from benchmarks.plan import PlannedCell
+from benchmarks.measuring import pair, program_diff
+from benchmarks.measuring.pair import (
+    ROOT,
+    PairFailed,
+    chosen_cells,
+    measure_in_turns,
+    sides,
+    unpacked,
+)
+from benchmarks.measuring.plan import PlannedCell
+from benchmarks.measuring.store import CellStore
 from benchmarks.plants import retrace, slower_run
-from benchmarks.store import CellStore
 from benchmarks.workloads.casing import problem_named
 from jaxmeter import Inventory, Record
 from vcjax._pytree import pytree

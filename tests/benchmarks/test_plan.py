@@ -2,14 +2,14 @@
 
 import pytest
 
-from benchmarks.plan import (
+from benchmarks.measuring.plan import (
     GRID_VARIABLE,
     SMALL_ROUNDS,
     PlannedCell,
     grid_from_environment,
     interleaved,
 )
-from benchmarks.run import SUITES
+from benchmarks.measuring.run import SUITES
 
 
 def cell(name, rounds):

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from benchmarks.progress import View, drawn
+from benchmarks.measuring.progress import View, drawn
 
 
 @pytest.fixture

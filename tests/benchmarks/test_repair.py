@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from benchmarks.repair import AnotherRun, RunLock, end_process_tree, repair_asv_folder
+from benchmarks.measuring.repair import AnotherRun, RunLock, end_process_tree, repair_asv_folder
 
 
 def sleeper(lock):

@@ -5,8 +5,8 @@ import subprocess
 
 import pytest
 
-from benchmarks import run
-from benchmarks.run import ROOT, RunFailed, chosen_run
+from benchmarks.measuring import run
+from benchmarks.measuring.run import ROOT, RunFailed, chosen_run
 
 CONFIG = """{
     // asv's files have comments

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from benchmarks.plan import PlannedCell
-from benchmarks.runner import Progress, Workers, measure_plan
-from benchmarks.store import CellStore
+from benchmarks.measuring.plan import PlannedCell
+from benchmarks.measuring.runner import Progress, Workers, measure_plan
+from benchmarks.measuring.store import CellStore
 from jaxmeter import Failure, Record
 
 CELLS = [

@@ -2,8 +2,8 @@
 
 import pytest
 
-from benchmarks.plan import PlannedCell
-from benchmarks.store import CellStore, store_for_this_environment, store_root
+from benchmarks.measuring.plan import PlannedCell
+from benchmarks.measuring.store import CellStore, store_for_this_environment, store_root
 from jaxmeter import Record
 
 CELL = PlannedCell(name="suite/point", target="module:function", params={"digits": 3}, rounds=2)

@@ -12,8 +12,8 @@ from asv_runner.discovery import disc_benchmarks
 
 import benchmarks
 from benchmarks.casing import CasingVariants
-from benchmarks.metrics import Summary
-from benchmarks.run import SUITES
+from benchmarks.measuring.metrics import Summary
+from benchmarks.measuring.run import SUITES
 
 ROOT = str(Path(benchmarks.__file__).parent)
 CHECKOUT = Path(ROOT).parent

@@ -21,7 +21,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import jaxmeter
-from jaxmeter.constants import count_constants
+from jaxmeter._capture.constants import count_constants
 
 HOST = np.random.default_rng(0).normal(size=(64, 3))
 CUBE = jnp.asarray(HOST)

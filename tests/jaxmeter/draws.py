@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from jaxmeter.rounds import Round
+from jaxmeter._compare.rounds import Round
 
 draw = np.random.default_rng(4)
 

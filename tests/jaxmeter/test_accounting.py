@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxmeter import accounting
+from jaxmeter._measure import accounting
 
 
 def test_argument_and_output_bytes_are_those_of_the_arrays():

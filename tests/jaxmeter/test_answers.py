@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxmeter.answers import answers_of, values_fingerprint
+from jaxmeter._compare.answers import answers_of, values_fingerprint
 
 
 def is_equal(found):

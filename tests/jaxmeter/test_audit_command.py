@@ -131,7 +131,7 @@ def test_a_file_gives_arguments(module, tmp_path, capsys, how):
     ],
 )
 def test_types_are_written_short_or_long(text, dtype, shape):
-    from jaxmeter.arguments import from_texts
+    from jaxmeter._cli.arguments import from_texts
 
     args, kwargs = from_texts([text, f"x={text}"])
     assert (str(args[0].dtype), args[0].shape) == (dtype, shape)
@@ -139,7 +139,7 @@ def test_types_are_written_short_or_long(text, dtype, shape):
 
 
 def test_64_bit_types_need_jax_to_have_them():
-    from jaxmeter.arguments import from_texts
+    from jaxmeter._cli.arguments import from_texts
     from jaxmeter.errors import JaxmeterError
 
     jax.config.update("jax_enable_x64", False)

@@ -7,8 +7,8 @@ import pytest
 
 import jaxmeter
 from jaxmeter.__main__ import main
-from jaxmeter.terminal import table
-from jaxmeter.units import bytes_text, seconds_text
+from jaxmeter._render.terminal import table
+from jaxmeter._render.units import bytes_text, seconds_text
 
 RECORD = jaxmeter.Record(
     name="mine",

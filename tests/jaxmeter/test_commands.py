@@ -4,8 +4,9 @@ import re
 
 import pytest
 
-from jaxmeter import Calibration, Inventory, MemoryUse, ProgramDiff, Retraces, calibration
+from jaxmeter import Calibration, Inventory, MemoryUse, ProgramDiff, Retraces
 from jaxmeter.__main__ import main
+from jaxmeter._capture import calibration
 
 MODULE = """
 import jax

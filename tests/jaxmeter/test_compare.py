@@ -11,24 +11,15 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxmeter import (
-    Case,
-    Comparison,
-    Effort,
-    JaxmeterError,
-    Record,
-    RetraceError,
-    Side,
-    compare,
-    comparing,
-    comparison_record,
-    run,
-)
+from jaxmeter import Case, Comparison, Effort, JaxmeterError, Record, RetraceError, Side, compare
 from jaxmeter.__main__ import main
-from jaxmeter.compare_command import _effort
-from jaxmeter.exactness import compare_exact
-from jaxmeter.paired import Compared, measure_pair
-from jaxmeter.progress import Progress
+from jaxmeter._cli.compare import _effort
+from jaxmeter._compare import compare as comparing
+from jaxmeter._compare.exact import compare_exact
+from jaxmeter._compare.pair import Compared, measure_pair
+from jaxmeter._measure import run
+from jaxmeter._measure.progress import Progress
+from jaxmeter._records import comparison
 
 HERE = str(Path(__file__).parent)
 QUICK = Effort(turns=5, compiles=1)
@@ -246,7 +237,7 @@ def test_functions_and_arguments_of_this_process_go_to_the_others(monkeypatch, t
     tasks = []
 
     def in_worker(module, flags, given, env, timeout_seconds):
-        tasks.append(comparison_record.Task.from_json(given))
+        tasks.append(comparison.Task.from_json(given))
         held = pickle.loads(Path(tasks[-1].a.pickle).read_bytes())
         assert held[0][0].shape == (3,) and held[1] == {}
         raise KeyboardInterrupt

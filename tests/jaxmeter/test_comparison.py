@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 
 from jaxmeter import Comparison, JaxmeterError, Record, Rule, compare_records, markdown, table
-from jaxmeter.answers_record import Answers
-from jaxmeter.comparing import judge
-from jaxmeter.comparison import compare_times
-from jaxmeter.comparison_record import ComparedProcess
-from jaxmeter.comparison_text import comparison_sheet
-from jaxmeter.exactness import compare_answers, compare_exact
-from jaxmeter.record import Constants, Environment, Failure, Memory, Phases, Program
-from jaxmeter.rounds import phase_rounds
-from jaxmeter.units import seconds_text
+from jaxmeter._compare.compare import judge
+from jaxmeter._compare.exact import compare_answers, compare_exact
+from jaxmeter._compare.judge import compare_times
+from jaxmeter._compare.rounds import phase_rounds
+from jaxmeter._records.answers import Answers
+from jaxmeter._records.comparison import ComparedProcess
+from jaxmeter._records.record import Constants, Environment, Failure, Memory, Phases, Program
+from jaxmeter._render.comparison import comparison_sheet
+from jaxmeter._render.units import seconds_text
 from tests.jaxmeter.draws import draw, rounds
 
 pytestmark = pytest.mark.usefixtures("same_draws")

@@ -7,9 +7,9 @@ import pytest
 from scipy import stats
 
 from jaxmeter import JaxmeterError, Rule
-from jaxmeter.comparison import compare_pair, compare_times
-from jaxmeter.rounds import TIMES, Ratio, Round
-from jaxmeter.student import two_sided_p, two_sided_t
+from jaxmeter._compare.judge import compare_pair, compare_times
+from jaxmeter._compare.rounds import TIMES, Ratio, Round
+from jaxmeter._compare.student import two_sided_p, two_sided_t
 from tests.jaxmeter.draws import draw, rounds
 
 pytestmark = pytest.mark.usefixtures("same_draws")

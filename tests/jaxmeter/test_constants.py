@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from jaxmeter import Audit
-from jaxmeter.constants import captured_arrays, count_constants
+from jaxmeter._capture.constants import captured_arrays, count_constants
 from tests.jaxmeter.capture_situations import SITUATIONS, measured
 
 SCRIPT = Path(__file__).with_name("capture_situations.py")

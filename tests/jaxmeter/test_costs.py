@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 import jaxmeter
-from jaxmeter import Audit, Calibration, calibration
+from jaxmeter import Audit, Calibration
+from jaxmeter._capture import calibration
 
 DRAW = np.random.default_rng(0).normal
 SMALL = jnp.asarray(DRAW(size=(8, 8)), "float32")

@@ -7,8 +7,8 @@ import pytest
 
 import jaxmeter
 from jaxmeter import Case, Fusion, Inventory, JaxmeterError, ProgramDiff
-from jaxmeter.hlo import instructions
-from jaxmeter.programs import _fusion_changes
+from jaxmeter._program.hlo import instructions
+from jaxmeter._program.inventory import _fusion_changes
 
 W, X = jnp.ones((64, 64)), jnp.ones(64)
 TABLE = jnp.asarray(np.random.default_rng(0).normal(size=64))

@@ -10,7 +10,7 @@ import pytest
 
 import jaxmeter
 from jaxmeter import Case, JaxmeterError
-from jaxmeter.program import describe_program
+from jaxmeter._program.program import describe_program
 from tests.jaxmeter.capture_situations import SITUATIONS as CAPTURED
 from tests.jaxmeter.capture_situations import measured
 from tests.jaxmeter.held_situations import HELD

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 import jaxmeter
-from jaxmeter import Case, JaxmeterError, MemoryUse, Record, Trade, buffers, memory_use
-from jaxmeter.memory_record import Allocator, Buffer
-from jaxmeter.memory_text import allocator_text
+from jaxmeter import Case, JaxmeterError, MemoryUse, Record, Trade
+from jaxmeter._program import buffers, memory
+from jaxmeter._records.memory import Allocator, Buffer
+from jaxmeter._render.memory import allocator_text
 
 W = jnp.ones((200, 200))
 BYTES = 200 * 200 * 8
@@ -53,7 +54,7 @@ def test_a_function_given_shapes_is_not_run():
     assert jaxmeter.memory(step, W, W).ran
 
 
-@pytest.mark.skipif(memory_use.rss_bytes() is None, reason="the system tells no resident set")
+@pytest.mark.skipif(memory.rss_bytes() is None, reason="the system tells no resident set")
 def test_the_peak_of_the_process_is_that_of_the_run():
     # How far it sees a run's memory is tested where the peak is measured.
     memory = jaxmeter.memory(step, W, W).memory
@@ -133,7 +134,7 @@ def test_the_allocator_is_that_of_the_environment(monkeypatch, environment, expe
         monkeypatch.delenv(f"XLA_{name}", raising=False)
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
-    found = memory_use.allocator()
+    found = memory.allocator()
     assert (found.preallocate, found.fraction, found.kind) == expected
     assert (found.limit_bytes, found.in_use_bytes) == (100, 7)
 
@@ -152,7 +153,7 @@ def test_the_allocator_is_told_in_one_line():
 
 @pytest.mark.skipif(jax.default_backend() != "cpu", reason="for the CPU backend")
 def test_the_cpu_preallocates_nothing():
-    found = memory_use.allocator()
+    found = memory.allocator()
     assert (found.preallocate, found.fraction, found.kind) == (None, None, None)
 
 

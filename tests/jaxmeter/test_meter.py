@@ -12,8 +12,8 @@ from jax.experimental import io_callback
 
 import jaxmeter
 from jaxmeter import Case, JaxmeterError, Record, RetraceError
-from jaxmeter.counts import Events, listening
-from jaxmeter.meter import judged
+from jaxmeter._measure.counts import Events, listening
+from jaxmeter._measure.meter import judged
 
 X = jnp.arange(8.0)
 

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import pytest
 
 from jaxmeter import RetraceError
-from jaxmeter.phases import fresh_arguments, settle, timed
+from jaxmeter._measure.phases import fresh_arguments, settle, timed
 
 
 class FakeClock:

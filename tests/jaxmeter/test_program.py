@@ -3,8 +3,8 @@
 import jax
 import jax.numpy as jnp
 
-from jaxmeter.jaxprs import equations_count
-from jaxmeter.program import describe_program, strip_hlo
+from jaxmeter._program.jaxprs import equations_count
+from jaxmeter._program.program import describe_program, strip_hlo
 
 X = jnp.arange(6.0)
 

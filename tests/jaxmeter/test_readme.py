@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 import jaxmeter
-from jaxmeter.metered import Metered
+from jaxmeter._pytest.metered import Metered
 
 README = Path(__file__).parents[2] / "jaxmeter" / "README.md"
 

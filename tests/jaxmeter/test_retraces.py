@@ -149,7 +149,7 @@ def test_what_cannot_be_compared_is_another_value():
         def __hash__(self):
             return 3
 
-    from jaxmeter.signatures import causes, signature
+    from jaxmeter._retrace.signatures import causes, signature
 
     before, now = (signature(abs, (Odd(),), {}, ({0}, set())) for _ in range(2))
     _, (difference,) = causes(now, [before])

@@ -5,8 +5,9 @@ import sys
 
 import pytest
 
-from jaxmeter import Calibration, JaxmeterError, Trade, TradePoint, markdown, terminal
-from jaxmeter.sheet import Code, Lines, Sheet, Table, sheet_markdown, sheet_rich, sheet_text
+from jaxmeter import Calibration, JaxmeterError, Trade, TradePoint, markdown
+from jaxmeter._render import terminal
+from jaxmeter._render.sheet import Code, Lines, Sheet, Table, sheet_markdown, sheet_rich, sheet_text
 
 ROWS = (
     ("same", "1", Code("a | b")),

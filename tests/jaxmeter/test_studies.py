@@ -10,7 +10,7 @@ import jax
 import numpy as np
 import pytest
 
-from jaxmeter.comparison import compare_times
+from jaxmeter._compare.judge import compare_times
 
 STUDIES = Path(__file__).parents[2] / "jaxmeter" / "studies"
 

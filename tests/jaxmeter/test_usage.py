@@ -10,7 +10,7 @@ import pytest
 import jaxmeter
 from jaxmeter import ComparedProcess, Comparison, Effort, Failure, JaxmeterError, Record, Rule
 from jaxmeter.__main__ import main
-from jaxmeter.commands import COMMANDS, tell_failure
+from jaxmeter._cli.common import COMMANDS, tell_failure
 
 MODULE = """
 import jax
@@ -242,6 +242,6 @@ def test_compare_tells_bad_usage_that_its_processes_found_as_its_own(monkeypatch
     records = Record("mod:a", "ok"), Record("mod:b", "failed", failure=failure)
     process = ComparedProcess(*records)
     found = Comparison("a", "b", (), (), Rule(), Effort(), (process,))
-    monkeypatch.setattr("jaxmeter.compare_command.compare", lambda *a, **k: found)
+    monkeypatch.setattr("jaxmeter._cli.compare.compare", lambda *a, **k: found)
     assert main(["compare", "mod:a", "mod:b"]) == 2
     assert capsys.readouterr().err == "compare: got x; give y\n"

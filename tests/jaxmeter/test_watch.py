@@ -210,9 +210,8 @@ def test_a_function_that_is_gone_is_not_taken_for_a_new_one():
 
 
 def test_without_jax_s_own_frames_the_counts_still_hold(monkeypatch):
-    from jaxmeter import watching
 
-    monkeypatch.setattr(watching, "_call", lambda frames: None)
+    monkeypatch.setattr("jaxmeter._retrace.watch._call", lambda frames: None)
     with jaxmeter.watch() as watched:
         for _ in range(3):
             anew_lambda()(X)

@@ -10,7 +10,8 @@ import jax
 import pytest
 
 import jaxmeter
-from jaxmeter import JaxmeterError, Record, run_cell, worker
+from jaxmeter import JaxmeterError, Record, run_cell
+from jaxmeter._measure import worker
 
 HERE = str(Path(__file__).parent)
 JAX_VERSION = tuple(int(part) for part in jax.__version__.split(".")[:2])
@@ -113,7 +114,7 @@ def test_a_function_that_was_compiled_before_is_rejected(cell, failure_of):
 
 def run_worker(text, *options):
     return subprocess.run(
-        [sys.executable, "-P", "-m", "jaxmeter.worker", *options],
+        [sys.executable, "-P", "-m", "jaxmeter._measure.worker", *options],
         input=text,
         capture_output=True,
         text=True,

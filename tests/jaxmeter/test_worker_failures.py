@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from jaxmeter import run_cell
-from jaxmeter.worker import work
+from jaxmeter._measure.worker import work
 
 run_once = functools.cache(run_cell)
 

@@ -54,7 +54,7 @@ def cells(memory, monkeypatch):
     def measure_plan(cells, store, progress, run_cell):
         planned.extend(cell.name for cell in cells)
 
-    monkeypatch.setattr("benchmarks.runner.measure_plan", measure_plan)
+    monkeypatch.setattr("benchmarks.measuring.runner.measure_plan", measure_plan)
 
     def of(*arguments):
         planned.clear()

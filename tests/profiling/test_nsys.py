@@ -6,7 +6,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from tests.jaxmeter.artefacts import nsys_rows as rows
+from tests.jaxmeter.tables import nsys_rows as rows
 
 
 @pytest.fixture(scope="module")

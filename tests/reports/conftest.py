@@ -74,7 +74,7 @@ def record(
     return Record(
         name=name,
         status="ok",
-        target="benchmarks.cells:made_up",
+        target="benchmarks.cells.field:made_up",
         params=dict(params),
         phases=Phases(
             trace_seconds=0.21 * wobble,

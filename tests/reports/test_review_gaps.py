@@ -99,7 +99,7 @@ def test_what_was_planted_into_a_commit_is_in_the_title(pair):
 
 def test_a_commit_of_a_store_is_not_compared_with_itself(made_up, tmp_path):
     made_up.write(tmp_path, made_up.casing_cell("closure", 3), 0, commit=BASE)
-    with pytest.raises(ReportError, match="are one commit.*benchmarks.pair"):
+    with pytest.raises(ReportError, match="are one commit.*benchmarks.measuring.pair"):
         sides_of_store(tmp_path, BASE, BASE[:8])
 
 

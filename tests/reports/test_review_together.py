@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from jaxmeter import Rule
-from jaxmeter.comparison import compare_times
-from jaxmeter.rounds import Ratio
+from jaxmeter._compare.judge import compare_times
+from jaxmeter._compare.rounds import Ratio
 from reports.metrics import KNOWN
 from reports.review.together import together
 

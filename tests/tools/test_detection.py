@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import asv_beside, pair
-from benchmarks.metrics import Summary
-from benchmarks.pair import chosen_cells
+from benchmarks.measuring import asv_beside, pair
+from benchmarks.measuring.metrics import Summary
+from benchmarks.measuring.pair import chosen_cells
 from tools import detection, detection_table
 from tools.detection_table import PLANTS, false_alarms, found_in, markdown, row
 

@@ -41,7 +41,7 @@ def test_head_is_compared_with_where_it_branched_off(history, commands, tmp_path
     first, topic, _ = history
     assert review.main(["main", "topic", "--out", str(tmp_path), "--gate-times"]) == 0
     measured, judged = commands
-    assert measured[:3] == ["benchmarks.pair", first, topic]
+    assert measured[:3] == ["benchmarks.measuring.pair", first, topic]
     assert judged[:2] == ["reports", "review"] and judged[-1] == "--gate-times"
 
 

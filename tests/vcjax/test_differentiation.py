@@ -12,7 +12,7 @@ import pytest
 
 import vcjax
 from vcjax import problems
-from vcjax._pairs import pair_product, pair_weights
+from vcjax._kernels.pairs import pair_product, pair_weights
 
 STEP = 1e-4
 

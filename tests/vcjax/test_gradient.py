@@ -6,9 +6,9 @@ import pytest
 
 import vcjax
 from vcjax import problems
-from vcjax._far import block_shape
-from vcjax._gradient_tables import centre_slopes
-from vcjax._tables import lagrange_rows
+from vcjax._kernels.far import block_shape
+from vcjax._quadrature.gradient_tables import centre_slopes
+from vcjax._quadrature.tables import lagrange_rows
 
 
 @pytest.mark.parametrize("make", [problems.w7x, problems.rotating_ellipse, problems.axisymmetric])

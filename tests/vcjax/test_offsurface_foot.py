@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import vcjax
-from vcjax._offsurface_transform import feet
+from vcjax._off_surface_transform import feet
 
 SECTIONS = {
     "ellipse": (lambda t: 3 + 0.5 * np.cos(t), lambda t: 0.9 * np.sin(t)),

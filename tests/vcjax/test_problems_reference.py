@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import vcjax
-from vcjax import _resample, problems
+from vcjax import problems
+from vcjax._geometry import resample
 
 
 @pytest.fixture
@@ -39,7 +40,7 @@ def reference_field(reference, X, nphi, ntheta):
 
 def modes_needed(B, nfp, digits):
     """First modes (n, m) from which on a half-period field has less than 10^-digits of max |B|."""
-    samples = _resample.field_period(np.moveaxis(B, -1, 0), nfp, True)
+    samples = resample.field_period(np.moveaxis(B, -1, 0), nfp, True)
     spectrum = np.abs(np.fft.fft2(samples, axes=(1, 2), norm="forward")).sum(axis=0)
     limit = 10.0**-digits * np.linalg.norm(B, axis=2).max()
     needed = []

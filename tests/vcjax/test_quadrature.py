@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 
 import vcjax
-from vcjax import _tables, problems
-from vcjax._far import far_field
-from vcjax._patch import PatchInterpolation
+from vcjax import problems
+from vcjax._geometry.patch import PatchInterpolation
+from vcjax._kernels.far import far_field
+from vcjax._quadrature import tables
 
 
 @pytest.fixture(scope="module")
@@ -24,7 +25,7 @@ def rule():
 def test_lagrange_rows_are_exact_for_polynomials_below_their_order(count):
     reach = 6
     points = np.linspace(-5.9, 5.9, 40)
-    rows = _tables.lagrange_rows(points, reach, count)
+    rows = tables.lagrange_rows(points, reach, count)
     grid = np.arange(-reach, reach + 1)
     for power in range(count):
         np.testing.assert_allclose(
@@ -33,7 +34,7 @@ def test_lagrange_rows_are_exact_for_polynomials_below_their_order(count):
 
 
 def test_polar_weights_integrate_over_the_ellipse(rule):
-    u, v, weights = _tables.polar_quadrant(rule)
+    u, v, weights = tables.polar_quadrant(rule)
     a, b = rule.patch_phi, rule.patch_theta
     area = np.pi * a * b
     np.testing.assert_allclose(4 * weights.sum(), area, rtol=1e-13)
@@ -42,20 +43,20 @@ def test_polar_weights_integrate_over_the_ellipse(rule):
 
 
 def test_rim_nodes_lie_on_the_largest_radius(rule):
-    u, v, _ = _tables.polar_quadrant(rule)
+    u, v, _ = tables.polar_quadrant(rule)
     radius = np.hypot(u / rule.patch_phi, v / rule.patch_theta)
-    largest = _tables.radii(rule)[0][-1]
-    np.testing.assert_allclose(radius[_tables.rim_nodes(rule)], largest, rtol=1e-12)
-    assert _tables.rim_nodes(rule).size == rule.angular_count // 4
+    largest = tables.radii(rule)[0][-1]
+    np.testing.assert_allclose(radius[tables.rim_nodes(rule)], largest, rtol=1e-12)
+    assert tables.rim_nodes(rule).size == rule.angular_count // 4
 
 
 def _dense(rule):
     """The patch interpolation of all quadrants, as one plain matrix (4 node, patch)."""
-    u, v, _ = _tables.polar_quadrant(rule)
+    u, v, _ = tables.polar_quadrant(rule)
     rows = []
     for sign_u, sign_v in ((1, 1), (1, -1), (-1, 1), (-1, -1)):
-        phi = _tables.lagrange_rows(sign_u * u, rule.reach_phi, rule.lagrange_count)
-        theta = _tables.lagrange_rows(sign_v * v, rule.reach_theta, rule.lagrange_count)
+        phi = tables.lagrange_rows(sign_u * u, rule.reach_phi, rule.lagrange_count)
+        theta = tables.lagrange_rows(sign_v * v, rule.reach_theta, rule.lagrange_count)
         rows.append((phi[:, :, None] * theta[:, None, :]).reshape(u.size, -1))
     return np.stack(rows)
 

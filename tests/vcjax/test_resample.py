@@ -7,7 +7,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from vcjax import _resample, problems, surface_points, surface_tangents
+from vcjax import problems, surface_points, surface_tangents
+from vcjax._geometry import resample
 
 
 def _torus(phi, theta, nfp):
@@ -19,7 +20,7 @@ def _torus(phi, theta, nfp):
 
 def _grid(shape, nfp, half_period):
     nphi, ntheta = shape
-    phi = _resample.grid_angles(nphi, nfp, half_period)[:, None]
+    phi = resample.grid_angles(nphi, nfp, half_period)[:, None]
     return phi, 2 * np.pi * np.arange(ntheta)[None] / ntheta
 
 
@@ -53,8 +54,8 @@ def test_period_data_are_the_same_on_the_host_and_under_a_trace():
     problem = problems.w7x(3)
     points, field = (np.moveaxis(v, -1, 0) for v in (problem.X, problem.B))
     for function, values in (
-        (_resample.surface_period, points),
-        (_resample.field_period, field),
+        (resample.surface_period, points),
+        (resample.field_period, field),
     ):
         traced = jax.jit(lambda v, function=function: function(v, 5, True, jnp))(values)
         np.testing.assert_allclose(traced, function(values, 5, True), atol=1e-13)
@@ -62,9 +63,7 @@ def test_period_data_are_the_same_on_the_host_and_under_a_trace():
 
 def test_mirroring_twice_changes_nothing():
     values = np.random.default_rng(0).normal(size=(3, 4, 5))
-    twice = _resample.mirror(
-        _resample.mirror(values, _resample.FIELD_PARITY), _resample.FIELD_PARITY
-    )
+    twice = resample.mirror(resample.mirror(values, resample.FIELD_PARITY), resample.FIELD_PARITY)
     np.testing.assert_array_equal(twice, values)
 
 
@@ -73,7 +72,7 @@ def test_interpolation_matrices_are_exact_for_modes_below_nyquist(count):
     start, period = 0.3, 2.1
     nodes = start + period * np.arange(count) / count
     points = np.linspace(-1, 4, 23)
-    value, derivative = _resample.interpolation_matrices(count, start, period, points)
+    value, derivative = resample.interpolation_matrices(count, start, period, points)
     for mode in range((count - 1) // 2 + 1):
         wave = 2 * np.pi * mode / period
         np.testing.assert_allclose(value @ np.cos(wave * nodes), np.cos(wave * points), atol=1e-13)

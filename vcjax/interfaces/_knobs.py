@@ -7,7 +7,7 @@ import numpy as np
 
 from vcjax import Rule, VcjaxError
 from vcjax._checks import check_grid, check_integer
-from vcjax._choose import MAX_DIGITS
+from vcjax._quadrature.choose import MAX_DIGITS
 from vcjax.interfaces._surface_setup import Wanted
 
 _WHOLE = 2**31 - 1

@@ -12,8 +12,8 @@ from jaxtyping import Float
 import vcjax
 from vcjax import Rule, VcjaxError
 from vcjax._checks import check_concrete, check_grid, check_integer
-from vcjax._choose import MAX_DIGITS, resolves
-from vcjax._surface import outward_normals, surface_frame
+from vcjax._geometry.surface import outward_normals, surface_frame
+from vcjax._quadrature.choose import MAX_DIGITS, resolves
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from jaxtyping import Float
 
 from vcjax import VcjaxError, choose, external_field, prepare
 from vcjax._checks import check_grid
-from vcjax._resample import grid_angles
+from vcjax._geometry.resample import grid_angles
 from vcjax.interfaces import _simsopt_file
 from vcjax.wout import Equilibrium, read_wout
 

@@ -10,7 +10,7 @@ from jax.core import Tracer
 from jaxtyping import Float
 
 from vcjax._errors import VcjaxError
-from vcjax._surface import surface_points
+from vcjax._geometry.surface import surface_points
 from vcjax.problems._filaments import (
     CentralConductor,
     Filament,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-from vcjax._resample import grid_angles
+from vcjax._geometry.resample import grid_angles
 from vcjax.problems._w7x_boundary import W7X_BOUNDARY
 
 Shape = Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]

@@ -6,78 +6,78 @@ can be read, and cells run in worker processes, without JAX in this one.
 
 from typing import TYPE_CHECKING, Any
 
-from jaxmeter.audit_record import Audit as Audit
-from jaxmeter.audit_record import AuditedArray as AuditedArray
-from jaxmeter.audit_record import Folding as Folding
-from jaxmeter.audit_record import Use as Use
-from jaxmeter.calibration_record import Calibration as Calibration
-from jaxmeter.case import Case as Case
-from jaxmeter.cell import Cell as Cell
-from jaxmeter.comparing import compare as compare
-from jaxmeter.comparison import compare_records as compare_records
-from jaxmeter.comparison_record import ComparedProcess as ComparedProcess
-from jaxmeter.comparison_record import Comparison as Comparison
-from jaxmeter.comparison_record import Effort as Effort
-from jaxmeter.comparison_record import Exact as Exact
-from jaxmeter.comparison_record import Rule as Rule
-from jaxmeter.comparison_record import Side as Side
-from jaxmeter.comparison_record import Timing as Timing
+from jaxmeter._compare.compare import compare as compare
+from jaxmeter._compare.judge import compare_records as compare_records
+from jaxmeter._measure.case import Case as Case
+from jaxmeter._measure.cell import Cell as Cell
+from jaxmeter._measure.run import run_cell as run_cell
+from jaxmeter._records.audit import Audit as Audit
+from jaxmeter._records.audit import AuditedArray as AuditedArray
+from jaxmeter._records.audit import Folding as Folding
+from jaxmeter._records.audit import Use as Use
+from jaxmeter._records.calibration import Calibration as Calibration
+from jaxmeter._records.comparison import ComparedProcess as ComparedProcess
+from jaxmeter._records.comparison import Comparison as Comparison
+from jaxmeter._records.comparison import Effort as Effort
+from jaxmeter._records.comparison import Exact as Exact
+from jaxmeter._records.comparison import Rule as Rule
+from jaxmeter._records.comparison import Side as Side
+from jaxmeter._records.comparison import Timing as Timing
+from jaxmeter._records.inventory import Change as Change
+from jaxmeter._records.inventory import Fusion as Fusion
+from jaxmeter._records.inventory import FusionChange as FusionChange
+from jaxmeter._records.inventory import Inventory as Inventory
+from jaxmeter._records.inventory import ProgramDiff as ProgramDiff
+from jaxmeter._records.memory import Allocator as Allocator
+from jaxmeter._records.memory import Buffer as Buffer
+from jaxmeter._records.memory import MemoryUse as MemoryUse
+from jaxmeter._records.memory import Trade as Trade
+from jaxmeter._records.memory import TradePoint as TradePoint
+from jaxmeter._records.record import ConstantArray as ConstantArray
+from jaxmeter._records.record import Constants as Constants
+from jaxmeter._records.record import Counts as Counts
+from jaxmeter._records.record import Environment as Environment
+from jaxmeter._records.record import Failure as Failure
+from jaxmeter._records.record import Memory as Memory
+from jaxmeter._records.record import Phases as Phases
+from jaxmeter._records.record import Program as Program
+from jaxmeter._records.record import Record as Record
+from jaxmeter._records.retraces import Difference as Difference
+from jaxmeter._records.retraces import Place as Place
+from jaxmeter._records.retraces import Retraces as Retraces
+from jaxmeter._records.retraces import TracedCall as TracedCall
+from jaxmeter._records.retraces import Watched as Watched
+from jaxmeter._records.retraces import WatchedFunction as WatchedFunction
+from jaxmeter._render.terminal import markdown as markdown
+from jaxmeter._render.terminal import table as table
 from jaxmeter.errors import JaxmeterError as JaxmeterError
 from jaxmeter.errors import RecordError as RecordError
 from jaxmeter.errors import RetraceError as RetraceError
-from jaxmeter.inventory_record import Change as Change
-from jaxmeter.inventory_record import Fusion as Fusion
-from jaxmeter.inventory_record import FusionChange as FusionChange
-from jaxmeter.inventory_record import Inventory as Inventory
-from jaxmeter.inventory_record import ProgramDiff as ProgramDiff
-from jaxmeter.memory_record import Allocator as Allocator
-from jaxmeter.memory_record import Buffer as Buffer
-from jaxmeter.memory_record import MemoryUse as MemoryUse
-from jaxmeter.memory_record import Trade as Trade
-from jaxmeter.memory_record import TradePoint as TradePoint
-from jaxmeter.record import ConstantArray as ConstantArray
-from jaxmeter.record import Constants as Constants
-from jaxmeter.record import Counts as Counts
-from jaxmeter.record import Environment as Environment
-from jaxmeter.record import Failure as Failure
-from jaxmeter.record import Memory as Memory
-from jaxmeter.record import Phases as Phases
-from jaxmeter.record import Program as Program
-from jaxmeter.record import Record as Record
-from jaxmeter.retrace_record import Difference as Difference
-from jaxmeter.retrace_record import Place as Place
-from jaxmeter.retrace_record import Retraces as Retraces
-from jaxmeter.retrace_record import TracedCall as TracedCall
-from jaxmeter.retrace_record import Watched as Watched
-from jaxmeter.retrace_record import WatchedFunction as WatchedFunction
-from jaxmeter.run import run_cell as run_cell
-from jaxmeter.terminal import markdown as markdown
-from jaxmeter.terminal import table as table
 from jaxmeter.version import VERSION as __version__  # noqa: F401
 
 if TYPE_CHECKING:
-    from jaxmeter.auditing import audit as audit
-    from jaxmeter.calibration import calibrate as calibrate
-    from jaxmeter.hoisting import hoist as hoist
-    from jaxmeter.memory_use import memory as memory
-    from jaxmeter.memory_use import trade as trade
-    from jaxmeter.meter import measure as measure
-    from jaxmeter.programs import diff as diff
-    from jaxmeter.programs import inventory as inventory
-    from jaxmeter.retracing import retraces as retraces
-    from jaxmeter.watching import watch as watch
+    from jaxmeter._capture.audit import audit as audit
+    from jaxmeter._capture.calibration import calibrate as calibrate
+    from jaxmeter._capture.hoist import hoist as hoist
+    from jaxmeter._measure.meter import measure as measure
+    from jaxmeter._program.inventory import diff as diff
+    from jaxmeter._program.inventory import inventory as inventory
+    from jaxmeter._program.memory import memory as memory
+    from jaxmeter._program.memory import trade as trade
+    from jaxmeter._retrace.retraces import retraces as retraces
+    from jaxmeter._retrace.watch import watch as watch
 
 _WITH_JAX = {
-    "audit": "jaxmeter.auditing",
-    "calibrate": "jaxmeter.calibration",
-    "diff": "jaxmeter.programs",
-    "hoist": "jaxmeter.hoisting",
-    "inventory": "jaxmeter.programs",
-    "measure": "jaxmeter.meter",
-    "memory": "jaxmeter.memory_use",
-    "retraces": "jaxmeter.retracing",
-    "trade": "jaxmeter.memory_use",
-    "watch": "jaxmeter.watching",
+    "audit": "jaxmeter._capture.audit",
+    "calibrate": "jaxmeter._capture.calibration",
+    "diff": "jaxmeter._program.inventory",
+    "hoist": "jaxmeter._capture.hoist",
+    "inventory": "jaxmeter._program.inventory",
+    "measure": "jaxmeter._measure.meter",
+    "memory": "jaxmeter._program.memory",
+    "retraces": "jaxmeter._retrace.retraces",
+    "trade": "jaxmeter._program.memory",
+    "watch": "jaxmeter._retrace.watch",
 }
 
 

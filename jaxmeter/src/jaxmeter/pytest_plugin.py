@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from jaxmeter.budgets import Budget, budget_for, checked_budget, read_budgets
-from jaxmeter.case import Case, case_of
+from jaxmeter._measure.case import Case, case_of
+from jaxmeter._pytest.budgets import Budget, budget_for, checked_budget, read_budgets
+from jaxmeter._pytest.quantities import Quantity
 from jaxmeter.errors import JaxmeterError
-from jaxmeter.quantities import Quantity
 
 if TYPE_CHECKING:
-    from jaxmeter.metered import Metered
+    from jaxmeter._pytest.metered import Metered
 
 _MARK = "jaxmeter_budget"
 _BUDGETS = pytest.StashKey[dict[str, Budget]]()
@@ -59,7 +59,7 @@ def jaxmeter(request: pytest.FixtureRequest) -> Callable[..., Metered]:
         budget |= checked_budget(f"@pytest.mark.{_MARK}", mark.kwargs)
 
     def meter(fn: Case | Callable[..., Any], *args: Any, **kwargs: Any) -> Metered:
-        from jaxmeter.metered import Metered
+        from jaxmeter._pytest.metered import Metered
 
         case = case_of("jaxmeter", fn, args, kwargs)
         traces = {"traces": budget.get("traces")}

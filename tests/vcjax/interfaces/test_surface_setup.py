@@ -11,7 +11,7 @@ from jax.core import Tracer
 
 import vcjax
 from vcjax import VcjaxError, problems
-from vcjax._choose import resolves
+from vcjax._quadrature.choose import resolves
 from vcjax.interfaces import _surface_setup
 from vcjax.interfaces._surface_setup import SurfaceSetup, Wanted
 

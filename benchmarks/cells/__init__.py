@@ -1,0 +1,1 @@
+"""Functions that run in worker processes and return a `jaxmeter.Case`."""

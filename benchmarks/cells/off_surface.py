@@ -1,0 +1,54 @@
+"""What runs in a worker that asks what points off the surface cost."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+
+import vcjax
+from benchmarks.cells.quantities import WrongAnswer
+from benchmarks.workloads.casing import problem_named
+from jaxmeter import Case
+from vcjax.problems import Problem, magnetic_field
+
+
+def fields_beside(*, workload: str, digits: int, distance: float, point_count: int) -> Case:
+    """The separated fields at points of one distance from a surface, on either side in turn."""
+    problem = problem_named(workload, digits=digits)
+    rule = vcjax.choose_off_surface(
+        problem.X, problem.B, digits, nfp=problem.nfp, half_period=problem.half_period
+    )
+    casing = vcjax.prepare_off_surface(rule, jnp.asarray(problem.X))
+    points = _points_beside(problem, distance, point_count)
+
+    def check(found: vcjax.OffSurface) -> dict[str, float]:
+        error = _error(problem, points, found)
+        if not error <= 10.0 ** (1 - digits):
+            raise WrongAnswer(f"{workload} at {distance:g}: error {error:.2e} at {digits} digits")
+        return {"error_relative": error, "estimate_relative": float(np.max(found.error))}
+
+    arguments = casing, jnp.asarray(problem.B), jnp.asarray(points)
+    return Case(fn=vcjax.field_at, args=arguments, check=check)
+
+
+def _points_beside(problem: Problem, distance: float, count: int) -> np.ndarray:
+    """(count, 3), spread over the surface on 8 rows, inside and outside in turn."""
+    options: dict[str, Any] = {"nfp": problem.nfp, "half_period": problem.half_period}
+    options |= {"nphi": 8, "ntheta": -(-count // 8)}
+    x = vcjax.surface_points(problem.X, **options)
+    normal = np.cross(*vcjax.surface_tangents(problem.X, **options))
+    normal *= np.sign((normal * x).sum()) / np.linalg.norm(normal, axis=2, keepdims=True)
+    side = (-1.0) ** np.indices(x.shape[:2]).sum(axis=0)
+    return (x + distance * side[:, :, None] * normal).reshape(-1, 3)[:count]
+
+
+def _error(problem: Problem, points: np.ndarray, found: vcjax.OffSurface) -> float:
+    """Largest error of the field that is given at each point, over max |B|."""
+    inside = np.asarray(found.inside)[:, None]
+    external, internal = (
+        magnetic_field(sources, points) for sources in (problem.outside, problem.inside)
+    )
+    missed = np.where(inside, found.external - external, found.internal - internal)
+    return float(np.abs(missed).max() / np.abs(problem.B).max())

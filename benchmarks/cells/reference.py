@@ -1,0 +1,136 @@
+"""What runs in a worker that compares vcjax with the C++ package ``virtual_casing``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from benchmarks.cells import preparing
+from benchmarks.cells.quantities import FIELD, GRADIENT, Quantity
+from benchmarks.cells.turns import in_turns
+from benchmarks.workloads.casing import problem_named
+from jaxmeter import Case
+from vcjax.problems import Problem
+
+EVALUATIONS = 4
+SETUPS = 2
+
+
+def external_field(*, workload: str, digits: int, half_period: bool) -> Case:
+    """The external field by vcjax as the measured function; the reference's turns in its check."""
+    return _beside_reference(FIELD, workload, digits, half_period)
+
+
+def external_gradient(*, workload: str, digits: int, half_period: bool) -> Case:
+    """The gradient of the external field, as `external_field`."""
+    return _beside_reference(GRADIENT, workload, digits, half_period)
+
+
+def _beside_reference(quantity: Quantity, workload: str, digits: int, half_period: bool) -> Case:
+    """A quantity by vcjax as the measured function; the reference's turns in its check.
+
+    The check runs when vcjax has been compiled and measured. It adds, in seconds,
+
+    - ``setup_seconds`` and ``reference_setup_seconds``: a new surface up to its first result. For
+      vcjax: choose, tables, prepare, evaluate, all compiled before; for the reference: a new
+      object, its set-up and its first evaluation, in which it builds its quadrature;
+    - ``evaluation_seconds`` and ``reference_evaluation_seconds``: a further one;
+
+    medians over turns taken one after the other, so that both meet the same machine; and
+    ``cpu_per_wall`` and ``reference_cpu_per_wall``, which are 1 where one thread did the work.
+    """
+    problem = problem_named(workload, digits=digits, half_period=half_period)
+    prepared = preparing.prepare(problem, quantity)
+    evaluate = jax.jit(quantity.evaluate)
+
+    def check(result) -> dict[str, float]:
+        return {
+            quantity.error_name: quantity.checked_error(problem, result),
+            **compare(prepared, evaluate, quantity),
+        }
+
+    return Case(
+        fn=evaluate, args=(prepared.casing, prepared.B), check=check, extras=prepared.extras
+    )
+
+
+def compare(
+    prepared: preparing.Prepared, evaluate: Callable[..., jax.Array], quantity: Quantity
+) -> dict[str, float]:
+    """Both programs turn by turn: new surface to first result, then a further one."""
+    problem = prepared.problem
+    reference = Reference(problem, quantity)
+
+    def set_up():
+        casing = quantity.prepare(preparing.choose(problem, quantity), jnp.asarray(problem.X))
+        return evaluate(casing, prepared.B)
+
+    jax.block_until_ready(set_up())  # all programs are compiled from here on
+    ours, theirs = in_turns(set_up, reference.set_up, SETUPS)
+    again, theirs_again = in_turns(
+        lambda: evaluate(prepared.casing, prepared.B), reference.evaluate, EVALUATIONS
+    )
+    return {
+        "setup_seconds": ours.wall_seconds + prepared.extras["tables_seconds"],
+        "reference_setup_seconds": theirs.wall_seconds,
+        "evaluation_seconds": again.wall_seconds,
+        "reference_evaluation_seconds": theirs_again.wall_seconds,
+        "cpu_per_wall": again.cpu_per_wall,
+        "reference_cpu_per_wall": theirs_again.cpu_per_wall,
+        f"reference_{quantity.error_name}": quantity.error(problem, reference.result),
+    }
+
+
+class Reference:
+    """The C++ package on a problem: flat lists, components first, as it wants them."""
+
+    def __init__(self, problem: Problem, quantity: Quantity) -> None:
+        self._quantity = quantity
+        self._surface = _flat(problem.X)
+        self._field = _flat(problem.B)
+        self._problem = problem
+        self._casing: Any = None
+        self.result = np.empty(0)
+        """The last one evaluated, (trg_nphi, trg_ntheta, 3) or (trg_nphi, trg_ntheta, 3, 3)."""
+
+    def _new(self) -> Any:
+        import virtual_casing
+
+        problem = self._problem
+        casing = virtual_casing.VirtualCasing()
+        casing.setup(
+            problem.digits,
+            problem.nfp,
+            problem.half_period,
+            problem.X.shape[0],
+            problem.X.shape[1],
+            self._surface,
+            problem.B.shape[0],
+            problem.B.shape[1],
+            problem.trg_nphi,
+            problem.trg_ntheta,
+        )
+        return casing
+
+    def set_up(self) -> None:
+        """A new object and its first result."""
+        self._casing = self._new()
+        self.evaluate()
+
+    def evaluate(self) -> None:
+        """A further one."""
+        values = np.asarray(getattr(self._casing, self._quantity.reference_method)(self._field))
+        axes = (3, 3) if self._quantity.gradient else (3,)
+        grid = self._problem.trg_nphi, self._problem.trg_ntheta
+        # Components first. The gradient of a field without curl is symmetric: its two component
+        # axes need no order.
+        values = values.reshape(-1, *grid)
+        self.result = np.moveaxis(values, 0, -1).reshape(*grid, *axes)
+
+
+def _flat(vectors: np.ndarray) -> list[float]:
+    return np.moveaxis(vectors, -1, 0).ravel().tolist()

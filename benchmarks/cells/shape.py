@@ -1,0 +1,64 @@
+"""What runs in a worker that differentiates a field in the surface."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+import vcjax
+from benchmarks.cells import preparing
+from benchmarks.cells.quantities import WrongAnswer
+from benchmarks.cells.turns import in_turns
+from benchmarks.workloads.casing import problem_named
+from jaxmeter import Case
+from jaxmeter._measure.accounting import peak_rss_bytes
+
+TURNS = 5
+# Forward and reverse mode compute the same number in two ways: only rounding may differ.
+LARGEST_DIFFERENCE = 1e-10
+
+
+def shape_gradient(*, workload: str, digits: int) -> Case:
+    """The gradient, in the points of a surface, of a scalar of its external field.
+
+    The measured function is the gradient; in its check, when all samples are taken, value and
+    gradient take turns, and the gradient along a direction is compared to forward mode.
+    """
+    problem = problem_named(workload, digits=digits)
+    rule, extras = preparing.chosen(problem)
+    weight = np.random.default_rng(0).normal(size=(*rule.trg_shape, 3))
+    given = jnp.asarray(problem.B), jnp.asarray(weight), vcjax.tables(rule)
+
+    def value(X, B, weight, constants):
+        casing = vcjax.prepare(rule, X, constants=constants)
+        return (weight * vcjax.external_field(casing, B) ** 2).sum()
+
+    gradient = jax.jit(jax.grad(value))
+    X = jnp.asarray(problem.X)
+
+    def check(found) -> dict[str, float]:
+        # Of the gradient alone: before anything else is compiled.
+        peak = peak_rss_bytes()
+        along = 0.1 * X * jnp.cos(problem.nfp * jnp.arctan2(X[..., 1:2], X[..., :1]))
+        slope = jax.jit(lambda X, along, *rest: _slope(value, X, along, *rest))(X, along, *given)
+        difference = float(jnp.abs((found * along).sum() / slope - 1))
+        if not difference <= LARGEST_DIFFERENCE:
+            raise WrongAnswer(f"{workload}: forward and reverse mode differ by {difference:.1e}")
+        forward = jax.jit(value)
+        jax.block_until_ready(forward(X, *given))
+        ours, theirs = in_turns(lambda: forward(X, *given), lambda: gradient(X, *given), TURNS)
+        return {
+            "value_seconds": ours.wall_seconds,
+            "gradient_seconds": theirs.wall_seconds,
+            "modes_error_relative": difference,
+            "process_peak_bytes": float(peak),
+        }
+
+    nodes = float(rule.quad_nphi * rule.quad_ntheta)
+    return Case(fn=gradient, args=(X, *given), check=check, extras={**extras, "node_count": nodes})
+
+
+def _slope(value, X, along, *rest):
+    """The derivative of the value along a direction, by forward mode."""
+    return jax.jvp(lambda X: value(X, *rest), (X,), (along,))[1]

@@ -1,0 +1,1 @@
+"""Plan, run, pair and store measurements."""

@@ -1,0 +1,213 @@
+"""Which arrays a function bakes into its program, who holds them, and which lines use them."""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from typing import Any
+
+import jax
+import numpy as np
+
+from jaxmeter._capture.calibration import calibration
+from jaxmeter._capture.constants import captured_values, embedded_sizes, hidden_arguments, identity
+from jaxmeter._capture.embedded import occurrences
+from jaxmeter._capture.folding import foldings
+from jaxmeter._capture.functions import parameter_names
+from jaxmeter._capture.holders import Holder, Root, held_arrays
+from jaxmeter._capture.uses import uses_of
+from jaxmeter._measure.case import Case, case_of, name_of
+from jaxmeter._measure.staging import staged
+from jaxmeter._records.audit import DEFAULT_THRESHOLD_BYTES, Audit, AuditedArray, Match
+from jaxmeter._records.calibration import Calibration
+from jaxmeter._render.units import bytes_text, seconds_text
+from jaxmeter.errors import JaxmeterError
+
+_UNKNOWN = Root("unknown", "")
+
+
+def audit(
+    fn: Case | Callable[..., Any],
+    *args: Any,
+    threshold_bytes: int = DEFAULT_THRESHOLD_BYTES,
+    **kwargs: Any,
+) -> Audit:
+    """Find the arrays that a function captures, without compiling or running it.
+
+    Parameters
+    ----------
+    fn : Case or callable
+        The function, jitted or not; or a case, which may hold options of jit.
+    *args, **kwargs : Any
+        Its arguments; arrays may be given as `jax.ShapeDtypeStruct`.
+    threshold_bytes : int
+        A variable is fine to bake if the program holds no more than this of it, all its arrays
+        and all their occurrences together. By default 1 MB.
+
+    Returns
+    -------
+    Audit
+
+    Raises
+    ------
+    JaxmeterError
+        If an argument is not of its kind.
+    Exception
+        Whatever the function raises while it is traced.
+
+    Notes
+    -----
+    An array is found at its path by being the very same object. What the function makes while it
+    is traced, such as ``weights.T`` of a numpy array, is found if it looks into the memory of an
+    array that is held, or equals one.
+    """
+    case = case_of("audit", fn, args, kwargs)
+    if isinstance(threshold_bytes, bool) or not threshold_bytes >= 0:
+        raise JaxmeterError(
+            f"audit: got threshold_bytes={threshold_bytes!r}; give a number of bytes, 0 or more"
+        )
+    program = staged(case)
+    values = captured_values(program.jaxpr)
+    arrays = {key: array for key, (array, _) in values.items()}
+    module = program.lowered.compiler_ir("stablehlo")
+    hidden = hidden_arguments(program.lowered)
+    hidden_counts = collections.Counter(identity(array) for array in hidden or ())
+    embedded_counts = dict(zip(arrays, occurrences(module, list(arrays.values())), strict=True))
+    names = (*parameter_names(case.fn), *(f"args[{n}]" for n in range(len(case.args))))
+    held = holders_of(case.fn, arrays, {**dict(zip(names, case.args, strict=False)), **case.kwargs})
+    uses = uses_of(program.jaxpr, lambda array: _key_of(array, arrays))
+    baked: collections.Counter[Root | Hashable] = collections.Counter()
+    for key, (_, description) in values.items():
+        baked[_container(key, held)] += description.bytes * embedded_counts[key]
+    known = calibration()
+    audited = []
+    for key, (_, description) in values.items():
+        holder, match = held.get(key, (None, "unknown"))
+        size = baked[_container(key, held)]
+        large = size > threshold_bytes and embedded_counts[key] > 0
+        root = _UNKNOWN if holder is None else holder.root
+        audited.append(
+            AuditedArray(
+                **dataclasses.asdict(description),
+                path="" if holder is None else holder.path,
+                match=match,
+                argument=root.name,
+                uses=uses.get(key, ()),
+                embedded_count=embedded_counts[key],
+                hidden_count=hidden_counts[key],
+                verdict="large" if large else "fine",
+                advice=_advice(root, case.fn, size, known) if large else "",
+            )
+        )
+    audited.sort(key=lambda array: (-array.bytes * max(array.embedded_count, 1), array.path))
+    embedded = embedded_sizes(module)
+    return Audit(
+        name=name_of(case.fn),
+        threshold_bytes=int(threshold_bytes),
+        arrays=tuple(audited),
+        captured_bytes=sum(array.bytes for array in audited),
+        embedded_bytes=sum(embedded),
+        embedded_count=len(embedded),
+        hidden_argument_bytes=None
+        if hidden is None
+        else sum(array.bytes * array.hidden_count for array in audited),
+        jax=jax.__version__,
+        baking_seconds=None if known is None else known.seconds(sum(embedded)),
+        foldings=foldings(
+            program.jaxpr,
+            lambda array: embedded_counts.get(_key_of(array, arrays), 0) > 0,
+        ),
+    )
+
+
+def _key_of(array: Any, arrays: dict[Hashable, Any]) -> Hashable | None:
+    if not hasattr(array, "shape"):
+        return None
+    key = identity(array)
+    return key if key in arrays else None
+
+
+def _container(key: Hashable, held: dict[Hashable, tuple[Holder, Match]]) -> Hashable:
+    """The variable that holds an array; of one that is not held, itself."""
+    return held[key][0].root if key in held else key
+
+
+def holders_of(
+    fn: Callable[..., Any], arrays: dict[Hashable, Any], arguments: Mapping[str, Any] | None = None
+) -> dict[Hashable, tuple[Holder, Match]]:
+    """Who holds each captured array, function or arguments; what no one holds is left out."""
+    found: dict[Hashable, tuple[Holder, Match]] = {}
+    holders: list[Holder] = []
+    for holder in held_arrays(fn, arguments or {}):
+        holders.append(holder)
+        key = identity(holder.array)
+        if key in arrays:
+            found.setdefault(key, (holder, "same"))
+        if len(found) == len(arrays):
+            return found
+    for key, array in arrays.items():
+        if key not in found:
+            likeness = _likeness(array, holders)
+            if likeness is not None:
+                found[key] = likeness
+    return found
+
+
+def _likeness(array: Any, holders: Iterable[Holder]) -> tuple[Holder, Match] | None:
+    value = getattr(array, "val", array)
+    if jax.numpy.issubdtype(value.dtype, jax.dtypes.extended) or value.size < 2:
+        return None
+    for holder in holders:
+        if isinstance(value, np.ndarray) and isinstance(holder.array, np.ndarray):
+            if np.may_share_memory(value, holder.array):
+                return holder, "view"
+    value = np.asarray(value)
+    for holder in holders:
+        if holder.array.shape == value.shape and _equal(holder.array, value):
+            return holder, "equal"
+    return None
+
+
+def _equal(held: Any, value: np.ndarray) -> bool:
+    if jax.numpy.issubdtype(held.dtype, jax.dtypes.extended) or held.dtype == object:
+        return False
+    if isinstance(held, jax.Array) and (held.is_deleted() or not held.is_fully_addressable):
+        return False
+    with np.errstate(all="ignore"):
+        return np.asarray(held).astype(value.dtype).tobytes() == value.tobytes()
+
+
+def _advice(root: Root, fn: Callable[..., Any], size: int, known: Calibration | None) -> str:
+    name = name_of(fn)
+    baked = f"{bytes_text(size)} of it are baked into the program"
+    if known is not None:
+        baked += f", about {seconds_text(known.seconds(size), 2)} of every compile"
+    match root.kind:
+        case "closure" | "global":
+            return f"give {name} an argument {root.name} and pass {root.name} in the call: {baked}"
+        case "class":
+            return (
+                f"give {name} an argument for what the class {root.name} holds, and pass it in "
+                f"the call: {baked}"
+            )
+        case "self":
+            call = f"self.{name}(*args)" if hasattr(fn, "__self__") else "self(*args)"
+            return (
+                "jit a function that takes the object as an argument, such as jax.jit(lambda "
+                f"self, *args: {call}), its class being a pytree: {baked}"
+            )
+        case "default":
+            return f"pass {root.name} in the call and not as a default: {baked}"
+        case "partial":
+            return f"pass {root.name} in the call and not in a partial: {baked}"
+        case "argument":
+            return (
+                f"make the array a leaf of the argument {root.name}: it stands in a static part of "
+                f"it, whose values are no arguments, and {baked}"
+            )
+        case _:
+            return (
+                "make the array before the call and pass it as an argument; now it is made while "
+                f"{name} is traced: {baked}"
+            )

@@ -1,0 +1,98 @@
+"""What baking arrays into a program costs on this machine, measured once and kept.
+
+Compiling takes time in proportion to the bytes that are baked in, besides what is folded.
+"""
+
+from __future__ import annotations
+
+import os
+import statistics
+import time
+from pathlib import Path
+
+import jax
+import numpy as np
+
+from jaxmeter._measure.environment import host_environment, jax_environment
+from jaxmeter._measure.phases import Clock
+from jaxmeter._records.calibration import MEGABYTE_BYTES, Calibration
+from jaxmeter.errors import RecordError
+
+_MEGABYTES = 32
+_ROUNDS = 9
+_CACHE = "jax_enable_compilation_cache"
+
+
+def calibrate(*, clock: Clock = time.perf_counter) -> Calibration:
+    """Measure what baking arrays in costs here, and keep it for `jaxmeter.audit` to tell.
+
+    It takes a few seconds: programs with and without an array of 32 MB are compiled in turn, and
+    the median of nine differences counts. The answer is kept for this user, version of JAX, backend
+    and machine, in ``$XDG_CACHE_HOME/jaxmeter`` or ``~/.cache/jaxmeter``.
+
+    Parameters
+    ----------
+    clock : callable
+        Gives seconds; tests give their own.
+    """
+    array = jax.numpy.asarray(
+        np.random.default_rng(0).normal(size=_MEGABYTES * MEGABYTE_BYTES // 4), "float32"
+    )
+    small = array[:250]
+    was_enabled = getattr(jax.config, _CACHE)
+    jax.config.update(_CACHE, False)
+    try:
+        _compile_seconds(small, clock)  # what is set up for the first time is no part of it
+        pairs = [
+            (_compile_seconds(array, clock), _compile_seconds(small, clock)) for _ in range(_ROUNDS)
+        ]
+    finally:
+        jax.config.update(_CACHE, was_enabled)
+    samples = tuple(max(large - least, 0.0) / _MEGABYTES for large, least in pairs)
+    made = Calibration(
+        seconds_per_megabyte=statistics.median(samples),
+        samples_seconds_per_megabyte=samples,
+        measured_utc=host_environment().started_utc,
+        **_here(),
+    )
+    file = _file()
+    file.parent.mkdir(parents=True, exist_ok=True)
+    part = file.with_name(f"{file.name}.{os.getpid()}")
+    part.write_text(made.to_json(indent=2) + "\n")
+    part.replace(file)
+    return made
+
+
+def calibration() -> Calibration | None:
+    """What was measured here before; None if nothing was, or on another machine or JAX."""
+    try:
+        found = Calibration.from_json(_file().read_bytes())
+    except (OSError, RecordError):
+        return None
+    here = _here()
+    return found if all(getattr(found, name) == value for name, value in here.items()) else None
+
+
+def _compile_seconds(array: jax.Array, clock: Clock) -> float:
+    def captures(x: jax.Array) -> jax.Array:
+        return array * x
+
+    traced = jax.jit(captures).trace(jax.ShapeDtypeStruct((), array.dtype))
+    start = clock()
+    traced.lower().compile()
+    return clock() - start
+
+
+def _here() -> dict[str, str]:
+    told = jax_environment()
+    return {
+        "jax": told["jax"],
+        "backend": told["backend"],
+        "device_kind": told["device_kind"],
+        "cpu_model": host_environment().cpu_model or "",
+    }
+
+
+def _file() -> Path:
+    cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(cache, "jaxmeter", f"calibration-{jax.__version__}-{jax.default_backend()}.json")

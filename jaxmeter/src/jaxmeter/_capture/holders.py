@@ -1,0 +1,289 @@
+"""Who holds an array: a walk through everything a function can reach, with the path to each.
+
+A path reads as its author would write it: ``optical_path.coronagraph.cube``, ``self.weights[0]``,
+``default of scale``, ``partial argument cube``, ``closure of apply: cube``.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import itertools
+import sys
+import types
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from types import MappingProxyType
+from typing import Any, Literal
+
+import jax
+import jax.core
+import numpy as np
+
+from jaxmeter._capture.functions import cells, code_names, defaults, parameter_names, unwrapped
+
+Kind = Literal["closure", "global", "class", "self", "default", "partial", "argument", "unknown"]
+
+# Functions of these are not entered: their globals are no one's captures.
+_LIBRARIES = {"jax", "jaxlib", "numpy", "scipy", "jaxmeter"} | set(sys.stdlib_module_names)
+_LIBRARIES -= {"__main__"}
+_OBJECTS_COUNT_LIMIT = 50_000
+_MEMBERS_COUNT_LIMIT = 10_000
+
+
+@dataclasses.dataclass(frozen=True)
+class Root:
+    """Where a path begins: what the author would pass as an argument instead."""
+
+    kind: Kind
+    name: str
+    """Of the variable, parameter or object: ``optical_path``, ``self``, ``scale``."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Holder:
+    """An array that a function can reach."""
+
+    array: Any
+    path: str
+    root: Root
+
+
+def held_arrays(
+    fn: Callable[..., Any], arguments: Mapping[str, Any] = MappingProxyType({})
+) -> Iterator[Holder]:
+    """Every array that a function can reach, each once, those with the shortest way first.
+
+    What its arguments hold comes last: arrays that stand in a static part of one, as in a callable
+    among a pytree's metadata, are baked in though the object is passed.
+
+    Followed are closure cells, defaults, partials, the objects of bound methods, the globals that
+    the code names, functions among these, and the members of containers, modules and objects.
+    What the function makes while it runs, or gets from a call, cannot be known.
+    """
+    walk = _Walk(fn)
+    yield from walk.arrays()
+    walk.queue.extend(
+        _Place(value, name, Root("argument", name)) for name, value in arguments.items()
+    )
+    yield from walk.arrays()
+
+
+@dataclasses.dataclass(frozen=True)
+class _Place:
+    """An object on the way, and how to write what it holds."""
+
+    value: Any
+    path: str
+    root: Root | None
+    """None while it is the function itself, or one it calls, that is looked into."""
+
+    def member(self, value: Any, suffix: str) -> _Place:
+        return _Place(value, self.path + suffix, self.root)
+
+
+class _Walk:
+    def __init__(self, fn: Callable[..., Any]) -> None:
+        self.home = getattr(unwrapped(fn), "__module__", None)
+        # Values are kept alive with their marks: an identity holds only as long as its object.
+        self.seen: dict[int, Any] = {}
+        self.queue: deque[_Place] = deque([_Place(fn, "", None)])
+
+    def arrays(self) -> Iterator[Holder]:
+        while self.queue and len(self.seen) < _OBJECTS_COUNT_LIMIT:
+            place = self.queue.popleft()
+            if id(place.value) in self.seen:
+                continue
+            self.seen[id(place.value)] = place.value
+            if _is_array(place.value):
+                if place.root is not None:
+                    yield Holder(place.value, place.path, place.root)
+            else:
+                self.queue.extend(self.members(place))
+
+    def members(self, place: _Place) -> list[_Place]:
+        try:
+            return list(itertools.islice(self.inside(place), _MEMBERS_COUNT_LIMIT))
+        except Exception:
+            # Objects may compute their members and raise whatever they like; one that cannot be
+            # looked into leaves its arrays without a path, no more.
+            return []
+
+    def inside(self, place: _Place) -> Iterator[_Place]:
+        value = place.value
+        if isinstance(value, (str, bytes, int, float, complex, type(None))):
+            return
+        if isinstance(value, functools.partial):
+            yield from _in_partial(place)
+        elif isinstance(value, types.FunctionType):
+            yield from self.in_function(place)
+        elif isinstance(value, types.ModuleType):
+            return
+        elif isinstance(value, type):
+            yield from _in_class(place)
+        elif _is_method(value):
+            yield from _in_method(place)
+        elif isinstance(value, Mapping):
+            for key in list(value):
+                yield place.member(value[key], f"[{key!r}]")
+        elif isinstance(value, (tuple, list)):
+            names = getattr(value, "_fields", None)  # of a named tuple
+            for index, item in enumerate(value):
+                yield place.member(item, f".{names[index]}" if names else f"[{index}]")
+        else:
+            yield from _in_object(place)
+
+    def in_function(self, place: _Place) -> Iterator[_Place]:
+        """What a Python function holds.
+
+        The paths of the function that is asked about, and of those that wrap or are wrapped by
+        it, begin with the bare name; those of another tell which function it is.
+        """
+        fn = place.value
+        owner = place.path
+        # By its globals: a wrapper bears the name and the module of what it wraps.
+        in_library = _top_package(fn.__globals__.get("__name__", "")) in _LIBRARIES
+        wrapped = getattr(fn, "__wrapped__", None)
+        if wrapped is not None:
+            yield _Place(wrapped, place.path, place.root)
+        for name, value in cells(fn):
+            if in_library and callable(value):  # a transformation's own variable
+                yield _Place(value, place.path, place.root)
+                continue
+            path = f"closure of {owner}: {name}" if owner else name
+            # What a callable among an argument's metadata holds is the argument's own doing.
+            is_argument = place.root is not None and place.root.kind == "argument"
+            yield _Place(value, path, place.root if is_argument else Root("closure", name))
+        inside = f" in {owner}" if owner else ""
+        for name, value in defaults(fn):
+            yield _Place(value, f"default of {name}{inside}", Root("default", name))
+        if not in_library:
+            yield from self.globals_of(fn)
+
+    def globals_of(self, fn: types.FunctionType) -> Iterator[_Place]:
+        """What the code names of its module, and of the modules that it names there."""
+        names = set(code_names(fn.__code__))
+        own = fn.__globals__
+        module = own.get("__name__")
+        prefix = "" if module == self.home else f"{module}."
+        for name in sorted(names):
+            value = own.get(name, sys.modules.get(name))  # imported at the top or in the body
+            if isinstance(value, types.ModuleType):
+                if _top_package(value.__name__) in _LIBRARIES:
+                    continue
+                for attribute in sorted(names & vars(value).keys()):
+                    found = vars(value)[attribute]
+                    if not isinstance(found, types.ModuleType):
+                        yield _Place(found, f"{name}.{attribute}", _global(attribute, found))
+            elif name in own:
+                yield _Place(value, prefix + name, _global(name, value))
+
+
+def _global(name: str, value: Any) -> Root:
+    return Root("class" if isinstance(value, type) else "global", name)
+
+
+def _in_partial(place: _Place) -> Iterator[_Place]:
+    value = place.value
+    yield _Place(value.func, place.path, place.root)
+    names = parameter_names(value.func)
+    for index, item in enumerate(value.args):
+        name = names[index] if index < len(names) else f"args[{index}]"
+        if place.root is None:
+            yield _Place(item, f"partial argument {name}", Root("partial", name))
+        else:
+            yield place.member(item, f".args[{index}]")
+    for name, item in value.keywords.items():
+        if place.root is None:
+            yield _Place(item, f"partial argument {name}", Root("partial", name))
+        else:
+            yield place.member(item, f".keywords[{name!r}]")
+
+
+def _in_method(place: _Place) -> Iterator[_Place]:
+    value = place.value
+    if isinstance(value.__self__, type):  # a class method
+        yield from _classes(value.__self__)
+    elif place.root is None:
+        yield _Place(value.__self__, "self", Root("self", "self"))
+    else:
+        yield place.member(value.__self__, ".__self__")
+    yield _Place(value.__func__, place.path, place.root)
+
+
+def _in_class(place: _Place) -> Iterator[_Place]:
+    """Class attributes, and what the methods reach."""
+    if _top_package(place.value.__module__) in _LIBRARIES:
+        return
+    for name, member in list(vars(place.value).items()):
+        if isinstance(member, (staticmethod, classmethod)):
+            member = member.__func__
+        elif isinstance(member, property):
+            member = member.fget
+        if name.startswith("__") and not callable(member):
+            continue
+        yield place.member(member, f".{name}")
+
+
+def _classes(cls: type) -> Iterator[_Place]:
+    """A class and those it inherits from, for what their methods reach and for attributes."""
+    for base in cls.__mro__:
+        if _top_package(base.__module__) not in _LIBRARIES:
+            yield _Place(base, base.__name__, Root("class", base.__name__))
+
+
+def _in_object(place: _Place) -> Iterator[_Place]:
+    value = place.value
+    cls = type(value)
+    called = place.root is None and not place.path
+    if called:
+        # An instance that is called as the function is its own self; a wrapper, as a jitted
+        # function or one of custom derivatives is, stands for what it wraps.
+        wrapper = (
+            _attribute(value, "__wrapped__") is not None
+            or _top_package(cls.__module__) in _LIBRARIES
+        )
+        if not wrapper:
+            place = _Place(value, "self", Root("self", "self"))
+    wrapped = _attribute(value, "__wrapped__")
+    if wrapped is not None:
+        yield _Place(wrapped, place.path, place.root)
+    for name, member in _attributes(value):
+        if called and place.root is None:
+            yield _Place(member, "", None) if callable(member) else place.member(member, name)
+        else:
+            yield place.member(member, f".{name}")
+    yield from _classes(cls)
+
+
+def _attributes(value: Any) -> Iterator[tuple[str, Any]]:
+    own = getattr(value, "__dict__", None)
+    if isinstance(own, Mapping):
+        yield from list(own.items())
+    for base in type(value).__mro__:
+        slots = base.__dict__.get("__slots__", ())
+        for name in (slots,) if isinstance(slots, str) else tuple(slots):
+            member = _attribute(value, name)
+            if member is not None:
+                yield name, member
+
+
+def _attribute(value: Any, name: str) -> Any:
+    # Each for itself: one that cannot be had does not hide the others.
+    try:
+        return getattr(value, name, None)
+    except Exception:
+        return None
+
+
+def _is_method(value: Any) -> bool:
+    # Equinox has its own kind.
+    return _attribute(value, "__self__") is not None and _attribute(value, "__func__") is not None
+
+
+def _top_package(module: str) -> str:
+    return module.partition(".")[0]
+
+
+def _is_array(value: Any) -> bool:
+    return isinstance(value, (jax.Array, np.ndarray)) and not isinstance(value, jax.core.Tracer)

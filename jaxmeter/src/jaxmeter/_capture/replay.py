@@ -1,0 +1,211 @@
+"""Run a jaxpr with other values for the arrays it captured, in its sub-jaxprs too."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import Any
+
+import jax
+import jax.extend.source_info_util as source_info_util
+
+from jaxmeter._capture.constants import captured_values, identity
+from jaxmeter._program.jaxprs import inner, scan_counts, sub_jaxprs
+from jaxmeter.errors import JaxmeterError
+
+Values = Mapping[Hashable, Any]
+"""What to take for each captured array, by its `identity`."""
+
+
+def replay(closed_jaxpr: Any, values: Values, args: Sequence[Any]) -> list[Any]:
+    """Evaluate a jaxpr, or trace its evaluation, with ``values`` for what it captured.
+
+    Sub-programs that capture none of these arrays are taken as they are; the others are traced
+    anew, and get the values as further operands.
+
+    Raises
+    ------
+    JaxmeterError
+        If such a sub-program belongs to a primitive that is not known here.
+    """
+    body = inner(closed_jaxpr)
+    known: dict[Any, Any] = {
+        variable: values.get(identity(array), array)
+        for variable, array in zip(
+            body.constvars, getattr(closed_jaxpr, "consts", ()), strict=False
+        )
+    }
+    known.update(zip(body.invars, args, strict=True))
+
+    def read(atom: Any) -> Any:
+        if not hasattr(atom, "val"):
+            return known[atom]
+        return values.get(identity(atom.val), atom.val) if hasattr(atom.val, "shape") else atom.val
+
+    for equation in body.eqns:
+        operands = [read(atom) for atom in equation.invars]
+        stack = source_info_util.current_name_stack() + equation.source_info.name_stack
+        with (
+            source_info_util.user_context(equation.source_info.traceback, name_stack=stack),
+            equation.ctx.manager,
+        ):
+            held = _held(equation, values)
+            if not held:
+                answers = _bind(equation, operands, equation.params)
+            elif equation.primitive.name in _RULES:
+                answers = _RULES[equation.primitive.name](equation, operands, held)
+            else:
+                raise JaxmeterError(
+                    f"hoist: got an array that is captured inside {equation.primitive.name}, "
+                    "which cannot take another argument here; pass it on by hand"
+                )
+        known.update(zip(equation.outvars, answers, strict=True))
+    return [read(atom) for atom in body.outvars]
+
+
+def _held(equation: Any, values: Values) -> dict[Hashable, Any]:
+    """Of the values those that the sub-programs of an equation capture."""
+    return {
+        key: values[key]
+        for sub in sub_jaxprs(equation)
+        for key in captured_values(sub)
+        if key in values
+    }
+
+
+def _bind(equation: Any, operands: Sequence[Any], params: Mapping[str, Any]) -> Sequence[Any]:
+    bound = equation.primitive.get_bind_params(params)
+    # A pair up to JAX 0.9.
+    functions, params = bound if isinstance(bound, tuple) else ((), bound)
+    answers = equation.primitive.bind(*functions, *operands, **params)
+    return answers if equation.primitive.multiple_results else [answers]
+
+
+def _traced_anew(closed_jaxpr: Any, held: Values) -> Any:
+    """A closed jaxpr that captures none of ``held`` and takes them before its arguments."""
+
+    def run(values: Sequence[Any], *args: Any) -> list[Any]:
+        return replay(closed_jaxpr, dict(zip(held, values, strict=True)), args)
+
+    avals = [variable.aval for variable in inner(closed_jaxpr).invars]
+    shapes = [
+        jax.ShapeDtypeStruct(aval.shape, aval.dtype, weak_type=aval.weak_type) for aval in avals
+    ]
+    return jax.make_jaxpr(run)(list(held.values()), *shapes)
+
+
+def _jit(equation: Any, operands: Sequence[Any], held: Values) -> Sequence[Any]:
+    params = equation.params
+    if any(layout is not None for layout in (*params["in_layouts"], *params["out_layouts"])):
+        raise JaxmeterError(
+            f"hoist: got jit({params['name']}) with layouts, which cannot be kept; "
+            "hoist the function without them"
+        )
+
+    def run(values: Sequence[Any], *args: Any) -> list[Any]:
+        return replay(params["jaxpr"], dict(zip(held, values, strict=True)), args)
+
+    run.__name__ = params["name"]
+    options = {}
+    shardings = tuple(map(_sharding, params["in_shardings"]))
+    if any(sharding is not None for sharding in shardings):
+        options["in_shardings"] = (None, *shardings)
+    shardings = tuple(map(_sharding, params["out_shardings"]))
+    if any(sharding is not None for sharding in shardings):
+        options["out_shardings"] = list(shardings)
+    jitted = jax.jit(run, keep_unused=params["keep_unused"], **options)
+    return jitted(list(held.values()), *operands)
+
+
+def _sharding(given: Any) -> Any:
+    return given if isinstance(given, jax.sharding.Sharding) else None
+
+
+def _scan(equation: Any, operands: Sequence[Any], held: Values) -> Sequence[Any]:
+    params = equation.params
+    consts_count, carries_count = scan_counts(params)
+    consts = operands[:consts_count]
+    carries = operands[consts_count:][:carries_count]
+
+    def body(carries: Sequence[Any], items: Sequence[Any]) -> tuple[Any, Any]:
+        answers = replay(params["jaxpr"], held, (*consts, *carries, *items))
+        return answers[:carries_count], answers[carries_count:]
+
+    options = {name: params[name] for name in ("_split_transpose",) if name in params}
+    carries, items = jax.lax.scan(
+        body,
+        list(carries),
+        list(operands[consts_count + carries_count :]),
+        length=params["length"],
+        reverse=params["reverse"],
+        unroll=params["unroll"],
+        **options,
+    )
+    return [*carries, *items]
+
+
+def _while(equation: Any, operands: Sequence[Any], held: Values) -> Sequence[Any]:
+    params = equation.params
+    tests_count, bodies_count = params["cond_nconsts"], params["body_nconsts"]
+    tests = operands[:tests_count]
+    bodies = operands[tests_count:][:bodies_count]
+    return jax.lax.while_loop(
+        lambda state: replay(params["cond_jaxpr"], held, (*tests, *state))[0],
+        lambda state: replay(params["body_jaxpr"], held, (*bodies, *state)),
+        list(operands[tests_count + bodies_count :]),
+    )
+
+
+def _cond(equation: Any, operands: Sequence[Any], held: Values) -> Sequence[Any]:
+    def branch(jaxpr: Any) -> Callable[..., Any]:
+        return lambda *args: replay(jaxpr, held, args)
+
+    index, *others = operands
+    return jax.lax.switch(index, [branch(jaxpr) for jaxpr in equation.params["branches"]], *others)
+
+
+def _remat(equation: Any, operands: Sequence[Any], held: Values) -> Sequence[Any]:
+    # Bound and not called by jax.checkpoint, which makes one that is yet to be differentiated.
+    jaxpr = inner(_traced_anew(equation.params["jaxpr"], held))
+    return _bind(equation, [*held.values(), *operands], equation.params | {"jaxpr": jaxpr})
+
+
+def _custom(equation: Any, operands: Sequence[Any], held: Values) -> Sequence[Any]:
+    # The first operands are constants to the rule for the derivatives, which is kept.
+    params = equation.params | {
+        "call_jaxpr": _traced_anew(equation.params["call_jaxpr"], held),
+        "num_consts": equation.params["num_consts"] + len(held),
+    }
+    return _bind(equation, [*held.values(), *operands], params)
+
+
+def _shard_map(equation: Any, operands: Sequence[Any], held: Values) -> Sequence[Any]:
+    params = equation.params
+
+    def run(values: Sequence[Any], *args: Any) -> Any:
+        return tuple(replay(params["jaxpr"], dict(zip(held, values, strict=True)), args))
+
+    axes = params["newly_manual_axes" if "newly_manual_axes" in params else "manual_axes"]
+    everywhere = jax.sharding.PartitionSpec()
+    return jax.shard_map(
+        run,
+        mesh=params["mesh"],
+        in_specs=(everywhere, *params["in_specs"]),
+        out_specs=params["out_specs"],
+        check_vma=params["check_vma"],
+        axis_names=axes,
+    )(list(held.values()), *operands)
+
+
+_RULES = {
+    "jit": _jit,
+    "pjit": _jit,
+    "scan": _scan,
+    "while": _while,
+    "cond": _cond,
+    "checkpoint": _remat,
+    "remat": _remat,
+    "remat2": _remat,
+    "custom_jvp_call": _custom,
+    "custom_vjp_call": _custom,
+    "shard_map": _shard_map,
+}

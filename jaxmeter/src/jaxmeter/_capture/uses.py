@@ -1,0 +1,155 @@
+"""Which source lines use the arrays that a program captured."""
+
+from __future__ import annotations
+
+import dataclasses
+import linecache
+import re
+import sysconfig
+from collections.abc import Callable, Hashable, Iterator
+from pathlib import Path
+from typing import Any, Literal
+
+import jax.extend.source_info_util
+
+from jaxmeter._program.jaxprs import inner, scan_counts, sub_jaxprs
+from jaxmeter._records.audit import Use
+
+_FRAMES_COUNT_LIMIT = 100
+# As jax.extend.source_info_util.summarize writes a frame: /path/to/file.py:12:8 (outer.inner)
+_FRAME = re.compile(r"(?P<file>.*?):(?P<line>\d+)(?::\d+)? \((?P<function>.*)\)")
+_DEFINED = re.compile(r"(?P<function>.*?) at (?P<file>.*):(?P<line>\d+)")
+_DECORATORS_LINES_COUNT_LIMIT = 50
+_OURS = str(Path(__file__).parents[1])
+_INSTALLED = tuple({sysconfig.get_path("purelib"), sysconfig.get_path("platlib")})
+
+KeyOf = Callable[[Any], Hashable | None]
+"""What an array of the program is known by; None for what is no captured array."""
+
+
+def uses_of(closed_jaxpr: Any, key_of: KeyOf) -> dict[Hashable, tuple[Use, ...]]:
+    """The lines that use each captured array, in the order of the program, each line once.
+
+    Parameters
+    ----------
+    closed_jaxpr : jax.extend.core.ClosedJaxpr
+        The traced program.
+    key_of : callable
+        Gives the key of an array.
+
+    Returns
+    -------
+    dict
+        Of the keys of arrays that are used at all. An array that is carried into a loop, a
+        branch or a rematerialised function is used by the line in there.
+    """
+    found: dict[Hashable, dict[Use, None]] = {}
+    for key, use in _walk(closed_jaxpr, {}, key_of, set()):
+        found.setdefault(key, {})[use] = None
+    return {key: tuple(uses) for key, uses in found.items()}
+
+
+def _walk(
+    jaxpr: Any, known: dict[Any, Hashable], key_of: KeyOf, seen: set[Hashable]
+) -> Iterator[tuple[Hashable, Use]]:
+    body = inner(jaxpr)
+    keys = dict(known)
+    for variable, array in zip(body.constvars, getattr(jaxpr, "consts", ()), strict=False):
+        key = key_of(array)
+        if key is not None:
+            keys[variable] = key
+    mark = (id(body), frozenset(keys.items()))
+    if mark in seen:
+        return
+    seen.add(mark)
+
+    def key_at(atom: Any) -> Hashable | None:
+        return key_of(atom.val) if hasattr(atom, "val") else keys.get(atom)
+
+    for equation in body.eqns:
+        used = {index: key_at(atom) for index, atom in enumerate(equation.invars)}
+        used = {index: key for index, key in used.items() if key is not None}
+        carried: set[int] = set()
+        for sub, operands in _operands(equation):
+            passed = {
+                variable: used[index]
+                for variable, index in zip(inner(sub).invars, operands, strict=False)
+                if index in used
+            }
+            carried |= {index for index in operands if index in used}
+            yield from _walk(sub, passed, key_of, seen)
+        direct = {key for index, key in used.items() if index not in carried}
+        use = use_of(equation) if direct else None
+        if use is not None:
+            yield from ((key, use) for key in direct)
+    for atom in body.outvars:
+        key, use = key_at(atom), _returned(body)
+        if key is not None and use is not None:
+            yield key, use
+
+
+def _operands(equation: Any) -> Iterator[tuple[Any, range]]:
+    """Each sub-jaxpr, with the operands of the equation that it sees unchanged from its first
+    variable on.
+
+    A jitted function sees none: an array that is passed to it is used by the line that passes it,
+    and the lines inside are those of the first trace, which another call may have made.
+    """
+    name, params, count = equation.primitive.name, equation.params, len(equation.invars)
+    subs = list(sub_jaxprs(equation))
+    if name in ("jit", "pjit"):
+        seen = [range(0)] * len(subs)
+    elif name == "scan":
+        seen = [range(scan_counts(params)[0])]  # what is scanned over, or carried, changes
+    elif name == "cond":
+        seen = [range(1, count)] * len(subs)
+    elif name == "while":
+        tests, bodies = params["cond_nconsts"], params["body_nconsts"]
+        seen = [
+            range(tests) if sub is params["cond_jaxpr"] else range(tests, tests + bodies)
+            for sub in subs
+        ]
+    else:  # remat, shard_map, custom_jvp_call and their like
+        seen = [range(count) if len(inner(sub).invars) == count else range(0) for sub in subs]
+    yield from zip(subs, seen, strict=True)
+
+
+def use_of(equation: Any) -> Use | None:
+    summary = jax.extend.source_info_util.summarize(equation.source_info, _FRAMES_COUNT_LIMIT)
+    frames = []
+    for text in reversed(summary.splitlines()):  # the innermost comes last
+        match = _FRAME.fullmatch(text)
+        if match is None or match["file"].startswith(_OURS):
+            break  # what called jaxmeter has no part in it
+        frames.append(match)
+    if not frames:
+        return None
+    use = _use_at(frames[0], "used")
+    if not use.file.startswith(_INSTALLED):
+        return use
+    # In an installed package; its caller's line is the one that an author can change.
+    for match in frames:
+        if not match["file"].startswith(_INSTALLED):
+            return _use_at(match, "used", f"{use.file}:{use.line}")
+    return use
+
+
+def _returned(jaxpr: Any) -> Use | None:
+    """No equation tells where an array is returned: the line of the function does."""
+    information = getattr(jaxpr, "debug_info", None)
+    match = _DEFINED.fullmatch(getattr(information, "func_src_info", None) or "")
+    if match is None:
+        return None
+    use = _use_at(match, "returned")
+    if use.text.startswith("@"):  # Python lets a function begin at its decorators
+        for line in range(use.line, use.line + _DECORATORS_LINES_COUNT_LIMIT):
+            text = linecache.getline(use.file, line).strip()
+            if text.startswith(("def ", "async def ")):
+                return dataclasses.replace(use, line=line, text=text)
+    return use
+
+
+def _use_at(match: re.Match[str], how: Literal["used", "returned"], within: str = "") -> Use:
+    file, line = match["file"], int(match["line"])
+    text = linecache.getline(file, line).strip()
+    return Use(file, line, match["function"], text, how, within)

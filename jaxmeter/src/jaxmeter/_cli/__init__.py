@@ -1,0 +1,1 @@
+"""The subcommands of ``jaxmeter``, one file each."""

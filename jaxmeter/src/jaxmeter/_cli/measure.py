@@ -1,0 +1,56 @@
+"""``jaxmeter package.module:function``: measure a case in a fresh process."""
+
+from __future__ import annotations
+
+import argparse
+import os
+
+from jaxmeter._cli.common import COMMANDS, add_param, tell_failure
+from jaxmeter._cli.parameters import parameter
+from jaxmeter._measure.cell import Cell
+from jaxmeter._measure.run import run_cell
+from jaxmeter._records.record import Record
+from jaxmeter.version import VERSION
+
+DESCRIPTION = (
+    "Measure a JAX function in a fresh process: its phases, captured constants,\n"
+    "retraces, program and memory."
+)
+EXIT_CODES = "\n".join(
+    (
+        "commands, each with a --help of its own:",
+        *(f"  {name:<10} {told}" for name, told in COMMANDS.items()),
+        "",
+        "exit codes: 0 measured; 1 measured, but what was compiled before is not cold; 2 bad",
+        "usage; 3 the function could not be imported or run, or not within --timeout",
+    )
+)
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.add_argument("--version", action="version", version=f"jaxmeter {VERSION}")
+    parser.add_argument(
+        "target", help="package.module:function; it returns jaxmeter.Case(fn, args)"
+    )
+    add_param(parser)
+    parser.add_argument("--repeat", type=int, default=20, help="settled samples (default 20)")
+    parser.add_argument("--builds", type=int, default=1, help="compiles timed (default 1)")
+    parser.add_argument(
+        "--timeout", type=float, default=600.0, metavar="SECONDS", help="limit (default 600)"
+    )
+
+
+def answer(options: argparse.Namespace) -> tuple[Record, bool | None]:
+    cell = Cell(
+        name=options.target,
+        target=options.target,
+        params=dict(map(parameter, options.param)),
+        repeat=options.repeat,
+        builds=options.builds,
+        timeout_seconds=options.timeout,
+        path=(os.getcwd(),),  # as python -m does
+    )
+    record = run_cell(cell)
+    tell_failure("jaxmeter", record)
+    return record, {"ok": True, "rejected": False}.get(record.status)

@@ -1,0 +1,84 @@
+"""Are the answers of two functions equal, bit by bit, and if not, how far apart are they?"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from typing import Any
+
+import jax
+import numpy as np
+
+from jaxmeter._records.answers import Answers
+
+
+def answers_of(a: Any, b: Any) -> Answers:
+    """Compare two answers.
+
+    Parameters
+    ----------
+    a, b : pytree
+        Arrays and numbers of any dtype and shape.
+    """
+    found = [jax.tree_util.tree_flatten_with_path(tree)[0] for tree in (a, b)]
+    trees = [" ".join(jax.tree_util.keystr(path) for path, _ in leaves) for leaves in found]
+    arrays_a, arrays_b = ([on_host(leaf) for _, leaf in leaves] for leaves in found)
+    kinds = [[(one.dtype, one.shape) for one in arrays] for arrays in (arrays_a, arrays_b)]
+    is_alike = trees[0] == trees[1] and kinds[0] == kinds[1]
+    pairs = zip(arrays_a, arrays_b, strict=True) if is_alike else ()
+    return Answers(
+        a_fingerprint=values_fingerprint(arrays_a, trees[0]),
+        b_fingerprint=values_fingerprint(arrays_b, trees[1]),
+        max_difference=max([0.0, *(_difference(*pair) for pair in pairs)]) if is_alike else None,
+        largest=max([0.0, *map(_largest, arrays_a)]),
+        a_not_finite_count=sum(map(_not_finite_count, arrays_a)),
+        b_not_finite_count=sum(map(_not_finite_count, arrays_b)),
+        numbers_count=sum(one.size for one in arrays_a),
+    )
+
+
+def values_fingerprint(arrays: Iterable[Any], about: str = "") -> str:
+    """SHA-256 of arrays, in order, with their dtypes and shapes, bit by bit.
+
+    Parameters
+    ----------
+    arrays : iterable of array
+        Of jax or numpy; random keys count by their data.
+    about : str
+        What else counts.
+    """
+    found = hashlib.sha256(about.encode())
+    for array in map(on_host, arrays):
+        found.update(f"{array.dtype} {array.shape}\n".encode())
+        # By way of bytes: numpy gives no buffer of dtypes that are not its own, as bfloat16.
+        found.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
+    return found.hexdigest()
+
+
+def on_host(array: Any) -> np.ndarray:
+    """An array as numpy's; that of random keys as their data."""
+    array = getattr(array, "val", array)  # out of JAX's wrapper of a numpy array in a jaxpr
+    if isinstance(array, jax.Array) and jax.numpy.issubdtype(array.dtype, jax.dtypes.extended):
+        array = jax.random.key_data(array)
+    return np.asarray(array)
+
+
+def _difference(a: np.ndarray, b: np.ndarray) -> float:
+    a, b = _numbers(a), _numbers(b)
+    is_known = np.isfinite(a) & np.isfinite(b)
+    with np.errstate(over="ignore"):
+        return float(np.max(np.abs(b - a), where=is_known, initial=0.0))
+
+
+def _largest(a: np.ndarray) -> float:
+    a = _numbers(a)
+    return float(np.max(np.abs(a), where=np.isfinite(a), initial=0.0))
+
+
+def _not_finite_count(a: np.ndarray) -> int:
+    return int(a.size - np.count_nonzero(np.isfinite(_numbers(a))))
+
+
+def _numbers(a: np.ndarray) -> np.ndarray:
+    """In double precision, in which dtypes that are not numpy's own can be compared too."""
+    return a.astype(np.complex128 if np.iscomplexobj(a) else np.float64)

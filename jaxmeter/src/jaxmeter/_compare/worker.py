@@ -1,0 +1,110 @@
+"""The worker process of `jaxmeter.compare`: measures two functions in turns.
+
+``python -m jaxmeter._compare.worker --task FILE --answer FILE``. Whatever goes wrong with a
+function is told in its record, and the exit status is 0 once an answer is written.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from jaxmeter._cli.common import calls_of_module, case_of
+from jaxmeter._measure.environment import host_environment, jax_environment, load_1min
+from jaxmeter._measure.progress import Progress, telling
+from jaxmeter._measure.worker import die_with_parent, write_whole
+from jaxmeter._records.comparison import ComparedProcess, Side, Task
+from jaxmeter._records.record import Record
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Read a task, measure, write what was measured."""
+    parser = argparse.ArgumentParser(prog="python -m jaxmeter._compare.worker")
+    parser.add_argument("--task", required=True, type=Path)
+    parser.add_argument("--answer", required=True, type=Path)
+    parser.add_argument("--die-with-parent", action="store_true")
+    options = parser.parse_args(argv)
+    if options.die_with_parent:
+        die_with_parent()
+    task = Task.from_json(options.task.read_bytes())
+
+    def write(process: ComparedProcess) -> None:
+        write_whole(options.answer, process.to_json())
+
+    write(work(task, write))
+    return 0
+
+
+def work(task: Task, report: Callable[[ComparedProcess], None]) -> ComparedProcess:
+    """Measure both functions in this process, which should be fresh.
+
+    Parameters
+    ----------
+    task : Task
+        What to measure.
+    report : callable
+        Called with what there is so far whenever a phase begins.
+    """
+    sides = (task.a, task.b)
+    progresses: list[Progress] = []
+
+    def publish(number: int) -> Callable[[Record], None]:
+        def published(unfinished: Record) -> None:
+            a, b = (
+                unfinished if place == number else progress.record
+                for place, progress in enumerate(progresses)
+            )
+            report(ComparedProcess(a, b, swapped=task.swapped))
+
+        return published
+
+    for number, side in enumerate(sides):
+        record = Record(side.target, "ok", target=side.target, environment=host_environment())
+        progresses.append(Progress(record, publish(number)))
+    sys.path[:0] = task.path
+    measured: dict[str, Any] = {}
+    try:
+        measured = _measured(sides, progresses, task)
+    except BaseException as error:  # SystemExit too: whatever a function does is told
+        if all(progress.record.status == "ok" for progress in progresses):
+            raise error  # no function's fault
+    a, b = (progress.record for progress in progresses)
+    return ComparedProcess(a, b, swapped=task.swapped, **measured)
+
+
+def _measured(sides: tuple[Side, Side], progresses: list[Progress], task: Task) -> dict[str, Any]:
+    # Here, for an import of JAX that fails is told by the records too.
+    with telling(progresses[0]):
+        from jaxmeter._compare.pair import measure_pair
+    pair = [_made(side, progress) for side, progress in zip(sides, progresses, strict=True)]
+    measured = measure_pair((pair[0], pair[1]), task.effort, swapped=task.swapped)
+    for one in pair:
+        one.progress.note_in("environment", load_1min_after=load_1min())
+    return vars(measured)
+
+
+def _made(side: Side, progress: Progress) -> Any:
+    with telling(progress):
+        progress.enter("import")
+        case = case_of("compare", side.target, side)
+        import jax
+
+        from jaxmeter._cli.arguments import calls_from_texts, filled
+        from jaxmeter._compare.pair import Compared
+        from jaxmeter._retrace.retraces import call_arguments
+
+        progress.enter("setup")
+        progress.note_in("environment", **jax_environment())
+        args, kwargs = jax.tree.map(filled, (case.args, dict(case.kwargs)))
+        case = dataclasses.replace(case, args=args, kwargs=kwargs)
+        calls = calls_from_texts(side.call) if side.call else calls_of_module(side.target) or ()
+        told = [call_arguments(call, number) for number, call in enumerate(calls)]
+        return Compared(case, progress, tuple(told))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,120 @@
+"""A case: a callable with its arguments, ready to be measured."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from jaxmeter._records.frozen import FrozenDict, freeze_mappings
+from jaxmeter.errors import JaxmeterError
+
+
+@dataclass(frozen=True)
+class Case:
+    """A callable with its arguments, and how to check its answer.
+
+    Parameters
+    ----------
+    fn : callable
+        The function to measure. A plain function is passed to `jax.jit`; a function that is
+        already jitted is used as it is, and then runs of its Python body cannot be counted.
+    args, kwargs : tuple, mapping
+        Its arguments. Arguments that are donated are copied before each call.
+    jit_options : mapping
+        Keyword arguments for `jax.jit`: ``static_argnames``, ``donate_argnums``, ...
+    check : callable, optional
+        Called once with the answer of the last settled run; returns named numbers, such as
+        ``{"error_relative": 1e-7}``. An exception makes the measurement a failure.
+    extras : mapping
+        Named numbers that the maker of the case measured by itself.
+
+    Raises
+    ------
+    JaxmeterError
+        If a field is not of its kind.
+    """
+
+    fn: Callable[..., Any]
+    args: tuple[Any, ...] = ()
+    kwargs: Mapping[str, Any] = FrozenDict()
+    jit_options: Mapping[str, Any] = FrozenDict()
+    check: Callable[[Any], Mapping[str, float]] | None = None
+    extras: Mapping[str, float] = FrozenDict()
+
+    def __post_init__(self) -> None:
+        if not callable(self.fn):
+            raise JaxmeterError(f"Case: got fn={self.fn!r}; give a callable")
+        if not isinstance(self.args, (tuple, list)):
+            raise JaxmeterError(
+                f"Case: got args of type {type(self.args).__name__}; "
+                "give a tuple, for one argument Case(fn, (argument,))"
+            )
+        object.__setattr__(self, "args", tuple(self.args))
+        for field in ("kwargs", "jit_options", "extras"):
+            value = getattr(self, field)
+            if not isinstance(value, Mapping):
+                raise JaxmeterError(
+                    f"Case: got {field} of type {type(value).__name__}; give a dictionary"
+                )
+        if self.check is not None and not callable(self.check):
+            raise JaxmeterError(
+                f"Case: got check={self.check!r}; give a callable that takes the answer, or None"
+            )
+        freeze_mappings(self)
+        object.__setattr__(self, "extras", FrozenDict(numbers("Case", "extras", self.extras)))
+
+
+def case_of(
+    call: str,
+    fn: Case | Callable[..., Any],
+    args: tuple[Any, ...] = (),
+    kwargs: Mapping[str, Any] = FrozenDict(),
+) -> Case:
+    """What a call was given, a function with its arguments or a case, as a case.
+
+    Raises
+    ------
+    JaxmeterError
+        If it is neither, or a case with more arguments.
+    """
+    if not isinstance(fn, Case):
+        if not callable(fn):
+            raise JaxmeterError(f"{call}: got fn={fn!r:.80}; give a callable or a Case")
+        return Case(fn, args, kwargs)
+    if args or kwargs:
+        raise JaxmeterError(
+            f"{call}: got a Case and {len(args) + len(kwargs)} more arguments; "
+            "put the arguments into the case, Case(fn, args)"
+        )
+    return fn
+
+
+def numbers(call: str, what: str, named: Any) -> dict[str, float]:
+    """Named numbers as a dictionary of floats.
+
+    Raises
+    ------
+    JaxmeterError
+        If they are no mapping from names to numbers.
+    """
+    advice = 'give a dictionary of numbers by name, such as {"error_relative": 1e-7}'
+    if not isinstance(named, Mapping):
+        raise JaxmeterError(f"{call}: got {what} of type {type(named).__name__}; {advice}")
+    result = {}
+    for name, value in named.items():
+        try:
+            if not isinstance(name, str) or isinstance(value, (str, bytes)):
+                raise TypeError
+            result[name] = float(value)
+        except (TypeError, ValueError):
+            raise JaxmeterError(f"{call}: got {what}[{name!r}] = {value!r}; {advice}") from None
+    return result
+
+
+def name_of(fn: Callable[..., Any]) -> str:
+    """A name for any callable: of the function itself, inside a partial, or of its class."""
+    while isinstance(fn, functools.partial):
+        fn = fn.func
+    return getattr(fn, "__name__", None) or type(fn).__name__

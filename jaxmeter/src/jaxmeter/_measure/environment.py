@@ -1,0 +1,115 @@
+"""Where and with what a measurement is made: versions, machine, backend, options, load."""
+
+from __future__ import annotations
+
+import datetime
+import importlib.metadata
+import os
+import platform
+from pathlib import Path
+from typing import Any
+
+from jaxmeter._records.record import Environment, Scalar
+from jaxmeter.version import VERSION
+
+HOST_VARIABLE = "JAXMETER_HOST"
+"""Names the host, where the system's own name says nothing: in CI each run has a new one."""
+
+JAX_OPTIONS = (
+    "jax_enable_x64",
+    "jax_default_matmul_precision",
+    "jax_numpy_dtype_promotion",
+    "jax_use_simplified_jaxpr_constants",
+    "jax_enable_compilation_cache",
+    "jax_compilation_cache_dir",
+    "jax_disable_jit",
+    "jax_debug_nans",
+    "jax_default_device",
+    "jax_platforms",
+    "jax_threefry_partitionable",
+)
+"""The options of JAX that change a program or how it is compiled."""
+
+
+def host_environment() -> Environment:
+    """The environment without JAX, which is not imported: its fields are None but the versions."""
+    return Environment(
+        python=platform.python_version(),
+        jax=_version("jax"),
+        jaxlib=_version("jaxlib"),
+        numpy=_version("numpy"),
+        jaxmeter=VERSION,
+        platform=platform.platform(),
+        machine=os.environ.get(HOST_VARIABLE, "").strip() or platform.node(),
+        cpu_model=_cpu_model(),
+        cpus_available=_cpus_available(),
+        ram_bytes=_ram_bytes(),
+        backend=None,
+        device_kind=None,
+        device_count=None,
+        xla_flags=os.environ.get("XLA_FLAGS", ""),
+        started_utc=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        load_1min_before=load_1min(),
+    )
+
+
+def jax_environment() -> dict[str, Any]:
+    """The fields of `Environment` that need JAX; starts the backend if it was not started."""
+    import jax
+
+    devices = jax.devices()
+    return {
+        "jax": jax.__version__,
+        "backend": jax.default_backend(),
+        "device_kind": devices[0].device_kind,
+        "device_count": len(devices),
+        "jax_options": {
+            name: _scalar(getattr(jax.config, name))
+            for name in JAX_OPTIONS
+            if hasattr(jax.config, name)  # not every version has every option
+        },
+    }
+
+
+def load_1min() -> float | None:
+    """Mean number of runnable processes over the last minute; None where there is none."""
+    try:
+        return os.getloadavg()[0]
+    except (AttributeError, OSError):
+        return None
+
+
+def _version(package: str) -> str | None:
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def _cpu_model() -> str | None:
+    try:
+        text = Path("/proc/cpuinfo").read_text()
+    except OSError:
+        return platform.processor() or None
+    for line in text.splitlines():
+        if line.startswith("model name"):
+            return line.partition(":")[2].strip()
+    return platform.processor() or None
+
+
+def _cpus_available() -> int | None:
+    try:
+        return len(os.sched_getaffinity(0))
+    except AttributeError:
+        return os.cpu_count()
+
+
+def _ram_bytes() -> int | None:
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):
+        return None
+
+
+def _scalar(value: Any) -> Scalar:
+    return value if value is None or isinstance(value, (bool, int, float, str)) else str(value)

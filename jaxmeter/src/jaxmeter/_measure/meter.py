@@ -1,0 +1,273 @@
+"""Measure one case in this process, phase by phase."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Callable
+from typing import Any
+
+import jax
+
+from jaxmeter._capture.constants import count_constants
+from jaxmeter._measure.accounting import (
+    compiler_account,
+    device_peak_bytes,
+    peak_rss_bytes,
+    reset_peak_rss,
+    rss_bytes,
+)
+from jaxmeter._measure.case import Case, case_of, name_of, numbers
+from jaxmeter._measure.counts import Events, ExecutionCounter, counts, listening
+from jaxmeter._measure.environment import host_environment, jax_environment, load_1min
+from jaxmeter._measure.phases import Clock, fresh_arguments, settle, timed
+from jaxmeter._measure.progress import Progress
+from jaxmeter._measure.staging import jitted
+from jaxmeter._program.program import describe_program
+from jaxmeter._records.record import Counts, Failure, Phases, Record
+from jaxmeter.errors import JaxmeterError
+
+# A run that takes longer than this can bear the cost of a report after it.
+_SLOW_RUN_SECONDS = 0.05
+
+
+def measure(
+    fn: Case | Callable[..., Any],
+    *args: Any,
+    repeat: int = 20,
+    max_seconds: float | None = None,
+    builds: int = 1,
+    name: str | None = None,
+    clock: Clock = time.perf_counter,
+) -> Record:
+    """Measure a function in this process.
+
+    Here tracing and compiling are cold only if nothing the function uses was traced or compiled
+    before; `jaxmeter.run_cell` measures in a fresh process. The record's counts tell: a function
+    that was compiled before has ``compiles_count`` 0.
+
+    Parameters
+    ----------
+    fn : Case or callable
+        A case, or a function with its arguments.
+    *args : Any
+        The function's arguments; for keyword arguments or options of jit give a `Case`.
+    repeat : int
+        The number of settled samples.
+    max_seconds : float or None
+        Stop sampling after this many seconds, though not before 3 samples.
+    builds : int
+        How often to trace, lower and compile: beyond the first, after all else, when JAX is made to
+        forget every program of this process (``jax.clear_caches``).
+    name : str, optional
+        The record's name; by default the function's.
+    clock : callable
+        Gives seconds; tests give their own.
+
+    Returns
+    -------
+    Record
+        Its status is ``"rejected"`` if the program came from the persistent compilation cache.
+
+    Raises
+    ------
+    JaxmeterError
+        If an argument is not of its kind.
+    Exception
+        Whatever the function or its check raises, with a note that names the phase.
+    """
+    case = case_of("measure", fn, args)
+    if isinstance(repeat, bool) or not isinstance(repeat, int) or repeat < 1:
+        raise JaxmeterError(f"measure: got repeat={repeat!r}; give a whole number, 1 or more")
+    if isinstance(builds, bool) or not isinstance(builds, int) or builds < 1:
+        raise JaxmeterError(f"measure: got builds={builds!r}; give a whole number, 1 or more")
+    if max_seconds is not None and not max_seconds > 0:
+        raise JaxmeterError(f"measure: got max_seconds={max_seconds!r}; give seconds above 0")
+    progress = Progress(Record(name=name or name_of(case.fn), status="ok"))
+    try:
+        progress.note(environment=dataclasses.replace(host_environment(), **jax_environment()))
+        measure_case(
+            case, progress, repeat=repeat, max_seconds=max_seconds, builds=builds, clock=clock
+        )
+    except Exception as error:
+        error.add_note(f"jaxmeter.measure: raised in the phase {progress.phase!r}")
+        raise
+    return judged(progress.record, cold=False)
+
+
+def measure_case(
+    case: Case,
+    progress: Progress,
+    *,
+    repeat: int,
+    max_seconds: float | None,
+    builds: int,
+    clock: Clock,
+) -> None:
+    """Measure a case phase by phase into ``progress``, which keeps all up to an exception."""
+    with listening(Events()) as events:
+        run = Run(case, progress, events, clock)
+        try:
+            run.prepare()
+            answer = run.settle(repeat, max_seconds)
+        finally:
+            run.note_counts()
+    progress.enter("check")
+    if case.check is not None:
+        progress.note(checks=numbers("Case.check", "an answer", case.check(answer)))
+    progress.enter("rebuild")
+    run.rebuild(builds - 1)
+    progress.enter("end")
+    progress.note_in("environment", load_1min_after=load_1min())
+
+
+def judged(record: Record, *, cold: bool) -> Record:
+    """The record, rejected if what it calls compiling was none.
+
+    Parameters
+    ----------
+    record : Record
+        A finished one.
+    cold : bool
+        Whether it was meant to compile a program that was not compiled before.
+    """
+    made = record.counts
+    if made.cache_hits_count:
+        failure = Failure(
+            "compile",
+            "CacheHit",
+            "the program came from the persistent compilation cache and was not compiled; "
+            "set JAX_ENABLE_COMPILATION_CACHE=false",
+        )
+    elif cold and made.compiles_count == 0:
+        failure = Failure(
+            "compile",
+            "AlreadyCompiled",
+            "the program was compiled before it was measured; "
+            "the target should make the case without calling its function",
+        )
+    else:
+        return record
+    return dataclasses.replace(record, status="rejected", failure=failure)
+
+
+class Run:
+    """One program on its way through the phases."""
+
+    def __init__(self, case: Case, progress: Progress, events: Events, clock: Clock) -> None:
+        self.case, self.progress, self.events, self.clock = case, progress, events, clock
+        self.kwargs = dict(case.kwargs)
+        self.name = name_of(case.fn)
+        already = isinstance(case.fn, jax.stages.Wrapped)
+        self.counter = None if already else ExecutionCounter(case.fn)
+        progress.note(extras=case.extras)
+        self.jitted = jitted(case, self.counter)
+
+    def prepare(self) -> None:
+        """All that comes before the settled runs."""
+        self.trace()
+        self.lower()
+        self.compile()
+        self.describe()
+        self.first_call()
+
+    def trace(self) -> None:
+        self.progress.enter("trace")
+        reset_peak_rss()
+        self.progress.note_in("memory", baseline_rss_bytes=rss_bytes())
+        self.traced, seconds = timed(
+            self.clock, lambda: self.jitted.trace(*self.case.args, **self.kwargs)
+        )
+        self.progress.note_in("phases", trace_seconds=seconds)
+        if self.events.traced:
+            # The outermost function's event comes last, and with the name that JAX gave it.
+            self.name = self.events.traced[-1]
+        self.progress.note(
+            constants=count_constants(self.traced.jaxpr),
+            program=describe_program(self.traced.jaxpr),
+        )
+
+    def lower(self) -> None:
+        self.progress.enter("lower")
+        self.lowered, seconds = timed(self.clock, self.traced.lower)
+        self.progress.note_in("phases", lower_seconds=seconds)
+        # Before compiling, which may take for ever just because of them.
+        self.progress.note(constants=count_constants(self.traced.jaxpr, self.lowered))
+        self.note_counts()
+
+    def compile(self) -> None:
+        self.progress.enter("compile")
+        self.compiled, seconds = timed(self.clock, self.lowered.compile)
+        self.progress.note_in("phases", compile_seconds=seconds)
+        self.progress.note_in("memory", compile_peak_rss_bytes=peak_rss_bytes())
+        self.note_counts()
+
+    def describe(self) -> None:
+        self.progress.enter("program")
+        self.progress.note(program=describe_program(self.traced.jaxpr, self.compiled))
+        self.progress.note_in("memory", **compiler_account(self.compiled))
+
+    def first_call(self) -> None:
+        self.progress.enter("first_call")
+        self.arguments = fresh_arguments(self.lowered, self.case.args, self.kwargs)
+        args, kwargs = self.arguments()
+        _, seconds = timed(self.clock, lambda: self.jitted(*args, **kwargs))
+        self.progress.note_in("phases", first_call_seconds=seconds)
+        self.note_counts()
+
+    def settle(self, repeat: int, max_seconds: float | None) -> Any:
+        """Take the samples; return the last answer."""
+        self.progress.enter("settled")
+        samples: list[float] = []
+
+        def on_sample(seconds: float) -> None:
+            samples.append(seconds)
+            if seconds > _SLOW_RUN_SECONDS:
+                self.note_samples(samples)
+                self.progress.publish()
+
+        try:
+            return settle(
+                self.jitted,
+                self.arguments,
+                repeat=repeat,
+                max_seconds=max_seconds,
+                clock=self.clock,
+                traces_count=self.traces_count,
+                on_sample=on_sample,
+            )
+        finally:
+            self.note_samples(samples)
+
+    def rebuild(self, count: int) -> None:
+        """Build again and again; nothing counts what happens here."""
+        rebuilds: list[Phases] = []
+        for _ in range(count):
+            jax.clear_caches()
+            traced, trace_seconds = timed(
+                self.clock, lambda: self.jitted.trace(*self.case.args, **self.kwargs)
+            )
+            lowered, lower_seconds = timed(self.clock, traced.lower)
+            _, compile_seconds = timed(self.clock, lowered.compile)
+            rebuilds.append(Phases(trace_seconds, lower_seconds, compile_seconds))
+            self.progress.note(rebuilds=tuple(rebuilds))
+
+    def note_samples(self, samples: list[float]) -> None:
+        self.progress.note(samples_seconds=tuple(samples))
+        self.progress.note_in(
+            "memory", peak_rss_bytes=peak_rss_bytes(), device_peak_bytes=device_peak_bytes()
+        )
+
+    def note_counts(self) -> None:
+        self.progress.note(counts=self.counts())
+
+    def counts(self) -> Counts:
+        executions = None if self.counter is None else self.counter.count
+        return counts(self.events, self.name, executions)
+
+    def traces_count(self) -> int:
+        now = self.counts()
+        return sum(
+            count or 0
+            for count in (now.python_executions_count, now.traces_count, now.compiles_count)
+        )

@@ -1,0 +1,91 @@
+"""A case traced and lowered, neither compiled nor run."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import types
+from typing import Any
+
+import jax
+import jax.extend.core
+
+from jaxmeter._measure.case import Case
+from jaxmeter._measure.counts import ExecutionCounter
+from jaxmeter._program.jaxprs import inner
+from jaxmeter.errors import JaxmeterError
+
+
+@dataclasses.dataclass(frozen=True)
+class Staged:
+    """A program, as traced and as lowered."""
+
+    jaxpr: Any
+    lowered: jax.stages.Lowered
+
+
+def staged(case: Case) -> Staged:
+    """Trace and lower a case.
+
+    Raises
+    ------
+    JaxmeterError
+        If there are options of jit for a function that is already jitted.
+    """
+    traced = jitted(case).trace(*case.args, **case.kwargs)
+    if not _jitted_by_others(case.fn):
+        return Staged(traced.jaxpr, traced.lower())
+    # Such as by equinox: what it passes to its own jit is no capture.
+    programs = [
+        equation
+        for equation in inner(traced.jaxpr).eqns
+        if equation.primitive.name in ("jit", "pjit")
+    ]
+    if not programs:
+        return Staged(traced.jaxpr, traced.lower())
+    program = programs[-1].params["jaxpr"]
+    arguments = [jax.ShapeDtypeStruct(a.shape, a.dtype) for a in program.in_avals]
+    run = jax.extend.core.jaxpr_as_fun(program)
+    return Staged(program, jax.jit(run).lower(*arguments))
+
+
+def _jitted_by_others(fn: Any) -> bool:
+    return (
+        not isinstance(fn, (jax.stages.Wrapped, types.FunctionType, functools.partial))
+        and hasattr(fn, "lower")
+        and hasattr(fn, "__wrapped__")
+    )
+
+
+def jitted(case: Case, counter: ExecutionCounter | None = None) -> Any:
+    """The jitted function of a case: its own if it is one already.
+
+    A plain function gets a wrapper, ``counter``'s if there is one: else JAX would take up what it
+    traced of the function before, though a global may since be another array.
+    """
+    if not isinstance(case.fn, jax.stages.Wrapped):
+        counter = counter or ExecutionCounter(case.fn)
+        return jax.jit(counter.wrapped, **case.jit_options)
+    if case.jit_options:
+        raise JaxmeterError(
+            f"Case: got jit_options {sorted(case.jit_options)} for a function that is "
+            "already jitted; give them to its own jax.jit"
+        )
+    return case.fn
+
+
+def fresh(case: Case) -> tuple[Any, ExecutionCounter | None]:
+    """What to call for a case, as if it had never been called, and a counter of its executions.
+
+    A function that is already jitted has its cache cleared, and there is no counter; one that
+    others than JAX have jitted is as it is.
+    """
+    if _jitted_by_others(case.fn) and not case.jit_options:
+        return case.fn, None
+    if isinstance(case.fn, jax.stages.Wrapped):
+        clear_cache = getattr(case.fn, "clear_cache", None)  # others than jax.jit may lack it
+        if clear_cache is not None:
+            clear_cache()
+        return jitted(case), None
+    counter = ExecutionCounter(case.fn)
+    return jitted(case, counter), counter

@@ -1,0 +1,1 @@
+"""Describe compiled programs: sizes, instructions, buffers, memory."""

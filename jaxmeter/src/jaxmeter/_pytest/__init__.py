@@ -1,0 +1,1 @@
+"""Support for the pytest plugin: quantities and their budgets."""

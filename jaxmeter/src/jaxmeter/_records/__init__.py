@@ -1,0 +1,1 @@
+"""Measurements and verdicts as immutable plain data that round-trips through JSON."""

@@ -1,0 +1,199 @@
+"""A comparison of two functions: immutable plain data, the raw samples included."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+from jaxmeter._compare.rounds import PHASES
+from jaxmeter._records.answers import Answers
+from jaxmeter._records.plain import Plain
+from jaxmeter._records.record import Phases, Record, Scalar
+from jaxmeter.errors import JaxmeterError
+
+Verdict = Literal["same", "different", "unclear"]
+
+
+@dataclass(frozen=True)
+class Rule:
+    """When two functions are called different."""
+
+    minimum_effect: float = 0.03
+    """Times that differ by less, as a share, are never called different: 0.03 for 3 %."""
+    significance: float = 0.005
+    """How often two equal functions may be called different in any of their times: the four of a
+    comparison have a fourth of it each."""
+    trimmed_share: float = 0.0
+    """This share of the rounds, rounded down, is left out of the mean at either end, the slowest
+    and the fastest: with 0.125, one of eight makes a single disturbed process harmless."""
+
+    def __post_init__(self) -> None:
+        self._check("minimum_effect", "a share, 0.03 for 3 %", lambda x: 0 <= x < math.inf)
+        self._check("significance", "one between 0 and 1, as 0.005", lambda x: 0 < x < 1)
+        self._check("trimmed_share", "a share from 0 to 0.25", lambda x: 0 <= x <= 0.25)
+
+    def _check(self, name: str, wanted: str, is_fit: Callable[[float], bool]) -> None:
+        value = getattr(self, name)
+        if isinstance(value, bool) or not isinstance(value, float | int) or not is_fit(value):
+            raise JaxmeterError(f"Rule: got {name}={value!r}; give {wanted}")
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How long to measure in each process."""
+
+    turns: int = 200
+    """The most turns of settled calls; in a turn each function has a block of calls."""
+    turn_seconds: float = 3e-4
+    """A block has as many calls as take this long, one at least. Short ones are better: what else
+    the machine does then meets both functions alike."""
+    settled_seconds: float = 1.0
+    """The turns end after so long, though not before five."""
+    compiles: int = 3
+    """The most compiles of each function that are timed."""
+    compile_seconds: float = 10.0
+    """No further compile begins after so long."""
+
+    def __post_init__(self) -> None:
+        for field in dataclasses.fields(self):
+            value = getattr(self, field.name)
+            least = 0 if field.name == "compiles" else 1 if field.type == "int" else 0.0
+            if isinstance(value, bool) or not value >= least or math.isinf(value):
+                raise JaxmeterError(
+                    f"Effort: got {field.name}={value!r}; give a finite number, {least} or more"
+                )
+
+
+@dataclass(frozen=True)
+class Side:
+    """A function and its arguments, as a command line names them; a fresh process makes them."""
+
+    target: str
+    """``package.module:function``."""
+    arg: tuple[str, ...] = ()
+    """Arguments as types and shapes, ``f32[64,3]``, which are filled with ones, or numbers."""
+    npz: str | None = None
+    """A file that holds the arguments, as saved by numpy."""
+    pickle: str | None = None
+    """A file with a pickled tuple of arguments, or a pair (args, kwargs)."""
+    param: tuple[str, ...] = ()
+    """``name=value`` for what makes the case."""
+    static: tuple[str, ...] = ()
+    """Names of static arguments, of a function that is not jitted."""
+    no_args: bool = False
+    """Whether it is called without arguments, and does not make its case."""
+    call: tuple[str, ...] = ()
+    """Calls to be made after it is measured, each as ``f32[64,3] n=3``, for their retraces."""
+
+
+@dataclass(frozen=True)
+class Exact:
+    """A quantity that is free of noise, of both functions."""
+
+    quantity: str
+    """``constants.captured_bytes``: the section and the field of the record."""
+    a: tuple[Scalar, ...]
+    """Its values, distinct ones, over the processes: one, unless it varies."""
+    b: tuple[Scalar, ...]
+    verdict: Verdict
+    reason: str
+
+
+@dataclass(frozen=True)
+class Timing:
+    """A time of both functions, compared process by process."""
+
+    quantity: str
+    """``settled_seconds``, or the ``trace_seconds``, ``lower_seconds``, ``compile_seconds`` of
+    the phases."""
+    ratio: float
+    """Of the second to the first: the geometric mean over the processes, in which those that
+    were disturbed count for less."""
+    low: float
+    """It and ``high`` enclose the true ratio, with the confidence that the rule's significance
+    leaves: for all times of a comparison together, for one time alone of `compare_times`."""
+    high: float
+    p_value: float
+    """How often equal functions give a ratio as far from 1, corrected for the number of times
+    that are compared."""
+    ratios: tuple[float, ...]
+    """One for each process."""
+    verdict: Verdict
+    reason: str
+
+
+@dataclass(frozen=True)
+class Task(Plain):
+    """What one process is to measure."""
+
+    a: Side
+    b: Side
+    effort: Effort
+    swapped: bool
+    """Whether the second goes first."""
+    path: tuple[str, ...]
+    """What goes in front of ``sys.path``."""
+
+
+@dataclass(frozen=True)
+class ComparedProcess(Plain):
+    """What one process measured of both functions."""
+
+    a: Record
+    """Its ``samples_seconds`` are seconds per call, one for each turn."""
+    b: Record
+    a_compiles: tuple[Phases, ...] = ()
+    """Tracing, lowering and compiling it anew, in turns with the other."""
+    b_compiles: tuple[Phases, ...] = ()
+    swapped: bool = False
+    """Whether the second went first."""
+    answers: Answers | None = None
+    """Of a call of each with the arguments of its case."""
+
+
+@dataclass(frozen=True)
+class Comparison(Plain):
+    """Are two functions the same to the meter, and if not, in what?"""
+
+    derived = ("verdict",)
+
+    a: str
+    """The name of the first."""
+    b: str
+    exact: tuple[Exact, ...]
+    timings: tuple[Timing, ...]
+    rule: Rule
+    effort: Effort
+    processes: tuple[ComparedProcess, ...] = ()
+    """All that was measured."""
+
+    @property
+    def differences(self) -> tuple[Exact | Timing, ...]:
+        """The quantities that differ, the exact ones first."""
+        return tuple(one for one in (*self.exact, *self.timings) if one.verdict == "different")
+
+    @property
+    def failures(self) -> tuple[Record, ...]:
+        """The records that did not end well; with any, nothing is compared."""
+        records = (record for process in self.processes for record in (process.a, process.b))
+        return tuple(record for record in records if record.status != "ok")
+
+    @property
+    def verdict(self) -> Literal["same", "different", "unclear", "failed"]:
+        """``different`` in anything; else ``same`` or ``unclear`` in what decides.
+
+        The phases do not decide: some milliseconds of Python scatter too much for six processes
+        to call them the same. They speak where they differ.
+        """
+        verdicts = {one.verdict for one in (*self.differences, *self.decisive)}
+        if self.failures or not verdicts:
+            return "failed"
+        return next(one for one in ("different", "unclear", "same") if one in verdicts)
+
+    @property
+    def decisive(self) -> tuple[Exact | Timing, ...]:
+        """The quantities that must be the same for the functions to be called so."""
+        return (*self.exact, *(one for one in self.timings if one.quantity not in PHASES))

@@ -1,0 +1,84 @@
+"""What a program is made of, and in what two differ: immutable plain data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from jaxmeter._records.frozen import freeze_mappings
+from jaxmeter._records.plain import Plain
+from jaxmeter._records.record import Constants, Memory, Program
+
+
+@dataclass(frozen=True)
+class Fusion:
+    """Operations that the compiler made into one."""
+
+    kind: str
+    shape: str
+    """Of what it computes."""
+    operations: tuple[str, ...]
+    """``multiply layer/mul``: each operation with where it comes from, in order; those that only
+    move or name data are left out."""
+
+
+@dataclass(frozen=True)
+class Inventory(Plain):
+    """What a program is made of. What is not known is None."""
+
+    name: str
+    jax: str
+    program: Program = Program()
+    memory: Memory = Memory()
+    constants: Constants = Constants()
+    primitives: dict[str, int] | None = None
+    """How many equations of the jaxpr, sub-jaxprs included, have each primitive."""
+    opcodes: dict[str, int] | None = None
+    """How many HLO instructions have each opcode."""
+    arrays: dict[str, int] | None = None
+    """How many constants of more than one element the HLO holds of each type, ``f32[64,3]``."""
+    fusions: tuple[Fusion, ...] | None = None
+
+    def __post_init__(self) -> None:
+        freeze_mappings(self)
+
+
+@dataclass(frozen=True)
+class Change:
+    """A number that differs."""
+
+    name: str
+    before: float
+    now: float
+
+
+@dataclass(frozen=True)
+class FusionChange:
+    """Fusions of one program and those of the other that share operations with them."""
+
+    kind: Literal["appeared", "vanished", "split", "merged", "changed", "regrouped"]
+    before: tuple[Fusion, ...]
+    now: tuple[Fusion, ...]
+
+
+@dataclass(frozen=True)
+class ProgramDiff(Plain):
+    """In what two programs differ; what is the same, or not known of both, is left out."""
+
+    before: str
+    """The name of the first."""
+    now: str
+    same: bool | None
+    """Whether the optimised programs are the same, by their fingerprints, with the same values of
+    what they captured; of values that the compiler folded to large constants it does not tell."""
+    values: bool | None = None
+    """Whether what was captured has the same values; None if that is not known of both."""
+    sizes: tuple[Change, ...] = ()
+    """Flops, bytes, counts."""
+    primitives: tuple[Change, ...] = ()
+    opcodes: tuple[Change, ...] = ()
+    arrays: tuple[Change, ...] = ()
+    """Constants of the HLO."""
+    fusions: tuple[FusionChange, ...] = ()
+    versions: tuple[str, str] | None = None
+    """Of JAX, if they differ: then programs differ for that reason alone."""

@@ -1,0 +1,101 @@
+"""What memory a program takes, and the trade of memory for time: immutable plain data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from jaxmeter._records.frozen import freeze_mappings
+from jaxmeter._records.plain import Plain
+from jaxmeter._records.record import Memory, Scalar
+
+
+@dataclass(frozen=True)
+class Buffer:
+    """A value that the program holds in memory."""
+
+    kind: Literal["argument", "output", "temporary", "constant"]
+    bytes: int
+    shape: str
+    """``f32[64,3]``."""
+    opcode: str
+    """Of the instruction that computes it: ``dot``, ``fusion``, ``parameter``."""
+    scope: str
+    """Where it comes from, named scopes included: ``layer/dot_general``; of an argument its
+    name."""
+    instruction: str
+    """Its name in the HLO."""
+    offset_bytes: int | None
+    """Where it begins within all temporaries; buffers that overlap are never there at once."""
+
+
+@dataclass(frozen=True)
+class Allocator:
+    """How JAX takes memory of the device, as the environment variables say."""
+
+    preallocate: bool | None
+    """Whether it takes its share when it starts. None where the backend has no such thing."""
+    fraction: float | None
+    """Its share of the device's memory: XLA_CLIENT_MEM_FRACTION, or with PYTHON_ in it."""
+    kind: str | None
+    """XLA_PYTHON_CLIENT_ALLOCATOR: ``default``, ``platform``, ``bfc``, ``cuda_async``."""
+    limit_bytes: int | None
+    """The most it may take, by the device itself."""
+    in_use_bytes: int | None
+    """What all arrays of this process take now."""
+
+
+@dataclass(frozen=True)
+class MemoryUse(Plain):
+    """What memory one program takes."""
+
+    name: str
+    jax: str
+    backend: str
+    memory: Memory
+    buffers: tuple[Buffer, ...]
+    """The largest first."""
+    source: Literal["assignment", "instructions"]
+    """Whether the buffers are those of the compiler's own assignment, or, where it does not tell,
+    what the instructions compute."""
+    ran: bool
+    """Whether it was run, which the peaks need."""
+    allocator: Allocator
+
+
+@dataclass(frozen=True)
+class TradePoint:
+    """One choice of parameters."""
+
+    params: dict[str, Scalar]
+    seconds: float | None
+    """The median of its settled runs."""
+    temp_bytes: int | None
+    """What it needs besides arguments and outputs."""
+    is_best: bool
+    """None of the others is both faster and smaller."""
+    failure: str = ""
+    """Why there are no numbers."""
+
+    def __post_init__(self) -> None:
+        freeze_mappings(self)
+
+
+@dataclass(frozen=True)
+class Trade(Plain):
+    """The trade of memory for time over choices of parameters."""
+
+    name: str
+    points: tuple[TradePoint, ...]
+    """The fastest first, failures last."""
+    jax: str
+
+    @property
+    def front(self) -> tuple[TradePoint, ...]:
+        """Those that nothing beats in both, the fastest first."""
+        return tuple(point for point in self.points if point.is_best)
+
+    def best(self, temp_bytes: float) -> TradePoint | None:
+        """The fastest that needs no more than so many bytes of temporaries."""
+        fitting = (point for point in self.front if (point.temp_bytes or 0) <= temp_bytes)
+        return next(fitting, None)

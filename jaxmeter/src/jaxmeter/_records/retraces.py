@@ -1,0 +1,211 @@
+"""What is told of traces and their causes: immutable plain data that round-trips through JSON."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from jaxmeter._records.plain import Plain
+
+Cause = Literal[
+    "form",
+    "structure",
+    "shape",
+    "dtype",
+    "weak type",
+    "static value",
+    "new object",
+    "new function",
+    "placement",
+    "option",
+    "unknown",
+]
+
+ADVICE: dict[str, str] = {
+    "form": "give {argument} the same way in every call: by position, by keyword or not at all",
+    "structure": "give {argument} the same structure in every call, with a value for each part",
+    "shape": "pad {argument} to one shape, or to few, and mask what was added",
+    "dtype": "convert {argument} to one dtype before the call",
+    "weak type": "pass {argument} as jnp.asarray({argument}, dtype): Python numbers, and what is "
+    "computed from them alone, are weakly typed",
+    "static value": "make {argument} static only if Python has to know it; each value is a "
+    "program of its own, and so is each of its types",
+    "new object": "make {argument} once, outside of what repeats the call, or give its class "
+    "__eq__ and __hash__",
+    "new function": "call jax.jit once, on a function that is defined once, outside of what "
+    "repeats the call; pass what a partial, a closure or an object held as an argument",
+    "placement": "put {argument} where it belongs once, with jax.device_put",
+    "option": "set {argument} once, before the first call",
+    "unknown": "look for a static argument that does not equal itself, for caches that are "
+    "cleared, and for jax_disable_jit",
+}
+"""What to do about each cause."""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One thing in which a call differs from an earlier one."""
+
+    kind: Cause
+    argument: str
+    """Which argument, or part of it: ``params['w']``; an option's name; the function's."""
+    before: str
+    now: str
+
+    @property
+    def advice(self) -> str:
+        """What to do about it."""
+        return ADVICE[self.kind].format(argument=self.argument or "the argument")
+
+    def __str__(self) -> str:
+        match self.kind:
+            case "unknown":
+                return "no cause that is known"
+            case "new function":
+                return f"{self.now} of the same code, made anew"
+            case "new object":
+                return f"{self.argument}: {self.now}, made anew"
+            case "option":
+                return f"option {self.argument}: {self.before} -> {self.now}"
+        return f"{self.kind} of {self.argument}: {self.before} -> {self.now}"
+
+
+UNKNOWN = Difference("unknown", "", "", "")
+
+
+@dataclass(frozen=True)
+class TracedCall:
+    """What JAX did in one call."""
+
+    number: int
+    """From 0."""
+    executions_count: int | None
+    """Runs of the Python body; None if the function came already jitted."""
+    traces_count: int
+    compiles_count: int
+    cache_hits_count: int
+    """Programs taken from the persistent cache instead of being compiled."""
+    seconds: float
+    """Of the call, the work on the device included."""
+    nearest: int | None
+    """The earlier call that it differs least from; None unless it was traced or compiled anew."""
+    causes: tuple[Difference, ...]
+    """In what it differs from that one."""
+
+    @property
+    def traced(self) -> bool:
+        """Whether the function was traced in it."""
+        count = self.traces_count if self.executions_count is None else self.executions_count
+        return count > 0
+
+    @property
+    def compiled(self) -> bool:
+        """Whether a program was made in it, by the compiler or from the persistent cache."""
+        return self.compiles_count + self.cache_hits_count > 0
+
+
+@dataclass(frozen=True)
+class Retraces(Plain):
+    """What JAX did in a sequence of calls."""
+
+    derived = ("traces_count", "compiles_count", "cache_hits_count", "advice")
+
+    name: str
+    calls: tuple[TracedCall, ...]
+    jax: str
+
+    @property
+    def traces_count(self) -> int:
+        """Calls in which the function was traced, the first one included."""
+        return sum(call.traced for call in self.calls)
+
+    @property
+    def compiles_count(self) -> int:
+        """Programs compiled in all calls."""
+        return sum(call.compiles_count for call in self.calls)
+
+    @property
+    def cache_hits_count(self) -> int:
+        """Programs taken from the persistent cache in all calls."""
+        return sum(call.cache_hits_count for call in self.calls)
+
+    @property
+    def retraces(self) -> tuple[TracedCall, ...]:
+        """The calls, after the first trace, that were traced or compiled again."""
+        return tuple(call for call in self.calls if call.nearest is not None)
+
+    @property
+    def advice(self) -> tuple[str, ...]:
+        """What to change, each advice once."""
+        return tuple(dict.fromkeys(cause.advice for call in self.retraces for cause in call.causes))
+
+
+@dataclass(frozen=True)
+class Place:
+    """A source line that called a jitted function."""
+
+    file: str
+    line: int
+    function: str
+    text: str
+    traces_count: int
+    compiles_count: int
+
+
+@dataclass(frozen=True)
+class WatchedFunction:
+    """What JAX did with the jitted functions of one name and one piece of code."""
+
+    name: str
+    defined: str
+    """``file:line``; empty if this JAX does not tell."""
+    is_jax: bool
+    """A function of JAX itself, such as those behind jnp.where and eager operations."""
+    traces_count: int
+    compiles_count: int
+    cache_hits_count: int
+    objects_count: int | None
+    """How many function objects of this code were traced; None if this JAX does not tell."""
+    trace_seconds: float
+    compile_seconds: float
+    places: tuple[Place, ...]
+    causes: tuple[Difference, ...]
+    """Of all traces and compiles but the first, each once."""
+
+
+@dataclass(frozen=True)
+class Watched(Plain):
+    """What was traced and compiled within a ``with`` block."""
+
+    derived = ("traces_count", "compiles_count", "cache_hits_count", "advice")
+
+    functions: tuple[WatchedFunction, ...]
+    """Those that took longest first."""
+    jax: str
+
+    @property
+    def traces_count(self) -> int:
+        """Traces of all functions."""
+        return sum(function.traces_count for function in self.functions)
+
+    @property
+    def compiles_count(self) -> int:
+        """Programs compiled."""
+        return sum(function.compiles_count for function in self.functions)
+
+    @property
+    def cache_hits_count(self) -> int:
+        """Programs taken from the persistent cache."""
+        return sum(function.cache_hits_count for function in self.functions)
+
+    @property
+    def advice(self) -> tuple[str, ...]:
+        """What to change, each advice once."""
+        return tuple(
+            dict.fromkeys(
+                f"{function.name}: {cause.advice}"
+                for function in self.functions
+                if not function.is_jax
+                for cause in function.causes
+            )
+        )

@@ -1,0 +1,1 @@
+"""Write results as text, Markdown and rich tables."""

@@ -1,0 +1,1 @@
+"""Count traces and explain retraces."""

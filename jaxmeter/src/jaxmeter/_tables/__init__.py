@@ -1,0 +1,1 @@
+"""Turn traces, XLA dumps and nsys captures into pandas tables."""

@@ -1,0 +1,77 @@
+"""Artefacts that are made once: a trace, its tables, and traces written by hand."""
+
+import jax
+import jax.numpy as jnp
+import pytest
+from jax.profiler import ProfileData
+
+from jaxmeter import Case
+
+artefacts = pytest.importorskip("jaxmeter.tables", reason="needs pandas and pyarrow")
+
+W = jnp.ones((60, 60))
+
+
+def layered(w, x):
+    """Two named scopes, one with a loop in it."""
+    with jax.named_scope("outer"):
+        with jax.named_scope("inner"):
+            x = jax.lax.fori_loop(0, 5, lambda _, y: jnp.sin(w @ y), x)
+        return jnp.sort(x, axis=0)
+
+
+@pytest.fixture(scope="session")
+def case():
+    return Case(layered, (W, W))
+
+
+@pytest.fixture(scope="session")
+def trace_folder(case, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("traces")
+    artefacts.capture(case, folder, repeat=2, cold=True)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def trace(trace_folder):
+    return artefacts.read_trace(artefacts.trace_file(trace_folder))
+
+
+@pytest.fixture(scope="session")
+def tables(trace):
+    return artefacts.trace_tables(trace)
+
+
+@pytest.fixture
+def written(tmp_path):
+    """Writes a trace of given lines: {plane: {line: [(name, start ps, duration ps, stats)]}}."""
+
+    def write(planes):
+        parts = []
+        for plane, lines in planes.items():
+            names, stats, texts = {}, {}, []
+            for line, events in lines.items():
+                told = []
+                for name, start, duration, notes in events:
+                    number = names.setdefault(name, len(names) + 1)
+                    values = " ".join(
+                        f"stats {{ metadata_id: {stats.setdefault(key, len(stats) + 1)} "
+                        f'str_value: "{value}" }}'
+                        for key, value in notes.items()
+                    )
+                    told.append(
+                        f"events {{ metadata_id: {number} offset_ps: {start} "
+                        f"duration_ps: {duration} {values} }}"
+                    )
+                texts.append(f'lines {{ name: "{line}" {" ".join(told)} }}')
+            for field, known in (("event_metadata", names), ("stat_metadata", stats)):
+                texts += [
+                    f'{field} {{ key: {number} value {{ id: {number} name: "{name}" }} }}'
+                    for name, number in known.items()
+                ]
+            parts.append(f'planes {{ name: "{plane}" {" ".join(texts)} }}')
+        path = tmp_path / "host.xplane.pb"
+        path.write_bytes(ProfileData.text_proto_to_serialized_xspace("\n".join(parts)))
+        return path
+
+    return write

@@ -1,0 +1,170 @@
+"""Captures of nsys: kernels joined with operations and scopes, copies, ranges; broken files."""
+
+import os
+import shutil
+import sys
+
+import pytest
+
+from jaxmeter import JaxmeterError
+from jaxmeter import tables as artefacts
+from tests.jaxmeter.tables import nsys_rows as rows
+
+MODULE = "XlaModule:#hlo_module=jit_f,program_id=3#"
+HLO = (
+    "HloModule jit_f\n\nENTRY %main (p: f32[4]) -> f32[4] {\n"
+    '  ROOT %fusion.1 = f32[4]{0} sine(%p), metadata={op_name="jit(f)/far/tile/sin"}\n}\n'
+)
+FULL = {
+    "StringIds": rows.STRINGS,
+    "NVTX_EVENTS": [
+        rows.text_range(0, 1000, MODULE),
+        rows.text_range(100, 200, text_id=3),
+        rows.text_range(150, 160, "beside", thread=rows.THREAD + 1),
+        rows.text_range(300, 400, "Thunk:#name=jit(f)/near/dot,hlo_op=dot.2#"),
+        rows.text_range(2000, 2500, "by hand", kind=60),
+        {"start": 5, "end": None, "eventType": 75, "text": "domain"},
+    ],
+    "CUPTI_ACTIVITY_KIND_RUNTIME": [
+        rows.call(120, 11),
+        rows.call(320, 12),
+        rows.call(450, 13),
+        rows.call(120, 12, thread=9 << 24),  # of another process
+    ],
+    "CUPTI_ACTIVITY_KIND_KERNEL": [
+        rows.kernel(5000, 6000, 11),
+        rows.kernel(7000, 9000, 12),
+        rows.kernel(9000, 9500, 13, grid=(8, 2, 1)),
+    ],
+    "CUPTI_ACTIVITY_KIND_MEMCPY": [rows.copy(0, 1000, 4000, 1), rows.copy(0, 1000, 2000, 1)],
+}
+
+
+def read(path, hlo=None):
+    return artefacts.nsys_tables(artefacts.read_nsys(path), hlo)
+
+
+@pytest.mark.parametrize(
+    ("meta", "version"), [("EXPORT_META_DATA", "2022.4.2.1"), ("META_DATA_EXPORT", "2025.3.1")]
+)
+def test_kernels_are_joined_with_the_operation_that_launched_them(tmp_path, meta, version):
+    tables = read(rows.write(tmp_path / "a.sqlite", FULL, meta, version), {"jit_f": HLO})
+    found = {row["op"]: row for row in tables["kernels"].to_dict("records")}
+    assert set(found) == {"fusion.1", "dot.2", ""}
+    first = found["fusion.1"]
+    assert (first["scope"], first["program"], first["kernel"]) == (
+        "far/tile",
+        "jit_f",
+        "fused_sine",
+    )
+    assert first["total_seconds"] == pytest.approx(1e-6)
+    assert (first["grid"], first["block"], first["registers_count"]) == ("4,1,1", "128,1,1", 40)
+    assert first["shared_bytes"] == 512
+    assert found["dot.2"]["scope"] == "near"  # by the range's own name: the HLO lacks it
+    assert found[""]["program"] == "jit_f"
+    (told,) = tables["nsys"].to_dict("records")
+    assert (told["version"], told["kernels_count"], told["kernels_with_op_count"]) == (
+        version,
+        3,
+        2,
+    )
+    assert (told["nvtx_ranges_count"], told["thunk_ranges_count"]) == (5, 2)
+
+
+@pytest.mark.parametrize(
+    "hlo",
+    [{"jit_g": HLO.replace("jit_f", "jit_g")}, {"jit_f": HLO.replace("fusion.1", "fusion.7")}],
+)
+def test_the_text_of_another_program_is_refused(tmp_path, hlo):
+    with pytest.raises(JaxmeterError, match=r"not the program that ran.* 2 operations of jit_f"):
+        read(rows.write(tmp_path / "a.sqlite", FULL), hlo)
+
+
+def test_a_kernel_of_a_program_without_text_takes_no_scope_of_another(tmp_path):
+    ranges = [
+        *FULL["NVTX_EVENTS"],
+        rows.text_range(3000, 4000, MODULE.replace("jit_f", "jit_g")),
+        rows.text_range(3100, 3200, "Thunk:#name=jit(g)/own/sin,hlo_op=fusion.1#"),
+    ]
+    launch = {
+        "CUPTI_ACTIVITY_KIND_RUNTIME": [rows.call(3120, 11)],
+        "CUPTI_ACTIVITY_KIND_KERNEL": [rows.kernel(5000, 6000, 11)],
+    }
+    path = rows.write(tmp_path / "a.sqlite", {**FULL, **launch, "NVTX_EVENTS": ranges})
+    (kernel,) = read(path, {"jit_f": HLO})["kernels"].to_dict("records")
+    assert (kernel["program"], kernel["scope"]) == ("jit_g", "own")
+
+
+def test_ranges_and_copies_are_summed(tmp_path):
+    tables = read(rows.write(tmp_path / "a.sqlite", FULL))
+    nvtx = {row["text"]: row for row in tables["nsys_nvtx"].to_dict("records")}
+    assert nvtx[MODULE]["total_seconds"] == pytest.approx(1e-6)
+    assert nvtx[MODULE]["self_seconds"] == pytest.approx(0.8e-6)
+    assert nvtx["by hand"]["range_kind"] == "start" and "domain" not in nvtx
+    (copies,) = tables["nsys_memcpy"].to_dict("records")
+    assert (copies["copy_kind"], copies["bytes"], copies["count"]) == ("host to device", 6000, 2)
+    assert copies["bytes_per_second"] == pytest.approx(3e9)
+
+
+def test_tables_that_nsys_left_out_are_empty_and_no_ranges_are_told(tmp_path):
+    no_ranges = {name: FULL[name] for name in FULL if name != "NVTX_EVENTS"}
+    tables = read(rows.write(tmp_path / "a.sqlite", no_ranges))
+    assert tables["nsys"]["nvtx_ranges_count"].tolist() == [0]
+    assert sum(tables["kernels"]["launches_count"].tolist()) == 3
+    assert set(tables["kernels"]["op"]) == {""}
+    no_kernels = {name: FULL[name] for name in ("StringIds", "NVTX_EVENTS")}
+    tables = read(rows.write(tmp_path / "b.sqlite", no_kernels))
+    assert len(tables["kernels"]) == len(tables["nsys_memcpy"]) == 0
+    assert tables["nsys"]["nvtx_ranges_count"].tolist() == [5]
+
+
+def test_broken_files_say_what_they_are_and_stay(tmp_path):
+    path = rows.write(tmp_path / "a.sqlite", FULL)
+    cut = tmp_path / "cut.sqlite"
+    cut.write_bytes(path.read_bytes()[:9000])
+    other = tmp_path / "other.sqlite"
+    other.write_bytes(b"")
+    for broken, message in (
+        (cut, "cut short or no SQLite"),
+        (other, "no capture of nsys"),
+        (tmp_path / "none.sqlite", "which is no file"),
+    ):
+        with pytest.raises(JaxmeterError, match=message):
+            artefacts.read_nsys(broken)
+    assert cut.stat().st_size == 9000 and not (tmp_path / "none.sqlite").exists()
+
+
+def test_a_missing_nsys_says_what_to_install(monkeypatch):
+    monkeypatch.setenv("PATH", "")
+    with pytest.raises(JaxmeterError, match=r"install Nsight Systems .* nsys export --type sqlite"):
+        artefacts.nsys_program()
+    with pytest.raises(JaxmeterError, match="'/no/nsys', which is no program"):
+        artefacts.nsys_program("/no/nsys")
+
+
+def test_what_nsys_says_when_it_fails_is_passed_on(tmp_path):
+    fake = tmp_path / "nsys"
+    fake.write_text("#!/bin/sh\necho 'Importer was not found' >&2\nexit 3\n")
+    fake.chmod(0o755)
+    with pytest.raises(JaxmeterError, match="profile ended with 3:\nImporter was not found"):
+        artefacts.nsys_profile(str(fake), ["true"], tmp_path / "capture")
+    fake.write_text("#!/bin/sh\nexit 0\n")
+    with pytest.raises(JaxmeterError, match="its importer is missing"):
+        artefacts.nsys_profile(str(fake), ["true"], tmp_path / "capture")
+    with pytest.raises(JaxmeterError, match="exported nothing"):
+        artefacts.nsys_export(str(fake), tmp_path / "capture.nsys-rep")
+
+
+@pytest.mark.skipif(
+    not os.environ.get("JAXMETER_NSYS") and shutil.which("nsys") is None,
+    reason="needs nsys, on the PATH or named by JAXMETER_NSYS, and the Python package nvtx",
+)
+def test_a_real_capture_has_this_layout(tmp_path):
+    pytest.importorskip("nvtx", reason="needs the Python package nvtx")
+    nsys = artefacts.nsys_program(os.environ.get("JAXMETER_NSYS"))
+    code = "import nvtx\nwith nvtx.annotate('Thunk:#name=jit(f)/far/dot,hlo_op=dot.1#'): pass"
+    report = artefacts.nsys_profile(nsys, [sys.executable, "-c", code], tmp_path / "capture")
+    capture = artefacts.read_nsys(artefacts.nsys_export(nsys, report))
+    assert artefacts.nsys_version(nsys).startswith(capture.version)
+    (row,) = artefacts.nsys_tables(capture)["nsys_nvtx"].to_dict("records")
+    assert (row["op"], row["scope"], row["count"]) == ("dot.1", "far", 1)

@@ -1,0 +1,1 @@
+"""Surfaces and fields on toroidal grids: resampling, nodes, patches, nearest points."""

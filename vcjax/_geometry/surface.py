@@ -1,0 +1,72 @@
+"""The smooth surface through given points, evaluated on other grids (host, NumPy)."""
+
+import numpy as np
+from jaxtyping import Float
+
+from vcjax._checks import check_grid, check_surface, check_symmetry
+from vcjax._geometry import resample
+
+
+def surface_points(
+    X: Float[np.ndarray, "nphi ntheta 3"], *, nfp: int, half_period: bool, nphi: int, ntheta: int
+) -> Float[np.ndarray, "a b 3"]:
+    """Points of the smooth surface through X on another grid of the same full or half period.
+
+    Parameters
+    ----------
+    X : (nphi, ntheta, 3) Cartesian points, in any length unit.
+    nfp : number of field periods.
+    half_period : whether X covers half a field period of a stellarator-symmetric surface.
+    nphi, ntheta : the requested grid.
+
+    Returns
+    -------
+    (nphi, ntheta, 3) points, in the unit of X.
+
+    Raises
+    ------
+    VcjaxError : for a surface that cannot be used.
+    """
+    return surface_frame("surface_points", X, nfp, half_period, nphi, ntheta)[0]
+
+
+def surface_tangents(
+    X: Float[np.ndarray, "nphi ntheta 3"], *, nfp: int, half_period: bool, nphi: int, ntheta: int
+) -> tuple[Float[np.ndarray, "a b 3"], Float[np.ndarray, "a b 3"]]:
+    """Tangents dX/dphi and dX/dtheta of the surface, on the grid of `surface_points`.
+
+    Returns
+    -------
+    Two (nphi, ntheta, 3) arrays, in the unit of X per radian. Their cross product is normal to
+    the surface.
+    """
+    return surface_frame("surface_tangents", X, nfp, half_period, nphi, ntheta)[1:]
+
+
+def outward_normals(
+    points: Float[np.ndarray, "a b 3"],
+    along_phi: Float[np.ndarray, "a b 3"],
+    along_theta: Float[np.ndarray, "a b 3"],
+) -> Float[np.ndarray, "a b 3"]:
+    """Outward unit normals, from points and tangents on a grid of a full or half period."""
+    normal = np.cross(along_phi, along_theta)
+    # The flux of the position vector outwards is three times the enclosed volume.
+    outward = np.sign((points * normal).sum())
+    return outward * normal / np.linalg.norm(normal, axis=-1, keepdims=True)
+
+
+def surface_frame(
+    call: str, X, nfp: int, half_period: bool, nphi: int, ntheta: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Points and both tangents on a grid, (nphi, ntheta, 3) each; errors name the call."""
+    nfp, half_period = check_symmetry(call, nfp, half_period)
+    nphi, ntheta = check_grid(call, "nphi", nphi), check_grid(call, "ntheta", ntheta)
+    points = check_surface(call, X, nfp, half_period)
+    angles = resample.grid_angles(nphi, nfp, half_period)
+    samples = resample.surface_period(points, nfp, half_period)
+    phi = resample.interpolation_matrices(samples.shape[1], 0.0, 2 * np.pi / nfp, angles)
+    theta = resample.interpolation_matrices(
+        samples.shape[2], 0.0, 2 * np.pi, 2 * np.pi * np.arange(ntheta) / ntheta
+    )
+    x, x_phi, x_theta = resample.tangents(samples, phi, theta, angles)
+    return np.moveaxis(x, 0, -1), np.moveaxis(x_phi, 0, -1), np.moveaxis(x_theta, 0, -1)

@@ -1,0 +1,1 @@
+"""Sums over sources: far tiles, near patches, gradients, points off the surface."""

@@ -1,0 +1,1 @@
+"""Decide and tabulate the quadrature of a surface before any field is evaluated."""

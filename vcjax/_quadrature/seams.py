@@ -1,0 +1,96 @@
+"""Do data on a period meet their own continuation smoothly?
+
+An open surface, a missing or repeated point, a wrong nfp, a grid shifted against the convention, or
+data without the symmetry that a half period stands for: each breaks the curves of the grid where
+one period, or one turn in theta, goes over into the next. There the second difference of the
+values is then far larger than anywhere else.
+"""
+
+import numpy as np
+
+from vcjax._errors import VcjaxError
+from vcjax._geometry import resample
+
+# On smooth data the seam is like any other place; the limits leave room for coarse grids.
+_SURFACE_LIMIT = 2.0
+_FIELD_LIMIT = 4.0
+_STEP_LIMIT = 1.1
+
+
+def check_surface_seams(call: str, X: np.ndarray, nfp: int, half_period: bool) -> None:
+    """Refuse points (3, nphi, ntheta) that do not close to a torus."""
+    scale = np.ptp(X, axis=(1, 2)).max()
+    for name, axis in (("poloidal", 2), ("toroidal", 1)):
+        steps = np.linalg.norm(np.diff(X, axis=axis), axis=0).max(axis=2 - axis)
+        if steps.size and steps.max() <= 1e-12 * scale:
+            raise VcjaxError(
+                f"{call} got a degenerate surface: all points along the {name} direction coincide. "
+                "Check that X turns once around in theta (second axis) and along phi (first axis)."
+            )
+        if steps.size and steps.min() <= 1e-9 * steps.max():
+            raise VcjaxError(
+                f"{call} got X with a {name} point repeated at index {int(steps.argmin()) + 1}."
+            )
+    ends = np.linalg.norm(X[:, :, -1] - X[:, :, 0], axis=0).max()
+    if ends <= 1e-6 * np.linalg.norm(np.diff(X, axis=2), axis=0).max():
+        raise VcjaxError(
+            f"{call} got X whose last poloidal point repeats the first; drop the repeated end "
+            "point (numpy.linspace(..., endpoint=False))."
+        )
+    neighbours = _neighbours(X, resample.POSITION_PARITY, nfp, half_period)
+    for beside, own in zip(neighbours, (X[:, :1], X[:, -1:]), strict=True):
+        if np.linalg.norm(beside - own, axis=0).max() <= 1e-9 * scale:
+            raise VcjaxError(
+                f"{call} got X whose rows at the end of the period repeat those at its start; drop "
+                "the repeated row. A half period starts half a step off the symmetry plane."
+            )
+    if X.shape[1] < 6:
+        _check_few_rows(call, [neighbours[0], X, neighbours[1]], nfp, half_period)
+    _check(call, "X", X, resample.POSITION_PARITY, nfp, half_period, _SURFACE_LIMIT)
+
+
+def _check_few_rows(call: str, parts, nfp: int, half_period: bool) -> None:
+    """Too few rows have no bend to compare: their steps in the toroidal angle must be equal."""
+    middle = np.concatenate(parts, axis=1).mean(axis=2)
+    steps = np.diff(np.arctan2(middle[1], middle[0])) % (2 * np.pi)
+    if steps.max() > _STEP_LIMIT * steps.min():
+        raise VcjaxError(
+            f"{call} got an open surface: its rows, the toroidal seam included, turn by "
+            f"{np.degrees(steps.min()):.3g} to {np.degrees(steps.max()):.3g} degrees each. Give "
+            f"equal steps of phi, or more than five rows, and check nfp={nfp} and "
+            f"half_period={half_period}."
+        )
+
+
+def check_field_seams(call: str, B: np.ndarray, nfp: int, half_period: bool) -> None:
+    """Refuse a field (3, nphi, ntheta) that does not go over into its own continuation."""
+    _check(call, "B", B, resample.FIELD_PARITY, nfp, half_period, _FIELD_LIMIT)
+
+
+def _check(call, name, values, parity, nfp, half_period, limit) -> None:
+    before, after = _neighbours(values, parity, nfp, half_period)
+    for direction, axis, line in (
+        ("poloidal", 2, np.concatenate([values[:, :, -1:], values, values[:, :, :1]], axis=2)),
+        ("toroidal", 1, np.concatenate([before, values, after], axis=1)),
+    ):
+        bend = np.linalg.norm(np.diff(line, n=2, axis=axis), axis=0).max(axis=2 - axis)
+        seam, inside = max(bend[0], bend[-1]), bend[1:-1]
+        # Below this level it is rounding that bends.
+        floor = 1e-10 * np.abs(values).max()
+        if inside.size >= 2 and seam > limit * max(inside.max(), floor):
+            what = "an open surface" if name == "X" else "a field that breaks"
+            times = seam / max(inside.max(), floor)
+            raise VcjaxError(
+                f"{call} got {what}: at the {direction} seam {name} bends {times:.3g} times as "
+                "much as anywhere else. Give the whole turn without its end point, on the grid of "
+                f"the convention, and check nfp={nfp} and half_period={half_period}."
+            )
+
+
+def _neighbours(values, parity, nfp: int, half_period: bool):
+    """The row before the first and the row after the last, by symmetry: (3, 1, ntheta) each."""
+    period = np.full(1, 2 * np.pi / nfp)
+    if half_period:
+        image = resample.mirror(values, parity)
+        return image[:, -1:], resample.rotate(image[:, :1], period)
+    return resample.rotate(values[:, -1:], -period), resample.rotate(values[:, :1], period)
