@@ -17,18 +17,18 @@ help: ## List these targets
 report: bench ## Measure the checked-out commit (quick grid; GRID=full for all) and build the page
 	@$(MAKE) --no-print-directory page
 
-bench: env-report ## Measure only; finished cells are kept, so it may be interrupted and repeated
+bench: env-report ## Measure only; finished cases are kept, so it may be interrupted and repeated
 	@$(RUN) -m benchmarks.measuring.run --grid $(GRID)
 
 page: env-report ## Build the page from what is measured already
-	@$(RUN) -m reports build --store "$${VCJAX_BENCH_STORE:-results/cells}" --asv .asv/results --out results/report
+	@$(RUN) -m reports build --store "$${VCJAX_BENCH_STORE:-results/records}" --asv .asv/results --out results/report
 
 commits: env-report ## Measure COMMITS=HEAD~10..HEAD in every JAX version of asv.conf.json, then the history
 	@$(RUN) -m benchmarks.measuring.run --grid small --commits $(COMMITS)
 	@$(MAKE) --no-print-directory history
 
 history: env-report ## Build the page of every metric across the commits measured so far
-	@$(RUN) -m reports history --store "$${VCJAX_BENCH_STORE:-results/cells}" --out results/history
+	@$(RUN) -m reports history --store "$${VCJAX_BENCH_STORE:-results/records}" --out results/history
 
 review: env-report ## What did HEAD change? Measures it and BASE in turns (BASE=HEAD~1)
 	@$(RUN) -m tools.review $(BASE) $(HEAD)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from benchmarks import common
-from benchmarks.measuring.plan import PlannedCell
+from benchmarks.measuring.plan import PlannedCase
 
 # Simplified constants are read when JAX is imported, so they are a matter of the environment.
 SIMPLIFIED_ENVIRONMENT = {"JAX_USE_SIMPLIFIED_JAXPR_CONSTANTS": "1"}
@@ -14,7 +14,7 @@ QUICK_ROUNDS = {3: 3, 6: 6, 9: 2, 12: 2}
 FULL_ROUNDS = 8
 
 
-class CasingVariants(common.CellSuite):
+class CasingVariants(common.CaseSuite):
     """External field on the W7-X boundary, half period, 800 targets, by variant and digits."""
 
     suite = "casing_variants"
@@ -23,16 +23,16 @@ class CasingVariants(common.CellSuite):
     quick_budget_seconds = 330.0
 
     def setup_cache(self):
-        """Measure every cell once, in worker processes."""
+        """Measure every case once, in worker processes."""
         return self.measured()
 
     setup_cache.timeout = common.SUITE_TIMEOUT_SECONDS
 
-    def cell(self, grid: str, variant: str, digits: int) -> PlannedCell:
+    def case(self, grid: str, variant: str, digits: int) -> PlannedCase:
         """One variant at one number of digits."""
-        return PlannedCell(
+        return PlannedCase(
             name=f"{self.suite}/w7x-{variant}-d{digits}",
-            target="benchmarks.cells.field:external_field",
+            target="benchmarks.cases.field:external_field",
             params={"workload": "w7x", "variant": variant, "digits": digits, "half_period": True},
             rounds=QUICK_ROUNDS[digits] if grid == "quick" else FULL_ROUNDS,
             repeat=10,
@@ -44,13 +44,13 @@ class CasingVariants(common.CellSuite):
         """Trace, lower and compile: one sample a process."""
         return self.times(cache, "compile_seconds", (variant, digits))
 
-    def track_settled_median_seconds(self, cache, variant, digits):
-        """Median of the settled calls: one sample a process."""
-        return self.times(cache, "settled_median_seconds", (variant, digits))
+    def track_steady_median_seconds(self, cache, variant, digits):
+        """Median of the steady-state calls: one sample a process."""
+        return self.times(cache, "steady_median_seconds", (variant, digits))
 
-    def track_settled_std_seconds(self, cache, variant, digits):
-        """Standard deviation of the settled calls: one sample a process."""
-        return self.times(cache, "settled_std_seconds", (variant, digits))
+    def track_steady_std_seconds(self, cache, variant, digits):
+        """Standard deviation of the steady-state calls: one sample a process."""
+        return self.times(cache, "steady_std_seconds", (variant, digits))
 
     def track_captured_bytes(self, cache, variant, digits):
         """What the function closes over, nested jits included."""
@@ -69,8 +69,8 @@ class CasingVariants(common.CellSuite):
         return self.number(cache, "error_relative", (variant, digits))
 
     track_compile_seconds.unit = "seconds"
-    track_settled_median_seconds.unit = "seconds"
-    track_settled_std_seconds.unit = "seconds"
+    track_steady_median_seconds.unit = "seconds"
+    track_steady_std_seconds.unit = "seconds"
     track_captured_bytes.unit = "bytes"
     track_embedded_bytes.unit = "bytes"
     track_temp_bytes.unit = "bytes"

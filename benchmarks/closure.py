@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from benchmarks import common
 from benchmarks.casing import SIMPLIFIED_ENVIRONMENT
-from benchmarks.measuring.plan import PlannedCell
+from benchmarks.measuring.plan import PlannedCase
 
 VARIANTS = ("closure", "argument", "cached", "simplified", "hoisted", "static_callable")
 SIZES = (64, 128, 192, 256)
@@ -26,11 +26,11 @@ def environment(variant: str) -> dict[str, str]:
     return ENVIRONMENT | (SIMPLIFIED_ENVIRONMENT if variant == "simplified" else {})
 
 
-def preparation(size: int) -> PlannedCell:
-    """The cell that builds a system, for all cells of that size."""
-    return PlannedCell(
+def preparation(size: int) -> PlannedCase:
+    """The case that builds a system, for all cases of that size."""
+    return PlannedCase(
         name=f"coronagraph_preparation/n{size}",
-        target="benchmarks.cells.closure:preparation",
+        target="benchmarks.cases.closure:preparation",
         params={"size": size},
         rounds=1,
         repeat=3,
@@ -40,11 +40,11 @@ def preparation(size: int) -> PlannedCell:
     )
 
 
-def frame_cell(variant: str, size: int, *, rounds: int) -> PlannedCell:
+def frame_case(variant: str, size: int, *, rounds: int) -> PlannedCase:
     """One variant at one size, in fresh processes."""
-    return PlannedCell(
+    return PlannedCase(
         name=f"coronagraph_variants/n{size}-{variant}",
-        target="benchmarks.cells.closure:frame",
+        target="benchmarks.cases.closure:frame",
         params={"size": size, "variant": variant},
         rounds=rounds,
         repeat=REPEAT,
@@ -57,11 +57,11 @@ def frame_cell(variant: str, size: int, *, rounds: int) -> PlannedCell:
     )
 
 
-def change_cell(variant: str, size: int, *, rounds: int) -> PlannedCell:
+def change_case(variant: str, size: int, *, rounds: int) -> PlannedCase:
     """What a change of the cube takes, in one variant."""
-    return PlannedCell(
+    return PlannedCase(
         name=f"coronagraph_change/n{size}-{variant}",
-        target="benchmarks.cells.closure:changed",
+        target="benchmarks.cases.closure:changed",
         params={"size": size, "variant": variant},
         rounds=rounds,
         repeat=3,
@@ -72,12 +72,12 @@ def change_cell(variant: str, size: int, *, rounds: int) -> PlannedCell:
     )
 
 
-def casing_cell(variant: str, *, rounds: int) -> PlannedCell:
+def casing_case(variant: str, *, rounds: int) -> PlannedCase:
     """The virtual casing's external field by the same variants, W7-X at six digits."""
     params = {"workload": "w7x", "digits": 6, "half_period": True, "variant": variant}
-    return PlannedCell(
+    return PlannedCase(
         name=f"casing_variants/w7x-{variant}-d6",
-        target="benchmarks.cells.closure_casing:external_field",
+        target="benchmarks.cases.closure_casing:external_field",
         params=params,
         rounds=rounds,
         preparation=common.casing_preparation("w7x", 6, half_period=True),
@@ -86,7 +86,7 @@ def casing_cell(variant: str, *, rounds: int) -> PlannedCell:
     )
 
 
-class CoronagraphVariants(common.CellSuite):
+class CoronagraphVariants(common.CaseSuite):
     """A frame of the coronagraph by variant and pixels a side."""
 
     suite = "coronagraph_variants"
@@ -94,27 +94,27 @@ class CoronagraphVariants(common.CellSuite):
     param_names = ("variant", "size")
 
     def setup_cache(self):
-        """Measure every cell once, in worker processes."""
+        """Measure every case once, in worker processes."""
         return self.measured()
 
     setup_cache.timeout = common.SUITE_TIMEOUT_SECONDS
 
-    def cell(self, grid: str, variant: str, size: int) -> PlannedCell:
+    def case(self, grid: str, variant: str, size: int) -> PlannedCase:
         """One variant at one size; the larger sizes are the study's alone."""
         rounds = ROUNDS if grid == "full" and size <= 128 else 0
-        return frame_cell(variant, size, rounds=rounds)
+        return frame_case(variant, size, rounds=rounds)
 
     def track_compile_seconds(self, cache, variant, size):
         """Trace, lower and compile: one sample a process."""
         return self.times(cache, "compile_seconds", (variant, size))
 
-    def track_settled_median_seconds(self, cache, variant, size):
-        """Median of the settled calls: one sample a process."""
-        return self.times(cache, "settled_median_seconds", (variant, size))
+    def track_steady_median_seconds(self, cache, variant, size):
+        """Median of the steady-state calls: one sample a process."""
+        return self.times(cache, "steady_median_seconds", (variant, size))
 
-    def track_settled_std_seconds(self, cache, variant, size):
-        """Standard deviation of the settled calls: one sample a process."""
-        return self.times(cache, "settled_std_seconds", (variant, size))
+    def track_steady_std_seconds(self, cache, variant, size):
+        """Standard deviation of the steady-state calls: one sample a process."""
+        return self.times(cache, "steady_std_seconds", (variant, size))
 
     def track_captured_bytes(self, cache, variant, size):
         """What the function closes over, nested jits included."""
@@ -129,8 +129,8 @@ class CoronagraphVariants(common.CellSuite):
         return self.number(cache, "rate_difference_relative", (variant, size))
 
     track_compile_seconds.unit = "seconds"
-    track_settled_median_seconds.unit = "seconds"
-    track_settled_std_seconds.unit = "seconds"
+    track_steady_median_seconds.unit = "seconds"
+    track_steady_std_seconds.unit = "seconds"
     track_captured_bytes.unit = "bytes"
     track_embedded_bytes.unit = "bytes"
     track_rate_difference_relative.unit = "1"

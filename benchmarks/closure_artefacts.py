@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import UInt8
 
 import jaxmeter
-from benchmarks.cells import closure
+from benchmarks.cases import closure
 from benchmarks.workloads import coronagraph
 
 # Black, violet, red, orange, pale yellow: dark to bright for every eye.

@@ -1,4 +1,4 @@
-"""From how many bytes on is closing over an array worse than passing it? Cells of one array each.
+"""From how many bytes on is closing over an array worse than passing it? Cases of one array each.
 
 The program is as small as can be, so that the array is all that its compiling differs in: the
 array times a number, summed. An operation on the array alone is one that the compiler may carry out
@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from benchmarks.closure import ENVIRONMENT
-from benchmarks.measuring.plan import PlannedCell
+from benchmarks.measuring.plan import PlannedCase
 
 OPERATIONS = ("none", "exp", "cumsum")
 WAYS = ("argument", "closure")
@@ -22,7 +22,7 @@ LARGEST_CUMSUM_BYTES = 10**6
 UNCERTAIN_BYTES = (10**6, 10**8)
 
 
-def cells(*, rounds: int) -> list[PlannedCell]:
+def cases(*, rounds: int) -> list[PlannedCase]:
     """The curve: every size, closed over and passed.
 
     Parameters
@@ -40,8 +40,8 @@ def cells(*, rounds: int) -> list[PlannedCell]:
     ]
 
 
-def _cell(operation: str, way: str, size_bytes: int, *, rounds: int) -> PlannedCell:
-    return PlannedCell(
+def _cell(operation: str, way: str, size_bytes: int, *, rounds: int) -> PlannedCase:
+    return PlannedCase(
         name=f"capture_size/{operation}-{way}-{size_bytes}",
         target="benchmarks.closure_break_even:scaled_sum",
         params={"operation": operation, "variant": way, "array_bytes": size_bytes},

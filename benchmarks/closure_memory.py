@@ -1,4 +1,4 @@
-"""How much memory a cell of the closure study needs, foretold, so that it is skipped in time.
+"""How much memory a case of the closure study needs, foretold, so that it is skipped in time.
 
 The bytes of a system follow from its size. What a process needs on top of them was measured at 64
 to 192 pixels on CPU: the host's copy and the device's while a system is handed over, then, of each
@@ -46,28 +46,28 @@ def available_bytes(path: Path = Path("/proc/meminfo")) -> float | None:
 
 def within_memory(
     needs: Mapping[str, float],
-    run_cell: Callable[[jaxmeter.Cell], jaxmeter.Record] = jaxmeter.run_cell,
+    run_case: Callable[[jaxmeter.BenchmarkCase], jaxmeter.Record] = jaxmeter.run_case,
     available: Callable[[], float | None] = available_bytes,
-) -> Callable[[jaxmeter.Cell], jaxmeter.Record]:
-    """A `jaxmeter.run_cell` that skips the cells that would not fit.
+) -> Callable[[jaxmeter.BenchmarkCase], jaxmeter.Record]:
+    """A `jaxmeter.run_case` that skips the cases that would not fit.
 
     Parameters
     ----------
     needs : mapping
-        Bytes by the names of cells; those not named are run.
-    run_cell, available : callables
+        Bytes by the names of cases; those not named are run.
+    run_case, available : callables
         Injected by tests.
     """
 
-    def run(cell: jaxmeter.Cell) -> jaxmeter.Record:
-        need, have = needs.get(cell.name, 0.0), available()
+    def run(case: jaxmeter.BenchmarkCase) -> jaxmeter.Record:
+        need, have = needs.get(case.name, 0.0), available()
         if have is None or need <= have:
-            return run_cell(cell)
+            return run_case(case)
         message = f"needs {need / GIGABYTE:.1f} GB, {have / GIGABYTE:.1f} GB are available"
-        record = jaxmeter.Record(name=cell.name, status="skipped", target=cell.target)
+        record = jaxmeter.Record(name=case.name, status="skipped", target=case.target)
         return dataclasses.replace(
             record,
-            params=dict(cell.params),
+            params=dict(case.params),
             failure=jaxmeter.Failure("start", "NotEnoughMemory", message),
         )
 

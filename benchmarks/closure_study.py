@@ -1,6 +1,6 @@
 """``python -m benchmarks.closure_study``: measure the closure study with the running interpreter.
 
-Records lie in ``results/closure/cells/<commit>/<environment>/<cell>/<round>.json``, in which the
+Records lie in ``results/closure/cases/<commit>/<environment>/<case>/<round>.json``, in which the
 commit is the last one that changed what is measured, and the environment names the versions of
 Python and JAX: run it with several interpreters and the page shows them side by side. Beside
 them lie the audit of each environment and a picture of the frame. What is finished is kept: killed
@@ -21,10 +21,10 @@ from pathlib import Path
 
 from benchmarks import closure, closure_break_even
 from benchmarks.closure_memory import needed_by, system_bytes, within_memory
-from benchmarks.measuring.plan import PlannedCell, interleaved
+from benchmarks.measuring.plan import PlannedCase, interleaved
 from benchmarks.measuring.repair import AnotherRun, RunLock
 from benchmarks.measuring.runner import Progress, measure_plan
-from benchmarks.measuring.store import CellStore
+from benchmarks.measuring.store import RecordStore
 
 ROOT = Path(__file__).resolve().parents[1]
 # What the records depend on. The rest of the meter draws, compares and audits: a change there
@@ -40,8 +40,8 @@ CELLS = tuple(
 MEASURED = ("benchmarks/workloads/coronagraph", *CELLS, *METER)
 CASING_MEASURED = (
     "vcjax",
-    "benchmarks/cells/field.py",
-    "benchmarks/cells/preparing.py",
+    "benchmarks/cases/field.py",
+    "benchmarks/cases/preparing.py",
     "benchmarks/workloads/casing.py",
     *CELLS,
     *METER,
@@ -56,7 +56,7 @@ CLOSELY = {64: ("closure", "argument"), 128: ("closure", "argument", "simplified
 FEW_ROUNDS = {64: 1, 128: 2}
 # These do not follow a change either, for the same reason.
 LIKE_CLOSURE = ("cached", "simplified")
-# Twenty minutes less what building environment and page takes. Every cell has its first round.
+# Twenty minutes less what building environment and page takes. Every case has its first round.
 QUICK_BUDGET_SECONDS, QUICK_CASING_BUDGET_SECONDS = 880.0, 170.0
 AUDITED_SIZE = 64
 PICTURED_SIZE = 128
@@ -66,45 +66,45 @@ class StudyFailed(Exception):
     """The study could not be measured; the message says what to try."""
 
 
-def plan(grid: str) -> list[PlannedCell]:
-    """Cells of the coronagraph and of the curve.
+def plan(grid: str) -> list[PlannedCase]:
+    """Cases of the coronagraph and of the curve.
 
     Sizes 64 and 128 on the quick grid, 192 and 256 on the full one too; on that for other versions
     of JAX nothing but what is shown of them.
     """
     if grid == "versions":
         return [
-            closure.frame_cell(variant, size, rounds=closure.ROUNDS)
+            closure.frame_case(variant, size, rounds=closure.ROUNDS)
             for size in SMALL
             for variant in VERSION_VARIANTS
         ]
-    cells = [
-        closure.frame_cell(variant, size, rounds=_rounds(grid, variant, size))
+    cases = [
+        closure.frame_case(variant, size, rounds=_rounds(grid, variant, size))
         for size in SMALL
         for variant in closure.VARIANTS
     ]
-    cells += [
-        closure.change_cell(variant, 64, rounds=1)
+    cases += [
+        closure.change_case(variant, 64, rounds=1)
         for variant in closure.VARIANTS
         if grid == "full" or variant not in LIKE_CLOSURE
     ]
-    cells += [closure.change_cell(variant, 128, rounds=1) for variant in ("closure", "argument")]
-    cells += closure_break_even.cells(rounds=1 if grid == "quick" else closure.ROUNDS)
+    cases += [closure.change_case(variant, 128, rounds=1) for variant in ("closure", "argument")]
+    cases += closure_break_even.cases(rounds=1 if grid == "quick" else closure.ROUNDS)
     if grid == "full":
-        cells += [
-            closure.frame_cell(variant, size, rounds=3)
+        cases += [
+            closure.frame_case(variant, size, rounds=3)
             for size in LARGE
             for variant in LARGE_VARIANTS
         ]
-    return cells
+    return cases
 
 
-def casing_plan(grid: str) -> list[PlannedCell]:
-    """Cells of the virtual casing."""
+def casing_plan(grid: str) -> list[PlannedCase]:
+    """Cases of the virtual casing."""
     if grid == "versions":
         return []
     return [
-        closure.casing_cell(variant, rounds=_rounds(grid, variant, 128))
+        closure.casing_case(variant, rounds=_rounds(grid, variant, 128))
         for variant in closure.VARIANTS
     ]
 
@@ -114,18 +114,18 @@ def _rounds(grid: str, variant: str, size: int) -> int:
     return FEW_ROUNDS[size] if few else closure.ROUNDS
 
 
-def needs(cells: Sequence[PlannedCell]) -> dict[str, float]:
-    """Bytes that each cell's process, and that of its preparation, will need."""
+def needs(cases: Sequence[PlannedCase]) -> dict[str, float]:
+    """Bytes that each case's process, and that of its preparation, will need."""
     found = {}
-    for cell in cells:
-        if "size" in cell.params:
-            variant, size = str(cell.params["variant"]), int(str(cell.params["size"]))
-            found[cell.name] = needed_by(variant, system_bytes(size))
-            if cell.preparation is not None:
-                found[cell.preparation.name] = needed_by("preparation", system_bytes(size))
-        elif "array_bytes" in cell.params:
-            array_bytes = float(str(cell.params["array_bytes"]))
-            found[cell.name] = needed_by(str(cell.params["variant"]), array_bytes)
+    for case in cases:
+        if "size" in case.params:
+            variant, size = str(case.params["variant"]), int(str(case.params["size"]))
+            found[case.name] = needed_by(variant, system_bytes(size))
+            if case.preparation is not None:
+                found[case.preparation.name] = needed_by("preparation", system_bytes(size))
+        elif "array_bytes" in case.params:
+            array_bytes = float(str(case.params["array_bytes"]))
+            found[case.name] = needed_by(str(case.params["variant"]), array_bytes)
     return found
 
 
@@ -141,13 +141,13 @@ class Lines(Progress):
         if event == "start":
             return
         if event == "suite":
-            problems = f"; {self.problems} did not end well, see the page" if self.problems else ""
+            problems = f"; {self.problems} did not succeed, see the page" if self.problems else ""
             print(f"measured in {float(details['seconds']):.0f} s{problems}", flush=True)
             return
         self.done += 1
         self.problems += details["status"] not in ("ok", "kept", "skipped")
         message = f": {details['message']}" if details["message"] else ""
-        process = f"{details['cell']}, process {int(details['round']) + 1}"
+        process = f"{details['case']}, process {int(details['round']) + 1}"
         line = f"[{self.done}/{self.total}] {process}: {details['status']}{message}"
         print(line, flush=True)
 
@@ -162,7 +162,7 @@ def environment_key() -> str:
 
 
 def measured_commit(paths: Sequence[str] = MEASURED) -> str:
-    """The last commit that changed what is measured, so that others do not make it measured anew.
+    """The last commit that changed what is measured, so that others do not make it measured again.
 
     Parameters
     ----------
@@ -201,7 +201,7 @@ def measure(grid: str, results: Path) -> None:
     results.mkdir(parents=True, exist_ok=True)
     quick = grid == "quick"
     parts = (
-        ("cells", commit, plan(grid), QUICK_BUDGET_SECONDS),
+        ("cases", commit, plan(grid), QUICK_BUDGET_SECONDS),
         (
             "casing",
             measured_commit(CASING_MEASURED),
@@ -211,14 +211,14 @@ def measure(grid: str, results: Path) -> None:
     )
     with RunLock(results / "run.lock"):
         started = time.monotonic()
-        for folder, of_commit, cells, budget in parts:
-            if cells:
+        for folder, of_commit, cases, budget in parts:
+            if cases:
                 measure_plan(
-                    cells,
-                    CellStore(results / folder / of_commit / key),
-                    Lines(sum(1 for _ in interleaved(cells))),
+                    cases,
+                    RecordStore(results / folder / of_commit / key),
+                    Lines(sum(1 for _ in interleaved(cases))),
                     budget_seconds=budget if quick else None,
-                    run_cell=within_memory(needs(cells)),
+                    run_case=within_memory(needs(cases)),
                 )
         if grid != "versions":
             audit = results / "audits" / commit / f"{key}.json"
@@ -240,7 +240,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 1
     except KeyboardInterrupt:
         print(
-            "\nbenchmarks.closure_study: interrupted; finished cells are kept, repeat the command "
+            "\nbenchmarks.closure_study: interrupted; finished cases are kept, repeat the command "
             "to go on",
             file=sys.stderr,
         )

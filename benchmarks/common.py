@@ -1,6 +1,6 @@
-"""The base of the suites: an asv class whose ``track_`` methods read cells measured once.
+"""The base of the suites: an asv class whose ``track_`` methods read cases measured once.
 
-A suite names its grid in `params`, says how a grid point is measured (`cell`), and defines
+A suite names its grid in `params`, says how a grid point is measured (`case`), and defines
 
     def setup_cache(self):
         return self.measured()
@@ -19,33 +19,33 @@ import itertools
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any
 
-from benchmarks.measuring.plan import SMALL_ROUNDS, PlannedCell, grid_from_environment
+from benchmarks.measuring.plan import SMALL_ROUNDS, PlannedCase, grid_from_environment
 
 if TYPE_CHECKING:
     from benchmarks.measuring.metrics import Summary
 
-# asv ends a setup_cache that is silent for this long; each cell has its own, shorter limit.
+# asv ends a setup_cache that is silent for this long; each case has its own, shorter limit.
 SUITE_TIMEOUT_SECONDS = 1800
 
 
-def casing_preparation(workload: str, digits: int, half_period: bool) -> PlannedCell:
-    """The cell that prepares a casing, for all cells that evaluate it."""
-    return PlannedCell(
+def casing_preparation(workload: str, digits: int, half_period: bool) -> PlannedCase:
+    """The case that prepares a casing, for all cases that evaluate it."""
+    return PlannedCase(
         name=f"casing_preparation/{workload}-d{digits}" + ("" if half_period else "-full"),
-        target="benchmarks.cells.preparing:preparation",
+        target="benchmarks.cases.preparing:preparation",
         params={"workload": workload, "digits": digits, "half_period": half_period},
         rounds=1,
         repeat=3,
     )
 
 
-class CellSuite(ABC):
-    """Cells over a grid of parameters; asv skips abstract classes when it collects benchmarks."""
+class CaseSuite(ABC):
+    """Cases over a grid of parameters; asv skips abstract classes when it collects benchmarks."""
 
     suite: str
-    """First part of the cells' names."""
+    """First part of the cases' names."""
     params: tuple[tuple, ...]
-    """The whole grid; what is measured of it is decided by the rounds of each cell."""
+    """The whole grid; what is measured of it is decided by the rounds of each case."""
     param_names: tuple[str, ...]
     timeout = 60
     version = "1"
@@ -53,22 +53,22 @@ class CellSuite(ABC):
     """On the small and the quick grid, rounds after the first start only within this time."""
 
     @abstractmethod
-    def cell(self, grid: str, *point: Any) -> PlannedCell:
+    def case(self, grid: str, *point: Any) -> PlannedCase:
         """How one point of the grid is measured on the "quick" or the "full" grid."""
 
-    def plan(self, grid: str) -> list[PlannedCell]:
-        """All cells of a grid that are measured at least once.
+    def plan(self, grid: str) -> list[PlannedCase]:
+        """All cases of a grid that are measured at least once.
 
-        The small grid is a choice of the quick one's cells, made for all suites in one place.
+        The small grid is a choice of the quick one's cases, made for all suites in one place.
         """
         of = "quick" if grid == "small" else grid
-        cells = [self.cell(of, *point) for point in itertools.product(*self.params)]
+        cases = [self.case(of, *point) for point in itertools.product(*self.params)]
         if grid == "small":
-            cells = [dataclasses.replace(c, rounds=SMALL_ROUNDS.get(c.name, 0)) for c in cells]
-        return [cell for cell in cells if cell.rounds > 0]
+            cases = [dataclasses.replace(c, rounds=SMALL_ROUNDS.get(c.name, 0)) for c in cases]
+        return [case for case in cases if case.rounds > 0]
 
     def measured(self) -> dict[str, Summary]:
-        """Measure what the store does not hold yet; a summary for each cell's name."""
+        """Measure what the store does not hold yet; a summary for each case's name."""
         from benchmarks.measuring.runner import Progress, measure_plan
         from benchmarks.measuring.store import store_for_this_environment
 
@@ -103,4 +103,4 @@ class CellSuite(ABC):
         return summary
 
     def _name(self, point: tuple) -> str:
-        return self.cell("full", *point).name
+        return self.case("full", *point).name

@@ -8,12 +8,12 @@ device leaves cores idle.
 from __future__ import annotations
 
 from benchmarks import common
-from benchmarks.measuring.plan import PlannedCell
+from benchmarks.measuring.plan import PlannedCase
 
 FULL_ROUNDS = 6
 
 
-class DeviceSweep(common.CellSuite):
+class DeviceSweep(common.CaseSuite):
     """Prepare and external field on the W7-X boundary, half period, targets over CPU devices."""
 
     suite = "device_sweep"
@@ -21,16 +21,16 @@ class DeviceSweep(common.CellSuite):
     param_names = ("device_count", "digits")
 
     def setup_cache(self):
-        """Measure every cell once, in worker processes."""
+        """Measure every case once, in worker processes."""
         return self.measured()
 
     setup_cache.timeout = common.SUITE_TIMEOUT_SECONDS
 
-    def cell(self, grid: str, device_count: int, digits: int) -> PlannedCell:
+    def case(self, grid: str, device_count: int, digits: int) -> PlannedCase:
         """One number of devices; none on the quick grid."""
-        return PlannedCell(
+        return PlannedCase(
             name=f"{self.suite}/w7x-d{digits}-n{device_count}",
-            target="benchmarks.cells.devices:external_field",
+            target="benchmarks.cases.devices:external_field",
             params={
                 "workload": "w7x",
                 "digits": digits,
@@ -50,13 +50,13 @@ class DeviceSweep(common.CellSuite):
         """Trace, lower and compile: one sample a process."""
         return self.times(cache, "compile_seconds", (device_count, digits))
 
-    def track_settled_median_seconds(self, cache, device_count, digits):
-        """Median of the settled calls: one sample a process."""
-        return self.times(cache, "settled_median_seconds", (device_count, digits))
+    def track_steady_median_seconds(self, cache, device_count, digits):
+        """Median of the steady-state calls: one sample a process."""
+        return self.times(cache, "steady_median_seconds", (device_count, digits))
 
-    def track_settled_std_seconds(self, cache, device_count, digits):
-        """Standard deviation of the settled calls: one sample a process."""
-        return self.times(cache, "settled_std_seconds", (device_count, digits))
+    def track_steady_std_seconds(self, cache, device_count, digits):
+        """Standard deviation of the steady-state calls: one sample a process."""
+        return self.times(cache, "steady_std_seconds", (device_count, digits))
 
     def track_temp_bytes(self, cache, device_count, digits):
         """Scratch memory of the program on one device."""
@@ -68,7 +68,7 @@ class DeviceSweep(common.CellSuite):
 
     track_prepare_seconds.unit = "seconds"
     track_compile_seconds.unit = "seconds"
-    track_settled_median_seconds.unit = "seconds"
-    track_settled_std_seconds.unit = "seconds"
+    track_steady_median_seconds.unit = "seconds"
+    track_steady_std_seconds.unit = "seconds"
     track_temp_bytes.unit = "bytes"
     track_error_relative.unit = "1"

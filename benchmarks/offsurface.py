@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from benchmarks import common
-from benchmarks.measuring.plan import PlannedCell
+from benchmarks.measuring.plan import PlannedCase
 
 POINT_COUNT = 128
 
 
-class OffSurface(common.CellSuite):
+class OffSurface(common.CaseSuite):
     """Both fields beside the W7-X boundary, half period, on either side, by distance in metres.
 
     The minor radius is 0.5. The aims at nine digits: errors of 1e-8 at most, and at no distance
@@ -21,17 +21,17 @@ class OffSurface(common.CellSuite):
     quick_budget_seconds = 60.0
 
     def setup_cache(self):
-        """Measure every cell once, in worker processes."""
+        """Measure every case once, in worker processes."""
         return self.measured()
 
     setup_cache.timeout = common.SUITE_TIMEOUT_SECONDS
 
-    def cell(self, grid: str, distance: float, digits: int) -> PlannedCell:
+    def case(self, grid: str, distance: float, digits: int) -> PlannedCase:
         """One distance; the quick grid has three of them, at nine digits."""
         quick = digits == 9 and distance in (3e-1, 1e-2, 1e-4)
-        return PlannedCell(
+        return PlannedCase(
             name=f"{self.suite}/w7x-d{digits}-at{distance:g}",
-            target="benchmarks.cells.off_surface:fields_beside",
+            target="benchmarks.cases.off_surface:fields_beside",
             params={
                 "workload": "w7x",
                 "digits": digits,
@@ -47,8 +47,8 @@ class OffSurface(common.CellSuite):
         return self.times(cache, "compile_seconds", (distance, digits))
 
     def track_per_point_seconds(self, cache, distance, digits):
-        """Median of the settled calls over the number of points: one sample a process."""
-        times = self.times(cache, "settled_median_seconds", (distance, digits))
+        """Median of the steady-state calls over the number of points: one sample a process."""
+        times = self.times(cache, "steady_median_seconds", (distance, digits))
         return {**times, "samples": [seconds / POINT_COUNT for seconds in times["samples"]]}
 
     def track_temp_bytes(self, cache, distance, digits):

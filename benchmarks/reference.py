@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from benchmarks import common
-from benchmarks.measuring.plan import PlannedCell
+from benchmarks.measuring.plan import PlannedCase
 
 FULL_ROUNDS = 6
 
@@ -15,11 +15,11 @@ ONE_THREAD_ENVIRONMENT = {
 }
 
 
-class AgainstReference(common.CellSuite):
+class AgainstReference(common.CaseSuite):
     """Set-up and evaluation of both on the W7-X boundary, half period; compile time beside it."""
 
     suite = "against_reference"
-    target = "benchmarks.cells.reference:external_field"
+    target = "benchmarks.cases.reference:external_field"
     quick_rounds = {3: 1, 6: 2, 9: 2, 12: 1}
     error = "error_relative"
     params = ((3, 6, 9, 12),)
@@ -27,14 +27,14 @@ class AgainstReference(common.CellSuite):
     quick_budget_seconds = 230.0
 
     def setup_cache(self):
-        """Measure every cell once, in worker processes."""
+        """Measure every case once, in worker processes."""
         return self.measured()
 
     setup_cache.timeout = common.SUITE_TIMEOUT_SECONDS
 
-    def cell(self, grid: str, digits: int) -> PlannedCell:
+    def case(self, grid: str, digits: int) -> PlannedCase:
         """Both programs at one number of digits."""
-        return PlannedCell(
+        return PlannedCase(
             name=f"{self.suite}/w7x-d{digits}",
             target=self.target,
             params={"workload": "w7x", "digits": digits, "half_period": True},
@@ -47,7 +47,7 @@ class AgainstReference(common.CellSuite):
         )
 
     def track_evaluation_seconds(self, cache, digits):
-        """One settled evaluation of vcjax, between two of the reference."""
+        """One steady evaluation of vcjax, between two of the reference."""
         return self.times(cache, "evaluation_seconds", (digits,))
 
     def track_reference_evaluation_seconds(self, cache, digits):
@@ -67,7 +67,7 @@ class AgainstReference(common.CellSuite):
         return self.times(cache, "compile_seconds", (digits,))
 
     def track_prepare_compile_seconds(self, cache, digits):
-        """vcjax: the first `prepare` beyond a settled one; paid once a process."""
+        """vcjax: the first `prepare` beyond a steady one; paid once a process."""
         return self.times(cache, "prepare_compile_seconds", (digits,))
 
     def track_error_relative(self, cache, digits):
@@ -92,13 +92,13 @@ class GradientAgainstReference(AgainstReference):
     """The same for the gradient of the external field on the surface."""
 
     suite = "gradient_against_reference"
-    target = "benchmarks.cells.reference:external_gradient"
+    target = "benchmarks.cases.reference:external_gradient"
     quick_rounds = {3: 1, 6: 1, 9: 0, 12: 0}
     error = "gradient_error_relative"
     quick_budget_seconds = 60.0
 
     def setup_cache(self):
-        """Measure every cell once, in worker processes."""
+        """Measure every case once, in worker processes."""
         return self.measured()
 
     setup_cache.timeout = common.SUITE_TIMEOUT_SECONDS

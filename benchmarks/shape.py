@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from benchmarks import common
-from benchmarks.measuring.plan import PlannedCell
+from benchmarks.measuring.plan import PlannedCase
 from benchmarks.reference import ONE_THREAD_ENVIRONMENT
 
 
-class ShapeGradient(common.CellSuite):
+class ShapeGradient(common.CaseSuite):
     """A scalar of the external field on W7-X, half period, from the points of X on; one thread.
 
     The aims at six digits, 160 000 nodes: at most four times the value's time, a process below
@@ -20,16 +20,16 @@ class ShapeGradient(common.CellSuite):
     quick_budget_seconds = 40.0
 
     def setup_cache(self):
-        """Measure every cell once, in worker processes."""
+        """Measure every case once, in worker processes."""
         return self.measured()
 
     setup_cache.timeout = common.SUITE_TIMEOUT_SECONDS
 
-    def cell(self, grid: str, digits: int) -> PlannedCell:
+    def case(self, grid: str, digits: int) -> PlannedCase:
         """One number of digits; the quick grid has three only."""
-        return PlannedCell(
+        return PlannedCase(
             name=f"{self.suite}/w7x-d{digits}",
-            target="benchmarks.cells.shape:shape_gradient",
+            target="benchmarks.cases.shape:shape_gradient",
             params={"workload": "w7x", "digits": digits},
             rounds=int(digits == 3) if grid == "quick" else 6,
             repeat=3,

@@ -15,8 +15,8 @@ import numpy as np
 
 import jaxmeter
 import vcjax
-from benchmarks.cells import preparing
-from benchmarks.cells.quantities import FIELD, GRADIENT
+from benchmarks.cases import preparing
+from benchmarks.cases.quantities import FIELD, GRADIENT
 from benchmarks.workloads.casing import problem_named
 from jaxmeter import tables as artefacts
 from jaxmeter._measure.accounting import compiler_account, peak_rss_bytes, reset_peak_rss, rss_bytes

@@ -85,8 +85,8 @@ def work(argv: Sequence[str] | None) -> bool:
         raise JaxmeterError("no process could be measured; the tables are as they were")
     tables = chunk_tables.tables(records)
     good = [one for one in every if one.status == "ok"]
-    cells = str(folder / "cells")
-    scripting.save(tables, folder, live=False, records=good, artefact=cells)
+    cases = str(folder / "cases")
+    scripting.save(tables, folder, live=False, records=good, artefact=cases)
     path = folder / "chunks.env"
     path.write_text(chunk_tables.environment(tables), encoding="utf-8")
     page = chunk_page.page(tables, good[0].environment, options.case)
@@ -110,7 +110,7 @@ def measured(options: argparse.Namespace, folder: Path) -> dict[str, list[Any]]:
         }
         records = scripting.measured(
             {f"{operator}{suffix}": one for operator, one in given.items()},
-            folder / "cells",
+            folder / "cases",
             target="chunk_cases:all_sizes",
             params=lambda one: one,
             rounds=rounds,

@@ -115,7 +115,7 @@ def _advice(operator: str, rows: list[dict[str, Any]], records: Sequence[Record]
 
 
 def _held_out(rows: list[dict[str, Any]], records: Sequence[Record]) -> float | None:
-    """Chosen by every other process, judged by the rest: what the choice is worth anew."""
+    """Chosen by every other process, judged by the rest: what the choice is worth again."""
     if len(records) < 2:
         return None
     temporaries = {

@@ -1,7 +1,7 @@
 """What memory a function takes over choices of its parameters, and which are best in time against
 memory.
 
-    python profiling/memory.py benchmarks.cells.field:external_field \
+    python profiling/memory.py benchmarks.cases.field:external_field \
         -p workload=w7x -p digits=6 -p half_period=true \
         --vary chunk_size=256,1024,4096 --vary target_chunk_size=80,320 --rounds 2
 
@@ -59,7 +59,7 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
         help="values of a parameter; with several, all combinations",
     )
     parser.add_argument("--rounds", type=int, default=1, help="processes of each choice")
-    parser.add_argument("--repeat", type=int, default=5, help="settled runs in each")
+    parser.add_argument("--repeat", type=int, default=5, help="steady-state runs in each")
     parser.add_argument("--timeout", type=float, default=300.0, help="seconds for each process")
     options = parser.parse_args(argv)
     if options.arg or options.npz or options.pickle:
@@ -108,7 +108,7 @@ def work(argv: Sequence[str] | None) -> bool:
     points = choices(options)
     records = scripting.measured(
         {label(one, points): one for one in points},
-        folder / "cells",
+        folder / "cases",
         target="memory:observed",
         params=lambda one: {"function": options.target, "given": json.dumps(one)},
         rounds=options.rounds,
@@ -119,8 +119,8 @@ def work(argv: Sequence[str] | None) -> bool:
         [artefacts.Point(one, found) for one, found in zip(points, records, strict=True)]
     )
     every = [record for found in records for record in found]
-    cells = str(folder / "cells")
-    scripting.save({"memory": table}, folder, live=False, records=every, artefact=cells)
+    cases = str(folder / "cases")
+    scripting.save({"memory": table}, folder, live=False, records=every, artefact=cases)
     names = [label(json.loads(text), points) for text in table["parameters"]]
     scripting.show({"memory": table.assign(parameters=names)}, SHOWN, options.top)
     failed = [row for row in table.to_dict("records") if row["status"] != "ok"]

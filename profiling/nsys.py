@@ -1,7 +1,7 @@
 """Capture a function with NVIDIA's Nsight Systems, or read a capture that is there: kernels joined
 with operations and named scopes, copies, NVTX ranges.
 
-    python profiling/nsys.py benchmarks.cells.field:external_field \
+    python profiling/nsys.py benchmarks.cases.field:external_field \
         -p workload=w7x -p digits=6 -p half_period=true
     python profiling/nsys.py FILE.nsys-rep --hlo after_optimizations.txt
     python profiling/nsys.py FILE.sqlite                        # nsys export --type sqlite

@@ -1,4 +1,5 @@
-"""Profile one virtual casing evaluation: phases, settled times, constants, and a trace on request.
+"""Profile one virtual casing evaluation: phases, steady-state times, constants, and a trace on
+request.
 
     python profiling/profile_vc.py --case case_vc --op B --jit --repeat 5 \
         --chunk-size auto --target-chunk-size auto --trace-dir DIR
@@ -25,7 +26,7 @@ from rich.table import Table  # noqa: E402
 
 import jaxmeter  # noqa: E402
 import vcjax  # noqa: E402
-from benchmarks.cells import preparing  # noqa: E402
+from benchmarks.cases import preparing  # noqa: E402
 from benchmarks.workloads.casing import CASES  # noqa: E402
 from jaxmeter._measure.environment import host_environment, jax_environment  # noqa: E402
 
@@ -45,7 +46,7 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--case", default="case_vc", help=f"one of {', '.join(CASES)}")
     parser.add_argument("--op", default="B", help="B (external field) or B_int (internal field)")
     parser.add_argument("--jit", action="store_true", help="jit the evaluation and time its phases")
-    parser.add_argument("--repeat", type=int, default=5, help="settled evaluations to time")
+    parser.add_argument("--repeat", type=int, default=5, help="steady evaluations to time")
     parser.add_argument("--chunk-size", type=_chunk, default="auto", help='sources or "auto"')
     parser.add_argument("--target-chunk-size", type=_chunk, default="auto", help='or "auto"')
     parser.add_argument("--trace-dir", type=Path, help="write a JAX trace into this folder")
@@ -125,25 +126,25 @@ def profile(options: argparse.Namespace, console: Console) -> Path:
 
 
 def measure_eager(case: jaxmeter.Case, repeat: int, name: str) -> jaxmeter.Record:
-    """First and settled calls without a jit around them; vcjax still jits its own parts."""
+    """First and steady-state calls without a jit around them; vcjax still jits its own parts."""
     environment = replace(host_environment(), **jax_environment())
     call = lambda: case.fn(*case.args)  # noqa: E731
     first, _ = preparing.timed(call)
-    settled = [preparing.timed(call) for _ in range(repeat)]
+    steady = [preparing.timed(call) for _ in range(repeat)]
     assert case.check is not None
     return jaxmeter.Record(
         name=name,
         status="ok",
         phases=jaxmeter.Phases(first_call_seconds=first),
-        samples_seconds=tuple(seconds for seconds, _ in settled),
-        checks=dict(case.check(settled[-1][1])),
+        samples_seconds=tuple(seconds for seconds, _ in steady),
+        checks=dict(case.check(steady[-1][1])),
         extras=dict(case.extras),
         environment=environment,
     )
 
 
 def trace(case: jaxmeter.Case, options: argparse.Namespace, name: str) -> None:
-    """Write a JAX trace of the settled evaluations, each under an annotation of its own."""
+    """Write a JAX trace of the steady evaluations, each under an annotation of its own."""
     evaluate = jax.jit(case.fn) if options.jit else case.fn
     jax.block_until_ready(evaluate(*case.args))
     with jax.profiler.trace(str(options.trace_dir)):
@@ -153,24 +154,24 @@ def trace(case: jaxmeter.Case, options: argparse.Namespace, name: str) -> None:
 
 
 def table(record: jaxmeter.Record) -> Table:
-    """Phases, settled times, sizes and the error of a record, a row each."""
+    """Phases, steady-state times, sizes and the error of a record, a row each."""
     view = Table("quantity", "value", title=f"{record.name}, {record.params['digits']} digits")
     view.columns[1].justify = "right"
     phases, samples = record.phases, record.samples_seconds
     rows: list[tuple[str, float | None, Callable[[float], str]]] = [
         ("choose", record.extras["choose_seconds"], _seconds),
-        ("prepare, first beyond settled", record.extras["prepare_compile_seconds"], _seconds),
-        ("prepare, settled", record.extras["prepare_seconds"], _seconds),
+        ("prepare, first beyond steady", record.extras["prepare_compile_seconds"], _seconds),
+        ("prepare, steady", record.extras["prepare_seconds"], _seconds),
         ("trace", phases.trace_seconds, _seconds),
         ("lower", phases.lower_seconds, _seconds),
         ("compile", phases.compile_seconds, _seconds),
         ("first call", phases.first_call_seconds, _seconds),
-        (f"settled median of {len(samples)}", statistics.median(samples), _seconds),
-        ("settled least", min(samples), _seconds),
-        ("settled standard deviation", _spread(samples), _seconds),
+        (f"steady-state median of {len(samples)}", statistics.median(samples), _seconds),
+        ("steady least", min(samples), _seconds),
+        ("steady standard deviation", _spread(samples), _seconds),
         ("casing", record.extras["casing_bytes"], _megabytes),
         ("captured constants", record.constants.captured_bytes, _megabytes),
-        ("scratch memory", record.memory.temp_bytes, _megabytes),
+        ("temporary memory", record.memory.temp_bytes, _megabytes),
         ("error relative to max|B|", record.checks["error_relative"], "{:.2e}".format),
         ("its estimate, for B", record.checks["error_estimate_relative"], "{:.2e}".format),
     ]

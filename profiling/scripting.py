@@ -227,10 +227,10 @@ def measured(
         What makes the case in the worker, out of a module in this folder, called with what
         `params` gives for a point.
     """
-    from benchmarks.measuring.plan import PlannedCell
+    from benchmarks.measuring.plan import PlannedCase
     from benchmarks.measuring.runner import Progress, measure_plan
-    from benchmarks.measuring.store import CellStore
-    from jaxmeter import run_cell
+    from benchmarks.measuring.store import RecordStore
+    from jaxmeter import run_case
 
     class Told(Progress):
         """A line for each process that begins and one when it ended."""
@@ -241,15 +241,15 @@ def measured(
             self.done = getattr(self, "done", 0) + (event == "round")
             status = "begun" if event == "start" else details["status"]
             note = f": {details['message']}" if details.get("message") else ""
-            text = f"{details['cell']}, process {details['round']}: {status}{note}"
+            text = f"{details['case']}, process {details['round']}: {status}{note}"
             say(f"[{self.done}/{rounds * len(points)} done] {text}")
 
-    def run_here(cell: Any) -> Record:
-        return run_cell(replace(cell, path=(*cell.path, str(HERE), os.getcwd())))
+    def run_here(case: Any) -> Record:
+        return run_case(replace(case, path=(*case.path, str(HERE), os.getcwd())))
 
-    kept = CellStore(store / code_version())
-    cells = [
-        PlannedCell(
+    kept = RecordStore(store / code_version())
+    cases = [
+        PlannedCase(
             name=_folder_of(name, target, repeat, **params(point)),
             target=target,
             params=params(point),
@@ -259,8 +259,8 @@ def measured(
         )
         for name, point in points.items()
     ]
-    measure_plan(cells, kept, Told(target), run_cell=run_here)
-    found = [[kept.read(cell, number) for number in range(rounds)] for cell in cells]
+    measure_plan(cases, kept, Told(target), run_case=run_here)
+    found = [[kept.read(case, number) for number in range(rounds)] for case in cases]
     return [[record for record in records if record is not None] for records in found]
 
 

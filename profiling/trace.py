@@ -1,9 +1,9 @@
 """Trace a function, or read a trace that is there, and tell what took the time.
 
-    python profiling/trace.py benchmarks.cells.field:external_field \
+    python profiling/trace.py benchmarks.cases.field:external_field \
         -p workload=w7x -p digits=6 -p half_period=true
     python profiling/trace.py FOLDER            # that jax.profiler.trace wrote to
-    tensorboard --logdir results/profile/trace-benchmarks.cells.field-external_field
+    tensorboard --logdir results/profile/trace-benchmarks.cases.field-external_field
 
 Operations with total and self time, named scopes, threads, steps, annotations, phases, kernels; and
 xprof's own tables where it has data. docs/tables.md tells the columns.

@@ -1,7 +1,7 @@
 """Let XLA dump the program of one function, or read a dump that is there, and tell what it is made
 of: instructions, passes, fusions, buffers, constants, precision, calls of foreign code.
 
-    python profiling/xla_dump.py benchmarks.cells.field:external_field \
+    python profiling/xla_dump.py benchmarks.cases.field:external_field \
         -p workload=w7x -p digits=6 -p half_period=true -p chunk_size=2048 --by-pass
     python profiling/xla_dump.py ... --than chunk_size=512      # and in what it differs from that
     python profiling/xla_dump.py FOLDER --than FOLDER           # of other commits, say

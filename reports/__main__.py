@@ -9,7 +9,7 @@ from pathlib import Path
 
 from .errors import ReportError
 
-STORE = "results/cells"
+STORE = "results/records"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -45,7 +45,7 @@ def build(options: argparse.Namespace) -> int:
     if not report.ended_well_count:
         print(
             f"reports build: nothing measured at commit {report.commit[:12]} in "
-            f"{report.environment_key} ended well; the page tells what failed",
+            f"{report.environment_key} succeeded; the page tells what failed",
             file=sys.stderr,
         )
         return 1
@@ -136,7 +136,7 @@ def _parser() -> argparse.ArgumentParser:
         return added
 
     one = command("build", build, "write tables, figures and the page")
-    one.add_argument("--store", default=STORE, help="folder of measured cells")
+    one.add_argument("--store", default=STORE, help="folder of measured cases")
     one.add_argument("--asv", default=None, help="asv's results folder, .asv/results")
     one.add_argument("--out", default="results/report", help="folder to write")
     one.add_argument("--commit", default=None, help="beginning of a commit; default the newest")
@@ -145,15 +145,15 @@ def _parser() -> argparse.ArgumentParser:
     )
 
     one = command("history", history, "write the page of every metric across commits")
-    one.add_argument("--store", default=STORE, help="folder of measured cells")
+    one.add_argument("--store", default=STORE, help="folder of measured cases")
     one.add_argument("--out", default="results/history", help="folder to write")
     one.add_argument("--repository", default=".", type=Path, help="clone that knows the commits")
-    one.add_argument("--no-cache", action="store_true", help="read every file anew")
+    one.add_argument("--no-cache", action="store_true", help="read every file again")
 
     one = command("review", review, "say what HEAD changed against BASE")
     one.add_argument("base", nargs="?", help="a commit of the store, or a name that git knows")
     one.add_argument("head", nargs="?", help="the other")
-    one.add_argument("--store", default=STORE, help="folder of measured cells")
+    one.add_argument("--store", default=STORE, help="folder of measured cases")
     one.add_argument(
         "--pair", type=Path, help="folder of benchmarks.measuring.pair, in place of the store"
     )
@@ -166,7 +166,7 @@ def _parser() -> argparse.ArgumentParser:
     one.add_argument("--markdown", action="store_true", help="print the whole review")
 
     one = command("merge", merge, "bring the stores of several machines into one")
-    one.add_argument("sources", nargs="+", help="folders of measured cells")
+    one.add_argument("sources", nargs="+", help="folders of measured cases")
     one.add_argument("--into", required=True, help="folder that takes them all")
     return parser
 

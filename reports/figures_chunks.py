@@ -1,4 +1,4 @@
-"""Maps of settled time and temporary memory against the two chunk sizes."""
+"""Maps of steady-state time and temporary memory against the two chunk sizes."""
 
 import math
 from typing import Any
@@ -14,16 +14,18 @@ from .units import BYTES, SECONDS, Unit, significant, unit_for
 
 
 def chunk_maps(summary: pd.DataFrame) -> Figure:
-    """Two maps a problem, of settled seconds and of temp bytes against both chunk sizes."""
+    """Two maps a problem, of steady-state seconds and of temp bytes against both chunk sizes."""
     panels = []
     for problem, cells in groups(summary, PROBLEM):
         title = problem_name(problem)
-        panels.append(_map_panel(cells, "settled_median_seconds", SECONDS, f"{title}: settled run"))
+        panels.append(
+            _map_panel(cells, "steady_median_seconds", SECONDS, f"{title}: steady-state run")
+        )
         if "temp_bytes" in cells and any_of(cells["temp_bytes"].notna()):
             panels.append(_map_panel(cells, "temp_bytes", BYTES, f"{title}: temporary memory"))
     return Figure(
         "chunk_sizes",
-        "Settled seconds and temporary memory against both chunk sizes",
+        "Steady-state seconds and temporary memory against both chunk sizes",
         "Stronger colour is more, on a logarithmic scale within each map; the outlined cell is the "
         "least of its map. Dashed: not measured. auto: what vcjax chooses by itself; none: all at "
         "once.",

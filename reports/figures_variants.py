@@ -1,4 +1,4 @@
-"""The figure of one program in several variants: compile, constants, settled run."""
+"""The figure of one program in several variants: compile, constants, steady-state run."""
 
 import math
 from collections.abc import Callable
@@ -19,7 +19,7 @@ CONSTANTS = {
     "embedded_bytes": "embedded",
     "hidden_argument_bytes": "hidden",
 }
-TIMES = {"compile": "compile_seconds", "settled": "settled_median_seconds"}
+TIMES = {"compile": "compile_seconds", "steady": "steady_median_seconds"}
 
 
 @dataclass(frozen=True)
@@ -32,20 +32,20 @@ class Bar:
 
 
 def variants(summary: pd.DataFrame, measured: pd.DataFrame) -> Figure:
-    """Three panels a problem: compile seconds, bytes of constants, settled seconds."""
+    """Three panels a problem: compile seconds, bytes of constants, steady-state seconds."""
     panels = []
     good = measured.loc[measured["status"] == "ok"]
     processes = {_key(problem): found for problem, found in groups(good, PROBLEM)}
-    for problem, cells in groups(summary, PROBLEM):
+    for problem, cases in groups(summary, PROBLEM):
         here = processes[_key(problem)]
         panels += [
-            _times_panel(cells, here, "compile", "compile time"),
-            _constants_panel(cells),
-            _times_panel(cells, here, "settled", "settled run time"),
+            _times_panel(cases, here, "compile", "compile time"),
+            _constants_panel(cases),
+            _times_panel(cases, here, "steady", "steady-state run time"),
         ]
     return Figure(
         "closure_versus_argument",
-        "Each variant: compile time, constants, settled run time",
+        "Each variant: compile time, constants, steady-state run time",
         "Bars start at zero: the median over processes, or a byte count that is the same in all. "
         "Each dot is one process. Each panel has its own scale. Captured: arrays the function "
         "closes over; embedded: constants handed to the compiler; hidden: captured, yet passed at "
@@ -55,32 +55,32 @@ def variants(summary: pd.DataFrame, measured: pd.DataFrame) -> Figure:
     )
 
 
-def _times_panel(cells: pd.DataFrame, processes: pd.DataFrame, stem: str, what: str) -> Drawing:
-    unit = unit_for(cells[f"{stem}_median_seconds"], SECONDS)
+def _times_panel(cases: pd.DataFrame, processes: pd.DataFrame, stem: str, what: str) -> Drawing:
+    unit = unit_for(cases[f"{stem}_median_seconds"], SECONDS)
     dots = {
         str(variant): [float(v) / unit.factor for v in group[TIMES[stem]] if not pd.isna(v)]
         for variant, group in processes.groupby("variant")
     }
     bars = {
         row["variant"]: [Bar(row[f"{stem}_median_seconds"] / unit.factor, row["variant"])]
-        for row in rows(cells)
+        for row in rows(cases)
     }
-    heading = f"{problem_name(cells.iloc[0])}: {what}"
+    heading = f"{problem_name(cases.iloc[0])}: {what}"
     return _bar_panel(heading, f"{what}, {unit.name}", bars, dots, unit, seconds, right=76.0)
 
 
-def _constants_panel(cells: pd.DataFrame) -> Drawing:
-    kinds = [name for name in CONSTANTS if name in cells]
-    unit = unit_for([float(v) for name in kinds for v in cells[name].dropna()], BYTES)
+def _constants_panel(cases: pd.DataFrame) -> Drawing:
+    kinds = [name for name in CONSTANTS if name in cases]
+    unit = unit_for([float(v) for name in kinds for v in cases[name].dropna()], BYTES)
     bars = {
         row["variant"]: [
             Bar(float(row[name]) / unit.factor, f"{row['variant']} {word}", word)
             for name, word in CONSTANTS.items()
             if name in kinds and not pd.isna(row[name])
         ]
-        for row in rows(cells)
+        for row in rows(cases)
     }
-    heading = f"{problem_name(cells.iloc[0])}: constants"
+    heading = f"{problem_name(cases.iloc[0])}: constants"
     return _bar_panel(heading, f"constants, {unit.name}", bars, {}, unit, bytes_, right=112.0)
 
 

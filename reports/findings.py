@@ -17,18 +17,18 @@ from .wording import counted, processes, range_only
 
 
 def chunk_findings(table: pd.DataFrame) -> list[str]:
-    """The fastest cell of each problem, and how far "auto" is from it."""
+    """The fastest case of each problem, and how far "auto" is from it."""
     said = []
-    for _, cells in groups(table, PROBLEM):
-        if not any_of(cells["is_fastest"]):
+    for _, cases in groups(table, PROBLEM):
+        if not any_of(cases["is_fastest"]):
             continue
-        best = cells.loc[cells["is_fastest"]].iloc[0]
+        best = cases.loc[cases["is_fastest"]].iloc[0]
         sentence = (
             f"{problem_name(best)}: fastest at chunk_size {best['chunk_size']}, target_chunk_size "
-            f"{best['target_chunk_size']} with {seconds(best['settled_median_seconds'])}"
+            f"{best['target_chunk_size']} with {seconds(best['steady_median_seconds'])}"
             f"{_temporary(best)}; "
         )
-        auto = cells.loc[cells["is_auto"]]
+        auto = cases.loc[cases["is_auto"]]
         if auto.empty:
             said.append(sentence + '"auto" was not measured.')
         elif bool(auto.iloc[0]["is_fastest"]):
@@ -109,7 +109,7 @@ def preparation_lead(table: pd.DataFrame) -> str:
     ordered = rows(table.sort_values("casing_bytes"))
     ends = ordered if len(ordered) < 3 else [ordered[0], ordered[-1]]
     told = "; ".join(
-        f"{seconds(row['settled_median_seconds'])} for {bytes_(float(row['casing_bytes']))} "
+        f"{seconds(row['steady_median_seconds'])} for {bytes_(float(row['casing_bytes']))} "
         f"({problem_name(row)})"
         for row in ends
     )
@@ -128,11 +128,11 @@ def problems_lead(failures: pd.DataFrame) -> str:
 
 
 def _auto_words(auto: Any) -> str:
-    stem = "settled_to_fastest"
+    stem = "steady_to_fastest"
     if math.isnan(auto[f"{stem}_ratio"]):
         return '"auto" has no round in common with it.'
     text = (
-        f'"auto" takes {seconds(auto["settled_median_seconds"])}{_temporary(auto)}, '
+        f'"auto" takes {seconds(auto["steady_median_seconds"])}{_temporary(auto)}, '
         f"{significant(auto[f'{stem}_ratio'])} times as long ({range_only(auto, stem)})"
     )
     same = auto[f"{stem}_low_ratio"] <= 1 <= auto[f"{stem}_high_ratio"]

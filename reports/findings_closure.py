@@ -14,7 +14,7 @@ from .wording import bytes_or, counted, ratio_range, ratio_words, too_few
 
 # Of a ratio to the argument variant: its name in the table, and what it is a ratio of.
 COMPILE = ("compile_to_argument", "compiling")
-SETTLED = ("settled_to_argument", "the settled run")
+SETTLED = ("steady_to_argument", "the steady-state run")
 
 
 def closure_lead(table: pd.DataFrame) -> str:
@@ -67,8 +67,8 @@ def closure_findings(table: pd.DataFrame) -> list[str]:
 def _largest_pair(table: pd.DataFrame) -> tuple[Any, Any] | None:
     """The closure row with the most captured bytes that has an argument row beside it."""
     best = None
-    for _, cells in groups(table, PROBLEM):
-        by_variant = {row["variant"]: row for row in rows(cells)}
+    for _, cases in groups(table, PROBLEM):
+        by_variant = {row["variant"]: row for row in rows(cases)}
         if "closure" not in by_variant or ARGUMENT not in by_variant:
             continue
         pair = (by_variant["closure"], by_variant[ARGUMENT])

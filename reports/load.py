@@ -1,4 +1,4 @@
-"""Reads what was measured: the store of cells, one record a file. Summarises nothing.
+"""Reads what was measured: the store of cases, one record a file. Summarises nothing.
 
 A file that cannot be read, half written by a run that was killed or made by hand, never stops a
 report: it is set aside with its reason, and the page lists it.
@@ -18,7 +18,7 @@ from jaxmeter import Record, RecordError
 from .errors import ReportError
 from .plain_records import as_plain, whole_record
 
-# Files that the benchmarks put out of their way before they measured the cell again.
+# Files that the benchmarks put out of their way before they measured the case again.
 SET_ASIDE_BEFORE = {
     ".unreadable": "set aside by the benchmarks: cut short, or of another schema",
     ".stale": "set aside by the benchmarks: measured with other parameters",
@@ -43,11 +43,11 @@ _PLAIN_TIME = re.compile(
 
 @dataclass(frozen=True)
 class StoredRecord:
-    """One record and its place in the store: which commit, environment, cell and round."""
+    """One record and its place in the store: which commit, environment, case and round."""
 
     commit: str
     environment_key: str
-    cell: str
+    case: str
     round_index: int
     path: Path
     record: Record
@@ -69,11 +69,11 @@ class Store:
 
 
 def read_store(root: str | Path, *, commit: str | None = None) -> Store:
-    """Every record below `root`, which is laid out <commit>/<environment-key>/<cell>/<round>.json.
+    """Every record below `root`, which is laid out <commit>/<environment-key>/<case>/<round>.json.
 
     Of one commit alone where its full name is given.
 
-    A cell's name may hold slashes (`casing_variants/w7x-closure-d6`). Files of other names, such as
+    A case's name may hold slashes (`casing_variants/w7x-closure-d6`). Files of other names, such as
     the `.tmp` of a write that never ended, are no records and are passed over.
 
     Raises
@@ -85,7 +85,7 @@ def read_store(root: str | Path, *, commit: str | None = None) -> Store:
     if not root.is_dir():
         raise ReportError(
             f"read_store: {root} is no folder; measure first (make report), or name the folder "
-            "of cells with --store"
+            "of cases with --store"
         )
     within = root if commit is None else root / commit
     records: list[StoredRecord] = []
@@ -111,7 +111,7 @@ def _read_record(root: Path, path: Path) -> StoredRecord:
 
 
 def place_of(within: Path) -> tuple[str, str, str, int]:
-    """Commit, environment key, cell and round of a file, from its path in the store.
+    """Commit, environment key, case and round of a file, from its path in the store.
 
     Raises
     ------
@@ -122,11 +122,11 @@ def place_of(within: Path) -> tuple[str, str, str, int]:
     if printable(within) != within:
         raise ValueError("its name is not UTF-8")
     if len(parts) < 4:
-        raise ValueError("not at <commit>/<environment-key>/<cell>/<round>.json")
+        raise ValueError("not at <commit>/<environment-key>/<case>/<round>.json")
     if not _ROUND.fullmatch(within.stem):
         raise ValueError(f"the file's name {within.stem!r} is not the number of a round")
-    commit, environment_key, *cell = parts[:-1]
-    return commit, environment_key, "/".join(cell), int(within.stem)
+    commit, environment_key, *case = parts[:-1]
+    return commit, environment_key, "/".join(case), int(within.stem)
 
 
 def is_commit(name: str) -> bool:

@@ -88,7 +88,7 @@ def _rows_of(kept: Any, units: dict[str, str]) -> Iterator[dict[str, Any]]:
                 "commit": kept.commit_hash,
                 "commit_date_utc": date,
                 "machine": kept.params.get("machine"),
-                # As the store of cells spells it, so that the tables can be joined.
+                # As the store of cases spells it, so that the tables can be joined.
                 "environment_key": re.sub(r"[^\w.+-]+", "-", kept.env_name or ""),
                 "benchmark": key,
                 "parameters": ", ".join(value.strip("'") for value in combination),

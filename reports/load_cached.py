@@ -74,7 +74,7 @@ def read_measurements(root: str | Path, *, cache: bool = True) -> Measured:
     Parameters
     ----------
     root : path
-        Laid out ``<commit>/<environment-key>/<cell>/<round>.json``.
+        Laid out ``<commit>/<environment-key>/<case>/<round>.json``.
     cache : bool
         Whether to use and to write ``.measurements.cache`` in `root`. Two processes may do so at
         once: each replaces the file as a whole. Where it cannot be written, nothing is lost.
@@ -88,7 +88,7 @@ def read_measurements(root: str | Path, *, cache: bool = True) -> Measured:
     if not root.is_dir():
         raise ReportError(
             f"read_measurements: {root} is no folder; measure first (make report), or name the "
-            "folder of cells with --store"
+            "folder of cases with --store"
         )
     version = _version()
     kept = _read_cache(root / CACHE, version) if cache else None
@@ -172,10 +172,10 @@ def _read_row(file: _File, known_digest: str | None) -> tuple[dict[str, Any] | N
     digest = hashlib.blake2b(content, digest_size=16).hexdigest()
     if digest == known_digest:
         return None, digest
-    commit, environment_key, cell, round_index = load.place_of(Path(file.name))
+    commit, environment_key, case, round_index = load.place_of(Path(file.name))
     record = plain_records.plain_record(content)
     load.check_usable(record)
-    place = tables.place_columns(commit, environment_key, cell, round_index)
+    place = tables.place_columns(commit, environment_key, case, round_index)
     return tables.measurement_row(place, record), digest
 
 

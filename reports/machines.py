@@ -16,7 +16,7 @@ import pandas as pd
 
 UNKNOWN = "unknown"
 
-PLACE = ("commit", "environment_key", "cell")
+PLACE = ("commit", "environment_key", "case")
 HOST = ("machine", "platform", "cpu_model", "ram_bytes")
 MADE_WITH = (
     "python_version",
@@ -56,7 +56,7 @@ class _Told:
 class _Process:
     commit: str
     environment_key: str
-    cell: str
+    case: str
     told: _Told
     cpus: int | None
     """Of its machine: the most that any process of its folder saw, since some are bound to one."""
@@ -90,7 +90,7 @@ def with_setting(measured: pd.DataFrame) -> pd.DataFrame:
 
     Numbers of two settings are never pooled and never compared. A process that ended before JAX
     had started takes the setting of those of its environment's folder, at whatever commit, that
-    may be its own: of its machine and versions, then rather of its cell, its flags, its number of
+    may be its own: of its machine and versions, then rather of its case, its flags, its number of
     CPUs and its commit. It is "unknown" where these leave several. So give the measurements of all
     commits at once, that one may tell the setting of another.
     """
@@ -117,7 +117,7 @@ def _name_of_silent(process: _Process, folder: Iterable[_Process]) -> str:
     machines = {other.told.machine for other in fitting if other.commit == process.commit}
     alike: tuple[Callable[[_Process], bool], ...] = (
         lambda other: other.told.machine in machines,
-        lambda other: other.cell == process.cell,
+        lambda other: other.case == process.case,
         lambda other: other.told.flags == process.told.flags,
         lambda other: other.cpus == process.cpus,
         lambda other: other.commit == process.commit,

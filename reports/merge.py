@@ -45,7 +45,7 @@ class _Found:
 
 
 def merge_stores(sources: Sequence[str | Path], into: str | Path) -> Merged:
-    """Copy every record of `sources` to `<commit>/<environment-key>@<machine>/<cell>/<round>.json`.
+    """Copy every record of `sources` to `<commit>/<environment-key>@<machine>/<case>/<round>.json`.
 
     A source is a store, or what ``benchmarks.measuring.pair`` left: a folder of the stores base
     and head,
@@ -65,7 +65,7 @@ def merge_stores(sources: Sequence[str | Path], into: str | Path) -> Merged:
     refused: list[SetAside] = []
     for source in map(Path, sources):
         if not source.is_dir():
-            raise ReportError(f"merge_stores: {source} is no folder; name folders of cells")
+            raise ReportError(f"merge_stores: {source} is no folder; name folders of cases")
         if into.resolve().is_relative_to(source.resolve()):
             raise ReportError(f"merge_stores: {into} lies in {source}; name a folder of its own")
         found, unread = _contents(source)

@@ -41,20 +41,20 @@ class Metric:
 
 KNOWN = (
     Metric("build_seconds", "noisy", "trace, lower and compile: from the call to the program"),
-    Metric("settled_median_seconds", "noisy", "median of the settled calls of one process"),
+    Metric("steady_median_seconds", "noisy", "median of the steady-state calls of one process"),
     Metric("trace_seconds", "noisy"),
     Metric("lower_seconds", "noisy"),
     Metric("compile_seconds", "noisy", "XLA alone, cold"),
     Metric("first_call_seconds", "noisy"),
-    Metric("settled_std_seconds", "noisy", "spread of the settled calls within one process"),
+    Metric("steady_std_seconds", "noisy", "spread of the steady-state calls within one process"),
     Metric("compile_peak_rss_bytes", "noisy", "peak resident set up to the end of compiling"),
-    Metric("peak_rss_bytes", "noisy", "peak resident set up to the last settled call"),
+    Metric("peak_rss_bytes", "noisy", "peak resident set up to the last steady-state call"),
     Metric("captured_bytes", "exact", "arrays the function closes over"),
     Metric("embedded_bytes", "exact", "constants that the compiler was handed"),
     Metric("hidden_argument_bytes", "exact", "captured arrays that JAX passes as arguments"),
     Metric("argument_bytes", "exact"),
     Metric("output_bytes", "exact"),
-    Metric("temp_bytes", "exact", "scratch memory of the program"),
+    Metric("temp_bytes", "exact", "temporary memory of the program"),
     Metric("traces_count", "exact", "traces of the function in one process"),
     Metric("compiles_count", "exact", "compiles of the function in one process"),
     Metric("jaxpr_equations_count", "exact"),
@@ -68,7 +68,7 @@ KNOWN = (
 BUILDING = ["trace_seconds", "lower_seconds", "compile_seconds"]
 
 # Of the C++ package, of the machine, or summarised from samples that are followed already.
-NOT_OURS = ("reference_", "baseline_", "wall_", "factory_", "settled_m", "failure_", "load_")
+NOT_OURS = ("reference_", "baseline_", "wall_", "factory_", "steady_m", "failure_", "load_")
 
 
 def with_build_seconds(measured: pd.DataFrame) -> pd.DataFrame:

@@ -36,7 +36,7 @@ class Report:
     tables: dict[str, pd.DataFrame]
     set_aside_count: int
     ended_well_count: int
-    """Processes on the page that ended well; without any the page has failures alone."""
+    """Processes on the page that succeeded; without any the page has failures alone."""
 
 
 def make_report(
@@ -51,7 +51,7 @@ def make_report(
     Parameters
     ----------
     store : path
-        Folder of cells, <commit>/<environment-key>/<cell>/<round>.json.
+        Folder of cases, <commit>/<environment-key>/<case>/<round>.json.
     asv : path, optional
         asv's results folder; without it the page says nothing of asv.
     commit, environment : str, optional
@@ -215,11 +215,11 @@ def _known(value: Any) -> str:
 
 
 def _processes(good: pd.DataFrame) -> tuple[str, str]:
-    """How many processes ended well, and how many there are to a cell of each suite."""
+    """How many processes succeeded, and how many there are to a case of each suite."""
     each = []
     for suite, found in groups(good, ["suite"]):
-        counts = [len(cell) for _, cell in groups(found, ["cell"])]
+        counts = [len(case) for _, case in groups(found, ["case"])]
         low, high = min(counts), max(counts)
         each.append(f"{suite['suite']} {low}" + (f" to {high}" if high > low else ""))
-    note = f"to a cell: {', '.join(each)}" if each else ""
-    return f"{len(good)} in {good['cell'].nunique()} cells", note
+    note = f"to a case: {', '.join(each)}" if each else ""
+    return f"{len(good)} in {good['case'].nunique()} cases", note

@@ -24,15 +24,15 @@ from .units import bytes_, scientific, seconds
 
 
 def chunk_section(summary: pd.DataFrame) -> Section:
-    """Chunk sizes: settled seconds and temporary memory, the fastest cell and auto."""
+    """Chunk sizes: steady-state seconds and temporary memory, the fastest case and auto."""
     said = findings.chunk_findings(summary)
     columns = (
         row_head("chunk_size", lambda row: str(row["chunk_size"]), problem_name),
         text("target_chunk_size", "target_chunk_size"),
         count("Processes", "processes_count"),
-        time("Settled run", "settled", "Median of process medians"),
-        ratio("Settled / fastest", "settled_to_fastest", "Settled seconds, paired by round"),
-        time("Settled std", "settled_std", "Within one process; median over processes"),
+        time("Steady-state run", "steady", "Median of process medians"),
+        ratio("Settled / fastest", "steady_to_fastest", "Steady-state seconds, paired by round"),
+        time("Settled std", "steady_std", "Within one process; median over processes"),
         size("Temporary", "temp_bytes", "Scratch memory of the compiled program"),
         time("Compile", "compile", "XLA, cold, no compilation cache"),
         size("RSS peak", "peak_rss_bytes", "Peak resident set of the process"),
@@ -48,7 +48,7 @@ def chunk_section(summary: pd.DataFrame) -> Section:
     return Section(
         "chunks",
         "Chunk sizes",
-        said[0] if said else "No cell of the chunk-size sweep was timed.",
+        said[0] if said else "No case of the chunk-size sweep was timed.",
         tuple(said[1:]),
         (
             "The far field is summed tile by tile: chunk_size source points by target_chunk_size "
@@ -148,7 +148,7 @@ def preparation_section(table: pd.DataFrame) -> Section:
         count("Processes", "processes_count"),
         time("Choose", "choose", "Parameters from digits, surface and field, on the host"),
         time("Tables", "tables", "Constants of a rule, on the host"),
-        time("Prepare", "settled", "Settled run of the compiled preparation"),
+        time("Prepare", "steady", "Steady-state run of the compiled preparation"),
         time("Trace", "trace"),
         time("Lower", "lower"),
         time("Compile", "compile", "XLA, cold, no compilation cache"),
@@ -171,7 +171,7 @@ def preparation_section(table: pd.DataFrame) -> Section:
 def problems_section(failures: pd.DataFrame) -> Section:
     """What failed, was skipped or could not be read, and why."""
     columns = (
-        row_head("Cell", lambda row: str(row["cell"]), _round_name),
+        row_head("Case", lambda row: str(row["case"]), _round_name),
         text("Status", "status"),
         text("Phase", "failure_phase"),
         text("Kind", "failure_kind"),

@@ -13,9 +13,9 @@ LESSON = (
     "the program: the compiler is handed its bytes, at every compile, and may try to compute with "
     "them. JAX_USE_SIMPLIFIED_JAXPR_CONSTANTS=1 leaves the source as it is and passes such arrays "
     "as hidden arguments instead.",
-    "Each row is one cell, measured in fresh processes with the compilation cache off; the "
+    "Each row is one case, measured in fresh processes with the compilation cache off; the "
     "variants took turns within each round, so that the ratios compare neighbours in time. Times "
-    "are medians over processes (of each process's own median, for settled runs); small print is "
+    "are medians over processes (of each process's own median, for steady-state runs); small print: "
     "an interval for that median, and × is the ratio to the argument variant.",
 )
 
@@ -31,9 +31,9 @@ def closure_section(summary: pd.DataFrame, measured: pd.DataFrame, arrays: pd.Da
         time("Compile", "compile", "XLA, cold, no compilation cache"),
         ratio("Compile / argument", "compile_to_argument", "Compile seconds, paired by round"),
         time("First call", "first_call", "The first run of the compiled program"),
-        time("Settled run", "settled", "Median of process medians"),
-        ratio("Settled / argument", "settled_to_argument", "Settled seconds, paired by round"),
-        time("Settled std", "settled_std", "Within one process; median over processes"),
+        time("Steady-state run", "steady", "Median of process medians"),
+        ratio("Settled / argument", "steady_to_argument", "Steady-state seconds, paired by round"),
+        time("Settled std", "steady_std", "Within one process; median over processes"),
         error("Error", "error_relative", "Worst over the processes, relative to max|B|"),
     )
     sizes = (
@@ -46,7 +46,7 @@ def closure_section(summary: pd.DataFrame, measured: pd.DataFrame, arrays: pd.Da
         size("Temporary", "temp_bytes", "Scratch memory of the compiled program"),
         size("RSS before", "baseline_rss_bytes", "Resident set just before tracing"),
         size("RSS peak, compile", "compile_peak_rss_bytes", "From there to the compiled program"),
-        size("RSS peak", "peak_rss_bytes", "From there to the last settled run"),
+        size("RSS peak", "peak_rss_bytes", "From there to the last steady-state run"),
     )
     tables = (
         display_table(
@@ -98,14 +98,14 @@ ARRAY_COLUMNS = (
 
 def _largest_arrays(measured: pd.DataFrame, arrays: pd.DataFrame) -> pd.DataFrame:
     """The largest captured arrays of each variant, at the problem that captures the most."""
-    cells = measured.loc[(measured["status"] == "ok") & measured["variant"].notna()]
-    if arrays.empty or cells["captured_bytes"].isna().all():
+    cases = measured.loc[(measured["status"] == "ok") & measured["variant"].notna()]
+    if arrays.empty or cases["captured_bytes"].isna().all():
         return arrays.iloc[:0]
-    most = cells.loc[cells["captured_bytes"].idxmax()]
+    most = cases.loc[cases["captured_bytes"].idxmax()]
     names = [name for name in PROBLEM if not pd.isna(most[name])]
-    same = (cells[names] == most[names]).all(axis=1)
-    once = cells.loc[same].drop_duplicates("variant")
-    joined = arrays.merge(once[["cell", "round_index", "variant", *PROBLEM[2:]]])
+    same = (cases[names] == most[names]).all(axis=1)
+    once = cases.loc[same].drop_duplicates("variant")
+    joined = arrays.merge(once[["case", "round_index", "variant", *PROBLEM[2:]]])
     joined["order"] = joined["variant"].map(variant_order)
     joined = joined.sort_values(["order", "array_bytes"], ascending=[True, False])
     joined["place"] = joined["array_where"].replace("", "the function itself")

@@ -1,6 +1,6 @@
-"""What the measurements say, cell by cell: medians over processes, their intervals, paired ratios.
+"""What the measurements say, case by case: medians over processes, their intervals, paired ratios.
 
-Every summary starts from `tables.measurements`, uses the processes that ended well, and groups by
+Every summary starts from `tables.measurements`, uses the processes that succeeded, and groups by
 commit and environment first. A time is the median over processes of a quantity of one process,
 with `_low_seconds` and `_high_seconds` of `intervals.median_interval`; a ratio is taken round by
 round between processes that ran side by side, then treated alike.
@@ -29,8 +29,8 @@ TIMES = {
     "lower_seconds": "lower",
     "compile_seconds": "compile",
     "first_call_seconds": "first_call",
-    "settled_median_seconds": "settled",
-    "settled_std_seconds": "settled_std",
+    "steady_median_seconds": "steady",
+    "steady_std_seconds": "steady_std",
 }
 SIZES = (
     "captured_bytes",
@@ -49,12 +49,12 @@ def closure_versus_argument(measured: pd.DataFrame) -> pd.DataFrame:
     """One row for each problem and variant, with ratios to the argument variant beside it."""
     rows = []
     for problem, group in groups(_with(measured, "variant"), PROBLEM):
-        by_variant = {found["variant"]: cell for found, cell in groups(group, ["variant"])}
+        by_variant = {found["variant"]: case for found, case in groups(group, ["variant"])}
         baseline = by_variant.get(ARGUMENT)
         for variant in sorted(by_variant, key=variant_order):
             mine = by_variant[variant]
             row = {**problem, "variant": variant, **_summary(mine)}
-            for quantity in ("compile_seconds", "first_call_seconds", "settled_median_seconds"):
+            for quantity in ("compile_seconds", "first_call_seconds", "steady_median_seconds"):
                 name = f"{TIMES[quantity]}_to_argument"
                 row |= _ratio_columns(name, _paired(mine, baseline, quantity))
             rows.append(row)
@@ -64,29 +64,29 @@ def closure_versus_argument(measured: pd.DataFrame) -> pd.DataFrame:
 def chunk_sizes(measured: pd.DataFrame) -> pd.DataFrame:
     """One row for each problem, chunk size and target chunk size, with ratios to the fastest.
 
-    `is_fastest` marks the cell of the smallest settled median; `settled_to_fastest_ratio` compares
-    with it side by side, and its interval says whether the two can be told apart at all.
+    `is_fastest` marks the case of the smallest steady-state median; `steady_to_fastest_ratio`
+    compares with it side by side, and its interval says whether the two can be told apart at all.
     """
     rows = []
     swept = _with(measured, "chunk_size", "target_chunk_size")
     # Other suites vary tiles too, of quantities that no column tells apart.
     for problem, group in groups(swept.loc[swept["suite"] == CHUNK_SUITE], PROBLEM):
-        cells = {
-            (found["chunk_size"], found["target_chunk_size"]): cell
-            for found, cell in groups(group, ["chunk_size", "target_chunk_size"])
+        cases = {
+            (found["chunk_size"], found["target_chunk_size"]): case
+            for found, case in groups(group, ["chunk_size", "target_chunk_size"])
         }
         medians = {
-            key: median_interval(_values(c, "settled_median_seconds")).median
-            for key, c in cells.items()
+            key: median_interval(_values(c, "steady_median_seconds")).median
+            for key, c in cases.items()
         }
         timed = {key: value for key, value in medians.items() if not math.isnan(value)}
         fastest = min(timed, key=lambda key: timed[key]) if timed else None
-        for key in sorted(cells, key=lambda key: (chunk_order(key[0]), chunk_order(key[1]))):
+        for key in sorted(cases, key=lambda key: (chunk_order(key[0]), chunk_order(key[1]))):
             row = {**problem, "chunk_size": key[0], "target_chunk_size": key[1]}
-            row |= _summary(cells[key])
-            reference = cells[fastest] if fastest is not None else None
-            ratio = _paired(cells[key], reference, "settled_median_seconds")
-            row |= _ratio_columns("settled_to_fastest", ratio)
+            row |= _summary(cases[key])
+            reference = cases[fastest] if fastest is not None else None
+            ratio = _paired(cases[key], reference, "steady_median_seconds")
+            row |= _ratio_columns("steady_to_fastest", ratio)
             rows.append(row | {"is_fastest": key == fastest, "is_auto": key == (AUTO, AUTO)})
     return _finished(rows)
 
@@ -222,7 +222,7 @@ def _evaluations_to_repay(row: Mapping[str, Any]) -> float:
 
 
 def _with(measured: pd.DataFrame, *columns: str) -> pd.DataFrame:
-    """The processes that ended well and that have a value in each of `columns`."""
+    """The processes that succeeded and that have a value in each of `columns`."""
     missing = [name for name in columns if name not in measured]
     if missing:
         return measured.iloc[:0]
@@ -231,12 +231,12 @@ def _with(measured: pd.DataFrame, *columns: str) -> pd.DataFrame:
 
 
 def _summary(group: pd.DataFrame) -> dict[str, Any]:
-    """All quantities of one cell: times with intervals, sizes and the worst error without."""
-    settled = median_interval(_values(group, "settled_median_seconds"))
+    """All quantities of one case: times with intervals, sizes and the worst error without."""
+    steady = median_interval(_values(group, "steady_median_seconds"))
     row: dict[str, Any] = {
         "processes_count": len(group),
         "checked_errors_count": sum(int(count) for count in group["checked_errors_count"]),
-        "interval_coverage_ratio": settled.coverage,
+        "interval_coverage_ratio": steady.coverage,
     }
     for quantity, name in TIMES.items():
         row |= _time_columns(name, group, quantity)

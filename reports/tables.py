@@ -28,7 +28,7 @@ PARAMETERS = (
 )
 FIELD_ERRORS = ("error_relative", "reference_error_relative")
 PLACE = ("commit", "environment_key")
-IDENTITY = (*PLACE, "suite", "cell", "round_index", "status")
+IDENTITY = (*PLACE, "suite", "case", "round_index", "status")
 
 # Fields of a record's environment, and what they are called as columns.
 ENVIRONMENT = {
@@ -71,14 +71,14 @@ def frame_of_rows(rows: Sequence[dict[str, Any]]) -> pd.DataFrame:
 
 
 def samples(store: Store) -> pd.DataFrame:
-    """One row for each settled run, raw and in the order in which they ran."""
+    """One row for each steady-state run, raw and in the order in which they ran."""
     rows = [
-        {**place_row(stored), "sample_index": index, "settled_seconds": seconds}
+        {**place_row(stored), "sample_index": index, "steady_seconds": seconds}
         for stored in store.records
         for index, seconds in enumerate(stored.record.samples_seconds or ())
     ]
     columns = [name for name in IDENTITY if name != "status"]
-    return pd.DataFrame(rows, columns=pd.Index([*columns, "sample_index", "settled_seconds"]))
+    return pd.DataFrame(rows, columns=pd.Index([*columns, "sample_index", "steady_seconds"]))
 
 
 def captured_arrays(store: Store) -> pd.DataFrame:
@@ -94,11 +94,11 @@ def captured_arrays(store: Store) -> pd.DataFrame:
 
 
 def failures(frame: pd.DataFrame, set_aside: tuple[SetAside, ...]) -> pd.DataFrame:
-    """One row for each process that did not end well, and for each file that was set aside."""
+    """One row for each process that did not succeed, and for each file that was set aside."""
     columns = [*IDENTITY, *(f"failure_{name}" for name in FAILURE)]
     failed = frame.loc[frame["status"] != "ok", [c for c in columns if c in frame]]
     unread = [
-        {"cell": str(item.path), "status": "unreadable", "failure_message": item.reason}
+        {"case": str(item.path), "status": "unreadable", "failure_message": item.reason}
         for item in set_aside
     ]
     return pd.concat(
@@ -118,7 +118,7 @@ def environments(frame: pd.DataFrame) -> pd.DataFrame:
                 "first_started_utc": group["started_utc"].min(),
                 "last_started_utc": group["started_utc"].max(),
                 "processes_count": len(group),
-                "cells_count": group["cell"].nunique(),
+                "cases_count": group["case"].nunique(),
                 "load_1min_before_highest": group["load_1min_before"].max(),
                 **{name: _last_known(newest_last[name]) for name in ENVIRONMENT.values()},
                 # Workers bound to one processor see only that.
@@ -148,7 +148,7 @@ def measurement_row(place: dict[str, Any], record: Mapping[str, Any]) -> dict[st
         # The same of all that the case checked or measured by itself.
         "not_a_number": _not_a_number({**record["extras"], **record["checks"]}),
         "wall_seconds": record["wall_seconds"],
-        **_settled(record["samples_seconds"]),
+        **_steady(record["samples_seconds"]),
     }
     for group in MEASURED:
         for name, value in (record[group] or {}).items():
@@ -164,15 +164,15 @@ def measurement_row(place: dict[str, Any], record: Mapping[str, Any]) -> dict[st
 
 def place_row(stored: StoredRecord) -> dict[str, Any]:
     """Where a record belongs, as columns."""
-    return place_columns(stored.commit, stored.environment_key, stored.cell, stored.round_index)
+    return place_columns(stored.commit, stored.environment_key, stored.case, stored.round_index)
 
 
-def place_columns(commit: str, environment_key: str, cell: str, round_index: int) -> dict[str, Any]:
+def place_columns(commit: str, environment_key: str, case: str, round_index: int) -> dict[str, Any]:
     return {
         "commit": commit,
         "environment_key": environment_key,
-        "suite": cell.split("/")[0],
-        "cell": cell,
+        "suite": case.split("/")[0],
+        "case": case,
         "round_index": round_index,
     }
 
@@ -195,14 +195,14 @@ def _not_a_number(found: Mapping[str, float]) -> str | None:
     return ", ".join(sorted(name for name, value in found.items() if math.isnan(value))) or None
 
 
-def _settled(seconds: Sequence[float]) -> dict[str, float | int | None]:
+def _steady(seconds: Sequence[float]) -> dict[str, float | int | None]:
     """The process's own median and standard deviation; one run has no deviation."""
     return {
-        "settled_count": len(seconds),
-        "settled_median_seconds": statistics.median(seconds) if seconds else None,
-        "settled_std_seconds": _std(seconds) if len(seconds) > 1 else None,
-        "settled_minimum_seconds": min(seconds) if seconds else None,
-        "settled_maximum_seconds": max(seconds) if seconds else None,
+        "steady_count": len(seconds),
+        "steady_median_seconds": statistics.median(seconds) if seconds else None,
+        "steady_std_seconds": _std(seconds) if len(seconds) > 1 else None,
+        "steady_minimum_seconds": min(seconds) if seconds else None,
+        "steady_maximum_seconds": max(seconds) if seconds else None,
     }
 
 

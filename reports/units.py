@@ -1,6 +1,6 @@
 """Numbers as a reader wants them: three significant digits, each with its unit.
 
-A column of times shares one unit, so that its cells compare at a glance; a value that the unit
+A column of times shares one unit, so that its cases compare at a glance; a value that the unit
 would turn into a string of zeros or digits takes its own. Bytes span too many powers of ten for
 that: each takes its own.
 """

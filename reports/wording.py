@@ -51,12 +51,12 @@ def range_only(row: Any, stem: str) -> str:
 def too_few(count: int) -> str:
     if count == 1:
         return (
-            "Some cells have one process only: nothing then tells a difference from chance; "
+            "Some cases have one process only: nothing then tells a difference from chance; "
             f"{FEWEST_FOR_COVERAGE} processes are enough."
         )
     covered = 100 * (1 - 2.0 ** (1 - count))
     return (
-        f"Some cells have {counted(count, 'process')} only: a range then holds the true median "
+        f"Some cases have {counted(count, 'process')} only: a range then holds the true median "
         f"with {covered:.0f} % probability, not {100 * COVERAGE_ASKED:.0f} %, so small differences "
         f"prove nothing; {FEWEST_FOR_COVERAGE} processes are enough."
     )

@@ -1,4 +1,4 @@
-"""Put a review under a pull request: one comment, written anew with every push.
+"""Put a review under a pull request: one comment, written again with every push.
 
     python -m tools.comment NUMBER review.md --head COMMIT
 

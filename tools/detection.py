@@ -13,7 +13,7 @@ reviews all pairs once more, by today's rules. Each run's page and records stay 
 
 A single run takes as long as a review, about four minutes, one of several together two to three.
 ``--exact`` is much faster: only regressions that are found by something exact, in a single round of
-the smallest cell that shows them.
+the smallest case that shows them.
 """
 
 import argparse
@@ -26,7 +26,7 @@ from tools import detection_table
 from tools.detection_table import EQUAL, PLANTS, SMALLEST
 from tools.repository import ROOT, CommitProblem, named, run
 
-EXACT = [name for name, plant in PLANTS.items() if plant.exact_cell is not None]
+EXACT = [name for name, plant in PLANTS.items() if plant.exact_case is not None]
 REVIEW, BESIDE = ("page", "review.json"), ("asv.json",)
 
 
@@ -72,7 +72,7 @@ def arguments(argv):
     parser.add_argument("--only", nargs="+", help=f"some of {EQUAL}, {', '.join(PLANTS)}")
     parser.add_argument("--exact", action="store_true", help=f"only {', '.join(EXACT)}; no times")
     parser.add_argument("--minutes", type=float, default=float("inf"), help="no run begins after")
-    parser.add_argument("--judge-again", action="store_true", help="review what is measured anew")
+    parser.add_argument("--judge-again", action="store_true", help="review what is measured again")
     parser.add_argument("--out", default="results/detection", help="folder of all runs")
     parser.add_argument("--keep", metavar="FILE", help="write a row for each run, as CSV")
     parser.add_argument(
@@ -88,22 +88,22 @@ def arguments(argv):
 
 
 def planned(options, out):
-    """(names, folder) of every number and cell: the runs that share the side without a plant.
+    """(names, folder) of every number and case: the runs that share the side without a plant.
 
-    The folder tells whose runs: other ones would measure the shared side anew.
+    The folder tells whose runs: other ones would measure the shared side again.
     """
     counts = {n: options.equal_runs if n == EQUAL else options.runs for n in options.only}
-    cells = {name: exact_cell(name) if options.exact else "" for name in counts}
+    cases = {name: exact_case(name) if options.exact else "" for name in counts}
     for k in range(max(counts.values(), default=0)):
-        for cell in dict.fromkeys(cells.values()):
-            names = [name for name in counts if k < counts[name] and cells[name] == cell]
+        for case in dict.fromkeys(cases.values()):
+            names = [name for name in counts if k < counts[name] and cases[name] == case]
             if names:
                 yield names, os.path.join(out, "+".join(names), str(k))
 
 
-def exact_cell(name):
-    """The only cell that is measured where nothing but exact metrics counts."""
-    return PLANTS[name].exact_cell if name in PLANTS else SMALLEST
+def exact_case(name):
+    """The only case that is measured where nothing but exact metrics counts."""
+    return PLANTS[name].exact_case if name in PLANTS else SMALLEST
 
 
 def done(folder, name):
@@ -126,7 +126,7 @@ def measure(commit, names, folder, options):
     command = ["benchmarks.measuring.pair", commit, commit, "--out", os.path.join(folder, "pair")]
     command += ["--budget", options.budget, "--no-programs"]
     if options.exact:
-        command += ["--rounds", "1", "--cells", exact_cell(names[0])]
+        command += ["--rounds", "1", "--cases", exact_case(names[0])]
     if run([*command, "--plant", *map(planted, names)]) != 0:
         raise RunFailed(f"{folder} could not be measured")
 

@@ -1,8 +1,8 @@
 """What the runs of the detection study amount to: what was found, and what was not there.
 
-A *find* is the regression's own metric, worse in a cell that the regression acts on. Everything
+A *find* is the regression's own metric, worse in a case that the regression acts on. Everything
 that cannot come from it is a false alarm: anything at all that is told of equal commits, whether
-worse, better or changed; what is told of cells that it does not touch; and, where it leaves the
+worse, better or changed; what is told of cases that it does not touch; and, where it leaves the
 program as it is, every metric but its own in the others.
 """
 
@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 
 EQUAL = "equal"
 SMALLEST = "casing_variants/w7x-argument-d3"
-# Cells that regressions in the evaluation of the field do not touch.
+# Cases that regressions in the evaluation of the field do not touch.
 UNTOUCHED = ("casing_preparation/", "memory_sweep/gradient")
 TOLD = ("worse", "better", "changed")
 
@@ -23,27 +23,27 @@ class Plant:
     Attributes
     ----------
     found_by : tuple of str
-        Metrics of which one must become worse, or the name of the error that breaks a cell.
-    exact_cell : str or None
-        The smallest cell in which something exact shows it.
+        Metrics of which one must become worse, or the name of the error that breaks a case.
+    exact_case : str or None
+        The smallest case in which something exact shows it.
     explains : tuple of str or None
         Metrics that it makes worse besides; None where it changes the program, which may explain
-        any of the same cell.
+        any of the same case.
     """
 
     found_by: tuple[str, ...]
-    exact_cell: str | None = None
+    exact_case: str | None = None
     explains: tuple[str, ...] | None = None
 
 
 PLANTS = {
     "captured_array": Plant(("captured_bytes", "embedded_bytes"), SMALLEST),
-    "chunk_size": Plant(("temp_bytes", "settled_median_seconds"), SMALLEST),
+    "chunk_size": Plant(("temp_bytes", "steady_median_seconds"), SMALLEST),
     "float32_slip": Plant(("error_relative", "WrongAnswer"), "casing_variants/w7x-argument-d9"),
     "more_scratch": Plant(("temp_bytes",), SMALLEST),
     "retrace": Plant(("RetraceError",), SMALLEST),
     "slower_compile": Plant(("build_seconds",), explains=("compile_seconds",)),
-    "slower_run": Plant(("settled_median_seconds",)),
+    "slower_run": Plant(("steady_median_seconds",)),
 }
 
 
@@ -51,7 +51,7 @@ PLANTS = {
 class Row:
     """One run: what the review and asv said of the same records, joined by semicolons.
 
-    Finds are cells; alarms are "cell metric verdict".
+    Finds are cases; alarms are "case metric verdict".
     """
 
     planted: str
@@ -74,12 +74,12 @@ def row(name, review, beside):
     review : dict
         Its review.json.
     beside : list of (str, str)
-        (cell, metric) of what asv calls worse.
+        (case, metric) of what asv calls worse.
     """
-    told = [(f["cell"], f["metric"], f["verdict"]) for f in review["findings"]]
+    told = [(f["case"], f["metric"], f["verdict"]) for f in review["findings"]]
     lost = [entry for entry in review["not_compared"] if entry["is_worse"]]
-    told += [(entry["cell"], entry["failure_kind"], "worse") for entry in lost]
-    asv = [(cell, metric, "worse") for cell, metric in beside]
+    told += [(entry["case"], entry["failure_kind"], "worse") for entry in lost]
+    asv = [(case, metric, "worse") for case, metric in beside]
     return Row(
         planted=name,
         setting=review["setting"],
@@ -93,19 +93,19 @@ def row(name, review, beside):
 
 
 def found_in(name, told):
-    """The cells that the regression touches where its own metric became worse."""
+    """The cases that the regression touches where its own metric became worse."""
     own = PLANTS[name].found_by if name in PLANTS else ()
     found = [c for c, m, verdict in told if verdict == "worse" and m in own]
-    return list(dict.fromkeys(cell for cell in found if not cell.startswith(UNTOUCHED)))
+    return list(dict.fromkeys(case for case in found if not case.startswith(UNTOUCHED)))
 
 
 def false_alarms(name, told):
-    """What was told and cannot be there, as "cell metric verdict"."""
+    """What was told and cannot be there, as "case metric verdict"."""
     return [f"{c} {m} {v}" for c, m, v in told if v in TOLD and not _is_explained(name, c, m)]
 
 
-def _is_explained(name, cell, metric):
-    if name == EQUAL or cell.startswith(UNTOUCHED):
+def _is_explained(name, case, metric):
+    if name == EQUAL or case.startswith(UNTOUCHED):
         return False
     plant = PLANTS[name]
     return plant.explains is None or metric in plant.found_by + plant.explains

@@ -5,7 +5,7 @@ syntax newer than the message about an old interpreter needs.
 
 The state lives in two files inside the environment: ``.installed.json`` says which extras stand and
 from which settings; ``.installing`` exists only while pip runs. Where it is found at the start, the
-last installation was cut short, its packages cannot be trusted, and the environment is made anew.
+last installation was cut short, its packages cannot be trusted, and the environment is made again.
 """
 
 import argparse

@@ -1,6 +1,6 @@
 """Measure two commits in turns and review what the second changed: for CI, and by hand.
 
-    python -m tools.review BASE HEAD [--out FOLDER] [--cells PATTERN ...] [--gate-times]
+    python -m tools.review BASE HEAD [--out FOLDER] [--cases PATTERN ...] [--gate-times]
 
 BASE is replaced by where HEAD branched off from it, so that a pull request answers for its own
 commits only. The records, the page and ``review.md`` lie in FOLDER. Exit codes: 0 nothing gated
@@ -24,7 +24,7 @@ def main(argv=None):
     parser.add_argument("head", nargs="?", default="HEAD", help="default HEAD")
     parser.add_argument("--out", help="folder of everything; default results/reviews/BASE..HEAD")
     parser.add_argument("--budget", default="270", help="seconds of measuring; default 270")
-    parser.add_argument("--cells", nargs="+", help="patterns of cells, in place of the usual ones")
+    parser.add_argument("--cases", nargs="+", help="patterns of cases, in place of the usual ones")
     parser.add_argument("--gate-times", action="store_true", help="a longer time fails as well")
     options = parser.parse_args(argv)
     try:
@@ -37,8 +37,8 @@ def main(argv=None):
     out = os.path.abspath(options.out or os.path.join(ROOT, "results", "reviews", names))
     pair = os.path.join(out, "pair")
     measure = ["benchmarks.measuring.pair", base, head, "--out", pair, "--budget", options.budget]
-    if options.cells:
-        measure += ["--cells", *options.cells]
+    if options.cases:
+        measure += ["--cases", *options.cases]
     if run(measure) != 0:
         return CANNOT
     review = ["reports", "review", "--pair", pair, "--out", os.path.join(out, "page")]

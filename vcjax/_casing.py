@@ -74,7 +74,7 @@ def prepare(
     """Everything about a surface that does not depend on the field.
 
     Differentiable in X. Under an outer ``jit`` pass ``constants = vcjax.tables(rule)`` as an
-    argument of the outer function: made inside it, they would be baked into its program.
+    argument of the outer function: made inside it, they would be embedded in its program.
 
     Parameters
     ----------

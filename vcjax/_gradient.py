@@ -86,7 +86,7 @@ def prepare_gradient(
     """Everything about the gradients on a surface that does not depend on the field.
 
     Differentiable in X. Under an outer ``jit`` pass ``constants = vcjax.gradient_tables(rule)``
-    as an argument of the outer function: made inside it, they would be baked into its program.
+    as an argument of the outer function: made inside it, they would be embedded in its program.
 
     Parameters
     ----------

@@ -64,7 +64,7 @@ def prepare_off_surface(
     """Everything about a surface that depends on neither field nor points.
 
     Differentiable in X. Under an outer ``jit`` pass ``constants = vcjax.off_surface_tables(rule)``
-    as an argument of the outer function: made inside it, they would be baked into its program.
+    as an argument of the outer function: made inside it, they would be embedded in its program.
 
     Parameters
     ----------

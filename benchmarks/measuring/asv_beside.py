@@ -2,7 +2,7 @@
 
 The records are those of `benchmarks.measuring.pair`, gathered as the suites gather them
 for asv, and judged by asv's own functions with its defaults: a factor of 1.1, and for times its
-Mann-Whitney test of the process medians. Only what a suite tracks is there, and cells that fail
+Mann-Whitney test of the process medians. Only what a suite tracks is there, and cases that fail
 in HEAD.
 """
 
@@ -26,7 +26,7 @@ NAMES = {"compile_seconds": "build_seconds"}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Print (cell, quantity) of all that is worse, as JSON, or write it; 2 without a pair."""
+    """Print (case, quantity) of all that is worse, as JSON, or write it; 2 without a pair."""
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks.measuring.asv_beside", description=__doc__
     )
@@ -52,34 +52,34 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def summaries(side: Path) -> dict[str, Summary]:
-    """A summary for each cell of one side, which holds one commit in one environment."""
+    """A summary for each case of one side, which holds one commit in one environment."""
     found: dict[str, list[Record]] = {}
     for path in sorted(side.glob("*/*/*/*/*.json")):
         found.setdefault("/".join(path.parts[-3:-1]), []).append(
             Record.from_json(path.read_bytes())
         )
-    return {cell: summarise(records) for cell, records in found.items()}
+    return {case: summarise(records) for case, records in found.items()}
 
 
 def worse(base: dict[str, Summary], head: dict[str, Summary]) -> list[tuple[str, str]]:
-    """(cell, quantity) of all that asv calls worse; of a failed cell the name of its error."""
+    """(case, quantity) of all that asv calls worse; of a failed case the name of its error."""
     tracked = {
         suite.suite: {n.removeprefix("track_") for n in dir(suite) if n.startswith("track_")}
         for suite in SUITES
     }
     found = []
-    for cell in sorted(base.keys() & head.keys()):
-        one, other = base[cell], head[cell]
+    for case in sorted(base.keys() & head.keys()):
+        one, other = base[case], head[case]
         if one["status"] != "ok":
             continue
-        names = tracked.get(cell.split("/")[0], set())
+        names = tracked.get(case.split("/")[0], set())
         if other["status"] != "ok" and names:
             # "phase: kind: message", as `summarise` puts it
-            found.append((cell, other["message"].split(": ")[1]))
+            found.append((case, other["message"].split(": ")[1]))
             continue
         for name in sorted(names):
             if _is_worse(one, other, name):
-                found.append((cell, NAMES.get(name, name)))
+                found.append((case, NAMES.get(name, name)))
     return found
 
 

@@ -1,4 +1,4 @@
-"""From the records of one cell to the numbers that asv keeps.
+"""From the records of one case to the numbers that asv keeps.
 
 The samples of a time are one number a *process*: within a process the calls share one memory
 layout and one stretch of the machine's mood, so they agree far better among themselves than with
@@ -21,7 +21,7 @@ class Summary(TypedDict):
     status: str
     """"ok", or the status of the first record that is not."""
     message: str
-    """Why a cell is not ok."""
+    """Why a case is not ok."""
     times: dict[str, list[float]]
     """Seconds, one a process."""
     numbers: dict[str, float]
@@ -36,21 +36,21 @@ def compile_seconds(record: Record) -> float | None:
     return sum(known) if len(known) == len(parts) else None
 
 
-def settled_median_seconds(record: Record) -> float | None:
-    """Median of the settled calls of one process."""
+def steady_median_seconds(record: Record) -> float | None:
+    """Median of the steady-state calls of one process."""
     return statistics.median(record.samples_seconds) if record.samples_seconds else None
 
 
-def settled_std_seconds(record: Record) -> float | None:
-    """Standard deviation of the settled calls of one process."""
+def steady_std_seconds(record: Record) -> float | None:
+    """Standard deviation of the steady-state calls of one process."""
     samples = record.samples_seconds
     return statistics.stdev(samples) if len(samples) > 1 else None
 
 
 _TIMES: dict[str, Callable[[Record], float | None]] = {
     "compile_seconds": compile_seconds,
-    "settled_median_seconds": settled_median_seconds,
-    "settled_std_seconds": settled_std_seconds,
+    "steady_median_seconds": steady_median_seconds,
+    "steady_std_seconds": steady_std_seconds,
 }
 
 _EXACT: dict[str, Callable[[Record], float | None]] = {
@@ -61,7 +61,7 @@ _EXACT: dict[str, Callable[[Record], float | None]] = {
 
 
 def summarise(records: Sequence[Record]) -> Summary:
-    """Gather one cell's records, one a process, into the numbers asv keeps.
+    """Gather one case's records, one a process, into the numbers asv keeps.
 
     Extras and checks ending in ``_seconds`` become times as well; all others become numbers, the
     largest over the processes.

@@ -31,18 +31,18 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import jaxmeter
-from benchmarks.measuring.plan import PlannedCell
+from benchmarks.measuring.plan import PlannedCase
 from benchmarks.measuring.program_diff import write_diffs
 from benchmarks.measuring.repair import AnotherRun, RunLock
 from benchmarks.measuring.run import ROOT, SUITES
-from benchmarks.measuring.runner import RunCell, Workers
-from benchmarks.measuring.store import CellStore
+from benchmarks.measuring.runner import RunCase, Workers
+from benchmarks.measuring.store import RecordStore
 
 SIDES = ("base", "head")
 PLANTS = Path(__file__).parents[1] / "plants"
 
-# Small cells, so that two commits are through in five minutes: these in many rounds for their
-# times, the others once for what is exact. Any other cell of the quick grid: --cells PATTERN.
+# Small cases, so that two commits are through in five minutes: these in many rounds for their
+# times, the others once for what is exact. Any other case of the quick grid: --cases PATTERN.
 TIMED = (
     "casing_variants/w7x-argument-d3",
     "memory_sweep/field-cauto-tauto",
@@ -54,7 +54,7 @@ ONCE = (
     "memory_sweep/gradient-cauto-tauto",
 )
 MOST_ROUNDS = 8
-# Of timed cells: calls of a few milliseconds must not all fall into one mood of the machine, and
+# Of timed cases: calls of a few milliseconds must not all fall into one mood of the machine, and
 # one compile in a process scatters by a tenth.
 TIMED_EFFORT = {"repeat": 30, "max_seconds": 1.0, "builds": 3}
 UNPLANTED = "none"
@@ -74,7 +74,7 @@ class MeasuredSide:
 
     name: str
     pair: Path
-    store: CellStore
+    store: RecordStore
     workers: Workers
 
 
@@ -86,7 +86,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("base", help="a commit, as git knows it")
     parser.add_argument("head", help="the other")
     parser.add_argument("--out", type=Path, help="default results/pairs/BASE..HEAD")
-    parser.add_argument("--cells", nargs="+", help="patterns of the quick grid's cells, all timed")
+    parser.add_argument("--cases", nargs="+", help="patterns of the quick grid's cases, all timed")
     parser.add_argument("--rounds", type=int, default=MOST_ROUNDS, help="the most; default 8")
     parser.add_argument(
         "--budget", type=float, default=BUDGET_SECONDS, help="seconds; no round begins after them"
@@ -109,11 +109,11 @@ def main(argv: Sequence[str] | None = None) -> int:
             RunLock(ROOT / "results" / "run.lock"),
             sides(commits, out, plants=options.plant or [UNPLANTED]) as (base, *heads),
         ):
-            cells = chosen_cells(options.cells, options.rounds)
-            measure_in_turns(cells, [base, *heads], budget_seconds=options.budget)
+            cases = chosen_cases(options.cases, options.rounds)
+            measure_in_turns(cases, [base, *heads], budget_seconds=options.budget)
             if not options.no_programs:
                 for head in heads:
-                    write_diffs(cells, (base, head), head.pair)
+                    write_diffs(cases, (base, head), head.pair)
     except (PairFailed, AnotherRun) as error:
         print(f"benchmarks.measuring.pair: {error}", file=sys.stderr)
         return 2
@@ -141,20 +141,20 @@ def check(options: argparse.Namespace) -> None:
         raise PairFailed(f"got --plant {' '.join(plants)}; give each once")
 
 
-def chosen_cells(patterns: Sequence[str] | None, rounds: int) -> list[PlannedCell]:
-    """The cells of a review, those of many rounds first; each with its number of rounds.
+def chosen_cases(patterns: Sequence[str] | None, rounds: int) -> list[PlannedCase]:
+    """The cases of a review, those of many rounds first; each with its number of rounds.
 
     Raises
     ------
     PairFailed
-        If a name or a pattern fits no cell of the quick grid.
+        If a name or a pattern fits no case of the quick grid.
     """
-    planned = {cell.name: cell for suite in SUITES for cell in suite().plan("quick")}
+    planned = {case.name: case for suite in SUITES for case in suite().plan("quick")}
     wanted: dict[str, int] = {}
     for pattern in patterns or (*TIMED, *ONCE):
         found = fnmatch.filter(planned, pattern)
         if not found:
-            raise PairFailed(f"no cell of the quick grid is called {pattern!r}; e.g. {TIMED[0]}")
+            raise PairFailed(f"no case of the quick grid is called {pattern!r}; e.g. {TIMED[0]}")
         count = 1 if patterns is None and pattern in ONCE else rounds
         wanted |= dict.fromkeys(found, count)
     return [
@@ -169,7 +169,7 @@ def sides(
     out: Path,
     *,
     plants: Sequence[str] = (UNPLANTED,),
-    run_cell: RunCell = jaxmeter.run_cell,
+    run_case: RunCase = jaxmeter.run_case,
 ) -> Iterator[list[MeasuredSide]]:
     """BASE and a HEAD for each plant, their packages unpacked for as long as the context lasts.
 
@@ -188,9 +188,9 @@ def sides(
             if planted != UNPLANTED:
                 plant(planted, package)
                 commit = f"{commit}+{planted}"
-            store = CellStore(pair / name / commit / key)
+            store = RecordStore(pair / name / commit / key)
             (place / "work").mkdir()
-            workers = Workers(store, place / "work", run_cell, package=package)
+            workers = Workers(store, place / "work", run_case, package=package)
             return MeasuredSide(name, pair, store, workers)
 
         base = made("base", out, commits[0])
@@ -203,39 +203,39 @@ def sides(
 
 
 def measure_in_turns(
-    cells: Sequence[PlannedCell],
+    cases: Sequence[PlannedCase],
     measured: Sequence[MeasuredSide],
     *,
     budget_seconds: float,
     clock: Callable[[], float] = time.monotonic,
 ) -> None:
-    """Every round of every cell on all sides; after the budget only rounds begun are finished.
+    """Every round of every case on all sides; after the budget only rounds begun are finished.
 
-    Every cell gets its first round, for what is exact needs no second.
+    Every case gets its first round, for what is exact needs no second.
     """
     started = clock()
-    for number in range(max((cell.rounds for cell in cells), default=0)):
-        for cell in cells:
-            if number >= cell.rounds:
+    for number in range(max((case.rounds for case in cases), default=0)):
+        for case in cases:
+            if number >= case.rounds:
                 continue
             if number and clock() - started > budget_seconds:
                 print(f"{budget_seconds:.0f} s are over: no further rounds", flush=True)
                 return
-            # Who goes first finds the machine as the last cell left it: in turns, it is both.
+            # Who goes first finds the machine as the last case left it: in turns, it is both.
             order = measured if number % 2 == 0 else measured[::-1]
-            _measure_round(cell, number, order)
+            _measure_round(case, number, order)
 
 
-def _measure_round(cell: PlannedCell, number: int, order: Sequence[MeasuredSide]) -> None:
-    kept = [side.store.read(cell, number) for side in order]
+def _measure_round(case: PlannedCase, number: int, order: Sequence[MeasuredSide]) -> None:
+    kept = [side.store.read(case, number) for side in order]
     if all(record is not None and record.status == "ok" for record in kept):
         return  # one alone would be compared with what the other was at another time
     told = []
     for side in order:
-        record = side.workers.measure(cell)
-        side.store.write(cell, number, record)
+        record = side.workers.measure(case)
+        side.store.write(case, number, record)
         told.append(f"{side.name} {record.status}, {record.wall_seconds or 0:.1f} s")
-    print(f"round {number} of {cell.name}: {'; '.join(told)}", flush=True)
+    print(f"round {number} of {case.name}: {'; '.join(told)}", flush=True)
 
 
 def commit_named(name: str) -> str:

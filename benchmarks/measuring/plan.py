@@ -1,4 +1,4 @@
-"""What shall be measured: cells, how often each, and in which order.
+"""What shall be measured: cases, how often each, and in which order.
 
 Imported by every process that asv starts, so: standard library only.
 """
@@ -13,7 +13,7 @@ GRIDS = ("small", "quick", "full")
 GRID_VARIABLE = "VCJAX_BENCH_GRID"
 SCRATCH_VARIABLE = "VCJAX_BENCH_SCRATCH"
 
-# The caller's settings that would change what is measured are set anew in every worker: 64-bit
+# The caller's settings that would change what is measured are set again in every worker: 64-bit
 # floats are what 12 digits need, a persistent cache would hide the compiler, flags change programs.
 WORKER_ENVIRONMENT = {
     "JAX_ENABLE_X64": "1",
@@ -24,7 +24,7 @@ WORKER_ENVIRONMENT = {
 
 Scalar = str | int | float | bool | None
 
-# The small grid: cells of the quick one, with their rounds, to follow vcjax over dozens of commits.
+# The small grid: cases of the quick one, with their rounds, to follow vcjax over dozens of commits.
 SMALL_ROUNDS = {
     "casing_variants/w7x-argument-d3": 3,
     "casing_variants/w7x-argument-d6": 3,
@@ -35,7 +35,7 @@ SMALL_ROUNDS = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class PlannedCell:
+class PlannedCase:
     """One point of a suite's grid: a function, its arguments, and how to measure it.
 
     Parameters
@@ -47,11 +47,11 @@ class PlannedCell:
     params : mapping
         Keyword arguments of the target, JSON scalars.
     rounds : int
-        Worker processes to run; their medians are the samples. 0 leaves the cell unmeasured.
+        Worker processes to run; their medians are the samples. 0 leaves the case unmeasured.
     repeat : int
-        Settled calls timed in each process.
+        Steady-state calls timed in each process.
     max_seconds : float
-        Settled calls stop after this time, though not before the third.
+        Steady-state calls stop after this time, though not before the third.
     builds : int
         How often each process traces, lowers and compiles.
     timeout_seconds : float
@@ -60,12 +60,12 @@ class PlannedCell:
         Environment variables on top of `WORKER_ENVIRONMENT`, set before anything is imported.
     one_cpu : bool
         Bind the worker to a single CPU, where the system can.
-    preparation : PlannedCell, optional
-        Measured in a process of its own before the first process of this cell, once a run; leaves
-        what it made in the folder that `SCRATCH_VARIABLE` names. So every process of the cell
+    preparation : PlannedCase, optional
+        Measured in a process of its own before the first process of this case, once a run; leaves
+        what it made in the folder that `SCRATCH_VARIABLE` names. So every process of the case
         starts alike, and none spends its time on what all share.
     requires : mapping
-        Optional packages by the name of their module; where one is missing the cell is skipped.
+        Optional packages by the name of their module; where one is missing the case is skipped.
     """
 
     name: str
@@ -78,7 +78,7 @@ class PlannedCell:
     timeout_seconds: float = 300.0
     env: Mapping[str, str] = field(default_factory=dict)
     one_cpu: bool = False
-    preparation: PlannedCell | None = None
+    preparation: PlannedCase | None = None
     requires: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -96,21 +96,21 @@ def grid_from_environment() -> str:
     return grid
 
 
-def interleaved(cells: Sequence[PlannedCell]) -> Iterator[tuple[PlannedCell, int]]:
-    """Every (cell, round) of the plan, ordered in passes over the cells.
+def interleaved(cases: Sequence[PlannedCase]) -> Iterator[tuple[PlannedCase, int]]:
+    """Every (case, round) of the plan, ordered in passes over the cases.
 
-    A machine's speed drifts within minutes. Pass by pass every cell meets each stretch of it, so
-    the drift widens all cells' spread alike instead of favouring some; turning the order round in
+    A machine's speed drifts within minutes. Pass by pass every case meets each stretch of it, so
+    the drift widens all cases' spread alike instead of favouring some; turning the order round in
     every second pass removes a drift that is linear in time.
 
-    The first pass has the first round of every cell. The others of a cell with few rounds come in
-    the last passes, so that those of the cells that matter most, which have many, are through
+    The first pass has the first round of every case. The others of a case with few rounds come in
+    the last passes, so that those of the cases that matter most, which have many, are through
     where a budget cuts the plan short.
     """
-    passes = max((cell.rounds for cell in cells), default=0)
+    passes = max((case.rounds for case in cases), default=0)
     for number in range(passes):
         step = 1 if number % 2 == 0 else -1
-        for cell in cells[::step]:
-            round_index = number - (passes - cell.rounds) if number else 0
-            if round_index > 0 or (number == 0 and cell.rounds > 0):
-                yield cell, round_index
+        for case in cases[::step]:
+            round_index = number - (passes - case.rounds) if number else 0
+            if round_index > 0 or (number == 0 and case.rounds > 0):
+                yield case, round_index

@@ -1,8 +1,8 @@
 """In what the programs of two measured commits differ, for a review to show.
 
-``write_diffs`` starts a worker for each side of a cell whose optimised programs are not the same;
+``write_diffs`` starts a worker for each side of a case whose optimised programs are not the same;
 ``python -m benchmarks.measuring.program_diff CELL OUT`` is that worker: it compiles a
-cell and describes it.
+case and describes it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import jaxmeter
-from benchmarks.measuring.plan import PlannedCell
+from benchmarks.measuring.plan import PlannedCase
 from jaxmeter._render.inventory import diff_table
 
 if TYPE_CHECKING:
@@ -26,65 +26,65 @@ MOST_CELLS = 2
 
 
 def write_diffs(
-    cells: Sequence[PlannedCell], both: tuple[MeasuredSide, MeasuredSide], out: Path
+    cases: Sequence[PlannedCase], both: tuple[MeasuredSide, MeasuredSide], out: Path
 ) -> None:
-    """Write ``out/programs/<cell>.txt`` for the first cells with two programs, unless it is there.
+    """Write ``out/programs/<case>.txt`` for the first cases with two programs, unless it is there.
 
-    Not for all: a change of the evaluation changes every cell's, and mostly in the same way.
+    Not for all: a change of the evaluation changes every case's, and mostly in the same way.
     """
-    changed = [cell for cell in cells if _differ(cell, both)]
-    for cell in changed[:MOST_CELLS]:
-        path = out / FOLDER / f"{cell.name}.txt"
+    changed = [case for case in cases if _differ(case, both)]
+    for case in changed[:MOST_CELLS]:
+        path = out / FOLDER / f"{case.name}.txt"
         if path.exists():
             continue
         path.parent.mkdir(parents=True, exist_ok=True)
         found = []
         for side in both:
-            told = described(side.workers.worker_cell(cell), path.with_suffix(f".{side.name}.json"))
+            told = described(side.workers.worker_case(case), path.with_suffix(f".{side.name}.json"))
             found.append(told)
         if None not in found:
             path.write_text(diff_table(jaxmeter.diff(*found)) + "\n", encoding="utf-8")
-            print(f"programs of {cell.name} differ: {path}", flush=True)
+            print(f"programs of {case.name} differ: {path}", flush=True)
 
 
-def described(cell: jaxmeter.Cell, path: Path) -> jaxmeter.Inventory | None:
+def described(case: jaxmeter.BenchmarkCase, path: Path) -> jaxmeter.Inventory | None:
     """What a worker's program is made of, which stays in `path`; None if the worker failed."""
-    environment = {**os.environ, **cell.env, "PYTHONPATH": os.pathsep.join(cell.path)}
+    environment = {**os.environ, **case.env, "PYTHONPATH": os.pathsep.join(case.path)}
     command = [
         sys.executable,
         "-P",
         "-m",
         "benchmarks.measuring.program_diff",
-        cell.to_json(),
+        case.to_json(),
         str(path),
     ]
     try:
         done = subprocess.run(
-            command, env=environment, capture_output=True, timeout=cell.timeout_seconds
+            command, env=environment, capture_output=True, timeout=case.timeout_seconds
         )
     except subprocess.TimeoutExpired:
         done = None
     if done is None or done.returncode != 0:
         why = done.stderr.decode(errors="replace").strip().splitlines() if done else []
-        print(f"no program of {cell.name}: {why[-1] if why else 'it took too long'}", flush=True)
+        print(f"no program of {case.name}: {why[-1] if why else 'it took too long'}", flush=True)
         return None
     return jaxmeter.Inventory.from_json(path.read_bytes())
 
 
-def _differ(cell: PlannedCell, both: tuple[MeasuredSide, MeasuredSide]) -> bool:
-    records = [side.store.read(cell, 0) for side in both]
+def _differ(case: PlannedCase, both: tuple[MeasuredSide, MeasuredSide]) -> bool:
+    records = [side.store.read(case, 0) for side in both]
     known = [r.program.hlo_fingerprint for r in records if r is not None and r.status == "ok"]
     return len(known) == 2 and None not in known and known[0] != known[1]
 
 
 def main(argv: Sequence[str]) -> int:
-    """Compile the cell of the first argument, a JSON text, and describe it in the second's file."""
+    """Compile the case of the first argument, a JSON text, and describe it in the second's file."""
     from jaxmeter._measure.targets import resolve
 
     text, out = argv
-    cell = jaxmeter.Cell.from_json(text)
-    make_case = resolve("Cell", cell.target, "returns a jaxmeter.Case")
-    Path(out).write_text(jaxmeter.inventory(make_case(**cell.params)).to_json(), encoding="utf-8")
+    case = jaxmeter.BenchmarkCase.from_json(text)
+    make_case = resolve("program_diff", case.target, "returns a jaxmeter.Case")
+    Path(out).write_text(jaxmeter.inventory(make_case(**case.params)).to_json(), encoding="utf-8")
     return 0
 
 

@@ -106,13 +106,13 @@ class View:
             if self.done == self.total:
                 self.doing, self.between_rounds = "asv reads the results", True
             return f"{suite} done in {event['seconds']:.0f} s{note}"
-        process = f"{event['cell']}, process {event['round'] + 1}"
+        process = f"{event['case']}, process {event['round'] + 1}"
         if event["event"] == "start":
             self.doing, self.between_rounds = process, False
             return ""
         self._seen[suite] = self._seen.get(suite, 0) + 1
         if event["status"] not in ("ok", "kept"):
-            self.problems.append(f"{event['cell']}: {event['status']}: {event['message']}")
+            self.problems.append(f"{event['case']}: {event['status']}: {event['message']}")
         return f"{process}: {event['status']}"
 
 

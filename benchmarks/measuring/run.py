@@ -3,7 +3,7 @@
 Without ``--commits`` it is the checked-out commit, in the last JAX version of ``asv.conf.json``;
 with ``--commits HEAD~10..HEAD`` those commits, in every version.
 
-Killed at any moment and repeated, it goes on where it stopped: finished cells lie in the store,
+Killed at any moment and repeated, it goes on where it stopped: finished cases lie in the store,
 half-made asv environments and locks of dead processes are cleared away first.
 """
 
@@ -35,7 +35,7 @@ from benchmarks.measuring.repair import AnotherRun, RunLock, repair_asv_folder
 
 ROOT = Path(__file__).resolve().parents[2]
 # By their modules: a suite's class imported here would be collected a second time by asv.
-SUITES: tuple[type[common.CellSuite], ...] = (
+SUITES: tuple[type[common.CaseSuite], ...] = (
     casing.CasingVariants,
     chunks.ChunkSweep,
     closure.CoronagraphVariants,
@@ -56,7 +56,7 @@ class RunFailed(Exception):
 def main(argv: Sequence[str] | None = None) -> int:
     """Parse the command line, measure, and return the exit code."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.measuring.run", description=__doc__)
-    parser.add_argument("--grid", choices=GRIDS, default="quick", help="which cells, how often")
+    parser.add_argument("--grid", choices=GRIDS, default="quick", help="which cases, how often")
     parser.add_argument("--commits", help="a range, in every JAX version of asv.conf.json")
     options = parser.parse_args(argv)
     try:
@@ -66,7 +66,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 1
     except KeyboardInterrupt:
         print(
-            "\nbenchmarks.run: interrupted; finished cells are kept, repeat the command to go on",
+            "\nbenchmarks.run: interrupted; finished cases are kept, repeat the command to go on",
             file=sys.stderr,
         )
         return 130
@@ -110,7 +110,7 @@ def chosen_run(grid: str, commits: str | None, config: Path = ROOT / "asv.conf.j
 
 
 def measure(run: Run, results: Path) -> int:
-    """Measure; the exit code is 0 also where single cells failed, which it tells."""
+    """Measure; the exit code is 0 also where single cases failed, which it tells."""
     print(announcement(run))
     results.mkdir(exist_ok=True)
     log, progress = results / "asv.log", results / "progress.jsonl"

@@ -14,12 +14,12 @@ from typing import Any
 
 import jaxmeter
 from benchmarks.measuring.metrics import Summary, summarise
-from benchmarks.measuring.plan import SCRATCH_VARIABLE, WORKER_ENVIRONMENT, PlannedCell, interleaved
-from benchmarks.measuring.store import CellStore
+from benchmarks.measuring.plan import SCRATCH_VARIABLE, WORKER_ENVIRONMENT, PlannedCase, interleaved
+from benchmarks.measuring.store import RecordStore
 
 PROGRESS_VARIABLE = "VCJAX_BENCH_PROGRESS"
 
-RunCell = Callable[[jaxmeter.Cell], jaxmeter.Record]
+RunCase = Callable[[jaxmeter.BenchmarkCase], jaxmeter.Record]
 
 
 def one_cpu() -> tuple[int, ...] | None:
@@ -31,24 +31,24 @@ def one_cpu() -> tuple[int, ...] | None:
 
 
 class Workers:
-    """Runs cells in worker processes; one instance a run.
+    """Runs cases in worker processes; one instance a run.
 
     Parameters
     ----------
-    store : CellStore
+    store : RecordStore
         Takes the records of preparations.
     folder : Path
         Temporary, empty.
-    run_cell : callable
-        ``jaxmeter.run_cell``, or a test's stand-in.
+    run_case : callable
+        ``jaxmeter.run_case``, or a test's stand-in.
     package : Path, optional
         A folder ``vcjax`` to measure in place of the installed package.
     """
 
     def __init__(
-        self, store: CellStore, folder: Path, run_cell: RunCell, *, package: Path | None = None
+        self, store: RecordStore, folder: Path, run_case: RunCase, *, package: Path | None = None
     ) -> None:
-        self._store, self._run_cell = store, run_cell
+        self._store, self._run_case = store, run_case
         self._prepared: dict[str, jaxmeter.Record] = {}
         # Workers import ``benchmarks`` from a folder that holds nothing else: the checkout's
         # ``vcjax`` would hide the installed one, which is the commit that asv wants measured.
@@ -59,54 +59,54 @@ class Workers:
         if package is not None:
             (self._imports / "vcjax").symlink_to(package.resolve())
 
-    def measure(self, cell: PlannedCell) -> jaxmeter.Record:
-        """The record of one process; of another status than "ok" where the cell cannot run."""
-        missing = skipped(cell)
+    def measure(self, case: PlannedCase) -> jaxmeter.Record:
+        """The record of one process; of another status than "ok" where the case cannot run."""
+        missing = skipped(case)
         if missing is not None:
             return missing
-        if cell.preparation is not None:
-            before = self._prepare(cell.preparation)
+        if case.preparation is not None:
+            before = self._prepare(case.preparation)
             if before.status != "ok":
                 failure = before.failure
-                return dataclasses.replace(_empty_record(cell, before.status), failure=failure)
-        return self._run_cell(self.worker_cell(cell))
+                return dataclasses.replace(_empty_record(case, before.status), failure=failure)
+        return self._run_case(self.worker_case(case))
 
-    def worker_cell(self, cell: PlannedCell) -> jaxmeter.Cell:
-        """What jaxmeter runs for a planned cell."""
-        return jaxmeter.Cell(
-            name=cell.name,
-            target=cell.target,
-            params=dict(cell.params),
-            repeat=cell.repeat,
-            max_seconds=cell.max_seconds,
-            builds=cell.builds,
-            timeout_seconds=cell.timeout_seconds,
-            env={**WORKER_ENVIRONMENT, SCRATCH_VARIABLE: str(self._scratch), **cell.env},
+    def worker_case(self, case: PlannedCase) -> jaxmeter.BenchmarkCase:
+        """What jaxmeter runs for a planned case."""
+        return jaxmeter.BenchmarkCase(
+            name=case.name,
+            target=case.target,
+            params=dict(case.params),
+            repeat=case.repeat,
+            max_seconds=case.max_seconds,
+            builds=case.builds,
+            timeout_seconds=case.timeout_seconds,
+            env={**WORKER_ENVIRONMENT, SCRATCH_VARIABLE: str(self._scratch), **case.env},
             path=(str(self._imports),),
-            cpus=one_cpu() if cell.one_cpu else None,
+            cpus=one_cpu() if case.one_cpu else None,
         )
 
-    def _prepare(self, preparation: PlannedCell) -> jaxmeter.Record:
+    def _prepare(self, preparation: PlannedCase) -> jaxmeter.Record:
         name = preparation.name
         if name not in self._prepared:
-            self._prepared[name] = self._run_cell(self.worker_cell(preparation))
+            self._prepared[name] = self._run_case(self.worker_case(preparation))
             self._store.write(preparation, 0, self._prepared[name])
         return self._prepared[name]
 
 
-def skipped(cell: PlannedCell) -> jaxmeter.Record | None:
-    """The record of a cell that cannot run here for want of a package; None where it can."""
-    missing = [p for module, p in cell.requires.items() if importlib.util.find_spec(module) is None]
+def skipped(case: PlannedCase) -> jaxmeter.Record | None:
+    """The record of a case that cannot run here for want of a package; None where it can."""
+    missing = [p for module, p in case.requires.items() if importlib.util.find_spec(module) is None]
     if not missing:
         return None
     message = f"the optional package {missing[0]} is not installed: pip install {missing[0]}"
     failure = jaxmeter.Failure("start", "MissingPackage", message)
-    return dataclasses.replace(_empty_record(cell, "skipped"), failure=failure)
+    return dataclasses.replace(_empty_record(case, "skipped"), failure=failure)
 
 
-def _empty_record(cell: PlannedCell, status: Any) -> jaxmeter.Record:
+def _empty_record(case: PlannedCase, status: Any) -> jaxmeter.Record:
     return jaxmeter.Record(
-        name=cell.name, status=status, target=cell.target, params=dict(cell.params)
+        name=case.name, status=status, target=case.target, params=dict(case.params)
     )
 
 
@@ -137,42 +137,42 @@ class Progress:
 
 
 def measure_plan(
-    cells: Sequence[PlannedCell],
-    store: CellStore,
+    cases: Sequence[PlannedCase],
+    store: RecordStore,
     progress: Progress,
     *,
     budget_seconds: float | None = None,
-    run_cell: RunCell = jaxmeter.run_cell,
+    run_case: RunCase = jaxmeter.run_case,
     clock: Callable[[], float] = time.monotonic,
 ) -> dict[str, Summary]:
-    """Measure every round that the store does not hold yet, and summarise all cells.
+    """Measure every round that the store does not hold yet, and summarise all cases.
 
     Parameters
     ----------
-    cells : sequence of PlannedCell
-        The plan; cells of 0 rounds are left out of the result.
-    store : CellStore
+    cases : sequence of PlannedCase
+        The plan; cases of 0 rounds are left out of the result.
+    store : RecordStore
         Where records go; a round whose record there is ``ok`` is not run again.
     progress : Progress
         Told about each round.
     budget_seconds : float, optional
         No new round after the first starts beyond this time, so that a slow machine gets fewer
-        processes a cell instead of an endless run. Every cell gets its first round.
-    run_cell, clock : callables
+        processes a case instead of an endless run. Every case gets its first round.
+    run_case, clock : callables
         Injected by tests.
 
     Returns
     -------
     dict
-        A summary for each measured cell's name.
+        A summary for each measured case's name.
     """
     started = clock()
     parent = os.getppid()
-    records: dict[str, list[jaxmeter.Record]] = {cell.name: [] for cell in cells if cell.rounds}
+    records: dict[str, list[jaxmeter.Record]] = {case.name: [] for case in cases if case.rounds}
     with tempfile.TemporaryDirectory(prefix="vcjax-suites-") as folder:
-        workers = Workers(store, Path(folder), run_cell)
-        for cell, round_index in interleaved(cells):
-            record = store.read(cell, round_index)
+        workers = Workers(store, Path(folder), run_case)
+        for case, round_index in interleaved(cases):
+            record = store.read(case, round_index)
             kept = record is not None and record.status == "ok"
             if record is None or not kept:
                 over = budget_seconds is not None and clock() - started > budget_seconds
@@ -180,13 +180,13 @@ def measure_plan(
                     continue
                 if os.getppid() != parent:
                     raise SystemExit("the process that asked for this run is gone: stopping")
-                progress.tell("start", cell=cell.name, round=round_index)
-                record = workers.measure(cell)
-                store.write(cell, round_index, record)
-            records[cell.name].append(record)
+                progress.tell("start", case=case.name, round=round_index)
+                record = workers.measure(case)
+                store.write(case, round_index, record)
+            records[case.name].append(record)
             progress.tell(
                 "round",
-                cell=cell.name,
+                case=case.name,
                 round=round_index,
                 status="kept" if kept else record.status,
                 message="" if record.failure is None else record.failure.message[:300],

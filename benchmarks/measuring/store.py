@@ -1,4 +1,4 @@
-"""The cell store: one JSON record a file, ``<root>/<cell>/<round>.json``, never half written."""
+"""The case store: one JSON record a file, ``<root>/<case>/<round>.json``, never half written."""
 
 from __future__ import annotations
 
@@ -6,29 +6,29 @@ import os
 import re
 from pathlib import Path
 
-from benchmarks.measuring.plan import PlannedCell
+from benchmarks.measuring.plan import PlannedCase
 from jaxmeter import Record, RecordError
 
 STORE_VARIABLE = "VCJAX_BENCH_STORE"
 
 
 def store_root() -> Path:
-    """All records: ``VCJAX_BENCH_STORE``, or ``results/cells`` beside asv.conf.json."""
+    """All records: ``VCJAX_BENCH_STORE``, or ``results/records`` beside asv.conf.json."""
     named = os.environ.get(STORE_VARIABLE)
     if named:
         return Path(named)
     checkout = os.environ.get("ASV_CONF_DIR") or Path(__file__).resolve().parents[2]
-    return Path(checkout) / "results" / "cells"
+    return Path(checkout) / "results" / "cases"
 
 
-def store_for_this_environment() -> CellStore:
+def store_for_this_environment() -> RecordStore:
     """The store of the commit and environment that asv announces; ``local`` ones outside asv."""
     commit = os.environ.get("ASV_COMMIT", "local")
     environment = re.sub(r"[^\w.+-]+", "-", os.environ.get("ASV_ENV_NAME", "local"))
-    return CellStore(store_root() / commit / environment)
+    return RecordStore(store_root() / commit / environment)
 
 
-class CellStore:
+class RecordStore:
     """Records of one commit in one environment.
 
     Parameters
@@ -40,18 +40,18 @@ class CellStore:
     def __init__(self, root: Path) -> None:
         self.root = Path(root)
 
-    def path(self, cell: PlannedCell, round_index: int) -> Path:
-        """Where the record of one round of a cell lies."""
-        return self.root / cell.name / f"{round_index}.json"
+    def path(self, case: PlannedCase, round_index: int) -> Path:
+        """Where the record of one round of a case lies."""
+        return self.root / case.name / f"{round_index}.json"
 
-    def read(self, cell: PlannedCell, round_index: int) -> Record | None:
-        """The record of one round, or None where there is none that belongs to this cell.
+    def read(self, case: PlannedCase, round_index: int) -> Record | None:
+        """The record of one round, or None where there is none that belongs to this case.
 
         A file that is no record (cut short, of another schema) and a record of other parameters
-        are set aside under a name ending in ``.unreadable`` and ``.stale``: the cell is then
+        are set aside under a name ending in ``.unreadable`` and ``.stale``: the case is then
         measured again and nothing is deleted unseen.
         """
-        path = self.path(cell, round_index)
+        path = self.path(case, round_index)
         try:
             text = path.read_bytes()
         except FileNotFoundError:
@@ -61,14 +61,14 @@ class CellStore:
         except RecordError:
             path.replace(path.with_suffix(".unreadable"))
             return None
-        if record.target != cell.target or dict(record.params) != dict(cell.params):
+        if record.target != case.target or dict(record.params) != dict(case.params):
             path.replace(path.with_suffix(".stale"))
             return None
         return record
 
-    def write(self, cell: PlannedCell, round_index: int, record: Record) -> Path:
+    def write(self, case: PlannedCase, round_index: int, record: Record) -> Path:
         """Store one record: written beside its place, then renamed, so it is whole or absent."""
-        path = self.path(cell, round_index)
+        path = self.path(case, round_index)
         path.parent.mkdir(parents=True, exist_ok=True)
         draft = path.with_suffix(f".{os.getpid()}.tmp")
         text = record.to_json()  # before the file is opened: a record it refuses leaves no draft

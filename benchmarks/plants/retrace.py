@@ -1,4 +1,4 @@
-"""A trace for every call: the rule in a casing is made anew whenever it is looked at.
+"""A trace for every call: the rule in a casing is made again whenever it is looked at.
 
 JAX compares what is static in an argument with that of the programs it has; a rule that equals
 nobody but itself is another one each time.
@@ -15,7 +15,7 @@ def plant(vcjax):
         __eq__ = object.__eq__
         __hash__ = object.__hash__
 
-    def made_anew(casing):
+    def made_again(casing):
         return Rule(**{f.name: getattr(kept(casing), f.name) for f in dataclasses.fields(Rule)})
 
     def kept(casing):
@@ -25,4 +25,4 @@ def plant(vcjax):
         plain = {f.name: getattr(rule, f.name) for f in dataclasses.fields(rule)}
         casing.__dict__["rule"] = vcjax.Rule(**plain)  # as it is pickled
 
-    known.rule = property(made_anew, keep)
+    known.rule = property(made_again, keep)

@@ -1,6 +1,6 @@
 """A tenth of the evaluation's own time, waited at its end.
 
-The size holds by construction, in every cell and in every mood of the machine: the program looks at
+The size holds by construction, in every case and in every mood of the machine: the program looks at
 the clock before its work and after it, and waits for a share of what has passed.
 """
 

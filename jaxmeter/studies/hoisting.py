@@ -62,7 +62,7 @@ def process(swapped: bool) -> dict[str, Any]:
             programs[name], taken = compiled(*forms[name], x)
             if turn:  # the first of each meets what is cold
                 seconds[name].append(taken)
-    baked, captured_seconds = compiled(captured, x)
+    embedded, captured_seconds = compiled(captured, x)
     by_hand_answer = programs["by hand"](table, x)
     return {
         "captured_seconds": captured_seconds,
@@ -72,7 +72,7 @@ def process(swapped: bool) -> dict[str, Any]:
             h / b for h, b in zip(seconds["hoisted"], seconds["by hand"], strict=True)
         ),
         "bit_equal_to_by_hand": _bits(programs["hoisted"](constants, x), by_hand_answer),
-        "bit_equal_to_captured": _bits(programs["hoisted"](constants, x), baked(x)),
+        "bit_equal_to_captured": _bits(programs["hoisted"](constants, x), embedded(x)),
         "captured_bytes": table.nbytes,
         "load_1min": load_1min(),
         "jax": jax.__version__,

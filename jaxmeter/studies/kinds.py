@@ -74,7 +74,7 @@ KINDS = {
 
 
 def plain(kind: str, seed: int) -> Case:
-    """A function as people write it, made anew."""
+    """A function as people write it, made again."""
     made = KINDS[kind]
 
     def function(x: Any) -> Any:
@@ -84,7 +84,7 @@ def plain(kind: str, seed: int) -> Case:
 
 
 def loop(kind: str, seed: int, more: float = 0.0) -> Case:
-    """A loop, made anew, longer by a share of its length; it is the same program for all."""
+    """A loop, made again, longer by a share of its length; it is the same program for all."""
     made = KINDS[kind]
     length = round(made.length * (1 + more))
 

@@ -104,7 +104,7 @@ def _row(pair: Pair, number: int, shares: Shares) -> dict[str, Any]:
     more = (pair.effect / shares[pair.form][pair.kind],) if pair.effect else ()
     cases.append(make(pair.kind, pair.seed, *more))
     both = tuple(Compared(case, Progress(Record("", "ok"))) for case in cases)
-    effort = Effort(settled_seconds=0.25, compiles=pair.compiles)
+    effort = Effort(steady_seconds=0.25, compiles=pair.compiles)
     measured = measure_pair(both, effort, swapped=number % 2 == 1)  # pyright: ignore
     a, b = (one.progress.record for one in both)
     compared = (*compare_answers([measured.answers]), *compare_exact([a], [b]))

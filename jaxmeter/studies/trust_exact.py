@@ -2,7 +2,7 @@
 
 ``python trust_exact.py --out measured/trust_exact.csv`` plants one change in each of a hundred
 pairs of functions, of seven kinds and several sizes: an array of 4096 bytes captured, another value
-in an array that both capture, a call that is traced anew, a temporary buffer more. Beside each
+in an array that both capture, a call that is traced again, a temporary buffer more. Beside each
 stands an equal pair. All are compared with the code of `jaxmeter.compare`, in this process, since
 no time is.
 """
@@ -27,7 +27,7 @@ from jaxmeter._measure.progress import Progress
 from jaxmeter._records.record import Record
 
 PAIRS = 100
-EFFORT = Effort(turns=1, turn_seconds=1e-6, settled_seconds=1e-6, compiles=0)
+EFFORT = Effort(turns=1, turn_seconds=1e-6, steady_seconds=1e-6, compiles=0)
 Made = tuple[Case, tuple[Any, ...]]
 
 

@@ -27,7 +27,7 @@ class Pair:
     """By how much of its time the second takes longer."""
     seed: int
     compiles: int = 0
-    """How often each is compiled anew, to compare that too."""
+    """How often each is compiled again, to compare that too."""
 
     @property
     def key(self) -> str:

@@ -108,7 +108,7 @@ def processes_apart(pair: Sequence[Row]) -> bool:
         Round(tuple(one["a"]), tuple(other["b"]))
         for one, other in zip(pair, following, strict=True)
     ]
-    (timing,) = compare_times({"settled_seconds": rounds}, RULE)
+    (timing,) = compare_times({"steady_seconds": rounds}, RULE)
     return timing.verdict == "different"
 
 
@@ -139,7 +139,7 @@ _ONE_PROCESS = {samples_of_one_process, samples_of_two_processes, samples_by_far
 
 
 def _round(condition: str, row: Row) -> Row:
-    settled = Round(tuple(row["a"]), tuple(row["b"]), in_turns=True)
+    steady = Round(tuple(row["a"]), tuple(row["b"]), in_turns=True)
     phases = {
         column: round(ratio, 4)
         for column, ratio in zip(PHASE_COLUMNS, _phase_ratios(row), strict=False)
@@ -149,8 +149,8 @@ def _round(condition: str, row: Row) -> Row:
         **{name: row[name] for name in ("study", "form", "kind", "effect", "seed", "process")},
         "compiles": len(row["compiles"][0]),
         "a_seconds": f"{statistics.median(row['a']):.4g}",
-        "settled_ratio": round(settled.ratio, 4),
-        "settled_error": f"{settled.error or 0.0:.2g}",
+        "steady_ratio": round(steady.ratio, 4),
+        "steady_error": f"{steady.error or 0.0:.2g}",
         **{column: phases.get(column, "") for column in PHASE_COLUMNS},
         "exact": " ".join(row["exact"]),
         "load_1min": row["load_1min"] and round(row["load_1min"], 1),
@@ -159,7 +159,7 @@ def _round(condition: str, row: Row) -> Row:
 
 
 def _phase_ratios(row: Row) -> Iterator[float]:
-    """Of each phase in turn; none if nothing was compiled anew."""
+    """Of each phase in turn; none if nothing was compiled again."""
     a, b = row["compiles"]
     if a:
         for one, other in zip(zip(*a, strict=True), zip(*b, strict=True), strict=True):

@@ -55,18 +55,18 @@ def _counted(pairs: Sequence[Sequence[Row]], count: int) -> Row:
     found = [compared(pair) for pair in pairs]
     verdicts = [one.verdict for one in found]
     differing = [one.quantity for comparison in found for one in comparison.differences]
-    settled = [one.timings[0] for one in found]
+    steady = [one.timings[0] for one in found]
     loads = [float(row["load_1min"]) for pair in pairs for row in pair if row["load_1min"]]
     return {
         "processes": count,
         "load_1min": round(statistics.median(loads), 1) if loads else "",
         "pairs": len(pairs),
-        **{verdict: verdicts.count(verdict) for verdict in ("same", "unclear", "different")},
+        **{verdict: verdicts.count(verdict) for verdict in ("same", "inconclusive", "different")},
         **{f"{time.removesuffix('_seconds')}_different": differing.count(time) for time in TIMES},
-        "settled_one_side": sum(map(_all_on_one_side, found)),
+        "steady_one_side": sum(map(_all_on_one_side, found)),
         # The truth of what was planted, and how wide the intervals are.
-        "settled_ratio": round(statistics.median(one.ratio for one in settled), 4),
-        "settled_reach": round(statistics.median(one.high / one.ratio - 1 for one in settled), 4),
+        "steady_ratio": round(statistics.median(one.ratio for one in steady), 4),
+        "steady_reach": round(statistics.median(one.high / one.ratio - 1 for one in steady), 4),
         **_of_phases(found),
     }
 
@@ -85,8 +85,8 @@ def _of_phases(found: Sequence[Comparison]) -> Row:
 def compared(pair: Sequence[Row]) -> Comparison:
     """What `jaxmeter.compare` says of processes that found so much."""
     quantities = {
-        "settled_seconds": [
-            Ratio(float(row["settled_ratio"]), float(row["settled_error"])) for row in pair
+        "steady_seconds": [
+            Ratio(float(row["steady_ratio"]), float(row["steady_error"])) for row in pair
         ]
     }
     for phase, column in zip(PHASES, PHASE_COLUMNS, strict=True):

@@ -15,7 +15,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; 0 when the page was written, 2 with one line when it could not be."""
     parser = argparse.ArgumentParser(prog="python -m reports.closure", description=__doc__)
     parser.add_argument("--study", type=Path, default=Path("results/closure"), help="its folder")
-    parser.add_argument("--casing-store", help="cells of the virtual casing; default the study's")
+    parser.add_argument("--casing-store", help="cases of the virtual casing; default the study's")
     parser.add_argument("--out", default="results/closure/report", help="folder to write")
     parser.add_argument("--commit", default=None, help="beginning of a commit; default the newest")
     parser.add_argument(
@@ -31,7 +31,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     options = parser.parse_args(argv)
     try:
         made = make_closure_report(
-            options.study / "cells",
+            options.study / "cases",
             casing_store=options.casing_store or options.study / "casing",
             audits=options.study / "audits",
             picture=options.study / "picture.png",

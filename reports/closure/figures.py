@@ -72,13 +72,13 @@ def _in_order(runs: pd.DataFrame, size: int, axis: str) -> tuple[Drawing, ...]:
 
 
 def seconds_against_bytes(points: pd.DataFrame, fitted: float) -> Figure:
-    """Building seconds beyond the argument variant's against bytes baked in, and the fit."""
+    """Building seconds beyond the argument variant's against bytes embedded, and the fit."""
     sizes = points["extra_bytes"] / 1e6
     right = linear_ticks(_largest(sizes))[-1]
     top = max(_largest(points["extra_seconds"]), 0.0 if math.isnan(fitted) else fitted * right)
     panel, x, y = _axes(
         "Seconds beyond the argument variant",
-        "MB baked in",
+        "MB embedded",
         (0.0, right),
         top,
         "s",
@@ -95,7 +95,7 @@ def seconds_against_bytes(points: pd.DataFrame, fitted: float) -> Figure:
     shown = sorted(set(points["variant"]), key=variant_order)
     return Figure(
         "closure_slope",
-        "Compile time against what is baked in",
+        "Compile time against what is embedded",
         "Trace, lower and compile. Each mark is a variant at one size, medians over processes; "
         "one below zero, which is noise, stands at zero. The dashed line is the fit through the "
         "origin.",
@@ -145,17 +145,17 @@ def break_even(curve: pd.DataFrame) -> Figure:
 def memory(table: pd.DataFrame) -> Figure:
     """Peak resident set of each variant, a panel for each size."""
     panels = []
-    for key, cells in groups(table, ["size"]):
-        unit = unit_for(cells["peak_rss_bytes"].dropna(), BYTES)
-        top = TOP + 26.0 * len(cells) + BOTTOM
-        ticks = linear_ticks(_largest(cells["peak_rss_bytes"]) / unit.factor, 3)
+    for key, cases in groups(table, ["size"]):
+        unit = unit_for(cases["peak_rss_bytes"].dropna(), BYTES)
+        top = TOP + 26.0 * len(cases) + BOTTOM
+        ticks = linear_ticks(_largest(cases["peak_rss_bytes"]) / unit.factor, 3)
         x = linear_scale(0.0, ticks[-1], LEFT + 34, WIDTH - 70)
         heading = f"N = {int(key['size'])}: peak resident set"
-        told = (f"{r['variant']}: {bytes_(float(r['peak_rss_bytes']))}" for r in rows(cells))
+        told = (f"{r['variant']}: {bytes_(float(r['peak_rss_bytes']))}" for r in rows(cases))
         panel = Drawing(heading, "; ".join(told), top)
         panel.text(0, 14, heading, "heading")
         bottom_axis(panel, [(x(t), f"{t:g}") for t in ticks], unit.name, LEFT + 34, 70)
-        for index, row in enumerate(rows(cells)):
+        for index, row in enumerate(rows(cases)):
             if pd.isna(row["peak_rss_bytes"]):
                 continue
             y, value = TOP + 26.0 * index, float(row["peak_rss_bytes"])
@@ -167,7 +167,7 @@ def memory(table: pd.DataFrame) -> Figure:
     return Figure(
         "closure_memory",
         "Peak memory of a process",
-        "From just before tracing to the last settled run, arrays and program included; the most "
+        "From just before tracing to the last steady-state run, arrays and program included; most "
         "of all processes.",
         tuple(panels),
     )

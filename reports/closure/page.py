@@ -37,9 +37,9 @@ def make_closure_report(
     Parameters
     ----------
     store : path
-        Folder of the study's cells, <commit>/<environment-key>/<cell>/<round>.json.
+        Folder of the study's cases, <commit>/<environment-key>/<case>/<round>.json.
     casing_store : path, optional
-        Folder of the suites' cells; the variants of the virtual casing are taken from it.
+        Folder of the suites' cases; the variants of the virtual casing are taken from it.
     audits, picture : path, optional
         Folder of audits, <commit>/<environment-key>.json, and a PNG; left out where there is none.
     commit, environment : str, optional
@@ -124,13 +124,13 @@ def _versions(everything: dict[str, pd.DataFrame], commit: str) -> pd.DataFrame:
 
 def _runs(here: dict[str, pd.DataFrame]) -> pd.DataFrame:
     """Seconds of each run of each frame's process, the first call as run 0."""
-    cells = here["measurements"]
-    good = (cells["status"] == "ok") & (cells["suite"] == summaries.FRAMES)
-    keys = ["cell", "round_index", "size", "variant"]
-    cells = cells.loc[good, [*keys, "first_call_seconds"]]
-    later = here["samples"].merge(cells[keys], on=["cell", "round_index"])
-    later = later.assign(run=later["sample_index"] + 1, seconds=later["settled_seconds"])
-    first = cells.assign(run=0, seconds=cells["first_call_seconds"])
+    cases = here["measurements"]
+    good = (cases["status"] == "ok") & (cases["suite"] == summaries.FRAMES)
+    keys = ["case", "round_index", "size", "variant"]
+    cases = cases.loc[good, [*keys, "first_call_seconds"]]
+    later = here["samples"].merge(cases[keys], on=["case", "round_index"])
+    later = later.assign(run=later["sample_index"] + 1, seconds=later["steady_seconds"])
+    first = cases.assign(run=0, seconds=cases["first_call_seconds"])
     names = [*keys, "run", "seconds"]
     return pd.concat([first, later], ignore_index=True).reindex(columns=names)
 

@@ -21,12 +21,12 @@ def table() -> pd.DataFrame:
             "size": SIZE,
             "variant": variant,
             "ready_median_seconds": ready,
-            "settled_median_seconds": settled,
+            "steady_median_seconds": steady,
             "naive_std_median_seconds": std,
-            "settled_std_median_seconds": math.nan,
+            "steady_std_median_seconds": math.nan,
             "captured_bytes": captured,
         }
-        for variant, ready, settled, std, captured in _ROWS
+        for variant, ready, steady, std, captured in _ROWS
     ]
     table = pd.DataFrame(rows)
     for name in [name for name in table.columns if name.endswith("_median_seconds")]:

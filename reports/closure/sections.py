@@ -12,7 +12,7 @@ from ..units import bytes_
 from . import figures, published, sentences
 from .summaries import extra_seconds, slope
 
-# Below this, what baking costs is lost in the noise of compiling.
+# Below this, what embedding costs is lost in the noise of compiling.
 LARGE_BYTES = 1e6
 
 
@@ -47,10 +47,10 @@ def table_section(table: pd.DataFrame, picture: Path | None) -> Section:
         count("Processes", "processes_count"),
         time("First call", "ready", "Trace, lower, compile and the first run"),
         ratio("First call / argument", "ready_to_argument", "Paired by round"),
-        time("Steady median", "settled", "Median of process medians"),
-        ratio("Steady / argument", "settled_to_argument", "Paired by round"),
+        time("Steady median", "steady", "Median of process medians"),
+        ratio("Steady / argument", "steady_to_argument", "Paired by round"),
         time("Std, n = 20", "naive_std", "Counted from the first call after compiling"),
-        time("Std, settled", "settled_std", "20 settled runs; median over processes"),
+        time("Std, steady", "steady_std", "20 steady-state runs; median over processes"),
         size("Captured", "captured_bytes", "Distinct arrays that the function closes over"),
         size("Embedded", "embedded_bytes", "Constants handed to the compiler"),
         size("Hidden arguments", "hidden_argument_bytes", "Captured, passed at run time"),
@@ -115,9 +115,9 @@ def spread_section(table: pd.DataFrame, runs: pd.DataFrame, script: pd.DataFrame
     columns = (
         HEAD,
         time("Std, n = 20", "naive_std", "Counted from the first call after compiling"),
-        time("Std, settled", "settled_std", "20 settled runs"),
+        time("Std, steady", "steady_std", "20 steady-state runs"),
         time("First run", "first_call", "The first after compiling"),
-        time("Steady median", "settled"),
+        time("Steady median", "steady"),
     )
     return Section(
         "spread",
@@ -153,7 +153,7 @@ def memory_section(table: pd.DataFrame, skipped: pd.DataFrame) -> Section:
         HEAD,
         size("Before tracing", "baseline_rss_bytes", "Resident set, arrays included"),
         size("Peak, compile", "compile_peak_rss_bytes", "From there to the compiled program"),
-        size("Peak", "peak_rss_bytes", "From there to the last settled run"),
+        size("Peak", "peak_rss_bytes", "From there to the last steady-state run"),
         size("Device peak", "device_peak_bytes", "Where the device tells"),
         size("Captured", "captured_bytes"),
         size("System", "system_bytes", "All arrays"),
@@ -164,8 +164,8 @@ def memory_section(table: pd.DataFrame, skipped: pd.DataFrame) -> Section:
         )
     ]
     if len(skipped):
-        head = row_head("Cell", lambda row: str(row["cell"]), lambda row: "")
-        once = skipped.drop_duplicates("cell")
+        head = row_head("Case", lambda row: str(row["case"]), lambda row: "")
+        once = skipped.drop_duplicates("case")
         tables.append(
             display_table(
                 once,

@@ -34,8 +34,8 @@ def change_section(table: pd.DataFrame) -> Section:
         sentences.change_lead(table),
         paragraphs=(
             "The cube is replaced by one twice as bright. Where it is an argument the program is "
-            "called with the new one. A program that has baked it in goes on giving the old frame, "
-            "without a word, until its function is made anew; so does the cached variant, whose "
+            "called with the new one. A program that embeds it goes on giving the old frame, "
+            "without a word, until its function is made again; so does the cached variant, whose "
             "maps have to be computed again.",
         ),
         tables=(
@@ -63,8 +63,8 @@ def curve_section(curve: pd.DataFrame, table: pd.DataFrame) -> Section:
         time("As an argument", "argument_built"),
         time("Extra", "extra", "Round by round"),
         size("Embedded", "embedded_bytes"),
-        time("Steady median", "settled"),
-        ratio("Steady / argument", "settled_to_argument", "What folding saves each run"),
+        time("Steady median", "steady"),
+        ratio("Steady / argument", "steady_to_argument", "What folding saves each run"),
     )
     return Section(
         "break_even",
@@ -113,8 +113,8 @@ def versions_section(rows_: pd.DataFrame) -> Section:
         time("Lower", "lower"),
         time("Compile", "compile"),
         ratio("All three / argument", "built_to_argument", "Within this version"),
-        time("Steady median", "settled"),
-        ratio("Steady / argument", "settled_to_argument", "Within this version"),
+        time("Steady median", "steady"),
+        ratio("Steady / argument", "steady_to_argument", "Within this version"),
         size("Captured", "captured_bytes"),
         size("Embedded", "embedded_bytes"),
         text("Measured", "measured", "On this machine in this study, or where and when before"),
@@ -180,7 +180,7 @@ def audit_section(found: Sequence[dict]) -> Section:
         "audit",
         "Arrays behind static callables",
         f"jaxmeter.audit finds {len(table)} arrays of at least a kilobyte that the static-callable "
-        f"variant bakes in, {bytes_(sum(row['array_bytes'] for row in found))} in all, though the "
+        f"variant embeds, {bytes_(sum(row['array_bytes'] for row in found))} in all, though the "
         "system is passed as an argument.",
         paragraphs=(
             "JAX warns from 2 GB on. The simulator of the published table held two such arrays "

@@ -39,13 +39,13 @@ def lead(table: pd.DataFrame) -> str:
                 f"At N = {int(size)}, closing over {bytes_(float(closure['captured_bytes']))} "
                 f"makes trace, lower and compile take {compared(closure, 'built')} as long as "
                 f"passing it: {seconds(closure['built_median_seconds'])} against "
-                f"{seconds(argument['built_median_seconds'])}. {_settled(closure)}"
+                f"{seconds(argument['built_median_seconds'])}. {_steady(closure)}"
             )
     return NOTHING
 
 
-def _settled(closure: Any) -> str:
-    said = ratio_words(closure, "settled_to_argument", "the settled run")
+def _steady(closure: Any) -> str:
+    said = ratio_words(closure, "steady_to_argument", "the steady-state run")
     return f"{said[0].upper()}{said[1:]}."
 
 
@@ -78,18 +78,18 @@ def variant_findings(table: pd.DataFrame) -> list[str]:
 
 
 def _doubt(table: pd.DataFrame) -> list[str]:
-    """That some cells have too few processes, where they have."""
+    """That some cases have too few processes, where they have."""
     few = min((int(row["processes_count"]) for row in rows(table)), default=FEWEST_FOR_COVERAGE)
     return [too_few(few)] if few < FEWEST_FOR_COVERAGE else []
 
 
 def _steady(table: pd.DataFrame, size: float) -> list[str]:
-    """Whether settled runs of closure and argument differ; if so, how their programs do."""
+    """Whether steady-state runs of closure and argument differ; if so, how their programs do."""
     closure, argument = at(table, size, "closure"), at(table, size, ARGUMENT)
     if closure is None or argument is None:
         return []
-    said = f"N = {int(size)}: {_settled(closure)}"
-    low, high = (closure[f"settled_to_argument_{end}_ratio"] for end in ("low", "high"))
+    said = f"N = {int(size)}: {_steady(closure)}"
+    low, high = (closure[f"steady_to_argument_{end}_ratio"] for end in ("low", "high"))
     if low <= 1 <= high or math.isnan(low):
         return [said]
     counts = [
@@ -108,11 +108,11 @@ def spread_lead(table: pd.DataFrame) -> str:
     for variant in ("closure", ARGUMENT):
         row = at(table, largest, variant)
         if row is not None and not math.isnan(row["naive_std_median_seconds"]):
-            first = row["first_call_median_seconds"] / row["settled_median_seconds"]
+            first = row["first_call_median_seconds"] / row["steady_median_seconds"]
             parts.append(
                 f"{variant} {seconds(row['naive_std_median_seconds'])} counting from the first "
-                f"call, which takes {ratio(first)} the settled run, and "
-                f"{seconds(row['settled_std_median_seconds'])} once settled"
+                f"call, which takes {ratio(first)} the steady-state run, and "
+                f"{seconds(row['steady_std_median_seconds'])} once steady"
             )
     if not parts:
         return NOTHING
@@ -123,19 +123,19 @@ def script_findings(calls: pd.DataFrame) -> list[str]:
     """The spread of calls timed as a script does, of one size, and what makes it."""
     said = []
     for variant in ("closure", ARGUMENT):
-        stds, settled, firsts = [], [], []
+        stds, steady, firsts = [], [], []
         for _, one in groups(calls.loc[calls["variant"] == variant], ["round_index"]):
             taken = list(one.sort_values("run")["seconds"])[1:]
             if len(taken) > 4:
                 stds.append(statistics.stdev(taken))
-                settled.append(statistics.stdev(taken[2:]))
+                steady.append(statistics.stdev(taken[2:]))
                 firsts.append(taken[0] / statistics.median(taken))
         if stds:
             said.append(
                 f"{variant.capitalize()}, timed as a script does "
                 f"(N = {max(calls['size']):.0f}, {counted(len(stds), 'process')}): "
                 f"standard deviation {seconds(statistics.median(stds))} over the calls right after "
-                f"the one that compiles, {seconds(statistics.median(settled))} without the first "
+                f"the one that compiles, {seconds(statistics.median(steady))} without the first "
                 f"two; the first takes {ratio(statistics.median(firsts))} the median."
             )
     return said
@@ -157,10 +157,10 @@ def slope_lead(points: pd.DataFrame, large: pd.DataFrame) -> str:
         return NOTHING
     fitted = slope(zip(large["extra_bytes"], large["extra_seconds"], strict=True))
     if fitted <= 0:
-        return "What baking costs does not show above the noise of compiling."
+        return "What embedding costs does not show above the noise of compiling."
     return (
-        f"Each megabyte that is baked in adds {significant(1e3 * fitted)} ms to trace, lower and "
-        f"compile here ({len(large)} of {len(points)} cells, those above 1 MB; published: "
+        f"Each megabyte that is embedded adds {significant(1e3 * fitted)} ms to trace, lower and "
+        f"compile here ({len(large)} of {len(points)} cases, those above 1 MB; published: "
         f"{significant(1e3 * published.seconds_per_megabyte())} ms)."
     )
 
@@ -174,7 +174,7 @@ def equality_lead(table: pd.DataFrame) -> str:
     pixels = max(row["differing_pixels_count"] / row["size"] ** 2 for row in checked)
     return (
         f"Rate maps of all variants agree within {scientific(row['rate_difference_relative'])} of "
-        f"their maximum (the most: {row['variant']}, N = {int(row['size'])}; a cell beyond 1e−5 "
+        f"their maximum (the most: {row['variant']}, N = {int(row['size'])}; a case beyond 1e−5 "
         "has failed). Of the counts drawn from them with the same key, at most "
         f"{100 * pixels:.2g} % of the pixels differ: where a rate changes in its last digit, so "
         "may a random draw."
@@ -254,7 +254,7 @@ def curve_findings(curve: pd.DataFrame) -> list[str]:
         said.append(sentence + ".")
     said += _doubt(curve)
     said.append(
-        "The rule has three parts: bake what is small (the numbers above), never what changes, and "
+        "The rule has three parts: embed what is small (numbers above), never what changes, and "
         "nothing on which the program computes before it meets an argument, since the compiler "
         "then does that itself, in every compile."
     )

@@ -1,4 +1,4 @@
-"""The closure study's numbers, cell by cell, from the measurements of processes.
+"""The closure study's numbers, case by case, from the measurements of processes.
 
 As everywhere in the reports, a time is the median over processes with its interval, a ratio is
 taken round by round, and environments are never pooled.
@@ -30,15 +30,15 @@ SCRIPT_CALL = re.compile(r"script_call_(\d+)_seconds")
 TIMES = {
     "built_seconds": "built",
     "ready_seconds": "ready",
-    "settled_median_seconds": "settled",
-    "settled_std_seconds": "settled_std",
+    "steady_median_seconds": "steady",
+    "steady_std_seconds": "steady_std",
     "naive_std_seconds": "naive_std",
     "first_call_seconds": "first_call",
     "trace_seconds": "trace",
     "lower_seconds": "lower",
     "compile_seconds": "compile",
 }
-RATIOS = ("built_seconds", "ready_seconds", "settled_median_seconds")
+RATIOS = ("built_seconds", "ready_seconds", "steady_median_seconds")
 SIZES = (
     "captured_bytes",
     "embedded_bytes",
@@ -76,10 +76,10 @@ def with_study_columns(measured: pd.DataFrame, samples: pd.DataFrame) -> pd.Data
     frame["built_seconds"] = frame[parts].sum(axis=1, skipna=False)
     frame["ready_seconds"] = frame["built_seconds"] + frame["first_call_seconds"]
     runs = {
-        tuple(key.values()): list(group["settled_seconds"])
-        for key, group in groups(samples, [*PLACE, "cell", "round_index"])
+        tuple(key.values()): list(group["steady_seconds"])
+        for key, group in groups(samples, [*PLACE, "case", "round_index"])
     }
-    keys = frame[[*PLACE, "cell", "round_index"]].itertuples(index=False, name=None)
+    keys = frame[[*PLACE, "case", "round_index"]].itertuples(index=False, name=None)
     frame["naive_std_seconds"] = [
         naive_std(first, runs.get(key, ()))
         for first, key in zip(frame["first_call_seconds"], keys, strict=True)
@@ -87,9 +87,9 @@ def with_study_columns(measured: pd.DataFrame, samples: pd.DataFrame) -> pd.Data
     return frame
 
 
-def naive_std(first_call: float, settled: Sequence[float]) -> float:
+def naive_std(first_call: float, steady: Sequence[float]) -> float:
     """Standard deviation of the first `RUNS_COUNT` runs; NaN where there were fewer."""
-    runs = [first_call, *settled][:RUNS_COUNT]
+    runs = [first_call, *steady][:RUNS_COUNT]
     if len(runs) < RUNS_COUNT or pd.isna(first_call):
         return math.nan
     return statistics.stdev(runs)
@@ -99,11 +99,11 @@ def frames(measured: pd.DataFrame) -> pd.DataFrame:
     """One row for each environment, size and variant, with ratios to the argument variant."""
     made = []
     for place, group in groups(_good(measured, FRAMES), [*PLACE, "size"]):
-        cells = {key["variant"]: cell for key, cell in groups(group, ["variant"])}
-        for variant in sorted(cells, key=variant_order):
-            row = {**place, "variant": variant, **_summary(cells[variant])}
+        cases = {key["variant"]: case for key, case in groups(group, ["variant"])}
+        for variant in sorted(cases, key=variant_order):
+            row = {**place, "variant": variant, **_summary(cases[variant])}
             for quantity in RATIOS:
-                row |= _ratio(quantity, cells[variant], cells.get(ARGUMENT))
+                row |= _ratio(quantity, cases[variant], cases.get(ARGUMENT))
             made.append(row)
     return pd.DataFrame(made)
 
@@ -148,11 +148,11 @@ def curve(measured: pd.DataFrame) -> pd.DataFrame:
     """
     made = []
     for key, group in groups(_good(measured, CURVE), [*PLACE, "operation", "array_bytes"]):
-        cells = {found["variant"]: cell for found, cell in groups(group, ["variant"])}
-        if "closure" not in cells:
+        cases = {found["variant"]: case for found, case in groups(group, ["variant"])}
+        if "closure" not in cases:
             continue
-        closed = cells["closure"]
-        passed = cells[ARGUMENT] if ARGUMENT in cells else closed.iloc[:0]
+        closed = cases["closure"]
+        passed = cases[ARGUMENT] if ARGUMENT in cases else closed.iloc[:0]
         base = _by_round(passed, "built_seconds")
         built = _by_round(closed, "built_seconds")
         row = {**key, "processes_count": len(closed)}
@@ -160,8 +160,8 @@ def curve(measured: pd.DataFrame) -> pd.DataFrame:
         row |= _time("built", built.values())
         row |= _time("argument_built", base.values())
         row |= _time("extra", [built[i] - base[i] for i in built.keys() & base.keys()])
-        row |= _time("settled", closed["settled_median_seconds"])
-        row |= _ratio("settled_median_seconds", closed, passed)
+        row |= _time("steady", closed["steady_median_seconds"])
+        row |= _ratio("steady_median_seconds", closed, passed)
         made.append(row)
     frame = pd.DataFrame(made)
     if frame.empty:
@@ -174,7 +174,8 @@ def curve(measured: pd.DataFrame) -> pd.DataFrame:
 
 
 def extra_seconds(table: pd.DataFrame) -> pd.DataFrame:
-    """One row for each cell that bakes arrays in: bytes and building seconds beyond the argument's.
+    """One row for each case that embeds arrays in: bytes and building seconds beyond the
+    argument's.
 
     Parameters
     ----------
@@ -182,12 +183,12 @@ def extra_seconds(table: pd.DataFrame) -> pd.DataFrame:
         `frames` of one environment.
     """
     made = []
-    for _, cells in groups(table, [*PLACE, "size"]):
-        passed = cells.loc[cells["variant"] == ARGUMENT]
+    for _, cases in groups(table, [*PLACE, "size"]):
+        passed = cases.loc[cases["variant"] == ARGUMENT]
         if passed.empty:
             continue
         base = passed.iloc[0]
-        for _, row in cells.loc[cells["embedded_bytes"] > base["embedded_bytes"]].iterrows():
+        for _, row in cases.loc[cases["embedded_bytes"] > base["embedded_bytes"]].iterrows():
             made.append(
                 {
                     "size": row["size"],
@@ -227,12 +228,12 @@ def _good(measured: pd.DataFrame, suite: str) -> pd.DataFrame:
     return measured.loc[(measured["status"] == "ok") & (measured["suite"] == suite)]
 
 
-def _summary(cell: pd.DataFrame) -> dict[str, Any]:
-    row: dict[str, Any] = {"processes_count": len(cell)}
+def _summary(case: pd.DataFrame) -> dict[str, Any]:
+    row: dict[str, Any] = {"processes_count": len(case)}
     for quantity, name in TIMES.items():
-        row |= _time(name, cell.get(quantity, ()))
-    row |= {name: cell[name].max() if name in cell else math.nan for name in SIZES}
-    row |= {name: cell[name].max() if name in cell else math.nan for name in LARGEST}
+        row |= _time(name, case.get(quantity, ()))
+    row |= {name: case[name].max() if name in case else math.nan for name in SIZES}
+    row |= {name: case[name].max() if name in case else math.nan for name in LARGEST}
     return row
 
 
@@ -258,6 +259,6 @@ def _ratio(quantity: str, mine: pd.DataFrame, other: pd.DataFrame | None) -> dic
     }
 
 
-def _by_round(cell: pd.DataFrame, quantity: str) -> Mapping[int, float]:
-    known = cell.loc[cell[quantity].notna()]
+def _by_round(case: pd.DataFrame, quantity: str) -> Mapping[int, float]:
+    known = case.loc[case[quantity].notna()]
     return dict(zip(known["round_index"], known[quantity], strict=True))

@@ -13,8 +13,8 @@ from ..tables import PLACE
 
 KEPT = Path(__file__).resolve().parent / "measured"
 VARIANTS = ("closure", "argument", "simplified")
-STEMS = ("trace", "lower", "compile", "built", "settled")
-RATIOS = ("built_to_argument", "settled_to_argument")
+STEMS = ("trace", "lower", "compile", "built", "steady")
+RATIOS = ("built_to_argument", "steady_to_argument")
 ENVIRONMENT = (
     "jax_version",
     "jaxlib_version",
@@ -100,10 +100,10 @@ def kept(folder: Path = KEPT) -> pd.DataFrame:
         try:
             rows = pd.read_csv(path)
         except (OSError, ValueError) as error:
-            raise ReportError(f"kept: cannot read {path}: {error}; keep it anew") from error
+            raise ReportError(f"kept: cannot read {path}: {error}; keep it again") from error
         missing = [name for name in COLUMNS if name not in rows]
         if missing:
-            raise ReportError(f"kept: {path} lacks {', '.join(missing)}; keep it anew")
+            raise ReportError(f"kept: {path} lacks {', '.join(missing)}; keep it again")
         found.append(rows[list(COLUMNS)])
     return pd.concat(found, ignore_index=True) if found else pd.DataFrame(columns=pd.Index(COLUMNS))
 

@@ -1,4 +1,4 @@
-"""Commits at which a cell was tried and no process of it ended well."""
+"""Commits at which a case was tried and no process of it succeeded."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,27 +12,27 @@ MOST_CHARACTERS = 240  # of what a failure said
 
 @dataclass(frozen=True)
 class Failed:
-    """One cell at one commit, all of whose processes failed; `commit` is its position."""
+    """One case at one commit, all of whose processes failed; `commit` is its position."""
 
-    cell: str
+    case: str
     commit: int
     processes_count: int
     reason: str
 
 
 def all_failed(table: pd.DataFrame) -> Iterator[Failed]:
-    """Where every process failed, in the order of commits and cells; some did elsewhere, too.
+    """Where every process failed, in the order of commits and cases; some did elsewhere, too.
 
     Parameters
     ----------
     table : DataFrame
         Measurements of one setting with their commits' `position`.
     """
-    where = ["position", "cell"]
+    where = ["position", "case"]
     is_good = table["status"].eq("ok").groupby([table[name] for name in where]).transform("any")
     for key, found in groups(table.loc[~is_good], where):
         first = rows(found.sort_values("round_index"))[0]
-        yield Failed(str(key["cell"]), int(key["position"]), len(found), _reason(first))
+        yield Failed(str(key["case"]), int(key["position"]), len(found), _reason(first))
 
 
 def _reason(row: Row) -> str:

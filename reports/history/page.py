@@ -62,17 +62,17 @@ def compact(history: History, reviews: Reviews) -> dict[str, Any]:
 
 def _setting(setting: Setting, metrics: Mapping[str, int], reviews: Reviews) -> dict[str, Any]:
     shown = [*setting.series, *setting.failed]
-    place = {cell: i for i, cell in enumerate(dict.fromkeys(one.cell for one in shown))}
+    place = {case: i for i, case in enumerate(dict.fromkeys(one.case for one in shown))}
     said = {reason: i for i, reason in enumerate(dict.fromkeys(f.reason for f in setting.failed))}
     at = tuple(setting.environments)
     return {
         "name": setting.name,
         "at": at,
         "told": list(setting.environments.values()),
-        "cells": list(place),
+        "cases": list(place),
         "reasons": list(said),
         "failed": [
-            [place[f.cell], f.commit, f.processes_count, said[f.reason]] for f in setting.failed
+            [place[f.case], f.commit, f.processes_count, said[f.reason]] for f in setting.failed
         ],
         "reviews": {
             f"{base} {head}": address
@@ -80,7 +80,7 @@ def _setting(setting: Setting, metrics: Mapping[str, int], reviews: Reviews) -> 
             if name == setting.name
         },
         "series": [
-            [place[one.cell], metrics[one.metric.name], *_numbers(one, at)]
+            [place[one.case], metrics[one.metric.name], *_numbers(one, at)]
             for one in setting.series
         ],
     }

@@ -1,6 +1,6 @@
 """The reviews that the history's steps link to: of each commit that has one.
 
-A review is written anew only where something it is made of has changed: the records of its two
+A review is written again only where something it is made of has changed: the records of its two
 commits, or the code that reads, judges and draws them. It is made of the records themselves, since
 it tells of arrays and parameters that the history's table does not hold.
 """

@@ -1,4 +1,4 @@
-"""From the measurements to series: one metric of one cell in one setting, over all commits."""
+"""From the measurements to series: one metric of one case in one setting, over all commits."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ from .steps import Step, find_steps
 
 @dataclass(frozen=True)
 class Series:
-    """One metric of one cell.
+    """One metric of one case.
 
     Attributes
     ----------
@@ -33,7 +33,7 @@ class Series:
         What each process gave; empty for exact metrics that agree in all.
     """
 
-    cell: str
+    case: str
     metric: Metric
     commits: tuple[int, ...]
     values: tuple[float, ...]
@@ -45,7 +45,7 @@ class Series:
 class Setting:
     """All series of one machine and one JAX, and how each commit was measured there.
 
-    `failed` are the cells and commits without a point, since every process failed; where all of
+    `failed` are the cases and commits without a point, since every process failed; where all of
     the setting did, it has no series.
     """
 
@@ -75,13 +75,11 @@ def make_history(measured: Measured, *, repository: Path | None = None) -> Histo
     Raises
     ------
     ReportError
-        If no process ended well, or asv is missing.
+        If no process succeeded, or asv is missing.
     """
     if not any_of(measured.table["status"] == "ok"):
-        raise ReportError(
-            "make_history: no process of the store ended well; reports build says why"
-        )
-    # Of the whole table: those that ended well tell in which setting the others were.
+        raise ReportError("make_history: no process of the store succeeded; reports build says why")
+    # Of the whole table: those that succeeded tell in which setting the others were.
     table = with_build_seconds(with_setting(measured.table))
     first = {
         str(k["commit"]): cast(pd.Timestamp, g["started_utc"].min())
@@ -100,20 +98,20 @@ def make_history(measured: Measured, *, repository: Path | None = None) -> Histo
 
 
 def _all_series(table: pd.DataFrame) -> Iterator[Series]:
-    """A series for each cell and metric that was ever measured in it, in the metrics' order."""
+    """A series for each case and metric that was ever measured in it, in the metrics' order."""
     metrics = metrics_of(table)
-    for key, cell in groups(table.sort_values(["position", "round_index"]), ["cell"]):
-        at = cell["position"].to_numpy()
+    for key, case in groups(table.sort_values(["position", "round_index"]), ["case"]):
+        at = case["position"].to_numpy()
         for metric in metrics:
-            values = numeric(cell[metric.name]).to_numpy(dtype=float, na_value=np.nan)
-            present = was_measured(cell, metric)
+            values = numeric(case[metric.name]).to_numpy(dtype=float, na_value=np.nan)
+            present = was_measured(case, metric)
             if metric.kind == "error" and np.isnan(values).all():
                 continue
             if present.any():
-                yield _series(str(key["cell"]), metric, at[present], values[present])
+                yield _series(str(key["case"]), metric, at[present], values[present])
 
 
-def _series(cell: str, metric: Metric, at: np.ndarray, values: np.ndarray) -> Series:
+def _series(case: str, metric: Metric, at: np.ndarray, values: np.ndarray) -> Series:
     commits, starts = np.unique(at, return_index=True)  # at is sorted
     samples = np.split(values, starts[1:])
     middle = np.median if metric.kind == "noisy" else np.max
@@ -121,7 +119,7 @@ def _series(cell: str, metric: Metric, at: np.ndarray, values: np.ndarray) -> Se
     agree = metric.kind == "exact" and all((s == s[0]).all() for s in samples)
     kept = () if agree else tuple(tuple(map(float, sample)) for sample in samples)
     steps = find_steps(points, metric.kind)
-    return Series(cell, metric, tuple(map(int, commits)), points, kept, steps)
+    return Series(case, metric, tuple(map(int, commits)), points, kept, steps)
 
 
 def _environments(table: pd.DataFrame) -> dict[int, str]:

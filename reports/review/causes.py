@@ -1,6 +1,6 @@
 """Findings grouped by what explains them: one cause, its evidence, and all it did.
 
-The rules are few and look only at what was measured in the same cell. A cause is *said to explain*
+The rules are few and look only at what was measured in the same case. A cause is *said to explain*
 a slower time where it is of the kind that could; where nothing in the program changed, that is said
 too: then the cause lies outside of it.
 """
@@ -14,7 +14,7 @@ from ..metrics import Metric
 from ..units import bytes_
 from ..wording import counted
 from .findings import Finding
-from .sides import Cell, Sides
+from .sides import CaseSide, Sides
 from .values import values_of
 
 TOLD: tuple[str, ...] = ("worse", "better", "changed")
@@ -27,7 +27,7 @@ PROGRAM = {
     "fusions_count": "fusions",
     "flops": "flops",
     "accessed_bytes": "bytes accessed",
-    "temp_bytes": "bytes of scratch memory",
+    "temp_bytes": "bytes of temporary memory",
 }
 
 
@@ -60,21 +60,21 @@ TITLES = {
 
 def causes(sides: Sides, findings: Sequence[Finding]) -> tuple[Cause, ...]:
     """Every told finding under one cause; those that make something worse come first."""
-    by_cell: dict[str, list[Finding]] = {}
+    by_case: dict[str, list[Finding]] = {}
     for finding in findings:
         if finding.verdict in TOLD:
-            by_cell.setdefault(finding.cell, []).append(finding)
+            by_case.setdefault(finding.case, []).append(finding)
 
     @functools.cache
-    def evidence(cell: str) -> dict[str, tuple[str, ...]]:
-        pair = (sides.base.cells[cell], sides.head.cells[cell])
-        return _evidence(pair, by_cell.get(cell, ()))
+    def evidence(case: str) -> dict[str, tuple[str, ...]]:
+        pair = (sides.base.cases[case], sides.head.cases[case])
+        return _evidence(pair, by_case.get(case, ()))
 
     grouped: dict[tuple[str, tuple[str, ...]], list[Finding]] = {}
-    for cell, told in by_cell.items():
+    for case, told in by_case.items():
         for finding in told:
-            # Of several cells judged together, the first in which something explains the time.
-            seen_in = [evidence(name) for name in finding.joined or (cell,)]
+            # Of several cases judged together, the first in which something explains the time.
+            seen_in = [evidence(name) for name in finding.joined or (case,)]
             kinds = [_kind(finding, seen) for seen in seen_in]
             kind, seen = next(
                 (pair for pair in zip(kinds, seen_in, strict=True) if pair[0] != "unexplained"),
@@ -94,12 +94,12 @@ def causes(sides: Sides, findings: Sequence[Finding]) -> tuple[Cause, ...]:
 
 
 def _cells(told: Sequence[Finding]) -> str:
-    first, *more = dict.fromkeys(finding.cell for finding in told)
+    first, *more = dict.fromkeys(finding.case for finding in told)
     return f"{first} and {counted(len(more), 'other')}" if more else first
 
 
 def _kind(finding: Finding, seen: Mapping[str, tuple[str, ...]]) -> str:
-    """The kind of cause a finding belongs to, given what was seen in its cell."""
+    """The kind of cause a finding belongs to, given what was seen in its case."""
     name = finding.metric.name
     if finding.only_at:
         return "one_sided"
@@ -118,8 +118,10 @@ def _kind(finding: Finding, seen: Mapping[str, tuple[str, ...]]) -> str:
     return next((kind for kind in order if kind in seen), "unexplained")
 
 
-def _evidence(pair: tuple[Cell, Cell], told: Iterable[Finding]) -> dict[str, tuple[str, ...]]:
-    """For each kind of cause that is present in a cell, what was seen of it."""
+def _evidence(
+    pair: tuple[CaseSide, CaseSide], told: Iterable[Finding]
+) -> dict[str, tuple[str, ...]]:
+    """For each kind of cause that is present in a case, what was seen of it."""
     seen: dict[str, tuple[str, ...]] = {}
     by_name = {finding.metric.name: finding for finding in told if not finding.only_at}
     arrays = _arrays(pair)
@@ -142,10 +144,10 @@ def _evidence(pair: tuple[Cell, Cell], told: Iterable[Finding]) -> dict[str, tup
     return seen
 
 
-def _arrays(pair: tuple[Cell, Cell]) -> tuple[str, ...]:
-    if not all(_told_constants(cell) for cell in pair):
+def _arrays(pair: tuple[CaseSide, CaseSide]) -> tuple[str, ...]:
+    if not all(_told_constants(case) for case in pair):
         return ()
-    base, head = (Counter(cell.arrays) for cell in pair)
+    base, head = (Counter(case.arrays) for case in pair)
     said = [
         f"{verb} {name} ({bytes_(size)}){f' in {where}' if where else ''}"
         + (f", {count} times" if count > 1 else "")
@@ -159,9 +161,9 @@ def _arrays(pair: tuple[Cell, Cell]) -> tuple[str, ...]:
 MOST_ARRAYS = 6
 
 
-def _told_constants(cell: Cell) -> bool:
+def _told_constants(case: CaseSide) -> bool:
     """Whether any process told what it captures: silence is not an empty list."""
-    return bool(values_of(cell, Metric("captured_bytes", "exact")))
+    return bool(values_of(case, Metric("captured_bytes", "exact")))
 
 
 def _program(by_name: Mapping[str, Finding]) -> tuple[str, ...]:
@@ -174,10 +176,10 @@ def _program(by_name: Mapping[str, Finding]) -> tuple[str, ...]:
     return (", ".join(said).replace("-", "−"),) if said else ()
 
 
-def _same_program(pair: tuple[Cell, Cell]) -> bool | None:
+def _same_program(pair: tuple[CaseSide, CaseSide]) -> bool | None:
     """Whether the optimised programs are the same, constants' values aside; None if unknown."""
     base, head = (
-        {text for row in cell.good.values() if isinstance(text := row.get("hlo_fingerprint"), str)}
-        for cell in pair
+        {text for row in case.good.values() if isinstance(text := row.get("hlo_fingerprint"), str)}
+        for case in pair
     )
     return bool(base & head) if base and head else None

@@ -7,7 +7,7 @@ import math
 
 from ..metrics import Metric
 from .findings import Finding, Verdict
-from .sides import Cell
+from .sides import CaseSide
 from .values import is_more_often, one_sided, some, values_of
 
 GATED = (
@@ -26,7 +26,7 @@ ERROR_TOLD = 1e-3  # share of an error; by less it moves with the order of summa
 ROUNDING = 1e-13
 
 
-def certain(name: str, metric: Metric, pair: tuple[Cell, Cell]) -> Finding | None:
+def certain(name: str, metric: Metric, pair: tuple[CaseSide, CaseSide]) -> Finding | None:
     """The finding of an exact metric or an error; None where neither commit has it."""
     values = (values_of(pair[0], metric), values_of(pair[1], metric))
     is_gated = metric.kind == "error" or metric.name in GATED
@@ -44,10 +44,10 @@ def _exact(name: str, metric: Metric, base: list[float], head: list[float]) -> F
     low, high = base[-1], head[-1]
     if base[0] != base[-1] and base[0] <= head[-1] and head[0] <= base[-1]:
         varies = "differs between the processes of BASE"
-        return Finding(name, metric, low, high, "same" if base == head else "unclear", varies)
+        return Finding(name, metric, low, high, "same" if base == head else "inconclusive", varies)
     if high == low and head[0] < low:
         lower = f"lower{some(sum(value < low for value in head), len(head))}"
-        return Finding(name, metric, low, high, "unclear", lower)
+        return Finding(name, metric, low, high, "inconclusive", lower)
     if high == low:
         return Finding(name, metric, low, high, "same")
     beyond = sum(value > low for value in head) if high > low else len(head)
@@ -86,4 +86,4 @@ def _not_a_number(base: tuple[int, int], head: tuple[int, int]) -> tuple[Verdict
         return "worse", f"not a number{some(*head)}"
     if is_more_often(base, head):
         return "better", f"not a number at BASE{some(*base)}"
-    return "unclear", f"not a number{some(*base)} at BASE and{some(*head)} at HEAD"
+    return "inconclusive", f"not a number{some(*base)} at BASE and{some(*head)} at HEAD"

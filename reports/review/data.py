@@ -22,12 +22,12 @@ def review_json(review: Review) -> str:
         "setting": review.sides.base.setting,
         "verdict": review.verdict,
         "exit_code": review.exit_code,
-        "cells_count": review.compared_count,
+        "cases_count": review.compared_count,
         "tested_count": sum(finding.is_tested for finding in review.findings),
         "findings": [_finding(finding, cause_of[id(finding)]) for finding in told],
         "not_compared": [
             {
-                "cell": entry.cell,
+                "case": entry.case,
                 "reason": entry.reason,
                 "is_worse": entry.is_worse,
                 "failure_kind": entry.failure_kind or None,
@@ -43,7 +43,7 @@ def review_json(review: Review) -> str:
 def _finding(finding: Finding, cause: str) -> dict[str, Any]:
     numbers = {name: getattr(finding, name) for name in ("base", "head", "low", "high")}
     return {
-        "cell": finding.cell,
+        "case": finding.case,
         "metric": finding.metric.name,
         "verdict": finding.verdict,
         "cause": cause,

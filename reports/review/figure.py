@@ -10,7 +10,7 @@ from ..units import significant
 from .findings import Finding
 
 WIDTH, LEFT, RIGHT, ROW = 720.0, 330.0, 60.0, 22.0
-WIDEST = 1.6  # intervals beyond are cut, so that one wild cell does not flatten the others
+WIDEST = 1.6  # intervals beyond are cut, so that one wild case does not flatten the others
 
 
 def times_figure(findings: Sequence[Finding], rule: Rule) -> Figure:
@@ -20,7 +20,7 @@ def times_figure(findings: Sequence[Finding], rule: Rule) -> Figure:
     high = min(widest, WIDEST)
     x = linear_scale(2 - high, high, LEFT, WIDTH - RIGHT)
     height = TOP + ROW * len(ordered) + BOTTOM
-    told = "; ".join(f"{f.cell} {f.metric.title} {significant(f.ratio)}" for f in ordered)
+    told = "; ".join(f"{f.case} {f.metric.title} {significant(f.ratio)}" for f in ordered)
     panel = Drawing("Times at HEAD over times at BASE", told, height, WIDTH)
     step = 0.05 if high < 1.2 else 0.2
     count = round((high - 1) / step - 0.49)
@@ -33,10 +33,10 @@ def times_figure(findings: Sequence[Finding], rule: Rule) -> Figure:
         series = {"worse": "series-1", "better": "series-2"}.get(finding.verdict, "series-5")
         low, end = (min(max(v, 2 - high), high) for v in (finding.low, finding.high))
         panel.text(
-            LEFT - 8, y + 4, f"{finding.cell}, {finding.metric.title}", "small", anchor="end"
+            LEFT - 8, y + 4, f"{finding.case}, {finding.metric.title}", "small", anchor="end"
         )
         panel.polyline([(x(low), y), (x(end), y)], f"series {series}")
-        tip = f"{finding.cell}, {finding.metric.title}: {finding.verdict}, {finding.note}"
+        tip = f"{finding.case}, {finding.metric.title}: {finding.verdict}, {finding.note}"
         middle = min(max(finding.ratio, 2 - high), high)
         shape = {"worse": "triangle", "better": "diamond"}.get(finding.verdict, "circle")
         panel.mark(shape, x(middle), y, f"mark {series}", r=4.5, tip=tip)

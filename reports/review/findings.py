@@ -1,4 +1,4 @@
-"""What a review finds: one metric of one cell, or one cell that cannot be compared."""
+"""What a review finds: one metric of one case, or one case that cannot be compared."""
 
 import math
 from dataclasses import dataclass
@@ -6,16 +6,16 @@ from typing import Literal
 
 from ..metrics import Metric
 
-Verdict = Literal["worse", "better", "changed", "same", "unclear", "apart"]
+Verdict = Literal["worse", "better", "changed", "same", "inconclusive", "apart"]
 
 # Tested together, so that the chance of any false alarm among them is the rule's. Other times
 # tell where a difference lies; were they tested too, each test would have to be blunter.
-PRIMARY = ("build_seconds", "settled_median_seconds")
+PRIMARY = ("build_seconds", "steady_median_seconds")
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One metric of one cell, base against head.
+    """One metric of one case, base against head.
 
     Attributes
     ----------
@@ -30,11 +30,11 @@ class Finding:
     only_at : str
         "BASE" or "HEAD" where the other has no such number, in some of its processes at least.
     joined : tuple of str
-        The cells that were judged together, in a finding of several; `cell` then says how many,
+        The cases that were judged together, in a finding of several; `case` then says how many,
         and the rounds are those of all.
     """
 
-    cell: str
+    case: str
     metric: Metric
     base: float
     head: float
@@ -65,12 +65,12 @@ class Finding:
 
 @dataclass(frozen=True)
 class Lost:
-    """A cell that cannot be compared, and why.
+    """A case that cannot be compared, and why.
 
     `is_worse` where head broke what base had; `failure_kind` is then the name of its error.
     """
 
-    cell: str
+    case: str
     reason: str
     is_worse: bool = False
     failure_kind: str = ""

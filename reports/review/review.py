@@ -42,14 +42,14 @@ class Review:
 
     @property
     def broken(self) -> tuple[Lost, ...]:
-        """Cells that worked at BASE and do not at HEAD; they fail the review too."""
+        """Cases that worked at BASE and do not at HEAD; they fail the review too."""
         return tuple(entry for entry in self.lost if entry.is_worse)
 
     @property
     def exit_code(self) -> int:
         """1 where something gated became worse, 2 where nothing could be judged, else 0.
 
-        Where times are to decide, one must have been tested; not each, for cells that are measured
+        Where times are to decide, one must have been tested; not each, for cases that are measured
         once for what is exact have times as well.
         """
         if self.failing or self.broken:
@@ -72,17 +72,17 @@ class Review:
         return tuple(f for f in self._all("better") if f.is_primary)
 
     @property
-    def unclear(self) -> tuple[Finding, ...]:
+    def inconclusive(self) -> tuple[Finding, ...]:
         """Exact metrics and errors in which the processes of one commit disagree."""
-        return tuple(f for f in self._all("unclear") if f.metric.kind != "noisy")
+        return tuple(f for f in self._all("inconclusive") if f.metric.kind != "noisy")
 
     def _all(self, verdict: Verdict) -> tuple[Finding, ...]:
         return tuple(f for f in self.findings if f.verdict == verdict)
 
     @property
     def compared_count(self) -> int:
-        """Cells that were compared."""
-        return len({f.cell for f in self.findings if not (f.only_at or f.joined)})
+        """Cases that were compared."""
+        return len({f.case for f in self.findings if not (f.only_at or f.joined)})
 
     @property
     def tested(self) -> tuple[Finding, ...]:
@@ -97,16 +97,16 @@ class Review:
 
     @property
     def flaky(self) -> dict[str, str]:
-        """Cells that are compared though some of their processes failed, and how."""
-        cells = dict.fromkeys(f.cell for f in self.findings if not f.joined)
-        told = {cell: told_failures(self.sides, cell) for cell in cells}
-        return {cell: said for cell, said in told.items() if said}
+        """Cases that are compared though some of their processes failed, and how."""
+        cases = dict.fromkeys(f.case for f in self.findings if not f.joined)
+        told = {case: told_failures(self.sides, case) for case in cases}
+        return {case: said for case, said in told.items() if said}
 
     @property
     def verdict(self) -> str:
         """The review in one sentence."""
         count, gaps = self.compared_count, self._gaps
-        compared = counted(count, "cell") if count else "no cell"
+        compared = counted(count, "case") if count else "no case"
         if self.exit_code == NO_VERDICT and not count:
             return f"Nothing could be compared{gaps}."
         changed, judged = "; ".join(self._changes), "; ".join(self._judged)
@@ -129,9 +129,9 @@ class Review:
             failing = [f for f in self.failing if bool(f.only_at) == is_missing]
             names = ", ".join(dict.fromkeys(f.metric.title for f in failing))
             if failing:
-                said.append(f"{names} {how} in {counted(len({f.cell for f in failing}), 'cell')}")
+                said.append(f"{names} {how} in {counted(len({f.case for f in failing}), 'case')}")
         if self.broken:
-            said.append(f"{counted(len(self.broken), 'cell')} broken")
+            said.append(f"{counted(len(self.broken), 'case')} broken")
         slower = [f for f in self.slower if not f.is_gated]
         if slower:
             said.append(f"{counted(len(slower), 'time')} longer (informs only)")
@@ -174,9 +174,11 @@ class Review:
             f"{counted(once, 'time')} measured once, not tested": once,
             f"{counted(few, 'time')} of too few rounds, not tested": few,
             f"{counted(apart, 'time')} measured apart, not tested": apart,
-            f"{counted(len(self.unclear), 'exact metric')} unclear": len(self.unclear),
-            f"{counted(lost, 'cell')} not compared": lost,
-            f"failed processes in {counted(len(self.flaky), 'cell')}": len(self.flaky),
+            f"{counted(len(self.inconclusive), 'exact metric')} inconclusive": len(
+                self.inconclusive
+            ),
+            f"{counted(lost, 'case')} not compared": lost,
+            f"failed processes in {counted(len(self.flaky), 'case')}": len(self.flaky),
             f"{counted(len(elsewhere), 'environment')} left out": len(elsewhere),
             f"{counted(files, 'unreadable file')} set aside": files,
         }

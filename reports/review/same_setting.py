@@ -18,7 +18,7 @@ from ..load import Store, StoredRecord
 from ..machines import UNKNOWN, with_setting
 from ..metrics import BUILDING, with_build_seconds
 from ..plain_records import as_plain
-from .sides import Cell, LeftOut, Side, Sides
+from .sides import CaseSide, LeftOut, Side, Sides
 
 Frames = Mapping[str, pd.DataFrame]  # by setting
 
@@ -66,7 +66,7 @@ def _by_setting(stores: Sequence[Store]) -> list[Frames]:
         [
             {"side": side, "position": position}
             | tables.measurement_row(tables.place_row(stored), as_plain(stored.record))
-            | _least_build(stored.record, builds.get(stored.cell))
+            | _least_build(stored.record, builds.get(stored.case))
             for side, store in enumerate(stores)
             for position, stored in enumerate(store.records)
         ]
@@ -79,12 +79,12 @@ def _by_setting(stores: Sequence[Store]) -> list[Frames]:
 
 
 def _builds_of_all(stores: Sequence[Store]) -> dict[str, int]:
-    """For each cell how many builds every process made that ended well."""
+    """For each case how many builds every process made that succeeded."""
     fewest: dict[str, int] = {}
     for stored in itertools.chain(*(store.records for store in stores)):
         if stored.record.status == "ok":
             count = len(stored.record.builds)
-            fewest[stored.cell] = min(count, fewest.get(stored.cell, count))
+            fewest[stored.case] = min(count, fewest.get(stored.case, count))
     return fewest
 
 
@@ -130,7 +130,7 @@ def _folders(frames: Sequence[pd.DataFrame]) -> list[str]:
 
 
 def _good_counts(frame: pd.DataFrame) -> dict[str, int]:
-    """For each environment folder, how many of its processes ended well."""
+    """For each environment folder, how many of its processes succeeded."""
     return {
         str(key["environment_key"]): sum(row["status"] == "ok" for row in rows(group))
         for key, group in groups(frame, ["environment_key"])
@@ -155,8 +155,8 @@ def _other_folders(frames: Sequence[pd.DataFrame], keys: Sequence[str]) -> Itera
             yield LeftOut(str(other), why)
 
 
-def _cells(table: pd.DataFrame, records: Sequence[StoredRecord]) -> Iterable[tuple[str, Cell]]:
-    for key, found in groups(table, ["cell"]):
+def _cells(table: pd.DataFrame, records: Sequence[StoredRecord]) -> Iterable[tuple[str, CaseSide]]:
+    for key, found in groups(table, ["case"]):
         processes = rows(found)
         good = {int(row["round_index"]): row for row in processes if row["status"] == "ok"}
         failed = tuple(row for row in processes if row["status"] != "ok")
@@ -169,4 +169,4 @@ def _cells(table: pd.DataFrame, records: Sequence[StoredRecord]) -> Iterable[tup
             for a in most.constants.arrays
         )
         checked = {i: frozenset((*record.checks, *record.extras)) for i, record in told.items()}
-        yield str(key["cell"]), Cell(good, failed, definition, arrays, checked)
+        yield str(key["case"]), CaseSide(good, failed, definition, arrays, checked)

@@ -52,7 +52,7 @@ def facts(review: Review) -> tuple[Fact, ...]:
         Fact("Base", sides.base.commit[:12]),
         Fact("Head", sides.head.commit[:12]),
         Fact("Setting", sides.base.setting, "the only one compared"),
-        Fact("Cells", f"{review.compared_count} compared", f"{len(review.lost)} not"),
+        Fact("Cases", f"{review.compared_count} compared", f"{len(review.lost)} not"),
         Fact("Gate", gate),
         Fact(
             "Times",
@@ -64,7 +64,7 @@ def facts(review: Review) -> tuple[Fact, ...]:
 
 
 def sections(review: Review) -> tuple[Section, ...]:
-    """Broken cells, the causes, the tested times, what was not compared, everything."""
+    """Broken cases, the causes, the tested times, what was not compared, everything."""
     made = []
     if review.broken:
         made.append(Section("broken", "Broken", "", tables=(_lost_table(review, is_worse=True),)))
@@ -79,26 +79,28 @@ def sections(review: Review) -> tuple[Section, ...]:
         figures = (times_figure(tested, review.judging.rule),) if tested else ()
         lead = f"{len(tested)} tested, {len(review.slower)} longer, {len(review.faster)} shorter."
         said = _untested(review)
-        table = findings_table(primary, "times", "Building and settled runs of every cell")
+        table = findings_table(primary, "times", "Building and steady-state runs of every case")
         made.append(Section("times", "Times", lead, said, figures=figures, tables=(table,)))
-    if review.unclear:
+    if review.inconclusive:
         lead = "The processes of one commit disagree, so that these tell nothing for sure."
-        table = findings_table(review.unclear, "unclear", "Exact metrics and errors that vary")
-        made.append(Section("unclear", "Unclear", lead, tables=(table,)))
+        table = findings_table(
+            review.inconclusive, "inconclusive", "Exact metrics and errors that vary"
+        )
+        made.append(Section("inconclusive", "Unclear", lead, tables=(table,)))
     made += _not_compared(review)
     if review.findings:
-        rest = findings_table(review.findings, "everything", "Every metric of every cell")
-        lead = f"{len(review.findings)} numbers of {review.compared_count} cells."
+        rest = findings_table(review.findings, "everything", "Every metric of every case")
+        lead = f"{len(review.findings)} numbers of {review.compared_count} cases."
         made.append(Section("everything", "Everything compared", lead, tables=(rest,)))
     return tuple(made)
 
 
 def _not_compared(review: Review) -> list[Section]:
-    """Processes, cells, settings, folders and files that no number of the review comes from."""
+    """Processes, cases, settings, folders and files that no number of the review comes from."""
     made = []
     if review.flaky:
-        lead = "These cells are compared by the processes that ended well."
-        said = tuple(f"{cell}: {told}" for cell, told in review.flaky.items())
+        lead = "These cases are compared by the processes that succeeded."
+        said = tuple(f"{case}: {told}" for case, told in review.flaky.items())
         made.append(Section("flaky", "Failed processes", lead, said))
     if len(review.lost) > len(review.broken) or review.sides.left_out:
         lead = "Of these there are no numbers of both commits that could be compared."
@@ -113,12 +115,12 @@ def _not_compared(review: Review) -> list[Section]:
 
 
 def _program_diffs(review: Review, cause: Cause) -> tuple[tuple[str, str], ...]:
-    """In what the programs of the cause's cells differ, where that is known."""
+    """In what the programs of the cause's cases differ, where that is known."""
     if cause.kind != "program":
         return ()
     known = review.sides.programs
-    cells = dict.fromkeys(f.cell for f in cause.findings if f.cell in known)
-    return tuple((f"In what the programs of {cell} differ", known[cell]) for cell in cells)
+    cases = dict.fromkeys(f.case for f in cause.findings if f.case in known)
+    return tuple((f"In what the programs of {case} differ", known[case]) for case in cases)
 
 
 def _untested(review: Review) -> tuple[str, ...]:
@@ -142,7 +144,7 @@ def cause_name(index: int, cause: Cause) -> str:
 
 def findings_table(findings: Sequence[Finding], name: str, caption: str) -> DisplayTable:
     """One row for each finding."""
-    titles = (("Cell", True), ("Metric", True), ("Base", False), ("Head", False))
+    titles = (("Case", True), ("Metric", True), ("Base", False), ("Head", False))
     titles += (("Change", False), ("Verdict", True))
     columns = tuple(Column(text, lambda frame: [], is_text=is_text) for text, is_text in titles)
     return DisplayTable(name, caption, columns, tuple(_row(finding) for finding in findings))
@@ -156,7 +158,7 @@ def _row(finding: Finding) -> tuple[Cell, ...]:
     is_told = finding.note and not (finding.is_tested and verdict in ("worse", "better"))
     note = f": {finding.note}" if is_told else ""
     return (
-        Cell(finding.cell, order=finding.cell),
+        Cell(finding.case, order=finding.case),
         Cell(finding.metric.title, order=finding.metric.title),
         *(_number(finding, value) for value in (finding.base, finding.head)),
         Cell(change(finding), note=_interval(finding), order=finding.ratio, tone=tone),
@@ -191,12 +193,12 @@ def _interval(finding: Finding) -> str:
 
 
 def _lost_table(review: Review, *, is_worse: bool) -> DisplayTable:
-    titles = ("Cell", "Why")
+    titles = ("Case", "Why")
     columns = tuple(Column(text, lambda frame: [], is_text=True) for text in titles)
     rows = tuple(
-        (Cell(entry.cell, order=entry.cell), Cell(entry.reason, order=entry.reason))
+        (Cell(entry.case, order=entry.case), Cell(entry.reason, order=entry.reason))
         for entry in review.lost
         if entry.is_worse == is_worse
     )
     name = "broken" if is_worse else "missing"
-    return DisplayTable(name, "Cells that cannot be compared", columns, rows)
+    return DisplayTable(name, "Cases that cannot be compared", columns, rows)

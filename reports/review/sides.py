@@ -9,13 +9,13 @@ from ..load import SetAside
 
 
 @dataclass(frozen=True)
-class Cell:
-    """All processes of one cell at one commit.
+class CaseSide:
+    """All processes of one case at one commit.
 
     Attributes
     ----------
     good : dict from int to dict
-        By round, the measurements of the processes that ended well, as `tables.measurements`.
+        By round, the measurements of the processes that succeeded, as `tables.measurements`.
     failed : tuple of dict
         The others.
     definition : tuple
@@ -44,7 +44,7 @@ class Side:
 
     commit: str
     setting: str
-    cells: dict[str, Cell]
+    cases: dict[str, CaseSide]
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class LeftOut:
 class Sides:
     """Both, in the same setting.
 
-    `programs` tells of some cells in what their programs differ, as text.
+    `programs` tells of some cases in what their programs differ, as text.
     """
 
     base: Side

@@ -17,7 +17,7 @@ from ..frames import Row
 from ..metrics import Metric
 from ..wording import counted
 from .findings import PRIMARY, Finding, Verdict
-from .sides import Cell, Sides
+from .sides import CaseSide, Sides
 from .together import Key, together
 from .values import one_sided, values_of
 
@@ -31,17 +31,17 @@ FEWEST_CALLS = 5  # of a process; from so many on their scatter is taken to be k
 def tested(
     family: Sequence[tuple[str, Metric]], sides: Sides, rule: Rule, *, is_gated: bool
 ) -> Iterator[Finding]:
-    """Findings of (cell, metric); all that have enough rounds are judged at once."""
+    """Findings of (case, metric); all that have enough rounds are judged at once."""
     rule = replace(rule, trimmed_share=TRIMMED_SHARE)
-    cells = {name: (sides.base.cells[name], sides.head.cells[name]) for name, _ in family}
-    rounds = {name: side_by_side(*pair) for name, pair in cells.items()}
+    cases = {name: (sides.base.cases[name], sides.head.cases[name]) for name, _ in family}
+    rounds = {name: side_by_side(*pair) for name, pair in cases.items()}
     values = {
-        (name, metric.name): tuple(values_of(cell, metric) for cell in cells[name])
+        (name, metric.name): tuple(values_of(case, metric) for case in cases[name])
         for name, metric in family
     }
     ratios = {
         (name, quantity): [
-            Ratio(head[i] / base[i], _error(quantity, [cell.good[i] for cell in cells[name]]))
+            Ratio(head[i] / base[i], _error(quantity, [case.good[i] for case in cases[name]]))
             for i in rounds[name]
             if base.get(i, 0) > 0 < head.get(i, 0)
         ]
@@ -57,7 +57,7 @@ def tested(
     judged = _compared(enough, rule)
     for name, metric in family:
         base, head = values[name, metric.name]
-        lost = one_sided(name, metric, cells[name], (base, head), is_gated=is_gated)
+        lost = one_sided(name, metric, cases[name], (base, head), is_gated=is_gated)
         if lost is not None:
             yield lost
         elif base and head:
@@ -70,11 +70,11 @@ def tested(
                 yield _judged(name, metric, one[0], timing, is_gated=is_gated)
     all_judged = _compared({(t.name, t.metric.name): t.ratios for t in found_together}, rule)
     for one in found_together:
-        alone = [judged[name, one.metric.name].verdict for name in one.cells]
+        alone = [judged[name, one.metric.name].verdict for name in one.cases]
         if "different" not in alone:  # else it is known which
             timing = all_judged[one.name, one.metric.name]
             finding = _judged(one.name, one.metric, one.base, timing, is_gated=is_gated)
-            yield replace(finding, joined=one.cells)
+            yield replace(finding, joined=one.cases)
 
 
 def _median(values: Mapping[int, float]) -> float:
@@ -88,29 +88,29 @@ def _compared(ratios: Mapping[Key, Sequence[Ratio]], rule: Rule) -> dict[Key, Ti
 
 
 def _error(quantity: str, rows: Sequence[Row]) -> float | None:
-    """The standard error of a ratio's logarithm from the settled calls of both processes.
+    """The standard error of a ratio's logarithm from the steady-state calls of both processes.
 
     A round that was disturbed scatters, and counts for less: see `jaxmeter._compare.judge`. None of
     what a process tells but once. For a median of n normal samples it is sqrt(pi / 2 n) sigma.
     """
-    if quantity != "settled_median_seconds":
+    if quantity != "steady_median_seconds":
         return None
     squares = 0.0
     for row in rows:
-        count, std = row["settled_count"], row["settled_std_seconds"]
+        count, std = row["steady_count"], row["steady_std_seconds"]
         if pd.isna(std) or count < FEWEST_CALLS:
             return None
         squares += math.pi / (2 * count) * (std / row[quantity]) ** 2
     return math.sqrt(squares)
 
 
-def side_by_side(base: Cell, head: Cell) -> tuple[int, ...]:
-    """The rounds whose two processes followed each other, no other process of the cell between.
+def side_by_side(base: CaseSide, head: CaseSide) -> tuple[int, ...]:
+    """The rounds whose two processes followed each other, no other process of the case between.
 
     Commits that were measured one after the other, each in all its rounds, have none: whatever
     changed in the machine from the one to the other would pass for a difference of theirs.
     """
-    found = [row for cell in (base, head) for row in (*cell.good.values(), *cell.failed)]
+    found = [row for case in (base, head) for row in (*case.good.values(), *case.failed)]
     starts = sorted(start for start in map(_started, found) if not pd.isna(start))
     return tuple(
         i
@@ -134,13 +134,13 @@ def _are_neighbours(one: pd.Timestamp, other: pd.Timestamp, starts: list[pd.Time
 def _untested(
     name: str, metric: Metric, medians: tuple[float, float], count: int, *, is_apart: bool
 ) -> Finding:
-    verdict: Verdict = "apart" if is_apart else "unclear"
+    verdict: Verdict = "apart" if is_apart else "inconclusive"
     note = "" if is_apart else f"{counted(count, 'round')} side by side"
     return Finding(name, metric, *medians, verdict, note, rounds_count=count)
 
 
 def _judged(name: str, metric: Metric, median: float, timing: Timing, *, is_gated: bool) -> Finding:
-    verdict: Verdict = "same" if timing.verdict == "same" else "unclear"
+    verdict: Verdict = "same" if timing.verdict == "same" else "inconclusive"
     if timing.verdict == "different":
         verdict = "worse" if timing.ratio > 1 else "better"
     return Finding(

@@ -1,13 +1,13 @@
-"""All timed cells at once: what each tells too faintly, they may tell together.
+"""All timed cases at once: what each tells too faintly, they may tell together.
 
-A change that touches every cell, as of a compiler's work, moves all their ratios alike, while the
-machine's moods move each its own way: two processes of a cell follow each other, and no two cells
-run at once. So the rounds of all cells are one sample, larger than that of any. Which of the cells
+A change that touches every case, as of a compiler's work, moves all their ratios alike, while the
+machine's moods move each its own way: two processes of a case follow each other, and no two cases
+run at once. So the rounds of all cases are one sample, larger than that of any. Which of the cases
 moved it does not tell; so where one shows it alone, all are not mentioned.
 
-Each round has one voice there, however little its calls scatter. How far a cell's processes differ
-beyond what their calls tell is not the same for all cells, and weights that leave it out would let
-the cell with the steadiest calls decide alone. What disturbs a whole process, trimming makes
+Each round has one voice there, however little its calls scatter. How far a case's processes differ
+beyond what their calls tell is not the same for all cases, and weights that leave it out would let
+the case with the steadiest calls decide alone. What disturbs a whole process, trimming makes
 harmless.
 """
 
@@ -19,21 +19,21 @@ from jaxmeter._compare.rounds import Ratio
 from ..metrics import Metric
 
 Key = tuple[str, str]
-"""A cell and the name of a metric."""
+"""A case and the name of a metric."""
 
 
 @dataclass(frozen=True)
 class Together:
-    """One metric over several cells: the rounds of all of them."""
+    """One metric over several cases: the rounds of all of them."""
 
     metric: Metric
-    cells: tuple[str, ...]
+    cases: tuple[str, ...]
     base: float
     ratios: Sequence[Ratio]
 
     @property
     def name(self) -> str:
-        return f"{len(self.cells)} timed cells together"
+        return f"{len(self.cases)} timed cases together"
 
 
 def together(
@@ -41,14 +41,14 @@ def together(
     ratios: Mapping[Key, Sequence[Ratio]],
     medians: Mapping[Key, tuple[float, float]],
 ) -> Together | None:
-    """The cells that have enough rounds each; None if they are fewer than two.
+    """The cases that have enough rounds each; None if they are fewer than two.
 
     Parameters
     ----------
     ratios : mapping
-        Of the cells that have enough rounds each, one for each round.
+        Of the cases that have enough rounds each, one for each round.
     medians : mapping
-        Of BASE and of HEAD, in seconds; `base` is the sum over the cells.
+        Of BASE and of HEAD, in seconds; `base` is the sum over the cases.
     """
     keys = [key for key in ratios if key[1] == metric.name]
     if len(keys) < 2:

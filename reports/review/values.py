@@ -1,4 +1,4 @@
-"""The numbers of one metric in the processes of a cell, and what it means where some are missing.
+"""The numbers of one metric in the processes of a case, and what it means where some are missing.
 
 A process may have given no number at all, or one that is not a number: a check that failed so.
 """
@@ -10,18 +10,18 @@ import pandas as pd
 
 from ..metrics import Metric
 from .findings import Finding
-from .sides import Cell
+from .sides import CaseSide
 
 
-def values_of(cell: Cell, metric: Metric) -> dict[int, float]:
+def values_of(case: CaseSide, metric: Metric) -> dict[int, float]:
     """By round; NaN where a check was made and its error is no number, nothing where none was."""
     found = {}
-    for index, row in cell.good.items():
+    for index, row in case.good.items():
         value = row.get(metric.name)
         if value is not None and not pd.isna(value):
             if metric.kind != "noisy" or math.isfinite(value):  # no clock gives others
                 found[index] = float(value)
-        elif metric.kind == "error" and metric.name in cell.checked.get(index, ()):
+        elif metric.kind == "error" and metric.name in case.checked.get(index, ()):
             found[index] = math.nan
     return found
 
@@ -29,7 +29,7 @@ def values_of(cell: Cell, metric: Metric) -> dict[int, float]:
 def one_sided(
     name: str,
     metric: Metric,
-    pair: tuple[Cell, Cell],
+    pair: tuple[CaseSide, CaseSide],
     values: tuple[dict[int, float], dict[int, float]],
     *,
     is_gated: bool,

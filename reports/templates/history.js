@@ -33,17 +33,17 @@ const dated = (date) => date.slice(0, 10);
 const authored = (date) => `${date.slice(0, 16).replace("T", " ")} ${date.slice(19).replace("Z", "UTC")}`.trim();
 const counted = (n, noun) => `${n} ${noun}${n === 1 ? "" : noun.endsWith("s") ? "es" : "s"}`;
 
-// Commits at which no process of a cell ended well.
+// Commits at which no process of a case succeeded.
 for (const setting of data.settings) {
-  setting.failed = setting.failed.map(([cell, at, count, said]) => ({ cell: setting.cells[cell], at, count, said: setting.reasons[said] }));
+  setting.failed = setting.failed.map(([case, at, count, said]) => ({ case: setting.cases[case], at, count, said: setting.reasons[said] }));
 }
 
 // Each series with its names, as the charts and the table need it.
-const all = data.settings.map((setting) => setting.series.map(([cell, metric, at, values, samples, steps]) => {
+const all = data.settings.map((setting) => setting.series.map(([case, metric, at, values, samples, steps]) => {
   const [name, title, unit, kind, meaning] = data.metrics[metric];
   return {
-    setting, cell: setting.cells[cell], name, title, unit, kind, meaning, at: at || setting.at,
-    values: values.map(number), samples, failed: setting.failed.filter((failure) => failure.cell === setting.cells[cell]),
+    setting, case: setting.cases[case], name, title, unit, kind, meaning, at: at || setting.at,
+    values: values.map(number), samples, failed: setting.failed.filter((failure) => failure.case === setting.cases[case]),
     steps: steps.map(([i, before, after, by]) => ({ i, before: number(before), after: number(after), by })),
   };
 }));
@@ -109,7 +109,7 @@ function drawing(series) {
 function summary(series) {
   const told = TOLD[series.unit], last = series.values.at(-1);
   const lost = series.failed.length ? `, failed at ${counted(series.failed.length, "other")}` : "";
-  return `${series.cell}, ${series.title}: ${told(last)} at the newest of ${counted(series.values.length, "commit")}, ${counted(series.steps.length, "step")}${lost}`;
+  return `${series.case}, ${series.title}: ${told(last)} at the newest of ${counted(series.values.length, "commit")}, ${counted(series.steps.length, "step")}${lost}`;
 }
 
 function words(series, { at, i, failure }) {
@@ -192,7 +192,7 @@ function newCard(series) {
   card.setAttribute("aria-roledescription", "chart");
   card.setAttribute("aria-label", summary(series));
   card.series = series;
-  card.innerHTML = `<figcaption title="${escaped(series.meaning)}">${escaped(series.title)}<span>${escaped(series.cell)}</span></figcaption>`;
+  card.innerHTML = `<figcaption title="${escaped(series.meaning)}">${escaped(series.title)}<span>${escaped(series.case)}</span></figcaption>`;
   card.addEventListener("pointermove", (event) => {
     if (!event.target.closest(".tip") && card.querySelector("svg")) show(card, nearest(card, event));
   });
@@ -209,19 +209,19 @@ function stepRow({ series, step }) {
   const link = href ? `<a href="${escaped(href)}">${name}</a>` : `<span title="${escaped(command)}">${name}</span>`;
   const by = { exact: "exact", asv: "asv alone", "asv+ruptures": "asv and ruptures", ruptures: "ruptures alone: maybe" }[step.by];
   return `<tr>${commitHead(series.at[step.i], link)}` +
-    `<td class="text">${cellName(series.cell)}</td><td class="text">${escaped(series.title)}</td><td>${told(step.before)}</td><td>${told(step.after)}</td>` +
+    `<td class="text">${caseName(series.case)}</td><td class="text">${escaped(series.title)}</td><td>${told(step.before)}</td><td>${told(step.after)}</td>` +
     `<td class="${worse(step) ? "worse" : "better"}">${changeOf(series, step)}</td><td class="text">${by}</td></tr>`;
 }
 
-const cellName = (cell) => escaped(cell).replaceAll("/", "/<wbr>");
+const caseName = (case) => escaped(case).replaceAll("/", "/<wbr>");
 
 function commitHead(at, name) {
   const [, date, subject] = data.commits[at];
   return `<th scope="row">${name}<small>${escaped([dated(date), subject].filter(Boolean).join(" "))}</small></th>`;
 }
 
-function failureRow({ cell, at, count, said }) {
-  return `<tr>${commitHead(at, `<code>${escaped(short(data.commits[at][0]))}</code>`)}<td class="text">${cellName(cell)}</td>` +
+function failureRow({ case, at, count, said }) {
+  return `<tr>${commitHead(at, `<code>${escaped(short(data.commits[at][0]))}</code>`)}<td class="text">${caseName(case)}</td>` +
     `<td>${count}</td><td class="text">${escaped(said)}</td></tr>`;
 }
 
@@ -240,19 +240,19 @@ function refresh() {
   const asked = byId("search").value.toLowerCase().split(/\s+/).filter(Boolean);
   const matches = (text) => asked.every((word) => text.toLowerCase().includes(word));
   const found = chosen.filter((s) => (!byId("kind").value || s.kind === byId("kind").value) &&
-    (!byId("stepped").checked || s.steps.length) && matches(`${s.cell} ${s.name} ${s.title}`));
+    (!byId("stepped").checked || s.steps.length) && matches(`${s.case} ${s.name} ${s.title}`));
   byId("shown").textContent = `${found.length} of ${chosen.length} series`;
   for (const series of found) if (!cards.has(series)) cards.set(series, newCard(series));
   const shown = found.map((series) => cards.get(series));
   byId("cards").replaceChildren(...shown);
   byId("no-cards").textContent = found.length ? "" : chosen.length ? "No series matches; empty the search, or ask for all kinds." :
-    "Nothing ended well in this setting.";
+    "Nothing succeeded in this setting.";
   shown.slice(0, 12).forEach(draw);
   shown.slice(12).forEach((card) => { if (!card.dataset.drawn) seen.observe(card); });
   const steps = found.flatMap((series) => series.steps.map((step) => ({ series, step })));
   fill("step", "steps", steps, ({ series, step }) => series.at[step.i], stepRow);
   if (!steps.length) byId("step-note").textContent = found.length ? "No series here has a step." : "No series matches.";
-  const failed = data.settings[index].failed.filter((failure) => matches(`${failure.cell} ${failure.said}`));
+  const failed = data.settings[index].failed.filter((failure) => matches(`${failure.case} ${failure.said}`));
   fill("failure", "failures", failed, (failure) => failure.at, failureRow);
   byId("failures").hidden = !failed.length;
 }

@@ -15,7 +15,7 @@ from benchmarks.workloads import coronagraph
 
 
 def test_the_quick_grid_has_enough_processes_for_what_is_compared_closely():
-    rounds = {cell.name: cell.rounds for cell in closure_study.plan("quick")}
+    rounds = {case.name: case.rounds for case in closure_study.plan("quick")}
     for size in (64, 128):
         for variant in closure.VARIANTS:
             count = rounds[f"coronagraph_variants/n{size}-{variant}"]
@@ -25,8 +25,8 @@ def test_the_quick_grid_has_enough_processes_for_what_is_compared_closely():
 
 
 def test_the_full_grid_holds_the_quick_one_and_the_larger_sizes():
-    quick = {cell.name for cell in closure_study.plan("quick")}
-    full = [cell.name for cell in closure_study.plan("full")]
+    quick = {case.name for case in closure_study.plan("quick")}
+    full = [case.name for case in closure_study.plan("full")]
     assert len(set(full)) == len(full) and quick < set(full)
     for size in (192, 256):
         for variant in ("closure", "argument", "simplified"):
@@ -34,9 +34,9 @@ def test_the_full_grid_holds_the_quick_one_and_the_larger_sizes():
 
 
 def test_the_casing_is_measured_in_every_variant_apart_from_the_coronagraph():
-    cells = closure_study.casing_plan("quick")
-    assert [cell.params["variant"] for cell in cells] == list(closure.VARIANTS)
-    assert all(cell.preparation is not None and cell.rounds >= 1 for cell in cells)
+    cases = closure_study.casing_plan("quick")
+    assert [case.params["variant"] for case in cases] == list(closure.VARIANTS)
+    assert all(case.preparation is not None and case.rounds >= 1 for case in cases)
     assert "vcjax" in closure_study.CASING_MEASURED and "vcjax" not in closure_study.MEASURED
 
 
@@ -47,16 +47,16 @@ def test_what_records_depend_on_is_there_and_leaves_out_what_draws_and_plans():
 
 
 def test_another_version_of_jax_gets_closure_argument_and_simplified_at_both_sizes():
-    cells = closure_study.plan("versions")
-    quick = {cell.name for cell in closure_study.plan("quick")}
-    assert {cell.name for cell in cells} < quick and len(cells) == 6
-    assert {cell.rounds for cell in cells} == {closure.ROUNDS}
+    cases = closure_study.plan("versions")
+    quick = {case.name for case in closure_study.plan("quick")}
+    assert {case.name for case in cases} < quick and len(cases) == 6
+    assert {case.rounds for case in cases} == {closure.ROUNDS}
     assert closure_study.casing_plan("versions") == []
 
 
 def test_the_curve_goes_from_a_kilobyte_to_a_gigabyte_with_and_without_folding():
-    cells = closure_break_even.cells(rounds=1)
-    closed = [c.params for c in cells if c.params["variant"] == "closure"]
+    cases = closure_break_even.cases(rounds=1)
+    closed = [c.params for c in cases if c.params["variant"] == "closure"]
     for operation in ("none", "exp"):
         sizes = [int(str(p["array_bytes"])) for p in closed if p["operation"] == operation]
         assert min(sizes) == 1e3 and max(sizes) == 1e9
@@ -71,7 +71,7 @@ def test_both_ways_of_the_curve_give_the_same_sum(operation):
         made.append(jax.jit(case.fn)(*case.args))
     np.testing.assert_allclose(made[0], made[1], rtol=1e-5)
     with pytest.raises(ValueError, match="give one of"):
-        closure_break_even.scaled_sum(operation=operation, variant="baked", array_bytes=4000)
+        closure_break_even.scaled_sum(operation=operation, variant="embedded", array_bytes=4000)
 
 
 def test_the_bytes_of_a_system_are_foretold():
@@ -84,30 +84,30 @@ def test_the_bytes_of_a_system_are_foretold():
 
 
 def test_every_cell_and_preparation_of_the_study_has_its_need():
-    cells = closure_study.plan("full")
-    needs = closure_study.needs(cells)
-    names = {cell.name for cell in cells}
-    names |= {cell.preparation.name for cell in cells if cell.preparation is not None}
+    cases = closure_study.plan("full")
+    needs = closure_study.needs(cases)
+    names = {case.name for case in cases}
+    names |= {case.preparation.name for case in cases if case.preparation is not None}
     assert set(needs) == names and min(needs.values()) > 1e8
 
 
 def test_a_cell_that_would_not_fit_is_skipped_and_says_what_it_needs():
     ran = []
 
-    def run_cell(cell):
-        ran.append(cell.name)
-        return jaxmeter.Record(name=cell.name, status="ok")
+    def run_case(case):
+        ran.append(case.name)
+        return jaxmeter.Record(name=case.name, status="ok")
 
-    run = within_memory({"large": 27.3e9, "small": 1e9}, run_cell, lambda: 9.5e9)
-    record = run(jaxmeter.Cell("large", "package:target", {"size": 256}))
+    run = within_memory({"large": 27.3e9, "small": 1e9}, run_case, lambda: 9.5e9)
+    record = run(jaxmeter.BenchmarkCase("large", "package:target", {"size": 256}))
     assert record.status == "skipped" and record.failure is not None
     assert record.failure.message == "needs 27.3 GB, 9.5 GB are available"
     assert dict(record.params) == {"size": 256} and record.target == "package:target"
     for name in ("small", "unknown"):
-        assert run(jaxmeter.Cell(name, "package:target")).status == "ok"
+        assert run(jaxmeter.BenchmarkCase(name, "package:target")).status == "ok"
     assert ran == ["small", "unknown"]
-    blind = within_memory({"large": 27.3e9}, run_cell, lambda: None)
-    assert blind(jaxmeter.Cell("large", "package:target")).status == "ok"
+    blind = within_memory({"large": 27.3e9}, run_case, lambda: None)
+    assert blind(jaxmeter.BenchmarkCase("large", "package:target")).status == "ok"
 
 
 def test_available_memory_is_read_or_not_known(tmp_path):
@@ -138,10 +138,10 @@ def test_a_picture_is_a_png_of_its_levels():
 def test_a_run_tells_how_many_processes_did_not_end_well(capsys):
     lines = closure_study.Lines(3)
     for index, status in enumerate(("ok", "failed", "skipped")):
-        lines.tell("round", cell="c", round=index, status=status, message="")
+        lines.tell("round", case="c", round=index, status=status, message="")
     lines.tell("suite", seconds=2.0)
     assert capsys.readouterr().out.splitlines()[-1] == (
-        "measured in 2 s; 1 did not end well, see the page"
+        "measured in 2 s; 1 did not succeed, see the page"
     )
 
 

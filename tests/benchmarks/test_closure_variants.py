@@ -9,8 +9,8 @@ import jax
 import jax.numpy as jnp
 import pytest
 
-from benchmarks.cells import closure, closure_casing
-from benchmarks.cells.closure_variants import VARIANTS, Program
+from benchmarks.cases import closure, closure_casing
+from benchmarks.cases.closure_variants import VARIANTS, Program
 from benchmarks.closure_artefacts import audit_of_static_callables
 from benchmarks.workloads import coronagraph
 from benchmarks.workloads.coronagraph import Frame
@@ -125,11 +125,13 @@ def test_each_variant_of_the_casing_captures_what_it_says_and_gives_the_same_fie
         assert jnp.abs(field - fields["argument"]).max() <= 1e-12
     with pytest.raises(ValueError, match="give one of"):
         closure_casing.external_field(
-            workload="case_vc", digits=5, half_period=False, variant="baked"
+            workload="case_vc", digits=5, half_period=False, variant="embedded"
         )
 
 
-@pytest.mark.parametrize("variant, message", [("baked", "give one of"), ("simplified", "are off")])
+@pytest.mark.parametrize(
+    "variant, message", [("embedded", "give one of"), ("simplified", "are off")]
+)
 def test_a_variant_that_cannot_be_had_is_refused(variant, message):
     with pytest.raises(ValueError, match=message):
         closure.frame(size=SIZE, variant=variant)

@@ -10,7 +10,7 @@ from jaxmeter import Constants, Failure, Memory, Phases, Record
 
 def record(samples, *, captured=8, error=1e-7, **fields):
     defaults = dict(
-        name="cell",
+        name="case",
         status="ok",
         phases=Phases(trace_seconds=0.25, lower_seconds=0.5, compile_seconds=1.0),
         samples_seconds=samples,
@@ -24,8 +24,8 @@ def record(samples, *, captured=8, error=1e-7, **fields):
 
 def test_a_time_has_one_sample_a_process():
     times = summarise([record((1.0, 2.0, 9.0)), record((4.0, 5.0, 5.0))])["times"]
-    assert times["settled_median_seconds"] == [2.0, 5.0]
-    assert times["settled_std_seconds"] == pytest.approx([19**0.5, 3**-0.5])
+    assert times["steady_median_seconds"] == [2.0, 5.0]
+    assert times["steady_std_seconds"] == pytest.approx([19**0.5, 3**-0.5])
     assert times["compile_seconds"] == [1.75, 1.75]
     assert times["prepare_seconds"] == [3.0, 3.0]
     assert times["evaluation_seconds"] == [1.0, 4.0]

@@ -17,37 +17,37 @@ from benchmarks.measuring import pair, program_diff
 from benchmarks.measuring.pair import (
     ROOT,
     PairFailed,
-    chosen_cells,
+    chosen_cases,
     measure_in_turns,
     sides,
     unpacked,
 )
-from benchmarks.measuring.plan import PlannedCell
-from benchmarks.measuring.store import CellStore
+from benchmarks.measuring.plan import PlannedCase
+from benchmarks.measuring.store import RecordStore
 from benchmarks.plants import retrace, slower_run
 from benchmarks.workloads.casing import problem_named
 from jaxmeter import Inventory, Record
 from vcjax._pytree import pytree
 
 CELLS = [
-    PlannedCell(name="suite/a", target="module:function", params={}, rounds=3),
-    PlannedCell(name="suite/b", target="module:function", params={}, rounds=1),
+    PlannedCase(name="suite/a", target="module:function", params={}, rounds=3),
+    PlannedCase(name="suite/b", target="module:function", params={}, rounds=1),
 ]
 COMMITS = ("b" * 40, "d" * 40)
 
 
 class Worker:
-    """Stands in for jaxmeter.run_cell: writes down whose package each cell would import."""
+    """Stands in for jaxmeter.run_case: writes down whose package each case would import."""
 
     def __init__(self):
         self.calls = []
         self.status: Any = "ok"
 
-    def __call__(self, cell):
-        (folder,) = cell.path
+    def __call__(self, case):
+        (folder,) = case.path
         side = (Path(folder) / "vcjax" / "side").read_text()
-        self.calls.append((side, cell.name))
-        return Record(name=cell.name, status=self.status, target=cell.target, params=cell.params)
+        self.calls.append((side, case.name))
+        return Record(name=case.name, status=self.status, target=case.target, params=case.params)
 
 
 @pytest.fixture
@@ -66,7 +66,7 @@ def measure(worker, tmp_path, monkeypatch):
     def run(*plants, budget=1e9, clock=lambda: 0.0):
         monkeypatch.setattr(pair, "unpacked", stand_in)
         with sides(
-            COMMITS, tmp_path / "out", plants=plants or [pair.UNPLANTED], run_cell=worker
+            COMMITS, tmp_path / "out", plants=plants or [pair.UNPLANTED], run_case=worker
         ) as both:
             measure_in_turns(CELLS, both, budget_seconds=budget, clock=clock)
         return worker.calls
@@ -115,12 +115,12 @@ def test_after_the_budget_only_the_first_rounds_are_measured(measure):
 
 
 def test_the_default_cells_exist_and_a_pattern_without_a_cell_is_told():
-    cells = chosen_cells(None, 7)
-    assert [cell.rounds for cell in cells] == [7] * len(pair.TIMED) + [1] * len(pair.ONCE)
-    assert {(cell.repeat, cell.builds) for cell in cells[: len(pair.TIMED)]} == {(30, 3)}
-    assert {cell.rounds for cell in chosen_cells(["memory_sweep/*"], 2)} == {2}
+    cases = chosen_cases(None, 7)
+    assert [case.rounds for case in cases] == [7] * len(pair.TIMED) + [1] * len(pair.ONCE)
+    assert {(case.repeat, case.builds) for case in cases[: len(pair.TIMED)]} == {(30, 3)}
+    assert {case.rounds for case in chosen_cases(["memory_sweep/*"], 2)} == {2}
     with pytest.raises(PairFailed, match="'nothing/\\*'; e.g. casing_variants"):
-        chosen_cells(["nothing/*"], 2)
+        chosen_cases(["nothing/*"], 2)
 
 
 @pytest.mark.parametrize(
@@ -234,18 +234,18 @@ def test_programs_are_described_only_where_they_differ_and_only_once(
     worker, tmp_path, monkeypatch, capsys
 ):
     both: Any = [
-        SimpleNamespace(name=name, store=CellStore(tmp_path / name), workers=worker)
+        SimpleNamespace(name=name, store=RecordStore(tmp_path / name), workers=worker)
         for name in pair.SIDES
     ]
-    worker.worker_cell = lambda planned: planned
-    for cell, fingerprints in zip(CELLS, [("x", "y"), ("x", "x")], strict=True):
+    worker.worker_case = lambda planned: planned
+    for case, fingerprints in zip(CELLS, [("x", "y"), ("x", "x")], strict=True):
         for side, fingerprint in zip(both, fingerprints, strict=True):
-            record = Record(name=cell.name, status="ok", target=cell.target, params={})
+            record = Record(name=case.name, status="ok", target=case.target, params={})
             program = dataclasses.replace(record.program, hlo_fingerprint=fingerprint)
-            side.store.write(cell, 0, dataclasses.replace(record, program=program))
+            side.store.write(case, 0, dataclasses.replace(record, program=program))
     asked = []
 
-    def described(cell, path):
+    def described(case, path):
         asked.append(path.name)
         return Inventory(name=path.name, jax="0.10.2")
 
@@ -254,14 +254,14 @@ def test_programs_are_described_only_where_they_differ_and_only_once(
         program_diff.write_diffs(CELLS, both, tmp_path / "out")
     assert asked == ["a.base.json", "a.head.json"]
     assert "a.head.json" in (tmp_path / "out" / "programs" / "suite" / "a.txt").read_text()
-    monkeypatch.setattr(program_diff, "described", lambda cell, path: None)
+    monkeypatch.setattr(program_diff, "described", lambda case, path: None)
     program_diff.write_diffs(CELLS, both, tmp_path / "elsewhere")
     assert not list((tmp_path / "elsewhere").rglob("*.txt"))
 
 
 def test_a_worker_that_cannot_describe_its_program_is_told_and_stops_nothing(tmp_path, capsys):
-    cell = jaxmeter.Cell(name="suite/a", target="no_such_module:f", timeout_seconds=60)
-    assert program_diff.described(cell, tmp_path / "suite" / "a.json") is None
+    case = jaxmeter.BenchmarkCase(name="suite/a", target="no_such_module:f", timeout_seconds=60)
+    assert program_diff.described(case, tmp_path / "suite" / "a.json") is None
     assert "no program of suite/a: " in capsys.readouterr().out
 
 

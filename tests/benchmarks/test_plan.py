@@ -5,19 +5,19 @@ import pytest
 from benchmarks.measuring.plan import (
     GRID_VARIABLE,
     SMALL_ROUNDS,
-    PlannedCell,
+    PlannedCase,
     grid_from_environment,
     interleaved,
 )
 from benchmarks.measuring.run import SUITES
 
 
-def cell(name, rounds):
-    return PlannedCell(name=name, target="module:function", params={}, rounds=rounds)
+def case(name, rounds):
+    return PlannedCase(name=name, target="module:function", params={}, rounds=rounds)
 
 
 def test_passes_are_interleaved_and_every_second_one_runs_backwards():
-    order = [(c.name, r) for c, r in interleaved([cell("a", 3), cell("b", 2), cell("c", 3)])]
+    order = [(c.name, r) for c, r in interleaved([case("a", 3), case("b", 2), case("c", 3)])]
     assert order == [
         *[("a", 0), ("b", 0), ("c", 0)],
         *[("c", 1), ("a", 1)],
@@ -26,13 +26,13 @@ def test_passes_are_interleaved_and_every_second_one_runs_backwards():
 
 
 def test_every_round_of_every_cell_comes_once():
-    cells = [cell("a", 1), cell("b", 6), cell("c", 0), cell("d", 2)]
-    order = [(c.name, r) for c, r in interleaved(cells)]
-    assert sorted(order) == [(c.name, r) for c in cells for r in range(c.rounds)]
+    cases = [case("a", 1), case("b", 6), case("c", 0), case("d", 2)]
+    order = [(c.name, r) for c, r in interleaved(cases)]
+    assert sorted(order) == [(c.name, r) for c in cases for r in range(c.rounds)]
 
 
 def test_a_cell_of_no_rounds_is_never_measured():
-    assert list(interleaved([cell("a", 0)])) == []
+    assert list(interleaved([case("a", 0)])) == []
     assert list(interleaved([])) == []
 
 
@@ -47,7 +47,7 @@ def test_the_quick_grid_is_the_default_and_an_unknown_one_is_refused(monkeypatch
 
 
 def test_the_small_grid_is_part_of_the_quick_one():
-    quick = {cell.name: cell for suite in SUITES for cell in suite().plan("quick")}
-    small = [cell for suite in SUITES for cell in suite().plan("small")]
-    assert {cell.name: cell.rounds for cell in small} == SMALL_ROUNDS
-    assert all(cell.target == quick[cell.name].target for cell in small)
+    quick = {case.name: case for suite in SUITES for case in suite().plan("quick")}
+    small = [case for suite in SUITES for case in suite().plan("small")]
+    assert {case.name: case.rounds for case in small} == SMALL_ROUNDS
+    assert all(case.target == quick[case.name].target for case in small)

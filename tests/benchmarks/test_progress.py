@@ -18,8 +18,8 @@ def append(path, *events):
             stream.write(json.dumps(event) + "\n")
 
 
-def one_round(cell, status="ok", message=""):
-    event = {"event": "round", "suite": "s", "cell": cell, "round": 0}
+def one_round(case, status="ok", message=""):
+    event = {"event": "round", "suite": "s", "case": case, "round": 0}
     return {**event, "status": status, "message": message}
 
 
@@ -48,7 +48,7 @@ def test_several_commits_fill_their_share_each(files):
 
 def test_a_round_that_has_begun_is_what_is_being_done_and_no_line_of_its_own(files):
     view = View({"s": 3}, *files)
-    append(files[0], {"event": "start", "suite": "s", "cell": "s/a", "round": 1})
+    append(files[0], {"event": "start", "suite": "s", "case": "s/a", "round": 1})
     assert view.advance() == []
     assert view.doing == "s/a, process 2"
     assert view.done == 0

@@ -8,33 +8,33 @@ from typing import Any
 
 import pytest
 
-from benchmarks.measuring.plan import PlannedCell
+from benchmarks.measuring.plan import PlannedCase
 from benchmarks.measuring.runner import Progress, Workers, measure_plan
-from benchmarks.measuring.store import CellStore
+from benchmarks.measuring.store import RecordStore
 from jaxmeter import Failure, Record
 
 CELLS = [
-    PlannedCell(name=f"suite/{name}", target="module:function", params={"name": name}, rounds=2)
+    PlannedCase(name=f"suite/{name}", target="module:function", params={"name": name}, rounds=2)
     for name in "ab"
 ]
 
 
 class Worker:
-    """Stands in for jaxmeter.run_cell: writes down its calls; may fail or be interrupted."""
+    """Stands in for jaxmeter.run_case: writes down its calls; may fail or be interrupted."""
 
     def __init__(self, *, status: Any = "ok", interrupt_at=None):
         self.calls, self.status, self.interrupt_at = [], status, interrupt_at
 
-    def __call__(self, cell):
+    def __call__(self, case):
         if len(self.calls) == self.interrupt_at:
             raise KeyboardInterrupt
-        self.calls.append(cell.name)
+        self.calls.append(case.name)
         failure = None if self.status == "ok" else Failure("compile", "Timeout", "too slow")
         return Record(
-            name=cell.name,
+            name=case.name,
             status=self.status,
-            target=cell.target,
-            params=cell.params,
+            target=case.target,
+            params=case.params,
             failure=failure,
             samples_seconds=(1.0, 2.0, 3.0),
         )
@@ -45,7 +45,7 @@ def measure(tmp_path):
     def run(worker, **options):
         progress = Progress("suite", tmp_path / "progress.jsonl")
         return measure_plan(
-            CELLS, CellStore(tmp_path / "cells"), progress, run_cell=worker, **options
+            CELLS, RecordStore(tmp_path / "cases"), progress, run_case=worker, **options
         )
 
     return run
@@ -56,14 +56,14 @@ def test_every_round_of_every_cell_is_measured_once(measure):
     summaries = measure(worker)
     assert worker.calls == ["suite/a", "suite/b", "suite/b", "suite/a"]
     assert summaries["suite/a"]["status"] == "ok"
-    assert summaries["suite/a"]["times"]["settled_median_seconds"] == [2.0, 2.0]
+    assert summaries["suite/a"]["times"]["steady_median_seconds"] == [2.0, 2.0]
 
 
 def test_an_interrupted_plan_goes_on_where_it_stopped(measure):
     with pytest.raises(KeyboardInterrupt):
         measure(Worker(interrupt_at=3))
     rest = Worker()
-    assert len(measure(rest)["suite/a"]["times"]["settled_median_seconds"]) == 2
+    assert len(measure(rest)["suite/a"]["times"]["steady_median_seconds"]) == 2
     assert rest.calls == ["suite/a"]
     assert not measure(nothing := Worker()) == {}
     assert nothing.calls == []
@@ -83,7 +83,7 @@ def test_beyond_the_budget_only_first_rounds_start(measure):
     worker = Worker()
     summaries = measure(worker, budget_seconds=50.0, clock=lambda: next(seconds))
     assert worker.calls == ["suite/a", "suite/b"]
-    assert len(summaries["suite/b"]["times"]["settled_median_seconds"]) == 1
+    assert len(summaries["suite/b"]["times"]["steady_median_seconds"]) == 1
 
 
 def test_each_round_is_a_line_of_progress(measure, tmp_path, capsys):
@@ -95,59 +95,59 @@ def test_each_round_is_a_line_of_progress(measure, tmp_path, capsys):
     statuses = [event.get("status") for event in events]
     assert statuses == [None, "ok"] * 4 + [None] + ["kept"] * 4 + [None]
     assert [event["event"] for event in events[:3]] == ["start", "round", "start"]
-    assert events[0]["cell"] == "suite/a" and events[8]["event"] == "suite"
+    assert events[0]["case"] == "suite/a" and events[8]["event"] == "suite"
 
 
 def test_workers_can_import_the_suites_and_nothing_else_of_the_checkout(tmp_path):
-    made = Workers(CellStore(tmp_path / "cells"), tmp_path, Worker()).worker_cell(CELLS[0])
+    made = Workers(RecordStore(tmp_path / "cases"), tmp_path, Worker()).worker_case(CELLS[0])
     (imports,) = (Path(entry) for entry in made.path)
     assert [entry.name for entry in imports.iterdir()] == ["benchmarks"]
-    assert (imports / "benchmarks" / "cells.py").is_file()
+    assert (imports / "benchmarks" / "cases.py").is_file()
     assert made.env["JAX_ENABLE_X64"] == "1"
     assert made.env["JAX_ENABLE_COMPILATION_CACHE"] == "false"
     assert made.cpus is None
 
 
 def test_a_cell_for_one_cpu_is_bound_to_one(tmp_path):
-    cell = PlannedCell(name="n", target="m:f", params={}, rounds=1, one_cpu=True)
-    cpus = Workers(CellStore(tmp_path / "cells"), tmp_path, Worker()).worker_cell(cell).cpus
+    case = PlannedCase(name="n", target="m:f", params={}, rounds=1, one_cpu=True)
+    cpus = Workers(RecordStore(tmp_path / "cases"), tmp_path, Worker()).worker_case(case).cpus
     assert cpus is None or len(cpus) == 1
 
 
 def test_a_cell_that_wants_a_missing_package_is_skipped_with_the_reason(tmp_path):
-    cell = PlannedCell(
+    case = PlannedCase(
         name="s/a", target="m:f", params={}, rounds=1, requires={"no_such_module": "no-such"}
     )
     worker = Worker()
-    store, progress = CellStore(tmp_path / "cells"), Progress("s")
-    summary = measure_plan([cell], store, progress, run_cell=worker)["s/a"]
+    store, progress = RecordStore(tmp_path / "cases"), Progress("s")
+    summary = measure_plan([case], store, progress, run_case=worker)["s/a"]
     assert worker.calls == []
     assert summary["status"] == "skipped" and "pip install no-such" in summary["message"]
-    record = store.read(cell, 0)
+    record = store.read(case, 0)
     assert record is not None and record.status == "skipped"
 
 
 PREPARED = [
-    dataclasses.replace(cell, preparation=dataclasses.replace(CELLS[0], name="preparation/p"))
-    for cell in CELLS
+    dataclasses.replace(case, preparation=dataclasses.replace(CELLS[0], name="preparation/p"))
+    for case in CELLS
 ]
 
 
 def test_what_cells_share_is_prepared_once_a_run_and_only_where_something_is_left(tmp_path):
-    store = CellStore(tmp_path / "cells")
+    store = RecordStore(tmp_path / "cases")
     worker = Worker()
-    measure_plan(PREPARED, store, Progress("s"), run_cell=worker)
+    measure_plan(PREPARED, store, Progress("s"), run_case=worker)
     assert worker.calls == ["preparation/p", "suite/a", "suite/b", "suite/b", "suite/a"]
-    measure_plan(PREPARED, store, Progress("s"), run_cell=(nothing := Worker()))
+    measure_plan(PREPARED, store, Progress("s"), run_case=(nothing := Worker()))
     assert nothing.calls == []
     store.path(PREPARED[0], 1).unlink()
-    measure_plan(PREPARED, store, Progress("s"), run_cell=(rest := Worker()))
+    measure_plan(PREPARED, store, Progress("s"), run_case=(rest := Worker()))
     assert rest.calls == ["preparation/p", "suite/a"]
 
 
 def test_a_failed_preparation_fails_the_cells_that_need_it_with_its_reason(tmp_path):
     worker = Worker(status="failed")
-    store = CellStore(tmp_path / "cells")
-    summaries = measure_plan(PREPARED, store, Progress("s"), run_cell=worker)
+    store = RecordStore(tmp_path / "cases")
+    summaries = measure_plan(PREPARED, store, Progress("s"), run_case=worker)
     assert worker.calls == ["preparation/p"]
     assert {summary["message"] for summary in summaries.values()} == {"compile: Timeout: too slow"}

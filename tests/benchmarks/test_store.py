@@ -1,18 +1,18 @@
-"""The cell store: whole records or none, and never a foreign one."""
+"""The case store: whole records or none, and never a foreign one."""
 
 import pytest
 
-from benchmarks.measuring.plan import PlannedCell
-from benchmarks.measuring.store import CellStore, store_for_this_environment, store_root
+from benchmarks.measuring.plan import PlannedCase
+from benchmarks.measuring.store import RecordStore, store_for_this_environment, store_root
 from jaxmeter import Record
 
-CELL = PlannedCell(name="suite/point", target="module:function", params={"digits": 3}, rounds=2)
+CELL = PlannedCase(name="suite/point", target="module:function", params={"digits": 3}, rounds=2)
 RECORD = Record(name=CELL.name, status="ok", target=CELL.target, params={"digits": 3})
 
 
 @pytest.fixture
 def store(tmp_path):
-    return CellStore(tmp_path / "cells")
+    return RecordStore(tmp_path / "cases")
 
 
 def test_a_written_record_is_read_back_equal_and_rounds_are_apart(store):
@@ -48,7 +48,7 @@ def test_asv_names_the_folder_of_commit_and_environment(monkeypatch, tmp_path):
     monkeypatch.setenv("ASV_CONF_DIR", str(tmp_path))
     monkeypatch.setenv("ASV_COMMIT", "0123abcd")
     monkeypatch.setenv("ASV_ENV_NAME", "virtualenv-py3.11-jax0.10.2 odd/name")
-    expected = tmp_path / "results/cells/0123abcd/virtualenv-py3.11-jax0.10.2-odd-name"
+    expected = tmp_path / "results/records/0123abcd/virtualenv-py3.11-jax0.10.2-odd-name"
     assert store_for_this_environment().root == expected
     monkeypatch.setenv("VCJAX_BENCH_STORE", str(tmp_path / "elsewhere"))
     assert store_root() == tmp_path / "elsewhere"

@@ -99,36 +99,36 @@ def test_every_suite_has_a_cache_of_its_own(collected):
 
 @pytest.mark.parametrize("suite", SUITES)
 def test_cells_of_a_suite_have_names_of_their_own(suite):
-    names = [cell.name for cell in suite().plan("full")]
+    names = [case.name for case in suite().plan("full")]
     assert len(set(names)) == len(names) > 0
     assert all(name.startswith(f"{suite.suite}/") for name in names)
 
 
 @pytest.mark.parametrize("suite", SUITES)
 def test_the_quick_grid_is_part_of_the_full_one_with_no_more_rounds(suite):
-    full = {cell.name: cell for cell in suite().plan("full")}
-    for cell in suite().plan("quick"):
-        assert dict(cell.params) == dict(full[cell.name].params)
-        assert cell.rounds <= full[cell.name].rounds
+    full = {case.name: case for case in suite().plan("full")}
+    for case in suite().plan("quick"):
+        assert dict(case.params) == dict(full[case.name].params)
+        assert case.rounds <= full[case.name].rounds
 
 
 def test_variants_at_six_digits_have_enough_processes_to_be_told_apart():
-    cells = {cell.name: cell for cell in CasingVariants().plan("quick")}
+    cases = {case.name: case for case in CasingVariants().plan("quick")}
     for variant in ("closure", "argument", "simplified"):
-        assert cells[f"casing_variants/w7x-{variant}-d6"].rounds >= 6
+        assert cases[f"casing_variants/w7x-{variant}-d6"].rounds >= 6
 
 
 @pytest.mark.parametrize("suite", SUITES)
 def test_every_benchmark_runs_at_its_smallest_size(suite, collected, monkeypatch, tmp_path):
     point = SMALLEST[suite.suite]
-    cell = suite().cell("quick", *point)
-    smallest = type(cell)(**{**vars(cell), "rounds": 1, "repeat": 3})
+    case = suite().case("quick", *point)
+    smallest = type(case)(**{**vars(case), "rounds": 1, "repeat": 3})
     monkeypatch.setattr(suite, "plan", lambda self, grid: [smallest])
     monkeypatch.setenv("VCJAX_BENCH_STORE", str(tmp_path))
     cache = suite().measured()
-    assert list(cache) == [cell.name]
-    if cache[cell.name]["status"] == "skipped":
-        pytest.skip(cache[cell.name]["message"])
+    assert list(cache) == [case.name]
+    if cache[case.name]["status"] == "skipped":
+        pytest.skip(cache[case.name]["message"])
     mine = [b for name, b in collected.items() if f".{suite.__name__}." in name]
     assert len(mine) == len(methods(suite))
     for benchmark in mine:
@@ -139,14 +139,14 @@ def test_every_benchmark_runs_at_its_smallest_size(suite, collected, monkeypatch
         values = result["samples"] if isinstance(result, dict) else [result]
         assert all(value >= 0 for value in values), benchmark.name
     error, bound = ERRORS.get(suite.suite, ("error_relative", 1e-3))
-    assert cache[cell.name]["numbers"][error] < bound
+    assert cache[case.name]["numbers"][error] < bound
 
 
 def test_what_the_grid_leaves_out_is_skipped_and_a_failed_cell_fails(collected):
     suite = CasingVariants()
     with pytest.raises(NotImplementedError, match="VCJAX_BENCH_GRID=full"):
         suite.setup({}, "closure", 3)
-    name = suite.cell("quick", "closure", 3).name
+    name = suite.case("quick", "closure", 3).name
     skipped = {name: Summary(status="skipped", message="no such package", times={}, numbers={})}
     with pytest.raises(NotImplementedError, match="no such package"):
         suite.setup(skipped, "closure", 3)

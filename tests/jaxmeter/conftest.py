@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from jaxmeter import Cell, Record
+from jaxmeter import BenchmarkCase, Record
 from tests.jaxmeter.draws import draw
 
 HERE = str(Path(__file__).parent)
@@ -20,12 +20,12 @@ def no_calibration(monkeypatch, tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
-def cell():
-    """Makes a cell whose target is in this folder."""
+def case():
+    """Makes a case whose target is in this folder."""
 
     def make(function, *, module="meter_targets", **fields):
         fields = {"repeat": 3, "timeout_seconds": 100.0, "path": (HERE,)} | fields
-        return Cell(f"tests/{function}", f"{module}:{function}", **fields)
+        return BenchmarkCase(f"tests/{function}", f"{module}:{function}", **fields)
 
     return make
 

@@ -70,7 +70,7 @@ def many(x, n):
     return x.sum() * jnp.arange(n, dtype=x.dtype).sum()
 
 
-def made_anew():
+def made_again():
     for _ in range(3):
 
         def sine(x):
@@ -96,7 +96,7 @@ def static_values():
 
 f32 = np.float32
 
-SINE_LINE = inspect.getsourcelines(made_anew)[1] + 3
+SINE_LINE = inspect.getsourcelines(made_again)[1] + 3
 
 SITUATIONS = {
     "the same shapes": Situation(
@@ -176,10 +176,10 @@ SITUATIONS = {
         (FIRST, None, "static value of settings: Settings(size=2) -> Settings(size=3)"),
         {"static_argnames": "settings"},
     ),
-    "a static object made anew": Situation(
+    "a static object made again": Situation(
         lambda x, plain: x,
         lambda: [(X, Plain()), (X, Plain())],
-        (FIRST, "plain: a Plain, made anew"),
+        (FIRST, "plain: a Plain, made again"),
         {"static_argnames": "plain"},
     ),
     "a static number that is not equal to itself": Situation(
@@ -293,13 +293,13 @@ SITUATIONS = {
         lambda: [(X,), (Y,)],
         (FIRST, "shape of x: (3,) -> (4,)"),
     ),
-    "a static function made anew": Situation(
+    "a static function made again": Situation(
         powers,
-        made_anew,
+        made_again,
         (
             FIRST,
-            f"activation: sine of {__file__}:{SINE_LINE}, made anew",
-            f"activation: sine of {__file__}:{SINE_LINE}, made anew",
+            f"activation: sine of {__file__}:{SINE_LINE}, made again",
+            f"activation: sine of {__file__}:{SINE_LINE}, made again",
         ),
         {"static_argnames": "activation"},
     ),

@@ -55,7 +55,7 @@ def test_the_peak_of_the_process_sees_memory_that_is_gone_again():
 
 
 @pytest.mark.skipif(accounting.rss_bytes() is None, reason="the system tells no resident set")
-def test_a_reset_lets_the_peak_start_anew():
+def test_a_reset_lets_the_peak_start_again():
     np.ones(25_000_000).sum()
     if not accounting.reset_peak_rss():
         pytest.skip("the system does not let the peak be reset")

@@ -30,7 +30,7 @@ AUDIT = Audit("step", 1_000_000, (CUBE, MASK), 10**6 + 12, 2 * 10**6, 2, 0, "0.1
 
 def test_the_table_shows_each_array_its_lines_and_what_to_change():
     assert jaxmeter.table(AUDIT).splitlines() == [
-        "step: captures 1 MB in 2 arrays, bakes in 2 MB in 2 constants "
+        "step: captures 1 MB in 2 arrays, embeds 2 MB in 2 constants "
         "(large, the threshold being 1 MB a variable)",
         "  large  optical_path.cube  float64[500, 250]  1 MB, embedded twice",
         "         /src/model.py:41 used in propagate: return cube @ field | mask",

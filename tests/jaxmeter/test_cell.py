@@ -1,4 +1,4 @@
-"""Cells and cases are checked when they are made, and say what is wrong."""
+"""Cases and cases are checked when they are made, and say what is wrong."""
 
 import dataclasses
 import math
@@ -6,10 +6,10 @@ import math
 import pytest
 
 import jaxmeter
-from jaxmeter import Case, Cell, JaxmeterError
+from jaxmeter import BenchmarkCase, Case, JaxmeterError
 
-CELL = Cell(
-    name="suite/cell",
+CELL = BenchmarkCase(
+    name="suite/case",
     target="package.module:function",
     params={"digits": 6, "half": True, "scale": 0.5, "mode": "argument", "chunk": None},
     repeat=7,
@@ -21,15 +21,15 @@ CELL = Cell(
 )
 
 
-@pytest.mark.parametrize("cell", [CELL, Cell("a", "b:c")], ids=["full", "least"])
-def test_a_cell_comes_back_from_json_equal(cell):
-    assert Cell.from_json(cell.to_json()) == cell
+@pytest.mark.parametrize("case", [CELL, BenchmarkCase("a", "b:c")], ids=["full", "least"])
+def test_a_cell_comes_back_from_json_equal(case):
+    assert BenchmarkCase.from_json(case.to_json()) == case
 
 
 def test_a_cell_takes_lists_and_keeps_tuples():
-    cell = Cell("a", "b:c", path=["x"], cpus=range(2))  # pyright: ignore
-    assert (cell.path, cell.cpus) == (("x",), (0, 1))
-    assert Cell.from_json(cell.to_json()) == cell
+    case = BenchmarkCase("a", "b:c", path=["x"], cpus=range(2))  # pyright: ignore
+    assert (case.path, case.cpus) == (("x",), (0, 1))
+    assert BenchmarkCase.from_json(case.to_json()) == case
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,7 @@ def test_a_cell_takes_lists_and_keeps_tuples():
     ],
 )
 def test_a_cell_refuses_what_it_cannot_use(field, value):
-    with pytest.raises(JaxmeterError, match=rf"^Cell: got .*{field[:5]}.*; give "):
+    with pytest.raises(JaxmeterError, match=rf"^BenchmarkCase: got .*{field[:5]}.*; give "):
         dataclasses.replace(CELL, **{field: value})
 
 
@@ -68,15 +68,15 @@ def test_a_cell_refuses_what_it_cannot_use(field, value):
     ("text", "message"),
     [
         ("{", "no JSON"),
-        ("[]", "for cell"),
-        ('{"name": "a"}', r"no field cell\.target"),
-        ('{"name": "a", "target": "b:c", "reps": 3}', r"unknown field cell\.reps"),
+        ("[]", "for case"),
+        ('{"name": "a"}', r"no field case\.target"),
+        ('{"name": "a", "target": "b:c", "reps": 3}', r"unknown field case\.reps"),
         ('{"name": "a", "target": "b"}', "got target='b'"),
     ],
 )
 def test_bad_json_is_no_cell(text, message):
     with pytest.raises(JaxmeterError, match=message):
-        Cell.from_json(text)
+        BenchmarkCase.from_json(text)
 
 
 @pytest.mark.parametrize(

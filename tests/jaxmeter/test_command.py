@@ -35,7 +35,7 @@ def rows(record):
 def test_the_table_shows_what_is_known_and_nothing_else():
     shown = rows(RECORD)
     assert shown["compile"] == "3 s"
-    assert shown["settled run"] == "2 ms median of 3, 1 ms to 3 ms"
+    assert shown["steady-state run"] == "2 ms median of 3, 1 ms to 3 ms"
     assert shown["captured"] == "1 MB in 1 array"
     assert shown["error_relative"] == "1.5e-07"
     assert "float64[250, 500] 1 MB in jit(inner)" in table(RECORD)

@@ -108,7 +108,7 @@ def test_calibrating_prints_what_a_megabyte_costs(capsys, monkeypatch):
     monkeypatch.setattr(calibration, "_MEGABYTES", 1)
     monkeypatch.setattr(calibration, "_ROUNDS", 2)
     assert main(["calibrate"]) == 0
-    assert "for each megabyte that is baked in (JAX " in capsys.readouterr().out
+    assert "for each megabyte that is embedded (JAX " in capsys.readouterr().out
     assert main(["calibrate", "--json", "-"]) == 0
     assert Calibration.from_json(capsys.readouterr().out).jax
 

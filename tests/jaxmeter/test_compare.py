@@ -49,7 +49,7 @@ def measured(both, effort, swapped=False):
 
 def test_both_are_measured_in_one_process_in_turns():
     both, _ = pair(Case(lambda x: x + 1.0, (X,)), Case(lambda x: TABLE[:3] * x, (X,)))
-    effort = Effort(turns=7, turn_seconds=3e-3, settled_seconds=100.0, compiles=2)
+    effort = Effort(turns=7, turn_seconds=3e-3, steady_seconds=100.0, compiles=2)
     (a, b), found = measured(both, effort)
     compiles = found.a_compiles, found.b_compiles
     assert len(a.samples_seconds) == len(b.samples_seconds) == 7
@@ -72,7 +72,7 @@ def test_the_order_is_swapped_from_process_to_process(swapped):
 
 def test_turns_end_in_time_but_not_before_there_are_five():
     both, _ = pair(Case(lambda x: x + 1.0, (X,)), Case(lambda x: x + 2.0, (X,)))
-    (a, _), found = measured(both, Effort(turns=99, settled_seconds=1e-9, compiles=0))
+    (a, _), found = measured(both, Effort(turns=99, steady_seconds=1e-9, compiles=0))
     assert len(a.samples_seconds) == 5 and found.a_compiles == found.b_compiles == ()
 
 
@@ -127,7 +127,7 @@ def test_donated_arguments_are_there_in_every_call():
     assert len(a.samples_seconds) == 5
 
 
-def test_a_settled_run_that_is_traced_again_is_an_error_of_its_function():
+def test_a_steady_run_that_is_traced_again_is_an_error_of_its_function():
     numbers = itertools.count()
 
     class NeverTheSame:
@@ -184,7 +184,7 @@ def test_each_process_keeps_its_samples_and_its_environment(differing):
         assert process.b.environment.jax == jax.__version__
         assert process.b.environment.jax_options["jax_enable_compilation_cache"] is False
     assert {one.quantity for one in found.timings} == {
-        *("settled_seconds", "trace_seconds", "lower_seconds", "compile_seconds")
+        *("steady_seconds", "trace_seconds", "lower_seconds", "compile_seconds")
     }
     assert next(iter(found.timings)).ratio > 2.0  # the truth is about thirty
 
@@ -261,7 +261,7 @@ def test_functions_and_arguments_of_this_process_go_to_the_others(monkeypatch, t
         (lambda: compare("m:f", "m:g", lambda: 0), "cannot be pickled"),
         (lambda: compare(Side("m:f", arg=("3",)), "m:g", 3), "got a Side with arguments and 1"),
         (lambda: Effort(turns=0), "Effort: got turns=0"),
-        (lambda: Effort(settled_seconds=float("nan")), "Effort: got settled_seconds=nan"),
+        (lambda: Effort(steady_seconds=float("nan")), "Effort: got steady_seconds=nan"),
     ],
 )
 def test_arguments_that_cannot_be_used_are_named(call, message):
@@ -271,11 +271,11 @@ def test_arguments_that_cannot_be_used_are_named(call, message):
 
 def test_the_command_calls_as_long_as_it_is_told():
     assert _effort(None) == Effort()
-    assert _effort(0.1).settled_seconds == 0.1
+    assert _effort(0.1).steady_seconds == 0.1
     longer = _effort(3.0)
     # Of something fast there are as many turns as take so long.
     assert 2 * longer.turns * longer.turn_seconds == pytest.approx(3.0)
-    with pytest.raises(JaxmeterError, match="got settled_seconds=-1"):
+    with pytest.raises(JaxmeterError, match="got steady_seconds=-1"):
         _effort(-1.0)
 
 

@@ -47,7 +47,7 @@ def test_records_of_two_versions_are_compared_round_by_round():
         "constants.captured_bytes"
     }
     assert {one.quantity: one.verdict for one in timings} == {
-        "settled_seconds": "different",
+        "steady_seconds": "different",
         "compile_seconds": "different",
     }
     assert timings[0].low < 1.2 < timings[0].high
@@ -62,7 +62,7 @@ def test_programs_of_two_versions_of_jax_are_not_compared():
 def test_what_varies_from_process_to_process_is_no_difference():
     varying = [record(fingerprint=text) for text in "fgf"]
     found = {one.quantity: one for one in compare_exact(varying, [record(fingerprint="g")] * 3)}
-    assert found["program.hlo_fingerprint"].verdict == "unclear"
+    assert found["program.hlo_fingerprint"].verdict == "inconclusive"
     assert found["program.hlo_fingerprint"].a == ("f", "g")
     (other,) = (
         one
@@ -75,7 +75,7 @@ def test_what_varies_from_process_to_process_is_no_difference():
 def test_what_is_never_the_same_twice_is_not_different_from_itself():
     a, b = ([record(fingerprint=text) for text in texts] for texts in ("fgh", "ijk"))
     (told,) = (one for one in compare_exact(a, b) if one.quantity.endswith("hlo_fingerprint"))
-    assert told.verdict == "unclear"
+    assert told.verdict == "inconclusive"
     (same,) = (one for one in compare_exact(a, a) if one.quantity.endswith("hlo_fingerprint"))
     assert (same.verdict, same.reason) == ("same", "equal in each process, though it varies")
 
@@ -117,19 +117,19 @@ def compared(slower=1.0, *, scatter=0.005, count=6, answers=None, **fields):
     return judge(tuple(processes))
 
 
-def test_a_comparison_survives_json_and_can_be_judged_anew():
+def test_a_comparison_survives_json_and_can_be_judged_again():
     found = compared(1.1)
     assert Comparison.from_json(found.to_json()) == found
     assert found.verdict == "different"
     assert {one.quantity for one in found.differences} == {
-        *("settled_seconds", "trace_seconds", "lower_seconds", "compile_seconds")
+        *("steady_seconds", "trace_seconds", "lower_seconds", "compile_seconds")
     }
     assert judge(found.processes, Rule(minimum_effect=0.5)).verdict == "same"
 
 
 def test_a_comparison_reads_well():
     text = table(compared(1.1, captured=4096))
-    assert text.startswith("a -> b: different in captured bytes, settled call +")
+    assert text.startswith("a -> b: different in captured bytes, steady-state call +")
     assert "    captured bytes  0 B  4096 B  different  not equal" in text
     told = markdown(compared(1.1, captured=4096))
     assert "| captured bytes | 0 B | 4096 B | different | not equal |" in told
@@ -139,7 +139,7 @@ def test_a_comparison_reads_well():
 def test_phases_that_scatter_do_not_keep_equal_functions_from_being_the_same():
     found = compared(scatter=0.3)
     verdicts = {one.quantity: one.verdict for one in found.timings}
-    assert verdicts["settled_seconds"] == "same" and "unclear" in verdicts.values()
+    assert verdicts["steady_seconds"] == "same" and "inconclusive" in verdicts.values()
     assert found.verdict == "same"
     assert "trace, lower, compile do not decide" in table(found)
     # Yet they speak where they differ.
@@ -164,7 +164,7 @@ def test_answers_decide_and_are_told():
 def test_answers_that_vary_by_themselves_are_unclear():
     varying = [answered(f"f{n}", f"g{n}", 0.1) for n in range(6)]
     (told,) = compare_answers(varying)
-    assert told.verdict == "unclear"
+    assert told.verdict == "inconclusive"
     assert compare_answers([*varying, None]) == compare_answers([]) == ()
 
 
@@ -187,7 +187,7 @@ def test_the_times_of_the_second_follow_from_the_ratio():
     )
     found = judge(processes)
     row = comparison_sheet(found).tables[1].rows[0]
-    assert row[:3] == ("settled call", "2 s", seconds_text(2 * found.timings[0].ratio))
+    assert row[:3] == ("steady-state call", "2 s", seconds_text(2 * found.timings[0].ratio))
 
 
 def test_few_processes_are_warned_of_and_wide_intervals_are_not_spelled_out():

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.usefixtures("same_draws")
 
 
 def verdict(logs, **rule):
-    (timing,) = compare_times({"settled_seconds": rounds(logs)}, Rule(**rule))
+    (timing,) = compare_times({"steady_seconds": rounds(logs)}, Rule(**rule))
     return timing.verdict
 
 
@@ -51,7 +51,7 @@ def test_equal_functions_are_called_different_no_more_often_than_asked(quantitie
 
 def known(logs, error=0.001):
     """Rounds whose own samples hardly scatter."""
-    return {"settled_seconds": [Ratio(math.exp(log), error) for log in logs]}
+    return {"steady_seconds": [Ratio(math.exp(log), error) for log in logs]}
 
 
 def test_a_trimmed_mean_has_yuens_error():
@@ -67,7 +67,7 @@ def test_a_trimmed_mean_has_yuens_error():
 def test_trimming_makes_one_process_that_was_disturbed_all_along_harmless():
     logs = [0.8, *(0.1 + 0.01 * k for k in (-2, -1, 0, 0, 1, 2, 3))]
     for told in (known(logs), {"compile_seconds": rounds(logs)}):
-        for trimmed_share, verdict in ((0.0, "unclear"), (0.125, "different")):
+        for trimmed_share, verdict in ((0.0, "inconclusive"), (0.125, "different")):
             (timing,) = compare_times(told, Rule(trimmed_share=trimmed_share))
             assert timing.verdict == verdict
     # Of fewer than eight an eighth is none.
@@ -78,7 +78,7 @@ def test_trimming_makes_one_process_that_was_disturbed_all_along_harmless():
 def test_where_what_is_left_agrees_exactly_the_ends_tell_the_spread():
     ties = known([-1.0, *[0.06] * 6, 2.0])
     trimmed, plain = (compare_times(ties, Rule(trimmed_share=share)) for share in (0.125, 0.0))
-    assert trimmed == plain and plain[0].verdict == "unclear"
+    assert trimmed == plain and plain[0].verdict == "inconclusive"
 
 
 @pytest.mark.parametrize("processes", range(2, 9))
@@ -114,9 +114,9 @@ def test_more_processes_find_less():
 def test_verdicts_have_reasons():
     assert verdict([0.001, -0.001, 0.002, -0.002, 0.0, 0.001]) == "same"
     assert verdict([0.0101, 0.0102, 0.0100, 0.0101, 0.0099, 0.01]) == "same"
-    assert verdict([0.5, -0.5, 0.4, -0.3, 0.1, 0.2]) == "unclear"
+    assert verdict([0.5, -0.5, 0.4, -0.3, 0.1, 0.2]) == "inconclusive"
     assert verdict([0.1, 0.11, 0.09, 0.1, 0.1, 0.1]) == "different"
-    assert verdict([0.1]) == "unclear"
+    assert verdict([0.1]) == "inconclusive"
     assert verdict([0.1, 0.1, 0.1]) == "different"
     assert verdict([0.0, 0.0, 0.0]) == "same"
 
@@ -124,17 +124,17 @@ def test_verdicts_have_reasons():
 def test_a_small_effect_is_the_same_only_if_no_larger_one_is_possible():
     # Far from 0 for its scatter, yet the interval reaches beyond 3 %.
     logs = [0.012, 0.028, 0.013, 0.027, 0.02, 0.02]
-    (timing,) = compare_times({"settled_seconds": rounds(logs)})
+    (timing,) = compare_times({"steady_seconds": rounds(logs)})
     assert timing.low > 1.0 and timing.high > 1.03
     assert (timing.verdict, timing.reason) == (
-        "unclear",
+        "inconclusive",
         "not by chance, perhaps by more than 3 %",
     )
 
 
 def test_an_interval_may_be_too_wide_for_a_float():
-    (timing,) = compare_times({"settled_seconds": rounds([8.0, -8.0])})
-    assert (timing.low, timing.high, timing.verdict) == (0.0, math.inf, "unclear")
+    (timing,) = compare_times({"steady_seconds": rounds([8.0, -8.0])})
+    assert (timing.low, timing.high, timing.verdict) == (0.0, math.inf, "inconclusive")
 
 
 def test_intervals_of_a_pair_leave_1_out_where_its_tests_do():
@@ -146,10 +146,10 @@ def test_intervals_of_a_pair_leave_1_out_where_its_tests_do():
 
 def test_a_time_has_its_share_of_the_significance_though_it_be_alone():
     logs = draw.normal(0.05, 0.02, 6)
-    (alone,) = compare_pair({"settled_seconds": rounds(logs)})
+    (alone,) = compare_pair({"steady_seconds": rounds(logs)})
     first, *_ = compare_pair({name: rounds(logs) for name in TIMES})
     assert alone == first
-    (uncorrected,) = compare_times({"settled_seconds": rounds(logs)})
+    (uncorrected,) = compare_times({"steady_seconds": rounds(logs)})
     assert alone.p_value == pytest.approx(4 * uncorrected.p_value)
     assert alone.high > uncorrected.high
 
@@ -167,7 +167,7 @@ def test_phases_with_heavy_tails_raise_no_false_alarms(processes):
     # Some milliseconds of Python: now and then another thing takes its time, on either side.
     found = 0
     for _ in range(1000):
-        told = {"settled_seconds": rounds(draw.normal(0.0, 0.01, processes))}
+        told = {"steady_seconds": rounds(draw.normal(0.0, 0.01, processes))}
         for name in TIMES[1:]:
             bursts = draw.choice([0.0, 0.5], p=[0.8, 0.2], size=(2, processes))
             logs = 0.03 * draw.standard_t(2, processes) + bursts[0] - bursts[1]
@@ -203,10 +203,12 @@ def turns(log, scatter, count=30):
 
 def test_a_process_that_was_disturbed_counts_for_less():
     calm = [turns(0.0953, 0.01) for _ in range(5)]
-    one = compare_times({"settled_seconds": [*calm, turns(-0.3, 1.0)]})[0]
+    one = compare_times({"steady_seconds": [*calm, turns(-0.3, 1.0)]})[0]
     assert one.verdict == "different" and one.ratio == pytest.approx(1.1, abs=0.01)
     # Were it calm itself, it would be believed.
-    assert compare_times({"settled_seconds": [*calm, turns(-0.3, 0.01)]})[0].verdict == "unclear"
+    assert (
+        compare_times({"steady_seconds": [*calm, turns(-0.3, 0.01)]})[0].verdict == "inconclusive"
+    )
 
 
 def test_disturbed_processes_raise_no_false_alarms():
@@ -214,7 +216,7 @@ def test_disturbed_processes_raise_no_false_alarms():
     for _ in range(600):
         scatters = draw.choice([0.02, 0.2, 2.0], size=6)  # of turns; errors of 0.5 % to 46 %
         rounds = [turns(draw.normal(0.0, 0.01), scatter) for scatter in scatters]
-        timings = compare_times({"settled_seconds": rounds}, Rule(minimum_effect=0.0))
+        timings = compare_times({"steady_seconds": rounds}, Rule(minimum_effect=0.0))
         found += timings[0].verdict == "different"
     # 0.5 % of 600 is 3 with a standard deviation of 1.7; four of those are allowed for.
     assert found <= 10
@@ -234,8 +236,8 @@ def test_the_error_of_a_ratio_is_that_of_its_median():
 @pytest.mark.parametrize(
     ("one", "message"),
     [
-        (Round((math.nan,), (1.0,)), "got nan among settled_seconds"),
-        (Round((1.0,), (0.0,)), "got 0.0 among settled_seconds"),
+        (Round((math.nan,), (1.0,)), "got nan among steady_seconds"),
+        (Round((1.0,), (0.0,)), "got 0.0 among steady_seconds"),
         (Round((1.0,), (math.inf,)), "got inf among"),
         (Round((1.0, 2.0), (1.0,), in_turns=True), "got 2 and 1 samples"),
         (Round((), (1.0,)), "got 0 and 1 samples"),
@@ -243,7 +245,7 @@ def test_the_error_of_a_ratio_is_that_of_its_median():
 )
 def test_times_that_are_none_are_refused(one, message):
     with pytest.raises(JaxmeterError, match=message):
-        compare_times({"settled_seconds": [one, one]})
+        compare_times({"steady_seconds": [one, one]})
 
 
 @pytest.mark.parametrize(

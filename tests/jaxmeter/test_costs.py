@@ -1,4 +1,4 @@
-"""What baking costs is told by a calibration; what the compiler would fold, by a warning."""
+"""What embedding costs is told by a calibration; what the compiler would fold, by a warning."""
 
 import dataclasses
 import subprocess
@@ -155,10 +155,10 @@ def test_calibrating_leaves_the_options_of_jax_alone(tiny):
 
 def test_an_audit_tells_the_cost_once_there_is_a_calibration(tiny):
     captures = lambda x: LARGE * x  # noqa: E731
-    assert jaxmeter.audit(captures, X).baking_seconds is None
+    assert jaxmeter.audit(captures, X).embedding_seconds is None
     calibrated()
     audited = jaxmeter.audit(captures, X)
-    assert audited.baking_seconds == pytest.approx(600 * 600 * 4 / 1e6 * 0.64)
+    assert audited.embedding_seconds == pytest.approx(600 * 600 * 4 / 1e6 * 0.64)
     assert "about 920 ms of every compile" in audited.advice[0]
     assert "in 1 constant, about 920 ms of every compile (large" in jaxmeter.table(audited)
     assert Audit.from_json(audited.to_json()) == audited

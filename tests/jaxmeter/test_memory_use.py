@@ -1,4 +1,4 @@
-"""Memory by buffers, peaks and allocators, and the trade of memory for time."""
+"""Memory by buffers, peaks and allocators, and the tradeoff of memory for time."""
 
 import dataclasses
 
@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import jaxmeter
-from jaxmeter import Case, JaxmeterError, MemoryUse, Record, Trade
+from jaxmeter import Case, JaxmeterError, MemoryUse, Record, Tradeoff
 from jaxmeter._program import buffers, memory
 from jaxmeter._records.memory import Allocator, Buffer
 from jaxmeter._render.memory import allocator_text
@@ -173,26 +173,26 @@ def measured(times):
 
 def test_the_front_holds_what_nothing_beats_in_both():
     times = {1: (4.0, 10), 2: (2.0, 100), 3: (3.0, 100), 4: (1.0, 1000), 5: None, 6: (2.0, 99)}
-    trade = jaxmeter.trade(
+    tradeoff = jaxmeter.tradeoff(
         lambda n: Case(abs, (n,)), [{"n": n} for n in times], measured=measured(times)
     )
-    assert [point.params["n"] for point in trade.points] == [4, 6, 2, 3, 1, 5]
-    assert [point.params["n"] for point in trade.front] == [4, 6, 1]
-    assert [point.seconds for point in trade.front] == [1.0, 2.0, 4.0]
-    fits = {size: trade.best(size) for size in (5, 10, 500, 1e9)}
+    assert [point.params["n"] for point in tradeoff.points] == [4, 6, 2, 3, 1, 5]
+    assert [point.params["n"] for point in tradeoff.front] == [4, 6, 1]
+    assert [point.seconds for point in tradeoff.front] == [1.0, 2.0, 4.0]
+    fits = {size: tradeoff.best(size) for size in (5, 10, 500, 1e9)}
     assert {size: point and point.params["n"] for size, point in fits.items()} == {
         5: None,
         10: 1,
         500: 6,
         1e9: 4,
     }
-    assert trade.points[-1].failure == "MemoryError: too large"
-    assert Trade.from_json(trade.to_json()) == trade
-    lines = jaxmeter.table(trade).splitlines()
+    assert tradeoff.points[-1].failure == "MemoryError: too large"
+    assert Tradeoff.from_json(tradeoff.to_json()) == tradeoff
+    lines = jaxmeter.table(tradeoff).splitlines()
     assert lines[0] == "abs: 3 of 6 choices are best"
     assert lines[1] == "  * n=4       1 s  1000 B"
     assert lines[-1] == "    n=5  MemoryError: too large"
-    assert "| `n=4` | 1 | 1000 B | yes |" in jaxmeter.markdown(trade)
+    assert "| `n=4` | 1 | 1000 B | yes |" in jaxmeter.markdown(tradeoff)
 
 
 def test_real_choices_are_measured():
@@ -205,8 +205,8 @@ def test_real_choices_are_measured():
 
         return Case(mapped, (W[:20],))
 
-    trade = jaxmeter.trade(make, [{"batch": 1}, {"batch": 20}], repeat=2)
-    few, many = sorted(trade.points, key=lambda point: str(point.params["batch"]))
+    tradeoff = jaxmeter.tradeoff(make, [{"batch": 1}, {"batch": 20}], repeat=2)
+    few, many = sorted(tradeoff.points, key=lambda point: str(point.params["batch"]))
     assert few.temp_bytes is not None and many.temp_bytes is not None
     assert few.temp_bytes < many.temp_bytes
     assert few.is_best
@@ -227,8 +227,8 @@ def test_a_report_reads_well_and_survives_json():
     [
         (lambda: jaxmeter.memory(3), "memory: got fn=3"),  # pyright: ignore
         (lambda: jaxmeter.memory(Case(step, (W, W)), W), "a Case and 1 more"),
-        (lambda: jaxmeter.trade(abs, [3]), "got 3 among the parameters"),  # pyright: ignore
-        (lambda: jaxmeter.trade(lambda n: n, [{"n": 3}]), r"let it return jaxmeter\.Case"),
+        (lambda: jaxmeter.tradeoff(abs, [3]), "got 3 among the parameters"),  # pyright: ignore
+        (lambda: jaxmeter.tradeoff(lambda n: n, [{"n": 3}]), r"let it return jaxmeter\.Case"),
     ],
 )
 def test_arguments_that_cannot_be_used_are_named(call, message):

@@ -47,7 +47,7 @@ def test_a_program_is_built_again_after_all_else_and_that_counts_for_nothing():
     assert "compile again" in jaxmeter.table(record)
 
 
-def test_a_rebuild_traces_and_compiles_anew():
+def test_a_rebuild_traces_and_compiles_again():
     traces = []
 
     def seen(x):
@@ -185,12 +185,12 @@ def test_traces_and_compiles_of_other_functions_do_not_count():
 
 
 @pytest.mark.parametrize("jitted", [False, True])
-def test_a_planted_second_trace_is_an_error_of_the_settled_phase(jitted):
-    trace_anew = itertools.count()
+def test_a_planted_second_trace_is_an_error_of_the_steady_phase(jitted):
+    trace_again = itertools.count()
 
     class NeverTheSame:
         def __hash__(self):
-            return next(trace_anew)
+            return next(trace_again)
 
         def __eq__(self, other):
             return False
@@ -205,7 +205,7 @@ def test_a_planted_second_trace_is_an_error_of_the_settled_phase(jitted):
         case = Case(stated, (X, NeverTheSame()), jit_options=options)
     with pytest.raises(RetraceError) as caught:
         jaxmeter.measure(case)
-    assert caught.value.__notes__[-1] == "jaxmeter.measure: raised in the phase 'settled'"
+    assert caught.value.__notes__[-1] == "jaxmeter.measure: raised in the phase 'steady'"
 
 
 def test_effects_are_no_retraces(capfd):

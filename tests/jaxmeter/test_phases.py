@@ -1,4 +1,4 @@
-"""Phases are timed by the clock that is given, to the second; settled runs only run."""
+"""Phases are timed by the clock that is given, to the second; steady-state runs only run."""
 
 import gc
 import itertools
@@ -127,7 +127,7 @@ def test_only_one_answer_is_alive_at_a_time():
 @pytest.mark.parametrize("run", [0, 1, 3])
 def test_a_run_that_is_traced_again_is_an_error(run):
     traces = iter([1] * (1 + run) + [2] * 9)
-    with pytest.raises(RetraceError, match=r"settled run of <lambda>: got another trace"):
+    with pytest.raises(RetraceError, match=r"steady-state run of <lambda>: got another trace"):
         runs(lambda: None, traces_count=lambda: next(traces))
 
 

@@ -37,7 +37,7 @@ def test_the_examples_of_the_readme_run(tmp_path, monkeypatch, capsys):
     exec(used, names)
     assert names["use"].buffers
     exec(traded, names)
-    assert len(names["trade"].points) == 3
+    assert len(names["tradeoff"].points) == 3
     exec(here, names)
     exec(tested, names)
     names["test_step_bakes_nothing_in"](lambda fn, *args: Metered(jaxmeter.Case(fn, args)))

@@ -12,7 +12,7 @@ import jaxmeter
 from jaxmeter import Record, RecordError
 
 FULL = Record(
-    name="suite/cell-d6",
+    name="suite/case-d6",
     status="failed",
     target="package.module:function",
     params={"digits": 6, "half_period": True, "scale": 0.1, "mode": "closure", "chunk": None},

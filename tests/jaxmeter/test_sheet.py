@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from jaxmeter import Calibration, JaxmeterError, Trade, TradePoint, markdown
+from jaxmeter import Calibration, JaxmeterError, Tradeoff, TradeoffPoint, markdown
 from jaxmeter._render import terminal
 from jaxmeter._render.sheet import Code, Lines, Sheet, Table, sheet_markdown, sheet_rich, sheet_text
 
@@ -71,7 +71,7 @@ class Terminal(io.StringIO):
         return True
 
 
-TRADE = Trade("step", (TradePoint({"n": 1}, 1.0, 8, True),), "0.10.2")
+TRADE = Tradeoff("step", (TradeoffPoint({"n": 1}, 1.0, 8, True),), "0.10.2")
 
 
 def test_a_terminal_gets_rich_and_all_else_plain_text(monkeypatch, capsys):
@@ -101,5 +101,5 @@ def test_only_results_are_rendered():
 def test_a_calibration_is_told_to_two_digits_with_its_spread():
     made = Calibration(0.01634, "0", "cpu", "cpu", "", "today", (0.0143, 0.01634, 0.107))
     assert markdown(made).startswith(
-        "compiling takes 16 ms, 14 ms to 110 ms in 3 rounds, for each megabyte that is baked in"
+        "compiling takes 16 ms, 14 ms to 110 ms in 3 rounds, for each megabyte that is embedded"
     )

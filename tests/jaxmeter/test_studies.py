@@ -116,13 +116,13 @@ def test_the_tables_count_what_each_design_calls_different(tables):
     found, samples = tables(told)
     by = {(row["study"], row["processes"]): row for row in found}
     assert (by["aa", "6"]["same"], by["aa", "6"]["different"]) == ("8", "0")
-    assert by["planted", "6"]["different"] == by["planted", "6"]["settled_different"] == "8"
-    assert float(by["planted", "8"]["settled_ratio"]) == pytest.approx(1.1, abs=0.005)
+    assert by["planted", "6"]["different"] == by["planted", "6"]["steady_different"] == "8"
+    assert float(by["planted", "8"]["steady_ratio"]) == pytest.approx(1.1, abs=0.005)
     apart = {(row["study"], row["processes"], row["design"]): row for row in samples}
     assert int(apart["aa", "1", "samples of two processes"]["different"]) > 0
 
 
-def test_phases_are_judged_with_the_settled_time(tables):
+def test_phases_are_judged_with_the_steady_time(tables):
     equal = rows(0.0, compiles=3)
     heavier = rows(0.0, phase_effect=0.5, compiles=3, study="compile")
     found, _ = tables([*equal, *heavier, *rows(0.0)])
@@ -131,7 +131,7 @@ def test_phases_are_judged_with_the_settled_time(tables):
     assert by["aa", "False", "6"]["compile_ratio"] == ""
     told = by["compile", "True", "6"]
     assert (told["different"], told["compile_different"]) == ("8", "8")
-    assert told["settled_different"] == "0"
+    assert told["steady_different"] == "0"
     assert float(told["compile_ratio"]) == pytest.approx(1.5, abs=0.02)
 
 

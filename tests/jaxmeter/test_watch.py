@@ -36,35 +36,35 @@ class Model:
         return x * 3.0
 
 
-def anew_lambda():
+def again_lambda():
     return jax.jit(lambda x: x * 1.5)
 
 
-def anew_function():
+def again_function():
     def tripled(x):
         return x * 3.5
 
     return jax.jit(tripled)
 
 
-def anew_partial():
+def again_partial():
     return jax.jit(functools.partial(squared, n=3))
 
 
 MODEL = Model()
 
 
-def anew_method():
+def again_method():
     return jax.jit(MODEL.apply)
 
 
 @pytest.mark.parametrize(
     ("make", "name", "kind"),
     [
-        (anew_lambda, "<lambda>", "a lambda"),
-        (anew_function, "tripled", "a function"),
-        (anew_partial, "squared", "a partial"),
-        (anew_method, "apply", "a bound method"),
+        (again_lambda, "<lambda>", "a lambda"),
+        (again_function, "tripled", "a function"),
+        (again_partial, "squared", "a partial"),
+        (again_method, "apply", "a bound method"),
     ],
 )
 def test_functions_made_anew_are_found_by_their_code(make, name, kind):
@@ -73,7 +73,7 @@ def test_functions_made_anew_are_found_by_their_code(make, name, kind):
             make()(X)
     told = own(watched)[name]
     assert (told.traces_count, told.compiles_count, told.objects_count) == (5, 5, 5)
-    assert texts(told) == [f"{kind} of the same code, made anew"]
+    assert texts(told) == [f"{kind} of the same code, made again"]
     assert told.defined.startswith(__file__)
     assert "call jax.jit once" in told.causes[0].advice
 
@@ -123,7 +123,7 @@ def test_what_is_under_another_transformation_gets_no_cause():
     assert own(watched)["squared"].causes == ()
 
 
-def test_another_transformation_of_a_function_is_not_the_function_made_anew():
+def test_another_transformation_of_a_function_is_not_the_function_made_again():
     def added(x):
         return x + 8.0
 
@@ -144,7 +144,7 @@ def test_a_wrapper_made_anew_is_told():
             jax.jit(jax.vmap(added))(X)
     told = own(watched)["added"]
     assert (told.traces_count, told.objects_count) == (3, 3)
-    assert texts(told) == ["a function of the same code, made anew"]
+    assert texts(told) == ["a function of the same code, made again"]
 
 
 def test_what_equinox_makes_static_is_told_by_the_one_value_that_changed():
@@ -159,7 +159,7 @@ def test_what_equinox_makes_static_is_told_by_the_one_value_that_changed():
 
 def test_threads_are_watched_too():
     with jaxmeter.watch() as watched:
-        thread = threading.Thread(target=lambda: anew_lambda()(X))
+        thread = threading.Thread(target=lambda: again_lambda()(X))
         thread.start()
         thread.join()
     assert own(watched)["<lambda>"].traces_count == 1
@@ -196,7 +196,7 @@ def test_a_block_that_compiles_nothing_says_so():
 def test_the_report_is_there_within_the_block():
     with jaxmeter.watch() as watched:
         before = watched.report
-        anew_lambda()(X)
+        again_lambda()(X)
         assert own(watched)["<lambda>"].traces_count == 1
     assert before.functions == ()
 
@@ -204,7 +204,7 @@ def test_the_report_is_there_within_the_block():
 def test_a_function_that_is_gone_is_not_taken_for_a_new_one():
     with jaxmeter.watch() as watched:
         for _ in range(3):
-            anew_lambda()(X)
+            again_lambda()(X)
             jax.clear_caches()  # so that the next may get the same address
     assert own(watched)["<lambda>"].objects_count == 3
 
@@ -214,7 +214,7 @@ def test_without_jax_s_own_frames_the_counts_still_hold(monkeypatch):
     monkeypatch.setattr("jaxmeter._retrace.watch._call", lambda frames: None)
     with jaxmeter.watch() as watched:
         for _ in range(3):
-            anew_lambda()(X)
+            again_lambda()(X)
     (told,) = watched.report.functions
     assert (told.traces_count, told.compiles_count, told.objects_count) == (3, 3, None)
     assert (told.defined, told.causes) == ("", ())

@@ -1,4 +1,4 @@
-"""A worker measures one cell cold, and rejects a cell that was not cold."""
+"""A worker measures one case cold, and rejects a case that was not cold."""
 
 import json
 import os
@@ -10,7 +10,7 @@ import jax
 import pytest
 
 import jaxmeter
-from jaxmeter import JaxmeterError, Record, run_cell
+from jaxmeter import JaxmeterError, Record, run_case
 from jaxmeter._measure import worker
 
 HERE = str(Path(__file__).parent)
@@ -18,8 +18,8 @@ JAX_VERSION = tuple(int(part) for part in jax.__version__.split(".")[:2])
 
 
 @pytest.fixture(scope="module")
-def closure_record(cell):
-    return run_cell(cell("matrix", params={"size": 40}))
+def closure_record(case):
+    return run_case(case("matrix", params={"size": 40}))
 
 
 def test_a_good_cell_comes_back_measured(closure_record):
@@ -44,22 +44,22 @@ def test_not_a_number_comes_back_from_a_check(closure_record):
     Record.from_json(closure_record.to_json())
 
 
-def test_the_argument_variant_captures_nothing_in_its_own_process(cell):
-    record = run_cell(cell("matrix", params={"size": 40, "variant": "argument"}))
+def test_the_argument_variant_captures_nothing_in_its_own_process(case):
+    record = run_case(case("matrix", params={"size": 40, "variant": "argument"}))
     assert record.status == "ok"
     assert record.constants.captured_bytes == record.constants.embedded_bytes == 0
 
 
-def test_the_fingerprint_is_the_same_in_every_process(closure_record, cell):
-    again = run_cell(cell("matrix", params={"size": 40}))
+def test_the_fingerprint_is_the_same_in_every_process(closure_record, case):
+    again = run_case(case("matrix", params={"size": 40}))
     assert again.program == closure_record.program
     assert again.program.hlo_fingerprint is not None
 
 
 @pytest.mark.skipif(JAX_VERSION < (0, 8), reason="JAX 0.7 fails to lower in simplified mode")
-def test_simplified_constants_show_as_hidden_arguments(cell):
+def test_simplified_constants_show_as_hidden_arguments(case):
     env = {"JAX_USE_SIMPLIFIED_JAXPR_CONSTANTS": "1"}
-    record = run_cell(cell("matrix", params={"size": 40}, env=env))
+    record = run_case(case("matrix", params={"size": 40}, env=env))
     assert record.status == "ok"
     assert record.constants.captured_bytes == record.constants.hidden_argument_bytes == 12800
     assert record.constants.embedded_bytes == 0
@@ -68,11 +68,11 @@ def test_simplified_constants_show_as_hidden_arguments(cell):
 
 
 @pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="the system binds no process")
-def test_environment_affinity_and_path_are_those_of_the_cell(monkeypatch, capfd, cell):
+def test_environment_affinity_and_path_are_those_of_the_cell(monkeypatch, capfd, case):
     monkeypatch.chdir(HERE)
     cpu = min(os.sched_getaffinity(0))
-    record = run_cell(
-        cell(
+    record = run_case(
+        case(
             "talkative",
             params={"environment_name": "METER_TEST"},
             cpus=(cpu,),
@@ -80,26 +80,26 @@ def test_environment_affinity_and_path_are_those_of_the_cell(monkeypatch, capfd,
         )
     )
     assert record.status == "ok", record.failure
-    # The folder is on the path once, by the cell's wish.
+    # The folder is on the path once, by the case's wish.
     assert record.extras == {"cpus_count": 1.0, "value": 2.5, "current_directory_on_path": 1.0}
     assert record.environment is not None and record.environment.cpus_available == 1
     assert capfd.readouterr() == ("", "")  # what the target printed stays in the worker
 
 
-def test_the_current_directory_is_not_on_the_path(monkeypatch, cell, failure_of):
+def test_the_current_directory_is_not_on_the_path(monkeypatch, case, failure_of):
     monkeypatch.chdir(HERE)
-    failure = failure_of(run_cell(cell("raises", path=())))
+    failure = failure_of(run_case(case("raises", path=())))
     assert (failure.phase, failure.kind) == ("import", "ModuleNotFoundError")
 
 
-def test_a_hit_in_the_persistent_cache_is_rejected(tmp_path, cell, failure_of):
+def test_a_hit_in_the_persistent_cache_is_rejected(tmp_path, case, failure_of):
     env = {
         "JAX_ENABLE_COMPILATION_CACHE": "true",
         "JAX_COMPILATION_CACHE_DIR": str(tmp_path),
         "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
         "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
     }
-    first, second = (run_cell(cell("matrix", params={"size": 5}, env=env)) for _ in range(2))
+    first, second = (run_case(case("matrix", params={"size": 5}, env=env)) for _ in range(2))
     assert first.status == "ok"
     assert (first.counts.compiles_count, first.counts.cache_hits_count) == (1, 0)
     failure = failure_of(second, "rejected")
@@ -107,8 +107,8 @@ def test_a_hit_in_the_persistent_cache_is_rejected(tmp_path, cell, failure_of):
     assert (second.counts.compiles_count, second.counts.cache_hits_count) == (0, 1)
 
 
-def test_a_function_that_was_compiled_before_is_rejected(cell, failure_of):
-    failure = failure_of(run_cell(cell("called_before_measured")), "rejected")
+def test_a_function_that_was_compiled_before_is_rejected(case, failure_of):
+    failure = failure_of(run_case(case("called_before_measured")), "rejected")
     assert (failure.phase, failure.kind) == ("compile", "AlreadyCompiled")
 
 
@@ -125,13 +125,13 @@ def run_worker(text, *options):
 
 @pytest.fixture
 def files(tmp_path):
-    """The files of a cell and of its record."""
-    return tmp_path / "cell.json", tmp_path / "record.json"
+    """The files of a case and of its record."""
+    return tmp_path / "case.json", tmp_path / "record.json"
 
 
 def failed_start(files):
-    cell, record = map(str, files)
-    assert worker.main(["--cell", cell, "--record", record]) == 0
+    case, record = map(str, files)
+    assert worker.main(["--case", case, "--record", record]) == 0
     return Record.from_json(files[1].read_text())
 
 
@@ -147,8 +147,8 @@ def test_a_cell_file_that_is_not_there_is_told_in_a_record(files, failure_of):
     assert failure_of(failed_start(files)).kind == "FileNotFoundError"
 
 
-def test_the_record_on_standard_output_does_not_mix_with_what_the_target_prints(cell):
-    done = run_worker(cell("talkative", params={"environment_name": "METER_TEST"}).to_json())
+def test_the_record_on_standard_output_does_not_mix_with_what_the_target_prints(case):
+    done = run_worker(case("talkative", params={"environment_name": "METER_TEST"}).to_json())
     assert Record.from_json(done.stdout).status == "ok"
     assert json.loads(done.stdout)["name"] == "tests/talkative"
     for text in ("to standard output", "past Python's buffer", "to standard error"):
@@ -162,5 +162,5 @@ def test_importing_jaxmeter_imports_no_jax():
 
 
 def test_what_is_no_cell_is_refused():
-    with pytest.raises(JaxmeterError, match=r"run_cell: got 'a:b'; give a jaxmeter\.Cell"):
-        run_cell("a:b")  # pyright: ignore
+    with pytest.raises(JaxmeterError, match=r"run_case: got 'a:b'; give a jaxmeter\.Cell"):
+        run_case("a:b")  # pyright: ignore

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from jaxmeter import run_cell
+from jaxmeter import run_case
 from jaxmeter._measure.worker import work
 
-run_once = functools.cache(run_cell)
+run_once = functools.cache(run_case)
 
 
 def is_alive(pid):
@@ -44,10 +44,10 @@ def is_alive(pid):
     ],
 )
 def test_what_a_target_raises_is_told(
-    function, fields, phase, kind, message, cell, failure_of, monkeypatch
+    function, fields, phase, kind, message, case, failure_of, monkeypatch
 ):
     monkeypatch.setattr(sys, "path", list(sys.path))  # which a worker changes
-    record = work(cell(function, **fields))
+    record = work(case(function, **fields))
     failure = failure_of(record)
     assert (failure.phase, failure.kind) == (phase, kind)
     assert re.search(message, failure.message)
@@ -63,17 +63,17 @@ def test_what_a_target_raises_is_told(
         ("crashes", "setup", "Signal", "died of SIGSEGV in setup"),
     ],
 )
-def test_however_a_worker_ends_there_is_a_record(function, phase, kind, message, cell, failure_of):
-    record = run_once(cell(function))
+def test_however_a_worker_ends_there_is_a_record(function, phase, kind, message, case, failure_of):
+    record = run_once(case(function))
     failure = failure_of(record)
     assert (failure.phase, failure.kind) == (phase, kind)
     assert message in failure.message
     assert record.environment is not None and record.wall_seconds is not None
 
 
-def test_a_failure_has_its_traceback_and_what_was_printed(cell, failure_of):
-    assert "raise LookupError" in failure_of(run_once(cell("raises"))).traceback
-    assert "about to leave" in failure_of(run_once(cell("leaves_at_once"))).output
+def test_a_failure_has_its_traceback_and_what_was_printed(case, failure_of):
+    assert "raise LookupError" in failure_of(run_once(case("raises"))).traceback
+    assert "about to leave" in failure_of(run_once(case("leaves_at_once"))).output
 
 
 @pytest.mark.parametrize(
@@ -83,8 +83,8 @@ def test_a_failure_has_its_traceback_and_what_was_printed(cell, failure_of):
         ("raises_in_the_check", "check", "ArithmeticError"),
     ],
 )
-def test_a_late_failure_keeps_what_was_measured_before(function, phase, kind, cell, failure_of):
-    record = run_cell(cell(function))
+def test_a_late_failure_keeps_what_was_measured_before(function, phase, kind, case, failure_of):
+    record = run_case(case(function))
     failure = failure_of(record)
     assert (failure.phase, failure.kind) == (phase, kind)
     assert record.setup_seconds is not None
@@ -96,9 +96,9 @@ def test_a_late_failure_keeps_what_was_measured_before(function, phase, kind, ce
 
 
 def test_a_compile_that_takes_for_ever_is_stopped_and_told_with_its_folding_alarms(
-    cell, failure_of
+    case, failure_of
 ):
-    record = run_cell(cell("folds_for_minutes", timeout_seconds=9.0))
+    record = run_case(case("folds_for_minutes", timeout_seconds=9.0))
     failure = failure_of(record, "timeout")
     assert (failure.phase, failure.kind) == ("compile", "Timeout")
     assert "was in compile after 9 s" in failure.message
@@ -107,19 +107,19 @@ def test_a_compile_that_takes_for_ever_is_stopped_and_told_with_its_folding_alar
     assert record.phases.lower_seconds is not None and record.phases.compile_seconds is None
 
 
-def test_a_timeout_while_sampling_keeps_the_samples(cell, failure_of):
-    record = run_cell(cell("slow_runs", repeat=10_000, timeout_seconds=7.0))
+def test_a_timeout_while_sampling_keeps_the_samples(case, failure_of):
+    record = run_case(case("slow_runs", repeat=10_000, timeout_seconds=7.0))
     failure = failure_of(record, "timeout")
-    assert failure.phase == "settled"
+    assert failure.phase == "steady"
     assert len(record.samples_seconds) >= 3
     assert min(record.samples_seconds) >= 0.1
 
 
 @pytest.fixture
-def hanging_cell(cell):
+def hanging_case(case):
     def make(pids_file, **fields):
         env = {"METER_TEST_PIDS": str(pids_file)}
-        return cell("any", module="hanging_target", env=env, **fields)
+        return case("any", module="hanging_target", env=env, **fields)
 
     return make
 
@@ -131,23 +131,23 @@ def wait_for_the_end_of(*pids):
         time.sleep(0.05)
 
 
-def test_a_timeout_kills_the_worker_and_its_children(tmp_path, hanging_cell, failure_of):
-    record = run_cell(hanging_cell(tmp_path / "pids", timeout_seconds=4.0))
+def test_a_timeout_kills_the_worker_and_its_children(tmp_path, hanging_case, failure_of):
+    record = run_case(hanging_case(tmp_path / "pids", timeout_seconds=4.0))
     assert failure_of(record, "timeout").phase == "import"
     wait_for_the_end_of(*map(int, (tmp_path / "pids").read_text().split()))
 
 
 @pytest.fixture
-def interrupted_run(tmp_path, hanging_cell):
-    """A process inside run_cell, and the numbers of its worker and of the worker's child."""
+def interrupted_run(tmp_path, hanging_case):
+    """A process inside run_case, and the numbers of its worker and of the worker's child."""
     code = (
         "import signal, sys, jaxmeter\n"
         "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
-        "jaxmeter.run_cell(jaxmeter.Cell.from_json(sys.argv[1]))\n"
+        "jaxmeter.run_case(jaxmeter.BenchmarkCase.from_json(sys.argv[1]))\n"
     )
     pids_file = tmp_path / "pids"
     process = subprocess.Popen(
-        [sys.executable, "-P", "-c", code, hanging_cell(pids_file).to_json()],
+        [sys.executable, "-P", "-c", code, hanging_case(pids_file).to_json()],
         env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
         stderr=subprocess.DEVNULL,
     )

@@ -32,7 +32,7 @@ def test_choices_are_measured_once_and_failures_do_not_stop_the_others(memory, t
     assert small["temp_bytes"] < large["temp_bytes"]
     assert large["run_peak_bytes"] >= large["temp_bytes"] > 2_000_000
     assert small["is_front"] or small["seconds"] > large["seconds"]
-    files = sorted((tmp_path / "cells").rglob("0.json"))
+    files = sorted((tmp_path / "cases").rglob("0.json"))
     before = [path.stat().st_mtime_ns for path in files]
     printed = capsys.readouterr().out  # what varies is told, and nothing else
     assert "chunk=2 " in printed and "chunk=50 " in printed and "size" not in printed
@@ -47,12 +47,12 @@ def test_what_makes_no_case_is_named(memory):
 
 
 @pytest.fixture
-def cells(memory, monkeypatch):
-    """The names of the cells that a command plans; none is measured."""
+def cases(memory, monkeypatch):
+    """The names of the cases that a command plans; none is measured."""
     planned = []
 
-    def measure_plan(cells, store, progress, run_cell):
-        planned.extend(cell.name for cell in cells)
+    def measure_plan(cases, store, progress, run_case):
+        planned.extend(case.name for case in cases)
 
     monkeypatch.setattr("benchmarks.measuring.runner.measure_plan", measure_plan)
 
@@ -64,15 +64,15 @@ def cells(memory, monkeypatch):
     return of
 
 
-def test_all_that_decides_a_record_has_a_folder_of_its_own(cells, monkeypatch, tmp_path):
+def test_all_that_decides_a_record_has_a_folder_of_its_own(cases, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
-    (usual,) = cells("profiled:scoped")
-    assert usual and [usual] == cells("profiled:scoped", "--rounds", "3")
+    (usual,) = cases("profiled:scoped")
+    assert usual and [usual] == cases("profiled:scoped", "--rounds", "3")
     others = [
-        *cells("profiled:failing"),
-        *cells("profiled:scoped", "--repeat", "7"),
-        *cells("profiled:scoped", "--vary", "x=-1,1,1.0,true"),
-        *cells("profiled:scoped", "-p", f"x={'long' * 100}"),
+        *cases("profiled:failing"),
+        *cases("profiled:scoped", "--repeat", "7"),
+        *cases("profiled:scoped", "--vary", "x=-1,1,1.0,true"),
+        *cases("profiled:scoped", "-p", f"x={'long' * 100}"),
     ]
     assert len({usual, *others}) == 1 + 7
     assert all(0 < len(name) < 100 for name in others)

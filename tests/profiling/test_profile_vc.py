@@ -17,11 +17,11 @@ USUAL = [
 ]
 
 
-def test_phases_and_settled_times_are_printed_and_recorded(tmp_path, capsys):
+def test_phases_and_steady_times_are_printed_and_recorded(tmp_path, capsys):
     path = tmp_path / "record.json"
     assert profile_vc.main([*USUAL, "--json", str(path)]) == 0
     printed = capsys.readouterr().out
-    for row in ("trace", "lower", "compile", "first call", "settled median of 3", "error"):
+    for row in ("trace", "lower", "compile", "first call", "steady-state median of 3", "error"):
         assert row in printed
     record = jaxmeter.Record.from_json(path.read_text())
     assert record.status == "ok" and len(record.samples_seconds) == 3

@@ -60,7 +60,7 @@ def record(
     *,
     round_index: int = 0,
     compile_seconds: float = 2.0,
-    settled_seconds: float = 0.1,
+    steady_seconds: float = 0.1,
     captured_bytes: int = 0,
     embedded_bytes: int = 0,
     hidden_argument_bytes: int = 0,
@@ -74,16 +74,16 @@ def record(
     return Record(
         name=name,
         status="ok",
-        target="benchmarks.cells.field:made_up",
+        target="benchmarks.cases.field:made_up",
         params=dict(params),
         phases=Phases(
             trace_seconds=0.21 * wobble,
             lower_seconds=0.12 * wobble + captured_bytes * 1e-9,
             compile_seconds=compile_seconds * wobble,
-            first_call_seconds=1.4 * settled_seconds,
+            first_call_seconds=1.4 * steady_seconds,
         ),
         setup_seconds=0.8,
-        samples_seconds=tuple(settled_seconds * wobble * steps[i % 5] for i in range(repeat)),
+        samples_seconds=tuple(steady_seconds * wobble * steps[i % 5] for i in range(repeat)),
         constants=Constants(
             captured_bytes=captured_bytes,
             captured_count=1 if captured_bytes else 0,
@@ -127,15 +127,15 @@ def failed(name: str, params: Mapping[str, Any], *, status: str = "failed", **fa
     )
 
 
-def casing_cell(variant: str, digits: int, round_index: int = 0, **changes: Any) -> Record:
+def casing_case(variant: str, digits: int, round_index: int = 0, **changes: Any) -> Record:
     total = CASING_BYTES[digits]
-    closed, baked = variant != "argument", variant == "closure"
+    closed, embedded = variant != "argument", variant == "closure"
     noise = WOBBLE[(5 * round_index + len(variant)) % len(WOBBLE)]
-    settled = 0.004 * 4.0 ** (digits / 3)
+    steady = 0.004 * 4.0 ** (digits / 3)
     values: dict[str, Any] = {
         # Another process, another wobble: without the captured bytes they differ by noise only.
-        "compile_seconds": noise * (1.6 + 0.2 * digits + (14e-9 * total if baked else 0)),
-        "settled_seconds": settled * noise,
+        "compile_seconds": noise * (1.6 + 0.2 * digits + (14e-9 * total if embedded else 0)),
+        "steady_seconds": steady * noise,
         "captured_bytes": total if closed else 96,
         "embedded_bytes": {"closure": total + 4096, "argument": 96}.get(variant, 0),
         "hidden_argument_bytes": total if variant == "simplified" else 0,
@@ -148,50 +148,50 @@ def casing_cell(variant: str, digits: int, round_index: int = 0, **changes: Any)
     return record(name, params, round_index=round_index, **(values | changes))
 
 
-def chunk_cell(chunk: Any, target: Any, round_index: int = 0, **changes: Any) -> Record:
+def chunk_case(chunk: Any, target: Any, round_index: int = 0, **changes: Any) -> Record:
     sizes: dict[Any, int] = {"auto": 1024, None: 8192}
     c, t = (sizes[size] if size in sizes else int(size) for size in (chunk, target))
     values: dict[str, Any] = {
-        "settled_seconds": 0.02 * (1 + abs(c - 2048) / 9000 + abs(t - 80) / 2000),
+        "steady_seconds": 0.02 * (1 + abs(c - 2048) / 9000 + abs(t - 80) / 2000),
         "temp_bytes": 24 * c * t + 1_000_000,
         "checks": {"error_relative": 1.6e-4},
     }
-    values["settled_seconds"] *= WOBBLE[(5 * round_index + len(f"{chunk}{target}")) % len(WOBBLE)]
+    values["steady_seconds"] *= WOBBLE[(5 * round_index + len(f"{chunk}{target}")) % len(WOBBLE)]
     params = {"workload": "w7x", "digits": 3, "half_period": True}
     params |= {"chunk_size": chunk, "target_chunk_size": target}
     name = f"chunk_sweep/w7x-d3-c{chunk}-t{target}"
     return record(name, params, round_index=round_index, **(values | changes))
 
 
-def reference_cell(digits: int, round_index: int = 0, **changes: Any) -> Record:
-    settled = 0.004 * 4.0 ** (digits / 3)
+def reference_case(digits: int, round_index: int = 0, **changes: Any) -> Record:
+    steady = 0.004 * 4.0 ** (digits / 3)
     extras = {
         "choose_seconds": 0.05,
-        "prepare_seconds": 2.1 * settled,
+        "prepare_seconds": 2.1 * steady,
         "prepare_compile_seconds": 3.1,
         "tables_seconds": 0.02,
         "casing_bytes": float(CASING_BYTES[digits]),
     }
     # The reference is noisier than ours, so the ratios have a range.
-    theirs = settled / WOBBLE[round_index % len(WOBBLE)]
+    theirs = steady / WOBBLE[round_index % len(WOBBLE)]
     checks = {
         "error_relative": ERRORS[digits],
-        "setup_seconds": 0.07 + 3.1 * settled,
+        "setup_seconds": 0.07 + 3.1 * steady,
         "reference_setup_seconds": 30 * theirs,
-        "evaluation_seconds": settled,
+        "evaluation_seconds": steady,
         "reference_evaluation_seconds": (5.0 + digits / 6) * theirs,
         "cpu_per_wall": 1.0,
         "reference_cpu_per_wall": 0.998,
         "reference_error_relative": ERRORS[digits] * 1.1,
     }
     params = {"workload": "w7x", "digits": digits, "half_period": True}
-    values: dict[str, Any] = {"settled_seconds": settled, "checks": checks, "extras": extras}
+    values: dict[str, Any] = {"steady_seconds": steady, "checks": checks, "extras": extras}
     name = f"against_reference/w7x-d{digits}"
     return record(name, params, round_index=round_index, **(values | changes))
 
 
 def gradient_reference_cell(digits: int, round_index: int = 0) -> Record:
-    field = reference_cell(digits, round_index)
+    field = reference_case(digits, round_index)
     checks = {
         name.replace("error", "gradient_error"): value * (20 if "error" in name else 3)
         for name, value in field.checks.items()
@@ -200,9 +200,9 @@ def gradient_reference_cell(digits: int, round_index: int = 0) -> Record:
     return dataclasses.replace(field, name=name, checks=checks)
 
 
-def preparation_cell(digits: int, **changes: Any) -> Record:
+def preparation_case(digits: int, **changes: Any) -> Record:
     values: dict[str, Any] = {
-        "settled_seconds": 0.05 * digits**2,
+        "steady_seconds": 0.05 * digits**2,
         "checks": {"casing_bytes": float(CASING_BYTES[digits])},
         "extras": {"choose_seconds": 0.03, "tables_seconds": 0.01 * digits},
     }
@@ -218,20 +218,20 @@ def write(root: Path, entry: Record, round_index: int = 0, *, commit: str = COMM
 
 
 def write_full(root: Path, *, rounds: int = 6) -> Path:
-    """A store of all three suites, and one cell that timed out."""
+    """A store of all three suites, and one case that timed out."""
     for i in range(rounds):
         for digits in (3, 6, 9, 12):
             for variant in ("closure", "argument", "simplified"):
-                write(root, casing_cell(variant, digits, i), i)
+                write(root, casing_case(variant, digits, i), i)
         for chunk in (256, 1024, 4096, None, "auto"):
             for target in (20, 80, 320, "auto"):
                 if (chunk == "auto") == (target == "auto"):
-                    write(root, chunk_cell(chunk, target, i), i)
+                    write(root, chunk_case(chunk, target, i), i)
         for digits in (6, 9, 12):
-            write(root, reference_cell(digits, i), i)
+            write(root, reference_case(digits, i), i)
         write(root, gradient_reference_cell(6, i), i)
     for digits in (3, 6, 9, 12):
-        write(root, preparation_cell(digits))
+        write(root, preparation_case(digits))
     params = {"workload": "w7x", "variant": "closure", "digits": 12, "half_period": False}
     write(root, failed("casing_variants/w7x-full-closure-d12", params, status="timeout"))
     return root
@@ -246,11 +246,11 @@ def made_up() -> SimpleNamespace:
             record,
             failed,
             environment,
-            casing_cell,
-            chunk_cell,
-            reference_cell,
+            casing_case,
+            chunk_case,
+            reference_case,
             gradient_reference_cell,
-            preparation_cell,
+            preparation_case,
             write,
             write_full,
         )
@@ -260,7 +260,7 @@ def made_up() -> SimpleNamespace:
 
 @pytest.fixture(scope="session")
 def full_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_full(tmp_path_factory.mktemp("store") / "cells")
+    return write_full(tmp_path_factory.mktemp("store") / "cases")
 
 
 @pytest.fixture(scope="session")

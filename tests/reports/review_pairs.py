@@ -12,7 +12,7 @@ CLOSURE = "casing_variants/w7x-closure-d3"
 
 
 class Pair:
-    """A folder of two commits measured in turns; `change` maps cells at HEAD to edits of them."""
+    """A folder of two commits measured in turns; `change` maps cases at HEAD to edits of them."""
 
     def __init__(self, made_up, root, *, seed=0):
         self.made_up, self.root, self.rng = made_up, root, random.Random(seed)
@@ -31,7 +31,7 @@ class Pair:
             for i in range(rounds):
                 for variant in variants:
                     day = 1 + (apart if side == "head" else 0)
-                    record = self.noisy(self.made_up.casing_cell(variant, 3, 0))
+                    record = self.noisy(self.made_up.casing_case(variant, 3, 0))
                     started = f"2026-11-{day:02d}T10:{i:02d}:{30 * (side == 'head'):02d}+00:00"
                     told = {"started_utc": started} | (environment if side == "head" else {})
                     record = dataclasses.replace(
@@ -64,11 +64,11 @@ def part(name, **values):
     return change
 
 
-def slower(record, *, settled=1.0, compile_=1.0):
+def slower(record, *, steady=1.0, compile_=1.0):
     phases = dataclasses.replace(
         record.phases, **{k: v * compile_ for k, v in dataclasses.asdict(record.phases).items()}
     )
-    samples = tuple(settled * s for s in record.samples_seconds)
+    samples = tuple(steady * s for s in record.samples_seconds)
     return dataclasses.replace(record, samples_seconds=samples, phases=phases)
 
 
@@ -77,4 +77,4 @@ def reviewed(root, **judging):
 
 
 def worse(review):
-    return {(f.cell, f.metric.name) for f in review.findings if f.verdict == "worse"}
+    return {(f.case, f.metric.name) for f in review.findings if f.verdict == "worse"}

@@ -25,13 +25,13 @@ PNG = b"\x89PNG\r\n\x1a\n"
 
 
 def frame(made_up, variant, size, i, **changes):
-    baked = CAPTURED[variant] if variant != "simplified" else 404
+    embedded = CAPTURED[variant] if variant != "simplified" else 404
     params = {"size": size, "variant": variant}
     values = {
-        "compile_seconds": 3.0 + MILLISECONDS_PER_MEGABYTE * 1e-9 * baked,
-        "settled_seconds": 0.03,
+        "compile_seconds": 3.0 + MILLISECONDS_PER_MEGABYTE * 1e-9 * embedded,
+        "steady_seconds": 0.03,
         "captured_bytes": CAPTURED[variant],
-        "embedded_bytes": baked,
+        "embedded_bytes": embedded,
         "checks": {
             "rate_difference_relative": 0.0 if variant == "argument" else 5e-7,
             "differing_pixels_count": 12.0,
@@ -58,7 +58,7 @@ def change(made_up, variant, follows):
 
 
 def array(made_up, operation, variant, size, i):
-    baked = size if variant == "closure" else 0
+    embedded = size if variant == "closure" else 0
     cost = {"none": 10e-9, "exp": 80e-9}[operation]
     params = {"operation": operation, "variant": variant, "array_bytes": size}
     name = f"capture_size/{operation}-{variant}-{size}"
@@ -66,8 +66,8 @@ def array(made_up, operation, variant, size, i):
         name,
         params,
         round_index=i,
-        compile_seconds=0.05 + cost * baked,
-        embedded_bytes=baked,
+        compile_seconds=0.05 + cost * embedded,
+        embedded_bytes=embedded,
         checks={},
     )
 
@@ -91,19 +91,19 @@ def study(made_up, tmp_path_factory):
     for i in range(6):
         for variant in CAPTURED:
             for size in (64, 128):
-                made_up.write(root / "cells", frame(made_up, variant, size, i), i)
+                made_up.write(root / "cases", frame(made_up, variant, size, i), i)
         for operation in ("none", "exp"):
             for size in (10**3, 10**6, 10**8):
                 for variant in ("closure", "argument"):
-                    made_up.write(root / "cells", array(made_up, operation, variant, size, i), i)
+                    made_up.write(root / "cases", array(made_up, operation, variant, size, i), i)
     for variant, follows in (("closure", False), ("argument", True)):
-        made_up.write(root / "cells", change(made_up, variant, follows))
-    made_up.write(root / "cells", skipped(made_up))
+        made_up.write(root / "cases", change(made_up, variant, follows))
+    made_up.write(root / "cases", skipped(made_up))
     older = made_up.environment(jax="0.7.2", jaxlib="0.7.2")
     for variant in ("closure", "argument"):
         record = frame(made_up, variant, 64, 0, compile_seconds=1.0)
         record = dataclasses.replace(record, environment=older)
-        path = root / "cells" / made_up.commit / "py3.11-jax0.7.2-cpu" / record.name / "0.json"
+        path = root / "cases" / made_up.commit / "py3.11-jax0.7.2-cpu" / record.name / "0.json"
         path.parent.mkdir(parents=True)
         path.write_text(record.to_json(), encoding="utf-8")
     found = AuditedArray(
@@ -131,7 +131,7 @@ def study(made_up, tmp_path_factory):
 @pytest.fixture(scope="module")
 def made(study):
     return make_closure_report(
-        study / "cells",
+        study / "cases",
         audits=study / "audits",
         picture=study / "picture.png",
         kept_versions=study / "none",
@@ -145,8 +145,8 @@ def section(made, name):
 def test_the_published_rows_stand_beside_ours(made):
     (table, _) = section(made, "table").tables
     first, second = table.rows[:2]
-    assert [cell.text for cell in first[2:7]] == ["43.7", "–", "22.7", "–", "6.20"]
-    assert [cell.text for cell in second[2:3]] == ["5.60"]
+    assert [case.text for case in first[2:7]] == ["43.7", "–", "22.7", "–", "6.20"]
+    assert [case.text for case in second[2:3]] == ["5.60"]
     assert {row[0].note for row in table.rows[2:]} == {
         "N = 128, measured here",
         "N = 64, measured here",
@@ -170,7 +170,7 @@ def test_the_slope_is_that_of_the_records(made):
 
 def test_the_naive_spread_counts_from_the_first_call(made):
     row = made.tables["frames"].iloc[0]
-    assert row["naive_std_median_seconds"] > row["settled_std_median_seconds"]
+    assert row["naive_std_median_seconds"] > row["steady_std_median_seconds"]
     # One run 28 ms longer than nineteen equal ones: 28 / sqrt(20).
     assert summaries.naive_std(0.0507, [0.0227] * 20) == pytest.approx(6.26e-3, rel=1e-3)
     assert pd.isna(summaries.naive_std(0.05, [0.02] * 18))
@@ -223,17 +223,17 @@ def test_versions_stand_side_by_side_and_are_never_compared(made):
 
 def test_rows_of_an_environment_are_kept_and_shown_where_it_is_not_measured(study, tmp_path):
     kept = tmp_path / "kept"
-    made = make_closure_report(study / "cells", kept_versions=kept)
+    made = make_closure_report(study / "cases", kept_versions=kept)
     path = versions.keep(made.tables["versions"], "py3.11-jax0.7.2", kept)
     assert path.name == "py3.11-jax0.7.2-cpu.csv" and len(pd.read_csv(path)) == 2
     newest = tmp_path / "newest"
-    shutil.copytree(study / "cells" / made.commit / made.environment_key, newest / "c" / "py3.11-x")
+    shutil.copytree(study / "cases" / made.commit / made.environment_key, newest / "c" / "py3.11-x")
     again = make_closure_report(newest, kept_versions=kept)
     (table,) = section(again, "versions").tables
     told = {(row[0].text, row[-1].text[:4]) for row in table.rows}
     assert told == {("0.7.2", "2026"), ("0.10.2", "here")}
     # Where the environment was measured, what was kept of it is not shown beside it.
-    both = make_closure_report(study / "cells", kept_versions=kept)
+    both = make_closure_report(study / "cases", kept_versions=kept)
     assert {row[-1].text for row in section(both, "versions").tables[0].rows} == {"here"}
 
 
@@ -268,10 +268,10 @@ def test_the_rule_has_its_numbers(made):
 
 def test_hidden_arrays_are_named_with_path_and_line(made):
     (table,) = section(made, "audit").tables
-    cells = [cell.text for cell in table.rows[0]]
-    assert cells[0] == "closure of system.coronagraph.off_axis.function: table.images"
-    assert "benchmarks/workloads/coronagraph/off_axis.py:34" in cells
-    assert not any("/home/me" in cell for cell in cells)
+    cases = [case.text for case in table.rows[0]]
+    assert cases[0] == "closure of system.coronagraph.off_axis.function: table.images"
+    assert "benchmarks/workloads/coronagraph/off_axis.py:34" in cases
+    assert not any("/home/me" in case for case in cases)
 
 
 def test_the_page_is_one_file_with_the_picture_inside(made, tmp_path):
@@ -287,23 +287,23 @@ def test_the_page_is_one_file_with_the_picture_inside(made, tmp_path):
 
 
 def test_the_casing_is_read_from_the_store_of_the_suites(study, full_store):
-    made = make_closure_report(study / "cells", casing_store=full_store)
+    made = make_closure_report(study / "cases", casing_store=full_store)
     assert "w7x half period" in section(made, "closure").lead
 
 
 def test_a_study_that_only_failed_still_has_a_page(made_up, tmp_path):
     record = made_up.failed("coronagraph_variants/n64-closure", {"size": 64, "variant": "closure"})
     record = dataclasses.replace(record, failure=Failure("compile", "Signal", "died of SIGKILL"))
-    made_up.write(tmp_path / "cells", record)
-    made = make_closure_report(tmp_path / "cells")
+    made_up.write(tmp_path / "cases", record)
+    made = make_closure_report(tmp_path / "cases")
     assert made.ended_well_count == 0
     assert section(made, "problems").tables[0].rows
     assert write_report(made, tmp_path / "report").exists()
 
 
 def test_a_partial_study_has_the_sections_it_can_have(made_up, tmp_path):
-    made_up.write(tmp_path / "cells", frame(made_up, "closure", 64, 0, repeat=3))
-    made = make_closure_report(tmp_path / "cells")
+    made_up.write(tmp_path / "cases", frame(made_up, "closure", 64, 0, repeat=3))
+    made = make_closure_report(tmp_path / "cases")
     assert "Nothing of this was measured" in section(made, "table").lead
     assert write_report(made, tmp_path / "report").exists()
 
@@ -312,11 +312,11 @@ def test_what_cannot_be_read_is_one_line_and_exit_code_2(study, tmp_path, capsys
     assert main(["--study", str(tmp_path), "--out", str(tmp_path / "out")]) == 2
     assert "measure first" in capsys.readouterr().err
     with pytest.raises(ReportError, match="nothing measured for commit 'abc'"):
-        make_closure_report(study / "cells", commit="abc")
+        make_closure_report(study / "cases", commit="abc")
     audits = tmp_path / "audits"
     for path in (study / "audits").rglob("*.json"):
         cut = audits / path.relative_to(study / "audits")
         cut.parent.mkdir(parents=True)
         cut.write_text(path.read_text()[:50])
     with pytest.raises(ReportError, match="cannot read"):
-        make_closure_report(study / "cells", audits=audits)
+        make_closure_report(study / "cases", audits=audits)

@@ -13,8 +13,8 @@ def write_variants(made_up, root, *, closure, argument, rounds=6, **changes):
     for i in range(rounds):
         for variant, seconds in (("closure", closure), ("argument", argument)):
             noisy = seconds * (1.0, 1.03, 0.98)[(i + len(variant)) % 3]
-            cell = made_up.casing_cell(variant, 6, 0, compile_seconds=noisy, **changes)
-            made_up.write(root, cell, i)
+            case = made_up.casing_case(variant, 6, 0, compile_seconds=noisy, **changes)
+            made_up.write(root, case, i)
 
 
 def test_a_difference_is_claimed_where_the_interval_leaves_one_out(made_up, tmp_path):
@@ -55,7 +55,7 @@ def test_one_process_has_no_interval(made_up, tmp_path):
 
 
 def test_a_missing_variant_says_nothing_rather_than_something(made_up, tmp_path):
-    made_up.write(tmp_path, made_up.casing_cell("closure", 6))
+    made_up.write(tmp_path, made_up.casing_case("closure", 6))
     table = closures(tmp_path)
     assert "nothing can be said" in findings_closure.closure_lead(table)
     findings_closure.closure_findings(table)
@@ -64,8 +64,8 @@ def test_a_missing_variant_says_nothing_rather_than_something(made_up, tmp_path)
 def test_the_cost_per_captured_megabyte_is_the_difference_over_the_bytes(made_up, tmp_path):
     for i in range(6):
         for variant, seconds, size in (("closure", 3.0, 100_000_000), ("argument", 2.0, 0)):
-            cell = made_up.casing_cell(variant, 6, 0, compile_seconds=seconds, captured_bytes=size)
-            made_up.write(tmp_path, cell, i)
+            case = made_up.casing_case(variant, 6, 0, compile_seconds=seconds, captured_bytes=size)
+            made_up.write(tmp_path, case, i)
     said = findings_closure.closure_findings(closures(tmp_path))
     assert any("10.0 ms of compile time for each captured megabyte" in s for s in said)
 
@@ -78,11 +78,11 @@ def test_simplified_constants_are_compared_with_the_argument_variant(full_store)
 
 
 def test_whether_the_closure_captures_the_casing_to_the_byte_is_told(made_up, tmp_path):
-    made_up.write(tmp_path / "a", made_up.casing_cell("closure", 6))
+    made_up.write(tmp_path / "a", made_up.casing_case("closure", 6))
     said = findings_closure.closure_findings(closures(tmp_path / "a"))
     assert any("the arrays of the casing, to the byte" in s for s in said)
     more = made_up.casing_bytes[6] + 96_000
-    made_up.write(tmp_path / "b", made_up.casing_cell("closure", 6, captured_bytes=more))
+    made_up.write(tmp_path / "b", made_up.casing_case("closure", 6, captured_bytes=more))
     said = findings_closure.closure_findings(closures(tmp_path / "b"))
     assert any("96.0 kB more" in s and "0 of 1 problem agree" in s for s in said)
 
@@ -93,8 +93,8 @@ def chunks(root):
 
 def test_the_distance_of_auto_from_the_fastest_is_told(made_up, tmp_path):
     for i in range(6):
-        made_up.write(tmp_path, made_up.chunk_cell(1024, 80, 0, settled_seconds=0.1), i)
-        made_up.write(tmp_path, made_up.chunk_cell("auto", "auto", 0, settled_seconds=0.2), i)
+        made_up.write(tmp_path, made_up.chunk_case(1024, 80, 0, steady_seconds=0.1), i)
+        made_up.write(tmp_path, made_up.chunk_case("auto", "auto", 0, steady_seconds=0.2), i)
     (said,) = findings.chunk_findings(chunks(tmp_path))
     assert "fastest at chunk_size 1024, target_chunk_size 80" in said
     assert '"auto" takes' in said and "2.00 times as long" in said and "noise" not in said
@@ -102,13 +102,13 @@ def test_the_distance_of_auto_from_the_fastest_is_told(made_up, tmp_path):
 
 def test_auto_within_the_noise_auto_fastest_and_auto_missing(made_up, tmp_path):
     for i, noise in enumerate((0.99, 1.02, 1.01, 0.98, 1.03, 1.02)):
-        made_up.write(tmp_path / "a", made_up.chunk_cell(1024, 80, 0, settled_seconds=0.1), i)
-        auto = made_up.chunk_cell("auto", "auto", 0, settled_seconds=0.1 * noise)
+        made_up.write(tmp_path / "a", made_up.chunk_case(1024, 80, 0, steady_seconds=0.1), i)
+        auto = made_up.chunk_case("auto", "auto", 0, steady_seconds=0.1 * noise)
         made_up.write(tmp_path / "a", auto, i)
     assert "within the noise" in findings.chunk_findings(chunks(tmp_path / "a"))[0]
-    made_up.write(tmp_path / "b", made_up.chunk_cell("auto", "auto"))
+    made_up.write(tmp_path / "b", made_up.chunk_case("auto", "auto"))
     assert 'that is "auto" itself' in findings.chunk_findings(chunks(tmp_path / "b"))[0]
-    made_up.write(tmp_path / "c", made_up.chunk_cell(1024, 80))
+    made_up.write(tmp_path / "c", made_up.chunk_case(1024, 80))
     assert '"auto" was not measured' in findings.chunk_findings(chunks(tmp_path / "c"))[0]
 
 
@@ -124,8 +124,8 @@ def test_the_problem_furthest_from_its_limit_is_named_beside_the_reference(full_
 
 
 def test_an_error_that_is_not_a_number_is_named(made_up, tmp_path):
-    cell = made_up.casing_cell("closure", 6, checks={"error_relative": math.nan})
-    made_up.write(tmp_path, cell)
+    case = made_up.casing_case("closure", 6, checks={"error_relative": math.nan})
+    made_up.write(tmp_path, case)
     lead = findings.accuracy_lead(accuracies(tmp_path))
     assert (
         lead.startswith("Within the 10⁻ᵈ asked: 0 of 1 problem") and "not a number at w7x" in lead
@@ -133,7 +133,7 @@ def test_an_error_that_is_not_a_number_is_named(made_up, tmp_path):
 
 
 def test_when_all_hold_the_closest_is_named(made_up, tmp_path):
-    made_up.write(tmp_path, made_up.casing_cell("closure", 6))
+    made_up.write(tmp_path, made_up.casing_case("closure", 6))
     assert "the closest to its limit is w7x" in findings.accuracy_lead(accuracies(tmp_path))
 
 
@@ -146,10 +146,10 @@ def test_speed_ups_and_compile_time_are_told_together(full_store):
 
 
 def test_a_processor_that_was_shared_or_not_alone_is_told(made_up, tmp_path):
-    checks = dict(made_up.reference_cell(6).checks)
+    checks = dict(made_up.reference_case(6).checks)
     for name, own, theirs in (("busy", 0.5, 1.0), ("threads", 1.0, 1.9)):
         loads = {"cpu_per_wall": own, "reference_cpu_per_wall": theirs}
-        made_up.write(tmp_path / name, made_up.reference_cell(6, checks=checks | loads))
+        made_up.write(tmp_path / name, made_up.reference_case(6, checks=checks | loads))
     said = {
         name: findings.reference_findings(
             summaries.against_reference(tables.measurements(read_store(tmp_path / name)))

@@ -16,7 +16,7 @@ from tests.reports.history_stores import COMMITS, LAST, STEP, write_failed, writ
 
 @pytest.fixture(scope="module")
 def store(made_up, tmp_path_factory):
-    return write_stepped(made_up, tmp_path_factory.mktemp("history") / "cells")
+    return write_stepped(made_up, tmp_path_factory.mktemp("history") / "cases")
 
 
 @pytest.fixture(scope="module")
@@ -26,27 +26,27 @@ def history(store):
 
 @pytest.fixture(scope="module")
 def broken(made_up, tmp_path_factory):
-    root = tmp_path_factory.mktemp("broken") / "cells"
+    root = tmp_path_factory.mktemp("broken") / "cases"
     write_failed(made_up, write_stepped(made_up, root))
     return make_history(read_measurements(root))
 
 
-def found(history, cell, metric):
+def found(history, case, metric):
     (series,) = (
-        s for s in history.settings[0].series if cell in s.cell and s.metric.name == metric
+        s for s in history.settings[0].series if case in s.case and s.metric.name == metric
     )
     return series
 
 
 def test_steps_are_found_in_the_cell_and_metrics_that_have_them(history):
     stepped = {
-        (one.cell.rsplit("-", 2)[1], one.metric.name, one.steps[0].index)
+        (one.case.rsplit("-", 2)[1], one.metric.name, one.steps[0].index)
         for one in history.settings[0].series
         if any(step.found_by != "ruptures" for step in one.steps)
     }
     assert ("closure", "captured_bytes", STEP) in stepped
-    assert ("closure", "settled_median_seconds", STEP) in stepped
-    assert {cell for cell, *_ in stepped} == {"closure"}
+    assert ("closure", "steady_median_seconds", STEP) in stepped
+    assert {case for case, *_ in stepped} == {"closure"}
 
 
 def test_a_point_is_the_median_of_its_processes_and_keeps_them(history):
@@ -58,10 +58,10 @@ def test_a_point_is_the_median_of_its_processes_and_keeps_them(history):
 
 def test_two_jax_versions_are_two_settings_and_share_no_series(made_up, store, tmp_path):
     other = dataclasses.replace(
-        made_up.casing_cell("closure", 3, captured_bytes=1),
+        made_up.casing_case("closure", 3, captured_bytes=1),
         environment=made_up.environment(jax="0.7.2", jaxlib="0.7.2"),
     )
-    made_up.write(tmp_path, made_up.casing_cell("closure", 3), 0, commit=COMMITS[0])
+    made_up.write(tmp_path, made_up.casing_case("closure", 3), 0, commit=COMMITS[0])
     made_up.write(tmp_path, other, 1, commit=COMMITS[1])
     settings = make_history(read_measurements(tmp_path)).settings
     assert len(settings) == 2
@@ -74,41 +74,41 @@ def test_a_commit_all_of_whose_processes_failed_is_told_and_has_no_point(history
     (failure,) = setting.failed
     assert (failure.commit, failure.processes_count) == (12, 2)
     assert failure.reason == "in compile: WrongAnswer: <b>off</b> by 2"
-    assert failure.cell.endswith("closure-d3") and broken.commits[12].hash == LAST
+    assert failure.case.endswith("closure-d3") and broken.commits[12].hash == LAST
     assert setting.series == history.settings[0].series
     assert "Python 3.11.2" in setting.environments[12]
     assert history.settings[0].failed == ()
 
 
 def test_one_process_that_ended_well_is_a_point_not_a_failure(made_up, tmp_path):
-    cell = made_up.casing_cell("closure", 3)
-    made_up.write(tmp_path, cell, 0, commit=COMMITS[0])
-    made_up.write(tmp_path, made_up.failed(cell.name, {}), 1, commit=COMMITS[0])
+    case = made_up.casing_case("closure", 3)
+    made_up.write(tmp_path, case, 0, commit=COMMITS[0])
+    made_up.write(tmp_path, made_up.failed(case.name, {}), 1, commit=COMMITS[0])
     (setting,) = make_history(read_measurements(tmp_path)).settings
     assert setting.failed == () and all(len(one.values) == 1 for one in setting.series)
 
 
 def test_a_process_that_left_no_word_failed_in_the_setting_of_its_folder(made_up, tmp_path):
-    cell = made_up.casing_cell("closure", 3)
-    made_up.write(tmp_path, cell, 0, commit=COMMITS[0])
-    killed = dataclasses.replace(made_up.failed("other/cell", {}), environment=None, failure=None)
+    case = made_up.casing_case("closure", 3)
+    made_up.write(tmp_path, case, 0, commit=COMMITS[0])
+    killed = dataclasses.replace(made_up.failed("other/case", {}), environment=None, failure=None)
     made_up.write(tmp_path, killed, 0, commit=COMMITS[0])
     (setting,) = make_history(read_measurements(tmp_path)).settings
     (failure,) = setting.failed
-    assert (failure.cell, failure.reason) == ("other/cell", "failed")
+    assert (failure.case, failure.reason) == ("other/case", "failed")
 
 
 def test_a_store_of_failures_alone_is_an_error(made_up, tmp_path):
     made_up.write(tmp_path, made_up.failed("a/b", {}))
-    with pytest.raises(ReportError, match="no process of the store ended well"):
+    with pytest.raises(ReportError, match="no process of the store succeeded"):
         make_history(read_measurements(tmp_path))
 
 
 def test_the_command_writes_the_page_and_tells_what_it_set_aside(made_up, tmp_path, capsys):
-    broken = made_up.write(tmp_path / "cells", made_up.casing_cell("closure", 3), 0)
-    made_up.write(tmp_path / "cells", made_up.casing_cell("closure", 3, 1), 1)
+    broken = made_up.write(tmp_path / "cases", made_up.casing_case("closure", 3), 0)
+    made_up.write(tmp_path / "cases", made_up.casing_case("closure", 3, 1), 1)
     broken.write_text("{")
-    arguments = ["history", "--store", str(tmp_path / "cells"), "--out", str(tmp_path / "out")]
+    arguments = ["history", "--store", str(tmp_path / "cases"), "--out", str(tmp_path / "out")]
     assert main([*arguments, "--repository", str(tmp_path)]) == 0
     told = capsys.readouterr()
     assert "set aside:" in told.err and "truncated" in told.err
@@ -133,7 +133,7 @@ def test_a_step_links_to_the_review_of_its_commit_against_the_one_before(store, 
 def test_a_review_is_made_again_only_of_other_records_or_by_other_code(
     store, history, tmp_path, monkeypatch
 ):
-    root = shutil.copytree(store, tmp_path / "cells")
+    root = shutil.copytree(store, tmp_path / "cases")
     made = []
     make = reviews.make_review
     monkeypatch.setattr(reviews, "make_review", lambda sides: made.append(1) or make(sides))
@@ -164,11 +164,11 @@ def test_a_name_that_begins_another_one_still_has_its_review(made_up, tmp_path):
             told = made_up.environment(
                 xla_flags=flags, started_utc=f"2026-11-0{day}T10:00:00+00:00"
             )
-            cell = made_up.casing_cell("closure", 3, captured_bytes=1000 * day)
-            cell = dataclasses.replace(cell, environment=told)
-            made_up.write(tmp_path / "cells", cell, i, commit=commit)
-    made = make_history(read_measurements(tmp_path / "cells"))
-    addresses = write_reviews(made, tmp_path / "cells", tmp_path / "out")
+            case = made_up.casing_case("closure", 3, captured_bytes=1000 * day)
+            case = dataclasses.replace(case, environment=told)
+            made_up.write(tmp_path / "cases", case, i, commit=commit)
+    made = make_history(read_measurements(tmp_path / "cases"))
+    addresses = write_reviews(made, tmp_path / "cases", tmp_path / "out")
     assert {setting for setting, *_ in addresses} == {one.name for one in made.settings}
     assert len(set(addresses.values())) == len(made.settings) == 2
     for (setting, *_), address in addresses.items():

@@ -16,7 +16,7 @@ from tests.reports.history_stores import COMMITS, STEP, write_failed, write_step
 
 @pytest.fixture(scope="module")
 def history(made_up, tmp_path_factory):
-    root = tmp_path_factory.mktemp("history") / "cells"
+    root = tmp_path_factory.mktemp("history") / "cases"
     write_failed(made_up, write_stepped(made_up, root))
     return make_history(read_measurements(root))
 
@@ -60,7 +60,7 @@ def test_exact_numbers_reach_the_page_without_rounding(history):
 
 # Runs in the page after its own script: walks through a chart by keyboard, searches, and tells.
 WALK = """<script>
-const wanted = (s) => s.name === "captured_bytes" && s.cell.includes("closure");
+const wanted = (s) => s.name === "captured_bytes" && s.case.includes("closure");
 const card = cards.get(all[0].find(wanted));
 const press = (key, held = {}) =>
   !card.dispatchEvent(new KeyboardEvent("keydown", { key, cancelable: true, ...held }));

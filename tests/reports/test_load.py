@@ -11,16 +11,16 @@ from reports import ReportError, read_asv, read_store
 
 
 def test_a_record_knows_its_commit_environment_cell_and_round(made_up, tmp_path):
-    path = made_up.write(tmp_path, made_up.casing_cell("closure", 6), 4)
+    path = made_up.write(tmp_path, made_up.casing_case("closure", 6), 4)
     (stored,) = read_store(tmp_path).records
     assert (stored.commit, stored.environment_key) == (made_up.commit, made_up.key)
-    assert (stored.cell, stored.round_index) == ("casing_variants/w7x-closure-d6", 4)
+    assert (stored.case, stored.round_index) == ("casing_variants/w7x-closure-d6", 4)
     assert stored.path == path
-    assert stored.record == made_up.casing_cell("closure", 6)
+    assert stored.record == made_up.casing_case("closure", 6)
 
 
 def test_truncated_foreign_and_misplaced_files_are_set_aside_with_reasons(made_up, tmp_path):
-    good = made_up.write(tmp_path, made_up.casing_cell("closure", 6), 0)
+    good = made_up.write(tmp_path, made_up.casing_case("closure", 6), 0)
     text = good.read_text()
     (good.parent / "1.json").write_text(text[: len(text) // 2])
     (good.parent / "2.json").write_text("")
@@ -51,9 +51,9 @@ def test_truncated_foreign_and_misplaced_files_are_set_aside_with_reasons(made_u
     ],
 )
 def test_parameters_of_another_kind_are_set_aside(made_up, tmp_path, name, value, said):
-    made_up.write(tmp_path, made_up.casing_cell("closure", 6), 0)
-    cell = made_up.casing_cell("closure", 6)
-    odd = dataclasses.replace(cell, params={**cell.params, name: value})
+    made_up.write(tmp_path, made_up.casing_case("closure", 6), 0)
+    case = made_up.casing_case("closure", 6)
+    odd = dataclasses.replace(case, params={**case.params, name: value})
     made_up.write(tmp_path, odd, 1)
     store = read_store(tmp_path)
     assert [stored.round_index for stored in store.records] == [0]
@@ -62,16 +62,16 @@ def test_parameters_of_another_kind_are_set_aside(made_up, tmp_path, name, value
 
 
 def test_a_start_that_is_no_time_is_set_aside(made_up, tmp_path):
-    made_up.write(tmp_path, made_up.casing_cell("closure", 6), 0)
+    made_up.write(tmp_path, made_up.casing_case("closure", 6), 0)
     when = made_up.environment(started_utc="yesterday")
-    odd = dataclasses.replace(made_up.casing_cell("closure", 6), environment=when)
+    odd = dataclasses.replace(made_up.casing_case("closure", 6), environment=when)
     made_up.write(tmp_path, odd, 1)
     (aside,) = read_store(tmp_path).set_aside
     assert "'yesterday', which is no ISO 8601 time" in aside.reason
 
 
 def test_files_set_aside_are_named_within_the_store(made_up, tmp_path):
-    good = made_up.write(tmp_path, made_up.casing_cell("closure", 6), 0)
+    good = made_up.write(tmp_path, made_up.casing_case("closure", 6), 0)
     (good.parent / "1.json").mkdir()
     (good.parent / "2.json").write_text("{")
     (good.parent / "3.stale").write_text("{}")
@@ -81,13 +81,13 @@ def test_files_set_aside_are_named_within_the_store(made_up, tmp_path):
 
 
 def test_a_write_that_never_ended_is_no_record_and_no_complaint(made_up, tmp_path):
-    good = made_up.write(tmp_path, made_up.casing_cell("closure", 6), 0)
+    good = made_up.write(tmp_path, made_up.casing_case("closure", 6), 0)
     (good.parent / "1.4711.tmp").write_text('{"schema"')
     assert read_store(tmp_path).set_aside == ()
 
 
 def test_what_the_benchmarks_set_aside_is_told(made_up, tmp_path):
-    good = made_up.write(tmp_path, made_up.casing_cell("closure", 6), 0)
+    good = made_up.write(tmp_path, made_up.casing_case("closure", 6), 0)
     (good.parent / "1.unreadable").write_text("{")
     (good.parent / "2.stale").write_text("{}")
     reasons = {item.path.name: item.reason for item in read_store(tmp_path).set_aside}
@@ -99,7 +99,7 @@ def test_no_folder_no_record_and_nothing_readable_are_errors_that_say_what_to_do
         read_store(tmp_path / "nowhere")
     with pytest.raises(ReportError, match="holds no records; measure first"):
         read_store(tmp_path)
-    broken = tmp_path / "commit" / "key" / "cell" / "0.json"
+    broken = tmp_path / "commit" / "key" / "case" / "0.json"
     broken.parent.mkdir(parents=True)
     broken.write_text("{")
     with pytest.raises(ReportError, match=r"none of the 1 files .* could be read; the first, "):

@@ -32,10 +32,10 @@ def patient(monkeypatch):
 
 @pytest.fixture
 def store(made_up, tmp_path):
-    root = tmp_path / "cells"
+    root = tmp_path / "cases"
     for i in range(3):
-        made_up.write(root, made_up.casing_cell("closure", 3, i), i)
-        made_up.write(root, made_up.chunk_cell("auto", 80, i), i)
+        made_up.write(root, made_up.casing_case("closure", 3, i), i)
+        made_up.write(root, made_up.chunk_case("auto", 80, i), i)
     made_up.write(root, made_up.failed("a/b", {"digits": 3}))
     return root
 
@@ -44,8 +44,8 @@ def assert_same(table, root):
     """`table` is what the store holds, read without any cache."""
     expected = tables.measurements(read_store(root))
     pd.testing.assert_frame_equal(
-        table.sort_values(["cell", "round_index"], ignore_index=True)[list(expected.columns)],
-        expected.sort_values(["cell", "round_index"], ignore_index=True),
+        table.sort_values(["case", "round_index"], ignore_index=True)[list(expected.columns)],
+        expected.sort_values(["case", "round_index"], ignore_index=True),
         check_dtype=False,
     )
 
@@ -73,8 +73,8 @@ def test_added_changed_and_removed_files_show_and_only_they_are_parsed(
 ):
     read_measurements(store)
     parsed = count_parsed(monkeypatch)
-    made_up.write(store, made_up.reference_cell(6))
-    made_up.write(store, made_up.casing_cell("closure", 3, 1, temp_bytes=77), 1)
+    made_up.write(store, made_up.reference_case(6))
+    made_up.write(store, made_up.casing_case("closure", 3, 1, temp_bytes=77), 1)
     next(store.rglob("chunk_sweep/*/2.json")).unlink()
     assert_same(read_measurements(store).table, store)
     assert len(parsed) == 2
@@ -95,19 +95,19 @@ def test_a_touched_file_of_the_same_content_is_not_parsed_again(store, patient, 
 def test_touched_added_changed_and_removed_files_at_once(made_up, store, patient):
     read_measurements(store)
     settle(store)
-    made_up.write(store, made_up.reference_cell(6))
-    made_up.write(store, made_up.casing_cell("closure", 3, 1, temp_bytes=77), 1)
+    made_up.write(store, made_up.reference_case(6))
+    made_up.write(store, made_up.casing_case("closure", 3, 1, temp_bytes=77), 1)
     next(store.rglob("chunk_sweep/*/2.json")).unlink()
     for _ in range(2):
         assert_same(read_measurements(store).table, store)
 
 
 def test_a_change_within_one_tick_that_keeps_size_and_time_is_seen(made_up, tmp_path):
-    cell = made_up.casing_cell("closure", 3, temp_bytes=11)
-    path = made_up.write(tmp_path, cell)
+    case = made_up.casing_case("closure", 3, temp_bytes=11)
+    path = made_up.write(tmp_path, case)
     state = path.stat()
     assert list(read_measurements(tmp_path).table["temp_bytes"]) == [11]
-    text = dataclasses.replace(cell, memory=dataclasses.replace(cell.memory, temp_bytes=22))
+    text = dataclasses.replace(case, memory=dataclasses.replace(case.memory, temp_bytes=22))
     with open(path, "r+", encoding="utf-8") as stream:
         stream.write(text.to_json())
     os.utime(path, ns=(state.st_atime_ns, state.st_mtime_ns))
@@ -116,7 +116,7 @@ def test_a_change_within_one_tick_that_keeps_size_and_time_is_seen(made_up, tmp_
 
 
 @pytest.mark.parametrize("harm", ["cut", "empty", "foreign", "unsealed", "other code"])
-def test_a_cache_that_cannot_be_used_is_made_anew(store, patient, harm, monkeypatch):
+def test_a_cache_that_cannot_be_used_is_made_again(store, patient, harm, monkeypatch):
     read_measurements(store)
     path = store / CACHE
     if harm == "cut":
@@ -165,7 +165,7 @@ def test_whoever_may_read_the_records_may_read_the_cache(store):
 
 
 def test_half_written_files_are_moved_out_of_the_way_and_told_again(made_up, store, patient):
-    path = made_up.write(store, made_up.casing_cell("closure", 6))
+    path = made_up.write(store, made_up.casing_case("closure", 6))
     path.write_text(path.read_text()[:1000])
     (aside,) = read_measurements(store).set_aside
     moved = path.with_suffix(".unreadable")
@@ -176,14 +176,14 @@ def test_half_written_files_are_moved_out_of_the_way_and_told_again(made_up, sto
 
 
 def test_a_file_that_may_still_grow_and_one_out_of_place_stay_where_they_are(made_up, store):
-    path = made_up.write(store, made_up.casing_cell("closure", 6))
+    path = made_up.write(store, made_up.casing_case("closure", 6))
     text = path.read_text()
     path.write_text(text[:1000])
     (store / "stray.json").write_text(text)
     told = {item.path.name for item in read_measurements(store).set_aside}
     assert told == {"0.json", "stray.json"} and path.exists()
     path.write_text(text)
-    assert "casing_variants/w7x-closure-d6" in set(read_measurements(store).table["cell"])
+    assert "casing_variants/w7x-closure-d6" in set(read_measurements(store).table["case"])
 
 
 def test_several_readers_at_once_all_get_the_whole_table(store):
@@ -211,7 +211,7 @@ def test_no_folder_and_no_record_are_errors_that_say_what_to_do(tmp_path):
 
 def test_plain_data_are_those_of_jaxmeters_reader(made_up):
     odd = made_up.record("a/b", {}, checks={"error_relative": float("inf")})
-    for record in (made_up.casing_cell("closure", 6), made_up.failed("a", {}), odd):
+    for record in (made_up.casing_case("closure", 6), made_up.failed("a", {}), odd):
         text = record.to_json()
         assert plain_records.plain_record(text) == plain_records.as_plain(Record.from_json(text))
 
@@ -228,13 +228,13 @@ def test_plain_data_are_those_of_jaxmeters_reader(made_up):
     ],
 )
 def test_data_that_jaxmeter_refuses_are_refused_in_its_words(made_up, change):
-    data = json.loads(made_up.casing_cell("closure", 3).to_json()) | change
+    data = json.loads(made_up.casing_case("closure", 3).to_json()) | change
     with pytest.raises(Exception, match=r"Record\.from_json: got"):
         plain_records.plain_record(json.dumps(data))
 
 
 def test_absent_fields_and_whole_numbers_for_floats_are_filled_in_and_converted(made_up):
-    data = json.loads(made_up.casing_cell("closure", 3).to_json())
+    data = json.loads(made_up.casing_case("closure", 3).to_json())
     del data["extras"]
     data["setup_seconds"] = 2
     plain = plain_records.plain_record(json.dumps(data))
@@ -244,7 +244,7 @@ def test_absent_fields_and_whole_numbers_for_floats_are_filled_in_and_converted(
 
 def test_a_second_half_written_file_does_not_replace_the_first(made_up, store, patient):
     for length in (500, 1000):
-        path = made_up.write(store, made_up.casing_cell("closure", 6))
+        path = made_up.write(store, made_up.casing_case("closure", 6))
         path.write_text(path.read_text()[:length])
         read_measurements(store)
     sizes = sorted(p.stat().st_size for p in path.parent.glob("*.unreadable"))

@@ -16,7 +16,7 @@ from reports.plain_records import CutShort, plain_record, whole_record
 @pytest.fixture
 def good(made_up, tmp_path):
     """The path of one good record, an hour old, in a store of its own."""
-    path = made_up.write(tmp_path, made_up.casing_cell("closure", 3))
+    path = made_up.write(tmp_path, made_up.casing_case("closure", 3))
     when = time.time() - 3600
     os.utime(path, (when, when))
     return path

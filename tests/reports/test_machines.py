@@ -15,13 +15,13 @@ FLAGS = "--xla_cpu_multi_thread_eigen=false"
 
 @pytest.fixture
 def one(made_up):
-    """A row of the table: a process that ended well, or not where it is `failed`."""
+    """A row of the table: a process that succeeded, or not where it is `failed`."""
 
-    def made(cell="a/b", *, commit="a" * 40, key="env", ended_well=True, silent=False, **told):
+    def made(case="a/b", *, commit="a" * 40, key="env", ended_well=True, silent=False, **told):
         make = made_up.record if ended_well else made_up.failed
         environment = None if silent else made_up.environment(**told)
-        record = dataclasses.replace(make(cell, {}), environment=environment)
-        return measurement_row(place_columns(commit, key, cell, 0), as_plain(record))
+        record = dataclasses.replace(make(case, {}), environment=environment)
+        return measurement_row(place_columns(commit, key, case, 0), as_plain(record))
 
     return made
 

@@ -13,9 +13,9 @@ from reports.plain_records import as_plain
 
 def store_of(made_up, root, **environment):
     for i in range(2):
-        cell = made_up.casing_cell("closure", 3, i)
+        case = made_up.casing_case("closure", 3, i)
         told = made_up.environment(**environment)
-        made_up.write(root, dataclasses.replace(cell, environment=told), i)
+        made_up.write(root, dataclasses.replace(case, environment=told), i)
     return root
 
 
@@ -45,7 +45,7 @@ def test_merging_again_and_merging_the_merged_changes_nothing(made_up, tmp_path)
 
 def test_another_record_at_the_same_place_is_refused_and_both_stay(made_up, tmp_path):
     a, b = store_of(made_up, tmp_path / "a"), store_of(made_up, tmp_path / "b")
-    made_up.write(b, made_up.casing_cell("closure", 3, 1, temp_bytes=5), 1)
+    made_up.write(b, made_up.casing_case("closure", 3, 1, temp_bytes=5), 1)
     merge_stores([a], tmp_path / "all")
     before = contents(tmp_path / "all")
     merged = merge_stores([b], tmp_path / "all")
@@ -67,7 +67,7 @@ def test_the_folders_of_a_pair_merge_like_the_stores_they_are(made_up, tmp_path)
     base, head = "b" * 40, "d" * 40 + "+slower_run"
     for side, commit in (("base", base), ("head", head)):
         made_up.write(
-            tmp_path / "kept/pair" / side, made_up.casing_cell("closure", 3), 0, commit=commit
+            tmp_path / "kept/pair" / side, made_up.casing_case("closure", 3), 0, commit=commit
         )
     (tmp_path / "kept/page").mkdir()
     (tmp_path / "kept/page/review.json").write_text("{}")
@@ -82,7 +82,7 @@ def test_the_folders_of_a_pair_merge_like_the_stores_they_are(made_up, tmp_path)
 @pytest.mark.parametrize("name", ["base", "local", "123456", "a" * 41, "1234567+", "main"])
 def test_folders_that_are_no_commit_stay_behind(made_up, tmp_path, name):
     a = store_of(made_up, tmp_path / "a")
-    made_up.write(a, made_up.casing_cell("closure", 3), 0, commit=name)
+    made_up.write(a, made_up.casing_case("closure", 3), 0, commit=name)
     merged = merge_stores([a], tmp_path / "all")
     (refused,) = merged.refused
     assert refused.path.parts[0] == name and f"{name} is no commit" in refused.reason
@@ -129,9 +129,9 @@ def test_two_machines_mixed_in_one_folder_are_told_apart_and_the_silent_is_unkno
     made_up, tmp_path
 ):
     store_of(made_up, tmp_path)
-    cell = made_up.casing_cell("closure", 6)
+    case = made_up.casing_case("closure", 6)
     told = made_up.environment(cpu_model="Another CPU")
-    made_up.write(tmp_path, dataclasses.replace(cell, environment=told))
+    made_up.write(tmp_path, dataclasses.replace(case, environment=told))
     made_up.write(tmp_path, dataclasses.replace(made_up.failed("a/b", {}), environment=None))
     table = with_setting(read_measurements(tmp_path).table)
     assert len(set(table["environment_key"])) == 1
@@ -141,9 +141,9 @@ def test_two_machines_mixed_in_one_folder_are_told_apart_and_the_silent_is_unkno
 @pytest.mark.parametrize("change", [{"jax": "0.11.0"}, {"jaxlib": "0.11.0"}, {"backend": "gpu"}])
 def test_another_jax_or_backend_is_another_setting(made_up, tmp_path, change):
     store_of(made_up, tmp_path)
-    cell = made_up.casing_cell("closure", 6)
+    case = made_up.casing_case("closure", 6)
     told = made_up.environment(**change)
-    made_up.write(tmp_path, dataclasses.replace(cell, environment=told))
+    made_up.write(tmp_path, dataclasses.replace(case, environment=told))
     assert len(set(with_setting(read_measurements(tmp_path).table)["setting"])) == 2
 
 

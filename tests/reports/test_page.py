@@ -46,7 +46,7 @@ def test_the_page_loads_nothing_from_elsewhere(html):
 
 def test_the_head_names_commit_machine_versions_and_processes(made_up, html):
     head = html[: html.index("<main>")]
-    facts = (made_up.commit[:12], "2026-11-20", "Example CPU", "0.10.2", "178 in 33 cells")
+    facts = (made_up.commit[:12], "2026-11-20", "Example CPU", "0.10.2", "178 in 33 cases")
     for fact in (*facts, "casing_variants 6", "casing_preparation 1", "listed below"):
         assert fact in head
 
@@ -110,9 +110,9 @@ def test_markdown_holds_the_same_sentences_and_tables(written, html):
 
 def test_text_from_records_cannot_break_the_page(made_up, tmp_path):
     message = "<script>alert(1)</script> | pipe\nnext line"
-    made_up.write(tmp_path / "cells", made_up.casing_cell("closure", 3))
-    made_up.write(tmp_path / "cells", made_up.failed("a/b", {}, message=message), 1)
-    page = write_report(make_report(tmp_path / "cells"), tmp_path / "report")
+    made_up.write(tmp_path / "cases", made_up.casing_case("closure", 3))
+    made_up.write(tmp_path / "cases", made_up.failed("a/b", {}, message=message), 1)
+    page = write_report(make_report(tmp_path / "cases"), tmp_path / "report")
     assert "<script>alert" not in page.read_text(encoding="utf-8")
     markdown = (page.parent / "report.md").read_text(encoding="utf-8")
     (row,) = (line for line in markdown.splitlines() if "alert" in line)
@@ -121,28 +121,28 @@ def test_text_from_records_cannot_break_the_page(made_up, tmp_path):
 
 def odd_stores(made_up, root):
     """Stores a run may leave behind, each by name."""
-    cell = made_up.casing_cell
-    made_up.write(root / "one process", cell("closure", 6))
-    made_up.write(root / "no closure", cell("argument", 6))
+    case = made_up.casing_case
+    made_up.write(root / "one process", case("closure", 6))
+    made_up.write(root / "no closure", case("argument", 6))
     made_up.write(root / "only a failure", made_up.failed("a/b", {"workload": "w7x"}))
     nan = {"error_relative": math.nan}
-    made_up.write(root / "error is nan", cell("closure", 6, checks=nan))
+    made_up.write(root / "error is nan", case("closure", 6, checks=nan))
     zero = {"error_relative": 0.0}
-    made_up.write(root / "error is zero", cell("closure", 6, checks=zero))
-    made_up.write(root / "no check", cell("closure", 6, checks={}))
-    made_up.write(root / "no sample", cell("closure", 6, repeat=0))
-    made_up.write(root / "one chunk", made_up.chunk_cell("auto", "auto"))
-    made_up.write(root / "chunk not timed", made_up.chunk_cell(1024, 80, repeat=0))
-    made_up.write(root / "reference", made_up.reference_cell(6))
-    made_up.write(root / "no parameters", made_up.record("other/cell", {}))
+    made_up.write(root / "error is zero", case("closure", 6, checks=zero))
+    made_up.write(root / "no check", case("closure", 6, checks={}))
+    made_up.write(root / "no sample", case("closure", 6, repeat=0))
+    made_up.write(root / "one chunk", made_up.chunk_case("auto", "auto"))
+    made_up.write(root / "chunk not timed", made_up.chunk_case(1024, 80, repeat=0))
+    made_up.write(root / "reference", made_up.reference_case(6))
+    made_up.write(root / "no parameters", made_up.record("other/case", {}))
     skipped = made_up.failed("against_reference/w7x-d6", {"digits": 6}, status="skipped")
     made_up.write(root / "skipped", skipped)
-    made_up.write(root / "prepared only", made_up.preparation_cell(6))
+    made_up.write(root / "prepared only", made_up.preparation_case(6))
     lost = made_up.failed("a/b", {"workload": "w7x"})
     made_up.write(root / "no environment", dataclasses.replace(lost, environment=None))
-    unnamed = cell("closure", 6)
+    unnamed = case("closure", 6)
     made_up.write(root / "no digits", dataclasses.replace(unnamed, params={"variant": "closure"}))
-    made_up.write(root / "some without digits", cell("closure", 6))
+    made_up.write(root / "some without digits", case("closure", 6))
     made_up.write(
         root / "some without digits", dataclasses.replace(unnamed, params={"variant": "closure"}), 1
     )
@@ -161,8 +161,8 @@ def test_odd_stores_give_a_page_all_the_same(made_up, tmp_path):
 
 def test_the_newest_commit_is_shown_and_another_can_be_asked_for(made_up, tmp_path):
     late = made_up.environment(started_utc="2026-11-21T00:00:00+00:00")
-    made_up.write(tmp_path, made_up.casing_cell("closure", 3), commit="a" * 40)
-    newer = dataclasses.replace(made_up.casing_cell("closure", 3), environment=late)
+    made_up.write(tmp_path, made_up.casing_case("closure", 3), commit="a" * 40)
+    newer = dataclasses.replace(made_up.casing_case("closure", 3), environment=late)
     made_up.write(tmp_path, newer, commit="b" * 40)
     assert make_report(tmp_path).commit == "b" * 40
     older = make_report(tmp_path, commit="aaa")
@@ -198,16 +198,16 @@ def test_without_a_process_that_ended_well_the_page_is_written_and_the_exit_code
     made_up, tmp_path, capsys
 ):
     lost = made_up.failed("a/b", {"workload": "w7x"}, status="timeout")
-    made_up.write(tmp_path / "cells", dataclasses.replace(lost, environment=None))
+    made_up.write(tmp_path / "cases", dataclasses.replace(lost, environment=None))
     # Of another commit, which is not the page's.
-    made_up.write(tmp_path / "cells", made_up.casing_cell("closure", 3), commit="f" * 40)
-    arguments = ["build", "--store", str(tmp_path / "cells"), "--out", str(tmp_path / "report")]
+    made_up.write(tmp_path / "cases", made_up.casing_case("closure", 3), commit="f" * 40)
+    arguments = ["build", "--store", str(tmp_path / "cases"), "--out", str(tmp_path / "report")]
     assert main([*arguments, "--commit", made_up.commit]) == 1
     captured = capsys.readouterr()
     page = tmp_path / "report" / "index.html"
     assert captured.out.strip() == str(page)
-    assert captured.err.count("\n") == 1 and "ended well" in captured.err
-    facts = make_report(tmp_path / "cells", commit=made_up.commit).facts
+    assert captured.err.count("\n") == 1 and "succeeded" in captured.err
+    facts = make_report(tmp_path / "cases", commit=made_up.commit).facts
     assert next(fact for fact in facts if fact.name == "JAX").value == "unknown"
     assert "None" not in page.read_text(encoding="utf-8")
     assert main([*arguments, "--commit", "fff"]) == 0
@@ -223,9 +223,9 @@ def test_a_folder_that_is_no_report_is_not_replaced(full_store, tmp_path, capsys
 
 
 def test_unreadable_files_are_listed_on_the_page(made_up, tmp_path, capsys):
-    good = made_up.write(tmp_path / "cells", made_up.casing_cell("closure", 3))
+    good = made_up.write(tmp_path / "cases", made_up.casing_case("closure", 3))
     (good.parent / "1.json").write_text('{"schema": 1, "na')
-    arguments = ["build", "--store", str(tmp_path / "cells"), "--out", str(tmp_path / "report")]
+    arguments = ["build", "--store", str(tmp_path / "cases"), "--out", str(tmp_path / "report")]
     assert main(arguments) == 0
     assert "1 unreadable" in capsys.readouterr().err
     page = (tmp_path / "report" / "index.html").read_text(encoding="utf-8")
@@ -235,9 +235,9 @@ def test_unreadable_files_are_listed_on_the_page(made_up, tmp_path, capsys):
 
 
 def test_a_record_of_odd_parameters_is_listed_and_stops_nothing(made_up, tmp_path):
-    cell = made_up.casing_cell("closure", 6)
-    made_up.write(tmp_path / "cells", cell)
-    odd = dataclasses.replace(cell, params={**cell.params, "digits": "six"})
-    made_up.write(tmp_path / "cells", odd, 1)
-    page = write_report(make_report(tmp_path / "cells"), tmp_path / "report")
+    case = made_up.casing_case("closure", 6)
+    made_up.write(tmp_path / "cases", case)
+    odd = dataclasses.replace(case, params={**case.params, "digits": "six"})
+    made_up.write(tmp_path / "cases", odd, 1)
+    page = write_report(make_report(tmp_path / "cases"), tmp_path / "report")
     assert "the parameter digits is &#39;six&#39;" in page.read_text(encoding="utf-8")

@@ -41,7 +41,7 @@ def captures_more(made_up):
 
 
 def new_array(made_up):
-    (array,) = made_up.casing_cell("closure", 3).constants.arrays
+    (array,) = made_up.casing_case("closure", 3).constants.arrays
     return dataclasses.replace(array, shape=(8192,), bytes=65536, where="jit(_field)")
 
 
@@ -53,7 +53,7 @@ def pair(made_up, tmp_path):
 def test_equal_commits_pass_and_the_review_says_nothing_changed(pair):
     review = reviewed(pair.write())
     assert review.exit_code == 0 and worse(review) == set() and review.causes == ()
-    assert review.verdict == "Nothing became worse or better in 2 cells."
+    assert review.verdict == "Nothing became worse or better in 2 cases."
 
 
 def test_of_twenty_reviews_of_equal_commits_none_raises_an_alarm(made_up, tmp_path):
@@ -63,13 +63,13 @@ def test_of_twenty_reviews_of_equal_commits_none_raises_an_alarm(made_up, tmp_pa
     sides = sides_of_pair(root)
     rng = random.Random(3)
     for _ in range(20):
-        cells = {
-            name: dataclasses.replace(cell, good=shuffled(cell.good, rng))
-            for name, cell in sides.head.cells.items()
+        cases = {
+            name: dataclasses.replace(case, good=shuffled(case.good, rng))
+            for name, case in sides.head.cases.items()
         }
-        head = dataclasses.replace(sides.head, cells=cells)
+        head = dataclasses.replace(sides.head, cases=cases)
         review = make_review(dataclasses.replace(sides, head=head))
-        assert len(review.tested) == 4 + 2  # each cell, and both together
+        assert len(review.tested) == 4 + 2  # each case, and both together
         alarms += len(worse(review))
     assert alarms == 0
 
@@ -93,7 +93,7 @@ def test_a_captured_array_is_named_gated_and_explains_the_longer_build(made_up, 
     names = {f.metric.name for f in cause.findings}
     assert {"captured_bytes", "embedded_bytes", "build_seconds"} <= names
     assert {f.metric.name for f in review.failing} == {"captured_bytes", "embedded_bytes"}
-    assert all(f.cell == CLOSURE for f in cause.findings)
+    assert all(f.case == CLOSURE for f in cause.findings)
 
 
 @pytest.mark.parametrize(
@@ -110,9 +110,9 @@ def test_exact_growth_fails_by_its_own_cause(pair, section, name, kind):
 
 
 def test_a_tenth_slower_is_found_informs_and_fails_only_where_asked(pair):
-    root = pair.write(lambda record: slower(record, settled=1.1))
+    root = pair.write(lambda record: slower(record, steady=1.1))
     review = reviewed(root)
-    assert review.exit_code == 0 and worse(review) == {(CLOSURE, "settled_median_seconds")}
+    assert review.exit_code == 0 and worse(review) == {(CLOSURE, "steady_median_seconds")}
     (cause,) = review.causes
     assert cause.kind == "unexplained" and "program is the same" in cause.evidence[0]
     assert "1 time longer (informs only)" in review.verdict
@@ -122,12 +122,12 @@ def test_a_tenth_slower_is_found_informs_and_fails_only_where_asked(pair):
 def test_another_program_explains_a_slower_run_with_what_differs(pair):
     def change(record):
         return part("program", fusions_count=99, hlo_fingerprint="cd" * 32)(
-            slower(record, settled=1.2)
+            slower(record, steady=1.2)
         )
 
     (cause,) = reviewed(pair.write(change)).causes
     assert cause.kind == "program" and cause.evidence == ("+3 fusions",)
-    assert {f.metric.name for f in cause.findings} == {"fusions_count", "settled_median_seconds"}
+    assert {f.metric.name for f in cause.findings} == {"fusions_count", "steady_median_seconds"}
 
 
 def test_in_what_programs_differ_is_shown_under_the_cause_that_they_changed(pair):
@@ -182,8 +182,8 @@ def test_errors_of_rounding_may_move_freely(made_up, pair):
     root = pair.write()
     sides = sides_of_pair(root)
     for side, factor in ((sides.base, 0.01), (sides.head, 0.9)):
-        for cell in side.cells.values():
-            for row in cell.good.values():
+        for case in side.cases.values():
+            for row in case.good.values():
                 row["error_relative"] = factor * ROUNDING
     assert make_review(sides).exit_code == 0
 
@@ -267,7 +267,7 @@ def test_cells_whose_program_changed_each_in_its_way_share_one_section(made_up, 
     root = pair.write()
     for fusions, name in ((99, "a"), (103, "b"), (103, "c")):
         for side, commit in (("base", BASE), ("head", HEAD)):
-            record = dataclasses.replace(made_up.casing_cell("closure", 6), name=f"suite/{name}")
+            record = dataclasses.replace(made_up.casing_case("closure", 6), name=f"suite/{name}")
             if side == "head":
                 record = part("program", fusions_count=fusions)(record)
             made_up.write(root / side, record, commit=commit)

@@ -21,15 +21,15 @@ def pair(made_up, tmp_path):
 
 
 def test_times_measured_on_two_days_are_not_judged(pair):
-    review = reviewed(pair.write(lambda record: slower(record, settled=2.0), apart=1))
+    review = reviewed(pair.write(lambda record: slower(record, steady=2.0), apart=1))
     assert review.exit_code == 0 and worse(review) == set()
     assert {f.verdict for f in review.untested} == {"apart"} and len(review.untested) == 4
     assert "measured apart" in review_markdown(review)
 
 
 def test_two_rounds_are_too_few_and_said_to_be(pair):
-    review = reviewed(pair.write(lambda record: slower(record, settled=2.0), rounds=2))
-    assert {f.verdict for f in review.untested} == {"unclear"}
+    review = reviewed(pair.write(lambda record: slower(record, steady=2.0), rounds=2))
+    assert {f.verdict for f in review.untested} == {"inconclusive"}
     assert "too few" in review_markdown(review)
 
 
@@ -46,37 +46,37 @@ def test_two_jax_versions_or_machines_are_refused_with_the_reason(pair, capsys, 
 
 def test_new_gone_broken_redefined_and_never_working_cells_are_told_apart(made_up, pair):
     root = pair.write()
-    made_up.write(root / "head", made_up.casing_cell("closure", 6), commit=HEAD)
-    made_up.write(root / "base", made_up.casing_cell("closure", 9), commit=BASE)
-    cell = made_up.casing_cell("closure", 12)
-    made_up.write(root / "base", cell, commit=BASE)
-    broken = dataclasses.replace(made_up.failed(cell.name, cell.params), environment=None)
+    made_up.write(root / "head", made_up.casing_case("closure", 6), commit=HEAD)
+    made_up.write(root / "base", made_up.casing_case("closure", 9), commit=BASE)
+    case = made_up.casing_case("closure", 12)
+    made_up.write(root / "base", case, commit=BASE)
+    broken = dataclasses.replace(made_up.failed(case.name, case.params), environment=None)
     made_up.write(root / "head", broken, commit=HEAD)
     for side, commit in (("base", BASE), ("head", HEAD)):
         made_up.write(root / side, made_up.failed("a/b", {}), commit=commit)
-        chunk = made_up.chunk_cell("auto", 20 if side == "base" else 80)
+        chunk = made_up.chunk_case("auto", 20 if side == "base" else 80)
         redefined = dataclasses.replace(chunk, name="chunk_sweep/x")
         made_up.write(root / side, redefined, commit=commit)
     review = reviewed(root)
-    reasons = {entry.cell: entry.reason for entry in review.lost}
+    reasons = {entry.case: entry.reason for entry in review.lost}
     assert "not measured at BASE" in reasons["casing_variants/w7x-closure-d6"]
     assert "not measured at HEAD" in reasons["casing_variants/w7x-closure-d9"]
     told = reasons["casing_variants/w7x-closure-d12"]
     assert "failed at HEAD in 1 of 1 processes, at BASE in 0 of 1: Timeout" in told
-    assert "no process ended well at BASE and HEAD" in reasons["a/b"]
+    assert "no process succeeded at BASE and HEAD" in reasons["a/b"]
     assert "parameters changed" in reasons["chunk_sweep/x"]
-    assert review.exit_code == 1 and [entry.cell for entry in review.broken] == [cell.name]
-    assert "1 cell broken" in review.verdict
+    assert review.exit_code == 1 and [entry.case for entry in review.broken] == [case.name]
+    assert "1 case broken" in review.verdict
 
 
 def test_a_cell_or_a_file_that_head_lacks_is_part_of_the_verdict(pair):
     root = pair.write()
     (garbled, *gone) = sorted((root / "head").rglob("w7x-argument-d3/*.json"))
     garbled.write_text(garbled.read_text()[:500])
-    assert reviewed(root).verdict.endswith("in 2 cells (1 unreadable file set aside).")
+    assert reviewed(root).verdict.endswith("in 2 cases (1 unreadable file set aside).")
     for path in (garbled, *gone):
         path.unlink()
-    assert reviewed(root).verdict.endswith("in 1 cell (1 cell not compared).")
+    assert reviewed(root).verdict.endswith("in 1 case (1 case not compared).")
 
 
 @pytest.mark.parametrize("seconds", [math.inf, math.nan, -1.0])
@@ -98,7 +98,7 @@ def test_what_was_planted_into_a_commit_is_in_the_title(pair):
 
 
 def test_a_commit_of_a_store_is_not_compared_with_itself(made_up, tmp_path):
-    made_up.write(tmp_path, made_up.casing_cell("closure", 3), 0, commit=BASE)
+    made_up.write(tmp_path, made_up.casing_case("closure", 3), 0, commit=BASE)
     with pytest.raises(ReportError, match="are one commit.*benchmarks.measuring.pair"):
         sides_of_store(tmp_path, BASE, BASE[:8])
 
@@ -121,15 +121,15 @@ def test_a_review_that_compares_nothing_does_not_pass(pair, tmp_path, capsys):
     suite.rename(suite.with_name("renamed"))
     out = tmp_path / "out"
     assert main(["review", "--pair", str(root), "--out", str(out)]) == 2
-    assert capsys.readouterr().out == "Nothing could be compared (4 cells not compared).\n"
+    assert capsys.readouterr().out == "Nothing could be compared (4 cases not compared).\n"
     assert "**No verdict.**" in (out / "review.md").read_text("utf-8")
     assert json.loads((out / "review.json").read_text("utf-8"))["exit_code"] == 2
     assert "Passes" not in (out / "index.html").read_text("utf-8")
 
 
 def test_times_that_are_to_decide_and_of_which_none_was_tested_do_not_pass(pair):
-    root = pair.write(lambda record: slower(record, settled=10), rounds=2)
-    told = "Nothing became worse or better in 2 cells (4 times of too few rounds, not tested)."
+    root = pair.write(lambda record: slower(record, steady=10), rounds=2)
+    told = "Nothing became worse or better in 2 cases (4 times of too few rounds, not tested)."
     assert (reviewed(root).exit_code, reviewed(root).verdict) == (0, told)
     asked = reviewed(root, gate_times=True)
     assert asked.exit_code == 2
@@ -139,20 +139,20 @@ def test_times_that_are_to_decide_and_of_which_none_was_tested_do_not_pass(pair)
 def test_cells_measured_once_are_no_alarm_where_others_are_tested(made_up, pair):
     root = pair.write()
     for side, commit in (("base", BASE), ("head", HEAD)):
-        made_up.write(root / side, made_up.casing_cell("closure", 6), commit=commit)
+        made_up.write(root / side, made_up.casing_case("closure", 6), commit=commit)
     review = reviewed(root, gate_times=True)
     assert review.exit_code == 0 and review.outcome == "Passes"
-    told = "Nothing became worse or better in 3 cells (2 times measured once, not tested)."
+    told = "Nothing became worse or better in 3 cases (2 times measured once, not tested)."
     assert review.verdict == told
     assert "1 round side by side" in review_markdown(review)
 
 
 def test_commits_measured_in_two_blocks_are_apart_however_short_they_are(pair):
     """All rounds of BASE, then at once those of HEAD on a slower machine, as `asv run` does."""
-    sides = sides_of_pair(pair.write(lambda record: slower(record, settled=1.08)))
+    sides = sides_of_pair(pair.write(lambda record: slower(record, steady=1.08)))
     for minutes, side in ((0, sides.base), (6, sides.head)):
-        for cell in side.cells.values():
-            for i, row in cell.good.items():
+        for case in side.cases.values():
+            for i, row in case.good.items():
                 row["started_utc"] = pd.Timestamp(f"2026-11-20T10:{minutes + i:02d}:00+00:00")
     review = make_review(sides)
     assert worse(review) == set() and {f.verdict for f in review.untested} == {"apart"}
@@ -161,14 +161,14 @@ def test_commits_measured_in_two_blocks_are_apart_however_short_they_are(pair):
 
 def test_a_round_with_a_third_start_between_its_two_is_none(pair):
     sides = sides_of_pair(pair.write())
-    cell = sides.base.cells[CLOSURE]
-    assert side_by_side(cell, sides.head.cells[CLOSURE]) == (0, 1, 2, 3, 4, 5)
-    between = {**cell.good[0], "started_utc": pd.Timestamp("2026-11-01T10:02:10+00:00")}
-    disturbed = dataclasses.replace(cell, failed=(between,))
-    assert side_by_side(disturbed, sides.head.cells[CLOSURE]) == (0, 1, 3, 4, 5)
-    unknown = {**cell.good[0], "started_utc": pd.NaT}
-    unknown = dataclasses.replace(cell, good={**cell.good, 0: unknown})
-    assert side_by_side(unknown, sides.head.cells[CLOSURE]) == (1, 2, 3, 4, 5)
+    case = sides.base.cases[CLOSURE]
+    assert side_by_side(case, sides.head.cases[CLOSURE]) == (0, 1, 2, 3, 4, 5)
+    between = {**case.good[0], "started_utc": pd.Timestamp("2026-11-01T10:02:10+00:00")}
+    disturbed = dataclasses.replace(case, failed=(between,))
+    assert side_by_side(disturbed, sides.head.cases[CLOSURE]) == (0, 1, 3, 4, 5)
+    unknown = {**case.good[0], "started_utc": pd.NaT}
+    unknown = dataclasses.replace(case, good={**case.good, 0: unknown})
+    assert side_by_side(unknown, sides.head.cases[CLOSURE]) == (1, 2, 3, 4, 5)
 
 
 def as_store(root, goal):
@@ -229,10 +229,10 @@ def test_a_name_in_full_means_itself_though_another_begins_with_it(made_up, pair
 def test_a_value_that_has_no_ratio_ends_no_review(pair):
     sides = sides_of_pair(pair.write())
     for value, row in zip(
-        (math.inf, 0.0, pd.NA), sides.head.cells[CLOSURE].good.values(), strict=False
+        (math.inf, 0.0, pd.NA), sides.head.cases[CLOSURE].good.values(), strict=False
     ):
         row["peak_rss_bytes"] = value
-    findings = {(f.cell, f.metric.name): f for f in make_review(sides).findings}
+    findings = {(f.case, f.metric.name): f for f in make_review(sides).findings}
     assert findings[CLOSURE, "peak_rss_bytes"].rounds_count == 3
 
 
@@ -240,7 +240,7 @@ def test_a_cell_that_measured_nothing_is_not_compared(pair):
     sides = sides_of_pair(pair.write(rounds=1))
     for side in (sides.base, sides.head):
         names = ("round_index", "status", "started_utc")
-        row = {name: side.cells[CLOSURE].good[0][name] for name in names}
-        side.cells[CLOSURE] = dataclasses.replace(side.cells[CLOSURE], good={0: row}, checked={})
+        row = {name: side.cases[CLOSURE].good[0][name] for name in names}
+        side.cases[CLOSURE] = dataclasses.replace(side.cases[CLOSURE], good={0: row}, checked={})
     (entry,) = make_review(sides).lost
-    assert (entry.cell, entry.reason) == (CLOSURE, "its processes measured nothing")
+    assert (entry.case, entry.reason) == (CLOSURE, "its processes measured nothing")

@@ -21,15 +21,15 @@ def pair(made_up, tmp_path):
     return Pair(made_up, tmp_path / "pair")
 
 
-def cell(metric, values):
-    """A cell whose processes gave these values; None for one that gave none."""
+def case(metric, values):
+    """A case whose processes gave these values; None for one that gave none."""
     good = {i: {metric.name: value} for i, value in enumerate(values)}
     checked = {i: frozenset({metric.name} if v is not None else ()) for i, v in enumerate(values)}
     return Cell(good, (), (), (), checked)
 
 
 def verdict(metric, base, head):
-    found = certain("suite/cell", metric, (cell(metric, base), cell(metric, head)))
+    found = certain("suite/case", metric, (case(metric, base), case(metric, head)))
     return (found.verdict, found.note) if found else None
 
 
@@ -39,8 +39,8 @@ def verdict(metric, base, head):
         ([1] * 6, [1] + [50] * 5, ("worse", "in 5 of 6 processes")),
         ([1] * 6, [1] * 5 + [2], ("worse", "in 1 of 6 processes")),
         ([2] * 6, [1] * 6, ("better", "")),
-        ([2] * 6, [2] + [1] * 5, ("unclear", "lower in 5 of 6 processes")),
-        ([1, 2], [2, 2], ("unclear", "differs between the processes of BASE")),
+        ([2] * 6, [2] + [1] * 5, ("inconclusive", "lower in 5 of 6 processes")),
+        ([1, 2], [2, 2], ("inconclusive", "differs between the processes of BASE")),
         ([1, 2], [2, 1], ("same", "differs between the processes of BASE")),
         ([1, 2], [3, 3], ("worse", "")),
         ([3, 3], [1, 2], ("better", "")),
@@ -69,7 +69,10 @@ def test_no_process_excuses_another_of_an_exact_metric(base, head, told):
         (
             [1e-7, NAN],
             [1e-7, NAN],
-            ("unclear", "not a number in 1 of 2 processes at BASE and in 1 of 2 processes at HEAD"),
+            (
+                "inconclusive",
+                "not a number in 1 of 2 processes at BASE and in 1 of 2 processes at HEAD",
+            ),
         ),
         ([1e-7] * 2, [NONE] * 2, ("worse", "only at BASE, missing at HEAD")),
         ([NONE] * 2, [0.5] * 2, ("changed", "new: only at HEAD, nothing to compare it with")),
@@ -91,7 +94,7 @@ def test_a_cell_that_fails_more_often_is_broken_whatever_befell_base(
     made_up, pair, base_failed, head_failed
 ):
     review = reviewed(failing(made_up, pair, base_failed, head_failed))
-    assert review.exit_code == 1 and [one.cell for one in review.broken] == [CLOSURE]
+    assert review.exit_code == 1 and [one.case for one in review.broken] == [CLOSURE]
     counts = f"at HEAD in {len(head_failed)} of 6 processes, at BASE in {len(base_failed)} of 6"
     assert counts in review.broken[0].reason
 
@@ -99,14 +102,14 @@ def test_a_cell_that_fails_more_often_is_broken_whatever_befell_base(
 def test_a_cell_that_fails_as_often_at_both_is_compared_and_told(made_up, pair):
     review = reviewed(failing(made_up, pair, range(1), range(1)))
     assert review.exit_code == 0 and review.compared_count == 2
-    assert "failed processes in 1 cell" in review.verdict
+    assert "failed processes in 1 case" in review.verdict
     told = "failed at BASE in 1 of 6 processes, failed at HEAD in 1 of 6 processes: WrongAnswer"
     assert review.flaky[CLOSURE].startswith(told)
 
 
 def failing(made_up, pair, base_failed, head_failed):
     root = pair.write()
-    failed = made_up.failed(CLOSURE, made_up.casing_cell("closure", 3).params, kind="WrongAnswer")
+    failed = made_up.failed(CLOSURE, made_up.casing_case("closure", 3).params, kind="WrongAnswer")
     for side, commit, rounds in (("base", BASE, base_failed), ("head", HEAD, head_failed)):
         for i in rounds:
             made_up.write(root / side, failed, i, commit=commit)
@@ -114,7 +117,7 @@ def failing(made_up, pair, base_failed, head_failed):
 
 
 def test_arrays_of_a_process_that_captures_more_are_named_though_the_first_does_not(made_up, pair):
-    (array,) = made_up.casing_cell("closure", 3).constants.arrays
+    (array,) = made_up.casing_case("closure", 3).constants.arrays
     more = dataclasses.replace(array, shape=(8192,), bytes=65536)
     written = []
 
@@ -139,7 +142,7 @@ def test_constants_that_head_does_not_tell_are_missing_and_no_array_is_called_go
 
     review = reviewed(pair.write(change))
     assert review.exit_code == 1 and [cause.kind for cause in review.causes] == ["one_sided"]
-    assert "captured, embedded, hidden argument missing in 1 cell" in review.verdict
+    assert "captured, embedded, hidden argument missing in 1 case" in review.verdict
 
 
 def test_what_informs_only_is_counted_in_the_verdict(pair):
@@ -156,12 +159,12 @@ def test_what_informs_only_is_counted_in_the_verdict(pair):
     assert worse(review) == {(CLOSURE, "peak_rss_bytes")}
     assert review.verdict == (
         "peak RSS worse (informs only); 2 exact metrics changed; other only at HEAD; "
-        "of 2 cells compared."
+        "of 2 cases compared."
     )
 
 
-def test_settled_runs_that_vanish_fail_where_times_decide(pair):
+def test_steady_runs_that_vanish_fail_where_times_decide(pair):
     root = pair.write(lambda record: dataclasses.replace(slower(record), samples_seconds=()))
-    assert "settled median, settled std only at BASE" in reviewed(root).verdict
+    assert "steady-state median, steady std only at BASE" in reviewed(root).verdict
     review = reviewed(root, gate_times=True)
-    assert review.exit_code == 1 and "settled median missing in 1 cell" in review.verdict
+    assert review.exit_code == 1 and "steady-state median missing in 1 case" in review.verdict

@@ -16,8 +16,8 @@ def measured(root):
 def test_ratios_to_the_argument_variant_are_paired_by_round(made_up, tmp_path):
     for i, drift in enumerate((1.0, 2.0, 4.0, 1.5, 3.0, 2.5)):
         for variant, seconds in (("closure", 3.0), ("argument", 2.0)):
-            cell = made_up.casing_cell(variant, 6, 0, compile_seconds=seconds * drift)
-            made_up.write(tmp_path, cell, i)
+            case = made_up.casing_case(variant, 6, 0, compile_seconds=seconds * drift)
+            made_up.write(tmp_path, case, i)
     table = summaries.closure_versus_argument(measured(tmp_path)).set_index("variant")
     row = table.loc["closure"]
     assert row["compile_to_argument_ratio"] == pytest.approx(1.5)
@@ -27,13 +27,13 @@ def test_ratios_to_the_argument_variant_are_paired_by_round(made_up, tmp_path):
     assert row["compile_low_seconds"] < row["compile_median_seconds"] < row["compile_high_seconds"]
 
 
-def test_settled_seconds_are_the_median_of_process_medians(made_up, tmp_path):
+def test_steady_seconds_are_the_median_of_process_medians(made_up, tmp_path):
     for i, seconds in enumerate((1.0, 5.0, 2.0)):
-        cell = made_up.casing_cell("argument", 6, 0, settled_seconds=seconds)
-        made_up.write(tmp_path, cell, i)
+        case = made_up.casing_case("argument", 6, 0, steady_seconds=seconds)
+        made_up.write(tmp_path, case, i)
     row = summaries.closure_versus_argument(measured(tmp_path)).iloc[0]
-    assert row["settled_median_seconds"] == 2.0
-    assert (row["settled_low_seconds"], row["settled_high_seconds"]) == (1.0, 5.0)
+    assert row["steady_median_seconds"] == 2.0
+    assert (row["steady_low_seconds"], row["steady_high_seconds"]) == (1.0, 5.0)
     assert row["interval_coverage_ratio"] == 0.75 and row["processes_count"] == 3
 
 
@@ -44,7 +44,7 @@ def test_variants_stand_closure_argument_simplified(full_store):
 
 
 def test_without_an_argument_variant_there_is_a_row_and_no_ratio(made_up, tmp_path):
-    made_up.write(tmp_path, made_up.casing_cell("closure", 6))
+    made_up.write(tmp_path, made_up.casing_case("closure", 6))
     row = summaries.closure_versus_argument(measured(tmp_path)).iloc[0]
     assert row["captured_bytes"] == made_up.casing_bytes[6]
     assert math.isnan(row["compile_to_argument_ratio"])
@@ -52,16 +52,16 @@ def test_without_an_argument_variant_there_is_a_row_and_no_ratio(made_up, tmp_pa
 
 
 def test_failed_processes_are_in_no_summary(made_up, tmp_path):
-    cell = made_up.casing_cell("closure", 6)
-    made_up.write(tmp_path, cell, 0)
-    made_up.write(tmp_path, made_up.failed(cell.name, cell.params), 1)
+    case = made_up.casing_case("closure", 6)
+    made_up.write(tmp_path, case, 0)
+    made_up.write(tmp_path, made_up.failed(case.name, case.params), 1)
     row = summaries.closure_versus_argument(measured(tmp_path)).iloc[0]
     assert row["processes_count"] == 1
 
 
 def test_commits_and_environments_are_never_pooled(made_up, tmp_path):
-    made_up.write(tmp_path, made_up.casing_cell("closure", 6, compile_seconds=1.0), commit="a" * 40)
-    made_up.write(tmp_path, made_up.casing_cell("closure", 6, compile_seconds=9.0), commit="b" * 40)
+    made_up.write(tmp_path, made_up.casing_case("closure", 6, compile_seconds=1.0), commit="a" * 40)
+    made_up.write(tmp_path, made_up.casing_case("closure", 6, compile_seconds=9.0), commit="b" * 40)
     table = summaries.closure_versus_argument(measured(tmp_path))
     assert sorted(table["compile_median_seconds"]) == [1.0, 9.0]
 
@@ -70,16 +70,16 @@ def test_the_fastest_chunk_sizes_and_auto_are_marked(full_store):
     table = summaries.chunk_sizes(measured(full_store))
     fastest = table[table["is_fastest"]]
     assert list(fastest["chunk_size"]) == ["1024"] and list(fastest["target_chunk_size"]) == ["80"]
-    assert list(fastest["settled_to_fastest_ratio"]) == [1.0]
+    assert list(fastest["steady_to_fastest_ratio"]) == [1.0]
     auto = table[table["is_auto"]].iloc[0]
-    assert auto["settled_to_fastest_low_ratio"] > 1.0
+    assert auto["steady_to_fastest_low_ratio"] > 1.0
     assert list(table["chunk_size"].unique()) == ["256", "1024", "4096", "none", "auto"]
 
 
 def test_an_error_that_is_not_a_number_is_within_no_limit(made_up, tmp_path):
-    cells = ({"error_relative": math.nan}, {"error_relative": 1e-9})
-    for i, checks in enumerate(cells):
-        made_up.write(tmp_path, made_up.casing_cell("closure", 6, checks=checks), i)
+    cases = ({"error_relative": math.nan}, {"error_relative": 1e-9})
+    for i, checks in enumerate(cases):
+        made_up.write(tmp_path, made_up.casing_case("closure", 6, checks=checks), i)
     row = summaries.accuracy(measured(tmp_path)).iloc[0]
     assert math.isnan(row["error_worst_relative"]) and not row["is_within"]
     assert row["error_best_relative"] == 1e-9
@@ -105,7 +105,7 @@ def test_speed_ups_are_taken_process_by_process(made_up, tmp_path):
             "evaluation_seconds": ours,
             "reference_evaluation_seconds": theirs,
         }
-        made_up.write(tmp_path, made_up.reference_cell(6, checks=checks), i)
+        made_up.write(tmp_path, made_up.reference_case(6, checks=checks), i)
     row = summaries.against_reference(measured(tmp_path)).iloc[0]
     assert row["evaluation_speedup_ratio"] == 6.0
     assert row["evaluation_speedup_low_ratio"] == 5.0
@@ -114,7 +114,7 @@ def test_speed_ups_are_taken_process_by_process(made_up, tmp_path):
 
 
 def test_gradients_have_a_table_of_their_own_and_stay_out_of_the_fields_accuracy(made_up, tmp_path):
-    made_up.write(tmp_path, made_up.reference_cell(6))
+    made_up.write(tmp_path, made_up.reference_case(6))
     gradient = made_up.gradient_reference_cell(6)
     made_up.write(tmp_path, gradient)
     frame = measured(tmp_path)
@@ -145,7 +145,7 @@ def test_compile_time_is_repaid_when_the_sums_cross(
         "evaluation_seconds": ours,
         "reference_evaluation_seconds": theirs,
     }
-    made_up.write(tmp_path, made_up.reference_cell(6, checks=checks))
+    made_up.write(tmp_path, made_up.reference_case(6, checks=checks))
     row = summaries.against_reference(measured(tmp_path)).iloc[0]
     assert row["all_compile_median_seconds"] == pytest.approx(0.21 + 0.12 + 2.0 + 3.1)
     found = row["evaluations_to_repay_compile_count"]
@@ -153,7 +153,7 @@ def test_compile_time_is_repaid_when_the_sums_cross(
 
 
 def test_preparations_have_their_own_table_and_claim_no_accuracy(made_up, tmp_path):
-    made_up.write(tmp_path, made_up.preparation_cell(6))
+    made_up.write(tmp_path, made_up.preparation_case(6))
     frame = measured(tmp_path)
     row = summaries.preparation(frame).iloc[0]
     assert row["casing_bytes"] == made_up.casing_bytes[6]
@@ -162,15 +162,15 @@ def test_preparations_have_their_own_table_and_claim_no_accuracy(made_up, tmp_pa
 
 
 def test_tiles_of_another_suite_stay_out_of_the_chunk_sizes(made_up, tmp_path):
-    cell = made_up.chunk_cell("auto", "auto", 0)
-    made_up.write(tmp_path, dataclasses.replace(cell, name="memory_sweep/gradient-cauto-tauto"))
+    case = made_up.chunk_case("auto", "auto", 0)
+    made_up.write(tmp_path, dataclasses.replace(case, name="memory_sweep/gradient-cauto-tauto"))
     assert summaries.chunk_sizes(measured(tmp_path)).empty
-    made_up.write(tmp_path, cell)
+    made_up.write(tmp_path, case)
     assert len(summaries.chunk_sizes(measured(tmp_path))) == 1
 
 
 def test_tables_of_an_unrelated_suite_are_empty_and_not_an_error(made_up, tmp_path):
-    made_up.write(tmp_path, made_up.record("other/cell", {"size": 1}))
+    made_up.write(tmp_path, made_up.record("other/case", {"size": 1}))
     frame = measured(tmp_path)
     assert summaries.closure_versus_argument(frame).empty
     assert summaries.chunk_sizes(frame).empty

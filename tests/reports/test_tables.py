@@ -18,11 +18,11 @@ def measured(full_store):
 
 def test_one_process_is_one_row(full_store, measured):
     assert len(measured) == len(list(full_store.rglob("*.json")))
-    assert not measured.duplicated(["commit", "environment_key", "cell", "round_index"]).any()
+    assert not measured.duplicated(["commit", "environment_key", "case", "round_index"]).any()
 
 
 def test_every_measured_column_ends_in_its_unit(measured):
-    text = {"commit", "environment_key", "suite", "cell", "status", "machine", "platform"}
+    text = {"commit", "environment_key", "suite", "case", "status", "machine", "platform"}
     text |= {"cpu_model", "backend", "device_kind", "xla_flags", "jax_options", "hlo_fingerprint"}
     text |= {"round_index", "captured_fingerprint", "not_a_number", *tables.PARAMETERS}
     endings = (
@@ -34,13 +34,13 @@ def test_every_measured_column_ends_in_its_unit(measured):
 
 def test_values_are_those_of_the_record(made_up, measured):
     row = measured[
-        (measured["cell"] == "casing_variants/w7x-closure-d6") & (measured["round_index"] == 2)
+        (measured["case"] == "casing_variants/w7x-closure-d6") & (measured["round_index"] == 2)
     ].iloc[0]
-    record = made_up.casing_cell("closure", 6, 2)
+    record = made_up.casing_case("closure", 6, 2)
     assert row["compile_seconds"] == record.phases.compile_seconds
     assert row["captured_bytes"] == made_up.casing_bytes[6]
-    assert row["settled_median_seconds"] == sorted(record.samples_seconds)[2]
-    assert row["settled_count"] == 5
+    assert row["steady_median_seconds"] == sorted(record.samples_seconds)[2]
+    assert row["steady_count"] == 5
     assert row["error_relative"] == record.checks["error_relative"]
     assert (row["variant"], row["digits"], bool(row["half_period"])) == ("closure", 6, True)
     assert row["jax_version"] == "0.10.2"
@@ -56,7 +56,7 @@ def test_chunk_sizes_auto_numbers_and_none_share_one_column_of_text(measured):
     assert {"auto", "1024", "none"} <= set(measured["chunk_size"].dropna())
 
 
-@pytest.mark.parametrize("name", ["commit", "cell", "machine", "setting", "position", "side"])
+@pytest.mark.parametrize("name", ["commit", "case", "machine", "setting", "position", "side"])
 def test_what_a_case_calls_like_a_column_says_whose_it_is(made_up, tmp_path, name):
     found = []
     for extras in ({name: 7.0}, {}):
@@ -69,15 +69,15 @@ def test_what_a_case_calls_like_a_column_says_whose_it_is(made_up, tmp_path, nam
 
 
 def test_unknown_parameters_become_columns_of_their_own(made_up, tmp_path):
-    made_up.write(tmp_path, made_up.record("other/cell", {"size": 64, "mode": None}))
+    made_up.write(tmp_path, made_up.record("other/case", {"size": 64, "mode": None}))
     row = tables.measurements(read_store(tmp_path)).iloc[0]
     assert row["parameter_size"] == "64" and pd.isna(row["parameter_mode"])
     assert pd.isna(row["workload"]) and row["suite"] == "other"
 
 
 def test_a_row_tells_the_first_build_which_is_cold(made_up, tmp_path):
-    """So a history does not step where a cell is once measured with several builds."""
-    record = made_up.casing_cell("argument", 3)
+    """So a history does not step where a case is once measured with several builds."""
+    record = made_up.casing_case("argument", 3)
     again = tuple(Phases(0.1 * k, 0.2 * k, 0.3 * k) for k in (1, 3))
     made_up.write(tmp_path, dataclasses.replace(record, rebuilds=again), 0)
     (row,) = tables.measurements(read_store(tmp_path)).to_dict("records")
@@ -98,33 +98,33 @@ def test_a_failure_keeps_what_was_measured_before_it(measured):
 
 
 def test_samples_keep_every_run_in_order(made_up, tmp_path):
-    made_up.write(tmp_path, made_up.casing_cell("argument", 3), 3)
+    made_up.write(tmp_path, made_up.casing_case("argument", 3), 3)
     table = tables.samples(read_store(tmp_path))
-    expected = made_up.casing_cell("argument", 3).samples_seconds
-    assert tuple(table["settled_seconds"]) == expected
+    expected = made_up.casing_case("argument", 3).samples_seconds
+    assert tuple(table["steady_seconds"]) == expected
     assert list(table["sample_index"]) == [0, 1, 2, 3, 4]
 
 
 def test_captured_arrays_are_listed_with_shape_type_and_bytes(made_up, tmp_path):
-    made_up.write(tmp_path, made_up.casing_cell("closure", 3))
+    made_up.write(tmp_path, made_up.casing_case("closure", 3))
     row = tables.captured_arrays(read_store(tmp_path)).iloc[0]
     assert json.loads(row["array_shape"]) == [made_up.casing_bytes[3] // 8]
     assert (row["array_dtype"], row["array_bytes"]) == ("float64", made_up.casing_bytes[3])
 
 
 def test_failures_hold_processes_and_unreadable_files(made_up, tmp_path):
-    made_up.write(tmp_path, made_up.casing_cell("closure", 3))
+    made_up.write(tmp_path, made_up.casing_case("closure", 3))
     path = made_up.write(tmp_path, made_up.failed("a/b", {}, message="no\nwheel"), 1)
     (path.parent / "2.json").write_text("{")
     store = read_store(tmp_path)
     table = tables.failures(tables.measurements(store), store.set_aside)
     assert list(table["status"]) == ["failed", "unreadable"]
     assert table["failure_message"].iloc[0] == "no\nwheel"
-    assert table["cell"].iloc[1].endswith("2.json")
+    assert table["case"].iloc[1].endswith("2.json")
 
 
 def test_versions_are_those_of_the_last_process_that_knew_them(made_up, tmp_path):
-    made_up.write(tmp_path, made_up.casing_cell("closure", 3))
+    made_up.write(tmp_path, made_up.casing_case("closure", 3))
     late = made_up.environment(jax=None, backend=None, started_utc="2026-11-20T23:00:00+00:00")
     early = made_up.failed("a/b", {})
     made_up.write(tmp_path, dataclasses.replace(early, environment=late), 0)

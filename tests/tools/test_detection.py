@@ -7,7 +7,7 @@ import pytest
 
 from benchmarks.measuring import asv_beside, pair
 from benchmarks.measuring.metrics import Summary
-from benchmarks.measuring.pair import chosen_cells
+from benchmarks.measuring.pair import chosen_cases
 from tools import detection, detection_table
 from tools.detection_table import PLANTS, false_alarms, found_in, markdown, row
 
@@ -15,8 +15,8 @@ TOUCHED, GRADIENT = "casing_variants/w7x-argument-d3", "memory_sweep/gradient-ca
 
 
 def review(*told, broken=(), verdict="worse"):
-    findings = [{"cell": c, "metric": m, "verdict": verdict} for c, m in told]
-    lost = [{"cell": c, "is_worse": True, "failure_kind": kind} for c, kind in broken]
+    findings = [{"case": c, "metric": m, "verdict": verdict} for c, m in told]
+    lost = [{"case": c, "is_worse": True, "failure_kind": kind} for c, kind in broken]
     return {
         "findings": findings,
         "not_compared": lost,
@@ -28,18 +28,18 @@ def review(*told, broken=(), verdict="worse"):
 
 def test_every_plant_has_what_it_must_be_found_by_and_an_exact_one_a_cell():
     assert set(PLANTS) == {path.stem for path in pair.PLANTS.glob("[a-z]*.py")}
-    assert chosen_cells([str(PLANTS[name].exact_cell) for name in detection.EXACT], 1)
+    assert chosen_cases([str(PLANTS[name].exact_case) for name in detection.EXACT], 1)
 
 
 def test_a_plant_is_found_by_its_own_metric_where_it_acts_and_by_no_other():
-    for cell, metric, verdict, found in [
+    for case, metric, verdict, found in [
         (TOUCHED, "temp_bytes", "worse", [TOUCHED]),
         (TOUCHED, "temp_bytes", "better", []),
         (GRADIENT, "temp_bytes", "worse", []),
         (TOUCHED, "build_seconds", "worse", []),
     ]:
-        assert found_in("more_scratch", [(cell, metric, verdict)]) == found
-        assert found_in("equal", [(cell, metric, verdict)]) == []
+        assert found_in("more_scratch", [(case, metric, verdict)]) == found
+        assert found_in("equal", [(case, metric, verdict)]) == []
 
 
 def test_a_cell_that_breaks_by_another_error_than_the_plants_is_no_find():
@@ -56,19 +56,19 @@ def test_between_equal_commits_everything_told_is_a_false_alarm():
 
 
 def test_what_a_plant_cannot_do_is_a_false_alarm():
-    told = [(TOUCHED, "build_seconds", "worse"), (TOUCHED, "settled_median_seconds", "better")]
+    told = [(TOUCHED, "build_seconds", "worse"), (TOUCHED, "steady_median_seconds", "better")]
     assert false_alarms("slower_run", told) == []  # it changes the program
-    assert false_alarms("slower_compile", told) == [f"{TOUCHED} settled_median_seconds better"]
+    assert false_alarms("slower_compile", told) == [f"{TOUCHED} steady_median_seconds better"]
     untouched = [("casing_preparation/w7x-d3", "flops", "changed")]
     assert len(false_alarms("slower_run", untouched)) == 1
 
 
 def test_the_table_counts_runs_and_tells_every_false_alarm(tmp_path):
-    slow = review((TOUCHED, "settled_median_seconds"))
+    slow = review((TOUCHED, "steady_median_seconds"))
     rows = [
         row("equal", review((TOUCHED, "flops")), []),
         row("equal", review(), [(TOUCHED, "x"), (GRADIENT, "x")]),
-        row("slower_run", slow, [(TOUCHED, "settled_median_seconds")]),
+        row("slower_run", slow, [(TOUCHED, "steady_median_seconds")]),
         row("slower_run", slow, []),
     ]
     lines = markdown(rows).splitlines()
@@ -162,8 +162,8 @@ def test_asv_needs_a_tenth_in_numbers_and_processes_that_agree_in_times():
 
 def test_asv_sees_a_cell_that_fails_and_nothing_in_cells_of_no_suite():
     failed = summary("failed", "settled: RetraceError: traced again: for the same arguments")
-    cells = dict.fromkeys([TOUCHED, "casing_preparation/w7x-d3"], summary())
-    assert asv_beside.worse(cells, dict.fromkeys(cells, failed)) == [(TOUCHED, "RetraceError")]
+    cases = dict.fromkeys([TOUCHED, "casing_preparation/w7x-d3"], summary())
+    assert asv_beside.worse(cases, dict.fromkeys(cases, failed)) == [(TOUCHED, "RetraceError")]
 
 
 def test_a_folder_that_is_no_pair_is_told(tmp_path, capsys):

@@ -63,7 +63,7 @@ def test_an_installation_cut_short_starts_from_nothing(venv, monkeypatch):
     assert not (folder / ".installing").exists()
 
 
-def test_changed_settings_make_the_environment_anew(venv):
+def test_changed_settings_make_the_environment_again(venv):
     folder, made, _ = venv
     environment.install(["report"], [])
     state = json.loads((folder / ".installed.json").read_text())

@@ -1,4 +1,4 @@
-"""The casing as a JAX value: linear, traceable, differentiable, nothing baked into its programs."""
+"""The casing as a JAX value: linear, traceable, differentiable, nothing embedded."""
 
 import jax
 import jax.numpy as jnp

@@ -136,7 +136,7 @@ def test_the_hessian_is_symmetric(hessian, at, along):
 
 
 def test_the_gradient_keeps_less_than_one_number_for_each_pair(gradient, rule):
-    """Tiles and rows are computed anew, not stored: the kernel alone has one number a pair."""
+    """Tiles and rows are computed again, not stored: the kernel alone has one number a pair."""
     pairs = rule.quad_nphi * rule.quad_ntheta * rule.trg_shape[0] * rule.trg_shape[1]
     assert gradient.memory_analysis().temp_size_in_bytes < 8 * pairs
 

@@ -24,7 +24,7 @@ def target_angles(rule: Rule) -> Float[Array, " tphi"]:
 
 
 def target_rows(rule: Rule) -> Int[Array, " tphi"]:
-    """Indices of the target rows; under a trace computed, not baked in."""
+    """Indices of the target rows; under a trace computed, not embedded."""
     return jnp.arange(rule.trg_shape[0])
 
 

@@ -46,7 +46,7 @@ def shift(windows, du, dv, rule: Rule):
     there, (t, c)."""
     count = rule.lagrange_count
     a, b = (jax.vmap(lambda f: lagrange_weights(f, count))(fraction) for fraction in (du, dv))
-    # As products: XLA would sum up a slice of the whole anew wherever it is used.
+    # As products: XLA would sum up a slice of the whole again wherever it is used.
     i, j = rule.reach_phi, rule.reach_theta
     stencil = windows[:, :, i : i + count, j : j + count]
     centre = jnp.einsum("tcp,tp->tc", jnp.einsum("tcpq,tq->tcp", stencil, b), a)

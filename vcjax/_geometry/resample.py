@@ -36,7 +36,7 @@ def mirror(values, parity: tuple[float, float, float], xp: Any = np):
 
 
 def equispaced(start: float, step: float, count: int, xp: Any = np):
-    """``start + step k`` for k < count; under a trace computed, not baked in."""
+    """``start + step k`` for k < count; under a trace computed, not embedded."""
     return start + step * xp.arange(count, dtype=np.float64)
 
 

@@ -9,7 +9,7 @@ stores what two loops share if it took a root or a quotient. Therefore
   transpose;
 - points and moments are rows (k, n), so that every product and its transpose reads its operands
   as they lie;
-- the derivative of w is -p/2 w / r^2, with r^2 computed anew: only w is stored.
+- the derivative of w is -p/2 w / r^2, with r^2 computed again: only w is stored.
 
 Forward mode, reverse mode and what stands on them (second derivatives, batches) all follow from
 these two functions' rules.

@@ -37,7 +37,7 @@ class SurfaceSetup:
     """A surface, its grids and the digits wanted; casings are made once and kept.
 
     The packages that this room stands in for fix their quadrature before they see a field. Here
-    the field has a say: a casing is made for the first one, and anew only for a field that it
+    the field has a say: a casing is made for the first one, and again only for a field that it
     does not resolve. A field that is zero has none: any casing serves.
 
     Attributes

@@ -74,7 +74,7 @@ class VirtualCasing:
         ----------
         vmec : path of a ``wout_*.nc``, or an object with ``run()`` and ``output_file``, like
             ``simsopt.mhd.Vmec``.
-        src_nphi, src_ntheta : grid of what goes in; unless told, src_ntheta makes cells as near to
+        src_nphi, src_ntheta : grid of what goes in; unless told, src_ntheta makes cases as near to
             squares as can be.
         trgt_nphi, trgt_ntheta : grid of what comes out, by default the same.
         use_stellsym : grids over half a field period instead of a whole one.
@@ -169,9 +169,9 @@ class VirtualCasing:
 
 
 def best_nphi_over_ntheta(equilibrium: Equilibrium) -> float:
-    """Ratio of toroidal points, of the whole torus, to poloidal ones that makes cells most square.
+    """Ratio of toroidal points, of the whole torus, to poloidal ones that makes cases most square.
 
-    With a the ratio of the lengths of X_phi and X_theta, cells are stretched by a ntheta/nphi;
+    With a the ratio of the lengths of X_phi and X_theta, cases are stretched by a ntheta/nphi;
     the largest stretching, either way, is least for nphi/ntheta = sqrt(max a min a).
     """
     along_phi, along_theta = equilibrium.tangents(50, 50, half_period=False)

@@ -1,4 +1,4 @@
-"""Solve a committed equilibrium anew: ``python solve.py NAME OUTPUT.nc``, NAME one of `NAMES`.
+"""Solve a committed equilibrium again: ``python solve.py NAME OUTPUT.nc``, NAME one of `NAMES`.
 
 - ``tokamak``: a D-shaped tokamak of finite pressure (volume-averaged beta 2.9 %), R0 = 6 m,
   a = 2 m, 5 T, with a fixed boundary;
@@ -143,7 +143,7 @@ def solve(name: str, path: str) -> None:
 
 def main(arguments: list[str]) -> int:
     """Solve in a process of its own, and put the file in place when all went well."""
-    parser = argparse.ArgumentParser(description="Solve a committed equilibrium anew.")
+    parser = argparse.ArgumentParser(description="Solve a committed equilibrium again.")
     parser.add_argument("name", choices=NAMES)
     parser.add_argument("output", type=Path, help="NetCDF file to write")
     parser.add_argument("--in-this-process", action="store_true", help=argparse.SUPPRESS)

@@ -1,16 +1,16 @@
 """jaxmeter: what did JAX do with my function?
 
 Importing this package does not import JAX; what needs it does, when it is first used. So records
-can be read, and cells run in worker processes, without JAX in this one.
+can be read, and benchmarks run in worker processes, without JAX in this one.
 """
 
 from typing import TYPE_CHECKING, Any
 
 from jaxmeter._compare.compare import compare as compare
 from jaxmeter._compare.judge import compare_records as compare_records
+from jaxmeter._measure.benchmark import BenchmarkCase as BenchmarkCase
 from jaxmeter._measure.case import Case as Case
-from jaxmeter._measure.cell import Cell as Cell
-from jaxmeter._measure.run import run_cell as run_cell
+from jaxmeter._measure.run import run_case as run_case
 from jaxmeter._records.audit import Audit as Audit
 from jaxmeter._records.audit import AuditedArray as AuditedArray
 from jaxmeter._records.audit import Folding as Folding
@@ -31,8 +31,8 @@ from jaxmeter._records.inventory import ProgramDiff as ProgramDiff
 from jaxmeter._records.memory import Allocator as Allocator
 from jaxmeter._records.memory import Buffer as Buffer
 from jaxmeter._records.memory import MemoryUse as MemoryUse
-from jaxmeter._records.memory import Trade as Trade
-from jaxmeter._records.memory import TradePoint as TradePoint
+from jaxmeter._records.memory import Tradeoff as Tradeoff
+from jaxmeter._records.memory import TradeoffPoint as TradeoffPoint
 from jaxmeter._records.record import ConstantArray as ConstantArray
 from jaxmeter._records.record import Constants as Constants
 from jaxmeter._records.record import Counts as Counts
@@ -63,7 +63,7 @@ if TYPE_CHECKING:
     from jaxmeter._program.inventory import diff as diff
     from jaxmeter._program.inventory import inventory as inventory
     from jaxmeter._program.memory import memory as memory
-    from jaxmeter._program.memory import trade as trade
+    from jaxmeter._program.memory import tradeoff as tradeoff
     from jaxmeter._retrace.retraces import retraces as retraces
     from jaxmeter._retrace.watch import watch as watch
 
@@ -76,7 +76,7 @@ _WITH_JAX = {
     "measure": "jaxmeter._measure.meter",
     "memory": "jaxmeter._program.memory",
     "retraces": "jaxmeter._retrace.retraces",
-    "trade": "jaxmeter._program.memory",
+    "tradeoff": "jaxmeter._program.memory",
     "watch": "jaxmeter._retrace.watch",
 }
 

@@ -31,7 +31,7 @@ def test_numbers_have_their_unit_in_the_name():
 
 def test_the_page_of_tables_is_what_the_code_says():
     page = (CHECKOUT / "docs" / "tables.md").read_text(encoding="utf-8")
-    assert page == documentation(), "write it anew: python -m jaxmeter._tables > docs/tables.md"
+    assert page == documentation(), "write it again: python -m jaxmeter._tables > docs/tables.md"
 
 
 def test_a_table_has_the_columns_and_kinds_of_its_schema_even_if_empty(tables):

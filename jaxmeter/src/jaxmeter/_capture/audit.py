@@ -1,4 +1,4 @@
-"""Which arrays a function bakes into its program, who holds them, and which lines use them."""
+"""Which arrays a function embeds into its program, who holds them, and which lines use them."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def audit(
     *args, **kwargs : Any
         Its arguments; arrays may be given as `jax.ShapeDtypeStruct`.
     threshold_bytes : int
-        A variable is fine to bake if the program holds no more than this of it, all its arrays
+        A variable is fine to embed if the program holds no more than this of it, all its arrays
         and all their occurrences together. By default 1 MB.
 
     Returns
@@ -77,14 +77,14 @@ def audit(
     names = (*parameter_names(case.fn), *(f"args[{n}]" for n in range(len(case.args))))
     held = holders_of(case.fn, arrays, {**dict(zip(names, case.args, strict=False)), **case.kwargs})
     uses = uses_of(program.jaxpr, lambda array: _key_of(array, arrays))
-    baked: collections.Counter[Root | Hashable] = collections.Counter()
+    embedded: collections.Counter[Root | Hashable] = collections.Counter()
     for key, (_, description) in values.items():
-        baked[_container(key, held)] += description.bytes * embedded_counts[key]
+        embedded[_container(key, held)] += description.bytes * embedded_counts[key]
     known = calibration()
     audited = []
     for key, (_, description) in values.items():
         holder, match = held.get(key, (None, "unknown"))
-        size = baked[_container(key, held)]
+        size = embedded[_container(key, held)]
         large = size > threshold_bytes and embedded_counts[key] > 0
         root = _UNKNOWN if holder is None else holder.root
         audited.append(
@@ -113,7 +113,7 @@ def audit(
         if hidden is None
         else sum(array.bytes * array.hidden_count for array in audited),
         jax=jax.__version__,
-        baking_seconds=None if known is None else known.seconds(sum(embedded)),
+        embedding_seconds=None if known is None else known.seconds(sum(embedded)),
         foldings=foldings(
             program.jaxpr,
             lambda array: embedded_counts.get(_key_of(array, arrays), 0) > 0,
@@ -180,34 +180,36 @@ def _equal(held: Any, value: np.ndarray) -> bool:
 
 def _advice(root: Root, fn: Callable[..., Any], size: int, known: Calibration | None) -> str:
     name = name_of(fn)
-    baked = f"{bytes_text(size)} of it are baked into the program"
+    embedded = f"{bytes_text(size)} of it are embedded in the program"
     if known is not None:
-        baked += f", about {seconds_text(known.seconds(size), 2)} of every compile"
+        embedded += f", about {seconds_text(known.seconds(size), 2)} of every compile"
     match root.kind:
         case "closure" | "global":
-            return f"give {name} an argument {root.name} and pass {root.name} in the call: {baked}"
+            return (
+                f"give {name} an argument {root.name} and pass {root.name} in the call: {embedded}"
+            )
         case "class":
             return (
                 f"give {name} an argument for what the class {root.name} holds, and pass it in "
-                f"the call: {baked}"
+                f"the call: {embedded}"
             )
         case "self":
             call = f"self.{name}(*args)" if hasattr(fn, "__self__") else "self(*args)"
             return (
                 "jit a function that takes the object as an argument, such as jax.jit(lambda "
-                f"self, *args: {call}), its class being a pytree: {baked}"
+                f"self, *args: {call}), its class being a pytree: {embedded}"
             )
         case "default":
-            return f"pass {root.name} in the call and not as a default: {baked}"
+            return f"pass {root.name} in the call and not as a default: {embedded}"
         case "partial":
-            return f"pass {root.name} in the call and not in a partial: {baked}"
+            return f"pass {root.name} in the call and not in a partial: {embedded}"
         case "argument":
             return (
                 f"make the array a leaf of the argument {root.name}: it stands in a static part of "
-                f"it, whose values are no arguments, and {baked}"
+                f"it, whose values are no arguments, and {embedded}"
             )
         case _:
             return (
                 "make the array before the call and pass it as an argument; now it is made while "
-                f"{name} is traced: {baked}"
+                f"{name} is traced: {embedded}"
             )

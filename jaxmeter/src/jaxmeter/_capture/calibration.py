@@ -1,6 +1,6 @@
-"""What baking arrays into a program costs on this machine, measured once and kept.
+"""What embedding arrays into a program costs on this machine, measured once and kept.
 
-Compiling takes time in proportion to the bytes that are baked in, besides what is folded.
+Compiling takes time in proportion to the bytes that are embedded, besides what is folded.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _CACHE = "jax_enable_compilation_cache"
 
 
 def calibrate(*, clock: Clock = time.perf_counter) -> Calibration:
-    """Measure what baking arrays in costs here, and keep it for `jaxmeter.audit` to tell.
+    """Measure what embedding arrays costs here, and keep it for `jaxmeter.audit` to tell.
 
     It takes a few seconds: programs with and without an array of 32 MB are compiled in turn, and
     the median of nine differences counts. The answer is kept for this user, version of JAX, backend

@@ -118,7 +118,7 @@ def is_captured(value: Any) -> bool:
 def identity(array: Any) -> Hashable:
     """What two captures of one array share, while it lives.
 
-    JAX wraps a numpy array anew at each use (in ``TypedNdArray``, up to 0.7 ``LiteralArray``), so
+    JAX wraps a numpy array again at each use (in ``TypedNdArray``, up to 0.7 ``LiteralArray``), so
     numpy arrays are told by their memory; a view of another shape is another array.
     """
     if isinstance(array, jax.Array):

@@ -52,7 +52,7 @@ def hoist(
     -----
     Nested jitted functions, loops, branches, rematerialised functions, custom derivatives and
     shard_map stay what they are; scalars stay where they are. A rule of custom derivatives
-    captures anew where ``hoisted`` is differentiated: hoist the derivative instead.
+    captures again where ``hoisted`` is differentiated: hoist the derivative instead.
 
     The compiler folds constants and cannot fold arguments, so the results are bit for bit those
     of the function with arguments written by hand; next to the function with constants they may

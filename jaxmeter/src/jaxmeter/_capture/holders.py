@@ -55,7 +55,7 @@ def held_arrays(
     """Every array that a function can reach, each once, those with the shortest way first.
 
     What its arguments hold comes last: arrays that stand in a static part of one, as in a callable
-    among a pytree's metadata, are baked in though the object is passed.
+    among a pytree's metadata, are embedded though the object is passed.
 
     Followed are closure cells, defaults, partials, the objects of bound methods, the globals that
     the code names, functions among these, and the members of containers, modules and objects.

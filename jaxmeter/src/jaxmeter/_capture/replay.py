@@ -20,7 +20,7 @@ def replay(closed_jaxpr: Any, values: Values, args: Sequence[Any]) -> list[Any]:
     """Evaluate a jaxpr, or trace its evaluation, with ``values`` for what it captured.
 
     Sub-programs that capture none of these arrays are taken as they are; the others are traced
-    anew, and get the values as further operands.
+    again, and get the values as further operands.
 
     Raises
     ------
@@ -80,7 +80,7 @@ def _bind(equation: Any, operands: Sequence[Any], params: Mapping[str, Any]) -> 
     return answers if equation.primitive.multiple_results else [answers]
 
 
-def _traced_anew(closed_jaxpr: Any, held: Values) -> Any:
+def _traced_again(closed_jaxpr: Any, held: Values) -> Any:
     """A closed jaxpr that captures none of ``held`` and takes them before its arguments."""
 
     def run(values: Sequence[Any], *args: Any) -> list[Any]:
@@ -165,14 +165,14 @@ def _cond(equation: Any, operands: Sequence[Any], held: Values) -> Sequence[Any]
 
 def _remat(equation: Any, operands: Sequence[Any], held: Values) -> Sequence[Any]:
     # Bound and not called by jax.checkpoint, which makes one that is yet to be differentiated.
-    jaxpr = inner(_traced_anew(equation.params["jaxpr"], held))
+    jaxpr = inner(_traced_again(equation.params["jaxpr"], held))
     return _bind(equation, [*held.values(), *operands], equation.params | {"jaxpr": jaxpr})
 
 
 def _custom(equation: Any, operands: Sequence[Any], held: Values) -> Sequence[Any]:
     # The first operands are constants to the rule for the derivatives, which is kept.
     params = equation.params | {
-        "call_jaxpr": _traced_anew(equation.params["call_jaxpr"], held),
+        "call_jaxpr": _traced_again(equation.params["call_jaxpr"], held),
         "num_consts": equation.params["num_consts"] + len(held),
     }
     return _bind(equation, [*held.values(), *operands], params)

@@ -1,4 +1,4 @@
-"""``jaxmeter audit package.module:function``: which arrays are baked in, and by which lines."""
+"""``jaxmeter audit package.module:function``: which arrays are embedded, and by which lines."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ DESCRIPTION = (
     "function is traced, not compiled or run."
 )
 EXIT_CODES = (
-    "exit codes: 0 all is fine to bake; 1 something is too large or folded slowly; 2 bad usage; "
+    "exit codes: 0 all is fine to embed; 1 something is too large or folded slowly; 2 bad usage; "
     "3 the function could not be imported or traced"
 )
 
@@ -26,7 +26,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         type=int,
         default=DEFAULT_THRESHOLD_BYTES,
         metavar="BYTES",
-        help="fine to bake of one variable (default %(default)s)",
+        help="fine to embed of one variable (default %(default)s)",
     )
 
 

@@ -1,4 +1,4 @@
-"""``jaxmeter calibrate``: measure what baking arrays in costs on this machine."""
+"""``jaxmeter calibrate``: measure what embedding arrays costs on this machine."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import argparse
 from jaxmeter._records.calibration import Calibration
 
 DESCRIPTION = (
-    "Measure how long it takes to compile a megabyte that is baked in, and keep it for audits to "
+    "Measure how long it takes to compile a megabyte that is embedded, and keep it for audits to "
     "tell. It takes some seconds."
 )
 EXIT_CODES = "exit codes: 0 done; 2 bad usage; 3 it could not be measured or kept"

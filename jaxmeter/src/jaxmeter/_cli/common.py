@@ -35,12 +35,12 @@ MEASURE = "measure"
 """What ``jaxmeter`` does where no command is named."""
 
 COMMANDS = {
-    "audit": "which arrays are baked in, who holds them, which lines use them",
+    "audit": "which arrays are embedded, who holds them, which lines use them",
     "compare": "whether two functions are the same, in what is exact and in their times",
-    "retraces": "which calls were traced anew, and the argument at fault",
+    "retraces": "which calls were traced again, and the argument at fault",
     "diff": "in what the programs of two functions differ",
     "memory": "the largest buffers, and the peaks of a run",
-    "calibrate": "what it takes here to compile a megabyte that is baked in",
+    "calibrate": "what it takes here to compile a megabyte that is embedded",
 }
 """What each tells."""
 

@@ -52,8 +52,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--seconds",
         type=float,
         metavar="SECONDS",
-        help="settled calls of each process take so long (default up to "
-        f"{Effort.settled_seconds:g}, less for what is fast)",
+        help="steady-state calls of each process take so long (default up to "
+        f"{Effort.steady_seconds:g}, less for what is fast)",
     )
     parser.add_argument(
         "--timeout",
@@ -94,7 +94,7 @@ def answer(options: argparse.Namespace) -> tuple[Comparison, bool | None]:
 def _effort(seconds: float | None) -> Effort:
     if seconds is None:
         return Effort()
-    asked = Effort(settled_seconds=seconds)  # which refuses what is none
+    asked = Effort(steady_seconds=seconds)  # which refuses what is none
     turns = round(seconds / (2 * asked.turn_seconds))
     return dataclasses.replace(asked, turns=max(asked.turns, turns))
 

@@ -7,8 +7,8 @@ import os
 
 from jaxmeter._cli.common import COMMANDS, add_param, tell_failure
 from jaxmeter._cli.parameters import parameter
-from jaxmeter._measure.cell import Cell
-from jaxmeter._measure.run import run_cell
+from jaxmeter._measure.benchmark import BenchmarkCase
+from jaxmeter._measure.run import run_case
 from jaxmeter._records.record import Record
 from jaxmeter.version import VERSION
 
@@ -34,7 +34,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "target", help="package.module:function; it returns jaxmeter.Case(fn, args)"
     )
     add_param(parser)
-    parser.add_argument("--repeat", type=int, default=20, help="settled samples (default 20)")
+    parser.add_argument("--repeat", type=int, default=20, help="steady-state samples (default 20)")
     parser.add_argument("--builds", type=int, default=1, help="compiles timed (default 1)")
     parser.add_argument(
         "--timeout", type=float, default=600.0, metavar="SECONDS", help="limit (default 600)"
@@ -42,7 +42,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def answer(options: argparse.Namespace) -> tuple[Record, bool | None]:
-    cell = Cell(
+    benchmark = BenchmarkCase(
         name=options.target,
         target=options.target,
         params=dict(map(parameter, options.param)),
@@ -51,6 +51,6 @@ def answer(options: argparse.Namespace) -> tuple[Record, bool | None]:
         timeout_seconds=options.timeout,
         path=(os.getcwd(),),  # as python -m does
     )
-    record = run_cell(cell)
+    record = run_case(benchmark)
     tell_failure("jaxmeter", record)
     return record, {"ok": True, "rejected": False}.get(record.status)

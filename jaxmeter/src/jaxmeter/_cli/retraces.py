@@ -1,4 +1,4 @@
-"""``jaxmeter retraces package.module:function``: which calls trace it anew, and why."""
+"""``jaxmeter retraces package.module:function``: which calls trace it again, and why."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from jaxmeter._records.retraces import Retraces
 from jaxmeter.errors import JaxmeterError
 
 DESCRIPTION = (
-    "Call a function again and again, and tell which calls traced or compiled it anew, and which "
+    "Call a function again and again, and tell which calls traced or compiled it again, and which "
     "argument is the cause."
 )
 EXIT_CODES = (
@@ -57,5 +57,5 @@ def answer(options: argparse.Namespace) -> tuple[Retraces, bool]:
 
     with doing(f"calling {name_of(fn)}"):
         found = retraces(fn, calls, **static)
-    anew = max(found.traces_count, found.compiles_count + found.cache_hits_count)
-    return found, anew <= options.traces
+    again = max(found.traces_count, found.compiles_count + found.cache_hits_count)
+    return found, again <= options.traces

@@ -14,7 +14,7 @@ from typing import Any
 
 from jaxmeter._compare.exact import compare_answers, compare_exact
 from jaxmeter._compare.judge import DEFAULT_RULE, compare_pair
-from jaxmeter._compare.rounds import phase_rounds, settled_rounds
+from jaxmeter._compare.rounds import phase_rounds, steady_rounds
 from jaxmeter._measure.environment import host_environment
 from jaxmeter._measure.progress import UNFINISHED
 from jaxmeter._measure.run import Ended, in_worker, told
@@ -124,8 +124,8 @@ def judge(
         answers = [process.answers for process in processes]
         exact = (*compare_answers(answers), *compare_exact(a, b))
         compiles = [(process.a_compiles, process.b_compiles) for process in processes]
-        settled = settled_rounds(a, b, in_turns=True)
-        timings = compare_pair({"settled_seconds": settled} | phase_rounds(compiles), rule)
+        steady = steady_rounds(a, b, in_turns=True)
+        timings = compare_pair({"steady_seconds": steady} | phase_rounds(compiles), rule)
     return Comparison(a[0].name, b[0].name, exact, timings, rule, effort, processes)
 
 

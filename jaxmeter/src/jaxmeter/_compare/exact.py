@@ -77,7 +77,7 @@ def _verdict(a: Sequence[Scalar], b: Sequence[Scalar], unequal: str) -> tuple[Ve
         return "different", unequal
     # What never repeats differs from itself just as well.
     if len(few) > 1 or few & many:
-        return "unclear", "it varies from process to process"
+        return "inconclusive", "it varies from process to process"
     return "different", "it varies from process to process, and never is the same for both"
 
 

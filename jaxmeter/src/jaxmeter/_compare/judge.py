@@ -34,7 +34,7 @@ import operator
 from collections.abc import Mapping, Sequence
 
 from jaxmeter._compare.exact import compare_exact
-from jaxmeter._compare.rounds import PHASES, TIMES, Ratio, settled_rounds
+from jaxmeter._compare.rounds import PHASES, TIMES, Ratio, steady_rounds
 from jaxmeter._compare.rounds import Round as Round
 from jaxmeter._compare.student import two_sided_p, two_sided_t
 from jaxmeter._records.comparison import Exact, Rule, Timing, Verdict
@@ -129,7 +129,7 @@ def compare_records(
     Raises
     ------
     JaxmeterError
-        If there are none, not as many of each, or some that did not end well.
+        If there are none, not as many of each, or some that did not succeed.
     """
     records_a, records_b = tuple(records_a), tuple(records_b)
     if not records_a or len(records_a) != len(records_b):
@@ -143,7 +143,7 @@ def compare_records(
                 f"compare_records: got a record of {record.name} with status {record.status!r}; "
                 "give the rounds in which both are ok"
             )
-    quantities = {"settled_seconds": settled_rounds(records_a, records_b)}
+    quantities = {"steady_seconds": steady_rounds(records_a, records_b)}
     for phase in PHASES:
         pairs = [
             (getattr(a.phases, phase), getattr(b.phases, phase))
@@ -229,15 +229,15 @@ def _verdict(
     least = math.log1p(rule.minimum_effect)
     shown = f"{100 * rule.minimum_effect:g} %"
     if known.count < 2:
-        return "unclear", "one process does not tell"
+        return "inconclusive", "one process does not tell"
     if not is_chance and abs(known.mean) >= least:
         return "different", f"by more than {shown}, and not by chance"
     is_within = -least < interval[0] and interval[1] < least
     if is_chance:
-        return ("same", f"within {shown}") if is_within else ("unclear", "may be chance")
+        return ("same", f"within {shown}") if is_within else ("inconclusive", "may be chance")
     if is_within:
         return "same", f"not by chance, but by less than {shown}"
-    return "unclear", f"not by chance, perhaps by more than {shown}"
+    return "inconclusive", f"not by chance, perhaps by more than {shown}"
 
 
 def _ratio(log: float) -> float:

@@ -46,7 +46,7 @@ class Measured:
     """What a pair tells beside its records."""
 
     a_compiles: tuple[Phases, ...] = ()
-    """Seconds of tracing, lowering and compiling the first anew, with JAX's caches cleared before
+    """Seconds of tracing, lowering and compiling the first again, with JAX's caches cleared before
     but all of JAX and XLA warm."""
     b_compiles: tuple[Phases, ...] = ()
     answers: Answers | None = None
@@ -81,7 +81,7 @@ def measure_pair(
     Raises
     ------
     RetraceError
-        If a settled run is traced again.
+        If a steady-state run is traced again.
     Exception
         Whatever a function raises; the record of that function tells it too.
     """
@@ -95,11 +95,11 @@ def measure_pair(
             run.prepare()
         runs.append(run)
     if shares:
-        _settle_anew(runs[0])
+        _warm_up_again(runs[0])
     _take_turns(runs, effort, clock)
     answers = _compare_values(*(runs[::-1] if swapped else runs))
     for run, side in zip(runs, order, strict=True):
-        _make_calls(run, pair[side], anew=shares)
+        _make_calls(run, pair[side], again=shares)
     return Measured(*_compile_in_turns(pair, order, effort, clock), answers)
 
 
@@ -111,7 +111,7 @@ def _share_traces(pair: tuple[Compared, Compared]) -> bool:
     return is_jitted and getattr(a, "__wrapped__", a) is getattr(b, "__wrapped__", b)
 
 
-def _settle_anew(run: Run) -> None:
+def _warm_up_again(run: Run) -> None:
     """Let a function be as after its first call, without JAX's knowing of any other; uncounted."""
     jax.clear_caches()
     with telling(run.progress):
@@ -145,12 +145,12 @@ def _listening_run(one: Compared, clock: Clock) -> Iterator[Run]:
 def _take_turns(runs: list[Run], effort: Effort, clock: Clock) -> None:
     samples: list[list[float]] = [[] for _ in runs]
     for run in runs:
-        run.progress.enter("settled")
+        run.progress.enter("steady")
     # The second call still meets cold caches; the third tells how many make a block.
     lengths = [_length(min(_block(run, clock, 1) for _ in range(3)), effort) for run in runs]
     spent = 0.0
     for turn in range(effort.turns):
-        if turn >= LEAST_TURNS_COUNT and spent > effort.settled_seconds:
+        if turn >= LEAST_TURNS_COUNT and spent > effort.steady_seconds:
             break
         # a b, b a, a b: whatever grows steadily meets both alike.
         for first in (0, 1) if turn % 2 == 0 else (1, 0):
@@ -178,13 +178,13 @@ def _length(seconds: float, effort: Effort) -> int:
     return max(1, math.ceil(effort.turn_seconds / seconds)) if seconds > 0 else 1
 
 
-def _make_calls(run: Run, one: Compared, *, anew: bool) -> None:
+def _make_calls(run: Run, one: Compared, *, again: bool) -> None:
     """Make the calls, whose traces and compiles go into the record's counts."""
     if not one.calls:
         return
     one.progress.enter("calls")
-    if anew:
-        _settle_anew(run)
+    if again:
+        _warm_up_again(run)
     with telling(one.progress), listening(run.events):
         for args, kwargs in one.calls:
             jax.block_until_ready(run.jitted(*args, **kwargs))
@@ -201,11 +201,11 @@ def _compile_in_turns(
             break
         for side in order if number % 2 == 0 else order[::-1]:
             with telling(pair[side].progress):
-                taken[side].append(_compiled_anew(pair[side], clock))
+                taken[side].append(_compiled_again(pair[side], clock))
     return tuple(taken[0]), tuple(taken[1])
 
 
-def _compiled_anew(one: Compared, clock: Clock) -> Phases:
+def _compiled_again(one: Compared, clock: Clock) -> Phases:
     one.progress.enter("compile again")
     case = one.case
     jax.clear_caches()

@@ -11,7 +11,7 @@ from jaxmeter._records.record import Phases, Record
 from jaxmeter.errors import JaxmeterError
 
 PHASES = ("trace_seconds", "lower_seconds", "compile_seconds")
-TIMES = ("settled_seconds", *PHASES)
+TIMES = ("steady_seconds", *PHASES)
 """The times of which a comparison speaks."""
 _LEAST_SAMPLES_COUNT = 5
 """From so many samples on their scatter is taken to be known."""
@@ -88,10 +88,10 @@ class Ratio:
             )
 
 
-def settled_rounds(
+def steady_rounds(
     records_a: Sequence[Record], records_b: Sequence[Record], *, in_turns: bool = False
 ) -> list[Round]:
-    """The rounds of settled times; ``in_turns`` if one process took both."""
+    """The rounds of steady-state times; ``in_turns`` if one process took both."""
     pairs = zip(records_a, records_b, strict=True)
     samples = ((a.samples_seconds, b.samples_seconds) for a, b in pairs)
     return [Round(a, b, in_turns) for a, b in samples if a and b]

@@ -45,7 +45,7 @@ def peak_rss_bytes() -> int:
 
 
 def reset_peak_rss() -> bool:
-    """Let the peak start anew from the present resident set; True if the system allowed it."""
+    """Let the peak start again from the present resident set; True if the system allowed it."""
     try:
         _CLEAR_REFS.write_text("5")  # proc(5): 5 resets the peak and touches nothing else
     except OSError:

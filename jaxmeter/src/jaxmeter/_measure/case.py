@@ -25,7 +25,7 @@ class Case:
     jit_options : mapping
         Keyword arguments for `jax.jit`: ``static_argnames``, ``donate_argnums``, ...
     check : callable, optional
-        Called once with the answer of the last settled run; returns named numbers, such as
+        Called once with the answer of the last steady-state run; returns named numbers, such as
         ``{"error_relative": 1e-7}``. An exception makes the measurement a failure.
     extras : mapping
         Named numbers that the maker of the case measured by itself.

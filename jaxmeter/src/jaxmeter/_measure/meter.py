@@ -43,7 +43,7 @@ def measure(
     """Measure a function in this process.
 
     Here tracing and compiling are cold only if nothing the function uses was traced or compiled
-    before; `jaxmeter.run_cell` measures in a fresh process. The record's counts tell: a function
+    before; `jaxmeter.run_case` measures in a fresh process. The record's counts tell: a function
     that was compiled before has ``compiles_count`` 0.
 
     Parameters
@@ -53,7 +53,7 @@ def measure(
     *args : Any
         The function's arguments; for keyword arguments or options of jit give a `Case`.
     repeat : int
-        The number of settled samples.
+        The number of steady-state samples.
     max_seconds : float or None
         Stop sampling after this many seconds, though not before 3 samples.
     builds : int
@@ -164,7 +164,7 @@ class Run:
         self.jitted = jitted(case, self.counter)
 
     def prepare(self) -> None:
-        """All that comes before the settled runs."""
+        """All that comes before the steady-state runs."""
         self.trace()
         self.lower()
         self.compile()
@@ -217,7 +217,7 @@ class Run:
 
     def settle(self, repeat: int, max_seconds: float | None) -> Any:
         """Take the samples; return the last answer."""
-        self.progress.enter("settled")
+        self.progress.enter("steady")
         samples: list[float] = []
 
         def on_sample(seconds: float) -> None:

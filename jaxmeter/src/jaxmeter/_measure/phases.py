@@ -1,6 +1,6 @@
-"""The phases of a program's life, each timed alone: trace, lower, compile, first call, settled.
+"""Time each phase alone: trace, lower, compile, first call, steady state.
 
-A settled run is one that nothing but running is left to do in. The first call is none: it is
+A steady-state run is one that nothing but running is left to do in. The first call is none: it is
 tens of times slower, since JAX sets up its fast path in it.
 """
 
@@ -97,7 +97,7 @@ def settle(
 def retraced(name: str) -> RetraceError:
     """The error of a function that was traced again for the same arguments."""
     return RetraceError(
-        f"settled run of {name}: got another trace for the same arguments; "
+        f"steady-state run of {name}: got another trace for the same arguments; "
         "look for a static argument that does not equal itself, for state that the "
         "function changes, and for jax_disable_jit"
     )

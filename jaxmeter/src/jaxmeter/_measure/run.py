@@ -1,4 +1,4 @@
-"""Run a cell in a fresh worker process and return its record, whatever happens to the process."""
+"""Run a benchmark in a fresh worker process and return its record, also if the process dies."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import jaxmeter
-from jaxmeter._measure.cell import Cell
+from jaxmeter._measure.benchmark import BenchmarkCase
 from jaxmeter._measure.environment import host_environment
 from jaxmeter._measure.progress import UNFINISHED
 from jaxmeter._records.record import Failure, Record
@@ -27,8 +27,8 @@ _FOLDING_ALARM = re.compile(r"Constant folding an instruction is taking > 1s")
 _OUTPUT_TAIL_CHARACTERS = 4000
 
 
-def run_cell(cell: Cell) -> Record:
-    """Measure a cell in a fresh process, cold, within its time limit.
+def run_case(benchmark: BenchmarkCase) -> Record:
+    """Measure a benchmark in a fresh process, cold, within its time limit.
 
     Returns
     -------
@@ -39,25 +39,26 @@ def run_cell(cell: Cell) -> Record:
     Raises
     ------
     JaxmeterError
-        If it gets something other than a cell.
+        If it gets something other than a benchmark.
 
     Notes
     -----
     The process leads a session of its own, and when it ends, or is out of time, or this one is
     interrupted, the whole process group is killed. POSIX only.
     """
-    if not isinstance(cell, Cell):
+    if not isinstance(benchmark, BenchmarkCase):
         raise JaxmeterError(
-            f"run_cell: got {cell!r:.80}; give a jaxmeter.Cell(name, 'package.module:function')"
+            f"run_case: got {benchmark!r:.80}; give a "
+            "jaxmeter.BenchmarkCase(name, 'package.module:function')"
         )
     ended = in_worker(
         "jaxmeter._measure.worker",
-        ("--cell", "--record"),
-        cell.to_json(),
-        cell.env,
-        cell.timeout_seconds,
+        ("--benchmark", "--record"),
+        benchmark.to_json(),
+        benchmark.env,
+        benchmark.timeout_seconds,
     )
-    return told(_read(ended.answer, cell), ended, cell.timeout_seconds)
+    return told(_read(ended.answer, benchmark), ended, benchmark.timeout_seconds)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -142,7 +143,7 @@ def _environment(over: Mapping[str, str]) -> dict[str, str]:
     return env
 
 
-def _read(answer: bytes | None, cell: Cell) -> Record:
+def _read(answer: bytes | None, benchmark: BenchmarkCase) -> Record:
     """The last record that the worker wrote; one that knows nothing if there is none."""
     kind, message = UNFINISHED, "ended before it wrote a record"
     if answer is not None:
@@ -151,10 +152,10 @@ def _read(answer: bytes | None, cell: Cell) -> Record:
         except RecordError as error:
             kind, message = type(error).__name__, str(error)
     return Record(
-        name=cell.name,
+        name=benchmark.name,
         status="failed",
-        target=cell.target,
-        params=cell.params,
+        target=benchmark.target,
+        params=benchmark.params,
         failure=Failure("start", kind, message),
         environment=host_environment(),
     )

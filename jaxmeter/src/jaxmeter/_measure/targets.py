@@ -1,4 +1,4 @@
-"""Functions named on a command line or in a cell: ``package.module:function``."""
+"""Functions named on a command line or in a benchmark: ``package.module:function``."""
 
 from __future__ import annotations
 

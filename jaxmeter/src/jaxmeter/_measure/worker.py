@@ -1,9 +1,9 @@
-"""The worker process: measures one cell, cold, and writes its record.
+"""The worker process: measures one benchmark, cold, and writes its record.
 
-``python -m jaxmeter._measure.worker [--cell FILE] [--record FILE]``: the cell is JSON, from a
-file or from standard input; the record goes to a file or to standard output. What the
+``python -m jaxmeter._measure.worker [--benchmark FILE] [--record FILE]``: the benchmark is JSON,
+from a file or from standard input; the record goes to a file or to standard output. What the
 target itself prints never mixes with the record. Whatever goes wrong with the target is told in
-the record, and the exit status is 0 once a record is written. `jaxmeter.run_cell` starts it,
+the record, and the exit status is 0 once a record is written. `jaxmeter.run_case` starts it,
 limits its time, and tells what happened if it dies.
 """
 
@@ -19,7 +19,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TextIO
 
-from jaxmeter._measure.cell import Cell
+from jaxmeter._measure.benchmark import BenchmarkCase
 from jaxmeter._measure.environment import host_environment, jax_environment
 from jaxmeter._measure.progress import Progress
 from jaxmeter._measure.targets import resolve
@@ -30,11 +30,14 @@ _SET_PARENT_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG of prctl(2)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Read a cell, measure it, write the record; 0 if a record was written, 2 for bad usage."""
+    """Read a benchmark, measure it, write the record; return 0 if written, 2 for bad usage."""
     parser = argparse.ArgumentParser(
-        prog="python -m jaxmeter._measure.worker", description="Measure one cell in this process."
+        prog="python -m jaxmeter._measure.worker",
+        description="Measure one benchmark in this process.",
     )
-    parser.add_argument("--cell", default="-", help="file with the cell's JSON; - for stdin")
+    parser.add_argument(
+        "--benchmark", default="-", help="file with the benchmark's JSON; - for stdin"
+    )
     parser.add_argument("--record", default="-", help="file for the record's JSON; - for stdout")
     parser.add_argument(
         "--die-with-parent", action="store_true", help="end when the parent is killed (Linux)"
@@ -47,29 +50,31 @@ def main(argv: Sequence[str] | None = None) -> int:
     else:
         write = report = _to_file(Path(options.record))
     try:
-        text = sys.stdin.read() if options.cell == "-" else Path(options.cell).read_text()
-        cell = Cell.from_json(text)
+        text = sys.stdin.read() if options.benchmark == "-" else Path(options.benchmark).read_text()
+        benchmark = BenchmarkCase.from_json(text)
     except (OSError, UnicodeDecodeError, JaxmeterError) as error:
         write(Progress(Record(name="?", status="failed")).failed(error))
         return 0
-    write(work(cell, report))
+    write(work(benchmark, report))
     return 0
 
 
-def work(cell: Cell, report: Callable[[Record], None] | None = None) -> Record:
-    """Measure a cell in this process, which should be fresh.
+def work(benchmark: BenchmarkCase, report: Callable[[Record], None] | None = None) -> Record:
+    """Measure a benchmark in this process, which should be fresh.
 
     Parameters
     ----------
-    cell : Cell
+    benchmark : BenchmarkCase
         Its time limit and environment variables are for who starts the process.
     report : callable, optional
         Called with the unfinished record whenever a phase begins.
     """
-    record = Record(name=cell.name, status="ok", target=cell.target, params=cell.params)
+    record = Record(
+        name=benchmark.name, status="ok", target=benchmark.target, params=benchmark.params
+    )
     progress = Progress(record, report)
     try:
-        _work(cell, progress)
+        _work(benchmark, progress)
     except BaseException as error:  # SystemExit too: whatever the target does is told
         return progress.failed(error)
     # Imported by now; at the top of the file an import that fails would go untold.
@@ -78,15 +83,15 @@ def work(cell: Cell, report: Callable[[Record], None] | None = None) -> Record:
     return judged(progress.record, cold=True)
 
 
-def _work(cell: Cell, progress: Progress) -> None:
+def _work(benchmark: BenchmarkCase, progress: Progress) -> None:
     progress.note(environment=host_environment())
     progress.enter("start")
-    if cell.cpus is not None:
-        _bind(cell.cpus)
+    if benchmark.cpus is not None:
+        _bind(benchmark.cpus)
         progress.note(environment=host_environment())
-    sys.path[:0] = cell.path
+    sys.path[:0] = benchmark.path
     progress.enter("import")
-    make_case = resolve("Cell", cell.target, "returns a jaxmeter.Case")
+    make_case = resolve("BenchmarkCase", benchmark.target, "returns a jaxmeter.Case")
     # The target's module has had its say on JAX's configuration; only now does the backend start.
     from jaxmeter._measure.case import Case
     from jaxmeter._measure.meter import measure_case
@@ -94,19 +99,19 @@ def _work(cell: Cell, progress: Progress) -> None:
     progress.note_in("environment", **jax_environment())
     progress.enter("setup")
     start = time.perf_counter()
-    case = make_case(**cell.params)
+    case = make_case(**benchmark.params)
     progress.note(setup_seconds=time.perf_counter() - start)
     if not isinstance(case, Case):
         raise JaxmeterError(
-            f"{cell.target}: got {case!r:.80} from it; let it return jaxmeter.Case(fn, args)"
+            f"{benchmark.target}: got {case!r:.80} from it; let it return jaxmeter.Case(fn, args)"
         )
     progress.note_in("environment", **jax_environment())  # the target may set options as well
     measure_case(
         case,
         progress,
-        repeat=cell.repeat,
-        max_seconds=cell.max_seconds,
-        builds=cell.builds,
+        repeat=benchmark.repeat,
+        max_seconds=benchmark.max_seconds,
+        builds=benchmark.builds,
         clock=time.perf_counter,
     )
 
@@ -114,17 +119,19 @@ def _work(cell: Cell, progress: Progress) -> None:
 def _bind(cpus: tuple[int, ...]) -> None:
     if not hasattr(os, "sched_setaffinity"):
         raise JaxmeterError(
-            f"Cell: got cpus={cpus}, but {sys.platform} cannot bind a process; give None"
+            f"BenchmarkCase: got cpus={cpus}, but {sys.platform} cannot bind a process; give None"
         )
     try:
         os.sched_setaffinity(0, cpus)
     except OSError as error:
         there = sorted(os.sched_getaffinity(0))
-        raise JaxmeterError(f"Cell: got cpus={cpus} ({error}); give some of {there}") from error
+        raise JaxmeterError(
+            f"BenchmarkCase: got cpus={cpus} ({error}); give some of {there}"
+        ) from error
 
 
 def die_with_parent() -> None:
-    # A worker of run_cell is in a session of its own, out of reach of the terminal's signals; if
+    # A worker of run_case is in a session of its own, out of reach of the terminal's signals; if
     # its parent is killed nobody else would end it. Elsewhere than on Linux it ends its work.
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_SET_PARENT_DEATH_SIGNAL, signal.SIGKILL)

@@ -1,4 +1,4 @@
-"""What memory a function takes, and what the trade of memory for time is."""
+"""What memory a function takes, and what the tradeoff of memory for time is."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from jaxmeter._measure.meter import measure
 from jaxmeter._measure.phases import fresh_arguments
 from jaxmeter._measure.staging import staged
 from jaxmeter._program.buffers import compiled_with_buffers
-from jaxmeter._records.memory import Allocator, MemoryUse, Trade, TradePoint
+from jaxmeter._records.memory import Allocator, MemoryUse, Tradeoff, TradeoffPoint
 from jaxmeter._records.record import Memory, Record
 from jaxmeter.errors import JaxmeterError
 
@@ -120,14 +120,14 @@ def allocator() -> Allocator:
     )
 
 
-def trade(
+def tradeoff(
     make: Callable[..., Case],
     parameters: Iterable[Mapping[str, Any]],
     *,
     repeat: int = 10,
     max_seconds: float | None = None,
     measured: Callable[[Case], Record] | None = None,
-) -> Trade:
+) -> Tradeoff:
     """Measure a function over choices of parameters: which are best in time against memory?
 
     Parameters
@@ -143,7 +143,7 @@ def trade(
 
     Returns
     -------
-    Trade
+    Tradeoff
         A choice that cannot be measured, for want of memory perhaps, is kept with its failure.
 
     Raises
@@ -152,17 +152,17 @@ def trade(
         If a choice is no mapping or ``make`` returns no case.
     """
     measured = measured or (lambda case: measure(case, repeat=repeat, max_seconds=max_seconds))
-    points: list[TradePoint] = []
+    points: list[TradeoffPoint] = []
     name = ""
     for params in parameters:
         if not isinstance(params, Mapping):
             raise JaxmeterError(
-                f'trade: got {params!r:.80} among the parameters; give dictionaries, {{"n": 3}}'
+                f'tradeoff: got {params!r:.80} among the parameters; give dictionaries, {{"n": 3}}'
             )
         case = make(**params)
         if not isinstance(case, Case):
             raise JaxmeterError(
-                f"trade: got {case!r:.80} from {name_of(make)}; let it return "
+                f"tradeoff: got {case!r:.80} from {name_of(make)}; let it return "
                 "jaxmeter.Case(fn, args)"
             )
         name = name_of(case.fn)
@@ -171,18 +171,18 @@ def trade(
             record = measured(case)
         except Exception as error:
             failure = f"{type(error).__name__}: {error}".strip().splitlines()[0]
-            points.append(TradePoint(told, None, None, False, failure))
+            points.append(TradeoffPoint(told, None, None, False, failure))
         else:
             seconds = statistics.median(record.samples_seconds)
-            points.append(TradePoint(told, seconds, record.memory.temp_bytes, False))
-    return Trade(name, tuple(_judged(points)), jax.__version__)
+            points.append(TradeoffPoint(told, seconds, record.memory.temp_bytes, False))
+    return Tradeoff(name, tuple(_judged(points)), jax.__version__)
 
 
 def _is_plain(value: Any) -> bool:
     return value is None or isinstance(value, (str, bool, int, float))
 
 
-def _judged(points: list[TradePoint]) -> Iterable[TradePoint]:
+def _judged(points: list[TradeoffPoint]) -> Iterable[TradeoffPoint]:
     """The fastest first, those marked that nothing faster undercuts in memory."""
     good = [point for point in points if point.seconds is not None]
     least: float = float("inf")

@@ -33,7 +33,7 @@ QUANTITIES = {
         "",
         "",
         "each call whose arguments differ from all calls before in structure, shape, dtype, weak "
-        "type or a static value traces anew: pad to one shape, pass Python numbers as "
+        "type or a static value traces again: pad to one shape, pass Python numbers as "
         "jnp.asarray(number, dtype), and make static only what seldom changes",
     ),
     "jaxpr_equations_count": Described("program", "jaxpr_equations_count", _LARGER),

@@ -8,7 +8,7 @@ from typing import Literal
 from jaxmeter._records.plain import Plain
 
 DEFAULT_THRESHOLD_BYTES = 1_000_000
-"""Containers up to this size are fine to bake into a program.
+"""Containers up to this size are fine to embed into a program.
 
 Tables, masks and quadrature rules stay below it. Baking costs time and memory in proportion to
 the size: lowering and compiling copy each constant several times, and operations on constants
@@ -93,8 +93,8 @@ class Audit(Plain):
     """None if this JAX does not tell."""
     jax: str
     """The version of JAX: it decides what is embedded."""
-    baking_seconds: float | None = None
-    """What baking all this in adds to every compile, foldings aside, by the calibration of this
+    embedding_seconds: float | None = None
+    """What embedding all this in adds to every compile, foldings aside, by the calibration of this
     machine; None if there is none (`jaxmeter.calibrate`)."""
     foldings: tuple[Folding, ...] = ()
     """The slowest first; those that take a fraction of a second are left out."""
@@ -115,5 +115,5 @@ class Audit(Plain):
             f"{folding.seconds:g} s"
             for folding in self.foldings
         )
-        baked = (array.advice for array in self.arrays if array.advice)
-        return tuple(dict.fromkeys((*folded, *baked)))
+        embedded = (array.advice for array in self.arrays if array.advice)
+        return tuple(dict.fromkeys((*folded, *embedded)))

@@ -1,4 +1,4 @@
-"""What baking arrays into a program costs: immutable plain data."""
+"""What embedding arrays into a program costs: immutable plain data."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ MEGABYTE_BYTES = 1_000_000
 
 @dataclass(frozen=True)
 class Calibration(Plain):
-    """Seconds of lowering and compiling for each megabyte (1e6 bytes) that is baked in."""
+    """Seconds of lowering and compiling for each megabyte (1e6 bytes) that is embedded."""
 
     seconds_per_megabyte: float
     jax: str
@@ -24,7 +24,7 @@ class Calibration(Plain):
     """Of each round, in order; the median of these counts."""
 
     def seconds(self, size_bytes: float) -> float:
-        """What baking so many bytes in adds to every compile."""
+        """What embedding so many bytes in adds to every compile."""
         return self.seconds_per_megabyte * size_bytes / MEGABYTE_BYTES
 
 
@@ -35,6 +35,6 @@ def calibration_table(made: Calibration) -> str:
     spread = f", {least} to {most} in {len(samples)} rounds," if samples else ""
     return (
         f"compiling takes {seconds_text(made.seconds_per_megabyte, 2)}{spread} for each megabyte "
-        f"that is baked in (JAX {made.jax}, {made.device_kind}, {made.cpu_model}, "
+        f"that is embedded (JAX {made.jax}, {made.device_kind}, {made.cpu_model}, "
         f"{made.measured_utc})"
     )

@@ -14,7 +14,7 @@ from jaxmeter._records.plain import Plain
 from jaxmeter._records.record import Phases, Record, Scalar
 from jaxmeter.errors import JaxmeterError
 
-Verdict = Literal["same", "different", "unclear"]
+Verdict = Literal["same", "different", "inconclusive"]
 
 
 @dataclass(frozen=True)
@@ -46,11 +46,11 @@ class Effort:
     """How long to measure in each process."""
 
     turns: int = 200
-    """The most turns of settled calls; in a turn each function has a block of calls."""
+    """The most turns of steady-state calls; in a turn each function has a block of calls."""
     turn_seconds: float = 3e-4
     """A block has as many calls as take this long, one at least. Short ones are better: what else
     the machine does then meets both functions alike."""
-    settled_seconds: float = 1.0
+    steady_seconds: float = 1.0
     """The turns end after so long, though not before five."""
     compiles: int = 3
     """The most compiles of each function that are timed."""
@@ -107,7 +107,7 @@ class Timing:
     """A time of both functions, compared process by process."""
 
     quantity: str
-    """``settled_seconds``, or the ``trace_seconds``, ``lower_seconds``, ``compile_seconds`` of
+    """``steady_seconds``, or the ``trace_seconds``, ``lower_seconds``, ``compile_seconds`` of
     the phases."""
     ratio: float
     """Of the second to the first: the geometric mean over the processes, in which those that
@@ -146,7 +146,7 @@ class ComparedProcess(Plain):
     """Its ``samples_seconds`` are seconds per call, one for each turn."""
     b: Record
     a_compiles: tuple[Phases, ...] = ()
-    """Tracing, lowering and compiling it anew, in turns with the other."""
+    """Tracing, lowering and compiling it again, in turns with the other."""
     b_compiles: tuple[Phases, ...] = ()
     swapped: bool = False
     """Whether the second went first."""
@@ -177,13 +177,13 @@ class Comparison(Plain):
 
     @property
     def failures(self) -> tuple[Record, ...]:
-        """The records that did not end well; with any, nothing is compared."""
+        """The records that did not succeed; with any, nothing is compared."""
         records = (record for process in self.processes for record in (process.a, process.b))
         return tuple(record for record in records if record.status != "ok")
 
     @property
-    def verdict(self) -> Literal["same", "different", "unclear", "failed"]:
-        """``different`` in anything; else ``same`` or ``unclear`` in what decides.
+    def verdict(self) -> Literal["same", "different", "inconclusive", "failed"]:
+        """``different`` in anything; else ``same`` or ``inconclusive`` in what decides.
 
         The phases do not decide: some milliseconds of Python scatter too much for six processes
         to call them the same. They speak where they differ.
@@ -191,7 +191,7 @@ class Comparison(Plain):
         verdicts = {one.verdict for one in (*self.differences, *self.decisive)}
         if self.failures or not verdicts:
             return "failed"
-        return next(one for one in ("different", "unclear", "same") if one in verdicts)
+        return next(one for one in ("different", "inconclusive", "same") if one in verdicts)
 
     @property
     def decisive(self) -> tuple[Exact | Timing, ...]:

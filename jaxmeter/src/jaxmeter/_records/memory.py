@@ -1,4 +1,4 @@
-"""What memory a program takes, and the trade of memory for time: immutable plain data."""
+"""What memory a program takes, and the tradeoff of memory for time: immutable plain data."""
 
 from __future__ import annotations
 
@@ -64,12 +64,12 @@ class MemoryUse(Plain):
 
 
 @dataclass(frozen=True)
-class TradePoint:
+class TradeoffPoint:
     """One choice of parameters."""
 
     params: dict[str, Scalar]
     seconds: float | None
-    """The median of its settled runs."""
+    """The median of its steady-state runs."""
     temp_bytes: int | None
     """What it needs besides arguments and outputs."""
     is_best: bool
@@ -82,20 +82,20 @@ class TradePoint:
 
 
 @dataclass(frozen=True)
-class Trade(Plain):
-    """The trade of memory for time over choices of parameters."""
+class Tradeoff(Plain):
+    """The tradeoff of memory for time over choices of parameters."""
 
     name: str
-    points: tuple[TradePoint, ...]
+    points: tuple[TradeoffPoint, ...]
     """The fastest first, failures last."""
     jax: str
 
     @property
-    def front(self) -> tuple[TradePoint, ...]:
+    def front(self) -> tuple[TradeoffPoint, ...]:
         """Those that nothing beats in both, the fastest first."""
         return tuple(point for point in self.points if point.is_best)
 
-    def best(self, temp_bytes: float) -> TradePoint | None:
+    def best(self, temp_bytes: float) -> TradeoffPoint | None:
         """The fastest that needs no more than so many bytes of temporaries."""
         fitting = (point for point in self.front if (point.temp_bytes or 0) <= temp_bytes)
         return next(fitting, None)

@@ -24,11 +24,11 @@ Status = Literal["ok", "failed", "timeout", "rejected", "skipped"]
 
 @dataclass(frozen=True)
 class Failure:
-    """Why a measurement did not end well."""
+    """Why a measurement did not succeed."""
 
     phase: str
     """What was being done: start, import, setup, trace, lower, compile, program, first_call,
-    settled, check, rebuild, end."""
+    steady, check, rebuild, end."""
     kind: str
     """The exception's class name, or Timeout, Signal, Exit, CacheHit, AlreadyCompiled."""
     message: str
@@ -39,7 +39,7 @@ class Failure:
 
 @dataclass(frozen=True)
 class Phases:
-    """Seconds of each phase that comes before the settled state."""
+    """Seconds of each phase that comes before the steady state."""
 
     trace_seconds: float | None = None
     lower_seconds: float | None = None
@@ -77,7 +77,7 @@ class Constants:
     hidden_argument_bytes: int | None = None
     hidden_argument_count: int | None = None
     folding_alarms_count: int | None = None
-    """XLA's complaints that folding a constant takes over 1 s; known to worker cells only."""
+    """XLA's complaints that folding a constant takes over 1 s; known to worker benchmarks only."""
     arrays: tuple[ConstantArray, ...] = ()
 
 
@@ -121,7 +121,7 @@ class Memory:
     compile_peak_rss_bytes: int | None = None
     """Its peak from there to the end of compiling."""
     peak_rss_bytes: int | None = None
-    """Its peak from there to the last settled run."""
+    """Its peak from there to the last steady-state run."""
     device_peak_bytes: int | None = None
     """Since the process began; None where the backend does not tell, as on CPU."""
 
@@ -170,7 +170,7 @@ class Record:
     setup_seconds: float | None = None
     """The call of the target that made the case."""
     samples_seconds: tuple[float, ...] = ()
-    """Settled runs, raw, in the order they were taken."""
+    """Steady-state runs, raw, in the order they were taken."""
     rebuilds: tuple[Phases, ...] = ()
     """Tracing, lowering and compiling once more, raw, where that was asked for: after all else, in
     a process that has paid already for what only the first time costs."""

@@ -62,9 +62,9 @@ class Difference:
             case "unknown":
                 return "no cause that is known"
             case "new function":
-                return f"{self.now} of the same code, made anew"
+                return f"{self.now} of the same code, made again"
             case "new object":
-                return f"{self.argument}: {self.now}, made anew"
+                return f"{self.argument}: {self.now}, made again"
             case "option":
                 return f"option {self.argument}: {self.before} -> {self.now}"
         return f"{self.kind} of {self.argument}: {self.before} -> {self.now}"
@@ -88,7 +88,7 @@ class TracedCall:
     seconds: float
     """Of the call, the work on the device included."""
     nearest: int | None
-    """The earlier call that it differs least from; None unless it was traced or compiled anew."""
+    """The earlier call that it differs least from; None unless it was traced or compiled again."""
     causes: tuple[Difference, ...]
     """In what it differs from that one."""
 

@@ -77,16 +77,16 @@ def _sheet_line(use: Use) -> tuple[Code, ...]:
 
 
 def headline(audit: Audit) -> str:
-    """One line: how much is captured and baked in, and the verdict."""
+    """One line: how much is captured and embedded, and the verdict."""
     if not audit.arrays:
         return f"{audit.name}: captures no array"
     judged = f"{audit.verdict}, the threshold being {bytes_text(audit.threshold_bytes)} a variable"
     cost = ""
-    if audit.baking_seconds is not None and audit.embedded_bytes:
-        cost = f", about {seconds_text(audit.baking_seconds, 2)} of every compile"
+    if audit.embedding_seconds is not None and audit.embedded_bytes:
+        cost = f", about {seconds_text(audit.embedding_seconds, 2)} of every compile"
     return (
         f"{audit.name}: captures {bytes_text(audit.captured_bytes)} in "
-        f"{count_text(len(audit.arrays), 'array')}, bakes in {bytes_text(audit.embedded_bytes)} "
+        f"{count_text(len(audit.arrays), 'array')}, embeds {bytes_text(audit.embedded_bytes)} "
         f"in {count_text(audit.embedded_count, 'constant')}{cost} ({judged})"
     )
 

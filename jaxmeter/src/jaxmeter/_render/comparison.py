@@ -17,7 +17,7 @@ _VALUES_SHOWN_COUNT = 2
 _FARTHEST_SHOWN = 100.0
 """An interval that reaches farther from its ratio, as a factor, tells nothing."""
 _NAMES = {
-    "settled_seconds": "settled call",
+    "steady_seconds": "steady-state call",
     "trace_seconds": "trace",
     "lower_seconds": "lower",
     "compile_seconds": "compile",
@@ -102,9 +102,9 @@ def _failed(found: Comparison, headline: str) -> Sheet:
 def _conclusion(found: Comparison) -> str:
     if found.verdict == "same":
         return "the same to the meter"
-    if found.verdict == "unclear":
-        unclear = [_quantity(one) for one in found.decisive if one.verdict == "unclear"]
-        return f"no difference found, yet unclear in {', '.join(unclear)}"
+    if found.verdict == "inconclusive":
+        inconclusive = [_quantity(one) for one in found.decisive if one.verdict == "inconclusive"]
+        return f"no difference found, yet inconclusive in {', '.join(inconclusive)}"
     differing = [
         f"{_quantity(one)} {_change(one.ratio)}" if isinstance(one, Timing) else _quantity(one)
         for one in found.differences
@@ -133,7 +133,7 @@ def _seconds(found: Comparison, quantity: str) -> float | None:
     medians = []
     for process in found.processes:
         samples = process.a.samples_seconds
-        if quantity != "settled_seconds":
+        if quantity != "steady_seconds":
             samples = [getattr(one, quantity, None) for one in process.a_compiles]
         known = [one for one in samples if one is not None]
         if known:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from jaxmeter._records.memory import Allocator, Buffer, MemoryUse, Trade, TradePoint
+from jaxmeter._records.memory import Allocator, Buffer, MemoryUse, Tradeoff, TradeoffPoint
 from jaxmeter._render.sheet import Code, Sheet, Table
 from jaxmeter._render.units import bytes_text, seconds_text
 
@@ -39,18 +39,18 @@ def memory_sheet(use: MemoryUse) -> Sheet:
     )
 
 
-def trade_table(trade: Trade) -> str:
+def tradeoff_table(tradeoff: Tradeoff) -> str:
     """A line for each choice, the fastest first; the best are marked."""
-    rows = [f"{trade.name}: {len(trade.front)} of {len(trade.points)} choices are best"]
-    width = max((len(_params(point)) for point in trade.points), default=0)
-    for point in trade.points:
+    rows = [f"{tradeoff.name}: {len(tradeoff.front)} of {len(tradeoff.points)} choices are best"]
+    width = max((len(_params(point)) for point in tradeoff.points), default=0)
+    for point in tradeoff.points:
         mark = "*" if point.is_best else " "
         numbers = f"{seconds_text(point.seconds):>8}  {bytes_text(point.temp_bytes)}"
         rows.append(f"  {mark} {_params(point):<{width}}  {point.failure or numbers}".rstrip())
     return "\n".join(rows)
 
 
-def trade_sheet(trade: Trade) -> Sheet:
+def tradeoff_sheet(tradeoff: Tradeoff) -> Sheet:
     """The same as a table."""
     choices = Table(
         ("choice", "seconds:", "temporaries:", "best"),
@@ -61,10 +61,10 @@ def trade_sheet(trade: Trade) -> Sheet:
                 bytes_text(point.temp_bytes),
                 "yes" if point.is_best else "",
             )
-            for point in trade.points
+            for point in tradeoff.points
         ),
     )
-    return Sheet(trade.name, tables=(choices,))
+    return Sheet(tradeoff.name, tables=(choices,))
 
 
 def allocator_text(allocator: Allocator, backend: str) -> str:
@@ -107,5 +107,5 @@ def _origin(buffer: Buffer) -> str:
     return f"{buffer.shape}  {buffer.opcode or buffer.instruction}{scope}"
 
 
-def _params(point: TradePoint) -> str:
+def _params(point: TradeoffPoint) -> str:
     return ", ".join(f"{name}={value}" for name, value in point.params.items())

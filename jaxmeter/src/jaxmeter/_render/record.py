@@ -14,7 +14,7 @@ _ARRAYS_SHOWN_COUNT = 10
 def record_table(record: Record) -> str:
     """What a record says, a line for each thing that is known.
 
-    The settled runs are shown by their median, least and greatest; all are in the record.
+    The steady-state runs are shown by their median, least and greatest; all are in the record.
     """
     shown = _rows(record)
     width = max(len(label) for label, _ in shown)
@@ -48,7 +48,7 @@ def _rows(record: Record) -> list[tuple[str, str]]:
         samples = record.samples_seconds
         rows.append(
             (
-                "settled run",
+                "steady-state run",
                 f"{seconds_text(statistics.median(samples))} median of {len(samples)}, "
                 f"{seconds_text(min(samples))} to {seconds_text(max(samples))}",
             )

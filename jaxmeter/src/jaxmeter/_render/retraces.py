@@ -15,12 +15,12 @@ _PLACES_SHOWN_COUNT = 3
 def retraces_table(retraces: Retraces) -> str:
     """The calls that were traced or compiled, each with its causes, and what to change."""
     rows = [_headline(retraces)]
-    anew = [call for call in retraces.calls if call.traced or call.compiled]
-    for call in anew[:_CALLS_SHOWN_COUNT]:
+    again = [call for call in retraces.calls if call.traced or call.compiled]
+    for call in again[:_CALLS_SHOWN_COUNT]:
         rows.append(f"  call {call.number}  {_did(call)}, {seconds_text(call.seconds)}")
         rows += [f"    {line}" for line in _causes(call)]
-    if len(anew) > _CALLS_SHOWN_COUNT:
-        rows.append(f"  and {len(anew) - _CALLS_SHOWN_COUNT} more")
+    if len(again) > _CALLS_SHOWN_COUNT:
+        rows.append(f"  and {len(again) - _CALLS_SHOWN_COUNT} more")
     return "\n".join(rows + _advice(retraces.advice))
 
 

@@ -140,7 +140,7 @@ _STYLES = {
     "different": "red",
     "large": "red",
     "slow": "red",
-    "unclear": "yellow",
+    "inconclusive": "yellow",
     "same": "green",
     "fine": "green",
 }

@@ -12,13 +12,13 @@ from jaxmeter._records.audit import Audit
 from jaxmeter._records.calibration import Calibration, calibration_table
 from jaxmeter._records.comparison import Comparison
 from jaxmeter._records.inventory import Inventory, ProgramDiff
-from jaxmeter._records.memory import MemoryUse, Trade
+from jaxmeter._records.memory import MemoryUse, Tradeoff
 from jaxmeter._records.record import Record
 from jaxmeter._records.retraces import Retraces, Watched
 from jaxmeter._render.audit import audit_sheet, audit_table
 from jaxmeter._render.comparison import comparison_sheet
 from jaxmeter._render.inventory import diff_sheet, diff_table, inventory_table
-from jaxmeter._render.memory import memory_sheet, memory_table, trade_sheet, trade_table
+from jaxmeter._render.memory import memory_sheet, memory_table, tradeoff_sheet, tradeoff_table
 from jaxmeter._render.record import record_sheet, record_table
 from jaxmeter._render.retraces import (
     retraces_sheet,
@@ -37,7 +37,7 @@ _TABLES = {
     Inventory: inventory_table,
     ProgramDiff: diff_table,
     MemoryUse: memory_table,
-    Trade: trade_table,
+    Tradeoff: tradeoff_table,
     Calibration: calibration_table,
 }
 _SHEETS = {
@@ -47,7 +47,7 @@ _SHEETS = {
     Watched: watched_sheet,
     ProgramDiff: diff_sheet,
     MemoryUse: memory_sheet,
-    Trade: trade_sheet,
+    Tradeoff: tradeoff_sheet,
     Comparison: comparison_sheet,
 }
 

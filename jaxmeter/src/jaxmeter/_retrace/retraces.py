@@ -25,7 +25,7 @@ def retraces(
     clock: Clock = time.perf_counter,
     **jit_options: Any,
 ) -> Retraces:
-    """Call a function again and again, and tell which calls traced it anew, and why.
+    """Call a function again and again, and tell which calls traced it again, and why.
 
     Parameters
     ----------
@@ -114,8 +114,8 @@ class _CallLog:
         compiles, hits = events.compiled.count(program), events.cache_hits.count(program)
         nearest: int | None = None
         found: tuple[Difference, ...] = ()
-        anew = traces if executions is None else executions
-        if self.earlier and anew + compiles + hits:
+        again = traces if executions is None else executions
+        if self.earlier and again + compiles + hits:
             nearest, found = causes(known, self.earlier)
             found = found or (UNKNOWN,)
         self.earlier.append(known)

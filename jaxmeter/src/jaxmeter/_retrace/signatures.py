@@ -1,6 +1,6 @@
 """What JAX knows a call by, and in what two calls differ.
 
-A jitted function is traced anew for each combination of: how its arguments are given, their
+A jitted function is traced again for each combination of: how its arguments are given, their
 structure, the shape, dtype and weak type of each array, each static value, and options of JAX.
 """
 
@@ -259,7 +259,7 @@ def _alike(before: Any, now: Any) -> bool:
     code = getattr(before, "__code__", None)
     if code is not None:
         return code is getattr(now, "__code__", None)
-    # Those that compare by identity are equal to nothing that is made anew.
+    # Those that compare by identity are equal to nothing that is made again.
     return type(before) is type(now) and type(now).__eq__ is object.__eq__
 
 

@@ -148,7 +148,7 @@ def _explain(group: _Group, call: _Call | None, *, traced: bool) -> None:
         group.causes.update(dict.fromkeys(causes(call.known, same)[1]))
     elif traced:
         kind = _kind(call.fn)
-        made = (kind, *_wrapping(call.fn))  # jax.vmap(f) is not f made anew
+        made = (kind, *_wrapping(call.fn))  # jax.vmap(f) is not f made again
         if made in group.kinds:
             group.causes[Difference("new function", group.name, kind, kind)] = None
         group.kinds.add(made)

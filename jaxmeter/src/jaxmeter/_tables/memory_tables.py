@@ -11,7 +11,7 @@ from typing import Any
 import pandas as pd
 
 from jaxmeter._measure.case import Case
-from jaxmeter._program.memory import trade
+from jaxmeter._program.memory import tradeoff
 from jaxmeter._records.record import Memory, Record
 from jaxmeter._tables.schemas import REAL, TEXT, TRUTH, WHOLE, frame, schema
 from jaxmeter.errors import JaxmeterError
@@ -24,7 +24,7 @@ schema(
         "status": (TEXT, "`ok`, `failed`, `timeout`, ..."),
         "failure": (TEXT, "why there are no numbers"),
         "rounds_count": (WHOLE, "processes"),
-        "seconds": (REAL, "median over processes of the median of settled runs, seconds"),
+        "seconds": (REAL, "median over processes of the median of steady-state runs, seconds"),
         "least_seconds": (REAL, "the least of the processes' medians, seconds"),
         "largest_seconds": (REAL, "the largest of them, seconds"),
         "argument_bytes": (WHOLE, "compiler's account: arguments, bytes"),
@@ -66,7 +66,7 @@ def memory_table(points: Sequence[Point]) -> pd.DataFrame:
     by_text = {_text(point.params): point for point in points}
     if len(by_text) < len(points):
         raise JaxmeterError("memory_table: got a choice of parameters twice; give each once")
-    measured = trade(
+    measured = tradeoff(
         lambda parameters: Case(_never, kwargs={"parameters": parameters}),
         [{"parameters": text} for text in by_text],
         measured=lambda case: _together(by_text[case.kwargs["parameters"]].records),

@@ -100,7 +100,7 @@ def nsys_profile(nsys: str, command: Sequence[str], report: Path) -> Path:
 
 
 def nsys_export(nsys: str, report: Path) -> Path:
-    """The ``.sqlite`` of a report, beside it, made anew."""
+    """The ``.sqlite`` of a report, beside it, made again."""
     database = report.with_suffix(".sqlite")
     options = ["--type=sqlite", "--force-overwrite=true", f"--output={database}"]
     _run([nsys, "export", *options, str(report)], "export")

@@ -14,8 +14,8 @@ import jax
 
 import jaxmeter
 import vcjax
-from benchmarks.cells import field
-from benchmarks.cells.closure_variants import Hidden
+from benchmarks.cases import field
+from benchmarks.cases.closure_variants import Hidden
 from benchmarks.closure import VARIANTS
 from jaxmeter import Case
 

@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import vcjax
-from benchmarks.cells.quantities import FIELD, Quantity
+from benchmarks.cases.quantities import FIELD, Quantity
 from benchmarks.measuring.plan import SCRATCH_VARIABLE
 from benchmarks.workloads.casing import problem_named
 from jaxmeter import Case
@@ -75,12 +75,12 @@ def prepare(problem: Problem, quantity: Quantity = FIELD) -> Prepared:
     rule, extras = chosen(problem, quantity)
     X = jnp.asarray(problem.X)
     made = [timed(lambda: quantity.prepare(rule, X)) for _ in range(1 + SETTLED_PREPARATIONS)]
-    settled = float(np.median([seconds for seconds, _ in made[1:]]))
+    steady = float(np.median([seconds for seconds, _ in made[1:]]))
     casing = made[-1][1]
     extras = {
         **extras,
-        "prepare_seconds": extras["tables_seconds"] + settled,
-        "prepare_compile_seconds": made[0][0] - settled,
+        "prepare_seconds": extras["tables_seconds"] + steady,
+        "prepare_compile_seconds": made[0][0] - steady,
         "casing_bytes": _casing_bytes(casing),
     }
     return Prepared(problem, casing, jnp.asarray(problem.B), extras)

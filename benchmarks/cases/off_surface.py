@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import vcjax
-from benchmarks.cells.quantities import WrongAnswer
+from benchmarks.cases.quantities import WrongAnswer
 from benchmarks.workloads.casing import problem_named
 from jaxmeter import Case
 from vcjax.problems import Problem, magnetic_field

@@ -1,4 +1,4 @@
-"""A cell: what one worker process measures, as plain data."""
+"""A benchmark: what one worker process measures, as plain data."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from jaxmeter.errors import JaxmeterError, RecordError
 
 
 @dataclass(frozen=True)
-class Cell:
+class BenchmarkCase:
     """One measurement to make in a fresh process.
 
     Parameters
@@ -30,7 +30,7 @@ class Cell:
     params : dict
         Keyword arguments of the target: strings, finite numbers, booleans, None.
     repeat : int
-        The number of settled samples.
+        The number of steady-state samples.
     max_seconds : float or None
         Stop sampling after this many seconds, though not before 3 samples.
     builds : int
@@ -99,35 +99,36 @@ class Cell:
         freeze_mappings(self)
 
     def to_json(self) -> str:
-        """The cell as JSON text; `from_json` gives back an equal cell."""
-        return json.dumps(encode(self, Cell, "cell"), allow_nan=False)
+        """The benchmark as JSON text; `from_json` gives back an equal benchmark."""
+        return json.dumps(encode(self, BenchmarkCase, "benchmark"), allow_nan=False)
 
     @classmethod
-    def from_json(cls, text: str | bytes) -> Cell:
-        """Rebuild a cell from `to_json`'s text.
+    def from_json(cls, text: str | bytes) -> BenchmarkCase:
+        """Rebuild a benchmark from `to_json`'s text.
 
         Raises
         ------
         JaxmeterError
-            If the text is no JSON or no cell.
+            If the text is no JSON or no benchmark.
         """
-        advice = "give an object with the fields of jaxmeter.Cell, such as " + (
+        advice = "give an object with the fields of jaxmeter.BenchmarkCase, such as " + (
             '{"name": "mine", "target": "package.module:function"}'
         )
         try:
-            return decode(json.loads(text), cls, "cell")
+            return decode(json.loads(text), cls, "benchmark")
         except RecordError as error:
-            raise JaxmeterError(f"Cell.from_json: {error}; {advice}") from None
+            raise JaxmeterError(f"BenchmarkCase.from_json: {error}; {advice}") from None
         except JaxmeterError:
             raise
         except ValueError as error:
             raise JaxmeterError(
-                f"Cell.from_json: got {len(text)} characters that are no JSON ({error}); {advice}"
+                f"BenchmarkCase.from_json: got {len(text)} characters that are no JSON "
+                f"({error}); {advice}"
             ) from None
 
 
 def _refuse(field: str, value: Any, wanted: str) -> NoReturn:
-    raise JaxmeterError(f"Cell: got {field}={value!r}; give {wanted}")
+    raise JaxmeterError(f"BenchmarkCase: got {field}={value!r}; give {wanted}")
 
 
 def _whole(value: Any) -> bool:

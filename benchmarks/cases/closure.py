@@ -14,8 +14,8 @@ import jax.numpy as jnp
 import numpy as np
 
 import jaxmeter
-from benchmarks.cells.closure_variants import VARIANTS, Given, Program
-from benchmarks.cells.quantities import WrongAnswer
+from benchmarks.cases.closure_variants import VARIANTS, Given, Program
+from benchmarks.cases.quantities import WrongAnswer
 from benchmarks.measuring.plan import SCRATCH_VARIABLE
 from benchmarks.workloads import coronagraph
 from benchmarks.workloads.coronagraph import Frame, Observation, RateMaps, System
@@ -93,7 +93,7 @@ def _after_change(
     """What it takes until a frame follows a change of the cube, twice as bright.
 
     Where the cube is an argument the same program is called with the new one. Where that is not
-    so, or the frame stays what it was, the variant is made anew.
+    so, or the frame stays what it was, the variant is made again.
     """
     cube = given.system.coronagraph.cube
     brighter = jax.block_until_ready(2.0 * cube)
@@ -104,8 +104,8 @@ def _after_change(
     if not follows:
         system = eqx.tree_at(lambda s: s.coronagraph.cube, given.system, brighter)
         maps = jax.block_until_ready(jax.jit(coronagraph.rate_maps)(system, given.observation))
-        anew = VARIANTS[variant](given._replace(system=system, maps=maps))
-        result, compiles, seconds = _watched(jax.jit(anew.function), anew.arguments)
+        again = VARIANTS[variant](given._replace(system=system, maps=maps))
+        result, compiles, seconds = _watched(jax.jit(again.function), again.arguments)
         if np.array_equal(before, result.rate):
             raise WrongAnswer(f"{variant}: the frame does not follow a change of the cube")
     return {
@@ -147,7 +147,7 @@ def _program(variant: str, given: Given) -> Program:
         raise ValueError(
             f"frame got variant={variant!r} in a process where simplified constants are "
             f"{'on' if simplified else 'off'}; set JAX_USE_SIMPLIFIED_JAXPR_CONSTANTS in the "
-            "cell's env, which is read when JAX is imported"
+            "case's env, which is read when JAX is imported"
         )
     return VARIANTS[variant](given)
 

@@ -9,9 +9,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from benchmarks.cells import preparing
-from benchmarks.cells.quantities import FIELD, GRADIENT, Quantity
-from benchmarks.cells.turns import in_turns
+from benchmarks.cases import preparing
+from benchmarks.cases.quantities import FIELD, GRADIENT, Quantity
+from benchmarks.cases.turns import in_turns
 from benchmarks.workloads.casing import problem_named
 from jaxmeter import Case
 from vcjax.problems import Problem

@@ -31,7 +31,7 @@ class Quantity:
     error : callable
         ``error(problem, result)``, relative to the largest component of the total.
     w7x_limits : mapping
-        Digits to the errors of the C++ reference on the W7-X boundary. Beyond these a cell has
+        Digits to the errors of the C++ reference on the W7-X boundary. Beyond these a case has
         failed: a fast wrong answer is no result. Elsewhere the limit is ten times what the digits
         promise.
     """

@@ -8,8 +8,8 @@ from functools import partial
 import jax
 
 import vcjax
-from benchmarks.cells.preparing import prepare
-from benchmarks.cells.quantities import FIELD
+from benchmarks.cases.preparing import prepare
+from benchmarks.cases.quantities import FIELD
 from benchmarks.workloads.casing import problem_named
 from jaxmeter import Case
 
@@ -25,7 +25,7 @@ def external_field(*, workload: str, digits: int, half_period: bool, device_coun
     if jax.device_count() != device_count:
         raise ValueError(
             f"external_field got device_count={device_count} in a process with "
-            f"{jax.device_count()} devices; set XLA_FLAGS in the cell's env"
+            f"{jax.device_count()} devices; set XLA_FLAGS in the case's env"
         )
     problem = problem_named(workload, digits=digits, half_period=half_period)
     divided = partial(vcjax.prepare, devices=jax.devices())

@@ -1,11 +1,11 @@
-"""What runs in a worker that asks how much scratch memory an evaluation takes."""
+"""What runs in a worker that asks how much temporary memory an evaluation takes."""
 
 from __future__ import annotations
 
 from functools import partial
 
-from benchmarks.cells import preparing
-from benchmarks.cells.quantities import FIELD, GRADIENT, WrongAnswer
+from benchmarks.cases import preparing
+from benchmarks.cases.quantities import FIELD, GRADIENT, WrongAnswer
 from benchmarks.workloads.casing import case_vc_large
 from jaxmeter import Case
 

@@ -7,9 +7,9 @@ import jax.numpy as jnp
 import numpy as np
 
 import vcjax
-from benchmarks.cells import preparing
-from benchmarks.cells.quantities import WrongAnswer
-from benchmarks.cells.turns import in_turns
+from benchmarks.cases import preparing
+from benchmarks.cases.quantities import WrongAnswer
+from benchmarks.cases.turns import in_turns
 from benchmarks.workloads.casing import problem_named
 from jaxmeter import Case
 from jaxmeter._measure.accounting import peak_rss_bytes

@@ -5,8 +5,8 @@ from __future__ import annotations
 import jax
 
 import vcjax
-from benchmarks.cells.preparing import prepared_casing
-from benchmarks.cells.quantities import FIELD
+from benchmarks.cases.preparing import prepared_casing
+from benchmarks.cases.quantities import FIELD
 from jaxmeter import Case
 
 VARIANTS = ("argument", "closure", "simplified")
@@ -50,7 +50,7 @@ def external_field(
         raise ValueError(
             f"external_field got variant={variant!r} in a process where simplified constants are "
             f"{'on' if simplified else 'off'}; set JAX_USE_SIMPLIFIED_JAXPR_CONSTANTS in the "
-            "cell's env, which is read when JAX is imported"
+            "case's env, which is read when JAX is imported"
         )
     prepared = prepared_casing(workload, digits, half_period)
     chosen = {} if far_dtype is None else {"far_dtype": far_dtype}
