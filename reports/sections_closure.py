@@ -15,8 +15,8 @@ LESSON = (
     "as hidden arguments instead.",
     "Each row is one case, measured in fresh processes with the compilation cache off; the "
     "variants took turns within each round, so that the ratios compare neighbours in time. Times "
-    "are medians over processes (of each process's own median, for steady-state runs); small print: "
-    "an interval for that median, and × is the ratio to the argument variant.",
+    "are medians over processes (of each process's own median, for steady-state runs); the small "
+    "print is an interval for that median, and × is the ratio to the argument variant.",
 )
 
 

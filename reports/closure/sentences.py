@@ -39,12 +39,12 @@ def lead(table: pd.DataFrame) -> str:
                 f"At N = {int(size)}, closing over {bytes_(float(closure['captured_bytes']))} "
                 f"makes trace, lower and compile take {compared(closure, 'built')} as long as "
                 f"passing it: {seconds(closure['built_median_seconds'])} against "
-                f"{seconds(argument['built_median_seconds'])}. {_steady(closure)}"
+                f"{seconds(argument['built_median_seconds'])}. {_steady_sentence(closure)}"
             )
     return NOTHING
 
 
-def _steady(closure: Any) -> str:
+def _steady_sentence(closure: Any) -> str:
     said = ratio_words(closure, "steady_to_argument", "the steady-state run")
     return f"{said[0].upper()}{said[1:]}."
 
@@ -88,7 +88,7 @@ def _steady(table: pd.DataFrame, size: float) -> list[str]:
     closure, argument = at(table, size, "closure"), at(table, size, ARGUMENT)
     if closure is None or argument is None:
         return []
-    said = f"N = {int(size)}: {_steady(closure)}"
+    said = f"N = {int(size)}: {_steady_sentence(closure)}"
     low, high = (closure[f"steady_to_argument_{end}_ratio"] for end in ("low", "high"))
     if low <= 1 <= high or math.isnan(low):
         return [said]

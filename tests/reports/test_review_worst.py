@@ -7,7 +7,7 @@ import pytest
 
 from reports.metrics import Metric
 from reports.review.certain import certain
-from reports.review.sides import Cell
+from reports.review.sides import CaseSide
 from tests.reports.review_pairs import BASE, CLOSURE, HEAD, Pair, part, reviewed, slower, worse
 
 TRACES = Metric("traces_count", "exact")
@@ -25,7 +25,7 @@ def case(metric, values):
     """A case whose processes gave these values; None for one that gave none."""
     good = {i: {metric.name: value} for i, value in enumerate(values)}
     checked = {i: frozenset({metric.name} if v is not None else ()) for i, v in enumerate(values)}
-    return Cell(good, (), (), (), checked)
+    return CaseSide(good, (), (), (), checked)
 
 
 def verdict(metric, base, head):

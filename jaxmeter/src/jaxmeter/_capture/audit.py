@@ -101,19 +101,19 @@ def audit(
             )
         )
     audited.sort(key=lambda array: (-array.bytes * max(array.embedded_count, 1), array.path))
-    embedded = embedded_sizes(module)
+    sizes = embedded_sizes(module)
     return Audit(
         name=name_of(case.fn),
         threshold_bytes=int(threshold_bytes),
         arrays=tuple(audited),
         captured_bytes=sum(array.bytes for array in audited),
-        embedded_bytes=sum(embedded),
-        embedded_count=len(embedded),
+        embedded_bytes=sum(sizes),
+        embedded_count=len(sizes),
         hidden_argument_bytes=None
         if hidden is None
         else sum(array.bytes * array.hidden_count for array in audited),
         jax=jax.__version__,
-        embedding_seconds=None if known is None else known.seconds(sum(embedded)),
+        embedding_seconds=None if known is None else known.seconds(sum(sizes)),
         foldings=foldings(
             program.jaxpr,
             lambda array: embedded_counts.get(_key_of(array, arrays), 0) > 0,
