@@ -31,11 +31,14 @@ ROOT = Path(__file__).resolve().parents[1]
 # leaves what is measured valid.
 METER = tuple(
     f"jaxmeter/src/jaxmeter/{name}.py"
-    for name in ("worker", "run", "meter", "phases", "constants", "embedded", "memory_use")
-    + ("hoisting", "replay")
+    for name in ("_measure/worker", "_measure/run", "_measure/meter", "_measure/phases")
+    + ("_capture/constants", "_capture/embedded", "_capture/hoist", "_capture/replay")
+    + ("_program/memory",)
 )
 CELLS = tuple(
-    f"benchmarks/closure{name}.py" for name in ("", "_cells", "_variants", "_break_even", "_casing")
+    f"benchmarks/{name}.py"
+    for name in ("closure", "closure_break_even")
+    + ("cases/closure", "cases/closure_variants", "cases/closure_casing")
 )
 MEASURED = ("benchmarks/workloads/coronagraph", *CELLS, *METER)
 CASING_MEASURED = (

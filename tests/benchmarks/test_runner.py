@@ -102,7 +102,7 @@ def test_workers_can_import_the_suites_and_nothing_else_of_the_checkout(tmp_path
     made = Workers(RecordStore(tmp_path / "cases"), tmp_path, Worker()).worker_case(CELLS[0])
     (imports,) = (Path(entry) for entry in made.path)
     assert [entry.name for entry in imports.iterdir()] == ["benchmarks"]
-    assert (imports / "benchmarks" / "cases.py").is_file()
+    assert (imports / "benchmarks" / "cases" / "field.py").is_file()
     assert made.env["JAX_ENABLE_X64"] == "1"
     assert made.env["JAX_ENABLE_COMPILATION_CACHE"] == "false"
     assert made.cpus is None

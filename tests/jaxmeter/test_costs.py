@@ -169,7 +169,8 @@ def test_a_true_calibration_is_of_the_right_order(tmp_path):
     # In a process of its own: large arrays leave memory behind that later tests of peaks would see.
     file = tmp_path / "made.json"
     code = (
-        "from jaxmeter import calibration, __main__ as command\n"
+        "from jaxmeter import __main__ as command\n"
+        "from jaxmeter._capture import calibration\n"
         "calibration._MEGABYTES, calibration._ROUNDS = 8, 3\n"
         f"command.main(['calibrate', '--json', {str(file)!r}])\n"
     )
