@@ -1,15 +1,17 @@
 # From a clone to a page: make report. From a clone to a verdict: make test.
-# Another interpreter: make PYTHON=python3.12 report
+# Another interpreter or version of JAX: make PYTHON=python3.12 report, make JAX=0.7.2 test
 
 PYTHON ?= python3
 RUN := .venv/bin/python
+JAX ?=
+EXTRAS ?=
 GRID ?= quick
 COMMITS ?= HEAD~10..HEAD
 BASE ?= HEAD~1
 HEAD ?= HEAD
 
 .DEFAULT_GOAL := help
-.PHONY: help report bench page commits history review closure situations test lint hooks clean
+.PHONY: help report bench page commits history review closure situations test lint lock hooks clean
 
 help: ## List these targets
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -49,6 +51,9 @@ lint: env-test ## Run ruff, import-linter and pyright
 	@.venv/bin/lint-imports --no-cache
 	@$(RUN) -m pyright --pythonpath $(RUN)
 
+lock: env-test ## Write the installed versions to locks/, from which environments are made
+	@$(RUN) tools/environment.py --write-lock
+
 hooks: env-test ## Install the same checks as git hooks
 	@$(RUN) -m pip install --quiet pre-commit && $(RUN) -m pre_commit install
 
@@ -57,7 +62,7 @@ clean: ## Remove environments, results and caches
 
 .PHONY: env-report env-test
 env-report:
-	@$(PYTHON) tools/environment.py bench report
+	@$(PYTHON) tools/environment.py bench report $(if $(JAX),--jax $(JAX))
 
 env-test:
-	@$(PYTHON) tools/environment.py bench report test --optional reference
+	@$(PYTHON) tools/environment.py bench report test $(EXTRAS) --optional reference $(if $(JAX),--jax $(JAX))

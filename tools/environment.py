@@ -3,21 +3,27 @@
 Runs with the system's own interpreter, before anything is installed: standard library only, and no
 syntax newer than the message about an old interpreter needs.
 
-The state lives in two files inside the environment: ``.installed.json`` says which extras stand and
-from which settings; ``.installing`` exists only while pip runs. Where it is found at the start, the
-last installation was cut short, its packages cannot be trusted, and the environment is made again.
+Packages have the versions of ``locks/pyX.Y-jaxZ.txt`` where that file exists, so that a number can
+be measured again; without it pip takes the newest. ``--jax`` chooses another version of JAX than
+the last lock file of this Python, and ``--write-lock`` writes the lock file.
+
+Two files inside the environment hold its state: ``.installed.json`` lists the installed extras and
+the settings they were installed from; ``.installing`` exists only while pip runs. A run that finds
+``.installing`` starts over, because the last installation was interrupted.
 """
 
 import argparse
 import hashlib
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 VENV = os.path.join(ROOT, ".venv")
+LOCKS = os.path.join(ROOT, "locks")
 PYTHON = os.path.join(VENV, "bin", "python")
 INSTALLED = os.path.join(VENV, ".installed.json")
 INSTALLING = os.path.join(VENV, ".installing")
@@ -30,13 +36,13 @@ class EnvironmentProblem(Exception):
 
 
 def check_interpreter():
-    """Raise where this interpreter cannot make the environment."""
+    """Raise `EnvironmentProblem` if this interpreter cannot make the environment."""
     found = ".".join(str(part) for part in sys.version_info[:3])
     if sys.version_info[:2] < OLDEST:
         wanted = ".".join(str(part) for part in OLDEST)
         raise EnvironmentProblem(
             f"{sys.executable} is Python {found}, vcjax needs {wanted} or newer; "
-            f"name one: make PYTHON=python{wanted} ..."
+            f"name another interpreter: make PYTHON=python{wanted} ..."
         )
     try:
         import ensurepip  # noqa: F401
@@ -49,19 +55,35 @@ def check_interpreter():
         ) from error
 
 
-def fingerprint():
-    """A digest of everything an installation depends on: interpreter, place, settings."""
+def lock_file(jax=None):
+    """Return the path of this Python's lock file for a version of JAX, the newest one if None.
+
+    None if there is no such lock file.
+    """
+    start = "py{}.{}-jax".format(*sys.version_info[:2])
+    names = os.listdir(LOCKS) if os.path.isdir(LOCKS) else []
+    found = [name for name in names if name.startswith(start) and name.endswith(".txt")]
+    if jax is not None:
+        found = [name for name in found if name == f"{start}{jax}.txt"]
+    found.sort(key=lambda name: [int(part) for part in re.findall(r"\d+", name)])
+    return os.path.join(LOCKS, found[-1]) if found else None
+
+
+def fingerprint(jax=None):
+    """Return a digest of what an installation depends on: interpreter, place, settings, lock."""
     digest = hashlib.sha256()
     base = getattr(sys, "_base_executable", sys.executable)
-    digest.update(repr((sys.version, os.path.realpath(base), ROOT)).encode())
-    for name in SETTINGS:
-        with open(os.path.join(ROOT, name), "rb") as stream:
+    digest.update(repr((sys.version, os.path.realpath(base), ROOT, jax)).encode())
+    paths = [os.path.join(ROOT, name) for name in SETTINGS]
+    lock = lock_file(jax)
+    for path in paths + ([lock] if lock else []):
+        with open(path, "rb") as stream:
             digest.update(stream.read())
     return digest.hexdigest()
 
 
 def installed():
-    """What stands in the environment: ``{"fingerprint": str, "extras": [str]}``."""
+    """Return what the environment holds: ``{"fingerprint": str, "extras": [str]}``."""
     if os.path.exists(INSTALLING) or not os.path.exists(PYTHON):
         return {"fingerprint": None, "extras": []}
     try:
@@ -72,21 +94,29 @@ def installed():
 
 
 def run_pip(arguments):
-    """Run the environment's pip with the user's own configuration; return its exit code."""
+    """Run the environment's pip with the user's configuration; return its exit code."""
     command = [PYTHON, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-    # Only this of the user's settings cannot hold inside an environment.
+    # PIP_USER is the only setting of a user that cannot hold inside an environment.
     return subprocess.call(command + arguments, cwd=ROOT, env={**os.environ, "PIP_USER": "0"})
 
 
-def install(extras, optional):
-    """Bring the environment to hold `extras`, and `optional` ones where they have a wheel."""
-    wanted = fingerprint()
+def install(extras, optional, jax=None):
+    """Install `extras`, and those of `optional` that have a wheel, with the locked versions.
+
+    Parameters
+    ----------
+    extras, optional : list of str
+        Extras of pyproject.toml.
+    jax : str, optional
+        The version of JAX; that of the lock file, or the newest, if None.
+    """
+    wanted = fingerprint(jax)
     state = installed()
     if state["fingerprint"] == wanted and set(extras) <= set(state["extras"]):
         return
     check_interpreter()
     if state["fingerprint"] != wanted:
-        # Another interpreter, other settings or an installation cut short: start from nothing.
+        # Another interpreter, other settings or an interrupted installation: start over.
         if os.path.isdir(VENV):
             shutil.rmtree(VENV)
         print(f"creating .venv with {sys.executable}", flush=True)
@@ -98,14 +128,17 @@ def install(extras, optional):
     open(INSTALLING, "w").close()
     every = sorted(set(extras) | set(state["extras"] if state["fingerprint"] == wanted else []))
     wish = f".[{','.join(every)}]"
-    print(f"installing jaxmeter and {wish} (a minute or two)", flush=True)
-    if run_pip(["-e", "jaxmeter", "-e", wish]) != 0:
+    lock = lock_file(jax)
+    pins = ["-c", lock] if lock else [f"jax=={jax}"] if jax else []
+    source = f" as in {os.path.relpath(lock, ROOT)}" if lock else ""
+    print(f"installing jaxmeter and {wish}{source} (a minute or two)", flush=True)
+    if run_pip([*pins, "-e", "jaxmeter", "-e", wish]) != 0:
         raise EnvironmentProblem(
             f"pip could not install {wish} (its message is above); "
-            "once its cause is mended, run the same command again"
+            "remove the cause, then run the same command again"
         )
     for extra in optional:
-        if run_pip(["--only-binary", ":all:", "-e", f".[{extra}]"]) != 0:
+        if run_pip([*pins, "--only-binary", ":all:", "-e", f".[{extra}]"]) != 0:
             print(f"no wheel for the optional extra '{extra}' here: its tests will skip")
     os.remove(INSTALLING)
     with open(INSTALLED + ".new", "w") as stream:
@@ -113,19 +146,38 @@ def install(extras, optional):
     os.replace(INSTALLED + ".new", INSTALLED)
 
 
+def write_lock():
+    """Write the versions of the packages in the environment to its lock file; return the path."""
+    command = [PYTHON, "-m", "pip", "freeze", "--exclude-editable"]
+    versions = subprocess.check_output(command, text=True)
+    jax = re.search(r"^jax==(.+)$", versions, re.MULTILINE)
+    if jax is None:
+        raise EnvironmentProblem(f"{VENV} holds no jax==VERSION; create it first: make report")
+    os.makedirs(LOCKS, exist_ok=True)
+    path = os.path.join(LOCKS, "py{}.{}-jax{}.txt".format(*sys.version_info[:2], jax[1]))
+    with open(path, "w") as stream:
+        stream.write(versions)
+    return path
+
+
 def main():
     """Parse the command line; return the exit code."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("extras", nargs="+", help="extras of pyproject.toml to install")
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("extras", nargs="*", help="extras of pyproject.toml to install")
     parser.add_argument("--optional", nargs="*", default=[], help="extras that may be missing")
+    parser.add_argument("--jax", help="version of JAX, in place of the locked or newest one")
+    parser.add_argument("--write-lock", action="store_true", help="write the lock file instead")
     options = parser.parse_args()
     try:
-        install(options.extras, options.optional)
+        if options.write_lock:
+            print(f"wrote {write_lock()}")
+        else:
+            install(options.extras, options.optional, options.jax)
     except EnvironmentProblem as problem:
         print(f"environment: {problem}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
-        print("environment: interrupted; the next run starts it over", file=sys.stderr)
+        print("environment: interrupted; the next run starts over", file=sys.stderr)
         return 130
     return 0
 

@@ -16,6 +16,7 @@ def venv(tmp_path, monkeypatch):
         monkeypatch.setattr(environment, name, str(folder / part))
     monkeypatch.setattr(environment, "INSTALLING", str(folder / ".installing"))
     monkeypatch.setattr(environment, "VENV", str(folder))
+    monkeypatch.setattr(environment, "LOCKS", str(tmp_path / "locks"))
     made, calls = [], []
 
     def make_venv(command):
@@ -29,7 +30,7 @@ def venv(tmp_path, monkeypatch):
     return folder, made, calls
 
 
-def test_a_standing_environment_is_left_alone(venv):
+def test_an_up_to_date_environment_is_left_alone(venv):
     _, made, calls = venv
     environment.install(["bench", "report"], [])
     environment.install(["report"], [])
@@ -46,7 +47,7 @@ def test_a_further_extra_is_added_and_the_others_kept(venv):
     assert calls[2][-1] == ".[reference]" and ":all:" in calls[2]
 
 
-def test_an_installation_cut_short_starts_from_nothing(venv, monkeypatch):
+def test_an_interrupted_installation_starts_over(venv, monkeypatch):
     folder, made, _ = venv
 
     def interrupted(arguments):
@@ -72,7 +73,45 @@ def test_changed_settings_make_the_environment_again(venv):
     assert len(made) == 2
 
 
-def test_a_failing_pip_is_told_and_leaves_nothing_that_looks_finished(venv, monkeypatch):
+def lock(venv, monkeypatch, *versions):
+    monkeypatch.setattr(environment.sys, "version_info", (3, 11, 7))
+    locks = venv[0].parent / "locks"
+    locks.mkdir(exist_ok=True)
+    for version in versions:
+        (locks / f"py3.11-jax{version}.txt").write_text(f"jax=={version}\n")
+    return locks
+
+
+def test_the_newest_lock_file_pins_the_versions_and_a_named_jax_takes_its_own(venv, monkeypatch):
+    locks = lock(venv, monkeypatch, "0.7.2", "0.10.2")
+    environment.install(["report"], [])
+    assert venv[2][-1][:2] == ["-c", str(locks / "py3.11-jax0.10.2.txt")]
+    environment.install(["report"], [], "0.7.2")
+    assert venv[2][-1][:2] == ["-c", str(locks / "py3.11-jax0.7.2.txt")]
+    environment.install(["report"], [], "0.8.0")  # no lock file: only JAX is pinned
+    assert venv[2][-1][0] == "jax==0.8.0"
+
+
+def test_a_changed_lock_file_makes_the_environment_again(venv, monkeypatch):
+    locks = lock(venv, monkeypatch, "0.10.2")
+    environment.install(["report"], [])
+    (locks / "py3.11-jax0.10.2.txt").write_text("jax==0.10.2\nnumpy==2.0.0\n")
+    environment.install(["report"], [])
+    assert len(venv[1]) == 2
+
+
+def test_a_lock_file_is_named_by_python_and_jax(venv, monkeypatch):
+    locks = lock(venv, monkeypatch)
+    monkeypatch.setattr(
+        environment.subprocess, "check_output", lambda *a, **k: "jax==0.10.2\nnumpy==2.4.1\n"
+    )
+    assert environment.write_lock() == str(locks / "py3.11-jax0.10.2.txt")
+    monkeypatch.setattr(environment.subprocess, "check_output", lambda *a, **k: "numpy==2.4.1\n")
+    with pytest.raises(environment.EnvironmentProblem, match="no jax==VERSION"):
+        environment.write_lock()
+
+
+def test_a_failing_pip_is_reported_and_leaves_nothing_that_looks_finished(venv, monkeypatch):
     folder, _, _ = venv
     monkeypatch.setattr(environment, "run_pip", lambda arguments: 1)
     with pytest.raises(environment.EnvironmentProblem, match=r"could not install \.\[report\]"):
