@@ -127,7 +127,7 @@ def measure(commit, names, folder, options):
     command += ["--budget", options.budget, "--no-programs"]
     if options.exact:
         command += ["--rounds", "1", "--cases", exact_case(names[0])]
-    if run([*command, "--plant", *map(planted, names)]) != 0:
+    if run([*command, "--inject", *map(planted, names)]) != 0:
         raise RunFailed(f"{folder} could not be measured")
 
 

@@ -9,8 +9,10 @@ each commit. The records lie in ``<out>/base`` and ``<out>/head``, laid out like
 
 Interrupted and repeated, it goes on: rounds that both sides have are kept.
 
-For studies ``--plant`` puts a regression into HEAD. Several make a HEAD each, ``none`` one without;
-they share BASE's processes, and ``<out>/<plant>`` is laid out as a pair of its own.
+For studies ``--inject`` adds a regression to HEAD: a Python file, given by its path or by its name
+in studies/detection/injected, whose function ``inject`` is called with HEAD's package when that is
+imported. Each file makes a HEAD, and ``none`` makes one without a regression; they share BASE's
+processes, and ``<out>/<name>`` is laid out like a pair.
 """
 
 from __future__ import annotations
@@ -39,7 +41,7 @@ from benchmarks.measuring.runner import RunCase, Workers
 from benchmarks.measuring.store import RecordStore
 
 SIDES = ("base", "head")
-PLANTS = Path(__file__).parents[1] / "plants"
+INJECTED = Path(__file__).parents[1] / "plants"
 
 # Small cases, so that two commits are through in five minutes: these in many rounds for their
 # times, the others once for what is exact. Any other case of the quick grid: --cases PATTERN.
@@ -57,7 +59,7 @@ MOST_ROUNDS = 8
 # Of timed cases: calls of a few milliseconds must not all fall into one mood of the machine, and
 # one compile in a process scatters by a tenth.
 TIMED_EFFORT = {"repeat": 30, "max_seconds": 1.0, "builds": 3}
-UNPLANTED = "none"
+NOT_INJECTED = "none"
 BUDGET_SECONDS = 270.0
 
 
@@ -91,7 +93,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--budget", type=float, default=BUDGET_SECONDS, help="seconds; no round begins after them"
     )
-    parser.add_argument("--plant", nargs="+", help="regressions of benchmarks/plants for HEAD")
+    parser.add_argument("--inject", nargs="+", metavar="NAME_OR_PATH", help="regressions for HEAD")
     parser.add_argument(
         "--no-programs", action="store_true", help="do not tell in what programs differ"
     )
@@ -100,14 +102,14 @@ def main(argv: Sequence[str] | None = None) -> int:
         check(options)
         commits = [commit_named(name) for name in (options.base, options.head)]
         names = "..".join(commit[:10] for commit in commits)
-        names += "".join(f"+{name}" for name in options.plant or ())
+        names += "".join(f"+{Path(name).stem}" for name in options.inject or ())
         if _git("status", "--porcelain", "--", "vcjax"):
             print("changes of vcjax that are not committed are not measured", file=sys.stderr)
         out = options.out or ROOT / "results" / "pairs" / names
         (ROOT / "results").mkdir(exist_ok=True)
         with (
             RunLock(ROOT / "results" / "run.lock"),
-            sides(commits, out, plants=options.plant or [UNPLANTED]) as (base, *heads),
+            sides(commits, out, injected=options.inject or [NOT_INJECTED]) as (base, *heads),
         ):
             cases = chosen_cases(options.cases, options.rounds)
             measure_in_turns(cases, [base, *heads], budget_seconds=options.budget)
@@ -136,9 +138,9 @@ def check(options: argparse.Namespace) -> None:
         raise PairFailed(f"got --rounds {options.rounds}; give 1 or more")
     if not options.budget > 0:
         raise PairFailed(f"got --budget {options.budget:g}; give seconds above 0")
-    plants = options.plant or []
-    if len(set(plants)) < len(plants):
-        raise PairFailed(f"got --plant {' '.join(plants)}; give each once")
+    names = [Path(name).stem for name in options.inject or ()]
+    if len(set(names)) < len(names):
+        raise PairFailed(f"got --inject {' '.join(names)}; give each once")
 
 
 def chosen_cases(patterns: Sequence[str] | None, rounds: int) -> list[PlannedCase]:
@@ -168,38 +170,40 @@ def sides(
     commits: Sequence[str],
     out: Path,
     *,
-    plants: Sequence[str] = (UNPLANTED,),
+    injected: Sequence[str] = (NOT_INJECTED,),
     run_case: RunCase = jaxmeter.run_case,
 ) -> Iterator[list[MeasuredSide]]:
-    """BASE and a HEAD for each plant, their packages unpacked for as long as the context lasts.
+    """Unpack the packages of BASE and of a HEAD for each injected regression.
 
     Raises
     ------
     PairFailed
-        If git cannot give a package, or there is no regression of that name to put into HEAD's.
+        If git has no package of a commit, or there is no file with that regression.
     """
     version = ".".join(map(str, sys.version_info[:2]))
     key = f"pair-py{version}-jax{importlib.metadata.version('jax')}"
     with tempfile.TemporaryDirectory(prefix="vcjax-pair-") as folder:
 
-        def made(name: str, pair: Path, commit: str, planted: str = UNPLANTED) -> MeasuredSide:
-            place = Path(folder) / name / planted
+        def made(name: str, pair: Path, commit: str, injected: str = NOT_INJECTED) -> MeasuredSide:
+            label = Path(injected).stem
+            place = Path(folder) / name / label
             package = unpacked(commit, place / "source")
-            if planted != UNPLANTED:
-                plant(planted, package)
-                commit = f"{commit}+{planted}"
+            if injected != NOT_INJECTED:
+                inject(injected, package)
+                commit = f"{commit}+{label}"
             store = RecordStore(pair / name / commit / key)
             (place / "work").mkdir()
             workers = Workers(store, place / "work", run_case, package=package)
             return MeasuredSide(name, pair, store, workers)
 
         base = made("base", out, commits[0])
-        pairs = {name: out / name for name in plants} if len(plants) > 1 else {plants[0]: out}
-        for pair in pairs.values():
+        pairs = [out / Path(name).stem if len(injected) > 1 else out for name in injected]
+        for pair in pairs:
             if pair != out and not (pair / "base").is_symlink():
                 pair.mkdir(parents=True, exist_ok=True)
                 (pair / "base").symlink_to(Path("..", "base"), target_is_directory=True)
-        yield [base, *(made("head", pair, commits[1], name) for name, pair in pairs.items())]
+        heads = zip(pairs, injected, strict=True)
+        yield [base, *(made("head", pair, commits[1], name) for pair, name in heads)]
 
 
 def measure_in_turns(
@@ -262,17 +266,19 @@ def unpacked(commit: str, folder: Path) -> Path:
     return folder / "vcjax"
 
 
-def plant(name: str, package: Path) -> None:
-    """Put a regression of ``benchmarks.plants`` into an unpacked package."""
-    source = PLANTS / f"{name}.py"
-    if not source.is_file() or name == "__init__":
-        known = ", ".join(sorted(p.stem for p in PLANTS.glob("[a-z]*.py")))
-        raise PairFailed(f"no regression is called {name!r}; there are {known}")
-    shutil.copy(source, package / "_planted.py")
+def inject(regression: str, package: Path) -> None:
+    """Add a regression to an unpacked package, by its path or by its name in `INJECTED`."""
+    source = Path(regression) if regression.endswith(".py") else INJECTED / f"{regression}.py"
+    if not source.is_file() or source.stem == "__init__":
+        known = ", ".join(sorted(path.stem for path in INJECTED.glob("[a-z]*.py")))
+        raise PairFailed(
+            f"got --inject {regression}; give the path of a Python file, or one of {known}"
+        )
+    shutil.copy(source, package / "_injected.py")
     with open(package / "__init__.py", "a", encoding="utf-8") as stream:
         stream.write(
-            "\nimport sys as _sys\n\nfrom vcjax import _planted\n\n"
-            "_planted.plant(_sys.modules[__name__])\n"
+            "\nimport sys as _sys\n\nfrom vcjax import _injected\n\n"
+            "_injected.inject(_sys.modules[__name__])\n"
         )
 
 

@@ -18,7 +18,7 @@ def store_root() -> Path:
     if named:
         return Path(named)
     checkout = os.environ.get("ASV_CONF_DIR") or Path(__file__).resolve().parents[2]
-    return Path(checkout) / "results" / "cases"
+    return Path(checkout) / "results" / "records"
 
 
 def store_for_this_environment() -> RecordStore:

@@ -6,7 +6,7 @@ import numpy as np
 TABLE = np.linspace(1.0, 2.0, 8192)
 
 
-def plant(vcjax):
+def inject(vcjax):
     """Scale the external field by the mean of a captured table, over what that is."""
     good = vcjax.external_field
 

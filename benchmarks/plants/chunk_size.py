@@ -1,7 +1,7 @@
 """Tiles of the far field with four times as many sources as they should have."""
 
 
-def plant(vcjax):
+def inject(vcjax):
     """Replace the automatic size by four times what it is."""
     good = vcjax.external_field
     automatic = int(vcjax.config().chunks["VCJAX_CHUNK_B_SRC"].value)

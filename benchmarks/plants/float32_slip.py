@@ -3,7 +3,7 @@
 import jax.numpy as jnp
 
 
-def plant(vcjax):
+def inject(vcjax):
     """Round the total field to seven digits before it is separated."""
     good = vcjax.external_field
 

@@ -5,7 +5,7 @@ import dataclasses
 import jax
 
 
-def plant(vcjax):
+def inject(vcjax):
     """Copy the near weights in front of the evaluation, where the compiler may not remove it."""
     good = vcjax.external_field
 

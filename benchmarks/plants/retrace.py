@@ -7,7 +7,7 @@ nobody but itself is another one each time.
 import dataclasses
 
 
-def plant(vcjax):
+def inject(vcjax):
     """Let `Casing.rule` be a property, and rules be compared by identity."""
     known = vcjax.Casing
 

@@ -12,7 +12,7 @@ SHARE = 0.2
 COMPILED = "/jax/core/compile/backend_compile_duration"
 
 
-def plant(vcjax):
+def inject(vcjax):
     """Stretch the compilation of every program that evaluates the field."""
     good = vcjax.external_field
     traced = []

@@ -13,7 +13,7 @@ import numpy as np
 SHARE = 0.1
 
 
-def plant(vcjax):
+def inject(vcjax):
     """Stretch the evaluation of the field; what it computes stays what it is."""
     good = vcjax.external_field
     scalar = jax.ShapeDtypeStruct((), jnp.float64)

@@ -1,18 +1,15 @@
 """Two commits in turns: order, budget, resuming, and which package a worker imports."""
 
 import dataclasses
-import importlib
 import itertools
 import subprocess
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import jax
 import pytest
 
 import jaxmeter
-import vcjax
 from benchmarks.measuring import pair, program_diff
 from benchmarks.measuring.pair import (
     ROOT,
@@ -24,10 +21,7 @@ from benchmarks.measuring.pair import (
 )
 from benchmarks.measuring.plan import PlannedCase
 from benchmarks.measuring.store import RecordStore
-from benchmarks.plants import retrace, slower_run
-from benchmarks.workloads.casing import problem_named
 from jaxmeter import Inventory, Record
-from vcjax._pytree import pytree
 
 CELLS = [
     PlannedCase(name="suite/a", target="module:function", params={}, rounds=3),
@@ -63,10 +57,10 @@ def measure(worker, tmp_path, monkeypatch):
         (package / "side").write_text(commit[0])
         return package
 
-    def run(*plants, budget=1e9, clock=lambda: 0.0):
+    def run(*injected, budget=1e9, clock=lambda: 0.0):
         monkeypatch.setattr(pair, "unpacked", stand_in)
         with sides(
-            COMMITS, tmp_path / "out", plants=plants or [pair.UNPLANTED], run_case=worker
+            COMMITS, tmp_path / "out", injected=injected or [pair.NOT_INJECTED], run_case=worker
         ) as both:
             measure_in_turns(CELLS, both, budget_seconds=budget, clock=clock)
         return worker.calls
@@ -128,7 +122,7 @@ def test_the_default_cells_exist_and_a_pattern_without_a_cell_is_told():
     [
         (["--rounds", "-2"], "got --rounds -2; give 1 or more"),
         (["--budget", "nan"], "got --budget nan; give seconds above 0"),
-        (["--plant", "none", "none"], "got --plant none none; give each once"),
+        (["--inject", "none", "none"], "got --inject none none; give each once"),
     ],
 )
 def test_options_that_would_measure_nothing_or_for_ever_are_refused(options, told, capsys):
@@ -153,15 +147,16 @@ def test_the_package_of_a_commit_is_unpacked_with_its_data_and_nothing_else(tmp_
     assert [p.name for p in package.parent.iterdir()] == ["vcjax"]
 
 
-def test_a_planted_regression_goes_into_head_alone_and_its_store_says_so(
-    measure, worker, tmp_path, monkeypatch
+@pytest.mark.parametrize("injected", ["captured_array", "elsewhere/captured_array.py"])
+def test_a_regression_is_injected_into_head_alone_and_names_its_records(
+    measure, injected, tmp_path, monkeypatch
 ):
-    planted = []
-    monkeypatch.setattr(pair, "plant", lambda name, package: planted.append((name, package)))
-    measure("captured_array")
-    ((name, package),) = planted
+    calls = []
+    monkeypatch.setattr(pair, "inject", lambda *arguments: calls.append(arguments))
+    measure(injected)
+    ((name, package),) = calls
     place = ("head", "captured_array", "source", "vcjax")
-    assert name == "captured_array" and package.parts[-4:] == place
+    assert name == injected and package.parts[-4:] == place
     (folder,) = (tmp_path / "out" / "head").iterdir()
     assert folder.name == COMMITS[1] + "+captured_array"
 
@@ -169,7 +164,7 @@ def test_a_planted_regression_goes_into_head_alone_and_its_store_says_so(
 def test_several_heads_share_the_processes_of_base_and_each_is_a_pair_of_its_own(
     measure, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(pair, "plant", lambda name, package: None)
+    monkeypatch.setattr(pair, "inject", lambda name, package: None)
     calls = measure("none", "retrace")
     assert calls[:3] == [("b", "suite/a"), ("d", "suite/a"), ("d", "suite/a")]
     assert calls[6:9] == [("d", "suite/a"), ("d", "suite/a"), ("b", "suite/a")]
@@ -180,54 +175,6 @@ def test_several_heads_share_the_processes_of_base_and_each_is_a_pair_of_its_own
         (base,) = (tmp_path / "out" / name / "base").iterdir()
         assert len(list(base.rglob("*.json"))) == len(list(head.rglob("*.json"))) == 4
     assert len(measure("none", "retrace")) == 12
-
-
-@pytest.mark.parametrize("name", sorted(path.stem for path in pair.PLANTS.glob("[a-z]*.py")))
-def test_every_plant_is_put_behind_the_package_and_takes_the_place_of_something(name, tmp_path):
-    package = tmp_path / "vcjax"
-    package.mkdir()
-    (package / "__init__.py").write_text("good = True\n")
-    pair.plant(name, package)
-    assert (package / "__init__.py").read_text().startswith("good = True\n")
-    assert "_planted.plant(" in (package / "__init__.py").read_text()
-    module = importlib.import_module(f"benchmarks.plants.{name}")
-    before = vcjax.external_field
-    casing: Any = type("Casing", (), {"rule": None})
-    stand_in = SimpleNamespace(
-        external_field=before, config=vcjax.config, Casing=casing, Rule=vcjax.Rule
-    )
-    module.plant(stand_in)
-    assert (stand_in.external_field is not before) != (casing.rule is not None)
-    assert vcjax.external_field is before
-
-
-def test_a_rule_made_anew_is_traced_anew_in_every_call():
-    @pytree
-    @dataclasses.dataclass(frozen=True)
-    class Casing:
-        rule: vcjax.Rule = dataclasses.field(metadata={"static": True})
-        values: jax.Array
-
-    small = problem_named("case_vc")
-    rule = vcjax.choose(small.X, small.B, 3, nfp=small.nfp)
-    casing = Casing(rule, jax.numpy.ones(3))
-    doubled: Any = jax.jit(lambda casing: 2 * casing.values)
-    assert [float(doubled(casing)[0]) for _ in range(2)] == [2.0, 2.0]
-    assert doubled._cache_size() == 1
-    retrace.plant(SimpleNamespace(Casing=Casing, Rule=vcjax.Rule))
-    assert [float(doubled(casing)[0]) for _ in range(2)] == [2.0, 2.0]
-    assert doubled._cache_size() == 3
-    assert (casing.rule.nfp, casing.rule == casing.rule) == (rule.nfp, False)
-
-
-def test_a_longer_run_waits_for_a_share_of_what_has_passed(monkeypatch):
-    now, waited = [10.0], []
-    monkeypatch.setattr(slower_run.time, "perf_counter", lambda: now[0])
-    monkeypatch.setattr(slower_run.time, "sleep", waited.append)
-    start = slower_run.begun(None)
-    now[0] = 12.5
-    slower_run.waited(start, None)
-    assert waited == [pytest.approx(0.25)]
 
 
 def test_programs_are_described_only_where_they_differ_and_only_once(
@@ -265,9 +212,11 @@ def test_a_worker_that_cannot_describe_its_program_is_told_and_stops_nothing(tmp
     assert "no program of suite/a: " in capsys.readouterr().out
 
 
-def test_a_plant_that_does_not_exist_is_told_with_those_that_do(tmp_path):
-    with pytest.raises(PairFailed, match="'nothing'; there are captured_array, chunk_size"):
-        pair.plant("nothing", tmp_path)
+@pytest.mark.parametrize("injected", ["nothing", "nothing.py", "__init__"])
+def test_a_regression_without_a_file_is_refused_with_the_known_names(injected, tmp_path):
+    message = f"got --inject {injected}; give .*, or one of captured_array, chunk_size"
+    with pytest.raises(PairFailed, match=message):
+        pair.inject(injected, tmp_path)
 
 
 def test_an_unknown_commit_ends_the_command_with_its_name(capsys):

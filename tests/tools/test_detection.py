@@ -27,7 +27,7 @@ def review(*told, broken=(), verdict="worse"):
 
 
 def test_every_plant_has_what_it_must_be_found_by_and_an_exact_one_a_cell():
-    assert set(PLANTS) == {path.stem for path in pair.PLANTS.glob("[a-z]*.py")}
+    assert set(PLANTS) == {path.stem for path in pair.INJECTED.glob("[a-z]*.py")}
     assert chosen_cases([str(PLANTS[name].exact_case) for name in detection.EXACT], 1)
 
 
@@ -83,7 +83,7 @@ def test_the_table_counts_runs_and_tells_every_false_alarm(tmp_path):
 
 @pytest.mark.parametrize("kept", ["exact", "times", "times_while_choosing"])
 def test_the_tables_of_the_documentation_are_those_of_the_runs_that_were_kept(kept):
-    rows = detection_table.read_csv(pair.PLANTS / "measured" / f"{kept}.csv")
+    rows = detection_table.read_csv(pair.INJECTED / "measured" / f"{kept}.csv")
     assert len({one.setting for one in rows}) == 1
     assert detection_table.table(rows) in (pair.ROOT / "docs" / "history.md").read_text()
 
