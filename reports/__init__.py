@@ -1,8 +1,8 @@
 """Reports: stored measurements in, tables, figures and one page out."""
 
+from .document.write import write_report as write_report
 from .errors import ReportError as ReportError
 from .load import read_store as read_store
 from .load_asv import read_asv as read_asv
 from .load_cached import read_measurements as read_measurements
-from .render import write_report as write_report
 from .report import make_report as make_report

@@ -32,7 +32,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def build(options: argparse.Namespace) -> int:
     """Write the report; 0 when there is a page, 1 when it has failures alone."""
-    from .render import write_report
+    from .document.write import write_report
     from .report import make_report
 
     report = make_report(

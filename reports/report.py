@@ -6,13 +6,14 @@ from typing import Any
 
 import pandas as pd
 
-from . import sections, summaries, tables
+from . import tables
+from .closure.variants import closure_section
+from .document.section import Section
 from .errors import ReportError
 from .frames import Row, groups, rows
 from .load import read_store
 from .load_asv import read_asv
-from .section import Section
-from .sections_closure import closure_section
+from .sections import sections, summaries
 
 
 @dataclass(frozen=True)

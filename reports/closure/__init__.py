@@ -4,5 +4,3 @@
 ``figures``, ``sentences`` and ``sections`` what is shown of them, ``page`` the whole. Records,
 tables, drawing and writing are those of the package above.
 """
-
-from .page import make_closure_report as make_closure_report

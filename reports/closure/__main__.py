@@ -5,8 +5,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from ..document.write import write_report
 from ..errors import ReportError
-from ..render import write_report
 from . import versions
 from .page import make_closure_report
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import pandas as pd
 
-from ..figures import BOTTOM, LEFT, TOP, Figure, bottom_axis
+from ..document.figure import BOTTOM, LEFT, TOP, Figure, bottom_axis
+from ..document.svg import WIDTH, Drawing, decades, linear_scale, linear_ticks, log_scale
 from ..frames import groups, rows
-from ..svg import WIDTH, Drawing, decades, linear_scale, linear_ticks, log_scale
 from ..units import BYTES, bytes_, seconds, unit_for
 from .summaries import VARIANTS, variant_order
 

@@ -6,17 +6,18 @@ import pandas as pd
 
 from jaxmeter import Audit, JaxmeterError
 
-from .. import report, sections, tables
+from .. import report, tables
+from ..document.section import Section
 from ..errors import ReportError
 from ..frames import rows
 from ..load import read_store
 from ..report import Report
-from ..section import Section
-from ..sections_closure import closure_section
-from ..summaries import closure_versus_argument
+from ..sections import sections
+from ..sections.summaries import closure_versus_argument
 from . import sections as study
 from . import sections_beyond as beyond
 from . import summaries, versions
+from .variants import closure_section
 
 TITLE = "Closing over arrays, measured"
 LEAST_AUDITED_BYTES = 1000

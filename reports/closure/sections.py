@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pandas as pd
 
-from ..display import count, display_table, error, ratio, row_head, size, text, time
+from ..document.section import Section
+from ..document.table import count, display_table, error, ratio, row_head, size, text, time
 from ..frames import rows
-from ..section import Section
 from ..units import bytes_
 from . import figures, published, sentences
 from .summaries import extra_seconds, slope

@@ -5,11 +5,11 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from ..display import count, display_table, ratio, row_head, size, text, time
+from ..document.section import Section
+from ..document.table import count, display_table, ratio, row_head, size, text, time
+from ..document.words import ratio_range
 from ..frames import rows
-from ..section import Section
 from ..units import bytes_
-from ..wording import ratio_range
 from . import figures, sentences
 from .sections import HEAD, size_name, variant_name
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import pandas as pd
 
+from ..document.words import counted, ratio_range, ratio_words, too_few
 from ..frames import groups, rows
 from ..intervals import FEWEST_FOR_COVERAGE
 from ..units import bytes_, ratio, scientific, seconds, significant
-from ..wording import counted, ratio_range, ratio_words, too_few
 from . import published
 from .summaries import ARGUMENT, slope
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ..page_template import write_whole, written_page
+from ..document.html import write_whole, written_page
 from .reviews import FOLDER, Reviews
 from .series import History, Series, Setting
 from .steps import second_opinion

@@ -10,9 +10,9 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from ..document.words import counted
 from ..metrics import Metric
 from ..units import bytes_
-from ..wording import counted
 from .findings import Finding
 from .sides import CaseSide, Sides
 from .values import values_of

@@ -3,9 +3,9 @@
 import re
 from collections.abc import Iterator
 
-from ..display import DisplayTable
-from ..markdown import escaped, escaped_html, markdown_table
-from ..section import Section
+from ..document.markdown import escaped, escaped_html, markdown_table
+from ..document.section import Section
+from ..document.table import DisplayTable
 from .review import Review
 from .sections import cause_name, facts, sections, title
 

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 from jaxmeter._records.comparison import Rule
 
-from ..figures import BOTTOM, TOP, Figure, bottom_axis
-from ..svg import Drawing, linear_scale
+from ..document.figure import BOTTOM, TOP, Figure, bottom_axis
+from ..document.svg import Drawing, linear_scale
 from ..units import significant
 from .findings import Finding
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from markupsafe import Markup
 
-from ..page_template import write_whole, written_page
+from ..document.html import write_whole, written_page
 from .comment import review_markdown
 from .data import review_json
 from .review import Review

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from jaxmeter._records.comparison import Rule
 
-from ..wording import counted
+from ..document.words import counted
 from .causes import Cause, causes
 from .compare import find, told_failures
 from .findings import Finding, Lost, Verdict

@@ -3,11 +3,11 @@
 import math
 from collections.abc import Sequence
 
-from ..display import Cell, Column, DisplayTable
+from ..document.section import Section
+from ..document.table import Cell, Column, DisplayTable
+from ..document.words import counted
 from ..report import Fact
-from ..section import Section
 from ..units import MISSING, bytes_, scientific, seconds, significant
-from ..wording import counted
 from .causes import Cause
 from .figure import times_figure
 from .findings import Finding

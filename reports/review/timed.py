@@ -13,9 +13,9 @@ from jaxmeter._compare.judge import compare_times
 from jaxmeter._compare.rounds import Ratio
 from jaxmeter._records.comparison import Rule, Timing
 
+from ..document.words import counted
 from ..frames import Row
 from ..metrics import Metric
-from ..wording import counted
 from .findings import PRIMARY, Finding, Verdict
 from .sides import CaseSide, Sides
 from .together import Key, together

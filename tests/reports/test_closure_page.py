@@ -8,8 +8,9 @@ import pytest
 
 from jaxmeter import Audit, AuditedArray, Failure, Record, Use
 from reports import ReportError, write_report
-from reports.closure import make_closure_report, published, summaries, versions
+from reports.closure import published, summaries, versions
 from reports.closure.__main__ import main
+from reports.closure.page import make_closure_report
 
 CUBE = 277_000_000
 CAPTURED = {

@@ -2,7 +2,9 @@
 
 import math
 
-from reports import findings, findings_closure, read_store, summaries, tables
+from reports import read_store, tables
+from reports.closure import findings as findings_closure
+from reports.sections import findings, summaries
 
 
 def closures(root):

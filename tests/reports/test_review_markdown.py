@@ -6,7 +6,7 @@ import math
 import pytest
 
 from jaxmeter import Rule
-from reports.markdown import escaped, escaped_html
+from reports.document.markdown import escaped, escaped_html
 from reports.review import review_markdown
 from reports.review.comment import MOST_CHARACTERS
 from reports.review.figure import times_figure

@@ -6,7 +6,8 @@ import math
 import pandas as pd
 import pytest
 
-from reports import read_store, summaries, tables
+from reports import read_store, tables
+from reports.sections import summaries
 
 
 def measured(root):

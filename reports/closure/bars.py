@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from .display import problem_name
-from .figures import BOTTOM, LEFT, TOP, Figure, bottom_axis
-from .frames import Row, groups, rows
-from .summaries import PROBLEM
-from .svg import WIDTH, Drawing, linear_scale, linear_ticks
-from .units import BYTES, SECONDS, Unit, bytes_, seconds, unit_for
+from ..document.figure import BOTTOM, LEFT, TOP, Figure, bottom_axis
+from ..document.svg import WIDTH, Drawing, linear_scale, linear_ticks
+from ..document.table import problem_name
+from ..frames import Row, groups, rows
+from ..sections.summaries import PROBLEM
+from ..units import BYTES, SECONDS, Unit, bytes_, seconds, unit_for
 
 ROW = 50.0
 CONSTANTS = {

@@ -4,9 +4,9 @@ import html
 import re
 from collections.abc import Callable
 
-from .display import DisplayTable
-from .figures import Figure
-from .report import Report
+from ..report import Report
+from .figure import Figure
+from .table import DisplayTable
 
 
 def markdown_page(report: Report, figure_file: Callable[[Figure, int], str]) -> str:

@@ -7,11 +7,11 @@ from pathlib import Path
 import pandas as pd
 from markupsafe import Markup
 
-from .errors import ReportError
-from .figures import Figure
+from ..errors import ReportError
+from ..report import Report
+from .figure import Figure
+from .html import asset, written_page
 from .markdown import markdown_page
-from .page_template import asset, written_page
-from .report import Report
 from .svg import Drawing
 
 

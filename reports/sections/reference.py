@@ -4,11 +4,11 @@ import math
 
 import pandas as pd
 
-from .display import digits_name, problem_name, workload_name
-from .figures import BOTTOM, TOP, Figure, bottom_axis
-from .frames import groups, rows
-from .svg import WIDTH, Drawing, decades, linear_scale, log_scale
-from .units import scientific, seconds, significant
+from ..document.figure import BOTTOM, TOP, Figure, bottom_axis
+from ..document.svg import WIDTH, Drawing, decades, linear_scale, log_scale
+from ..document.table import digits_name, problem_name, workload_name
+from ..frames import groups, rows
+from ..units import scientific, seconds, significant
 
 MARKS = ("circle", "square", "triangle", "diamond")
 

@@ -8,8 +8,8 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
-from .errors import ReportError
-from .whole_files import draft_of, is_draft
+from ..errors import ReportError
+from ..whole_files import draft_of, is_draft
 
 TEMPLATES = Path(__file__).parent / "templates"
 

@@ -2,10 +2,21 @@
 
 import pandas as pd
 
-from . import figures_variants, findings_closure
-from .display import count, display_table, error, problem_name, ratio, row_head, size, text, time
-from .section import Section
-from .summaries import PROBLEM, variant_order
+from ..document.section import Section
+from ..document.table import (
+    count,
+    display_table,
+    error,
+    problem_name,
+    ratio,
+    row_head,
+    size,
+    text,
+    time,
+)
+from ..sections.summaries import PROBLEM, variant_order
+from . import bars as figures_variants
+from . import findings as findings_closure
 
 LESSON = (
     "A jitted function can reach an array in two ways: as an argument, or by closing over it. An "

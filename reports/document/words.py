@@ -5,8 +5,8 @@ from typing import Any
 
 import pandas as pd
 
-from .intervals import COVERAGE_ASKED, FEWEST_FOR_COVERAGE
-from .units import bytes_, ratio, significant
+from ..intervals import COVERAGE_ASKED, FEWEST_FOR_COVERAGE
+from ..units import bytes_, ratio, significant
 
 
 def counted(count: int, noun: str) -> str:

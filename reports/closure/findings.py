@@ -5,12 +5,12 @@ from typing import Any
 
 import pandas as pd
 
-from .display import problem_name
-from .frames import groups, rows
-from .intervals import FEWEST_FOR_COVERAGE
-from .summaries import ARGUMENT, PROBLEM
-from .units import bytes_, seconds, significant
-from .wording import bytes_or, counted, ratio_range, ratio_words, too_few
+from ..document.table import problem_name
+from ..document.words import bytes_or, counted, ratio_range, ratio_words, too_few
+from ..frames import groups, rows
+from ..intervals import FEWEST_FOR_COVERAGE
+from ..sections.summaries import ARGUMENT, PROBLEM
+from ..units import bytes_, seconds, significant
 
 # Of a ratio to the argument variant: its name in the table, and what it is a ratio of.
 COMPILE = ("compile_to_argument", "compiling")

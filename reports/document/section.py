@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from .display import DisplayTable
-from .figures import Figure
+from .figure import Figure
+from .table import DisplayTable
 
 
 @dataclass(frozen=True)

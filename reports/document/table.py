@@ -7,8 +7,8 @@ from typing import Any
 
 import pandas as pd
 
-from .frames import Row, rows
-from .units import (
+from ..frames import Row, rows
+from ..units import (
     BYTES,
     MISSING,
     SECONDS,

@@ -9,11 +9,11 @@ from typing import Any
 
 import pandas as pd
 
-from .display import problem_name
-from .frames import any_of, groups, rows
+from ..document.table import problem_name
+from ..document.words import counted, processes, range_only
+from ..frames import any_of, groups, rows
+from ..units import bytes_, ratio, scientific, seconds, significant
 from .summaries import PROBLEM
-from .units import bytes_, ratio, scientific, seconds, significant
-from .wording import counted, processes, range_only
 
 
 def chunk_findings(table: pd.DataFrame) -> list[str]:

@@ -5,12 +5,12 @@ from typing import Any
 
 import pandas as pd
 
-from .display import problem_name
-from .figures import Figure
-from .frames import any_of, groups, rows
+from ..document.figure import Figure
+from ..document.svg import WIDTH, Drawing
+from ..document.table import problem_name
+from ..frames import any_of, groups, rows
+from ..units import BYTES, SECONDS, Unit, significant, unit_for
 from .summaries import PROBLEM, chunk_order
-from .svg import WIDTH, Drawing
-from .units import BYTES, SECONDS, Unit, significant, unit_for
 
 
 def chunk_maps(summary: pd.DataFrame) -> Figure:

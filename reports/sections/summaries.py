@@ -12,9 +12,9 @@ from typing import Any
 
 import pandas as pd
 
-from .frames import any_of, groups, numeric, whole
-from .intervals import Interval, median_interval, paired_ratio
-from .tables import FIELD_ERRORS, PLACE
+from ..frames import any_of, groups, numeric, whole
+from ..intervals import Interval, median_interval, paired_ratio
+from ..tables import FIELD_ERRORS, PLACE
 
 ARGUMENT = "argument"  # the variant that the others are compared with
 VARIANTS = ("closure", "argument", "simplified")

@@ -2,8 +2,8 @@
 
 import pandas as pd
 
-from . import figures_chunks, figures_methods, findings
-from .display import (
+from ..document.section import Section
+from ..document.table import (
     Cell,
     Column,
     count,
@@ -18,9 +18,11 @@ from .display import (
     time,
     workload_name,
 )
-from .section import Section
+from ..units import bytes_, scientific, seconds
+from . import chunks as figures_chunks
+from . import findings
+from . import reference as figures_methods
 from .summaries import PROBLEM
-from .units import bytes_, scientific, seconds
 
 
 def chunk_section(summary: pd.DataFrame) -> Section:
