@@ -35,15 +35,15 @@ const counted = (n, noun) => `${n} ${noun}${n === 1 ? "" : noun.endsWith("s") ? 
 
 // Commits at which no process of a case succeeded.
 for (const setting of data.settings) {
-  setting.failed = setting.failed.map(([case, at, count, said]) => ({ case: setting.cases[case], at, count, said: setting.reasons[said] }));
+  setting.failed = setting.failed.map(([name, at, count, said]) => ({ case: setting.cases[name], at, count, said: setting.reasons[said] }));
 }
 
 // Each series with its names, as the charts and the table need it.
-const all = data.settings.map((setting) => setting.series.map(([case, metric, at, values, samples, steps]) => {
+const all = data.settings.map((setting) => setting.series.map(([caseIndex, metric, at, values, samples, steps]) => {
   const [name, title, unit, kind, meaning] = data.metrics[metric];
   return {
-    setting, case: setting.cases[case], name, title, unit, kind, meaning, at: at || setting.at,
-    values: values.map(number), samples, failed: setting.failed.filter((failure) => failure.case === setting.cases[case]),
+    setting, case: setting.cases[caseIndex], name, title, unit, kind, meaning, at: at || setting.at,
+    values: values.map(number), samples, failed: setting.failed.filter((failure) => failure.case === setting.cases[caseIndex]),
     steps: steps.map(([i, before, after, by]) => ({ i, before: number(before), after: number(after), by })),
   };
 }));
@@ -213,15 +213,15 @@ function stepRow({ series, step }) {
     `<td class="${worse(step) ? "worse" : "better"}">${changeOf(series, step)}</td><td class="text">${by}</td></tr>`;
 }
 
-const caseName = (case) => escaped(case).replaceAll("/", "/<wbr>");
+const caseName = (text) => escaped(text).replaceAll("/", "/<wbr>");
 
 function commitHead(at, name) {
   const [, date, subject] = data.commits[at];
   return `<th scope="row">${name}<small>${escaped([dated(date), subject].filter(Boolean).join(" "))}</small></th>`;
 }
 
-function failureRow({ case, at, count, said }) {
-  return `<tr>${commitHead(at, `<code>${escaped(short(data.commits[at][0]))}</code>`)}<td class="text">${caseName(case)}</td>` +
+function failureRow({ case: name, at, count, said }) {
+  return `<tr>${commitHead(at, `<code>${escaped(short(data.commits[at][0]))}</code>`)}<td class="text">${caseName(name)}</td>` +
     `<td>${count}</td><td class="text">${escaped(said)}</td></tr>`;
 }
 
