@@ -3,6 +3,6 @@
 ``plan`` says what a case is, ``runner`` measures a plan into the ``store``, ``common`` lets an asv
 class read the outcome; ``casing``, ``chunks``, ``closure`` and ``reference`` are among
 the suites; ``cases`` and its likes hold the functions that run in worker processes, ``quantities``
-what they compute; ``run`` is the command behind ``make report``, ``closure_study`` that behind
+what they compute; ``run`` is the command behind ``make report``, ``studies.closure`` that behind
 ``make closure``. ``workloads`` are the problems and know no meter.
 """

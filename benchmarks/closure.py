@@ -1,6 +1,6 @@
 """What does it cost to close over a coronagraph's arrays instead of passing them as arguments?
 
-The study's grids; ``benchmarks.closure_study`` measures them and more. Under asv they run on the
+The study's grids; ``studies.closure`` measures them and more. Under asv they run on the
 full grid only, at the two smaller sizes.
 """
 

@@ -41,7 +41,7 @@ from benchmarks.measuring.runner import RunCase, Workers
 from benchmarks.measuring.store import RecordStore
 
 SIDES = ("base", "head")
-INJECTED = Path(__file__).parents[1] / "plants"
+INJECTED = Path(__file__).parents[2] / "studies" / "detection" / "injected"
 
 # Small cases, so that two commits are through in five minutes: these in many rounds for their
 # times, the others once for what is exact. Any other case of the quick grid: --cases PATTERN.

@@ -11,10 +11,10 @@ import pytest
 
 from benchmarks.cases import closure, closure_casing
 from benchmarks.cases.closure_variants import VARIANTS, Program
-from benchmarks.closure_artefacts import audit_of_static_callables
 from benchmarks.workloads import coronagraph
 from benchmarks.workloads.coronagraph import Frame
 from jaxmeter._capture.constants import captured_arrays
+from studies.closure.pictures import audit_of_static_callables
 
 SIZE = 16
 

@@ -1,4 +1,4 @@
-"""``python -m benchmarks.measuring.asv_beside PAIR``: what `asv continuous` calls worse in it.
+"""``python -m studies.detection.asv_verdict PAIR``: what `asv continuous` calls worse in it.
 
 The records are those of `benchmarks.measuring.pair`, gathered as the suites gather them
 for asv, and judged by asv's own functions with its defaults: a factor of 1.1, and for times its
@@ -28,7 +28,7 @@ NAMES = {"compile_seconds": "build_seconds"}
 def main(argv: Sequence[str] | None = None) -> int:
     """Print (case, quantity) of all that is worse, as JSON, or write it; 2 without a pair."""
     parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.measuring.asv_beside", description=__doc__
+        prog="python -m studies.detection.asv_verdict", description=__doc__
     )
     parser.add_argument("pair", type=Path, help="folder of benchmarks.measuring.pair")
     parser.add_argument("--out", type=Path, help="file to write")
@@ -36,12 +36,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         base, head = (summaries(options.pair / side) for side in ("base", "head"))
     except (OSError, RecordError) as error:
-        print(f"benchmarks.measuring.asv_beside: {error}", file=sys.stderr)
+        print(f"studies.detection.asv_verdict: {error}", file=sys.stderr)
         return 2
     if not base or not head:
-        print(
-            f"benchmarks.measuring.asv_beside: {options.pair} is no measured pair", file=sys.stderr
-        )
+        print(f"studies.detection.asv_verdict: {options.pair} is no measured pair", file=sys.stderr)
         return 2
     text = json.dumps(worse(base, head)) + "\n"
     if options.out is None:

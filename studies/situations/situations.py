@@ -106,7 +106,7 @@ def main() -> int:
     rows = [*captured_rows(simplified=False), *held_rows()]
     if jax.__version_info__ >= SIMPLIFIED_LEAST:
         rows += captured_rows(simplified=True)
-    file = options.out / f"situations_jax_{jax.__version__}.csv"
+    file = options.out / f"jax_{jax.__version__}.csv"
     with file.open("w", newline="") as stream:
         writer = csv.DictWriter(stream, list(dict.fromkeys(key for one in rows for key in one)))
         writer.writeheader()

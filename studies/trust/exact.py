@@ -17,7 +17,6 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-import kinds
 import numpy as np
 
 from jaxmeter import Case, Effort
@@ -25,6 +24,7 @@ from jaxmeter._compare.exact import compare_answers, compare_exact
 from jaxmeter._compare.pair import Compared, measure_pair
 from jaxmeter._measure.progress import Progress
 from jaxmeter._records.record import Record
+from studies.trust import kinds
 
 PAIRS = 100
 EFFORT = Effort(turns=1, turn_seconds=1e-6, steady_seconds=1e-6, compiles=0)

@@ -1,11 +1,12 @@
 """How often does a review find what was planted, and how often does it find what is not there?
 
-    python -m tools.detection [--exact] [--runs 10] [--equal-runs 20] [--only NAME ...]
+    python -m studies.detection.study [--exact] [--runs 10] [--equal-runs 20] [--only NAME ...]
                               [--minutes M] [--keep FILE.csv]
 
-A run measures a commit against itself with a regression of benchmarks/plants put into one side, or
-with none, and reviews the pair; what `asv continuous` would say of the same samples stands beside
-it. The runs of one number are measured in turns and share the unchanged side. Interrupted, or at
+A run measures a commit against itself with a regression of studies/detection/injected put into one
+side, or with none, and reviews the pair; beside it stands what `asv continuous` would say of the
+same samples. The runs of one number are measured in turns and share the unchanged side.
+Interrupted, or at
 its end after M minutes, and repeated, it goes on; the table of the runs there are is written to
 OUT/COMMIT/detection.md after each number, and ``--minutes 0`` only prints it; ``--judge-again``
 reviews all pairs once more, by today's rules. Each run's page and records stay beside it;
@@ -22,8 +23,8 @@ import os
 import sys
 import time
 
-from tools import detection_table
-from tools.detection_table import EQUAL, PLANTS, SMALLEST
+from studies.detection import table as detection_table
+from studies.detection.table import EQUAL, PLANTS, SMALLEST
 from tools.repository import ROOT, CommitProblem, named, run
 
 EXACT = [name for name, plant in PLANTS.items() if plant.exact_case is not None]
@@ -53,10 +54,10 @@ def main(argv=None):
             if missing:
                 written(commit, options, out)
     except (CommitProblem, RunFailed) as error:
-        print(f"tools.detection: {error}", file=sys.stderr)
+        print(f"studies.detection.study: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
-        print("tools.detection: interrupted; repeat the command to go on", file=sys.stderr)
+        print("studies.detection.study: interrupted; repeat the command to go on", file=sys.stderr)
         return 130
     print(written(commit, options, out), end="")
     return 0
@@ -64,7 +65,7 @@ def main(argv=None):
 
 def arguments(argv):
     """The command line."""
-    parser = argparse.ArgumentParser(prog="python -m tools.detection", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m studies.detection.study", description=__doc__)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("--commit", default="HEAD", help="measured against itself; default HEAD")
     parser.add_argument("--runs", type=int, default=10, help="of each regression; default 10")
@@ -136,7 +137,7 @@ def judge(pair, folder):
     page = os.path.join(folder, REVIEW[0])
     if run(["reports", "review", "--pair", pair, "--out", page]) not in (0, 1):
         raise RunFailed(f"{pair} could not be reviewed")
-    if run(["benchmarks.measuring.asv_beside", pair, "--out", os.path.join(folder, *BESIDE)]) != 0:
+    if run(["studies.detection.asv_verdict", pair, "--out", os.path.join(folder, *BESIDE)]) != 0:
         raise RunFailed(f"{pair} could not be judged by asv")
 
 

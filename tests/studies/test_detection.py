@@ -5,11 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.measuring import asv_beside, pair
+from benchmarks.measuring import pair
 from benchmarks.measuring.metrics import Summary
 from benchmarks.measuring.pair import chosen_cases
-from tools import detection, detection_table
-from tools.detection_table import PLANTS, false_alarms, found_in, markdown, row
+from studies.detection import asv_verdict
+from studies.detection import study as detection
+from studies.detection import table as detection_table
+from studies.detection.table import PLANTS, false_alarms, found_in, markdown, row
 
 TOUCHED, GRADIENT = "casing_variants/w7x-argument-d3", "memory_sweep/gradient-cauto-tauto"
 
@@ -83,7 +85,7 @@ def test_the_table_counts_runs_and_tells_every_false_alarm(tmp_path):
 
 @pytest.mark.parametrize("kept", ["exact", "times", "times_while_choosing"])
 def test_the_tables_of_the_documentation_are_those_of_the_runs_that_were_kept(kept):
-    rows = detection_table.read_csv(pair.INJECTED / "measured" / f"{kept}.csv")
+    rows = detection_table.read_csv(pair.INJECTED.parent / "measured" / f"{kept}.csv")
     assert len({one.setting for one in rows}) == 1
     assert detection_table.table(rows) in (pair.ROOT / "docs" / "history.md").read_text()
 
@@ -157,15 +159,15 @@ def test_asv_needs_a_tenth_in_numbers_and_processes_that_agree_in_times():
         (steady, 112, ["temp_bytes"]),
     ]:
         head = {TOUCHED: summary(times=times, temp_bytes=temp)}
-        assert asv_beside.worse(base, head) == [(TOUCHED, metric) for metric in found]
+        assert asv_verdict.worse(base, head) == [(TOUCHED, metric) for metric in found]
 
 
 def test_asv_sees_a_cell_that_fails_and_nothing_in_cells_of_no_suite():
     failed = summary("failed", "settled: RetraceError: traced again: for the same arguments")
     cases = dict.fromkeys([TOUCHED, "casing_preparation/w7x-d3"], summary())
-    assert asv_beside.worse(cases, dict.fromkeys(cases, failed)) == [(TOUCHED, "RetraceError")]
+    assert asv_verdict.worse(cases, dict.fromkeys(cases, failed)) == [(TOUCHED, "RetraceError")]
 
 
 def test_a_folder_that_is_no_pair_is_told(tmp_path, capsys):
-    assert asv_beside.main([str(tmp_path)]) == 2
+    assert asv_verdict.main([str(tmp_path)]) == 2
     assert "is no measured pair" in capsys.readouterr().err

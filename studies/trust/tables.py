@@ -15,11 +15,10 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from trust_rounds import PHASE_COLUMNS, PROCESSES, RULE, Row, read, rounds_of, write
-
 from jaxmeter._compare.judge import compare_pair
 from jaxmeter._compare.rounds import PHASES, TIMES, Ratio
 from jaxmeter._records.comparison import Comparison, Effort, Exact
+from studies.trust.rounds import PHASE_COLUMNS, PROCESSES, RULE, Row, read, rounds_of, write
 
 PAIR = ("condition", "study", "form", "kind", "effect", "seed")
 GROUP = ("condition", "study", "effect", "has_phases")
@@ -30,8 +29,8 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     options = parser.parse_args()
     table = list(judged(read(rounds_of(options.folder))))
-    write(options.folder / "trust.csv", table)
-    print((options.folder / "trust.csv").read_text())
+    write(options.folder / "verdicts.csv", table)
+    print((options.folder / "verdicts.csv").read_text())
 
 
 def judged(rounds: Sequence[Row]) -> Iterator[Row]:

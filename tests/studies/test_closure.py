@@ -8,25 +8,26 @@ import numpy as np
 import pytest
 
 import jaxmeter
-from benchmarks import closure, closure_break_even, closure_study
-from benchmarks.closure_artefacts import png
-from benchmarks.closure_memory import available_bytes, needed_by, system_bytes, within_memory
+from benchmarks import closure
 from benchmarks.workloads import coronagraph
+from studies.closure import break_even, study
+from studies.closure.memory import available_bytes, needed_by, system_bytes, within_memory
+from studies.closure.pictures import png
 
 
 def test_the_quick_grid_has_enough_processes_for_what_is_compared_closely():
-    rounds = {case.name: case.rounds for case in closure_study.plan("quick")}
+    rounds = {case.name: case.rounds for case in study.plan("quick")}
     for size in (64, 128):
         for variant in closure.VARIANTS:
             count = rounds[f"coronagraph_variants/n{size}-{variant}"]
-            assert count >= (6 if variant in closure_study.CLOSELY[size] else 1)
-    assert set(closure_study.CLOSELY[128]) >= {"closure", "argument", "simplified", "hoisted"}
+            assert count >= (6 if variant in study.CLOSELY[size] else 1)
+    assert set(study.CLOSELY[128]) >= {"closure", "argument", "simplified", "hoisted"}
     assert not any("n192" in name or "n256" in name for name in rounds)
 
 
 def test_the_full_grid_holds_the_quick_one_and_the_larger_sizes():
-    quick = {case.name for case in closure_study.plan("quick")}
-    full = [case.name for case in closure_study.plan("full")]
+    quick = {case.name for case in study.plan("quick")}
+    full = [case.name for case in study.plan("full")]
     assert len(set(full)) == len(full) and quick < set(full)
     for size in (192, 256):
         for variant in ("closure", "argument", "simplified"):
@@ -34,28 +35,28 @@ def test_the_full_grid_holds_the_quick_one_and_the_larger_sizes():
 
 
 def test_the_casing_is_measured_in_every_variant_apart_from_the_coronagraph():
-    cases = closure_study.casing_plan("quick")
+    cases = study.casing_plan("quick")
     assert [case.params["variant"] for case in cases] == list(closure.VARIANTS)
     assert all(case.preparation is not None and case.rounds >= 1 for case in cases)
-    assert "vcjax" in closure_study.CASING_MEASURED and "vcjax" not in closure_study.MEASURED
+    assert "vcjax" in study.CASING_MEASURED and "vcjax" not in study.MEASURED
 
 
 def test_what_records_depend_on_is_there_and_leaves_out_what_draws_and_plans():
-    for path in (*closure_study.MEASURED, *closure_study.CASING_MEASURED):
-        assert (closure_study.ROOT / path).exists(), path
-    assert not any("study" in path or "memory.py" in path for path in closure_study.CELLS)
+    for path in (*study.MEASURED, *study.CASING_MEASURED):
+        assert (study.ROOT / path).exists(), path
+    assert not any("study" in path or "memory.py" in path for path in study.CELLS)
 
 
 def test_another_version_of_jax_gets_closure_argument_and_simplified_at_both_sizes():
-    cases = closure_study.plan("versions")
-    quick = {case.name for case in closure_study.plan("quick")}
+    cases = study.plan("versions")
+    quick = {case.name for case in study.plan("quick")}
     assert {case.name for case in cases} < quick and len(cases) == 6
     assert {case.rounds for case in cases} == {closure.ROUNDS}
-    assert closure_study.casing_plan("versions") == []
+    assert study.casing_plan("versions") == []
 
 
 def test_the_curve_goes_from_a_kilobyte_to_a_gigabyte_with_and_without_folding():
-    cases = closure_break_even.cases(rounds=1)
+    cases = break_even.cases(rounds=1)
     closed = [c.params for c in cases if c.params["variant"] == "closure"]
     for operation in ("none", "exp"):
         sizes = [int(str(p["array_bytes"])) for p in closed if p["operation"] == operation]
@@ -63,15 +64,15 @@ def test_the_curve_goes_from_a_kilobyte_to_a_gigabyte_with_and_without_folding()
     assert {p["operation"] for p in closed} == {"none", "exp", "cumsum"}
 
 
-@pytest.mark.parametrize("operation", closure_break_even.OPERATIONS)
+@pytest.mark.parametrize("operation", break_even.OPERATIONS)
 def test_both_ways_of_the_curve_give_the_same_sum(operation):
     made = []
-    for variant in closure_break_even.WAYS:
-        case = closure_break_even.scaled_sum(operation=operation, variant=variant, array_bytes=4000)
+    for variant in break_even.WAYS:
+        case = break_even.scaled_sum(operation=operation, variant=variant, array_bytes=4000)
         made.append(jax.jit(case.fn)(*case.args))
     np.testing.assert_allclose(made[0], made[1], rtol=1e-5)
     with pytest.raises(ValueError, match="give one of"):
-        closure_break_even.scaled_sum(operation=operation, variant="embedded", array_bytes=4000)
+        break_even.scaled_sum(operation=operation, variant="embedded", array_bytes=4000)
 
 
 def test_the_bytes_of_a_system_are_foretold():
@@ -84,8 +85,8 @@ def test_the_bytes_of_a_system_are_foretold():
 
 
 def test_every_cell_and_preparation_of_the_study_has_its_need():
-    cases = closure_study.plan("full")
-    needs = closure_study.needs(cases)
+    cases = study.plan("full")
+    needs = study.needs(cases)
     names = {case.name for case in cases}
     names |= {case.preparation.name for case in cases if case.preparation is not None}
     assert set(needs) == names and min(needs.values()) > 1e8
@@ -136,7 +137,7 @@ def test_a_picture_is_a_png_of_its_levels():
 
 
 def test_a_run_tells_how_many_processes_did_not_end_well(capsys):
-    lines = closure_study.Lines(3)
+    lines = study.Lines(3)
     for index, status in enumerate(("ok", "failed", "skipped")):
         lines.tell("round", case="c", round=index, status=status, message="")
     lines.tell("suite", seconds=2.0)
@@ -147,10 +148,10 @@ def test_a_run_tells_how_many_processes_did_not_end_well(capsys):
 
 def test_results_that_cannot_be_written_are_one_line_and_exit_code_1(tmp_path, capsys):
     (tmp_path / "file").write_text("")
-    assert closure_study.main(["--grid", "versions", "--out", str(tmp_path / "file")]) == 1
-    assert "benchmarks.closure_study: " in capsys.readouterr().err
+    assert study.main(["--grid", "versions", "--out", str(tmp_path / "file")]) == 1
+    assert "studies.closure.study: " in capsys.readouterr().err
 
 
 def test_records_of_an_environment_name_its_versions():
-    assert closure_study.environment_key().startswith("py3.")
-    assert f"-jax{jax.__version__}-" in closure_study.environment_key()
+    assert study.environment_key().startswith("py3.")
+    assert f"-jax{jax.__version__}-" in study.environment_key()

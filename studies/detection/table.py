@@ -18,7 +18,7 @@ TOLD = ("worse", "better", "changed")
 
 @dataclass(frozen=True)
 class Plant:
-    """A regression of benchmarks/plants.
+    """A regression of studies/detection/injected.
 
     Attributes
     ----------

@@ -31,9 +31,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from trust_pairs import KINDS, PLANS, Pair
-
 from jaxmeter._measure.environment import load_1min
+from studies.trust.pairs import KINDS, PLANS, Pair
 
 PROCESSES = 8
 CHUNK = 30
@@ -68,7 +67,7 @@ def _measure_in_process(
 ) -> None:
     every = [asdict(pair) for pair in chunk]
     task = json.dumps({"pairs": every, "process": number, "shares": shares})
-    command = [sys.executable, __file__, "process", "--out", str(out)]
+    command = [sys.executable, "-m", "studies.trust.measure", "process", "--out", str(out)]
     env = os.environ | {"JAX_ENABLE_COMPILATION_CACHE": "false"}
     try:
         done = subprocess.run(command, input=task, text=True, env=env, timeout=left)
@@ -91,12 +90,12 @@ def process(out: Path) -> None:
 
 def _row(pair: Pair, number: int, shares: Shares) -> dict[str, Any]:
     import jax
-    import kinds
 
     from jaxmeter._compare.exact import compare_answers, compare_exact
     from jaxmeter._compare.pair import Compared, Effort, measure_pair
     from jaxmeter._measure.progress import Progress
     from jaxmeter._records.record import Record
+    from studies.trust import kinds
 
     start = time.perf_counter()
     make = getattr(kinds, pair.form)
@@ -137,7 +136,8 @@ def steady_ratios(more: dict[str, float], turns: int = 20) -> dict[str, float]:
     caches does not matter.
     """
     import jax
-    import kinds
+
+    from studies.trust import kinds
 
     def median_seconds(call: Callable[[], Any], seconds: float = 0.05) -> float:
         taken: list[float] = []
@@ -165,7 +165,8 @@ def steady_ratios(more: dict[str, float], turns: int = 20) -> dict[str, float]:
 def compile_ratios(more: dict[str, float], turns: int = 12) -> dict[str, float]:
     """How much longer each unrolled program takes to compile that is longer by a share."""
     import jax
-    import kinds
+
+    from studies.trust import kinds
 
     def seconds(case: Any) -> float:
         jax.clear_caches()

@@ -43,7 +43,7 @@ def cases(*, rounds: int) -> list[PlannedCase]:
 def _cell(operation: str, way: str, size_bytes: int, *, rounds: int) -> PlannedCase:
     return PlannedCase(
         name=f"capture_size/{operation}-{way}-{size_bytes}",
-        target="benchmarks.closure_break_even:scaled_sum",
+        target="studies.closure.break_even:scaled_sum",
         params={"operation": operation, "variant": way, "array_bytes": size_bytes},
         rounds=rounds,
         repeat=10,

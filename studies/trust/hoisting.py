@@ -98,7 +98,7 @@ def main() -> None:
     with options.out.open("w", newline="") as file:
         lines: csv.DictWriter[str] | None = None
         for number in range(options.processes):
-            command = [sys.executable, __file__, "--process", str(number)]
+            command = [sys.executable, "-m", "studies.trust.hoisting", "--process", str(number)]
             env = os.environ | {"JAX_ENABLE_COMPILATION_CACHE": "false"}
             done = subprocess.run(command, env=env, capture_output=True, text=True, check=True)
             row = {"process": number, **json.loads(done.stdout)}

@@ -12,18 +12,17 @@ import pytest
 
 from jaxmeter._compare.judge import compare_times
 
-STUDIES = Path(__file__).parents[2] / "jaxmeter" / "studies"
+MEASURED = Path(__file__).parents[2] / "studies" / "trust" / "measured"
 
 
 @pytest.fixture
-def study(monkeypatch):
-    """Imports a script of the studies, as running it does."""
-    monkeypatch.syspath_prepend(str(STUDIES))
-    return importlib.import_module
+def study():
+    """Import a module of the study by its name."""
+    return lambda name: importlib.import_module(f"studies.trust.{name}")
 
 
 def test_there_are_as_many_pairs_as_the_claims_speak_of(study):
-    plans = study("trust_pairs").PLANS
+    plans = study("pairs").PLANS
     first, second = plans["first"](), plans["second"]()
     every = [*first, *second]
     assert len({pair.key for pair in every}) == len(every)
@@ -50,7 +49,7 @@ def test_a_program_unrolled_further_has_more_of_the_same_operations(study):
 
 
 def test_a_process_writes_a_row_for_each_pair(study):
-    trust, pair = study("trust"), study("trust_pairs").Pair
+    trust, pair = study("measure"), study("pairs").Pair
     every = [
         pair("aa", "tiny", "plain", 0.0, 100, compiles=1),
         pair("planted", "tiny", "loop", -0.1, 100),
@@ -103,10 +102,10 @@ def tables(study, tmp_path, monkeypatch):
     def make(told, condition="quiet"):
         file = tmp_path / "rows.jsonl"
         file.write_text("".join(json.dumps(row) + "\n" for row in told))
-        run("trust_rounds", f"{condition}={file}", "--out", tmp_path)
-        run("trust_tables", tmp_path)
-        names = ("trust.csv", "trust_samples.csv")
-        return [study("trust_rounds").read(tmp_path / name) for name in names]
+        run("rounds", f"{condition}={file}", "--out", tmp_path)
+        run("tables", tmp_path)
+        names = ("verdicts.csv", "samples.csv")
+        return [study("rounds").read(tmp_path / name) for name in names]
 
     return make
 
@@ -140,7 +139,7 @@ def test_a_planted_effect_has_to_pass_the_test_of_compare(study, tables, monkeyp
     told = list(rows(0.03, study="planted", count=40, sigma=0.01))
     found, _ = tables(told)
     (row,) = (one for one in found if one["processes"] == "4")
-    monkeypatch.setattr(study("trust_tables"), "compare_pair", compare_times)
+    monkeypatch.setattr(study("tables"), "compare_pair", compare_times)
     (lenient,) = (one for one in tables(told)[0] if one["processes"] == "4")
     assert int(row["different"]) < int(lenient["different"])
 
@@ -154,8 +153,8 @@ def test_what_is_stored_of_other_conditions_stays(tables):
 
 
 def test_the_tables_in_the_repository_are_those_of_the_stored_rounds(study):
-    stored = STUDIES / "measured"
-    rounds = study("trust_rounds")
-    made = list(study("trust_tables").judged(rounds.read(rounds.rounds_of(stored))))
-    written = rounds.read(stored / "trust.csv")
+    stored = MEASURED
+    rounds = study("rounds")
+    made = list(study("tables").judged(rounds.read(rounds.rounds_of(stored))))
+    written = rounds.read(stored / "verdicts.csv")
     assert [{name: str(value) for name, value in row.items()} for row in made] == written

@@ -38,7 +38,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True)
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
-    rounds_file, samples_file = rounds_of(options.out), options.out / "trust_samples.csv"
+    rounds_file, samples_file = rounds_of(options.out), options.out / "samples.csv"
     rounds, samples = read(rounds_file), read(samples_file)
     for given in options.rows:
         condition, _, file = given.partition("=")
@@ -53,7 +53,7 @@ def main() -> None:
 
 def rounds_of(folder: Path) -> Path:
     """The file of all rounds."""
-    return folder / "trust_rounds.csv.gz"
+    return folder / "rounds.csv.gz"
 
 
 def read(file: Path) -> list[Row]:

@@ -1,4 +1,4 @@
-"""``python -m benchmarks.closure_study``: measure the closure study with the running interpreter.
+"""``python -m studies.closure.study``: measure the closure study with the running interpreter.
 
 Records lie in ``results/closure/cases/<commit>/<environment>/<case>/<round>.json``, in which the
 commit is the last one that changed what is measured, and the environment names the versions of
@@ -10,6 +10,7 @@ at any moment and repeated, it goes on where it stopped.
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import importlib.metadata
 import os
 import re
@@ -19,14 +20,16 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks import closure, closure_break_even
-from benchmarks.closure_memory import needed_by, system_bytes, within_memory
+from benchmarks import closure
 from benchmarks.measuring.plan import PlannedCase, interleaved
 from benchmarks.measuring.repair import AnotherRun, RunLock
 from benchmarks.measuring.runner import Progress, measure_plan
 from benchmarks.measuring.store import RecordStore
+from jaxmeter import BenchmarkCase, Record, run_case
+from studies.closure import break_even
+from studies.closure.memory import needed_by, system_bytes, within_memory
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 # What the records depend on. The rest of the meter draws, compares and audits: a change there
 # leaves what is measured valid.
 METER = tuple(
@@ -35,10 +38,10 @@ METER = tuple(
     + ("_capture/constants", "_capture/embedded", "_capture/hoist", "_capture/replay")
     + ("_program/memory",)
 )
-CELLS = tuple(
-    f"benchmarks/{name}.py"
-    for name in ("closure", "closure_break_even")
-    + ("cases/closure", "cases/closure_variants", "cases/closure_casing")
+CELLS = (
+    "studies/closure/break_even.py",
+    "benchmarks/closure.py",
+    *(f"benchmarks/cases/{name}.py" for name in ("closure", "closure_variants", "closure_casing")),
 )
 MEASURED = ("benchmarks/workloads/coronagraph", *CELLS, *METER)
 CASING_MEASURED = (
@@ -92,7 +95,7 @@ def plan(grid: str) -> list[PlannedCase]:
         if grid == "full" or variant not in LIKE_CLOSURE
     ]
     cases += [closure.change_case(variant, 128, rounds=1) for variant in ("closure", "argument")]
-    cases += closure_break_even.cases(rounds=1 if grid == "quick" else closure.ROUNDS)
+    cases += break_even.cases(rounds=1 if grid == "quick" else closure.ROUNDS)
     if grid == "full":
         cases += [
             closure.frame_case(variant, size, rounds=3)
@@ -193,9 +196,14 @@ def _git(*arguments: str) -> str:
     return done.stdout.strip()
 
 
+def run_here(case: BenchmarkCase) -> Record:
+    """Run a case whose process finds this checkout's modules."""
+    return run_case(dataclasses.replace(case, path=(*case.path, str(ROOT))))
+
+
 def measure(grid: str, results: Path) -> None:
     """Measure a grid into `results`, and make the audit and the picture."""
-    from benchmarks import closure_artefacts
+    from studies.closure import pictures
 
     commit, key = measured_commit(), environment_key()
     print(f"closure study of commit {commit[:10]} in {key}, {grid} grid")
@@ -221,29 +229,29 @@ def measure(grid: str, results: Path) -> None:
                     RecordStore(results / folder / of_commit / key),
                     Lines(sum(1 for _ in interleaved(cases))),
                     budget_seconds=budget if quick else None,
-                    run_case=within_memory(needs(cases)),
+                    run_case=within_memory(needs(cases), run_here),
                 )
         if grid != "versions":
             audit = results / "audits" / commit / f"{key}.json"
-            closure_artefacts.write_audit(AUDITED_SIZE, audit)
-            closure_artefacts.write_picture(PICTURED_SIZE, results / "picture.png")
+            pictures.write_audit(AUDITED_SIZE, audit)
+            pictures.write_picture(PICTURED_SIZE, results / "picture.png")
         print(f"study measured in {(time.monotonic() - started) / 60:.1f} minutes")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Parse the command line, measure, and return the exit code."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.closure_study", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m studies.closure.study", description=__doc__)
     parser.add_argument("--grid", choices=STUDY_GRIDS, default="quick", help=GRID_HELP)
     parser.add_argument("--out", type=Path, default=ROOT / "results" / "closure")
     options = parser.parse_args(argv)
     try:
         measure(options.grid, options.out)
     except (StudyFailed, AnotherRun, OSError) as error:
-        print(f"benchmarks.closure_study: {error}", file=sys.stderr)
+        print(f"studies.closure.study: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         print(
-            "\nbenchmarks.closure_study: interrupted; finished cases are kept, repeat the command "
+            "\nstudies.closure.study: interrupted; finished cases are kept, repeat the command "
             "to go on",
             file=sys.stderr,
         )

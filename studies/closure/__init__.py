@@ -1,0 +1,1 @@
+"""What it costs to close over a coronagraph's arrays instead of passing them: docs/closure.md."""

@@ -1,0 +1,1 @@
+"""How often a review finds an injected regression, and how often it raises a false alarm."""

@@ -1,0 +1,1 @@
+"""What jaxmeter reports about captured arrays, next to what is true by construction."""
