@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import pandas as pd
 
 from chunk_tables import environment
-from jaxmeter._records.record import Environment
+from jaxmeter import Environment
 
 NAMES = {"B": "The field on the surface", "BOFF": "The field off it", "GRADB": "The gradient"}
 

@@ -20,10 +20,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import scripting
-from jaxmeter._cli.common import TARGET_HELP, function_of
-from jaxmeter._cli.parameters import parameter
-from jaxmeter._measure.targets import TARGET
-from jaxmeter.errors import JaxmeterError
+from jaxmeter import TARGET_HELP, Case, JaxmeterError, is_target, parse_parameter, resolve
 
 SHOWN = {
     "memory": (
@@ -35,10 +32,9 @@ SHOWN = {
 
 def observed(*, function: str, given: str):
     """In a worker: the case that a target makes, its check telling of the allocator too."""
-    from jaxmeter._measure.case import Case
     from jaxmeter.tables import allocator_checks
 
-    case = function_of("memory", function)(**json.loads(given))
+    case = resolve(function, "memory")(**json.loads(given))
     if not isinstance(case, Case):
         raise JaxmeterError(f"{function} returned {type(case).__name__}; return jaxmeter.Case")
 
@@ -66,7 +62,7 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
         raise JaxmeterError(
             "memory: got --arg, --npz or --pickle; name a function that makes a Case, with -p"
         )
-    if not TARGET.fullmatch(options.target):
+    if not is_target(options.target):
         raise JaxmeterError(f"got target={options.target!r}; give 'package.module:function'")
     if options.rounds < 1 or options.repeat < 1:
         raise JaxmeterError(
@@ -82,8 +78,8 @@ def choices(options: argparse.Namespace) -> list[dict[str, Any]]:
         name, _, values = text.partition("=")
         if not values or not all(values.split(",")):
             raise JaxmeterError(f"--vary: got {text!r}; give NAME=VALUE,VALUE")
-        varied.append([parameter(f"{name}={value}") for value in values.split(",")])
-    fixed = dict(map(parameter, options.param))
+        varied.append([parse_parameter(f"{name}={value}") for value in values.split(",")])
+    fixed = dict(map(parse_parameter, options.param))
     found = [{**fixed, **dict(chosen)} for chosen in itertools.product(*varied)]
     texts = [json.dumps(one) for one in found]
     twice = next((text for text in texts if texts.count(text) > 1), None)

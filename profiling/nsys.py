@@ -16,10 +16,9 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+import jaxmeter
 import scripting
-from jaxmeter._cli.common import TARGET_HELP
-from jaxmeter._measure.targets import TARGET
-from jaxmeter.errors import JaxmeterError
+from jaxmeter import TARGET_HELP, JaxmeterError, is_target, with_arrays
 
 SHOWN = {
     "kernels": ("kernel", "op", "scope", "launches_count", "total_seconds", "registers_count"),
@@ -50,7 +49,7 @@ def work(argv: Sequence[str] | None) -> bool:
 
     place = Path(options.target)
     live = not place.exists()
-    if live and not TARGET.fullmatch(options.target):
+    if live and not is_target(options.target):
         raise JaxmeterError(
             f"got target={options.target!r}, which is no file that is there and no "
             "'package.module:function'"
@@ -98,22 +97,16 @@ def run(options: argparse.Namespace):
     """Call the function, the first time apart from what is repeated."""
     import jax
 
-    from jaxmeter._cli.arguments import filled
-    from jaxmeter._measure.staging import jitted
-
-    case = scripting.case_of("nsys", options)
-    args, kwargs = jax.tree.map(filled, (case.args, dict(case.kwargs)))
-    function, result = jitted(case), None
+    case = with_arrays(scripting.case_of("nsys", options))
+    function, result = jaxmeter.jitted(case), None
     for _ in range(1 + options.repeat):
-        result = jax.block_until_ready(function(*args, **kwargs))
+        result = jax.block_until_ready(function(*case.args, **case.kwargs))
     return result
 
 
 def programs(options: argparse.Namespace) -> dict[str, str]:
     """The HLO text of the function's program, by its module's name."""
-    from jaxmeter._measure.staging import staged
-
-    text = staged(scripting.case_of("nsys", options)).lowered.compile().as_text() or ""
+    text = jaxmeter.staged(scripting.case_of("nsys", options)).lowered.compile().as_text() or ""
     return {text.partition("HloModule ")[2].partition(",")[0]: text} if text else {}
 
 

@@ -28,7 +28,7 @@ import jaxmeter  # noqa: E402
 import vcjax  # noqa: E402
 from benchmarks.cases import preparing  # noqa: E402
 from benchmarks.workloads.casing import CASES  # noqa: E402
-from jaxmeter._measure.environment import host_environment, jax_environment  # noqa: E402
+from jaxmeter import host_environment, jax_environment  # noqa: E402
 
 OPERATIONS = {"B": vcjax.external_field, "B_int": vcjax.internal_field}
 

@@ -22,15 +22,19 @@ ROOT = HERE.parent
 sys.path[:] = [part for part in sys.path if Path(part or os.curdir).resolve() != HERE]
 sys.path += [str(ROOT), str(ROOT / "jaxmeter" / "src"), str(HERE)]
 
-from jaxmeter._cli import common  # noqa: E402
-from jaxmeter._measure.environment import host_environment, jax_environment  # noqa: E402
-from jaxmeter._records.record import Record  # noqa: E402
-from jaxmeter.errors import JaxmeterError  # noqa: E402
+from jaxmeter import (  # noqa: E402
+    JaxmeterError,
+    Record,
+    add_target_options,
+    case_from_options,
+    host_environment,
+    jax_environment,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from jaxmeter._measure.case import Case
+    from jaxmeter import Case
 
 RESULTS = Path("results/profile")
 EXIT_CODES = (
@@ -49,8 +53,7 @@ def parser_of(description: str | None, *, target: str | None = None) -> argparse
     )
     parser.error = _usage_error  # type: ignore[method-assign]
     if target is not None:
-        parser.add_argument("target", help=target)
-        common.add_arguments(parser)
+        add_target_options(parser, help=target)
     parser.add_argument("--out", type=Path, help=f"folder for the tables; else in {RESULTS}")
     parser.add_argument("--top", type=_rows, default=15, help="rows of each table to print")
     return parser
@@ -109,7 +112,7 @@ def case_of(name: str, options: argparse.Namespace) -> Case:
     """
     start_jax()
     try:
-        return common.case_of(name, options.target, options)
+        return case_from_options(name, options.target, options)
     except ModuleNotFoundError as error:
         module = options.target.partition(":")[0]
         if error.name is None or not f"{module}.".startswith(f"{error.name}."):

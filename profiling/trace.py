@@ -17,9 +17,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import scripting
-from jaxmeter._cli.common import TARGET_HELP
-from jaxmeter._measure.targets import TARGET
-from jaxmeter.errors import JaxmeterError
+from jaxmeter import TARGET_HELP, JaxmeterError, is_target
 
 SHOWN = {
     "trace_scopes": ("scope", "ops_count", "count", "self_seconds", "self_fraction"),
@@ -53,7 +51,7 @@ def work(argv: Sequence[str] | None) -> bool:
 
     if place.exists():
         path = artefacts.trace_file(place)
-    elif TARGET.fullmatch(options.target):
+    elif is_target(options.target):
         scripting.say(f"trace: making the case of {options.target}")
         case, live = scripting.case_of("trace", options), True
         scripting.say(f"trace: {options.repeat} runs")

@@ -17,10 +17,9 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+import jaxmeter
 import scripting
-from jaxmeter._cli.common import TARGET_HELP
-from jaxmeter._measure.targets import TARGET
-from jaxmeter.errors import JaxmeterError
+from jaxmeter import TARGET_HELP, JaxmeterError, is_target
 
 SHOWN = {
     "dump_buffers": ("buffer_kind", "bytes", "shape", "opcode", "scope", "source"),
@@ -56,7 +55,7 @@ def work(argv: Sequence[str] | None) -> bool:
     live = not place.is_dir()
     name = options.target if live else place.resolve().name
     folder = scripting.folder_for(options, "xla", name)
-    if live and not TARGET.fullmatch(options.target):
+    if live and not is_target(options.target):
         raise JaxmeterError(
             f"got target={options.target!r}, which is no folder that is there and no "
             "'package.module:function'"
@@ -82,13 +81,12 @@ def work(argv: Sequence[str] | None) -> bool:
 def tables_of(options: argparse.Namespace, folder: Path, *, live: bool):
     """The tables of the dump in a folder; made there first from the target if it is `live`."""
     from jaxmeter import tables as artefacts
-    from jaxmeter._measure.staging import staged
 
     if not live:
         return artefacts.dump_tables(artefacts.read_dump(folder, options.module))
     folder = fresh(folder)
     scripting.say(f"xla_dump: compiling {options.target} into {folder}")
-    lowered = staged(scripting.case_of("xla_dump", options)).lowered
+    lowered = jaxmeter.staged(scripting.case_of("xla_dump", options)).lowered
     return artefacts.dump_tables(artefacts.dump_program(lowered, folder, by_pass=options.by_pass))
 
 

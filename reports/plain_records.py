@@ -14,8 +14,7 @@ import typing
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from jaxmeter import Record, RecordError
-from jaxmeter._records.record import SCHEMA
+from jaxmeter import SCHEMA, Record, RecordError
 
 Fits = Callable[[Any], bool]
 

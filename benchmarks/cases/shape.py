@@ -11,8 +11,7 @@ from benchmarks.cases import preparing
 from benchmarks.cases.quantities import WrongAnswer
 from benchmarks.cases.turns import in_turns
 from benchmarks.workloads.casing import problem_named
-from jaxmeter import Case
-from jaxmeter._measure.accounting import peak_rss_bytes
+from jaxmeter import Case, peak_rss_bytes
 
 TURNS = 5
 # Forward and reverse mode compute the same number in two ways: only rounding may differ.

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING
 
 import jaxmeter
 from benchmarks.measuring.plan import PlannedCase
-from jaxmeter._render.inventory import diff_table
 
 if TYPE_CHECKING:
     from benchmarks.measuring.pair import MeasuredSide
@@ -43,7 +42,7 @@ def write_diffs(
             told = described(side.workers.worker_case(case), path.with_suffix(f".{side.name}.json"))
             found.append(told)
         if None not in found:
-            path.write_text(diff_table(jaxmeter.diff(*found)) + "\n", encoding="utf-8")
+            path.write_text(jaxmeter.table(jaxmeter.diff(*found)) + "\n", encoding="utf-8")
             print(f"programs of {case.name} differ: {path}", flush=True)
 
 
@@ -79,11 +78,9 @@ def _differ(case: PlannedCase, both: tuple[MeasuredSide, MeasuredSide]) -> bool:
 
 def main(argv: Sequence[str]) -> int:
     """Compile the case of the first argument, a JSON text, and describe it in the second's file."""
-    from jaxmeter._measure.targets import resolve
-
     text, out = argv
     case = jaxmeter.BenchmarkCase.from_json(text)
-    make_case = resolve("program_diff", case.target, "returns a jaxmeter.Case")
+    make_case = jaxmeter.resolve(case.target, "program_diff", "returns a jaxmeter.Case")
     Path(out).write_text(jaxmeter.inventory(make_case(**case.params)).to_json(), encoding="utf-8")
     return 0
 

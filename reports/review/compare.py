@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from jaxmeter._records.comparison import Rule
+from jaxmeter import Rule
 
 from ..frames import Row
 from ..metrics import KNOWN, Metric, metrics_of

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from jaxmeter._records.comparison import Rule
+from jaxmeter import Rule
 
 from ..document.figure import BOTTOM, TOP, Figure, bottom_axis
 from ..document.svg import Drawing, linear_scale

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from jaxmeter._records.comparison import Rule
+from jaxmeter import Rule
 
 from ..document.words import counted
 from .causes import Cause, causes

@@ -9,9 +9,7 @@ from typing import cast
 
 import pandas as pd
 
-from jaxmeter._compare.judge import compare_times
-from jaxmeter._compare.rounds import Ratio
-from jaxmeter._records.comparison import Rule, Timing
+from jaxmeter import Ratio, Rule, Timing, compare_times
 
 from ..document.words import counted
 from ..frames import Row

@@ -14,7 +14,7 @@ harmless.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from jaxmeter._compare.rounds import Ratio
+from jaxmeter import Ratio
 
 from ..metrics import Metric
 

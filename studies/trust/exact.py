@@ -19,11 +19,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxmeter import Case, Effort
+from jaxmeter import Case, Effort, Record
 from jaxmeter._compare.exact import compare_answers, compare_exact
 from jaxmeter._compare.pair import Compared, measure_pair
 from jaxmeter._measure.progress import Progress
-from jaxmeter._records.record import Record
 from studies.trust import kinds
 
 PAIRS = 100

@@ -32,7 +32,7 @@ def process(swapped: bool) -> dict[str, Any]:
     import numpy as np
 
     import jaxmeter
-    from jaxmeter._measure.environment import load_1min
+    from jaxmeter import load_1min
 
     draw = np.random.default_rng(0)
     rows = MEGABYTES * 1_000_000 // (4 * 8000)

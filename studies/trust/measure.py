@@ -31,7 +31,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from jaxmeter._measure.environment import load_1min
+from jaxmeter import load_1min
 from studies.trust.pairs import KINDS, PLANS, Pair
 
 PROCESSES = 8
@@ -91,10 +91,10 @@ def process(out: Path) -> None:
 def _row(pair: Pair, number: int, shares: Shares) -> dict[str, Any]:
     import jax
 
+    from jaxmeter import Record
     from jaxmeter._compare.exact import compare_answers, compare_exact
     from jaxmeter._compare.pair import Compared, Effort, measure_pair
     from jaxmeter._measure.progress import Progress
-    from jaxmeter._records.record import Record
     from studies.trust import kinds
 
     start = time.perf_counter()

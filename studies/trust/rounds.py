@@ -22,9 +22,7 @@ from typing import Any
 
 from scipy.stats import mannwhitneyu
 
-from jaxmeter._compare.judge import compare_times
-from jaxmeter._compare.rounds import PHASES, Round
-from jaxmeter._records.comparison import Rule
+from jaxmeter import PHASES, Round, Rule, compare_times
 
 PROCESSES = (3, 4, 6, 8)
 RULE = Rule()

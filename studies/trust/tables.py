@@ -15,9 +15,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from jaxmeter._compare.judge import compare_pair
-from jaxmeter._compare.rounds import PHASES, TIMES, Ratio
-from jaxmeter._records.comparison import Comparison, Effort, Exact
+from jaxmeter import PHASES, TIMES, Comparison, Effort, Exact, Ratio, compare_pair
 from studies.trust.rounds import PHASE_COLUMNS, PROCESSES, RULE, Row, read, rounds_of, write
 
 PAIR = ("condition", "study", "form", "kind", "effect", "seed")

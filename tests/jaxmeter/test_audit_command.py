@@ -131,23 +131,23 @@ def test_a_file_gives_arguments(module, tmp_path, capsys, how):
     ],
 )
 def test_types_are_written_short_or_long(text, dtype, shape):
-    from jaxmeter._cli.arguments import from_texts
+    from jaxmeter._cli.arguments import parse_arguments
 
-    args, kwargs = from_texts([text, f"x={text}"])
+    args, kwargs = parse_arguments([text, f"x={text}"])
     assert (str(args[0].dtype), args[0].shape) == (dtype, shape)
     assert kwargs == {"x": args[0]}
 
 
 def test_64_bit_types_need_jax_to_have_them():
-    from jaxmeter._cli.arguments import from_texts
+    from jaxmeter._cli.arguments import parse_arguments
     from jaxmeter.errors import JaxmeterError
 
     jax.config.update("jax_enable_x64", False)
     try:
-        assert from_texts(["f32[3]", "c64[3]", "true", "n=3"])[1] == {"n": 3}
+        assert parse_arguments(["f32[3]", "c64[3]", "true", "n=3"])[1] == {"n": 3}
         for text in ("f64[3]", "c128[3]", "i64[3]"):
             with pytest.raises(JaxmeterError, match="set JAX_ENABLE_X64=1"):
-                from_texts([text])
+                parse_arguments([text])
     finally:
         jax.config.update("jax_enable_x64", True)
 
@@ -159,16 +159,16 @@ def test_64_bit_types_need_jax_to_have_them():
         (["{}:absent", "-a", "1.0"], "has no absent; name a function of that module"),
         (["{}:weights", "-a", "1.0"], "name a function that JAX can trace"),
         (["{}:step"], "got no arguments for"),
-        (["{}:wrong"], "let it return a tuple of arguments, for one argument (x,)"),
+        (["{}:wrong"], "return a tuple of arguments, for one argument (x,)"),
         (["{}:step", "-a", "f99[3]"], "give a type and shape such as f64[64,3]"),
         (["{}:step", "-a", "some"], "a number or true or false"),
-        (["{}:step", "-a", "x=f64[3]", "-a", "f64[3]"], "give those without first"),
+        (["{}:step", "-a", "x=f64[3]", "-a", "f64[3]"], "give positional arguments first"),
         (["{}:step", "--npz", "absent.npz"], "give a file of np.savez"),
         (["{}:step", "--pickle", "absent"], "give a file of pickle.dump"),
         (["{}:case", "-p", "size"], "--param: got 'size'; give NAME=VALUE"),
         (["{}:step", "-a", "f64[10]", "--threshold", "-1"], "got threshold_bytes=-1"),
         (["{}:step", "-a", "f64[10]", "--json", "-", "--markdown", "-"], "give one a file"),
-        (["{}:step", "-a", "f64[10]", "--json", "absent/a"], "give a path that can be written"),
+        (["{}:step", "-a", "f64[10]", "--json", "absent/a"], "give a writable path"),
     ],
 )
 def test_bad_usage_is_told_in_one_line(module, arguments, message, capsys):

@@ -123,7 +123,7 @@ def test_calibrating_prints_what_a_megabyte_costs(capsys, monkeypatch):
         (["diff", "absent.json", "{}:step", "-a", "f64[3]"], "give a file of jaxmeter diff --save"),
         (["diff", "{}:step", "{}:step"], "diff: got no arguments for"),
         (["memory", "{}:step"], "memory: got no arguments for"),
-        (["diff", "{0}:case", "{0}:case", "--save", "absent/a"], "give a path that can be written"),
+        (["diff", "{0}:case", "{0}:case", "--save", "absent/a"], "give a writable path"),
     ],
 )
 def test_bad_usage_is_told_in_one_line(module, arguments, message, capsys):

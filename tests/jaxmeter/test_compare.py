@@ -254,7 +254,7 @@ def test_functions_and_arguments_of_this_process_go_to_the_others(monkeypatch, t
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: compare("nothing", "m:f"), "got 'nothing'; give 'package.module:function'"),
+        (lambda: compare("nothing", "m:f"), "got target='nothing'; give 'package.module:function'"),
         (lambda: compare(lambda x: x, "m:f"), "which a fresh process cannot import"),
         (lambda: compare(3, "m:f"), "got 3, which a fresh process"),  # pyright: ignore
         (lambda: compare("m:f", "m:g", processes=1), "got processes=1; give a whole number, 2"),

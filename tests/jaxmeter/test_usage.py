@@ -10,7 +10,7 @@ import pytest
 import jaxmeter
 from jaxmeter import ComparedProcess, Comparison, Effort, Failure, JaxmeterError, Record, Rule
 from jaxmeter.__main__ import main
-from jaxmeter._cli.common import COMMANDS, tell_failure
+from jaxmeter._cli.command import COMMANDS, print_failure
 
 MODULE = """
 import jax
@@ -124,7 +124,7 @@ def test_where_python_needs_the_value_of_an_argument_the_last_line_tells_the_opt
     assert main([command, f"{module}:step", "-a", "f64[]", "-a", "n=3"]) == 3
     line = last_line(capsys)
     assert line.startswith(f"{command}: TypeError in ") and " step: " in line
-    assert line.endswith("; if Python needs the value of an argument name it, --static NAME")
+    assert line.endswith("; if Python needs the value of an argument, name it by --static NAME")
 
 
 @pytest.mark.parametrize(
@@ -165,8 +165,8 @@ def test_the_last_line_tells_what_was_raised_and_in_what(module, arguments, line
             "got --param n for {}:alone, which takes no arguments",
         ),
         (["audit", "{}:alone"], "which was called as it may make its case; give --arg f64[64,3]"),
-        (["audit", "{}:step", "-p", "n=3", "-a", "f64[3]"], "got --param n=3 beside --arg; it is"),
-        (["memory", "{}:case", "-p", "size=3", "--no-args"], "beside --no-args; it is"),
+        (["audit", "{}:step", "-p", "n=3", "-a", "f64[3]"], "got --param n=3 and --arg; --param"),
+        (["memory", "{}:case", "-p", "size=3", "--no-args"], "and --no-args; --param is"),
         (
             ["diff", "{0}:step", "{0}:step", "-a", "f64[]", "--static", "m"],
             "got 'm'; step takes x,",
@@ -174,9 +174,12 @@ def test_the_last_line_tells_what_was_raised_and_in_what(module, arguments, line
         (["memory", "{}:jitted", "-a", "f64[]", "--static", "n"], "already jitted; give them to"),
         (["retraces", "{}:step", "-c", "f64[]", "--static", "m"], "--static: got 'm'; step takes"),
         (["retraces", "{}:step", "-c", "some"], "--call: got 'some'; give a type and shape"),
-        (["retraces", "{}:step", "-c", "some"], "for more give jaxmeter_calls(name)"),
+        (["retraces", "{}:step", "-c", "some"], "for anything else use jaxmeter_calls(name)"),
         (["retraces", "{}:step", "-c", "f64[3] 'n"], "No closing quotation"),
-        (["retraces", "{}:step", "-c", "n=1 f64[3]"], "--call: got 'f64[3]' after a named one"),
+        (
+            ["retraces", "{}:step", "-c", "n=1 f64[3]"],
+            "--call: got 'f64[3]' after a named argument",
+        ),
     ],
 )
 def test_what_is_given_wrong_is_told_in_one_line(module, arguments, message, capsys):
@@ -213,7 +216,7 @@ def test_what_is_no_command_and_no_target_is_told_with_the_commands(given, capsy
 def test_what_another_process_refuses_is_bad_usage_here():
     refused = Failure("import", "JaxmeterError", "compare: got x; give y", "Traceback ...")
     with pytest.raises(JaxmeterError, match="got x; give y"):
-        tell_failure("compare", Record("mod:step", "failed", failure=refused))
+        print_failure("compare", Record("mod:step", "failed", failure=refused))
 
 
 def test_what_a_function_raises_in_another_process_is_told_in_the_last_line(capsys):
@@ -221,10 +224,10 @@ def test_what_a_function_raises_in_another_process_is_told_in_the_last_line(caps
         (Failure("trace", "ValueError", "one\ntwo", "Traceback ...\n"), ["Traceback ..."]),
         (Failure("trace", "ValueError", "one\ntwo"), []),
     ):
-        tell_failure("compare", Record("mod:step", "failed", failure=failure))
+        print_failure("compare", Record("mod:step", "failed", failure=failure))
         told = capsys.readouterr().err.splitlines()
         assert told == [*lines, "compare: ValueError in trace of mod:step: one"]
-    tell_failure("compare", Record("mod:step", "ok"))
+    print_failure("compare", Record("mod:step", "ok"))
     assert capsys.readouterr().err == ""
 
 

@@ -5,9 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from jaxmeter import Rule
-from jaxmeter._compare.judge import compare_times
-from jaxmeter._compare.rounds import Ratio
+from jaxmeter import Ratio, Rule, compare_times
 from reports.metrics import KNOWN
 from reports.review.together import together
 

@@ -1,16 +1,27 @@
 """jaxmeter: what did JAX do with my function?
 
-Importing this package does not import JAX; what needs it does, when it is first used. So records
-can be read, and benchmarks run in worker processes, without JAX in this one.
+Importing this package does not import JAX: functions that need it are loaded at first use, so that
+records can be read, and worker processes started, without JAX in this process.
 """
+
+# ruff: noqa: I001  (grouped by idea)
 
 from typing import TYPE_CHECKING, Any
 
+# Measure in fresh processes, compare.
 from jaxmeter._compare.compare import compare as compare
+from jaxmeter._compare.judge import compare_pair as compare_pair
 from jaxmeter._compare.judge import compare_records as compare_records
+from jaxmeter._compare.judge import compare_times as compare_times
+from jaxmeter._compare.rounds import PHASES as PHASES
+from jaxmeter._compare.rounds import TIMES as TIMES
+from jaxmeter._compare.rounds import Ratio as Ratio
+from jaxmeter._compare.rounds import Round as Round
 from jaxmeter._measure.benchmark import BenchmarkCase as BenchmarkCase
 from jaxmeter._measure.case import Case as Case
 from jaxmeter._measure.run import run_case as run_case
+
+# Results.
 from jaxmeter._records.audit import Audit as Audit
 from jaxmeter._records.audit import AuditedArray as AuditedArray
 from jaxmeter._records.audit import Folding as Folding
@@ -33,6 +44,7 @@ from jaxmeter._records.memory import Buffer as Buffer
 from jaxmeter._records.memory import MemoryUse as MemoryUse
 from jaxmeter._records.memory import Tradeoff as Tradeoff
 from jaxmeter._records.memory import TradeoffPoint as TradeoffPoint
+from jaxmeter._records.record import SCHEMA as SCHEMA
 from jaxmeter._records.record import ConstantArray as ConstantArray
 from jaxmeter._records.record import Constants as Constants
 from jaxmeter._records.record import Counts as Counts
@@ -48,18 +60,40 @@ from jaxmeter._records.retraces import Retraces as Retraces
 from jaxmeter._records.retraces import TracedCall as TracedCall
 from jaxmeter._records.retraces import Watched as Watched
 from jaxmeter._records.retraces import WatchedFunction as WatchedFunction
-from jaxmeter._render.terminal import markdown as markdown
-from jaxmeter._render.terminal import table as table
 from jaxmeter.errors import JaxmeterError as JaxmeterError
 from jaxmeter.errors import RecordError as RecordError
 from jaxmeter.errors import RetraceError as RetraceError
 from jaxmeter.version import VERSION as __version__  # noqa: F401
 
+# Results as text; numbers with units.
+from jaxmeter._render.terminal import markdown as markdown
+from jaxmeter._render.terminal import table as table
+from jaxmeter._render.units import bytes_text as bytes_text
+from jaxmeter._render.units import count_text as count_text
+from jaxmeter._render.units import seconds_text as seconds_text
+
+# Command lines of other tools: functions named as for ``jaxmeter``.
+from jaxmeter._cli.arguments import case_from_options as case_from_options
+from jaxmeter._cli.arguments import parse_parameter as parse_parameter
+from jaxmeter._cli.arguments import with_arrays as with_arrays
+from jaxmeter._cli.command import TARGET_HELP as TARGET_HELP
+from jaxmeter._cli.command import add_target_options as add_target_options
+from jaxmeter._measure.environment import host_environment as host_environment
+from jaxmeter._measure.environment import jax_environment as jax_environment
+from jaxmeter._measure.environment import load_1min as load_1min
+from jaxmeter._measure.targets import is_target as is_target
+from jaxmeter._measure.targets import resolve as resolve
+
 if TYPE_CHECKING:
     from jaxmeter._capture.audit import audit as audit
     from jaxmeter._capture.calibration import calibrate as calibrate
     from jaxmeter._capture.hoist import hoist as hoist
+    from jaxmeter._measure.accounting import peak_rss_bytes as peak_rss_bytes
+    from jaxmeter._measure.accounting import reset_peak_rss as reset_peak_rss
+    from jaxmeter._measure.accounting import rss_bytes as rss_bytes
     from jaxmeter._measure.meter import measure as measure
+    from jaxmeter._measure.staging import jitted as jitted
+    from jaxmeter._measure.staging import staged as staged
     from jaxmeter._program.inventory import diff as diff
     from jaxmeter._program.inventory import inventory as inventory
     from jaxmeter._program.memory import memory as memory
@@ -67,23 +101,24 @@ if TYPE_CHECKING:
     from jaxmeter._retrace.retraces import retraces as retraces
     from jaxmeter._retrace.watch import watch as watch
 
-_WITH_JAX = {
-    "audit": "jaxmeter._capture.audit",
-    "calibrate": "jaxmeter._capture.calibration",
-    "diff": "jaxmeter._program.inventory",
-    "hoist": "jaxmeter._capture.hoist",
-    "inventory": "jaxmeter._program.inventory",
-    "measure": "jaxmeter._measure.meter",
-    "memory": "jaxmeter._program.memory",
-    "retraces": "jaxmeter._retrace.retraces",
-    "tradeoff": "jaxmeter._program.memory",
-    "watch": "jaxmeter._retrace.watch",
+_NEED_JAX = {
+    "_capture.audit": ("audit",),
+    "_capture.calibration": ("calibrate",),
+    "_capture.hoist": ("hoist",),
+    "_measure.accounting": ("peak_rss_bytes", "reset_peak_rss", "rss_bytes"),
+    "_measure.meter": ("measure",),
+    "_measure.staging": ("jitted", "staged"),
+    "_program.inventory": ("diff", "inventory"),
+    "_program.memory": ("memory", "tradeoff"),
+    "_retrace.retraces": ("retraces",),
+    "_retrace.watch": ("watch",),
 }
 
 
 def __getattr__(name: str) -> Any:
-    if name in _WITH_JAX:
-        import importlib
+    import importlib
 
-        return getattr(importlib.import_module(_WITH_JAX[name]), name)
+    for module, names in _NEED_JAX.items():
+        if name in names:
+            return getattr(importlib.import_module(f"jaxmeter.{module}"), name)
     raise AttributeError(f"module 'jaxmeter' has no attribute {name!r}")

@@ -8,27 +8,27 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-from jaxmeter._cli import common
+from jaxmeter._cli.command import COMMANDS, MEASURE, run_command
 from jaxmeter._render.terminal import leaving_reader
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run a command, or measure where none is named; the exit codes are told by --help."""
+    """Run a command, or measure if none is named; return the exit code that --help describes."""
     given = sys.argv[1:] if argv is None else argv
-    command, rest = common.MEASURE, given
-    if given and given[0] in common.COMMANDS:
+    command, rest = MEASURE, given
+    if given and given[0] in COMMANDS:
         command, rest = given[0], given[1:]
     elif given and not given[0].startswith("-") and ":" not in given[0]:
         print(
             f"jaxmeter: got target={given[0]!r}; give 'package.module:function' or a command: "
-            + ", ".join(common.COMMANDS),
+            + ", ".join(COMMANDS),
             file=sys.stderr,
         )
         return 2
     try:
-        return common.main(command, rest)
+        return run_command(command, rest)
     finally:
-        with leaving_reader():  # that of a --help may have left as well
+        with leaving_reader():  # the reader of a --help may have left too
             pass
 
 

@@ -1,7 +1,12 @@
-"""Arguments for a function that is named on the command line."""
+"""Functions and their arguments, as a command line names them.
+
+JAX is imported after the target's module, which may set options of JAX before it imports it.
+"""
 
 from __future__ import annotations
 
+import argparse
+import dataclasses
 import inspect
 import json
 import pickle
@@ -12,46 +17,149 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-import jax
-import numpy as np
-
-from jaxmeter._measure.case import Case, name_of
+from jaxmeter._measure.case import Case, name_of, split_call
+from jaxmeter._measure.targets import resolve
+from jaxmeter._records.comparison import Side
+from jaxmeter._records.record import Scalar
 from jaxmeter.errors import JaxmeterError
 
-HOOK = "jaxmeter_arguments"
-"""A function of the target's module: ``jaxmeter_arguments(name)`` returns the arguments for the
+ARGUMENTS_HOOK = "jaxmeter_arguments"
+"""A function of the target's module: ``jaxmeter_arguments(name)`` returns the arguments of the
 function of that name, as a tuple, or a `jaxmeter.Case`."""
+CALLS_HOOK = "jaxmeter_calls"
+"""A function of the target's module: ``jaxmeter_calls(name)`` returns the calls to make."""
 
 _NAMED = re.compile(r"(?P<name>[^\W\d]\w*)=(?P<value>.*)", re.DOTALL)
 _SHAPED = re.compile(r"(?P<dtype>\w+)\[(?P<shape>[\d, ]*)\]")
-_MORE = {"--call": "jaxmeter_calls(name) in the module"}
 _SHORT = re.compile(r"(bf|f|i|u|c)(\d+)")
 _LONG = {"bf": "bfloat", "f": "float", "i": "int", "u": "uint", "c": "complex"}
+_ALTERNATIVES = {
+    "--arg": f"--npz, --pickle or {ARGUMENTS_HOOK}",
+    "--call": f"{CALLS_HOOK}(name) in the module",
+}
+_Arguments = tuple[tuple[Any, ...], dict[str, Any]]
 
 
-def from_texts(texts: Sequence[str], option: str = "--arg") -> tuple[list[Any], dict[str, Any]]:
-    """Arguments written as ``f64[64,3]``, ``x=f32[]``, ``n=3``, ``true``, by an option.
+def case_from_options(command: str, target: str, options: argparse.Namespace | Side) -> Case:
+    """Return the function that a target names, with the arguments that the options give.
+
+    Parameters
+    ----------
+    command : str
+        The name of the command, for errors.
+    target : str
+        ``package.module:function``.
+    options : argparse.Namespace or Side
+        What `add_target_options` defines: ``arg``, ``npz``, ``pickle``, ``no_args``, ``static``
+        and ``param``. Without any of the first four, the arguments come from the module.
 
     Raises
     ------
     JaxmeterError
-        If a text is none of these.
+        If there is no such function, or the arguments cannot be used.
+    Exception
+        Whatever importing the module or making the arguments raises.
+    """
+    fn = resolve(target, command)
+    sources = {
+        "arg": lambda: parse_arguments(options.arg),
+        "npz": lambda: _from_npz(options.npz),
+        "pickle": lambda: _from_pickle(options.pickle),
+        "no_args": lambda: ((), {}),
+    }
+    source = next((name for name in sources if getattr(options, name)), None)
+    if source is None:
+        case = _from_module(command, fn, target, dict(map(parse_parameter, options.param)))
+    elif options.param:
+        raise JaxmeterError(
+            f"{command}: got --param {options.param[0]} and --{source.replace('_', '-')}; --param "
+            "is for the function that makes the case, give arguments by --arg NAME=ARGUMENT"
+        )
+    else:
+        case = Case(fn, *sources[source]())
+    static = static_options(case.fn, options.static)
+    return dataclasses.replace(case, jit_options={**case.jit_options, **static})
+
+
+def calls_from_options(target: str, texts: Sequence[str]) -> Any:
+    """Return the calls of ``--call``, arrays filled with ones, else those of the target's module.
+
+    None if neither gives any. The module has been imported.
+
+    Raises
+    ------
+    JaxmeterError
+        If a text is not a call.
+    """
+    if texts:
+        return list(map(_parse_call, texts))
+    module_name, _, name = target.partition(":")
+    hook = getattr(sys.modules[module_name], CALLS_HOOK, None)
+    return None if hook is None else hook(name)
+
+
+def with_arrays(case: Case) -> Case:
+    """Return a case that can be run: arrays of ones in place of each `jax.ShapeDtypeStruct`."""
+    args, kwargs = _filled((case.args, dict(case.kwargs)))
+    return dataclasses.replace(case, args=args, kwargs=kwargs)
+
+
+def parse_parameter(text: str) -> tuple[str, Scalar]:
+    """Return name and value of ``NAME=VALUE``; a value that is not JSON is a text.
+
+    Raises
+    ------
+    JaxmeterError
+        If there is no ``=``.
+    """
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise JaxmeterError(f"--param: got {text!r}; give NAME=VALUE")
+    try:
+        return name, json.loads(value)
+    except ValueError:
+        return name, value
+
+
+def parse_arguments(texts: Sequence[str], option: str = "--arg") -> _Arguments:
+    """Return the arguments written as ``f64[64,3]``, ``x=f32[]``, ``n=3``, ``true``.
+
+    Raises
+    ------
+    JaxmeterError
+        If a text is none of these; the message names the option.
     """
     args, kwargs = [], {}
     for text in texts:
         named = _NAMED.fullmatch(text)
         if named is not None:
-            kwargs[named["name"]] = _value(option, text, named["value"])
+            kwargs[named["name"]] = _parse_value(option, text, named["value"])
         elif kwargs:
             raise JaxmeterError(
-                f"{option}: got {text!r} after a named one; give those without first"
+                f"{option}: got {text!r} after a named argument; give positional arguments first"
             )
         else:
-            args.append(_value(option, text, text))
-    return args, kwargs
+            args.append(_parse_value(option, text, text))
+    return tuple(args), kwargs
 
 
-def _value(option: str, text: str, value: str) -> Any:
+def static_options(fn: Callable[..., Any], names: Sequence[str]) -> dict[str, Any]:
+    """Return the options of `jax.jit` that make the named arguments static.
+
+    Raises
+    ------
+    JaxmeterError
+        If the function takes no argument of that name.
+    """
+    for name in names:
+        if not _takes(fn, name):
+            raise JaxmeterError(f"--static: got {name!r}; {name_of(fn)} takes {_taken(fn)}")
+    return {"static_argnames": tuple(names)} if names else {}
+
+
+def _parse_value(option: str, text: str, value: str) -> Any:
+    import jax
+
     shaped = _SHAPED.fullmatch(value.strip())
     if shaped is None:
         try:
@@ -61,8 +169,8 @@ def _value(option: str, text: str, value: str) -> Any:
         if not isinstance(number, (bool, int, float)):
             raise JaxmeterError(
                 f"{option}: got {text!r}; give a type and shape such as f64[64,3], a number or "
-                "true or false, after NAME= if it has a name; for more give "
-                + _MORE.get(option, f"--npz, --pickle or {HOOK}")
+                "true or false, after NAME= if it has a name; for anything else use "
+                f"{_ALTERNATIVES[option]}"
             )
         return number
     short = _SHORT.fullmatch(shaped["dtype"])
@@ -76,27 +184,100 @@ def _value(option: str, text: str, value: str) -> Any:
         ) from None
     if dtype.itemsize * (1 + (dtype.kind != "c")) > 8 and not jax.config.read("jax_enable_x64"):
         raise JaxmeterError(
-            f"{option}: got {text!r}, but JAX is without 64-bit numbers; set JAX_ENABLE_X64=1"
+            f"{option}: got {text!r}, but 64-bit numbers are off in JAX; set JAX_ENABLE_X64=1"
         )
     return jax.ShapeDtypeStruct(shape, dtype)
 
 
-def static_options(fn: Callable[..., Any], names: Sequence[str]) -> dict[str, Any]:
-    """Options of jit for static arguments.
+def _parse_call(text: str) -> _Arguments:
+    """Return the arguments of a call written as ``f64[64,3] n=20``."""
+    try:
+        words = shlex.split(text)
+    except ValueError as error:
+        raise JaxmeterError(f"--call: got {text!r} ({error}); close the quotation") from None
+    return _filled(parse_arguments(words, "--call"))
 
-    Raises
-    ------
-    JaxmeterError
-        If the function takes none of such a name.
-    """
-    for name in names:
-        if not _takes(fn, name):
-            raise JaxmeterError(f"--static: got {name!r}; {name_of(fn)} takes {_taken(fn)}")
-    return {"static_argnames": tuple(names)} if names else {}
+
+def _filled(tree: Any) -> Any:
+    import jax
+
+    def fill(leaf: Any) -> Any:
+        is_shape = isinstance(leaf, jax.ShapeDtypeStruct)
+        return jax.numpy.ones(leaf.shape, leaf.dtype) if is_shape else leaf
+
+    return jax.tree.map(fill, tree)
+
+
+def _from_npz(file: Any) -> _Arguments:
+    """Return the arrays of a file of numpy: ``arr_0``, ``arr_1`` by position, others by name."""
+    import numpy as np
+
+    try:
+        with np.load(file) as data:
+            arrays = dict(data)
+    except (OSError, ValueError, TypeError, AttributeError) as error:
+        raise JaxmeterError(
+            f"--npz: got {file!r} ({error}); give a file of np.savez(file, x, name=y)"
+        ) from None
+    args = []
+    while (name := f"arr_{len(args)}") in arrays:
+        args.append(arrays.pop(name))
+    return tuple(args), arrays
+
+
+def _from_pickle(file: Any) -> _Arguments:
+    try:
+        content = pickle.loads(Path(file).read_bytes())
+    except Exception as error:  # unpickling may raise anything
+        raise JaxmeterError(
+            f"--pickle: got {file!r} ({error}); give a file of pickle.dump((args, kwargs), file)"
+        ) from error
+    if not isinstance(content, tuple):
+        raise JaxmeterError(
+            f"--pickle: got {type(content).__name__} in {file!r}; pickle a tuple of arguments, or "
+            "the pair (args, kwargs)"
+        )
+    return split_call(content)
+
+
+def _from_module(
+    command: str, fn: Callable[..., Any], target: str, params: dict[str, Scalar]
+) -> Case:
+    """Return the case that the module's hook describes, else the case that the target returns."""
+    module_name, _, name = target.partition(":")
+    hook = getattr(sys.modules[module_name], ARGUMENTS_HOOK, None)
+    maker, maker_name = (fn, target) if hook is None else (hook, f"{module_name}:{ARGUMENTS_HOOK}")
+    for parameter in params:
+        if not _takes(maker, parameter):
+            raise JaxmeterError(
+                f"{command}: got --param {parameter} for {maker_name}, which takes {_taken(maker)}"
+            )
+    if hook is not None:
+        made = hook(name, **params)
+        if isinstance(made, tuple):
+            return Case(fn, made)
+        if not isinstance(made, Case):
+            raise JaxmeterError(
+                f"{command}: got {made!r:.80} from {module_name}.{ARGUMENTS_HOOK}({name!r}); "
+                "return a tuple of arguments, for one argument (x,), or a jaxmeter.Case"
+            )
+        return made
+    if _needs_arguments(fn, params):
+        got = f"no arguments for {target}"
+    else:
+        made = fn(**params)
+        if isinstance(made, Case):
+            return made
+        got = f"{type(made).__name__} from {target}, which was called as it may make its case"
+    raise JaxmeterError(
+        f"{command}: got {got}; give --arg f64[64,3] for each argument, --npz, --pickle, or "
+        f"--no-args if it takes none, define {ARGUMENTS_HOOK}(name) in {module_name}, or name a "
+        "function that returns jaxmeter.Case(fn, args)"
+    )
 
 
 def _takes(fn: Callable[..., Any], name: str) -> bool:
-    """Whether a function may take an argument of this name; true if it does not tell."""
+    """Return whether a function may take an argument of this name; True if that is not known."""
     try:
         parameters = inspect.signature(fn).parameters
     except (TypeError, ValueError):
@@ -108,119 +289,7 @@ def _taken(fn: Callable[..., Any]) -> str:
     return ", ".join(inspect.signature(fn).parameters) or "no arguments"
 
 
-def filled(leaf: Any) -> Any:
-    """An array of ones for a `jax.ShapeDtypeStruct`, to be run; anything else as it is."""
-    is_shape = isinstance(leaf, jax.ShapeDtypeStruct)
-    return jax.numpy.ones(leaf.shape, leaf.dtype) if is_shape else leaf
-
-
-def calls_from_texts(texts: Sequence[str]) -> list[tuple[tuple[Any, ...], dict[str, Any]]]:
-    """Calls, each written as ``f64[64,3] n=20``, with arrays of ones.
-
-    Raises
-    ------
-    JaxmeterError
-        If a text is none.
-    """
-    calls = []
-    for text in texts:
-        try:
-            words = shlex.split(text)
-        except ValueError as error:
-            raise JaxmeterError(f"--call: got {text!r} ({error}); close what is quoted") from None
-        args, kwargs = jax.tree.map(filled, from_texts(words, "--call"))
-        calls.append((tuple(args), kwargs))
-    return calls
-
-
-def from_npz(file: str) -> tuple[list[Any], dict[str, Any]]:
-    """The arrays of a file that numpy saved: ``arr_0``, ``arr_1`` in order, the others by name.
-
-    Raises
-    ------
-    JaxmeterError
-        If the file cannot be read.
-    """
-    try:
-        with np.load(file) as data:
-            arrays = dict(data)
-    except (OSError, ValueError, TypeError, AttributeError) as error:
-        raise JaxmeterError(
-            f"--npz: got {file!r} ({error}); give a file of np.savez(file, x, name=y)"
-        ) from None
-    args = []
-    while (name := f"arr_{len(args)}") in arrays:
-        args.append(arrays.pop(name))
-    return args, arrays
-
-
-def from_pickle(file: str) -> tuple[list[Any], dict[str, Any]]:
-    """A pickled tuple of arguments, or a pair of a tuple and a dictionary.
-
-    Raises
-    ------
-    JaxmeterError
-        If the file cannot be read or holds something else.
-    """
-    try:
-        held = pickle.loads(Path(file).read_bytes())
-    except Exception as error:  # unpickling may raise anything
-        raise JaxmeterError(
-            f"--pickle: got {file!r} ({error}); give a file of pickle.dump((args, kwargs), file)"
-        ) from error
-    if isinstance(held, tuple):
-        if len(held) == 2 and isinstance(held[0], tuple) and isinstance(held[1], dict):
-            return list(held[0]), held[1]
-        return list(held), {}
-    raise JaxmeterError(
-        f"--pickle: got {type(held).__name__} in {file!r}; pickle a tuple of arguments, or the "
-        "pair (args, kwargs)"
-    )
-
-
-def from_module(command: str, fn: Callable[..., Any], target: str, params: dict[str, Any]) -> Case:
-    """The case that the target's module tells: by its hook, else by the target, which makes it.
-
-    Raises
-    ------
-    JaxmeterError
-        If what is returned is neither arguments nor a case.
-    Exception
-        Whatever the hook or the target raises.
-    """
-    module_name, _, name = target.partition(":")
-    hook = getattr(sys.modules[module_name], HOOK, None)
-    maker, named = (fn, target) if hook is None else (hook, f"{module_name}:{HOOK}")
-    for parameter in params:
-        if not _takes(maker, parameter):
-            raise JaxmeterError(
-                f"{command}: got --param {parameter} for {named}, which takes {_taken(maker)}"
-            )
-    if hook is None:
-        if _needs_arguments(fn, params):
-            got = f"no arguments for {target}"
-        else:
-            made = fn(**params)
-            if isinstance(made, Case):
-                return made
-            got = f"{type(made).__name__} from {target}, which was called as it may make its case"
-        raise JaxmeterError(
-            f"{command}: got {got}; give --arg f64[64,3] for each argument, --npz, --pickle, or "
-            f"--no-args if it takes none, define {HOOK}(name) in {module_name}, or name a "
-            "function that returns jaxmeter.Case(fn, args)"
-        )
-    made = hook(name, **params)
-    if isinstance(made, Case):
-        return made
-    if not isinstance(made, tuple):
-        raise JaxmeterError(
-            f"{command}: got {made!r:.80} from {module_name}.{HOOK}({name!r}); let it return a "
-            "tuple of arguments, for one argument (x,), or a jaxmeter.Case"
-        )
-    return Case(fn, made)
-
-
-def _needs_arguments(fn: Callable[..., Any], params: dict[str, Any]) -> bool:
+def _needs_arguments(fn: Callable[..., Any], params: dict[str, Scalar]) -> bool:
     try:
         inspect.signature(fn).bind(**params)
     except (TypeError, ValueError):

@@ -1,4 +1,8 @@
-"""``jaxmeter calibrate``: measure what embedding arrays costs on this machine."""
+"""Measure how long it takes to compile a megabyte that is embedded, and keep the result for audits.
+It takes some seconds.
+
+exit codes: 0 done; 2 bad usage; 3 it could not be measured or kept
+"""
 
 from __future__ import annotations
 
@@ -6,18 +10,12 @@ import argparse
 
 from jaxmeter._records.calibration import Calibration
 
-DESCRIPTION = (
-    "Measure how long it takes to compile a megabyte that is embedded, and keep it for audits to "
-    "tell. It takes some seconds."
-)
-EXIT_CODES = "exit codes: 0 done; 2 bad usage; 3 it could not be measured or kept"
-
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    pass
+    """Add nothing: calibrating has no options of its own."""
 
 
-def answer(options: argparse.Namespace) -> tuple[Calibration, bool]:
+def run(options: argparse.Namespace) -> tuple[Calibration, bool]:
     from jaxmeter._capture.calibration import calibrate
 
     return calibrate(), True

@@ -1,4 +1,9 @@
-"""``jaxmeter compare package.module:one package.module:other``: are they the same?"""
+"""Measure two functions in several fresh processes, their calls interleaved, and show whether
+they are the same, in exact quantities and in times.
+
+exit codes: 0 no difference was found; 1 they differ; 2 bad usage;
+3 a function could not be imported, compiled or run
+"""
 
 from __future__ import annotations
 
@@ -6,35 +11,16 @@ import argparse
 import dataclasses
 import os
 import sys
+from typing import Any
 
-from jaxmeter._cli.common import TARGET_HELP, add_arguments, tell_failure
+from jaxmeter._cli.command import add_call, add_target_options, print_failure
 from jaxmeter._compare.compare import DEFAULT_PROCESSES_COUNT, compare
-from jaxmeter._measure.targets import TARGET
 from jaxmeter._records.comparison import Comparison, Effort, Rule, Side
-from jaxmeter.errors import JaxmeterError
-
-DESCRIPTION = (
-    "Measure two functions in turns, in several fresh processes, and tell whether they are the "
-    "same: in what is exact, and in their times."
-)
-EXIT_CODES = (
-    "exit codes: 0 no difference was found; 1 they differ; 2 bad usage; 3 a function could not be "
-    "imported, compiled or run"
-)
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("a", help="the first, as the second")
-    parser.add_argument("b", help=TARGET_HELP)
-    add_arguments(parser)
-    parser.add_argument(
-        "-c",
-        "--call",
-        action="append",
-        default=[],
-        metavar="ARGUMENTS",
-        help="a call to be made besides, 'f64[64,3] n=20', for its retraces",
-    )
+    add_target_options(parser, "a", "b")
+    add_call(parser)
     parser.add_argument(
         "--processes",
         type=int,
@@ -52,8 +38,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--seconds",
         type=float,
         metavar="SECONDS",
-        help="steady-state calls of each process take so long (default up to "
-        f"{Effort.steady_seconds:g}, less for what is fast)",
+        help="time of the steady-state calls in each process (default up to "
+        f"{Effort.steady_seconds:g}, less for fast functions)",
     )
     parser.add_argument(
         "--timeout",
@@ -64,40 +50,36 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def answer(options: argparse.Namespace) -> tuple[Comparison, bool | None]:
-    for target in (options.a, options.b):
-        if not TARGET.fullmatch(target):
-            raise JaxmeterError(f"compare: got target={target!r}; give 'package.module:function'")
-    told = {
-        "arg": tuple(options.arg),
-        "npz": options.npz and os.path.abspath(options.npz),
-        "pickle": options.pickle and os.path.abspath(options.pickle),
-        "param": tuple(options.param),
-        "static": tuple(options.static),
-        "no_args": options.no_args,
-        "call": tuple(options.call),
+def run(options: argparse.Namespace) -> tuple[Comparison, bool | None]:
+    fields = {field.name for field in dataclasses.fields(Side)} - {"target"}
+    given: dict[str, Any] = {
+        name: tuple(value) if isinstance(value, list) else value
+        for name, value in vars(options).items()
+        if name in fields
     }
+    for name in ("npz", "pickle"):
+        given[name] = given[name] and os.path.abspath(given[name])
     found = compare(
-        Side(options.a, **told),
-        Side(options.b, **told),
+        Side(options.a, **given),
+        Side(options.b, **given),
         processes=options.processes,
         rule=Rule(minimum_effect=options.minimum_effect),
         effort=_effort(options.seconds),
         timeout_seconds=options.timeout,
-        on_process=lambda number: _tell(number, options.processes),
+        on_process=lambda number: _report(number, options.processes),
     )
     for record in found.failures:
-        tell_failure("compare", record)
+        print_failure("compare", record)
     return found, None if found.failures else found.verdict != "different"
 
 
 def _effort(seconds: float | None) -> Effort:
     if seconds is None:
         return Effort()
-    asked = Effort(steady_seconds=seconds)  # which refuses what is none
-    turns = round(seconds / (2 * asked.turn_seconds))
-    return dataclasses.replace(asked, turns=max(asked.turns, turns))
+    effort = Effort(steady_seconds=seconds)
+    turns = round(seconds / (2 * effort.turn_seconds))
+    return dataclasses.replace(effort, turns=max(effort.turns, turns))
 
 
-def _tell(number: int, of: int) -> None:
+def _report(number: int, of: int) -> None:
     print(f"compare: process {number} of {of}", file=sys.stderr, flush=True)

@@ -1,34 +1,32 @@
-"""``jaxmeter diff package.module:before package.module:now``: in what two programs differ."""
+"""Compile two functions and show how their programs differ.
+
+exit codes: 0 the optimised programs are the same; 1 they differ; 2 bad usage;
+3 a function could not be imported or compiled
+"""
 
 from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import Any
 
-from jaxmeter._cli.common import TARGET_HELP, add_arguments, doing, prepared, write_file
+from jaxmeter._cli.command import add_target_options, doing, prepared, write_file
 from jaxmeter._measure.case import name_of
 from jaxmeter._records.inventory import Inventory, ProgramDiff
 from jaxmeter.errors import JaxmeterError
 
-DESCRIPTION = "Compile two functions and tell in what their programs differ."
-EXIT_CODES = (
-    "exit codes: 0 the optimised programs are the same; 1 they are not; 2 bad usage; 3 a function "
-    "could not be imported or compiled"
-)
-
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("before", help="the first: as the second, or the .json of --save")
-    parser.add_argument("now", help=TARGET_HELP)
-    add_arguments(parser)
+    add_target_options(parser, "before", "now")
     parser.add_argument(
-        "--save", metavar="FILE", help="write what the second is made of there, for a later diff"
+        "--save",
+        metavar="FILE",
+        help="write the inventory of the second program, a .json file that a later diff takes as "
+        "the first",
     )
 
 
-def answer(options: argparse.Namespace) -> tuple[ProgramDiff, bool]:
-    before, now = (_described(target, options) for target in (options.before, options.now))
+def run(options: argparse.Namespace) -> tuple[ProgramDiff, bool]:
+    before, now = (_inventory(target, options) for target in (options.before, options.now))
     if options.save:
         write_file("--save", options.save, now.to_json(indent=2))
     from jaxmeter._program.inventory import diff
@@ -37,7 +35,7 @@ def answer(options: argparse.Namespace) -> tuple[ProgramDiff, bool]:
     return found, found.same is True
 
 
-def _described(target: str, options: argparse.Namespace) -> Any:
+def _inventory(target: str, options: argparse.Namespace) -> Inventory:
     if target.endswith(".json"):
         try:
             return Inventory.from_json(Path(target).read_bytes())

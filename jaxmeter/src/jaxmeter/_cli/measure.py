@@ -1,34 +1,24 @@
-"""``jaxmeter package.module:function``: measure a case in a fresh process."""
+"""Measure a JAX function in a fresh process: its phases, captured constants, retraces,
+program and memory.
+
+exit codes: 0 measured; 1 measured, but the program had been compiled before;
+2 bad usage; 3 the function could not be imported or run, or not within --timeout
+"""
 
 from __future__ import annotations
 
 import argparse
 import os
 
-from jaxmeter._cli.common import COMMANDS, add_param, tell_failure
-from jaxmeter._cli.parameters import parameter
+from jaxmeter._cli.arguments import parse_parameter
+from jaxmeter._cli.command import add_param, print_failure
 from jaxmeter._measure.benchmark import BenchmarkCase
 from jaxmeter._measure.run import run_case
 from jaxmeter._records.record import Record
 from jaxmeter.version import VERSION
 
-DESCRIPTION = (
-    "Measure a JAX function in a fresh process: its phases, captured constants,\n"
-    "retraces, program and memory."
-)
-EXIT_CODES = "\n".join(
-    (
-        "commands, each with a --help of its own:",
-        *(f"  {name:<10} {told}" for name, told in COMMANDS.items()),
-        "",
-        "exit codes: 0 measured; 1 measured, but what was compiled before is not cold; 2 bad",
-        "usage; 3 the function could not be imported or run, or not within --timeout",
-    )
-)
-
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("--version", action="version", version=f"jaxmeter {VERSION}")
     parser.add_argument(
         "target", help="package.module:function; it returns jaxmeter.Case(fn, args)"
@@ -41,16 +31,16 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def answer(options: argparse.Namespace) -> tuple[Record, bool | None]:
+def run(options: argparse.Namespace) -> tuple[Record, bool | None]:
     benchmark = BenchmarkCase(
         name=options.target,
         target=options.target,
-        params=dict(map(parameter, options.param)),
+        params=dict(map(parse_parameter, options.param)),
         repeat=options.repeat,
         builds=options.builds,
         timeout_seconds=options.timeout,
         path=(os.getcwd(),),  # as python -m does
     )
     record = run_case(benchmark)
-    tell_failure("jaxmeter", record)
+    print_failure("jaxmeter", record)
     return record, {"ok": True, "rejected": False}.get(record.status)

@@ -1,30 +1,25 @@
-"""``jaxmeter memory package.module:function``: what memory a function takes."""
+"""Show the largest buffers of a function with their operations and named scopes, and the peaks
+of a run. A function whose arguments are types and shapes is compiled and not run.
+
+exit codes: 0 done; 1 temporaries above --limit; 2 bad usage;
+3 the function could not be imported, compiled or run
+"""
 
 from __future__ import annotations
 
 import argparse
 
-from jaxmeter._cli.common import TARGET_HELP, add_arguments, doing, prepared
+from jaxmeter._cli.command import add_target_options, doing, prepared
 from jaxmeter._measure.case import name_of
 from jaxmeter._records.memory import MemoryUse
 
-DESCRIPTION = (
-    "Tell the largest buffers of a function with their operations and named scopes, and its "
-    "peaks while it runs. Given by type and shape it is compiled and not run."
-)
-EXIT_CODES = (
-    "exit codes: 0 done; 1 more temporaries than --limit; 2 bad usage; 3 the function could not "
-    "be imported, compiled or run"
-)
-
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("target", help=TARGET_HELP)
-    add_arguments(parser)
-    parser.add_argument("--limit", type=int, metavar="BYTES", help="the most of temporaries")
+    add_target_options(parser)
+    parser.add_argument("--limit", type=int, metavar="BYTES", help="maximum of temporaries")
 
 
-def answer(options: argparse.Namespace) -> tuple[MemoryUse, bool]:
+def run(options: argparse.Namespace) -> tuple[MemoryUse, bool]:
     case = prepared("memory", options.target, options)
     from jaxmeter._program.memory import memory
 

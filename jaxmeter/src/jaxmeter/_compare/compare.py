@@ -18,7 +18,7 @@ from jaxmeter._compare.rounds import phase_rounds, steady_rounds
 from jaxmeter._measure.environment import host_environment
 from jaxmeter._measure.progress import UNFINISHED
 from jaxmeter._measure.run import Ended, in_worker, told
-from jaxmeter._measure.targets import TARGET, resolve
+from jaxmeter._measure.targets import is_target, resolve
 from jaxmeter._records.comparison import (
     ComparedProcess,
     Comparison,
@@ -154,15 +154,17 @@ def _sides(a: Any, b: Any, args: tuple[Any, ...]) -> Iterator[tuple[Side, Side]]
 
 
 def _side(one: Any) -> Side:
-    if isinstance(one, Side):
-        return one
     if isinstance(one, str):
-        if not TARGET.fullmatch(one):
-            raise JaxmeterError(f"compare: got {one!r}; give 'package.module:function'")
-        return Side(one)
+        one = Side(one)
+    if isinstance(one, Side):
+        if not is_target(one.target):
+            raise JaxmeterError(
+                f"compare: got target={one.target!r}; give 'package.module:function'"
+            )
+        return one
     target = f"{getattr(one, '__module__', '')}:{getattr(one, '__qualname__', '')}"
     try:
-        found = callable(one) and resolve("compare", target, "JAX can trace") is one
+        found = callable(one) and resolve(target) is one
     except (ImportError, ValueError, JaxmeterError):
         found = False
     if not found or target.startswith("__main__:"):

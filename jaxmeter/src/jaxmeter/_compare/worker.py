@@ -7,13 +7,12 @@ function is told in its record, and the exit status is 0 once an answer is writt
 from __future__ import annotations
 
 import argparse
-import dataclasses
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from jaxmeter._cli.common import calls_of_module, case_of
+from jaxmeter._cli.arguments import calls_from_options, case_from_options, with_arrays
 from jaxmeter._measure.environment import host_environment, jax_environment, load_1min
 from jaxmeter._measure.progress import Progress, telling
 from jaxmeter._measure.worker import die_with_parent, write_whole
@@ -90,18 +89,14 @@ def _measured(sides: tuple[Side, Side], progresses: list[Progress], task: Task) 
 def _made(side: Side, progress: Progress) -> Any:
     with telling(progress):
         progress.enter("import")
-        case = case_of("compare", side.target, side)
-        import jax
-
-        from jaxmeter._cli.arguments import calls_from_texts, filled
+        case = case_from_options("compare", side.target, side)
         from jaxmeter._compare.pair import Compared
         from jaxmeter._retrace.retraces import call_arguments
 
         progress.enter("setup")
         progress.note_in("environment", **jax_environment())
-        args, kwargs = jax.tree.map(filled, (case.args, dict(case.kwargs)))
-        case = dataclasses.replace(case, args=args, kwargs=kwargs)
-        calls = calls_from_texts(side.call) if side.call else calls_of_module(side.target) or ()
+        case = with_arrays(case)
+        calls = calls_from_options(side.target, side.call) or ()
         told = [call_arguments(call, number) for number, call in enumerate(calls)]
         return Compared(case, progress, tuple(told))
 

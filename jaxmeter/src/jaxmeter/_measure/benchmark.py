@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
-from jaxmeter._measure.targets import TARGET
+from jaxmeter._measure.targets import is_target
 from jaxmeter._records.codec import decode, encode
 from jaxmeter._records.frozen import FrozenDict, freeze_mappings
 from jaxmeter._records.record import Scalar
@@ -66,7 +66,7 @@ class BenchmarkCase:
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name:
             _refuse("name", self.name, "a text that is not empty")
-        if not isinstance(self.target, str) or not TARGET.fullmatch(self.target):
+        if not isinstance(self.target, str) or not is_target(self.target):
             _refuse("target", self.target, "'package.module:function'")
         if not isinstance(self.params, Mapping):
             _refuse("params", self.params, "a dictionary")

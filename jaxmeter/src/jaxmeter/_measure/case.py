@@ -113,6 +113,13 @@ def numbers(call: str, what: str, named: Any) -> dict[str, float]:
     return result
 
 
+def split_call(given: tuple[Any, ...]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Return args and kwargs of a tuple of arguments, or of a pair (args, kwargs)."""
+    if len(given) == 2 and isinstance(given[0], tuple) and isinstance(given[1], dict):
+        return given
+    return given, {}
+
+
 def name_of(fn: Callable[..., Any]) -> str:
     """A name for any callable: of the function itself, inside a partial, or of its class."""
     while isinstance(fn, functools.partial):

@@ -9,28 +9,37 @@ from typing import Any
 
 from jaxmeter.errors import JaxmeterError
 
-TARGET = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*")
+_TARGET = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*")
 
 
-def resolve(call: str, target: str, wanted: str) -> Callable[..., Any]:
-    """Import the module and give the function.
+def is_target(text: str) -> bool:
+    """Return whether a text has the form ``package.module:function``."""
+    return _TARGET.fullmatch(text) is not None
+
+
+def resolve(
+    target: str, call: str = "resolve", wanted: str = "JAX can trace"
+) -> Callable[..., Any]:
+    """Import the module of a target and return the function.
 
     Parameters
     ----------
-    call : str
-        Who asks, for errors.
     target : str
         ``package.module:function`` or ``package.module:Class.method``.
+    call : str
+        The caller's name, for errors.
     wanted : str
         What the function should do, for errors.
 
     Raises
     ------
     JaxmeterError
-        If the module has no such function.
+        If the target is malformed or the module has no such function.
     Exception
         Whatever importing the module raises.
     """
+    if not is_target(target):
+        raise JaxmeterError(f"{call}: got target={target!r}; give 'package.module:function'")
     module_name, _, qualified = target.partition(":")
     found: Any = importlib.import_module(module_name)
     for name in qualified.split("."):

@@ -91,7 +91,7 @@ def _work(benchmark: BenchmarkCase, progress: Progress) -> None:
         progress.note(environment=host_environment())
     sys.path[:0] = benchmark.path
     progress.enter("import")
-    make_case = resolve("BenchmarkCase", benchmark.target, "returns a jaxmeter.Case")
+    make_case = resolve(benchmark.target, "BenchmarkCase", "returns a jaxmeter.Case")
     # The target's module has had its say on JAX's configuration; only now does the backend start.
     from jaxmeter._measure.case import Case
     from jaxmeter._measure.meter import measure_case

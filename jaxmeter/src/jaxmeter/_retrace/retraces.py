@@ -9,7 +9,7 @@ from typing import Any
 
 import jax
 
-from jaxmeter._measure.case import Case, name_of
+from jaxmeter._measure.case import Case, name_of, split_call
 from jaxmeter._measure.counts import Events, listening
 from jaxmeter._measure.phases import Clock, timed
 from jaxmeter._measure.staging import fresh
@@ -79,9 +79,7 @@ def call_arguments(given: Any, number: int) -> tuple[tuple[Any, ...], dict[str, 
             f"retraces: got {type(given).__name__} for call {number}; give a tuple of arguments, "
             "for one argument (x,), or a pair of a tuple and a dictionary"
         )
-    if len(given) == 2 and isinstance(given[0], tuple) and isinstance(given[1], dict):
-        return given
-    return given, {}
+    return split_call(given)
 
 
 class _CallLog:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import jax
 
-from jaxmeter._cli.arguments import filled
+from jaxmeter._cli.arguments import with_arrays
 from jaxmeter._measure.case import Case, name_of
 from jaxmeter._measure.staging import jitted
 from jaxmeter.errors import JaxmeterError
@@ -40,8 +40,8 @@ def capture(case: Case, folder: Path, *, repeat: int = 3, cold: bool = False) ->
     """
     if repeat < 1:
         raise JaxmeterError(f"capture: got repeat={repeat}; give at least 1")
-    run = jitted(case)
-    args, kwargs = jax.tree.map(filled, (case.args, dict(case.kwargs)))
+    case = with_arrays(case)
+    run, args, kwargs = jitted(case), case.args, case.kwargs
     if not cold:
         jax.block_until_ready(run(*args, **kwargs))
     try:

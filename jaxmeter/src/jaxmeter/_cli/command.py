@@ -1,0 +1,239 @@
+"""Run a subcommand: its options, its output and its exit code.
+
+A subcommand is a module whose docstring is its help, with ``add_options(parser)`` and
+``run(options)``, which returns a result and whether it is good, None if there is no answer.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import importlib
+import os
+import sys
+import traceback
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from jaxmeter._cli.arguments import ARGUMENTS_HOOK, case_from_options
+from jaxmeter._measure.progress import message_of
+from jaxmeter._render.terminal import leaving_reader, markdown, show
+from jaxmeter.errors import JaxmeterError
+
+if TYPE_CHECKING:
+    from jaxmeter._measure.case import Case
+    from jaxmeter._records.record import Record
+
+MEASURE = "measure"
+"""What ``jaxmeter`` does without the name of a command."""
+COMMANDS = {
+    "audit": "which arrays are embedded, who holds them, which lines use them",
+    "compare": "whether two functions are the same, in exact quantities and in times",
+    "retraces": "which calls retraced a function, and the argument at fault",
+    "diff": "how the programs of two functions differ",
+    "memory": "the largest buffers, and the peaks of a run",
+    "calibrate": "compile time of each megabyte that is embedded, on this machine",
+}
+TARGET_HELP = (
+    "package.module:function; without --arg, --npz, --pickle and --no-args its arguments are those "
+    f"of {ARGUMENTS_HOOK}(name) in the module, or else it is called and returns "
+    "jaxmeter.Case(fn, args)"
+)
+
+
+def run_command(command: str, argv: Sequence[str]) -> int:
+    """Run a subcommand and return its exit code."""
+    module: Any = importlib.import_module(f"jaxmeter._cli.{command}")
+    name = "jaxmeter" if command == MEASURE else command
+    commands = (f"  {name:<10} {answer}" for name, answer in COMMANDS.items())
+    parser = argparse.ArgumentParser(
+        prog="jaxmeter" if command == MEASURE else f"jaxmeter {command}",
+        description=module.__doc__,
+        epilog="\n".join(("commands, each with its own --help:", *commands))
+        if command == MEASURE
+        else None,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    module.add_options(parser)
+    parser.add_argument(
+        "--json", metavar="FILE", help="write the answer as JSON; - prints it in place of the text"
+    )
+    parser.add_argument("--markdown", metavar="FILE", help="the same as Markdown")
+    options = parser.parse_args(argv)
+    sys.path.insert(0, os.getcwd())  # as python -m does
+    try:
+        if options.json == "-" and options.markdown == "-":
+            raise JaxmeterError(f"{name}: got - for both --json and --markdown; give one a file")
+        # What the function prints is not part of the answer.
+        with contextlib.redirect_stdout(sys.stderr):
+            result, is_good = module.run(options)
+        _write(options, result)
+    except JaxmeterError as error:
+        print(error, file=sys.stderr)
+        return 2
+    except Exception as error:
+        _print_error(name, options, error)
+        return 3
+    finally:
+        sys.path.remove(os.getcwd())
+    return {True: 0, False: 1, None: 3}[is_good]
+
+
+def add_target_options(
+    parser: argparse.ArgumentParser,
+    *names: str,
+    help: str = TARGET_HELP,
+) -> None:
+    """Add the options that name a function and its arguments, for `case_from_options`.
+
+    Parameters
+    ----------
+    parser : argparse.ArgumentParser
+        The parser of a command.
+    *names : str
+        The positional arguments, by default one named ``target``. The last has the help text.
+    help : str
+        Help of the target, for a command that takes more than functions.
+    """
+    *others, last = names or ("target",)
+    for name in others:
+        parser.add_argument(name, help=f"the first function, named as {last}")
+    parser.add_argument(last, help=help)
+    given = parser.add_mutually_exclusive_group()
+    _repeatable(
+        given,
+        *("-a", "--arg"),
+        metavar="[NAME=]ARGUMENT",
+        help="an argument, as type and shape, f64[64,3], or a number",
+    )
+    given.add_argument("--npz", metavar="FILE", help="arguments as saved by numpy.savez")
+    given.add_argument(
+        "--pickle", metavar="FILE", help="a pickled tuple of arguments, or (args, kwargs)"
+    )
+    given.add_argument(
+        "--no-args",
+        action="store_true",
+        help="the function takes no arguments, and does not make its case",
+    )
+    add_static(parser)
+    add_param(parser)
+
+
+def add_param(parser: argparse.ArgumentParser) -> None:
+    """Add ``--param``: arguments of the function that makes the case."""
+    _repeatable(
+        parser,
+        *("-p", "--param"),
+        metavar="NAME=VALUE",
+        help="a keyword argument for the function that makes the case: a number, true, false, null "
+        "or a text",
+    )
+
+
+def add_static(parser: argparse.ArgumentParser) -> None:
+    """Add ``--static``: names of static arguments."""
+    _repeatable(
+        parser, "--static", metavar="NAME", help="a static argument of a function without jit"
+    )
+
+
+def add_call(parser: argparse.ArgumentParser) -> None:
+    """Add ``--call``: the arguments of a call."""
+    _repeatable(
+        parser,
+        *("-c", "--call"),
+        metavar="ARGUMENTS",
+        help="the arguments of a call, 'f64[64,3] n=20': types and shapes, filled with ones, or "
+        "numbers",
+    )
+
+
+def _repeatable(parser: Any, *names: str, **details: str) -> None:
+    parser.add_argument(*names, action="append", default=[], **details)
+
+
+def prepared(command: str, target: str, options: argparse.Namespace) -> Case:
+    """Return the case of a target; an exception is reported as one of preparing it."""
+    with doing(f"preparing {target}"):
+        return case_from_options(command, target, options)
+
+
+class _Failed(Exception):
+    """What was being done when the cause of this exception was raised."""
+
+
+@contextlib.contextmanager
+def doing(what: str) -> Iterator[None]:
+    """Name what was being done, ``tracing step``, in the last line about an exception."""
+    try:
+        yield
+    except JaxmeterError:
+        raise
+    except Exception as error:
+        raise _Failed(what) from error
+
+
+def _print_error(command: str, options: argparse.Namespace, error: BaseException) -> None:
+    where = ""
+    if isinstance(error, _Failed) and error.__cause__ is not None:
+        where, error = f" in {error}", error.__cause__
+    traceback.print_exception(error)
+    kind, message = type(error).__name__, message_of(error)
+    line, hint = _first_line(message), ""
+    if hasattr(options, "static") and "tracer" in f"{kind} {message}".lower():
+        line = line.rstrip(".")
+        hint = "; if Python needs the value of an argument, name it by --static NAME"
+    print(f"{command}: {kind}{where}: {line}{hint}", file=sys.stderr)
+
+
+def print_failure(command: str, record: Record) -> None:
+    """Print the failure of another process, if there is one, its traceback first.
+
+    Raises
+    ------
+    JaxmeterError
+        If the process got something that it cannot use: bad usage of this command.
+    """
+    failure = record.failure
+    if failure is None:
+        return
+    if failure.kind == JaxmeterError.__name__ and failure.phase in ("import", "setup"):
+        raise JaxmeterError(failure.message)
+    if details := (failure.traceback or failure.output).rstrip():
+        print(details, file=sys.stderr)
+    line = _first_line(failure.message)
+    print(f"{command}: {failure.kind} in {failure.phase} of {record.name}: {line}", file=sys.stderr)
+
+
+def _first_line(message: str) -> str:
+    return next(iter(message.strip().splitlines()), "")
+
+
+def _write(options: argparse.Namespace, result: Any) -> None:
+    if "-" not in (options.json, options.markdown):
+        with leaving_reader():
+            show(result)
+    for option, file, text in (
+        ("--json", options.json, lambda: result.to_json(indent=2)),
+        ("--markdown", options.markdown, lambda: markdown(result)),
+    ):
+        if file == "-":
+            with leaving_reader():
+                print(text())
+        elif file is not None:
+            write_file(option, file, text())
+
+
+def write_file(option: str, file: str, text: str) -> None:
+    """Write a text to the file that an option names.
+
+    Raises
+    ------
+    JaxmeterError
+        If it cannot be written.
+    """
+    try:
+        Path(file).write_text(text + "\n")
+    except OSError as error:
+        raise JaxmeterError(f"{option}: got {file!r} ({error}); give a writable path") from None
