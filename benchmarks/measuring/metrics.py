@@ -30,7 +30,7 @@ class Summary(TypedDict):
 
 def compile_seconds(record: Record) -> float | None:
     """Seconds from the call to the program: trace, lower and compile, of each the least build."""
-    build = record.least_build()
+    build = record.least_compile()
     parts = (build.trace_seconds, build.lower_seconds, build.compile_seconds)
     known = [seconds for seconds in parts if seconds is not None]
     return sum(known) if len(known) == len(parts) else None

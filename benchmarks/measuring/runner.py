@@ -79,7 +79,7 @@ class Workers:
             params=dict(case.params),
             repeat=case.repeat,
             max_seconds=case.max_seconds,
-            builds=case.builds,
+            compiles=case.builds,
             timeout_seconds=case.timeout_seconds,
             env={**WORKER_ENVIRONMENT, SCRATCH_VARIABLE: str(self._scratch), **case.env},
             path=(str(self._imports),),

@@ -83,14 +83,14 @@ def _builds_of_all(stores: Sequence[Store]) -> dict[str, int]:
     fewest: dict[str, int] = {}
     for stored in itertools.chain(*(store.records for store in stores)):
         if stored.record.status == "ok":
-            count = len(stored.record.builds)
+            count = len(stored.record.compiles)
             fewest[stored.case] = min(count, fewest.get(stored.case, count))
     return fewest
 
 
 def _least_build(record: Record, count: int | None) -> Row:
     """What a review takes for the seconds of building; of all processes from as many builds."""
-    least = record.least_build(count)
+    least = record.least_compile(count)
     return {name: getattr(least, name) for name in BUILDING}
 
 

@@ -63,4 +63,4 @@ def test_no_record_is_a_failure_and_an_unreached_phase_no_compile_time():
     assert summarise([])["status"] == "failed"
     assert compile_seconds(record((1.0,), phases=Phases(trace_seconds=1.0))) is None
     again = (Phases(1.0, 1.0, 0.5), Phases(0.0, 1.0, 1.0))
-    assert compile_seconds(record((1.0,), rebuilds=again)) == 0.0 + 0.5 + 0.5
+    assert compile_seconds(record((1.0,), recompiles=again)) == 0.0 + 0.5 + 0.5

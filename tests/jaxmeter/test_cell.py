@@ -68,9 +68,9 @@ def test_a_cell_refuses_what_it_cannot_use(field, value):
     ("text", "message"),
     [
         ("{", "no JSON"),
-        ("[]", "for case"),
-        ('{"name": "a"}', r"no field case\.target"),
-        ('{"name": "a", "target": "b:c", "reps": 3}', r"unknown field case\.reps"),
+        ("[]", "got `array`"),
+        ('{"name": "a"}', "required field `target`"),
+        ('{"name": "a", "target": "b:c", "reps": 3}', r"unknown field benchmarkcase\.reps"),
         ('{"name": "a", "target": "b"}', "got target='b'"),
     ],
 )

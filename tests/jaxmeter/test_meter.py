@@ -39,9 +39,9 @@ def test_each_phase_gets_its_own_seconds():
 
 def test_a_program_is_built_again_after_all_else_and_that_counts_for_nothing():
     clock = FakeClock(0, 1, 10, 2, 10, 4, 10, 8, 10, 99, 10, 16, *(10, 1, 10, 3, 10, 5) * 2)
-    record = jaxmeter.measure(lambda x: 2.0 * x, X, repeat=1, builds=3, clock=clock)
+    record = jaxmeter.measure(lambda x: 2.0 * x, X, repeat=1, compiles=3, clock=clock)
     assert record.phases == jaxmeter.Phases(1.0, 2.0, 4.0, 8.0)
-    assert record.rebuilds == (jaxmeter.Phases(1.0, 3.0, 5.0),) * 2
+    assert record.recompiles == (jaxmeter.Phases(1.0, 3.0, 5.0),) * 2
     assert (record.counts.traces_count, record.counts.compiles_count) == (1, 1)
     assert Record.from_json(record.to_json()) == record
     assert "compile again" in jaxmeter.table(record)
@@ -54,10 +54,10 @@ def test_a_rebuild_traces_and_compiles_again():
         traces.append(x)
         return x + 1.0
 
-    assert len(jaxmeter.measure(seen, X, repeat=1, builds=3).rebuilds) == 2
+    assert len(jaxmeter.measure(seen, X, repeat=1, compiles=3).recompiles) == 2
     assert len(traces) == 3
     donating = Case(lambda x: x + 1.0, (jnp.arange(4.0),), jit_options={"donate_argnums": 0})
-    assert len(jaxmeter.measure(donating, repeat=1, builds=2).rebuilds) == 1
+    assert len(jaxmeter.measure(donating, repeat=1, compiles=2).recompiles) == 1
 
 
 def test_seconds_spent_tracing_land_in_the_trace_phase_alone():
@@ -264,7 +264,7 @@ def test_a_check_that_returns_no_numbers_is_an_error(returned):
         (lambda: jaxmeter.measure(3), "measure: got fn=3"),  # pyright: ignore
         (lambda: jaxmeter.measure(Case(abs, (X,)), X), "measure: got a Case and 1 more"),
         (lambda: jaxmeter.measure(abs, X, repeat=0), "measure: got repeat=0"),
-        (lambda: jaxmeter.measure(abs, X, builds=0), "measure: got builds=0"),
+        (lambda: jaxmeter.measure(abs, X, compiles=0), "measure: got compiles=0"),
         (lambda: jaxmeter.measure(abs, X, max_seconds=0), "measure: got max_seconds=0"),
         (
             lambda: jaxmeter.measure(Case(jax.jit(abs), (X,), jit_options={"inline": True})),

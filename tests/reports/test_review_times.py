@@ -77,15 +77,15 @@ def test_building_is_judged_by_the_least_of_as_many_builds_as_all_processes_made
             rebuilds = (
                 slower(one, compile_=c).phases for one, c in zip(again, (0.8, 0.7), strict=True)
             )
-            return dataclasses.replace(first, rebuilds=tuple(rebuilds))
+            return dataclasses.replace(first, recompiles=tuple(rebuilds))
 
     rounds = iter(range(ROUNDS))
 
     def change(record):
-        second, third = record.rebuilds
+        second, third = record.recompiles
         third = slower(dataclasses.replace(record, phases=third), compile_=speed).phases
         again = (second,) if next(rounds) == 0 else (second, third)
-        return dataclasses.replace(record, rebuilds=again)
+        return dataclasses.replace(record, recompiles=again)
 
     review = reviewed(Rebuilt(made_up, tmp_path).write(change))
     assert "build_seconds" not in {metric for _, metric in worse(review)}

@@ -79,7 +79,7 @@ def test_a_row_tells_the_first_build_which_is_cold(made_up, tmp_path):
     """So a history does not step where a case is once measured with several builds."""
     record = made_up.casing_case("argument", 3)
     again = tuple(Phases(0.1 * k, 0.2 * k, 0.3 * k) for k in (1, 3))
-    made_up.write(tmp_path, dataclasses.replace(record, rebuilds=again), 0)
+    made_up.write(tmp_path, dataclasses.replace(record, recompiles=again), 0)
     (row,) = tables.measurements(read_store(tmp_path)).to_dict("records")
     assert row["compile_seconds"] == record.phases.compile_seconds
 

@@ -25,7 +25,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
     add_param(parser)
     parser.add_argument("--repeat", type=int, default=20, help="steady-state samples (default 20)")
-    parser.add_argument("--builds", type=int, default=1, help="compiles timed (default 1)")
+    parser.add_argument("--compiles", type=int, default=1, help="compiles to time (default 1)")
     parser.add_argument(
         "--timeout", type=float, default=600.0, metavar="SECONDS", help="limit (default 600)"
     )
@@ -37,7 +37,7 @@ def run(options: argparse.Namespace) -> tuple[Record, bool | None]:
         target=options.target,
         params=dict(map(parse_parameter, options.param)),
         repeat=options.repeat,
-        builds=options.builds,
+        compiles=options.compiles,
         timeout_seconds=options.timeout,
         path=(os.getcwd(),),  # as python -m does
     )

@@ -29,7 +29,7 @@ from jaxmeter._records.comparison import (
     Task,
     Timing,
 )
-from jaxmeter._records.frozen import FrozenDict
+from jaxmeter._records.plain_data import FrozenDict
 from jaxmeter._records.record import Failure, Record
 from jaxmeter.errors import JaxmeterError, RecordError
 

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Any, ClassVar, NoReturn
 
 from jaxmeter._measure.targets import is_target
-from jaxmeter._records.codec import decode, encode
-from jaxmeter._records.frozen import FrozenDict, freeze_mappings
+from jaxmeter._records.plain_data import FrozenDict, PlainData
 from jaxmeter._records.record import Scalar
-from jaxmeter.errors import JaxmeterError, RecordError
+from jaxmeter.errors import JaxmeterError
 
 
 @dataclass(frozen=True)
-class BenchmarkCase:
+class BenchmarkCase(PlainData):
     """One measurement to make in a fresh process.
 
     Parameters
@@ -33,7 +31,7 @@ class BenchmarkCase:
         The number of steady-state samples.
     max_seconds : float or None
         Stop sampling after this many seconds, though not before 3 samples.
-    builds : int
+    compiles : int
         How often the program is traced, lowered and compiled: once before it runs, the other times
         after all else. Compilers' times scatter; several in one process scatter less.
     timeout_seconds : float
@@ -57,11 +55,16 @@ class BenchmarkCase:
     params: dict[str, Scalar] = FrozenDict()
     repeat: int = 20
     max_seconds: float | None = None
-    builds: int = 1
+    compiles: int = 1
     timeout_seconds: float = 600.0
     env: dict[str, str] = FrozenDict()
     path: tuple[str, ...] = ()
     cpus: tuple[int, ...] | None = None
+
+    advice: ClassVar[str] = (
+        "give an object with the fields of jaxmeter.BenchmarkCase, such as "
+        '{"name": "mine", "target": "package.module:function"}'
+    )
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name:
@@ -77,8 +80,8 @@ class BenchmarkCase:
                 _refuse(f"params[{key!r}]", value, "a text, a finite number, a boolean or None")
         if not _whole(self.repeat) or self.repeat < 1:
             _refuse("repeat", self.repeat, "a whole number of samples, 1 or more")
-        if not _whole(self.builds) or self.builds < 1:
-            _refuse("builds", self.builds, "a whole number, 1 or more")
+        if not _whole(self.compiles) or self.compiles < 1:
+            _refuse("compiles", self.compiles, "a whole number, 1 or more")
         if self.max_seconds is not None and not _positive(self.max_seconds):
             _refuse("max_seconds", self.max_seconds, "seconds above 0, or None")
         if not _positive(self.timeout_seconds) or math.isinf(self.timeout_seconds):
@@ -96,35 +99,7 @@ class BenchmarkCase:
             object.__setattr__(self, "cpus", tuple(self.cpus))
             if not self.cpus or not all(_whole(cpu) and cpu >= 0 for cpu in self.cpus):
                 _refuse("cpus", self.cpus, "at least one CPU number, 0 or more, or None")
-        freeze_mappings(self)
-
-    def to_json(self) -> str:
-        """The benchmark as JSON text; `from_json` gives back an equal benchmark."""
-        return json.dumps(encode(self, BenchmarkCase, "benchmark"), allow_nan=False)
-
-    @classmethod
-    def from_json(cls, text: str | bytes) -> BenchmarkCase:
-        """Rebuild a benchmark from `to_json`'s text.
-
-        Raises
-        ------
-        JaxmeterError
-            If the text is no JSON or no benchmark.
-        """
-        advice = "give an object with the fields of jaxmeter.BenchmarkCase, such as " + (
-            '{"name": "mine", "target": "package.module:function"}'
-        )
-        try:
-            return decode(json.loads(text), cls, "benchmark")
-        except RecordError as error:
-            raise JaxmeterError(f"BenchmarkCase.from_json: {error}; {advice}") from None
-        except JaxmeterError:
-            raise
-        except ValueError as error:
-            raise JaxmeterError(
-                f"BenchmarkCase.from_json: got {len(text)} characters that are no JSON "
-                f"({error}); {advice}"
-            ) from None
+        super().__post_init__()
 
 
 def _refuse(field: str, value: Any, wanted: str) -> NoReturn:

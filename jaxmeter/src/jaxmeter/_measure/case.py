@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from jaxmeter._records.frozen import FrozenDict, freeze_mappings
+from jaxmeter._records.plain_data import FrozenDict, freeze_mappings
 from jaxmeter.errors import JaxmeterError
 
 

@@ -36,7 +36,7 @@ def measure(
     *args: Any,
     repeat: int = 20,
     max_seconds: float | None = None,
-    builds: int = 1,
+    compiles: int = 1,
     name: str | None = None,
     clock: Clock = time.perf_counter,
 ) -> Record:
@@ -56,7 +56,7 @@ def measure(
         The number of steady-state samples.
     max_seconds : float or None
         Stop sampling after this many seconds, though not before 3 samples.
-    builds : int
+    compiles : int
         How often to trace, lower and compile: beyond the first, after all else, when JAX is made to
         forget every program of this process (``jax.clear_caches``).
     name : str, optional
@@ -79,15 +79,15 @@ def measure(
     case = case_of("measure", fn, args)
     if isinstance(repeat, bool) or not isinstance(repeat, int) or repeat < 1:
         raise JaxmeterError(f"measure: got repeat={repeat!r}; give a whole number, 1 or more")
-    if isinstance(builds, bool) or not isinstance(builds, int) or builds < 1:
-        raise JaxmeterError(f"measure: got builds={builds!r}; give a whole number, 1 or more")
+    if isinstance(compiles, bool) or not isinstance(compiles, int) or compiles < 1:
+        raise JaxmeterError(f"measure: got compiles={compiles!r}; give a whole number, 1 or more")
     if max_seconds is not None and not max_seconds > 0:
         raise JaxmeterError(f"measure: got max_seconds={max_seconds!r}; give seconds above 0")
     progress = Progress(Record(name=name or name_of(case.fn), status="ok"))
     try:
         progress.note(environment=dataclasses.replace(host_environment(), **jax_environment()))
         measure_case(
-            case, progress, repeat=repeat, max_seconds=max_seconds, builds=builds, clock=clock
+            case, progress, repeat=repeat, max_seconds=max_seconds, compiles=compiles, clock=clock
         )
     except Exception as error:
         error.add_note(f"jaxmeter.measure: raised in the phase {progress.phase!r}")
@@ -101,7 +101,7 @@ def measure_case(
     *,
     repeat: int,
     max_seconds: float | None,
-    builds: int,
+    compiles: int,
     clock: Clock,
 ) -> None:
     """Measure a case phase by phase into ``progress``, which keeps all up to an exception."""
@@ -115,8 +115,8 @@ def measure_case(
     progress.enter("check")
     if case.check is not None:
         progress.note(checks=numbers("Case.check", "an answer", case.check(answer)))
-    progress.enter("rebuild")
-    run.rebuild(builds - 1)
+    progress.enter("recompile")
+    run.recompile(compiles - 1)
     progress.enter("end")
     progress.note_in("environment", load_1min_after=load_1min())
 
@@ -239,9 +239,9 @@ class Run:
         finally:
             self.note_samples(samples)
 
-    def rebuild(self, count: int) -> None:
+    def recompile(self, count: int) -> None:
         """Build again and again; nothing counts what happens here."""
-        rebuilds: list[Phases] = []
+        recompiles: list[Phases] = []
         for _ in range(count):
             jax.clear_caches()
             traced, trace_seconds = timed(
@@ -249,8 +249,8 @@ class Run:
             )
             lowered, lower_seconds = timed(self.clock, traced.lower)
             _, compile_seconds = timed(self.clock, lowered.compile)
-            rebuilds.append(Phases(trace_seconds, lower_seconds, compile_seconds))
-            self.progress.note(rebuilds=tuple(rebuilds))
+            recompiles.append(Phases(trace_seconds, lower_seconds, compile_seconds))
+            self.progress.note(recompiles=tuple(recompiles))
 
     def note_samples(self, samples: list[float]) -> None:
         self.progress.note(samples_seconds=tuple(samples))

@@ -111,7 +111,7 @@ def _work(benchmark: BenchmarkCase, progress: Progress) -> None:
         progress,
         repeat=benchmark.repeat,
         max_seconds=benchmark.max_seconds,
-        builds=benchmark.builds,
+        compiles=benchmark.compiles,
         clock=time.perf_counter,
     )
 

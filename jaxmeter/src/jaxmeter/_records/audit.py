@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from jaxmeter._records.plain import Plain
+from jaxmeter._records.plain_data import PlainData
 
 DEFAULT_THRESHOLD_BYTES = 1_000_000
 """Containers up to this size are fine to embed into a program.
@@ -76,7 +76,7 @@ class Folding:
 
 
 @dataclass(frozen=True)
-class Audit(Plain):
+class Audit(PlainData):
     """Every array that a function captured, the largest first."""
 
     derived = ("verdict", "advice")

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from jaxmeter._records.plain import Plain
+from jaxmeter._records.plain_data import PlainData
 from jaxmeter._render.units import seconds_text
 
 MEGABYTE_BYTES = 1_000_000
 
 
 @dataclass(frozen=True)
-class Calibration(Plain):
+class Calibration(PlainData):
     """Seconds of lowering and compiling for each megabyte (1e6 bytes) that is embedded."""
 
     seconds_per_megabyte: float

@@ -10,7 +10,7 @@ from typing import Literal
 
 from jaxmeter._compare.rounds import PHASES
 from jaxmeter._records.answers import Answers
-from jaxmeter._records.plain import Plain
+from jaxmeter._records.plain_data import PlainData
 from jaxmeter._records.record import Phases, Record, Scalar
 from jaxmeter.errors import JaxmeterError
 
@@ -126,7 +126,7 @@ class Timing:
 
 
 @dataclass(frozen=True)
-class Task(Plain):
+class Task(PlainData):
     """What one process is to measure."""
 
     a: Side
@@ -139,7 +139,7 @@ class Task(Plain):
 
 
 @dataclass(frozen=True)
-class ComparedProcess(Plain):
+class ComparedProcess(PlainData):
     """What one process measured of both functions."""
 
     a: Record
@@ -155,7 +155,7 @@ class ComparedProcess(Plain):
 
 
 @dataclass(frozen=True)
-class Comparison(Plain):
+class Comparison(PlainData):
     """Are two functions the same to the meter, and if not, in what?"""
 
     derived = ("verdict",)

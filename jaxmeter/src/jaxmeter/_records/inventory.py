@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from jaxmeter._records.frozen import freeze_mappings
-from jaxmeter._records.plain import Plain
+from jaxmeter._records.plain_data import PlainData
 from jaxmeter._records.record import Constants, Memory, Program
 
 
@@ -23,7 +22,7 @@ class Fusion:
 
 
 @dataclass(frozen=True)
-class Inventory(Plain):
+class Inventory(PlainData):
     """What a program is made of. What is not known is None."""
 
     name: str
@@ -38,9 +37,6 @@ class Inventory(Plain):
     arrays: dict[str, int] | None = None
     """How many constants of more than one element the HLO holds of each type, ``f32[64,3]``."""
     fusions: tuple[Fusion, ...] | None = None
-
-    def __post_init__(self) -> None:
-        freeze_mappings(self)
 
 
 @dataclass(frozen=True)
@@ -62,7 +58,7 @@ class FusionChange:
 
 
 @dataclass(frozen=True)
-class ProgramDiff(Plain):
+class ProgramDiff(PlainData):
     """In what two programs differ; what is the same, or not known of both, is left out."""
 
     before: str

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from jaxmeter._records.frozen import freeze_mappings
-from jaxmeter._records.plain import Plain
+from jaxmeter._records.plain_data import PlainData
 from jaxmeter._records.record import Memory, Scalar
 
 
@@ -46,7 +45,7 @@ class Allocator:
 
 
 @dataclass(frozen=True)
-class MemoryUse(Plain):
+class MemoryUse(PlainData):
     """What memory one program takes."""
 
     name: str
@@ -64,7 +63,7 @@ class MemoryUse(Plain):
 
 
 @dataclass(frozen=True)
-class TradeoffPoint:
+class TradeoffPoint(PlainData):
     """One choice of parameters."""
 
     params: dict[str, Scalar]
@@ -77,12 +76,9 @@ class TradeoffPoint:
     failure: str = ""
     """Why there are no numbers."""
 
-    def __post_init__(self) -> None:
-        freeze_mappings(self)
-
 
 @dataclass(frozen=True)
-class Tradeoff(Plain):
+class Tradeoff(PlainData):
     """The tradeoff of memory for time over choices of parameters."""
 
     name: str

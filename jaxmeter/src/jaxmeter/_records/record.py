@@ -7,15 +7,13 @@ Names end in their units: ``_seconds``, ``_bytes``, ``_count``.
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, ClassVar, Literal
 
-from jaxmeter._records.codec import decode, encode
-from jaxmeter._records.frozen import FrozenDict, freeze_mappings
+from jaxmeter._records.plain_data import FrozenDict, PlainData
 from jaxmeter.errors import RecordError
 
-SCHEMA = 1
+SCHEMA = 2
 """Raised when a field changes its meaning, its type or its name, or goes away."""
 
 Scalar = str | int | float | bool | None
@@ -28,7 +26,7 @@ class Failure:
 
     phase: str
     """What was being done: start, import, setup, trace, lower, compile, program, first_call,
-    steady, check, rebuild, end."""
+    steady, check, recompile, end."""
     kind: str
     """The exception's class name, or Timeout, Signal, Exit, CacheHit, AlreadyCompiled."""
     message: str
@@ -127,7 +125,7 @@ class Memory:
 
 
 @dataclass(frozen=True)
-class Environment:
+class Environment(PlainData):
     """Where and with what the measurement was made."""
 
     python: str
@@ -150,12 +148,9 @@ class Environment:
     load_1min_after: float | None = None
     jax_options: dict[str, Scalar] = FrozenDict()
 
-    def __post_init__(self) -> None:
-        freeze_mappings(self)
-
 
 @dataclass(frozen=True)
-class Record:
+class Record(PlainData):
     """One measurement of one program in one process.
 
     ``phases`` and everything below them may be partly None: see the module's docstring.
@@ -171,9 +166,9 @@ class Record:
     """The call of the target that made the case."""
     samples_seconds: tuple[float, ...] = ()
     """Steady-state runs, raw, in the order they were taken."""
-    rebuilds: tuple[Phases, ...] = ()
-    """Tracing, lowering and compiling once more, raw, where that was asked for: after all else, in
-    a process that has paid already for what only the first time costs."""
+    recompiles: tuple[Phases, ...] = ()
+    """Tracing, lowering and compiling again, raw, where several compiles were asked for: after
+    the steady-state runs, in a process that has JAX and XLA warm already."""
     constants: Constants = Constants()
     counts: Counts = Counts()
     program: Program = Program()
@@ -187,69 +182,32 @@ class Record:
     """Life of the worker process, from its start to its end; None in-process."""
     schema: int = SCHEMA
 
-    def __post_init__(self) -> None:
-        freeze_mappings(self)
+    advice: ClassVar[str] = "measure again, or read it with the jaxmeter that wrote it"
 
     @property
-    def builds(self) -> tuple[Phases, ...]:
-        """The first, which is cold, and those that came after all else."""
-        return (self.phases, *self.rebuilds)
+    def compiles(self) -> tuple[Phases, ...]:
+        """The phases of every compile: the first, which is cold, then ``recompiles``."""
+        return (self.phases, *self.recompiles)
 
-    def least_build(self, count: int | None = None) -> Phases:
-        """Tracing, lowering and compiling, of each the least seconds in the first `count` builds.
+    def least_compile(self, count: int | None = None) -> Phases:
+        """Return the least seconds of tracing, of lowering and of compiling, each taken alone.
 
         The same work takes longer only where something disturbs it, which the documentation of
-        Python's `timeit` gives as the reason to take the least. What only the first build pays is
-        not seen in it: for that see ``phases``.
+        Python's `timeit` gives as the reason to take the least. Costs that the first compile alone
+        bears do not show in it: for those see ``phases``.
 
         Parameters
         ----------
         count : int, optional
-            All builds if it is not given.
+            How many compiles to take, from the first one on; by default all.
         """
-        least = {}
-        for name in ("trace_seconds", "lower_seconds", "compile_seconds"):
-            seconds = [getattr(build, name) for build in self.builds[:count]]
-            least[name] = min((one for one in seconds if one is not None), default=None)
-        return Phases(**least)
-
-    def to_json(self, *, indent: int | None = None) -> str:
-        """The record as strict JSON text; `from_json` gives back an equal record.
-
-        Raises
-        ------
-        RecordError
-            If a field does not hold what it is declared to hold.
-        """
-        try:
-            data = encode(self, Record, "record")
-        except RecordError as error:
-            raise RecordError(f"Record.to_json: {error}; give it a value of that type") from None
-        return json.dumps(data, indent=indent, allow_nan=False)
+        names = ("trace_seconds", "lower_seconds", "compile_seconds")
+        taken = {name: [getattr(one, name) for one in self.compiles[:count]] for name in names}
+        known = {name: [s for s in seconds if s is not None] for name, seconds in taken.items()}
+        return Phases(**{name: min(seconds, default=None) for name, seconds in known.items()})
 
     @classmethod
-    def from_json(cls, text: str | bytes) -> Record:
-        """Rebuild a record from `to_json`'s text.
-
-        Raises
-        ------
-        RecordError
-            If the text is truncated, is no record, or has another schema.
-        """
-        advice = "measure again, or read it with the jaxmeter that wrote it"
-        try:
-            data = json.loads(text)
-        except ValueError as error:
-            raise RecordError(
-                f"Record.from_json: got {len(text)} characters that are no JSON ({error}); "
-                "the file is truncated or foreign: measure again"
-            ) from None
+    def check_version(cls, data: Any) -> None:
         schema = data.get("schema") if isinstance(data, dict) else None
         if schema != SCHEMA:
-            raise RecordError(
-                f"Record.from_json: got schema {schema!r}, this jaxmeter reads {SCHEMA}; {advice}"
-            )
-        try:
-            return decode(data, cls, "record")
-        except RecordError as error:
-            raise RecordError(f"Record.from_json: {error}; {advice}") from None
+            raise RecordError(f"got schema {schema!r}, this jaxmeter reads {SCHEMA}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from jaxmeter._records.plain import Plain
+from jaxmeter._records.plain_data import PlainData
 
 Cause = Literal[
     "form",
@@ -105,7 +105,7 @@ class TracedCall:
 
 
 @dataclass(frozen=True)
-class Retraces(Plain):
+class Retraces(PlainData):
     """What JAX did in a sequence of calls."""
 
     derived = ("traces_count", "compiles_count", "cache_hits_count", "advice")
@@ -174,7 +174,7 @@ class WatchedFunction:
 
 
 @dataclass(frozen=True)
-class Watched(Plain):
+class Watched(PlainData):
     """What was traced and compiled within a ``with`` block."""
 
     derived = ("traces_count", "compiles_count", "cache_hits_count", "advice")

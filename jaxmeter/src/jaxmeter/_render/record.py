@@ -40,8 +40,8 @@ def _rows(record: Record) -> list[tuple[str, str]]:
         ("first call", record.phases.first_call_seconds),
     ):
         rows.append((label, seconds_text(seconds)))
-    if record.rebuilds:
-        again = [one.compile_seconds for one in record.rebuilds if one.compile_seconds is not None]
+    if record.recompiles:
+        again = [one.compile_seconds for one in record.recompiles if one.compile_seconds is not None]
         told = ", ".join(seconds_text(seconds) for seconds in again)
         rows.append(("compile again", told))
     if record.samples_seconds:

@@ -10,7 +10,6 @@ from typing import Any
 
 import pandas as pd
 
-from jaxmeter._records.codec import encode
 from jaxmeter._records.record import Environment
 from jaxmeter.errors import JaxmeterError
 
@@ -47,7 +46,7 @@ def save(
         for name, table in tables.items():
             _replace(folder / f"{name}.parquet", lambda path, t=table: t.to_parquet(path))
             _replace(folder / f"{name}.csv", lambda path, t=table: t.to_csv(path, index=False))
-        told = {"environment": encode(environment, Environment, "environment"), **(notes or {})}
+        told = {"environment": environment.to_data(), **(notes or {})}
         text = json.dumps(told, indent=1, default=str) + "\n"
         _replace(folder / "environment.json", lambda path: path.write_text(text, encoding="utf-8"))
     except OSError as error:

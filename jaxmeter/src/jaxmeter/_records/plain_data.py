@@ -1,0 +1,187 @@
+"""Immutable plain data that is written to strict JSON and read back equal.
+
+JSON has no NaN and no infinities, and Python's own ``json`` writes them bare, which few other
+readers accept. Here they become the strings ``"NaN"``, ``"Infinity"`` and ``"-Infinity"``.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import json
+import math
+from collections.abc import Mapping
+from typing import Any, ClassVar, NoReturn, Self
+
+import msgspec
+
+from jaxmeter.errors import RecordError
+
+_NOT_FINITE = ("NaN", "Infinity", "-Infinity")
+
+
+class FrozenDict(dict):
+    """A dictionary that refuses every change; it copies and pickles as dictionaries do."""
+
+    def _refuse(self, *args: Any, **kwargs: Any) -> NoReturn:
+        raise TypeError(
+            "jaxmeter: got a change to a dictionary of an immutable object; "
+            "make a new one with dataclasses.replace(...)"
+        )
+
+    __setitem__ = __delitem__ = __ior__ = _refuse
+    clear = pop = popitem = _refuse
+    setdefault = update = _refuse  # pyright: ignore[reportAssignmentType]
+
+    def __hash__(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return hash(frozenset(self.items()))
+
+    def __reduce__(self):
+        # The default pickles through __setitem__, which refuses.
+        return (type(self), (dict(self),))
+
+
+def freeze_mappings(instance: Any) -> None:
+    """Replace each dictionary field of a dataclass instance by a `FrozenDict` copy."""
+    for name, value in list(vars(instance).items()):
+        if isinstance(value, Mapping) and not isinstance(value, FrozenDict):
+            object.__setattr__(instance, name, FrozenDict(value))
+
+
+class PlainData:
+    """Base of the frozen dataclasses that are kept as JSON."""
+
+    derived: ClassVar[tuple[str, ...]] = ()
+    """Properties that the JSON holds too, for those who read it without jaxmeter."""
+    advice: ClassVar[str] = "give the text that its to_json wrote"
+    """What to try where a text cannot be read."""
+
+    def __post_init__(self) -> None:
+        freeze_mappings(self)
+
+    def to_data(self) -> dict[str, Any]:
+        """Return dictionaries, lists and scalars that ``json.dumps(..., allow_nan=False)`` takes.
+
+        Raises
+        ------
+        RecordError
+            If a field does not hold what it is declared to hold.
+        """
+        cls = type(self)
+        try:
+            data = _finite(msgspec.to_builtins(self, enc_hook=_numpy_scalar))
+            _converted(data, cls)
+        except (TypeError, RecordError) as error:
+            advice = "give it a value of that type"
+            raise RecordError(f"{cls.__name__}.to_json: {error}; {advice}") from None
+        return data | {name: getattr(self, name) for name in self.derived}
+
+    def to_json(self, *, indent: int | None = None) -> str:
+        """Return strict JSON text from which `from_json` makes an equal object.
+
+        Raises
+        ------
+        RecordError
+            If a field does not hold what it is declared to hold.
+        """
+        return json.dumps(self.to_data(), allow_nan=False, indent=indent)
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> Self:
+        """Read what `to_json` wrote.
+
+        An absent field takes its default, so that texts from before the field are readable.
+
+        Raises
+        ------
+        RecordError
+            If the text is truncated, is no object of this class, or has a field that the class
+            does not have.
+        """
+        try:
+            data = json.loads(text)
+        except (ValueError, RecursionError) as error:
+            raise RecordError(
+                f"{cls.__name__}.from_json: got {len(text)} characters that are no JSON "
+                f"({error}), truncated or foreign; {cls.advice}"
+            ) from None
+        try:
+            cls.check_version(data)
+            if isinstance(data, dict):
+                data = {name: data[name] for name in data if name not in cls.derived}
+            return _converted(data, cls)
+        except RecordError as error:
+            raise RecordError(f"{cls.__name__}.from_json: {error}; {cls.advice}") from None
+
+    @classmethod
+    def check_version(cls, data: Any) -> None:
+        """Refuse data of another version; for classes that have versions.
+
+        Raises
+        ------
+        RecordError
+            If this jaxmeter cannot read them.
+        """
+
+
+def _finite(data: Any) -> Any:
+    """Return the data with strings for numbers that are not finite."""
+    if isinstance(data, float) and not math.isfinite(data):
+        return "NaN" if data != data else "Infinity" if data > 0 else "-Infinity"
+    if isinstance(data, dict):
+        return {key: _finite(value) for key, value in data.items()}
+    return [_finite(value) for value in data] if isinstance(data, list | tuple) else data
+
+
+def _numpy_scalar(value: Any) -> Any:
+    if getattr(value, "shape", None) != ():
+        raise TypeError(f"got {value!r:.80}, which is no plain data")
+    return value.item()
+
+
+def _converted(data: Any, cls: type) -> Any:
+    """Return the object that the data describe."""
+    try:
+        made = msgspec.convert(data, cls)
+    except msgspec.ValidationError:
+        # Lax conversion reads "NaN" as a number; a text where a number belongs it refuses too.
+        try:
+            made = msgspec.convert(data, cls, strict=not _has_not_finite(data))
+        except msgspec.ValidationError as error:
+            text = str(error).removeprefix(f"{cls.__name__}: ").replace("$", cls.__name__.lower())
+            raise RecordError(text[0].lower() + text[1:]) from None
+    unknown = _unknown_field(data, made, cls.__name__.lower())
+    if unknown:
+        raise RecordError(f"got the unknown field {unknown}")
+    return made
+
+
+def _has_not_finite(data: Any) -> bool:
+    if isinstance(data, dict | list):
+        return any(map(_has_not_finite, data.values() if isinstance(data, dict) else data))
+    return isinstance(data, str) and data in _NOT_FINITE
+
+
+def _unknown_field(data: dict[str, Any], made: Any, where: str) -> str | None:
+    """Return the first field, with its path, that the class of an object does not have."""
+    if not dataclasses.is_dataclass(made):
+        return None
+    for name, value in data.items():
+        path = f"{where}.{name}"
+        if name not in _field_names(type(made)):
+            return path
+        found = None
+        if type(value) is dict:
+            found = _unknown_field(value, getattr(made, name), path)
+        elif type(value) is list and value and type(value[0]) is dict:
+            items = zip(value, getattr(made, name), strict=True)
+            paths = (_unknown_field(*item, f"{path}[{i}]") for i, item in enumerate(items))
+            found = next(filter(None, paths), None)
+        if found:
+            return found
+    return None
+
+
+@functools.cache
+def _field_names(cls: type) -> frozenset[str]:
+    return frozenset(field.name for field in dataclasses.fields(cls))
