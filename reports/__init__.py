@@ -4,5 +4,4 @@ from .document.write import write_report as write_report
 from .errors import ReportError as ReportError
 from .load import read_store as read_store
 from .load_asv import read_asv as read_asv
-from .load_cached import read_measurements as read_measurements
 from .report import make_report as make_report

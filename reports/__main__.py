@@ -39,8 +39,8 @@ def build(options: argparse.Namespace) -> int:
         options.store, options.asv, commit=options.commit, environment=options.environment
     )
     page = write_report(report, options.out)
-    if report.set_aside_count:
-        print(f"{report.set_aside_count} unreadable files are listed on the page", file=sys.stderr)
+    if report.skipped_count:
+        print(f"{report.skipped_count} unreadable files are listed on the page", file=sys.stderr)
     print(page.resolve())
     if not report.ended_well_count:
         print(
@@ -55,12 +55,12 @@ def build(options: argparse.Namespace) -> int:
 def history(options: argparse.Namespace) -> int:
     """Write the page of all commits; 0 when it was written."""
     from .history import make_history, write_history, write_reviews
-    from .load_cached import read_measurements
+    from .load import read_store
 
-    measured = read_measurements(options.store, cache=not options.no_cache)
-    for item in measured.set_aside:
-        print(f"set aside: {item.path}: {item.reason}", file=sys.stderr)
-    made = make_history(measured, repository=options.repository)
+    store = read_store(options.store)
+    for item in store.skipped:
+        print(f"skipped: {item.path}: {item.reason}", file=sys.stderr)
+    made = make_history(store, repository=options.repository)
     page = write_history(made, options.out)
     # Once more, with links, when the reviews stand: an interrupted run leaves a page all the same.
     page = write_history(made, options.out, reviews=write_reviews(made, options.store, options.out))
@@ -148,7 +148,6 @@ def _parser() -> argparse.ArgumentParser:
     one.add_argument("--store", default=STORE, help="folder of measured cases")
     one.add_argument("--out", default="results/history", help="folder to write")
     one.add_argument("--repository", default=".", type=Path, help="clone that knows the commits")
-    one.add_argument("--no-cache", action="store_true", help="read every file again")
 
     one = command("review", review, "say what HEAD changed against BASE")
     one.add_argument("base", nargs="?", help="a commit of the store, or a name that git knows")

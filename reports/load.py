@@ -1,40 +1,43 @@
-"""Reads what was measured: the store of cases, one record a file. Summarises nothing.
+"""Reads the store of measurements: one record a file. Summarises nothing.
 
 A file that cannot be read, half written by a run that was killed or made by hand, never stops a
-report: it is set aside with its reason, and the page lists it.
+report: it is skipped with its reason, and the page lists it.
 """
 
+import contextlib
+import json
+import os
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from jaxmeter import Record, RecordError
+from jaxmeter import Record
 
 from .errors import ReportError
-from .plain_records import as_plain, whole_record
 
-# Files that the benchmarks put out of their way before they measured the case again.
-SET_ASIDE_BEFORE = {
-    ".unreadable": "set aside by the benchmarks: cut short, or of another schema",
-    ".stale": "set aside by the benchmarks: measured with other parameters",
+# Files that an earlier reader, or the benchmarks before they measured the case again, renamed.
+RENAMED = {
+    ".unreadable": "renamed before: cut short, or of another schema",
+    ".stale": "renamed by the benchmarks: measured with other parameters",
 }
+# A file may still be on its way (a copy from elsewhere) while it is younger than this.
+GROWING_SECONDS = 60.0
 
-# What reading one file may raise; more than that is a mistake of the reader.
-NOT_READ = (OSError, ValueError, ArithmeticError, RecordError)
-
-# Parameters that group the measurements, so that all records must agree on what they are.
-PARAMETER_KINDS = {"workload": str, "variant": str, "half_period": bool, "digits": int}
+# Parameters that group the measurements, so that all records must agree on their types.
+PARAMETER_TYPES = {"workload": str, "variant": str, "half_period": bool, "digits": int}
 
 LONGEST_SECONDS = 1e9  # thirty years
-WHOLE_LIMIT = 2**53  # beside missing ones pandas takes them for floats, which hold these exactly
+WHOLE_LIMIT = 2**53  # with missing ones, pandas takes integers for floats, which hold these exactly
 _COMMIT = re.compile(r"[0-9a-f]{7,40}(\+.+)?")
 _ROUND = re.compile(r"0|[1-9][0-9]{0,8}")
-# What benchmarks write. Python's own reader is fast but takes more than pandas', and the other way.
+_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
+# As benchmarks write it. Python's own reader is fast, but takes forms that pandas' refuses.
 _PLAIN_TIME = re.compile(
     r"[0-9]{4}-[0-9]{2}-[0-9]{2}T([01][0-9]|2[0-3])(:[0-9]{2}){2}(\.[0-9]{1,6})?"
     r"(Z|[+-][0-9]{2}:[0-9]{2})?"
@@ -43,7 +46,7 @@ _PLAIN_TIME = re.compile(
 
 @dataclass(frozen=True)
 class StoredRecord:
-    """One record and its place in the store: which commit, environment, case and round."""
+    """One record and its place in the store: commit, environment, case and round."""
 
     commit: str
     environment_key: str
@@ -54,27 +57,38 @@ class StoredRecord:
 
 
 @dataclass(frozen=True)
-class SetAside:
+class SkippedFile:
     """A file that could not be read, its path in the folder that was read, and why."""
 
     path: Path
     reason: str
+    is_truncated: bool = False
+    """Its text is no JSON: what a write that was killed leaves, or garbage."""
 
 
 @dataclass(frozen=True)
 class Store:
+    """All records of a store in the order of their files, and the files that were skipped."""
+
     root: Path
     records: tuple[StoredRecord, ...]
-    set_aside: tuple[SetAside, ...]
+    skipped: tuple[SkippedFile, ...]
 
 
 def read_store(root: str | Path, *, commit: str | None = None) -> Store:
-    """Every record below `root`, which is laid out <commit>/<environment-key>/<case>/<round>.json.
-
-    Of one commit alone where its full name is given.
+    """Read every record below `root`, laid out <commit>/<environment-key>/<case>/<round>.json.
 
     A case's name may hold slashes (`casing_variants/w7x-closure-d6`). Files of other names, such as
-    the `.tmp` of a write that never ended, are no records and are passed over.
+    the `.tmp` of a write that never ended, are passed over. A file that is cut short and has not
+    changed for a minute gets the ending ``.unreadable``; a file of another schema, or with fields
+    that this jaxmeter does not know, stays as it is for the jaxmeter that wrote it.
+
+    Parameters
+    ----------
+    root : path
+        Folder of the store.
+    commit : str, optional
+        Full name of the only commit to read.
 
     Raises
     ------
@@ -85,102 +99,111 @@ def read_store(root: str | Path, *, commit: str | None = None) -> Store:
     if not root.is_dir():
         raise ReportError(
             f"read_store: {root} is no folder; measure first (make report), or name the folder "
-            "of cases with --store"
+            "of records with --store"
         )
-    within = root if commit is None else root / commit
-    records: list[StoredRecord] = []
-    set_aside: list[SetAside] = []
-    for ending, reason in SET_ASIDE_BEFORE.items():
-        found = sorted(within.rglob(f"*{ending}"))
-        set_aside += [SetAside(printable(path.relative_to(root)), reason) for path in found]
-    for path in sorted(within.rglob("*.json")):
-        try:
-            records.append(_read_record(root, path))
-        except NOT_READ as error:
-            set_aside.append(put_aside(root, path, error))
+    records, skipped = scan(root, commit or "")
+    skipped = [_renamed(root, file) if file.is_truncated else file for file in skipped]
+    if not records and not skipped:
+        raise ReportError(f"read_store: {root} holds no records; measure first (make report)")
     if not records:
-        raise ReportError(nothing_read(root, set_aside))
-    return Store(root, tuple(records), tuple(set_aside))
+        raise ReportError(
+            f"read_store: none of the {len(skipped)} files in {root} could be read; the first, "
+            f"{skipped[0].path}: {skipped[0].reason}"
+        )
+    return Store(root, tuple(records), tuple(skipped))
 
 
-def _read_record(root: Path, path: Path) -> StoredRecord:
-    place = place_of(path.relative_to(root))
-    record = whole_record(path.read_bytes())
-    check_usable(as_plain(record))
-    return StoredRecord(*place, path, record)
+def scan(root: Path, within: str = "") -> tuple[list[StoredRecord], list[SkippedFile]]:
+    """Read every record below a folder of `root`, and change nothing."""
+    start = len(str(root)) + 1
+    names = sorted(
+        os.path.join(folder, name)[start:]
+        for folder, folders, files in os.walk(root / within)
+        for name in (*folders, *files)
+        if os.path.splitext(name)[1] in (".json", *RENAMED)
+    )
+    records: list[StoredRecord] = []
+    skipped: list[SkippedFile] = []
+    for name in names:
+        reason = RENAMED.get(os.path.splitext(name)[1])
+        if reason is not None:
+            skipped.append(SkippedFile(_printable(Path(name)), reason))
+            continue
+        try:
+            records.append(_stored_record(root, Path(name)))
+        except FileNotFoundError:  # gone since it was listed
+            continue
+        except (OSError, ValueError) as error:
+            skipped.append(skipped_file(root, root / name, error))
+    return records, skipped
 
 
-def place_of(within: Path) -> tuple[str, str, str, int]:
-    """Commit, environment key, case and round of a file, from its path in the store.
-
-    Raises
-    ------
-    ValueError
-        If no record has such a path.
-    """
-    parts = within.parts
-    if printable(within) != within:
+def _stored_record(root: Path, within: Path) -> StoredRecord:
+    if _printable(within) != within:
         raise ValueError("its name is not UTF-8")
-    if len(parts) < 4:
+    if len(within.parts) < 4:
         raise ValueError("not at <commit>/<environment-key>/<case>/<round>.json")
     if not _ROUND.fullmatch(within.stem):
         raise ValueError(f"the file's name {within.stem!r} is not the number of a round")
-    commit, environment_key, *case = parts[:-1]
-    return commit, environment_key, "/".join(case), int(within.stem)
+    commit, environment_key, *case, _ = within.parts
+    record = Record.from_json(_printable_text((root / within).read_bytes()))
+    check_usable(record)
+    place = (commit, environment_key, "/".join(case), int(within.stem))
+    return StoredRecord(*place, root / within, record)
 
 
 def is_commit(name: str) -> bool:
-    """Whether a folder's name is a commit's, perhaps with what was planted: 7 to 40 hex digits."""
+    """Whether a folder's name is a commit's, 7 to 40 hex digits, perhaps with a + and more."""
     return _COMMIT.fullmatch(name) is not None
 
 
-def check_usable(record: Mapping[str, Any]) -> None:
-    """Refuse what no table can hold beside other records.
+def check_usable(record: Record) -> None:
+    """Refuse values that no table can hold next to other records.
 
-    That is parameters and times of day of another kind, durations that no clock gives, and bytes
-    and counts that are infinite or have more than 53 bits.
+    These are parameters and times of day of another type, durations that no clock gives, and
+    bytes and counts that are infinite or have more than 53 bits.
 
     Raises
     ------
     ValueError
-        Naming what the record holds.
+        Naming the value.
     """
     for name, value in _durations(record):
         if not 0 <= value < LONGEST_SECONDS:
             raise ValueError(f"{name} holds {value!r}, which no clock gives")
     for name, value in _whole_numbers(record):
-        # What is not a number counts as missing, as everywhere in pandas.
+        # NaN counts as missing, as everywhere in pandas.
         if value == value and abs(value) >= WHOLE_LIMIT:
             raise ValueError(f"{name} is {value!r:.24}, which is no number of bytes or things")
-    for name, kind in PARAMETER_KINDS.items():
-        value = record["params"].get(name)
+    for name, kind in PARAMETER_TYPES.items():
+        value = record.params.get(name)
         # By its type itself, since True is an int too.
         if value is not None and type(value) is not kind:
             raise ValueError(f"the parameter {name} is {value!r}, which is no {kind.__name__}")
-    digits = record["params"].get("digits")
+    digits = record.params.get("digits")
     if isinstance(digits, int) and not 0 < digits < 100:
         raise ValueError(f"the parameter digits is {digits}, which is not from 1 to 99")
-    if record["environment"]:
-        _check_start(record["environment"]["started_utc"])
+    if record.environment:
+        _check_start(record.environment.started_utc)
 
 
-def _durations(record: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
-    for value in record["samples_seconds"] or ():
+def _durations(record: Record) -> Iterator[tuple[str, float]]:
+    for value in record.samples_seconds:
         yield "samples_seconds", value
-    one = {name: record[name] for name in ("setup_seconds", "wall_seconds")}
-    for name, value in {**one, **(record["phases"] or {})}.items():
+    single = {"setup_seconds": record.setup_seconds, "wall_seconds": record.wall_seconds}
+    for name, value in (single | vars(record.phases)).items():
         if value is not None:
             yield name, value
 
 
-def _whole_numbers(record: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
-    for group in ("constants", "counts", "program", "memory", "checks", "extras", "environment"):
-        for name, value in (record[group] or {}).items():
-            ending = name.endswith(("_bytes", "_count")) or name == "cpus_available"
-            if ending and value is not None:
+def _whole_numbers(record: Record) -> Iterator[tuple[str, float]]:
+    sections = (record.constants, record.counts, record.program, record.memory, record.environment)
+    for values in (*(vars(part) for part in sections if part), record.checks, record.extras):
+        for name, value in values.items():
+            if value is not None and (name.endswith(("_bytes", "_count")) or "cpus_" in name):
                 yield name, value
-    for array in record["constants"]["arrays"]:
-        yield "bytes of an array", array["bytes"]
+    for array in record.constants.arrays:
+        yield "bytes of an array", array.bytes
 
 
 def _check_start(started: str) -> None:
@@ -193,32 +216,52 @@ def _check_start(started: str) -> None:
         )
     except ValueError:
         raise ValueError(f"it started at {started!r}, which is no ISO 8601 time") from None
-    if not 1970 <= when.year < 2262:  # the years that pandas tells to the nanosecond
+    if not 1970 <= when.year < 2262:  # pandas holds the nanoseconds of these years
         raise ValueError(f"it started at {started!r}, which no clock gives")
 
 
-def put_aside(root: Path, path: Path, error: Exception) -> SetAside:
-    """The file as the page lists it: nothing on the page tells where the machine keeps it."""
+def skipped_file(root: Path, path: Path, error: Exception) -> SkippedFile:
+    """Describe a file for the page, which never shows where the machine keeps the store."""
     within = path.relative_to(root)
-    reason = _one_line(error).replace(str(path), str(within))
-    return SetAside(printable(within), reason.encode("utf-8", "replace").decode())
+    text = " ".join(str(error).split()).replace(str(path), str(within))
+    reason = f"{type(error).__name__}: {text}".encode("utf-8", "replace").decode()
+    return SkippedFile(_printable(within), reason, is_truncated=_is_truncated(path))
 
 
-def printable(path: Path) -> Path:
-    """The path as a page can be written with it; names need not be UTF-8."""
+def _is_truncated(path: Path) -> bool:
+    try:
+        json.loads(path.read_bytes())
+    except ValueError:
+        return True
+    except (OSError, RecursionError):
+        pass
+    return False
+
+
+def _renamed(root: Path, file: SkippedFile) -> SkippedFile:
+    """Rename a truncated file that no longer grows, so that no later reader reads it again."""
+    path = root / file.path
+    with contextlib.suppress(OSError):  # a store that may not be written is read all the same
+        stat = path.stat()
+        if time.time() - max(stat.st_mtime, stat.st_ctime) >= GROWING_SECONDS:
+            goal = path.with_suffix(".unreadable")
+            if goal.exists():  # of an earlier time: both are kept
+                goal = path.with_suffix(f".{time.time_ns()}.unreadable")
+            return replace(file, path=path.replace(goal).relative_to(root))
+    return file
+
+
+def _printable(path: Path) -> Path:
+    """Return a path that a page can show; names need not be UTF-8."""
     return Path(str(path).encode("utf-8", "replace").decode())
 
 
-def nothing_read(root: Path, set_aside: list[SetAside]) -> str:
-    if not set_aside:
-        return f"read_store: {root} holds no records; measure first (make report)"
-    first = set_aside[0]
-    return (
-        f"read_store: none of the {len(set_aside)} files in {root} could be read; the first, "
-        f"{first.path}: {first.reason}"
-    )
-
-
-def _one_line(error: Exception) -> str:
-    text = " ".join(str(error).split())
-    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+def _printable_text(content: bytes) -> bytes:
+    """Return the text with a question mark for each half of a surrogate pair."""
+    if not _SURROGATE.search(content):
+        return content
+    try:
+        data: Any = json.loads(content)
+    except (ValueError, RecursionError):
+        return content
+    return json.dumps(data, ensure_ascii=False).encode("utf-8", "replace")

@@ -12,7 +12,7 @@ from typing import Any
 import pandas as pd
 
 from .errors import ReportError
-from .load import SetAside, put_aside
+from .load import SkippedFile, skipped_file
 
 COLUMNS = (
     "commit",
@@ -34,7 +34,7 @@ class AsvResults:
     """What asv keeps, as a table, and the files of it that could not be read."""
 
     table: pd.DataFrame
-    set_aside: tuple[SetAside, ...]
+    skipped: tuple[SkippedFile, ...]
 
 
 def read_asv(root: str | Path) -> AsvResults:
@@ -61,17 +61,17 @@ def read_asv(root: str | Path) -> AsvResults:
             f"read_asv: asv cannot be imported ({error}); pip install asv, or leave --asv out"
         ) from error
     rows: list[dict[str, Any]] = []
-    set_aside: list[SetAside] = []
+    skipped: list[SkippedFile] = []
     units = _units(root)
     for folder, filename, machine in asv_results.iter_results_paths(str(root)):
         path = os.path.join(folder, filename)
         try:
             kept = asv_results.Results.load(path, machine_name=machine)
         except UserError as error:  # half written, or of another format
-            set_aside.append(put_aside(root, Path(path), error))
+            skipped.append(skipped_file(root, Path(path), error))
             continue
         rows.extend(_rows_of(kept, units))
-    return AsvResults(pd.DataFrame(rows, columns=pd.Index(COLUMNS)), tuple(set_aside))
+    return AsvResults(pd.DataFrame(rows, columns=pd.Index(COLUMNS)), tuple(skipped))
 
 
 def _rows_of(kept: Any, units: dict[str, str]) -> Iterator[dict[str, Any]]:

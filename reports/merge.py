@@ -3,55 +3,34 @@
 import contextlib
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from .errors import ReportError
-from .load import (
-    NOT_READ,
-    SET_ASIDE_BEFORE,
-    SetAside,
-    check_usable,
-    is_commit,
-    place_of,
-    printable,
-    put_aside,
-)
+from .load import SkippedFile, StoredRecord, is_commit, scan
 from .machines import UNKNOWN, machine_name
-from .plain_records import plain_record
 from .whole_files import draft_of
 
 
 @dataclass(frozen=True)
 class Merged:
-    """How many records were copied and how many were there already, and what was left where it is.
+    """How many records were copied, how many were there already, and which files were refused.
 
-    `refused` are files that are no records, and records in whose place another one lies.
+    Refused are files that are no records, and records in whose place another record lies.
     """
 
     copied_count: int
     same_count: int
-    refused: tuple[SetAside, ...]
-
-
-@dataclass(frozen=True)
-class _Found:
-    """A record: its path in the source and in its store, its text, and its machine."""
-
-    shown: Path
-    within: Path
-    content: bytes
-    machine: str
+    refused: tuple[SkippedFile, ...]
 
 
 def merge_stores(sources: Sequence[str | Path], into: str | Path) -> Merged:
     """Copy every record of `sources` to `<commit>/<environment-key>@<machine>/<case>/<round>.json`.
 
-    A source is a store, or what ``benchmarks.measuring.pair`` left: a folder of the stores base
-    and head,
-    or one with such a folder called pair beside the page of its review.
+    A source is a store, or the output of ``benchmarks.measuring.pair``: a folder with the stores
+    base and head, or a folder with such a folder called pair and the page of its review.
 
-    The machine is told by the record. Nothing is overwritten: a record that lies there already
+    The record says which machine it is of. Nothing is overwritten: a record that lies there already
     with the same content counts as the same, with another content as refused. So a merge may be
     repeated, interrupted, and done by two processes at once.
 
@@ -62,23 +41,23 @@ def merge_stores(sources: Sequence[str | Path], into: str | Path) -> Merged:
     """
     into = Path(into)
     copied, same = 0, 0
-    refused: list[SetAside] = []
+    refused: list[SkippedFile] = []
     for source in map(Path, sources):
         if not source.is_dir():
-            raise ReportError(f"merge_stores: {source} is no folder; name folders of cases")
+            raise ReportError(f"merge_stores: {source} is no folder; name folders of records")
         if into.resolve().is_relative_to(source.resolve()):
             raise ReportError(f"merge_stores: {into} lies in {source}; name a folder of its own")
         found, unread = _contents(source)
         if not found and not unread:
             raise ReportError(f"merge_stores: {source} holds no records; measure first")
         refused += unread
-        for record, machine in _with_machines(found):
-            outcome = _put(record.content, into / _place(record.within, machine))
+        for stored, machine in _with_machines(found):
+            outcome = _put(stored.path.read_bytes(), into / _place(stored, machine))
             copied += outcome == "copied"
             same += outcome == "same"
             if outcome == "other":
                 reason = f"another record lies at its place in {into.name}"
-                refused.append(SetAside(record.shown, reason))
+                refused.append(SkippedFile(stored.path.relative_to(source), reason))
     return Merged(copied, same, tuple(refused))
 
 
@@ -91,54 +70,51 @@ def _stores(source: Path) -> list[Path]:
     return [source]
 
 
-def _contents(source: Path) -> tuple[list[_Found], list[SetAside]]:
-    found: list[_Found] = []
-    refused: list[SetAside] = []
+def _contents(source: Path) -> tuple[list[StoredRecord], list[SkippedFile]]:
+    found: list[StoredRecord] = []
+    refused: list[SkippedFile] = []
     for store in _stores(source):
-        for ending, reason in SET_ASIDE_BEFORE.items():
-            left = sorted(store.rglob(f"*{ending}"))
-            refused += [SetAside(printable(path.relative_to(source)), reason) for path in left]
-        for path in sorted(store.rglob("*.json")):
-            within = path.relative_to(store)
-            try:
-                if not is_commit(place_of(within)[0]):
-                    raise ValueError(f"{within.parts[0]} is no commit: 7 to 40 hexadecimal digits")
-                content = path.read_bytes()
-                record = plain_record(content)
-                check_usable(record)
-            except NOT_READ as error:
-                refused.append(put_aside(source, path, error))
+        records, skipped = scan(store)
+        within = store.relative_to(source)
+        refused += [replace(file, path=within / file.path) for file in skipped]
+        for stored in records:
+            if is_commit(stored.commit):
+                found.append(stored)
             else:
-                machine = machine_name(record["environment"])
-                found.append(_Found(path.relative_to(source), within, content, machine))
+                reason = f"{stored.commit} is no commit: 7 to 40 hexadecimal digits"
+                refused.append(SkippedFile(stored.path.relative_to(source), reason))
     return found, refused
 
 
-def _with_machines(found: Sequence[_Found]) -> Iterator[tuple[_Found, str]]:
-    """Records that do not know their machine take that of their folder, where it has only one.
+def _with_machines(found: Sequence[StoredRecord]) -> Iterator[tuple[StoredRecord, str]]:
+    """Yield each record with its machine.
 
-    Of its environment at the same commit, or else at any.
+    A record that does not name its machine takes the machine of its folder, where there is only
+    one: of its environment at the same commit, or else at any.
     """
-    folders: dict[tuple[str, ...], set[str]] = {}
-    for record in found:
-        for folder in _folders(record):
-            folders.setdefault(folder, set()).add(record.machine)
-    known = {folder: machines - {UNKNOWN} for folder, machines in folders.items()}
-    for record in found:
-        near = next((known[folder] for folder in _folders(record) if known[folder]), set())
+    machines = [_machine(stored) for stored in found]
+    known: dict[tuple[str, ...], set[str]] = {}
+    for stored, machine in zip(found, machines, strict=True):
+        for folder in _folders(stored):
+            known.setdefault(folder, set()).update({machine} - {UNKNOWN})
+    for stored, machine in zip(found, machines, strict=True):
+        near = next((known[folder] for folder in _folders(stored) if known[folder]), set())
         (only,) = near if len(near) == 1 else (UNKNOWN,)
-        yield record, only if record.machine == UNKNOWN else record.machine
+        yield stored, only if machine == UNKNOWN else machine
 
 
-def _folders(record: _Found) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    commit, environment_key = record.within.parts[:2]
-    return (commit, environment_key), (environment_key,)
+def _machine(stored: StoredRecord) -> str:
+    environment = stored.record.environment
+    return machine_name(None if environment is None else vars(environment))
 
 
-def _place(within: Path, machine: str) -> Path:
-    commit, environment_key, *rest = within.parts
-    own = environment_key.rsplit("@", 1)[0]  # of an earlier merge
-    return Path(commit, f"{own}@{machine}", *rest)
+def _folders(stored: StoredRecord) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    return (stored.commit, stored.environment_key), (stored.environment_key,)
+
+
+def _place(stored: StoredRecord, machine: str) -> Path:
+    own = stored.environment_key.rsplit("@", 1)[0]  # of an earlier merge
+    return Path(stored.commit, f"{own}@{machine}", stored.case, stored.path.name)
 
 
 def _put(content: bytes, path: Path) -> str:

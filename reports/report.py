@@ -35,7 +35,7 @@ class Report:
     facts: tuple[Fact, ...]
     sections: tuple[Section, ...]
     tables: dict[str, pd.DataFrame]
-    set_aside_count: int
+    skipped_count: int
     ended_well_count: int
     """Processes on the page that succeeded; without any the page has failures alone."""
 
@@ -65,7 +65,7 @@ def make_report(
     """
     read = read_store(store)
     kept = read_asv(asv) if asv is not None else None
-    set_aside = read.set_aside + (kept.set_aside if kept is not None else ())
+    skipped = read.skipped + (kept.skipped if kept is not None else ())
     measured = tables.measurements(read)
     everything = {
         "measurements": measured,
@@ -77,7 +77,7 @@ def make_report(
         "against_reference": summaries.against_reference(measured),
         "gradient_against_reference": summaries.against_reference(measured, gradient=True),
         "preparation": summaries.preparation(measured),
-        "failures": tables.failures(measured, set_aside),
+        "failures": tables.failures(measured, skipped),
         "environments": tables.environments(measured),
     }
     if kept is not None:
@@ -90,7 +90,7 @@ def make_report(
         facts(here, everything),
         _sections(here),
         everything,
-        len(set_aside),
+        len(skipped),
         list(here["measurements"]["status"]).count("ok"),
     )
 

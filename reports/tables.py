@@ -14,8 +14,7 @@ from typing import Any
 import pandas as pd
 
 from .frames import groups, numeric, whole
-from .load import SetAside, Store, StoredRecord
-from .plain_records import as_plain
+from .load import SkippedFile, Store, StoredRecord
 
 # What tells one kind of measurement from another; other parameters become `parameter_<name>`.
 PARAMETERS = (
@@ -50,7 +49,7 @@ ENVIRONMENT = {
 }
 PER_PROCESS_ENVIRONMENT = ("load_1min_before", "load_1min_after", "started_utc")
 # Columns that come later: of the environment, and those that readers of the table add.
-ADDED = ("file", "file_state", "file_digest", "setting", "side", "position", "build_seconds")
+ADDED = ("setting", "side", "position", "build_seconds")
 TAKEN = frozenset((*ENVIRONMENT.values(), *PER_PROCESS_ENVIRONMENT, *ADDED))
 FAILURE = ("phase", "kind", "message", "traceback")
 MEASURED = ("phases", "constants", "counts", "program", "memory", "checks", "extras")
@@ -58,7 +57,7 @@ MEASURED = ("phases", "constants", "counts", "program", "memory", "checks", "ext
 
 def measurements(store: Store) -> pd.DataFrame:
     """One row for each process: where it belongs, its parameters, and all that it measured."""
-    return frame_of_rows([measurement_row(place_row(s), as_plain(s.record)) for s in store.records])
+    return frame_of_rows([measurement_row(stored) for stored in store.records])
 
 
 def frame_of_rows(rows: Sequence[dict[str, Any]]) -> pd.DataFrame:
@@ -75,7 +74,7 @@ def samples(store: Store) -> pd.DataFrame:
     rows = [
         {**place_row(stored), "sample_index": index, "steady_seconds": seconds}
         for stored in store.records
-        for index, seconds in enumerate(stored.record.samples_seconds or ())
+        for index, seconds in enumerate(stored.record.samples_seconds)
     ]
     columns = [name for name in IDENTITY if name != "status"]
     return pd.DataFrame(rows, columns=pd.Index([*columns, "sample_index", "steady_seconds"]))
@@ -84,22 +83,29 @@ def samples(store: Store) -> pd.DataFrame:
 def captured_arrays(store: Store) -> pd.DataFrame:
     """One row for each array that the measured function closed over, in each process."""
     rows = [
-        {**place_row(stored), **_array_row(index, array)}
+        {
+            **place_row(stored),
+            "array_index": index,
+            "array_shape": json.dumps(array.shape),
+            "array_dtype": array.dtype,
+            "array_bytes": array.bytes,
+            "array_where": array.where,
+        }
         for stored in store.records
-        for index, array in enumerate(as_plain(stored.record.constants)["arrays"])
+        for index, array in enumerate(stored.record.constants.arrays)
     ]
     columns = [name for name in IDENTITY if name != "status"]
     columns += ["array_index", "array_shape", "array_dtype", "array_bytes", "array_where"]
     return pd.DataFrame(rows, columns=pd.Index(columns))
 
 
-def failures(frame: pd.DataFrame, set_aside: tuple[SetAside, ...]) -> pd.DataFrame:
-    """One row for each process that did not succeed, and for each file that was set aside."""
+def failures(frame: pd.DataFrame, skipped: tuple[SkippedFile, ...]) -> pd.DataFrame:
+    """One row for each process that did not succeed, and for each file that was skipped."""
     columns = [*IDENTITY, *(f"failure_{name}" for name in FAILURE)]
     failed = frame.loc[frame["status"] != "ok", [c for c in columns if c in frame]]
     unread = [
         {"case": str(item.path), "status": "unreadable", "failure_message": item.reason}
-        for item in set_aside
+        for item in skipped
     ]
     return pd.concat(
         [failed.astype(object), pd.DataFrame(unread, columns=pd.Index(columns), dtype=object)],
@@ -134,28 +140,29 @@ def _last_known(column: Any) -> Any:
     return None if known.empty else known.iloc[-1]
 
 
-def measurement_row(place: dict[str, Any], record: Mapping[str, Any]) -> dict[str, Any]:
-    """One row of `measurements`, from `place_row` and a record as plain data."""
-    failure = record["failure"] or {}
+def measurement_row(stored: StoredRecord) -> dict[str, Any]:
+    """Return one row of `measurements`."""
+    record = stored.record
     row: dict[str, Any] = {
-        **place,
-        "status": record["status"],
-        **{f"failure_{name}": failure.get(name) for name in FAILURE},
-        **_parameters(record["params"]),
-        "factory_seconds": record["setup_seconds"],
-        # Tells a field's error that is not a number from one that nobody asked for.
-        "checked_errors_count": sum(name in FIELD_ERRORS for name in record["checks"]),
-        # The same of all that the case checked or measured by itself.
-        "not_a_number": _not_a_number({**record["extras"], **record["checks"]}),
-        "wall_seconds": record["wall_seconds"],
-        **_steady(record["samples_seconds"]),
+        **place_row(stored),
+        "status": record.status,
+        **{f"failure_{name}": getattr(record.failure, name, None) for name in FAILURE},
+        **_parameters(record.params),
+        "factory_seconds": record.setup_seconds,
+        # Tells a field's error that is NaN from an error that was not checked.
+        "checked_errors_count": sum(name in FIELD_ERRORS for name in record.checks),
+        "not_a_number": _not_a_number({**record.extras, **record.checks}),
+        "wall_seconds": record.wall_seconds,
+        **_steady(record.samples_seconds),
     }
     for group in MEASURED:
-        for name, value in (record[group] or {}).items():
+        section = getattr(record, group)
+        values = section if isinstance(section, dict) else vars(section)
+        for name, value in values.items():
             if name != "arrays":
                 # Two groups may use one name, or a case that of a column: it then says whose it is.
                 row[f"{group}_{name}" if name in row or name in TAKEN else name] = value
-    environment = record["environment"] or {}
+    environment = vars(record.environment) if record.environment else {}
     for name, column in ENVIRONMENT.items():
         value = environment.get(name)
         row[column] = json.dumps(value, sort_keys=True) if isinstance(value, dict) else value
@@ -163,17 +170,13 @@ def measurement_row(place: dict[str, Any], record: Mapping[str, Any]) -> dict[st
 
 
 def place_row(stored: StoredRecord) -> dict[str, Any]:
-    """Where a record belongs, as columns."""
-    return place_columns(stored.commit, stored.environment_key, stored.case, stored.round_index)
-
-
-def place_columns(commit: str, environment_key: str, case: str, round_index: int) -> dict[str, Any]:
+    """Return the place of a record as columns."""
     return {
-        "commit": commit,
-        "environment_key": environment_key,
-        "suite": case.split("/")[0],
-        "case": case,
-        "round_index": round_index,
+        "commit": stored.commit,
+        "environment_key": stored.environment_key,
+        "suite": stored.case.split("/")[0],
+        "case": stored.case,
+        "round_index": stored.round_index,
     }
 
 
@@ -210,13 +213,6 @@ def _std(values: Sequence[float]) -> float:
     """Like `statistics.stdev`, whose exact fractions take most of a large store's reading."""
     mean = math.fsum(values) / len(values)
     return math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1))
-
-
-def _array_row(index: int, array: dict[str, Any]) -> dict[str, Any]:
-    row: dict[str, Any] = {"array_index": index}
-    for name, value in array.items():
-        row[f"array_{name}"] = json.dumps(value) if isinstance(value, list | tuple) else value
-    return row
 
 
 def _typed(frame: pd.DataFrame) -> pd.DataFrame:

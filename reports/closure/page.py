@@ -65,7 +65,7 @@ def make_closure_report(
         "changes": summaries.changes(measured),
         "script_calls": summaries.script_calls(measured),
         "capture_sizes": summaries.curve(measured),
-        "failures": tables.failures(measured, read.set_aside),
+        "failures": tables.failures(measured, read.skipped),
         "environments": tables.environments(measured),
     }
     everything["versions"] = versions.rows_by_version(
@@ -84,7 +84,7 @@ def make_closure_report(
         report.facts(here, everything),
         tuple(made),
         everything,
-        len(read.set_aside),
+        len(read.skipped),
         list(here["measurements"]["status"]).count("ok"),
     )
 

@@ -8,10 +8,10 @@ from typing import cast
 import numpy as np
 import pandas as pd
 
+from .. import tables
 from ..errors import ReportError
 from ..frames import any_of, groups, numeric
-from ..load import SetAside
-from ..load_cached import Measured
+from ..load import SkippedFile, Store
 from ..machines import with_setting
 from ..metrics import Metric, metrics_of, was_measured, with_build_seconds
 from .commits import Commit, ordered_commits
@@ -59,16 +59,16 @@ class Setting:
 class History:
     commits: tuple[Commit, ...]
     settings: tuple[Setting, ...]
-    set_aside: tuple[SetAside, ...]
+    skipped: tuple[SkippedFile, ...]
 
 
-def make_history(measured: Measured, *, repository: Path | None = None) -> History:
+def make_history(store: Store, *, repository: Path | None = None) -> History:
     """Every series of a store and its steps; settings with the most commits first.
 
     Parameters
     ----------
-    measured : Measured
-        From `reports.load_cached.read_measurements`.
+    store : Store
+        From `reports.read_store`.
     repository : Path, optional
         A clone that knows order, dates and subjects of the commits.
 
@@ -77,10 +77,11 @@ def make_history(measured: Measured, *, repository: Path | None = None) -> Histo
     ReportError
         If no process succeeded, or asv is missing.
     """
-    if not any_of(measured.table["status"] == "ok"):
+    measured = tables.measurements(store)
+    if not any_of(measured["status"] == "ok"):
         raise ReportError("make_history: no process of the store succeeded; reports build says why")
     # Of the whole table: those that succeeded tell in which setting the others were.
-    table = with_build_seconds(with_setting(measured.table))
+    table = with_build_seconds(with_setting(measured))
     first = {
         str(k["commit"]): cast(pd.Timestamp, g["started_utc"].min())
         for k, g in groups(table, ["commit"])
@@ -94,7 +95,7 @@ def make_history(measured: Measured, *, repository: Path | None = None) -> Histo
         failed = tuple(all_failed(found))
         settings.append(Setting(str(key["setting"]), series, _environments(found), failed))
     settings.sort(key=lambda one: (not one.series, -len(one.environments), one.name))
-    return History(commits, tuple(settings), measured.set_aside)
+    return History(commits, tuple(settings), store.skipped)
 
 
 def _all_series(table: pd.DataFrame) -> Iterator[Series]:

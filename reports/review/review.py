@@ -165,7 +165,7 @@ class Review:
     @property
     def _gaps(self) -> str:
         """What the verdict does not speak of: silence about it would read as a pass."""
-        lost, files = len(self.lost) - len(self.broken), len(self.sides.set_aside)
+        lost, files = len(self.lost) - len(self.broken), len(self.sides.skipped)
         elsewhere = [entry for entry in self.sides.left_out if not entry.is_asked]
         apart = sum(f.verdict == "apart" for f in self.untested)
         once = sum(f.verdict != "apart" and f.rounds_count == 1 for f in self.untested)

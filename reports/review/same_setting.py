@@ -17,7 +17,6 @@ from ..frames import Row, groups, rows
 from ..load import Store, StoredRecord
 from ..machines import UNKNOWN, with_setting
 from ..metrics import BUILDING, with_build_seconds
-from ..plain_records import as_plain
 from .sides import CaseSide, LeftOut, Side, Sides
 
 Frames = Mapping[str, pd.DataFrame]  # by setting
@@ -49,7 +48,7 @@ def sides_in_one_setting(base: Store, head: Store, setting: str | None) -> Sides
         of_folder = cast(pd.DataFrame, frame.loc[frame["environment_key"] == key])
         sides.append(Side(commit, chosen, dict(_cells(of_folder, store.records))))
     left_out = (*_other_settings(found, chosen), *_other_folders(frames, keys))
-    return Sides(sides[0], sides[1], left_out, (*base.set_aside, *head.set_aside))
+    return Sides(sides[0], sides[1], left_out, (*base.skipped, *head.skipped))
 
 
 def _commit(store: Store) -> str:
@@ -65,7 +64,7 @@ def _by_setting(stores: Sequence[Store]) -> list[Frames]:
     table = tables.frame_of_rows(
         [
             {"side": side, "position": position}
-            | tables.measurement_row(tables.place_row(stored), as_plain(stored.record))
+            | tables.measurement_row(stored)
             | _least_build(stored.record, builds.get(stored.case))
             for side, store in enumerate(stores)
             for position, stored in enumerate(store.records)

@@ -108,8 +108,8 @@ def _not_compared(review: Review) -> list[Section]:
         table = _lost_table(review, is_worse=False)
         tables = (table,) if table.rows else ()
         made.append(Section("missing", "Not compared", lead, said, tables=tables))
-    if review.sides.set_aside:
-        said = tuple(f"{item.path}: {item.reason}" for item in review.sides.set_aside)
+    if review.sides.skipped:
+        said = tuple(f"{item.path}: {item.reason}" for item in review.sides.skipped)
         made.append(Section("set-aside", "Files set aside", "", said))
     return made
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..frames import Row
-from ..load import SetAside
+from ..load import SkippedFile
 
 
 @dataclass(frozen=True)
@@ -69,5 +69,5 @@ class Sides:
     base: Side
     head: Side
     left_out: tuple[LeftOut, ...]
-    set_aside: tuple[SetAside, ...]
+    skipped: tuple[SkippedFile, ...]
     programs: Mapping[str, str] = field(default_factory=dict)

@@ -164,6 +164,6 @@ def test_a_processor_that_was_shared_or_not_alone_is_told(made_up, tmp_path):
 
 def test_failures_are_counted_by_status(made_up, full_store):
     store = read_store(full_store)
-    table = tables.failures(tables.measurements(store), store.set_aside)
+    table = tables.failures(tables.measurements(store), store.skipped)
     assert findings.problems_lead(table) == "Left out of every table above: 1 timeout."
     assert "Nothing failed" in findings.problems_lead(table.iloc[:0])

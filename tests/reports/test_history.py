@@ -6,11 +6,10 @@ import shutil
 
 import pytest
 
-from reports import ReportError
+from reports import ReportError, read_store
 from reports.__main__ import main
 from reports.history import make_history, reviews, write_history, write_reviews
 from reports.history.page import compact
-from reports.load_cached import read_measurements
 from tests.reports.history_stores import COMMITS, LAST, STEP, write_failed, write_stepped
 
 
@@ -21,14 +20,14 @@ def store(made_up, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def history(store):
-    return make_history(read_measurements(store))
+    return make_history(read_store(store))
 
 
 @pytest.fixture(scope="module")
 def broken(made_up, tmp_path_factory):
     root = tmp_path_factory.mktemp("broken") / "cases"
     write_failed(made_up, write_stepped(made_up, root))
-    return make_history(read_measurements(root))
+    return make_history(read_store(root))
 
 
 def found(history, case, metric):
@@ -63,7 +62,7 @@ def test_two_jax_versions_are_two_settings_and_share_no_series(made_up, store, t
     )
     made_up.write(tmp_path, made_up.casing_case("closure", 3), 0, commit=COMMITS[0])
     made_up.write(tmp_path, other, 1, commit=COMMITS[1])
-    settings = make_history(read_measurements(tmp_path)).settings
+    settings = make_history(read_store(tmp_path)).settings
     assert len(settings) == 2
     for setting in settings:
         assert all(len(series.values) == 1 and not series.steps for series in setting.series)
@@ -84,7 +83,7 @@ def test_one_process_that_ended_well_is_a_point_not_a_failure(made_up, tmp_path)
     case = made_up.casing_case("closure", 3)
     made_up.write(tmp_path, case, 0, commit=COMMITS[0])
     made_up.write(tmp_path, made_up.failed(case.name, {}), 1, commit=COMMITS[0])
-    (setting,) = make_history(read_measurements(tmp_path)).settings
+    (setting,) = make_history(read_store(tmp_path)).settings
     assert setting.failed == () and all(len(one.values) == 1 for one in setting.series)
 
 
@@ -93,7 +92,7 @@ def test_a_process_that_left_no_word_failed_in_the_setting_of_its_folder(made_up
     made_up.write(tmp_path, case, 0, commit=COMMITS[0])
     killed = dataclasses.replace(made_up.failed("other/case", {}), environment=None, failure=None)
     made_up.write(tmp_path, killed, 0, commit=COMMITS[0])
-    (setting,) = make_history(read_measurements(tmp_path)).settings
+    (setting,) = make_history(read_store(tmp_path)).settings
     (failure,) = setting.failed
     assert (failure.case, failure.reason) == ("other/case", "failed")
 
@@ -101,17 +100,17 @@ def test_a_process_that_left_no_word_failed_in_the_setting_of_its_folder(made_up
 def test_a_store_of_failures_alone_is_an_error(made_up, tmp_path):
     made_up.write(tmp_path, made_up.failed("a/b", {}))
     with pytest.raises(ReportError, match="no process of the store succeeded"):
-        make_history(read_measurements(tmp_path))
+        make_history(read_store(tmp_path))
 
 
-def test_the_command_writes_the_page_and_tells_what_it_set_aside(made_up, tmp_path, capsys):
+def test_the_command_writes_the_page_and_lists_skipped_files(made_up, tmp_path, capsys):
     broken = made_up.write(tmp_path / "cases", made_up.casing_case("closure", 3), 0)
     made_up.write(tmp_path / "cases", made_up.casing_case("closure", 3, 1), 1)
     broken.write_text("{")
     arguments = ["history", "--store", str(tmp_path / "cases"), "--out", str(tmp_path / "out")]
     assert main([*arguments, "--repository", str(tmp_path)]) == 0
     told = capsys.readouterr()
-    assert "set aside:" in told.err and "truncated" in told.err
+    assert "skipped:" in told.err and "truncated" in told.err
     assert told.out.strip().endswith("index.html")
     assert "0.json" in (tmp_path / "out" / "index.html").read_text(encoding="utf-8")
     assert main(["history", "--store", str(tmp_path / "nowhere")]) == 2
@@ -167,7 +166,7 @@ def test_a_name_that_begins_another_one_still_has_its_review(made_up, tmp_path):
             case = made_up.casing_case("closure", 3, captured_bytes=1000 * day)
             case = dataclasses.replace(case, environment=told)
             made_up.write(tmp_path / "cases", case, i, commit=commit)
-    made = make_history(read_measurements(tmp_path / "cases"))
+    made = make_history(read_store(tmp_path / "cases"))
     addresses = write_reviews(made, tmp_path / "cases", tmp_path / "out")
     assert {setting for setting, *_ in addresses} == {one.name for one in made.settings}
     assert len(set(addresses.values())) == len(made.settings) == 2

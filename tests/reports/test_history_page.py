@@ -7,10 +7,9 @@ import re
 
 import pytest
 
-from reports import ReportError
+from reports import ReportError, read_store
 from reports.history import make_history, write_history
 from reports.history.page import compact, history_page
-from reports.load_cached import read_measurements
 from tests.reports.history_stores import COMMITS, STEP, write_failed, write_stepped
 
 
@@ -18,7 +17,7 @@ from tests.reports.history_stores import COMMITS, STEP, write_failed, write_step
 def history(made_up, tmp_path_factory):
     root = tmp_path_factory.mktemp("history") / "cases"
     write_failed(made_up, write_stepped(made_up, root))
-    return make_history(read_measurements(root))
+    return make_history(read_store(root))
 
 
 def test_the_page_is_one_file_that_loads_nothing(history, tmp_path):

@@ -1,16 +1,56 @@
-"""Stores as they are found: half written, set aside, empty, of another program."""
+"""Stores as they are found: half written, renamed, empty, of another program."""
 
-import dataclasses
 import json
+import math
 import os
 
 import pandas as pd
 import pytest
 
-from reports import ReportError, read_asv, read_store
+from reports import ReportError, load, read_asv, read_store, tables
+from reports.machines import with_setting
 
 
-def test_a_record_knows_its_commit_environment_cell_and_round(made_up, tmp_path):
+@pytest.fixture
+def good(made_up, tmp_path):
+    """The path of one good record in a store of its own."""
+    return made_up.write(tmp_path, made_up.casing_case("closure", 3))
+
+
+@pytest.fixture
+def patient(monkeypatch):
+    """No file is young enough that it may still grow."""
+    monkeypatch.setattr(load, "GROWING_SECONDS", -1.0)
+
+
+def write_changed(good, change, name="1.json"):
+    """Write another round next to the good one: the same record with its data changed."""
+    data = json.loads(good.read_text())
+    change(data)
+    path = good.parent / name
+    path.write_text(json.dumps(data))
+    return path
+
+
+def only_skipped(root):
+    """The only file that the reader skips; it keeps the good one, and tables can be made of it."""
+    store = read_store(root)
+    assert len(with_setting(tables.measurements(store))) == 1
+    (skipped,) = store.skipped
+    return skipped
+
+
+def setting(*path, value):
+    def change(data):
+        *folders, last = path
+        for name in folders:
+            data = data[name]
+        data[last] = value
+
+    return change
+
+
+def test_a_record_has_its_commit_environment_case_and_round(made_up, tmp_path):
     path = made_up.write(tmp_path, made_up.casing_case("closure", 6), 4)
     (stored,) = read_store(tmp_path).records
     assert (stored.commit, stored.environment_key) == (made_up.commit, made_up.key)
@@ -19,8 +59,14 @@ def test_a_record_knows_its_commit_environment_cell_and_round(made_up, tmp_path)
     assert stored.record == made_up.casing_case("closure", 6)
 
 
-def test_truncated_foreign_and_misplaced_files_are_set_aside_with_reasons(made_up, tmp_path):
-    good = made_up.write(tmp_path, made_up.casing_case("closure", 6), 0)
+def test_one_commit_alone_is_read_where_it_is_named(made_up, good, tmp_path):
+    made_up.write(tmp_path, made_up.casing_case("closure", 3), commit="f" * 40)
+    (stored,) = read_store(tmp_path, commit="f" * 40).records
+    assert stored.commit == "f" * 40
+    assert len(read_store(tmp_path).records) == 2
+
+
+def test_truncated_foreign_and_misplaced_files_are_skipped_with_reasons(good, tmp_path):
     text = good.read_text()
     (good.parent / "1.json").write_text(text[: len(text) // 2])
     (good.parent / "2.json").write_text("")
@@ -29,13 +75,21 @@ def test_truncated_foreign_and_misplaced_files_are_set_aside_with_reasons(made_u
     (good.parent / "last.json").write_text(text)
     (tmp_path / "stray.json").write_text(text)
     (good.parent / "5.json").mkdir()
+    (good.parent / "6.unreadable").write_text("{")
+    (good.parent / "7.stale").write_text("{}")
+    (good.parent / "8.4711.tmp").write_text('{"schema"')  # a write that never ended: passed over
     store = read_store(tmp_path)
     assert [stored.round_index for stored in store.records] == [0]
-    reasons = {item.path.name: item.reason for item in store.set_aside}
-    assert set(reasons) == {f"{i}.json" for i in range(1, 6)} | {"last.json", "stray.json"}
+    reasons = {item.path.name: item.reason for item in store.skipped}
+    assert set(reasons) == {f"{i}.json" for i in range(1, 6)} | {
+        *("last.json", "stray.json", "6.unreadable", "7.stale")
+    }
     assert "truncated" in reasons["1.json"] and "999" in reasons["3.json"]
     assert "round" in reasons["last.json"] and "<commit>" in reasons["stray.json"]
-    assert all("\n" not in reason for reason in reasons.values())
+    assert "cut short" in reasons["6.unreadable"] and "parameters" in reasons["7.stale"]
+    assert all("\n" not in reason and str(tmp_path) not in reason for reason in reasons.values())
+    folder = good.parent.relative_to(tmp_path)
+    assert {item.path.parent for item in store.skipped} == {folder, folder.parents[-1]}
 
 
 @pytest.mark.parametrize(
@@ -50,48 +104,132 @@ def test_truncated_foreign_and_misplaced_files_are_set_aside_with_reasons(made_u
         ("variant", 1.0, "variant is 1.0"),
     ],
 )
-def test_parameters_of_another_kind_are_set_aside(made_up, tmp_path, name, value, said):
-    made_up.write(tmp_path, made_up.casing_case("closure", 6), 0)
-    case = made_up.casing_case("closure", 6)
-    odd = dataclasses.replace(case, params={**case.params, name: value})
-    made_up.write(tmp_path, odd, 1)
+def test_a_parameter_of_another_type_is_skipped(good, tmp_path, name, value, said):
+    path = write_changed(good, setting("params", name, value=value))
+    skipped = only_skipped(tmp_path)
+    assert skipped.path == path.relative_to(tmp_path) and said in skipped.reason
+
+
+STARTED = ("environment", "started_utc")
+
+
+@pytest.mark.parametrize(
+    "change, said",
+    [
+        (setting(*STARTED, value="yesterday"), "'yesterday', which is no ISO 8601 time"),
+        (setting(*STARTED, value="2026-W47-5T10:00:00"), "no ISO 8601 time"),
+        (setting(*STARTED, value="0001-01-01T00:00:00+00:00"), "no clock gives"),
+        (setting(*STARTED, value="9999-12-31T23:59:59+00:00"), "no clock gives"),
+        (setting(*STARTED, value=""), "no clock gives"),
+        (setting("extras", "foo_bytes", value="Infinity"), "foo_bytes is inf"),
+        (setting("extras", "foo_bytes", value=1e300), "foo_bytes is 1e+300"),
+        (setting("checks", "foo_count", value=-1e300), "foo_count is -1e+300"),
+        (setting("constants", "captured_bytes", value=10**30), "captured_bytes is 1000000"),
+        (setting("program", "fusions_count", value=2**63 - 1), "fusions_count is 92233720368547"),
+        (setting("environment", "ram_bytes", value=10**400), "ram_bytes is 1000000"),
+        (setting("samples_seconds", value=[1e200, 1.0]), "samples_seconds holds 1e+200"),
+        (setting("samples_seconds", value=["NaN"]), "samples_seconds holds nan"),
+        (setting("setup_seconds", value=-1.0), "setup_seconds holds -1.0"),
+        (setting("wall_seconds", value=10**400), "number out of range - at `record.wall_seconds`"),
+    ],
+)
+def test_a_value_that_no_table_can_hold_is_skipped(good, tmp_path, change, said):
+    write_changed(good, change)
+    assert said in only_skipped(tmp_path).reason
+
+
+def test_text_nested_without_end_is_skipped(good, tmp_path):
+    (good.parent / "1.json").write_text("[" * 200_000)
+    assert "recursion" in only_skipped(tmp_path).reason
+
+
+@pytest.mark.parametrize("name", ["99999999999999999999.json", "00.json", "1_0.json", "٣.json"])
+def test_a_name_that_is_no_round_is_skipped(good, tmp_path, name):
+    write_changed(good, dict.copy, name)
+    assert "not the number of a round" in only_skipped(tmp_path).reason
+
+
+def test_a_folder_whose_name_no_page_can_show_is_skipped(good, tmp_path):
+    folder = os.fsencode(good.parent.parent) + b"/\xff"
+    try:
+        os.mkdir(folder)
+    except OSError:
+        pytest.skip("the file system takes no such name")
+    with open(folder + b"/0.json", "wb") as stream:
+        stream.write(good.read_bytes())
+    skipped = only_skipped(tmp_path)
+    assert "not UTF-8" in skipped.reason
+    str(skipped.path).encode("utf-8")
+
+
+def test_half_a_surrogate_pair_is_read_as_a_question_mark(good, tmp_path):
+    failure = {"phase": "setup", "kind": "OSError", "message": "no \udcff, \U0001f600"}
+    write_changed(good, setting("failure", value=failure))
     store = read_store(tmp_path)
-    assert [stored.round_index for stored in store.records] == [0]
-    (aside,) = store.set_aside
-    assert aside.path.name == "1.json" and said in aside.reason
+    assert store.skipped == ()
+    messages = set(tables.measurements(store)["failure_message"].dropna())
+    assert messages == {"no ?, \U0001f600"}
 
 
-def test_a_start_that_is_no_time_is_set_aside(made_up, tmp_path):
-    made_up.write(tmp_path, made_up.casing_case("closure", 6), 0)
-    when = made_up.environment(started_utc="yesterday")
-    odd = dataclasses.replace(made_up.casing_case("closure", 6), environment=when)
-    made_up.write(tmp_path, odd, 1)
-    (aside,) = read_store(tmp_path).set_aside
-    assert "'yesterday', which is no ISO 8601 time" in aside.reason
+def test_a_check_that_is_nan_is_a_finding_and_kept(good, tmp_path):
+    write_changed(good, setting("checks", value={"error_relative": "NaN", "spare_bytes": "NaN"}))
+    table = tables.measurements(read_store(tmp_path))
+    assert len(table) == 2 and math.isnan(table["error_relative"].iloc[1])
 
 
-def test_files_set_aside_are_named_within_the_store(made_up, tmp_path):
-    good = made_up.write(tmp_path, made_up.casing_case("closure", 6), 0)
-    (good.parent / "1.json").mkdir()
-    (good.parent / "2.json").write_text("{")
-    (good.parent / "3.stale").write_text("{}")
-    for aside in read_store(tmp_path).set_aside:
-        assert aside.path.parent == good.parent.relative_to(tmp_path)
-        assert str(tmp_path) not in aside.reason
+def test_a_truncated_file_is_renamed_and_listed_by_every_later_report(good, tmp_path, patient):
+    text, path = good.read_text(), good.parent / "1.json"
+    for length in (500, 1000):  # the second does not replace the first
+        path.write_text(text[:length])
+        reasons = [item.reason for item in read_store(tmp_path).skipped]
+        assert sum("truncated" in reason for reason in reasons) == 1
+        assert not path.exists()
+    sizes = sorted(p.stat().st_size for p in good.parent.glob("*.unreadable"))
+    assert sizes == [500, 1000]
+    assert {item.path.suffix for item in read_store(tmp_path).skipped} == {".unreadable"}
 
 
-def test_a_write_that_never_ended_is_no_record_and_no_complaint(made_up, tmp_path):
-    good = made_up.write(tmp_path, made_up.casing_case("closure", 6), 0)
-    (good.parent / "1.4711.tmp").write_text('{"schema"')
-    assert read_store(tmp_path).set_aside == ()
+def test_a_file_that_may_still_grow_stays_where_it_is(good, tmp_path):
+    path = write_changed(good, dict.copy)
+    text = path.read_text()
+    path.write_text(text[:1000])
+    assert only_skipped(tmp_path).path.name == "1.json" and path.exists()
+    path.write_text(text)
+    assert len(read_store(tmp_path).records) == 2
 
 
-def test_what_the_benchmarks_set_aside_is_told(made_up, tmp_path):
-    good = made_up.write(tmp_path, made_up.casing_case("closure", 6), 0)
-    (good.parent / "1.unreadable").write_text("{")
-    (good.parent / "2.stale").write_text("{}")
-    reasons = {item.path.name: item.reason for item in read_store(tmp_path).set_aside}
-    assert "cut short" in reasons["1.unreadable"] and "parameters" in reasons["2.stale"]
+def test_a_store_that_may_not_be_written_is_read_all_the_same(good, tmp_path, patient, monkeypatch):
+    def refused(*_):
+        raise PermissionError("read-only")
+
+    (good.parent / "1.json").write_text("{")
+    monkeypatch.setattr(load.Path, "replace", refused)
+    assert only_skipped(tmp_path).path.name == "1.json"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [setting("memory", "new_bytes", value=1), setting("schema", value=3)],
+    ids=["field", "schema"],
+)
+def test_a_record_of_a_newer_jaxmeter_is_skipped_and_stays(good, tmp_path, patient, change):
+    newer = write_changed(good, change)
+    before = newer.read_bytes()
+    for _ in range(2):
+        assert "read it with the jaxmeter that wrote it" in only_skipped(tmp_path).reason
+        assert newer.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    "text, is_truncated",
+    [
+        *((text, True) for text in (b'{"name"', b"", b"\0\0\0", b"\xff\xfe\x00")),
+        *((text, False) for text in (b"{}", b"[]", b"3", b'{"schema": 999}', b"[" * 200_000)),
+    ],
+)
+def test_only_text_that_is_no_json_counts_as_truncated(good, tmp_path, text, is_truncated):
+    (good.parent / "1.json").write_bytes(text)
+    assert only_skipped(tmp_path).is_truncated == is_truncated
 
 
 def test_no_folder_no_record_and_nothing_readable_are_errors_that_say_what_to_do(tmp_path):
@@ -159,15 +297,15 @@ def test_asv_values_come_with_unit_interval_and_parameters(tmp_path):
     assert len(skipped) == 1 and pd.isna(skipped.iloc[0]["value"])
 
 
-def test_a_half_written_asv_file_is_set_aside(tmp_path):
+def test_a_half_written_asv_file_is_skipped(tmp_path):
     root = asv_folder(tmp_path / "results")
     (root / "bench" / "broken.json").write_text('{"commit_hash": "ab')
     (root / "bench" / "foreign.json").write_text('{"version": 2}')
     read = read_asv(root)
     assert len(read.table) == 4
-    names = sorted(str(item.path) for item in read.set_aside)
+    names = sorted(str(item.path) for item in read.skipped)
     assert names == [os.path.join("bench", name) for name in ("broken.json", "foreign.json")]
-    assert not any(str(tmp_path) in item.reason for item in read.set_aside)
+    assert not any(str(tmp_path) in item.reason for item in read.skipped)
 
 
 def test_asv_without_a_list_of_benchmarks_still_gives_values(tmp_path):

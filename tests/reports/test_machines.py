@@ -1,13 +1,14 @@
 """Settings: what may be compared, and where processes belong that died before they could tell."""
 
 import dataclasses
+from pathlib import Path
 
 import pandas as pd
 import pytest
 
+from reports.load import StoredRecord
 from reports.machines import UNKNOWN, machine_name, with_setting
-from reports.plain_records import as_plain
-from reports.tables import measurement_row, place_columns
+from reports.tables import measurement_row
 
 BEFORE_JAX = {"backend": None, "device_kind": None, "device_count": None, "jax_options": {}}
 FLAGS = "--xla_cpu_multi_thread_eigen=false"
@@ -21,7 +22,7 @@ def one(made_up):
         make = made_up.record if ended_well else made_up.failed
         environment = None if silent else made_up.environment(**told)
         record = dataclasses.replace(make(case, {}), environment=environment)
-        return measurement_row(place_columns(commit, key, case, 0), as_plain(record))
+        return measurement_row(StoredRecord(commit, key, case, 0, Path(), record))
 
     return made
 
@@ -119,5 +120,5 @@ def test_where_several_fit_the_killed_are_of_no_known_setting(one):
 
 
 def test_a_machine_has_one_name_before_and_after_it_told_its_device(made_up):
-    told = as_plain(made_up.environment(backend="gpu", device_kind="Example 9"))
+    told = vars(made_up.environment(backend="gpu", device_kind="Example 9"))
     assert machine_name(told) == machine_name(told | BEFORE_JAX)

@@ -4,11 +4,9 @@ import dataclasses
 
 import pytest
 
-from reports import ReportError
-from reports.load_cached import read_measurements
+from reports import ReportError, read_store, tables
 from reports.machines import UNKNOWN, machine_name, with_setting
 from reports.merge import merge_stores
-from reports.plain_records import as_plain
 
 
 def store_of(made_up, root, **environment):
@@ -28,7 +26,7 @@ def test_records_of_one_place_and_two_machines_do_not_meet(made_up, tmp_path):
     b = store_of(made_up, tmp_path / "b", machine="other")
     merged = merge_stores([a, b], tmp_path / "all")
     assert (merged.copied_count, merged.same_count, merged.refused) == (4, 0, ())
-    table = with_setting(read_measurements(tmp_path / "all").table)
+    table = with_setting(tables.measurements(read_store(tmp_path / "all")))
     assert len(set(zip(table["environment_key"], table["machine"], strict=True))) == 2
     assert len(set(table["environment_key"])) == 2
     assert len(set(table["setting"])) == 2
@@ -120,7 +118,7 @@ def test_a_process_that_never_told_its_machine_takes_that_of_its_folder(made_up,
     silent = dataclasses.replace(made_up.failed("a/b", {}), environment=None)
     made_up.write(a, silent)
     merge_stores([a], tmp_path / "all")
-    table = with_setting(read_measurements(tmp_path / "all").table)
+    table = with_setting(tables.measurements(read_store(tmp_path / "all")))
     assert len(set(table["environment_key"])) == len(set(table["setting"])) == 1
     assert UNKNOWN not in set(table["setting"])
 
@@ -133,7 +131,7 @@ def test_two_machines_mixed_in_one_folder_are_told_apart_and_the_silent_is_unkno
     told = made_up.environment(cpu_model="Another CPU")
     made_up.write(tmp_path, dataclasses.replace(case, environment=told))
     made_up.write(tmp_path, dataclasses.replace(made_up.failed("a/b", {}), environment=None))
-    table = with_setting(read_measurements(tmp_path).table)
+    table = with_setting(tables.measurements(read_store(tmp_path)))
     assert len(set(table["environment_key"])) == 1
     assert len(set(table["setting"])) == 3 and UNKNOWN in set(table["setting"])
 
@@ -144,11 +142,11 @@ def test_another_jax_or_backend_is_another_setting(made_up, tmp_path, change):
     case = made_up.casing_case("closure", 6)
     told = made_up.environment(**change)
     made_up.write(tmp_path, dataclasses.replace(case, environment=told))
-    assert len(set(with_setting(read_measurements(tmp_path).table)["setting"])) == 2
+    assert len(set(with_setting(tables.measurements(read_store(tmp_path)))["setting"])) == 2
 
 
 def test_the_kernels_version_and_its_few_bytes_of_memory_make_no_other_machine(made_up):
-    one = as_plain(made_up.environment())
+    one = vars(made_up.environment())
     other = one | {"platform": "Linux-7.0-x86_64", "ram_bytes": one["ram_bytes"] - 4096}
     assert machine_name(one) == machine_name(other)
     assert machine_name(one) != machine_name(one | {"cpu_model": "Another"})

@@ -6,7 +6,6 @@ import pytest
 
 from reports import read_store, tables
 from reports.history import make_history
-from reports.load_cached import read_measurements
 from reports.metrics import Metric, was_measured
 
 FIELD, GRADIENT = Metric("error_relative", "error"), Metric("gradient_error_relative", "error")
@@ -35,7 +34,7 @@ def test_numbers_that_are_missing_were_not_measured(store, made_up):
 
 
 def test_the_history_shows_a_gradient_that_is_not_a_number(store):
-    (setting,) = make_history(read_measurements(store)).settings
+    (setting,) = make_history(read_store(store)).settings
     (series,) = [one for one in setting.series if one.metric.name == GRADIENT.name]
     assert [str(value) for value in series.samples[0]] == ["1e-06", "nan"]
     assert math.isnan(series.values[0])

@@ -80,13 +80,13 @@ def test_a_cell_or_a_file_that_head_lacks_is_part_of_the_verdict(pair):
 
 
 @pytest.mark.parametrize("seconds", [math.inf, math.nan, -1.0])
-def test_a_time_that_no_clock_gives_is_set_aside_with_its_file(pair, seconds):
+def test_a_time_that_no_clock_gives_is_skipped_with_its_file(pair, seconds):
     root = pair.write()
     path = min((root / "head").rglob("w7x-argument-d3/*.json"))
     told = json.loads(path.read_text())
     told["samples_seconds"][0] = seconds
     path.write_text(json.dumps(told))
-    (item,) = reviewed(root).sides.set_aside
+    (item,) = reviewed(root).sides.skipped
     assert "samples_seconds" in item.reason
 
 

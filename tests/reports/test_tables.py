@@ -75,8 +75,8 @@ def test_unknown_parameters_become_columns_of_their_own(made_up, tmp_path):
     assert pd.isna(row["workload"]) and row["suite"] == "other"
 
 
-def test_a_row_tells_the_first_build_which_is_cold(made_up, tmp_path):
-    """So a history does not step where a case is once measured with several builds."""
+def test_a_row_holds_the_first_compile_which_is_cold(made_up, tmp_path):
+    """So a history does not step where a case is once measured with several compiles."""
     record = made_up.casing_case("argument", 3)
     again = tuple(Phases(0.1 * k, 0.2 * k, 0.3 * k) for k in (1, 3))
     made_up.write(tmp_path, dataclasses.replace(record, recompiles=again), 0)
@@ -117,7 +117,7 @@ def test_failures_hold_processes_and_unreadable_files(made_up, tmp_path):
     path = made_up.write(tmp_path, made_up.failed("a/b", {}, message="no\nwheel"), 1)
     (path.parent / "2.json").write_text("{")
     store = read_store(tmp_path)
-    table = tables.failures(tables.measurements(store), store.set_aside)
+    table = tables.failures(tables.measurements(store), store.skipped)
     assert list(table["status"]) == ["failed", "unreadable"]
     assert table["failure_message"].iloc[0] == "no\nwheel"
     assert table["case"].iloc[1].endswith("2.json")

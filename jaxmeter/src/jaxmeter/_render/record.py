@@ -41,7 +41,9 @@ def _rows(record: Record) -> list[tuple[str, str]]:
     ):
         rows.append((label, seconds_text(seconds)))
     if record.recompiles:
-        again = [one.compile_seconds for one in record.recompiles if one.compile_seconds is not None]
+        again = [
+            one.compile_seconds for one in record.recompiles if one.compile_seconds is not None
+        ]
         told = ", ".join(seconds_text(seconds) for seconds in again)
         rows.append(("compile again", told))
     if record.samples_seconds:
