@@ -139,8 +139,8 @@ def failed_start(files):
 def test_bad_json_for_a_cell_is_told_in_a_record(text, files, failure_of):
     files[0].write_text(text)
     failure = failure_of(failed_start(files))
-    assert (failure.phase, failure.kind) == ("start", "JaxmeterError")
-    assert "Cell" in failure.message
+    assert (failure.phase, failure.kind) == ("start", "RecordError")
+    assert "BenchmarkCase" in failure.message
 
 
 def test_a_cell_file_that_is_not_there_is_told_in_a_record(files, failure_of):
@@ -162,5 +162,5 @@ def test_importing_jaxmeter_imports_no_jax():
 
 
 def test_what_is_no_cell_is_refused():
-    with pytest.raises(JaxmeterError, match=r"run_case: got 'a:b'; give a jaxmeter\.Cell"):
+    with pytest.raises(JaxmeterError, match=r"run_case: got 'a:b'; give a jaxmeter\.BenchmarkCase"):
         run_case("a:b")  # pyright: ignore

@@ -53,7 +53,7 @@ def run_case(benchmark: BenchmarkCase) -> Record:
         )
     ended = in_worker(
         "jaxmeter._measure.worker",
-        ("--benchmark", "--record"),
+        ("--case", "--record"),
         benchmark.to_json(),
         benchmark.env,
         benchmark.timeout_seconds,

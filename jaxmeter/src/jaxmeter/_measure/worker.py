@@ -1,6 +1,6 @@
 """The worker process: measures one benchmark, cold, and writes its record.
 
-``python -m jaxmeter._measure.worker [--benchmark FILE] [--record FILE]``: the benchmark is JSON,
+``python -m jaxmeter._measure.worker [--case FILE] [--record FILE]``: the benchmark is JSON,
 from a file or from standard input; the record goes to a file or to standard output. What the
 target itself prints never mixes with the record. Whatever goes wrong with the target is told in
 the record, and the exit status is 0 once a record is written. `jaxmeter.run_case` starts it,
@@ -35,9 +35,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         prog="python -m jaxmeter._measure.worker",
         description="Measure one benchmark in this process.",
     )
-    parser.add_argument(
-        "--benchmark", default="-", help="file with the benchmark's JSON; - for stdin"
-    )
+    parser.add_argument("--case", default="-", help="file with the benchmark's JSON; - for stdin")
     parser.add_argument("--record", default="-", help="file for the record's JSON; - for stdout")
     parser.add_argument(
         "--die-with-parent", action="store_true", help="end when the parent is killed (Linux)"
@@ -50,7 +48,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     else:
         write = report = _to_file(Path(options.record))
     try:
-        text = sys.stdin.read() if options.benchmark == "-" else Path(options.benchmark).read_text()
+        text = sys.stdin.read() if options.case == "-" else Path(options.case).read_text()
         benchmark = BenchmarkCase.from_json(text)
     except (OSError, UnicodeDecodeError, JaxmeterError) as error:
         write(Progress(Record(name="?", status="failed")).failed(error))
