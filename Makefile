@@ -23,7 +23,7 @@ bench: env-report ## Measure only; finished cases are kept, so it may be interru
 	@$(RUN) -m benchmarks.measuring.run --grid $(GRID)
 
 page: env-report ## Build the page from what is measured already
-	@$(RUN) -m reports build --store "$${VCJAX_BENCH_STORE:-results/records}" --asv .asv/results --out results/report
+	@$(RUN) -m reports build --store "$${VCJAX_BENCH_STORE:-results/records}" $(patsubst %,--asv %,$(wildcard .asv/results)) --out results/report
 
 commits: env-report ## Measure COMMITS=HEAD~10..HEAD in every JAX version of asv.conf.json, then the history
 	@$(RUN) -m benchmarks.measuring.run --grid small --commits $(COMMITS)
@@ -62,7 +62,7 @@ clean: ## Remove environments, results and caches
 
 .PHONY: env-report env-test
 env-report:
-	@$(PYTHON) tools/environment.py bench report $(if $(JAX),--jax $(JAX))
+	@$(PYTHON) tools/environment.py bench report --optional reference $(if $(JAX),--jax $(JAX))
 
 env-test:
 	@$(PYTHON) tools/environment.py bench report test $(EXTRAS) --optional reference $(if $(JAX),--jax $(JAX))

@@ -16,13 +16,14 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import os
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.measuring.plan import SMALL_ROUNDS, PlannedCase, grid_from_environment
 
 if TYPE_CHECKING:
-    from benchmarks.measuring.metrics import Summary
+    from benchmarks.summary import Summary
 
 # asv ends a setup_cache that is silent for this long; each case has its own, shorter limit.
 SUITE_TIMEOUT_SECONDS = 1800
@@ -69,16 +70,22 @@ class CaseSuite(ABC):
 
     def measured(self) -> dict[str, Summary]:
         """Measure what the store does not hold yet; a summary for each case's name."""
-        from benchmarks.measuring.runner import Progress, measure_plan
-        from benchmarks.measuring.store import store_for_this_environment
+        from benchmarks.measuring.runner import measure_plan
+        from benchmarks.measuring.store import RecordStore, environment_name, store_root
+        from benchmarks.summary import summarise
 
         grid = grid_from_environment()
-        return measure_plan(
+        commit = os.environ.get("ASV_COMMIT", "local")
+        records = measure_plan(
             self.plan(grid),
-            store_for_this_environment(),
-            Progress(self.suite),
-            budget_seconds=None if grid == "full" else self.quick_budget_seconds,
+            RecordStore(store_root() / commit / environment_name()),
+            budget_seconds=self.budget_seconds(grid),
         )
+        return {name: summarise(found) for name, found in records.items()}
+
+    def budget_seconds(self, grid: str) -> float | None:
+        """Return the time within which rounds after the first may start; None for no limit."""
+        return None if grid == "full" else self.quick_budget_seconds
 
     def setup(self, cache: dict[str, Summary], *point: Any) -> None:
         """Skip what this grid leaves out, and what could not run here."""

@@ -231,21 +231,16 @@ def measured(
         `params` gives for a point.
     """
     from benchmarks.measuring.plan import PlannedCase
-    from benchmarks.measuring.runner import Progress, measure_plan
+    from benchmarks.measuring.progress import Progress
+    from benchmarks.measuring.runner import measure_plan
     from benchmarks.measuring.store import RecordStore
     from jaxmeter import run_case
 
-    class Told(Progress):
-        """A line for each process that begins and one when it ended."""
+    class Begun(Progress):
+        """A line also when a process begins: each takes its time."""
 
-        def tell(self, event: str, **details: str | int | float) -> None:
-            if event not in ("start", "round"):
-                return
-            self.done = getattr(self, "done", 0) + (event == "round")
-            status = "begun" if event == "start" else details["status"]
-            note = f": {details['message']}" if details.get("message") else ""
-            text = f"{details['case']}, process {details['round']}: {status}{note}"
-            say(f"[{self.done}/{rounds * len(points)} done] {text}")
+        def begin(self, case: str, round_index: int) -> None:
+            self.write(f"[{self.done}/{self.total}] {case}, process {round_index + 1}: begun")
 
     def run_here(case: Any) -> Record:
         return run_case(replace(case, path=(*case.path, str(HERE), os.getcwd())))
@@ -262,7 +257,7 @@ def measured(
         )
         for name, point in points.items()
     ]
-    measure_plan(cases, kept, Told(target), run_case=run_here)
+    measure_plan(cases, kept, Begun(rounds * len(points), say), run_case=run_here)
     found = [[kept.read(case, number) for number in range(rounds)] for case in cases]
     return [[record for record in records if record is not None] for records in found]
 

@@ -1,13 +1,13 @@
-"""``python -m benchmarks.measuring.pair BASE HEAD``: measure two commits in turns, for a review.
+"""``python -m benchmarks.measuring.pair BASE HEAD``: measure two commits interleaved, for a review.
 
 asv measures one commit after the other, and a machine's speed drifts within minutes. Here a round
-of BASE and one of HEAD follow each other within seconds, each in a fresh process, first one and
-then the other in front; so drift cancels in each round's ratio. Both run in the interpreter that
-runs this command: the same JAX, today's benchmarks and meter, and only the package ``vcjax`` of
-each commit. The records lie in ``<out>/base`` and ``<out>/head``, laid out like every store;
+of BASE and one of HEAD follow each other within seconds, each in a fresh process, and alternate in
+which comes first; so drift cancels in each round's ratio. Both run in the interpreter that runs
+this command: the same JAX, the checkout's benchmarks and jaxmeter, and only the package ``vcjax``
+of each commit. The records lie in ``<out>/base`` and ``<out>/head``, laid out like every store;
 ``python -m reports review --pair <out>`` compares them.
 
-Interrupted and repeated, it goes on: rounds that both sides have are kept.
+Interrupted and run again, it resumes: rounds that both sides have are kept.
 
 For studies ``--inject`` adds a regression to HEAD: a Python file, given by its path or by its name
 in studies/detection/injected, whose function ``inject`` is called with HEAD's package when that is
@@ -19,12 +19,8 @@ from __future__ import annotations
 
 import argparse
 import fnmatch
-import importlib.metadata
-import io
 import shutil
-import subprocess
 import sys
-import tarfile
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -33,18 +29,25 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import jaxmeter
+from benchmarks.measuring.checkout import (
+    ROOT,
+    CheckoutError,
+    commit_named,
+    has_changes,
+    run_lock,
+    unpacked_package,
+)
 from benchmarks.measuring.plan import PlannedCase
 from benchmarks.measuring.program_diff import write_diffs
-from benchmarks.measuring.repair import AnotherRun, RunLock
-from benchmarks.measuring.run import ROOT, SUITES
+from benchmarks.measuring.run import SUITES
 from benchmarks.measuring.runner import RunCase, Workers
-from benchmarks.measuring.store import RecordStore
+from benchmarks.measuring.store import RecordStore, environment_name
 
 SIDES = ("base", "head")
-INJECTED = Path(__file__).parents[2] / "studies" / "detection" / "injected"
+INJECTED = ROOT / "studies" / "detection" / "injected"
 
-# Small cases, so that two commits are through in five minutes: these in many rounds for their
-# times, the others once for what is exact. Any other case of the quick grid: --cases PATTERN.
+# Small cases, so that a pair takes five minutes: these in many rounds for their times, the others
+# once for exact metrics. --cases PATTERN selects any other cases of the quick grid.
 TIMED = (
     "casing_variants/w7x-argument-d3",
     "memory_sweep/field-cauto-tauto",
@@ -56,20 +59,20 @@ ONCE = (
     "memory_sweep/gradient-cauto-tauto",
 )
 MOST_ROUNDS = 8
-# Of timed cases: calls of a few milliseconds must not all fall into one mood of the machine, and
-# one compile in a process scatters by a tenth.
+# Timed cases: many calls, because calls of a few milliseconds see only one level of machine noise,
+# and several compiles, because a single compile in a process varies by a tenth.
 TIMED_EFFORT = {"repeat": 30, "max_seconds": 1.0, "builds": 3}
 NOT_INJECTED = "none"
 BUDGET_SECONDS = 270.0
 
 
 class PairFailed(Exception):
-    """The two commits cannot be measured; the message says why."""
+    """The options do not describe a pair to measure; the message says why."""
 
 
 @dataclass(frozen=True)
 class MeasuredSide:
-    """Where one commit's records go, and the workers that import its package.
+    """One commit of a pair: its store, and the workers that import its package.
 
     `pair` is the folder that a review reads.
     """
@@ -85,17 +88,17 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks.measuring.pair", description=__doc__
     )
-    parser.add_argument("base", help="a commit, as git knows it")
-    parser.add_argument("head", help="the other")
+    parser.add_argument("base", help="a commit, by any name that git accepts")
+    parser.add_argument("head", help="the other commit")
     parser.add_argument("--out", type=Path, help="default results/pairs/BASE..HEAD")
     parser.add_argument("--cases", nargs="+", help="patterns of the quick grid's cases, all timed")
-    parser.add_argument("--rounds", type=int, default=MOST_ROUNDS, help="the most; default 8")
+    parser.add_argument("--rounds", type=int, default=MOST_ROUNDS, help="maximum; default 8")
     parser.add_argument(
         "--budget", type=float, default=BUDGET_SECONDS, help="seconds; no round begins after them"
     )
     parser.add_argument("--inject", nargs="+", metavar="NAME_OR_PATH", help="regressions for HEAD")
     parser.add_argument(
-        "--no-programs", action="store_true", help="do not tell in what programs differ"
+        "--no-programs", action="store_true", help="do not write how programs differ"
     )
     options = parser.parse_args(argv)
     try:
@@ -103,37 +106,30 @@ def main(argv: Sequence[str] | None = None) -> int:
         commits = [commit_named(name) for name in (options.base, options.head)]
         names = "..".join(commit[:10] for commit in commits)
         names += "".join(f"+{Path(name).stem}" for name in options.inject or ())
-        if _git("status", "--porcelain", "--", "vcjax"):
+        if has_changes("vcjax"):
             print("changes of vcjax that are not committed are not measured", file=sys.stderr)
         out = options.out or ROOT / "results" / "pairs" / names
-        (ROOT / "results").mkdir(exist_ok=True)
         with (
-            RunLock(ROOT / "results" / "run.lock"),
+            run_lock(),
             sides(commits, out, injected=options.inject or [NOT_INJECTED]) as (base, *heads),
         ):
             cases = chosen_cases(options.cases, options.rounds)
-            measure_in_turns(cases, [base, *heads], budget_seconds=options.budget)
+            measure_interleaved(cases, [base, *heads], budget_seconds=options.budget)
             if not options.no_programs:
                 for head in heads:
                     write_diffs(cases, (base, head), head.pair)
-    except (PairFailed, AnotherRun) as error:
+    except (PairFailed, CheckoutError) as error:
         print(f"benchmarks.measuring.pair: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
-        print("\nbenchmarks.pair: interrupted; repeat the command to go on", file=sys.stderr)
+        print("\nbenchmarks.measuring.pair: interrupted; rerun to resume", file=sys.stderr)
         return 130
     print(out)
     return 0
 
 
 def check(options: argparse.Namespace) -> None:
-    """Refuse options that would measure nothing, for ever, or one thing over another.
-
-    Raises
-    ------
-    PairFailed
-        If they are such.
-    """
+    """Raise PairFailed for options that measure nothing, without end, or one file twice."""
     if options.rounds < 1:
         raise PairFailed(f"got --rounds {options.rounds}; give 1 or more")
     if not options.budget > 0:
@@ -144,19 +140,21 @@ def check(options: argparse.Namespace) -> None:
 
 
 def chosen_cases(patterns: Sequence[str] | None, rounds: int) -> list[PlannedCase]:
-    """The cases of a review, those of many rounds first; each with its number of rounds.
+    """Return the cases of a review with their numbers of rounds, the timed cases first.
 
     Raises
     ------
     PairFailed
-        If a name or a pattern fits no case of the quick grid.
+        If a pattern matches no case of the quick grid.
     """
     planned = {case.name: case for suite in SUITES for case in suite().plan("quick")}
     wanted: dict[str, int] = {}
     for pattern in patterns or (*TIMED, *ONCE):
         found = fnmatch.filter(planned, pattern)
         if not found:
-            raise PairFailed(f"no case of the quick grid is called {pattern!r}; e.g. {TIMED[0]}")
+            raise PairFailed(
+                f"got --cases {pattern}, which matches no case of the quick grid; e.g. {TIMED[0]}"
+            )
         count = 1 if patterns is None and pattern in ONCE else rounds
         wanted |= dict.fromkeys(found, count)
     return [
@@ -177,21 +175,21 @@ def sides(
 
     Raises
     ------
+    CheckoutError
+        If git has no package of a commit.
     PairFailed
-        If git has no package of a commit, or there is no file with that regression.
+        If there is no file with a regression of that name.
     """
-    version = ".".join(map(str, sys.version_info[:2]))
-    key = f"pair-py{version}-jax{importlib.metadata.version('jax')}"
     with tempfile.TemporaryDirectory(prefix="vcjax-pair-") as folder:
 
         def made(name: str, pair: Path, commit: str, injected: str = NOT_INJECTED) -> MeasuredSide:
             label = Path(injected).stem
             place = Path(folder) / name / label
-            package = unpacked(commit, place / "source")
+            package = unpacked_package(commit, place / "source")
             if injected != NOT_INJECTED:
                 inject(injected, package)
                 commit = f"{commit}+{label}"
-            store = RecordStore(pair / name / commit / key)
+            store = RecordStore(pair / name / commit / environment_name())
             (place / "work").mkdir()
             workers = Workers(store, place / "work", run_case, package=package)
             return MeasuredSide(name, pair, store, workers)
@@ -206,16 +204,16 @@ def sides(
         yield [base, *(made("head", pair, commits[1], name) for pair, name in heads)]
 
 
-def measure_in_turns(
+def measure_interleaved(
     cases: Sequence[PlannedCase],
     measured: Sequence[MeasuredSide],
     *,
     budget_seconds: float,
     clock: Callable[[], float] = time.monotonic,
 ) -> None:
-    """Every round of every case on all sides; after the budget only rounds begun are finished.
+    """Measure every round of every case on all sides, until the budget is spent.
 
-    Every case gets its first round, for what is exact needs no second.
+    Every case gets its first round, because exact metrics need no second.
     """
     started = clock()
     for number in range(max((case.rounds for case in cases), default=0)):
@@ -223,9 +221,9 @@ def measure_in_turns(
             if number >= case.rounds:
                 continue
             if number and clock() - started > budget_seconds:
-                print(f"{budget_seconds:.0f} s are over: no further rounds", flush=True)
+                print(f"the budget of {budget_seconds:.0f} s is spent", flush=True)
                 return
-            # Who goes first finds the machine as the last case left it: in turns, it is both.
+            # The previous case affects the side that comes first: alternate.
             order = measured if number % 2 == 0 else measured[::-1]
             _measure_round(case, number, order)
 
@@ -233,37 +231,13 @@ def measure_in_turns(
 def _measure_round(case: PlannedCase, number: int, order: Sequence[MeasuredSide]) -> None:
     kept = [side.store.read(case, number) for side in order]
     if all(record is not None and record.status == "ok" for record in kept):
-        return  # one alone would be compared with what the other was at another time
-    told = []
+        return  # a side measured alone would be compared with an earlier state of the machine
+    results = []
     for side in order:
         record = side.workers.measure(case)
         side.store.write(case, number, record)
-        told.append(f"{side.name} {record.status}, {record.wall_seconds or 0:.1f} s")
-    print(f"round {number} of {case.name}: {'; '.join(told)}", flush=True)
-
-
-def commit_named(name: str) -> str:
-    """The full name of a commit.
-
-    Raises
-    ------
-    PairFailed
-        If git knows no such commit.
-    """
-    found = _git("rev-parse", "--verify", "--end-of-options", f"{name}^{{commit}}")
-    return found.decode().strip()
-
-
-def unpacked(commit: str, folder: Path) -> Path:
-    """The package ``vcjax`` of a commit, unpacked below `folder`."""
-    folder.mkdir(parents=True)
-    archive = _git("archive", "--format=tar", commit, "--", "vcjax")
-    with tarfile.open(fileobj=io.BytesIO(archive)) as tar:
-        # Python 3.11.0 to 3.11.3 have no filters yet; the archive is this repository's own.
-        if hasattr(tarfile, "data_filter"):
-            tar.extraction_filter = tarfile.data_filter
-        tar.extractall(folder)
-    return folder / "vcjax"
+        results.append(f"{side.name} {record.status}, {record.wall_seconds or 0:.1f} s")
+    print(f"round {number} of {case.name}: {'; '.join(results)}", flush=True)
 
 
 def inject(regression: str, package: Path) -> None:
@@ -280,13 +254,6 @@ def inject(regression: str, package: Path) -> None:
             "\nimport sys as _sys\n\nfrom vcjax import _injected\n\n"
             "_injected.inject(_sys.modules[__name__])\n"
         )
-
-
-def _git(*arguments: str) -> bytes:
-    done = subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True)
-    if done.returncode != 0:
-        raise PairFailed(f"'git {' '.join(arguments)}' failed: {done.stderr.decode().strip()}")
-    return done.stdout
 
 
 if __name__ == "__main__":

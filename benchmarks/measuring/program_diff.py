@@ -1,8 +1,8 @@
-"""In what the programs of two measured commits differ, for a review to show.
+"""Write how the programs of two measured commits differ, for a review to show.
 
-``write_diffs`` starts a worker for each side of a case whose optimised programs are not the same;
-``python -m benchmarks.measuring.program_diff CELL OUT`` is that worker: it compiles a
-case and describes it.
+``write_diffs`` starts a worker for each side of a case whose optimised programs differ;
+``python -m benchmarks.measuring.program_diff CASE OUT`` is that worker: it compiles a case and
+writes its inventory.
 """
 
 from __future__ import annotations
@@ -21,33 +21,34 @@ if TYPE_CHECKING:
     from benchmarks.measuring.pair import MeasuredSide
 
 FOLDER = "programs"
-MOST_CELLS = 2
+MAX_CASES = 2
 
 
 def write_diffs(
     cases: Sequence[PlannedCase], both: tuple[MeasuredSide, MeasuredSide], out: Path
 ) -> None:
-    """Write ``out/programs/<case>.txt`` for the first cases with two programs, unless it is there.
+    """Write ``out/programs/<case>.txt`` for the first cases whose programs differ, once.
 
-    Not for all: a change of the evaluation changes every case's, and mostly in the same way.
+    Not for all: a change of the evaluation changes the program of every case, mostly alike.
     """
     changed = [case for case in cases if _differ(case, both)]
-    for case in changed[:MOST_CELLS]:
+    for case in changed[:MAX_CASES]:
         path = out / FOLDER / f"{case.name}.txt"
         if path.exists():
             continue
         path.parent.mkdir(parents=True, exist_ok=True)
-        found = []
-        for side in both:
-            told = described(side.workers.worker_case(case), path.with_suffix(f".{side.name}.json"))
-            found.append(told)
-        if None not in found:
-            path.write_text(jaxmeter.table(jaxmeter.diff(*found)) + "\n", encoding="utf-8")
+        inventories = [
+            inventory(side.workers.worker_case(case), path.with_suffix(f".{side.name}.json"))
+            for side in both
+        ]
+        base, head = inventories
+        if base is not None and head is not None:
+            path.write_text(jaxmeter.table(jaxmeter.diff(base, head)) + "\n", encoding="utf-8")
             print(f"programs of {case.name} differ: {path}", flush=True)
 
 
-def described(case: jaxmeter.BenchmarkCase, path: Path) -> jaxmeter.Inventory | None:
-    """What a worker's program is made of, which stays in `path`; None if the worker failed."""
+def inventory(case: jaxmeter.BenchmarkCase, path: Path) -> jaxmeter.Inventory | None:
+    """Compile a case in a worker, which writes its inventory to `path`; None if that fails."""
     environment = {**os.environ, **case.env, "PYTHONPATH": os.pathsep.join(case.path)}
     command = [
         sys.executable,
@@ -65,7 +66,7 @@ def described(case: jaxmeter.BenchmarkCase, path: Path) -> jaxmeter.Inventory | 
         done = None
     if done is None or done.returncode != 0:
         why = done.stderr.decode(errors="replace").strip().splitlines() if done else []
-        print(f"no program of {case.name}: {why[-1] if why else 'it took too long'}", flush=True)
+        print(f"no program of {case.name}: {why[-1] if why else 'timeout'}", flush=True)
         return None
     return jaxmeter.Inventory.from_json(path.read_bytes())
 
@@ -77,7 +78,7 @@ def _differ(case: PlannedCase, both: tuple[MeasuredSide, MeasuredSide]) -> bool:
 
 
 def main(argv: Sequence[str]) -> int:
-    """Compile the case of the first argument, a JSON text, and describe it in the second's file."""
+    """Compile a case, given as JSON text, and write its inventory to a file."""
     text, out = argv
     case = jaxmeter.BenchmarkCase.from_json(text)
     make_case = jaxmeter.resolve(case.target, "program_diff", "returns a jaxmeter.Case")

@@ -1,158 +1,77 @@
-"""What a run shows while it waits for asv: a bar on a terminal, plain lines elsewhere."""
+"""Progress of a measurement: a bar on a terminal, otherwise a line for each finished round."""
 
 from __future__ import annotations
 
-import json
-import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from rich.console import Console
-
-# asv begins its lines with a percentage, once it counts, and dots of depth.
-_ASV_LINE = re.compile(
-    r"^(?:\[\s*[\d.]+%\]\s*)?·+\s*"
-    r"(?P<step>Creating|Discovering|Installing|Building)\b"
-)
-_STEPS = {
-    "Creating": "creating asv's environment (a minute or two, the first time)",
-    "Discovering": "discovering benchmarks",
-    "Installing": "installing the commit",
-    "Building": "building the commit",
-}
+SUCCEEDED = ("ok", "kept", "skipped")
 
 
-class _Tail:
-    """The whole lines that were appended to a file since the last look."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._offset = 0
-
-    def lines(self) -> list[str]:
-        try:
-            with open(self._path, "rb") as stream:
-                stream.seek(self._offset)
-                block = stream.read()
-        except FileNotFoundError:
-            return []
-        whole = block[: block.rfind(b"\n") + 1]
-        self._offset += len(whole)
-        return whole.decode("utf-8", "replace").splitlines()
+def write_line(text: str) -> None:
+    """Print a line at once."""
+    print(text, flush=True)
 
 
-class View:
-    """State of a run, drawn by `drawn`.
+class Progress:
+    """Count the rounds of a plan, write a line for each, and collect what failed.
 
     Parameters
     ----------
-    planned : mapping
-        Rounds planned for each suite.
-    progress : Path
-        JSON lines written by ``benchmarks.measuring.runner.Progress``.
-    log : Path
-        asv's output; its last line tells what goes on between the rounds.
-    times_count : int
-        How often every suite is measured: for each commit and JAX version.
+    total : int
+        Planned rounds.
+    write : callable
+        Takes each line.
     """
 
-    def __init__(
-        self, planned: Mapping[str, int], progress: Path, log: Path, *, times_count: int = 1
-    ) -> None:
-        self._planned = dict(planned)
-        self._ended = dict.fromkeys(planned, 0)
-        self._times_count = times_count
-        self._seen = {suite: 0 for suite in planned}
-        self._events, self._log = _Tail(progress), _Tail(log)
-        self.problems: list[str] = []
-        self.doing = "starting asv"
-        self.between_rounds = True
-        """Whether asv is at work itself: before the first round, after the last."""
+    def __init__(self, total: int, write: Callable[[str], None] = write_line) -> None:
+        self.total, self.write = total, write
+        self.done = 0
+        self.failures: list[str] = []
+        """A line for each round that did not succeed."""
 
-    @property
-    def total(self) -> int:
-        """Rounds of all suites."""
-        return self._times_count * sum(self._planned.values())
+    def begin(self, case: str, round_index: int) -> None:
+        """Note that a round of a case has begun."""
 
-    @property
-    def done(self) -> int:
-        """Rounds measured, kept from an earlier run, or given up for lack of time."""
-        return sum(self._seen.values())
+    def end(self, case: str, round_index: int, status: str, message: str = "") -> None:
+        """Note that a round has ended: its record's status, or "kept" for an earlier record."""
+        self.done += 1
+        note = f": {message}" if message else ""
+        if status not in SUCCEEDED:
+            self.failures.append(f"{case}: {status}{note}")
+        self.write(f"[{self.done}/{self.total}] {case}, process {round_index + 1}: {status}{note}")
 
-    def advance(self) -> list[str]:
-        """Read what is new; one line of text for each thing finished, with the count."""
-        told = []
-        for line in self._log.lines():
-            found = _ASV_LINE.match(line)
-            if found:
-                self.doing, self.between_rounds = _STEPS[found["step"]], True
-        for line in self._events.lines():
-            text = self._event(json.loads(line))
-            if text:
-                told.append(f"[{self.done}/{self.total}] {text}")
-        return told
-
-    def _event(self, event: dict) -> str:
-        suite = event["suite"]
-        if event["event"] == "suite":
-            self._ended[suite] = self._ended.get(suite, 0) + 1
-            through = self._ended[suite] * self._planned.get(suite, 0)
-            left = through - self._seen.get(suite, 0)
-            self._seen[suite] = through
-            note = f", {left} rounds left out for lack of time" if left else ""
-            if self.done == self.total:
-                self.doing, self.between_rounds = "asv reads the results", True
-            return f"{suite} done in {event['seconds']:.0f} s{note}"
-        process = f"{event['case']}, process {event['round'] + 1}"
-        if event["event"] == "start":
-            self.doing, self.between_rounds = process, False
-            return ""
-        self._seen[suite] = self._seen.get(suite, 0) + 1
-        if event["status"] not in ("ok", "kept"):
-            self.problems.append(f"{event['case']}: {event['status']}: {event['message']}")
-        return f"{process}: {event['status']}"
+    def end_plan(self, left_out: int, seconds: float) -> None:
+        """Note that a plan has ended, without the rounds that its time budget left out."""
+        self.done += left_out
+        note = f"; {left_out} rounds left out to stay within the time budget" if left_out else ""
+        note += f"; {len(self.failures)} failed" if self.failures else ""
+        self.write(f"[{self.done}/{self.total}] measured in {seconds:.0f} s{note}")
 
 
 @contextmanager
-def drawn(view: View) -> Iterator[Callable[[], None]]:
-    """A call that reads what is new and shows it: as a bar on a terminal, else as lines."""
-    # asv imports this module too, in environments without rich.
+def progress_bar(total: int) -> Iterator[Progress]:
+    """Show a bar on a terminal; otherwise, write lines."""
     from rich.console import Console
     from rich.progress import (
         BarColumn,
         MofNCompleteColumn,
-        Progress,
         TextColumn,
         TimeElapsedColumn,
     )
+    from rich.progress import Progress as Bar
 
     console = Console()
     if not console.is_terminal:
-        yield lambda: _print_lines(view, console)
+        yield Progress(total)
         return
-    columns = (
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TextColumn("{task.description}"),
-    )
-    with Progress(*columns, console=console) as bar:
-        task = bar.add_task(view.doing, total=view.total)
+    columns = BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
+    with Bar(*columns, TextColumn("{task.description}"), console=console) as bar:
+        task = bar.add_task("starting", total=total)
 
-        def draw() -> None:
-            view.advance()
-            bar.update(task, completed=view.done, description=view.doing[:80])
+        class Shown(Progress):
+            def begin(self, case: str, round_index: int) -> None:
+                bar.update(task, description=f"{case}, process {round_index + 1}"[:80])
 
-        yield draw
-
-
-def _print_lines(view: View, console: Console) -> None:
-    before = view.doing
-    told = view.advance()
-    if not told and view.doing != before and view.between_rounds:
-        told = [f"[{view.done}/{view.total}] {view.doing}"]
-    for line in told:
-        console.print(line, markup=False, highlight=False, soft_wrap=True)
+        progress = Shown(total, lambda text: bar.update(task, completed=progress.done))
+        yield progress

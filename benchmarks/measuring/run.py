@@ -1,10 +1,10 @@
-"""``python -m benchmarks.measuring.run``: measure commits with asv, shown as a progress bar.
+"""``python -m benchmarks.measuring.run``: measure the checked-out commit, or a range of commits.
 
-Without ``--commits`` it is the checked-out commit, in the last JAX version of ``asv.conf.json``;
-with ``--commits HEAD~10..HEAD`` those commits, in every version.
+Without ``--commits``: the package vcjax of HEAD, in the interpreter that runs this command, with
+the working tree's benchmarks and jaxmeter. Uncommitted changes of vcjax are not measured.
+With ``--commits HEAD~10..HEAD``: asv measures those commits in every JAX version of asv.conf.json.
 
-Killed at any moment and repeated, it goes on where it stopped: finished cases lie in the store,
-half-made asv environments and locks of dead processes are cleared away first.
+Interrupted or killed and run again, both resume: finished rounds are kept in the store.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ import json
 import os
 import subprocess
 import sys
-import time
+import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
+import jaxmeter
 from benchmarks import (
     casing,
     chunks,
@@ -30,10 +30,21 @@ from benchmarks import (
     reference,
     shape,
 )
+from benchmarks.measuring.checkout import (
+    ROOT,
+    CheckoutError,
+    commit_named,
+    git,
+    has_changes,
+    name_owner,
+    run_lock,
+    unpacked_package,
+)
 from benchmarks.measuring.plan import GRID_VARIABLE, GRIDS
-from benchmarks.measuring.repair import AnotherRun, RunLock, repair_asv_folder
+from benchmarks.measuring.progress import progress_bar
+from benchmarks.measuring.runner import RunCase, measure_plan
+from benchmarks.measuring.store import RecordStore, environment_name, store_root
 
-ROOT = Path(__file__).resolve().parents[2]
 # By their modules: a suite's class imported here would be collected a second time by asv.
 SUITES: tuple[type[common.CaseSuite], ...] = (
     casing.CasingVariants,
@@ -46,167 +57,114 @@ SUITES: tuple[type[common.CaseSuite], ...] = (
     reference.GradientAgainstReference,
     shape.ShapeGradient,
 )
+ASV = (sys.executable, "-m", "asv")
 ASV_FOUND_FAILURES = 2
 
 
-class RunFailed(Exception):
-    """asv could not measure; the message says why and where its output is."""
-
-
 def main(argv: Sequence[str] | None = None) -> int:
-    """Parse the command line, measure, and return the exit code."""
+    """Parse the command line, measure, and return the exit code: 0 also if single cases failed."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.measuring.run", description=__doc__)
     parser.add_argument("--grid", choices=GRIDS, default="quick", help="which cases, how often")
     parser.add_argument("--commits", help="a range, in every JAX version of asv.conf.json")
     options = parser.parse_args(argv)
     try:
-        return measure(chosen_run(options.grid, options.commits), ROOT / "results")
-    except (RunFailed, AnotherRun) as error:
+        if options.commits is not None:
+            return measure_range(options.grid, options.commits)
+        measure_head(options.grid)
+    except CheckoutError as error:
         print(f"benchmarks.measuring.run: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         print(
-            "\nbenchmarks.run: interrupted; finished cases are kept, repeat the command to go on",
+            "\nbenchmarks.measuring.run: interrupted; finished rounds are kept, rerun to resume",
             file=sys.stderr,
         )
         return 130
-
-
-@dataclass(frozen=True)
-class Run:
-    """What asv is asked for: commits as it knows them, the settings, the grid.
-
-    `times_count` is how often every suite is measured: for each commit and JAX version.
-    """
-
-    grid: str
-    commits: str
-    config: Path
-    times_count: int
-
-
-def chosen_run(grid: str, commits: str | None, config: Path = ROOT / "asv.conf.json") -> Run:
-    """The run of a range of commits in every JAX version, or of HEAD in the last one.
-
-    Raises
-    ------
-    RunFailed
-        If git knows no such range, or none of its commits.
-    """
-    from asv.util import load_json
-
-    settings = load_json(str(config), js_comments=True)
-    versions = settings["matrix"]["req"]["jax"]
-    if commits is None:
-        # asv has no choice among a matrix; paths in its settings are relative to their file.
-        settings["matrix"]["req"]["jax"] = versions[-1:]
-        alone = config.with_name(".asv.one-jax.json")
-        alone.write_text(json.dumps(settings), encoding="utf-8")
-        return Run(grid, "HEAD^!", alone, 1)
-    found = _git("rev-list", "--first-parent", "--count", "--end-of-options", commits)
-    if not int(found):
-        raise RunFailed(f"{commits!r} holds no commit; name a range: --commits HEAD~10..HEAD")
-    return Run(grid, commits, config, int(found) * len(versions))
-
-
-def measure(run: Run, results: Path) -> int:
-    """Measure; the exit code is 0 also where single cases failed, which it tells."""
-    print(announcement(run))
-    results.mkdir(exist_ok=True)
-    log, progress = results / "asv.log", results / "progress.jsonl"
-    with RunLock(results / "run.lock") as lock:
-        repair_asv_folder(ROOT / ".asv")
-        progress.write_text("", encoding="utf-8")
-        with open(log, "w", encoding="utf-8") as stream:
-            _asv(["machine", "--yes"], stream)
-            asv = start_asv(run, progress, stream, lock)
-            code = follow(asv, run, progress, log)
-    if code not in (0, ASV_FOUND_FAILURES):
-        tail = "\n".join(log.read_text(encoding="utf-8", errors="replace").splitlines()[-25:])
-        raise RunFailed(f"asv ended with exit code {code}; the end of {log}:\n{tail}")
     return 0
 
 
-def announcement(run: Run) -> str:
-    """What is measured, and that uncommitted changes of vcjax are not."""
-    text = f"measuring vcjax at commit {_git('rev-parse', '--short=10', 'HEAD')}"
-    changed = _git("status", "--porcelain", "--", "vcjax", "pyproject.toml")
-    if run.times_count > 1:
-        text = (
-            f"measuring vcjax at {run.commits}: {run.times_count} times a commit in a JAX version"
-        )
-    if changed:
-        text += (
-            "\nthe working tree has changes in vcjax that are not committed: "
-            f"{run.commits} is measured, without them"
-        )
-    return text
+def measure_head(grid: str, run_case: RunCase = jaxmeter.run_case) -> None:
+    """Measure the suites' cases of the checked-out commit into the store.
 
-
-def start_asv(run: Run, progress: Path, log, lock: RunLock) -> subprocess.Popen:
-    """Start ``asv run``; it inherits the lock, so the lock lives as long as asv does."""
-    environment = {
-        **os.environ,
-        GRID_VARIABLE: run.grid,
-        "VCJAX_BENCH_PROGRESS": str(progress),
-        "PYTHONUNBUFFERED": "1",  # asv's lines are read while it works
-    }
-    command = [sys.executable, "-m", "asv", "--config", str(run.config), "run"]
-    # A process for each number takes a while: not for those of suites this grid leaves out.
-    there = [suite.__name__ for suite in SUITES if suite().plan(run.grid)]
-    command += ["--bench", rf"\b({'|'.join(there)})\."]
-    command += ["--show-stderr", "--record-samples", run.commits]
-    asv = subprocess.Popen(
-        command,
-        cwd=ROOT,
-        env=environment,
-        stdin=subprocess.DEVNULL,
-        stdout=log,
-        stderr=subprocess.STDOUT,
-        pass_fds=(lock.descriptor,),
-    )
-    lock.name_owner(asv.pid)
-    return asv
-
-
-def follow(asv: subprocess.Popen, run: Run, progress: Path, log: Path) -> int:
-    """Show progress until asv ends; on an interrupt end it, and everything it started."""
-    from benchmarks.measuring.progress import View, drawn
-    from benchmarks.measuring.repair import end_process_tree
-
-    planned = {suite.suite: sum(c.rounds for c in suite().plan(run.grid)) for suite in SUITES}
-    view = View(planned, progress, log, times_count=run.times_count)
-    try:
-        with drawn(view) as draw:
-            while asv.poll() is None:
-                draw()
-                time.sleep(0.25)
-            draw()
-    except BaseException:
-        end_process_tree(asv.pid)
-        raise
-    for line in view.problems:
+    Raises
+    ------
+    CheckoutError
+        Outside a git clone, or while another process measures in this checkout.
+    """
+    commit, key = commit_named("HEAD"), environment_name()
+    print(f"measuring vcjax at commit {commit[:10]} in {key}, {grid} grid")
+    if has_changes("vcjax"):
+        print("uncommitted changes of vcjax are not measured")
+    store = RecordStore(store_root() / commit / key)
+    plans = [(suite(), suite().plan(grid)) for suite in SUITES]
+    total = sum(case.rounds for _, cases in plans for case in cases)
+    with run_lock(), tempfile.TemporaryDirectory(prefix="vcjax-head-") as folder:
+        package = unpacked_package(commit, Path(folder) / "source")
+        with progress_bar(total) as progress:
+            for suite, cases in plans:
+                measure_plan(
+                    cases,
+                    store,
+                    progress,
+                    budget_seconds=suite.budget_seconds(grid),
+                    package=package,
+                    run_case=run_case,
+                )
+    for line in progress.failures:
         print(line)
-    return asv.returncode
 
 
-def _asv(arguments: list[str], log) -> None:
-    command = [sys.executable, "-m", "asv", *arguments]
-    code = subprocess.call(
-        command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT
-    )
-    if code != 0:
-        raise RunFailed(f"'asv {' '.join(arguments)}' ended with exit code {code}; see {log.name}")
+def measure_range(grid: str, commits: str) -> int:
+    """Measure a range of commits with ``asv run``; return the exit code.
+
+    Raises
+    ------
+    CheckoutError
+        If git has no such commits, or another process measures in this checkout.
+    """
+    if not int(git("rev-list", "--count", "--end-of-options", commits)):
+        raise CheckoutError(f"{commits!r} holds no commit; name a range: --commits HEAD~10..HEAD")
+    with run_lock() as lock:
+        repair_asv_folder(ROOT / ".asv")
+        subprocess.run([*ASV, "machine", "--yes"], cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
+        # asv inherits the lock, so that the lock lasts as long as asv does.
+        with subprocess.Popen(
+            asv_command(grid, commits),
+            cwd=ROOT,
+            env={**os.environ, GRID_VARIABLE: grid},
+            stdin=subprocess.DEVNULL,
+            pass_fds=(lock,),
+        ) as asv:
+            name_owner(lock, asv.pid)
+            try:
+                code = asv.wait()
+            except BaseException:
+                asv.terminate()
+                raise
+    return 0 if code == ASV_FOUND_FAILURES else code
 
 
-def _git(*arguments: str) -> str:
-    done = subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True)
-    if done.returncode != 0:
-        raise RunFailed(
-            f"'git {' '.join(arguments)}' failed: {done.stderr.strip()}; "
-            "measuring needs a git clone with at least one commit"
-        )
-    return done.stdout.strip()
+def asv_command(grid: str, commits: str) -> list[str]:
+    """Return the ``asv run`` of the suites that a grid has cases of."""
+    # asv starts a process for each number, also for those of suites without a case.
+    names = "|".join(suite.__name__ for suite in SUITES if suite().plan(grid))
+    bench = rf"\b({names})\."
+    return [*ASV, "run", "--bench", bench, "--show-stderr", "--record-samples", commits]
+
+
+def repair_asv_folder(folder: Path) -> None:
+    """Remove what a killed asv leaves behind and cannot get past by itself.
+
+    asv does not write its results atomically: a file that was cut short is renamed to
+    ``.unreadable``. Lock files in asv's clones of the project would stop every later checkout.
+    """
+    for path in sorted((folder / "results").rglob("*.json")):
+        try:
+            json.loads(path.read_text(encoding="utf-8"))
+        except ValueError:
+            path.replace(path.with_suffix(".unreadable"))
+    for path in sorted((folder / "env").glob("*/project/.git/*.lock")):
+        path.unlink(missing_ok=True)
 
 
 if __name__ == "__main__":

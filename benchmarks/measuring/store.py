@@ -1,9 +1,11 @@
-"""The case store: one JSON record a file, ``<root>/<case>/<round>.json``, never half written."""
+"""The store: one JSON record a file, ``<root>/<case>/<round>.json``, never half written."""
 
 from __future__ import annotations
 
+import importlib.metadata
 import os
 import re
+import sys
 from pathlib import Path
 
 from benchmarks.measuring.plan import PlannedCase
@@ -13,7 +15,10 @@ STORE_VARIABLE = "VCJAX_BENCH_STORE"
 
 
 def store_root() -> Path:
-    """All records: ``VCJAX_BENCH_STORE``, or ``results/records`` beside asv.conf.json."""
+    """Return the folder of all records.
+
+    It is ``VCJAX_BENCH_STORE``, or ``results/records`` next to asv.conf.json.
+    """
     named = os.environ.get(STORE_VARIABLE)
     if named:
         return Path(named)
@@ -21,11 +26,19 @@ def store_root() -> Path:
     return Path(checkout) / "results" / "records"
 
 
-def store_for_this_environment() -> RecordStore:
-    """The store of the commit and environment that asv announces; ``local`` ones outside asv."""
-    commit = os.environ.get("ASV_COMMIT", "local")
-    environment = re.sub(r"[^\w.+-]+", "-", os.environ.get("ASV_ENV_NAME", "local"))
-    return RecordStore(store_root() / commit / environment)
+def environment_name() -> str:
+    """Return the name of this environment's records.
+
+    It is asv's name of the environment, or, outside asv, the versions of Python and JAX and the
+    kind of device that JAX would choose.
+    """
+    if "ASV_ENV_NAME" in os.environ:
+        return re.sub(r"[^\w.+-]+", "-", os.environ["ASV_ENV_NAME"])
+    version = ".".join(map(str, sys.version_info[:2]))
+    names = [found.metadata["Name"] or "" for found in importlib.metadata.distributions()]
+    plugins = [name for name in names if re.fullmatch(r"jax[-_](cuda|rocm)\d*[-_]plugin", name)]
+    device = os.environ.get("JAX_PLATFORMS") or ("gpu" if plugins else "cpu")
+    return f"py{version}-jax{importlib.metadata.version('jax')}-{device}"
 
 
 class RecordStore:
@@ -41,23 +54,21 @@ class RecordStore:
         self.root = Path(root)
 
     def path(self, case: PlannedCase, round_index: int) -> Path:
-        """Where the record of one round of a case lies."""
+        """Return where the record of one round of a case lies."""
         return self.root / case.name / f"{round_index}.json"
 
     def read(self, case: PlannedCase, round_index: int) -> Record | None:
-        """The record of one round, or None where there is none that belongs to this case.
+        """Return the record of one round, or None where this case has none.
 
-        A file that is no record (cut short, of another schema) and a record of other parameters
-        are set aside under a name ending in ``.unreadable`` and ``.stale``: the case is then
-        measured again and nothing is deleted unseen.
+        A file that is no record (cut short, of another schema) is renamed to ``.unreadable`` and a
+        record of other parameters to ``.stale``: the case is then measured again and nothing is
+        deleted unseen.
         """
         path = self.path(case, round_index)
         try:
-            text = path.read_bytes()
+            record = Record.from_json(path.read_bytes())
         except FileNotFoundError:
             return None
-        try:
-            record = Record.from_json(text)
         except RecordError:
             path.replace(path.with_suffix(".unreadable"))
             return None
@@ -67,7 +78,7 @@ class RecordStore:
         return record
 
     def write(self, case: PlannedCase, round_index: int, record: Record) -> Path:
-        """Store one record: written beside its place, then renamed, so it is whole or absent."""
+        """Store a record: written to a draft, then renamed, so that it is whole or absent."""
         path = self.path(case, round_index)
         path.parent.mkdir(parents=True, exist_ok=True)
         draft = path.with_suffix(f".{os.getpid()}.tmp")

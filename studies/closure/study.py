@@ -11,20 +11,16 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-import importlib.metadata
-import os
-import re
-import subprocess
 import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks import closure
-from benchmarks.measuring.plan import PlannedCase, interleaved
-from benchmarks.measuring.repair import AnotherRun, RunLock
-from benchmarks.measuring.runner import Progress, measure_plan
-from benchmarks.measuring.store import RecordStore
+from benchmarks.measuring.checkout import CheckoutError, git, has_changes, run_lock
+from benchmarks.measuring.plan import PlannedCase
+from benchmarks.measuring.runner import measure_plan
+from benchmarks.measuring.store import RecordStore, environment_name
 from jaxmeter import BenchmarkCase, Record, run_case
 from studies.closure import break_even
 from studies.closure.memory import needed_by, system_bytes, within_memory
@@ -135,38 +131,6 @@ def needs(cases: Sequence[PlannedCase]) -> dict[str, float]:
     return found
 
 
-class Lines(Progress):
-    """Progress as lines of text, one for each finished process."""
-
-    def __init__(self, total: int) -> None:
-        super().__init__("closure_study")
-        self.total, self.done, self.problems = total, 0, 0
-
-    def tell(self, event: str, **details: str | int | float) -> None:
-        """Print one event."""
-        if event == "start":
-            return
-        if event == "suite":
-            problems = f"; {self.problems} did not succeed, see the page" if self.problems else ""
-            print(f"measured in {float(details['seconds']):.0f} s{problems}", flush=True)
-            return
-        self.done += 1
-        self.problems += details["status"] not in ("ok", "kept", "skipped")
-        message = f": {details['message']}" if details["message"] else ""
-        process = f"{details['case']}, process {int(details['round']) + 1}"
-        line = f"[{self.done}/{self.total}] {process}: {details['status']}{message}"
-        print(line, flush=True)
-
-
-def environment_key() -> str:
-    """Versions of Python and JAX, and the kind of device that JAX would choose."""
-    version = ".".join(map(str, sys.version_info[:2]))
-    names = [d.metadata["Name"] or "" for d in importlib.metadata.distributions()]
-    plugins = [name for name in names if re.fullmatch(r"jax[-_](cuda|rocm)\d*[-_]plugin", name)]
-    device = os.environ.get("JAX_PLATFORMS") or ("gpu" if plugins else "cpu")
-    return f"py{version}-jax{importlib.metadata.version('jax')}-{device}"
-
-
 def measured_commit(paths: Sequence[str] = MEASURED) -> str:
     """The last commit that changed what is measured, so that others do not make it measured again.
 
@@ -180,20 +144,10 @@ def measured_commit(paths: Sequence[str] = MEASURED) -> str:
     StudyFailed
         Outside of a git clone.
     """
-    commit = _git("log", "-1", "--format=%H", "--", *paths)
+    commit = git("log", "-1", "--format=%H", "--", *paths).decode().strip()
     if not commit:
         raise StudyFailed(f"no commit holds {', '.join(paths)}; measuring needs a git clone")
     return commit
-
-
-def _git(*arguments: str) -> str:
-    done = subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True)
-    if done.returncode != 0:
-        raise StudyFailed(
-            f"'git {' '.join(arguments)}' failed: {done.stderr.strip()}; "
-            "measuring needs a git clone"
-        )
-    return done.stdout.strip()
 
 
 def run_here(case: BenchmarkCase) -> Record:
@@ -205,9 +159,9 @@ def measure(grid: str, results: Path) -> None:
     """Measure a grid into `results`, and make the audit and the picture."""
     from studies.closure import pictures
 
-    commit, key = measured_commit(), environment_key()
+    commit, key = measured_commit(), environment_name()
     print(f"closure study of commit {commit[:10]} in {key}, {grid} grid")
-    if _git("status", "--porcelain", "--", *MEASURED, *CASING_MEASURED):
+    if has_changes(*MEASURED, *CASING_MEASURED):
         print("what is measured has changes that are not committed: they count as that commit's")
     results.mkdir(parents=True, exist_ok=True)
     quick = grid == "quick"
@@ -220,14 +174,13 @@ def measure(grid: str, results: Path) -> None:
             QUICK_CASING_BUDGET_SECONDS,
         ),
     )
-    with RunLock(results / "run.lock"):
+    with run_lock(results / "run.lock"):
         started = time.monotonic()
         for folder, of_commit, cases, budget in parts:
             if cases:
                 measure_plan(
                     cases,
                     RecordStore(results / folder / of_commit / key),
-                    Lines(sum(1 for _ in interleaved(cases))),
                     budget_seconds=budget if quick else None,
                     run_case=within_memory(needs(cases), run_here),
                 )
@@ -246,7 +199,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     options = parser.parse_args(argv)
     try:
         measure(options.grid, options.out)
-    except (StudyFailed, AnotherRun, OSError) as error:
+    except (StudyFailed, CheckoutError, OSError) as error:
         print(f"studies.closure.study: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:

@@ -16,8 +16,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks.measuring.metrics import Summary, summarise
 from benchmarks.measuring.run import SUITES
+from benchmarks.summary import Summary, summarise
 from jaxmeter import Record, RecordError
 
 FACTOR = 1.1

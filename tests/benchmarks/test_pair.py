@@ -2,7 +2,6 @@
 
 import dataclasses
 import itertools
-import subprocess
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -12,18 +11,16 @@ import pytest
 import jaxmeter
 from benchmarks.measuring import pair, program_diff
 from benchmarks.measuring.pair import (
-    ROOT,
     PairFailed,
     chosen_cases,
-    measure_in_turns,
+    measure_interleaved,
     sides,
-    unpacked,
 )
 from benchmarks.measuring.plan import PlannedCase
 from benchmarks.measuring.store import RecordStore
 from jaxmeter import Inventory, Record
 
-CELLS = [
+CASES = [
     PlannedCase(name="suite/a", target="module:function", params={}, rounds=3),
     PlannedCase(name="suite/b", target="module:function", params={}, rounds=1),
 ]
@@ -58,11 +55,11 @@ def measure(worker, tmp_path, monkeypatch):
         return package
 
     def run(*injected, budget=1e9, clock=lambda: 0.0):
-        monkeypatch.setattr(pair, "unpacked", stand_in)
+        monkeypatch.setattr(pair, "unpacked_package", stand_in)
         with sides(
             COMMITS, tmp_path / "out", injected=injected or [pair.NOT_INJECTED], run_case=worker
         ) as both:
-            measure_in_turns(CELLS, both, budget_seconds=budget, clock=clock)
+            measure_interleaved(CASES, both, budget_seconds=budget, clock=clock)
         return worker.calls
 
     return run
@@ -108,12 +105,12 @@ def test_after_the_budget_only_the_first_rounds_are_measured(measure):
     assert len(measure(budget=0.5, clock=lambda: float(next(ticks)))) == 4
 
 
-def test_the_default_cells_exist_and_a_pattern_without_a_cell_is_told():
+def test_the_default_cases_exist_and_a_pattern_without_a_case_is_refused():
     cases = chosen_cases(None, 7)
     assert [case.rounds for case in cases] == [7] * len(pair.TIMED) + [1] * len(pair.ONCE)
     assert {(case.repeat, case.builds) for case in cases[: len(pair.TIMED)]} == {(30, 3)}
     assert {case.rounds for case in chosen_cases(["memory_sweep/*"], 2)} == {2}
-    with pytest.raises(PairFailed, match="'nothing/\\*'; e.g. casing_variants"):
+    with pytest.raises(PairFailed, match="got --cases nothing/\\*.*e.g. casing_variants"):
         chosen_cases(["nothing/*"], 2)
 
 
@@ -128,23 +125,6 @@ def test_the_default_cells_exist_and_a_pattern_without_a_cell_is_told():
 def test_options_that_would_measure_nothing_or_for_ever_are_refused(options, told, capsys):
     assert pair.main(["HEAD", "HEAD", *options]) == 2
     assert told in capsys.readouterr().err
-
-
-def test_the_package_of_a_commit_is_unpacked_with_its_data_and_nothing_else(tmp_path):
-    if not (ROOT / ".git").exists():
-        pytest.skip("not a git clone")
-    commit = pair.commit_named("HEAD")
-    package = unpacked(commit, tmp_path / "source")
-    listed = subprocess.run(
-        ["git", "ls-tree", "-r", "--name-only", commit, "--", "vcjax"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout.splitlines()
-    found = {str(p.relative_to(package.parent)) for p in package.rglob("*") if p.is_file()}
-    assert found == set(listed)
-    assert [p.name for p in package.parent.iterdir()] == ["vcjax"]
 
 
 @pytest.mark.parametrize("injected", ["captured_array", "elsewhere/captured_array.py"])
@@ -185,30 +165,30 @@ def test_programs_are_described_only_where_they_differ_and_only_once(
         for name in pair.SIDES
     ]
     worker.worker_case = lambda planned: planned
-    for case, fingerprints in zip(CELLS, [("x", "y"), ("x", "x")], strict=True):
+    for case, fingerprints in zip(CASES, [("x", "y"), ("x", "x")], strict=True):
         for side, fingerprint in zip(both, fingerprints, strict=True):
             record = Record(name=case.name, status="ok", target=case.target, params={})
             program = dataclasses.replace(record.program, hlo_fingerprint=fingerprint)
             side.store.write(case, 0, dataclasses.replace(record, program=program))
     asked = []
 
-    def described(case, path):
+    def inventory(case, path):
         asked.append(path.name)
         return Inventory(name=path.name, jax="0.10.2")
 
-    monkeypatch.setattr(program_diff, "described", described)
+    monkeypatch.setattr(program_diff, "inventory", inventory)
     for _ in range(2):
-        program_diff.write_diffs(CELLS, both, tmp_path / "out")
+        program_diff.write_diffs(CASES, both, tmp_path / "out")
     assert asked == ["a.base.json", "a.head.json"]
     assert "a.head.json" in (tmp_path / "out" / "programs" / "suite" / "a.txt").read_text()
-    monkeypatch.setattr(program_diff, "described", lambda case, path: None)
-    program_diff.write_diffs(CELLS, both, tmp_path / "elsewhere")
+    monkeypatch.setattr(program_diff, "inventory", lambda case, path: None)
+    program_diff.write_diffs(CASES, both, tmp_path / "elsewhere")
     assert not list((tmp_path / "elsewhere").rglob("*.txt"))
 
 
-def test_a_worker_that_cannot_describe_its_program_is_told_and_stops_nothing(tmp_path, capsys):
+def test_a_worker_that_cannot_describe_its_program_is_refused_and_stops_nothing(tmp_path, capsys):
     case = jaxmeter.BenchmarkCase(name="suite/a", target="no_such_module:f", timeout_seconds=60)
-    assert program_diff.described(case, tmp_path / "suite" / "a.json") is None
+    assert program_diff.inventory(case, tmp_path / "suite" / "a.json") is None
     assert "no program of suite/a: " in capsys.readouterr().out
 
 

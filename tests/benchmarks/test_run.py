@@ -1,60 +1,121 @@
-"""The command behind make bench and make commits: what it asks asv for."""
+"""The command behind make bench and make commits: the commit, its package, its store."""
 
-import json
 import subprocess
+from pathlib import Path
 
 import pytest
 
 from benchmarks.measuring import run
-from benchmarks.measuring.run import ROOT, RunFailed, chosen_run
+from benchmarks.measuring.checkout import ROOT, CheckoutError
+from benchmarks.measuring.store import environment_name
+from jaxmeter import Record
 
-CONFIG = """{
-    // asv's files have comments
-    "version": 1,
-    "matrix": {"req": {"jax": ["0.7.2", "0.10.2"], "numpy": [""]}}
-}"""
+COMMIT = "c" * 40
 
 
 @pytest.fixture
-def config(tmp_path):
-    path = tmp_path / "asv.conf.json"
-    path.write_text(CONFIG)
-    return path
+def checkout(tmp_path, monkeypatch):
+    """A commit whose package is a file, and a store in a temporary folder."""
+
+    def unpacked(commit, folder):
+        package = folder / "vcjax"
+        package.mkdir(parents=True)
+        (package / "commit").write_text(commit)
+        return package
+
+    monkeypatch.setenv("VCJAX_BENCH_STORE", str(tmp_path / "records"))
+    monkeypatch.setattr(run, "commit_named", lambda name: COMMIT)
+    monkeypatch.setattr(run, "has_changes", lambda *paths: True)
+    monkeypatch.setattr(run, "unpacked_package", unpacked)
+    monkeypatch.setattr(run, "run_lock", lambda: open(tmp_path / "lock", "w"))
+    return tmp_path
 
 
-def test_the_checked_out_commit_is_measured_in_the_last_version_alone(config):
-    chosen = chosen_run("quick", None, config)
-    assert (chosen.commits, chosen.times_count) == ("HEAD^!", 1)
-    assert chosen.config.parent == config.parent
-    requirements = json.loads(chosen.config.read_text())["matrix"]["req"]
-    assert requirements == {"jax": ["0.10.2"], "numpy": [""]}
+@pytest.fixture
+def worker():
+    """Stands in for jaxmeter.run_case: collects the cases, fails the ones named gradient."""
+    calls = []
+
+    def run_case(case):
+        (folder,) = case.path
+        assert (Path(folder) / "vcjax" / "commit").read_text() == COMMIT
+        calls.append(case.name)
+        status = "timeout" if "gradient" in case.name else "ok"
+        return Record(name=case.name, status=status, target=case.target, params=case.params)
+
+    run_case.calls = calls
+    return run_case
 
 
-def test_a_range_is_measured_in_every_version(config, monkeypatch):
-    monkeypatch.setattr(run, "_git", lambda *arguments: "10")
-    chosen = chosen_run("small", "HEAD~10..HEAD", config)
-    assert (chosen.config, chosen.times_count) == (config, 20)
-    monkeypatch.setattr(run, "_git", lambda *arguments: "0")
-    with pytest.raises(RunFailed, match="'HEAD..HEAD' holds no commit"):
-        chosen_run("small", "HEAD..HEAD", config)
+def test_the_package_of_the_commit_is_measured_into_its_own_store(checkout, worker, capsys):
+    run.measure_head("small", worker)
+    (commit,) = (checkout / "records").iterdir()
+    (environment,) = commit.iterdir()
+    assert (commit.name, environment.name) == (COMMIT, environment_name())
+    assert len(list(environment.rglob("*.json"))) == len(worker.calls)
+    out = capsys.readouterr().out
+    assert out.startswith(f"measuring vcjax at commit {COMMIT[:10]} in {environment.name}, small")
+    assert "uncommitted changes of vcjax are not measured" in out
+    assert out.splitlines()[-1] == "memory_sweep/gradient-cauto-tauto: timeout"
 
 
-def test_a_range_that_git_does_not_know_is_told_by_name():
+def test_a_second_run_measures_only_what_failed(checkout, worker):
+    run.measure_head("small", worker)
+    worker.calls.clear()
+    run.measure_head("small", worker)
+    assert {name for name in worker.calls if "preparation" not in name} == {
+        "memory_sweep/gradient-cauto-tauto"
+    }
+
+
+def test_a_range_without_a_commit_or_unknown_to_git_is_refused(monkeypatch, capsys):
     if not (ROOT / ".git").exists():
         pytest.skip("not a git clone")
-    with pytest.raises(RunFailed, match="no-such-commit"):
-        chosen_run("small", "no-such-commit..HEAD")
+    assert run.main(["--commits", "no-such-commit..HEAD"]) == 1
+    assert "no-such-commit" in capsys.readouterr().err
+    with pytest.raises(CheckoutError, match="'HEAD..HEAD' holds no commit"):
+        run.measure_range("small", "HEAD..HEAD")
 
 
-def test_asv_reads_only_suites_that_the_grid_measures(config, monkeypatch, tmp_path):
-    commands = []
-    monkeypatch.setattr(subprocess, "Popen", lambda c, **_: commands.append(c) or _Started())
-    monkeypatch.setattr(run.RunLock, "name_owner", lambda *_: None)
-    lock = run.RunLock(tmp_path / "lock")
-    run.start_asv(chosen_run("small", None, config), tmp_path / "progress", None, lock)
-    (command,) = commands
-    assert command[command.index("--bench") + 1] == r"\b(CasingVariants|MemorySweep)\."
+@pytest.mark.parametrize(("asv_code", "code"), [(0, 0), (run.ASV_FOUND_FAILURES, 0), (1, 1)])
+def test_a_range_is_an_asv_run_that_may_have_failed_cases(
+    tmp_path, monkeypatch, capfd, asv_code, code
+):
+    script = tmp_path / "asv.py"
+    script.write_text(
+        "import os, sys\n"
+        "print(os.environ['VCJAX_BENCH_GRID'], *sys.argv[1:], flush=True)\n"
+        f"sys.exit({asv_code} if sys.argv[1] == 'run' else 0)\n"
+    )
+    monkeypatch.setenv("VCJAX_BENCH_GRID", "full")
+    monkeypatch.setattr(run, "ASV", (*run.ASV[:1], str(script)))
+    monkeypatch.setattr(run, "git", lambda *arguments: b"10\n")
+    monkeypatch.setattr(run, "repair_asv_folder", lambda folder: None)
+    lock = run.run_lock
+    monkeypatch.setattr(run, "run_lock", lambda: lock(tmp_path / "run.lock"))
+    assert run.measure_range("small", "HEAD~10..HEAD") == code
+    printed = capfd.readouterr().out.splitlines()
+    # asv reads only the suites that the grid has cases of.
+    bench = r"--bench \b(CasingVariants|MemorySweep)\."
+    assert printed == [f"small run {bench} --show-stderr --record-samples HEAD~10..HEAD"]
 
 
-class _Started:
-    pid = 1
+def test_results_that_a_killed_asv_cut_short_are_renamed_and_its_git_locks_removed(tmp_path):
+    whole, torn = tmp_path / "results/m/whole.json", tmp_path / "results/m/torn.json"
+    git_lock = tmp_path / "env/abc/project/.git/index.lock"
+    for path, text in ((whole, "{}"), (torn, '{"a": '), (git_lock, "")):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    run.repair_asv_folder(tmp_path)
+    assert whole.exists() and not torn.exists() and not git_lock.exists()
+    assert torn.with_suffix(".unreadable").exists()
+    run.repair_asv_folder(tmp_path / "nothing")
+
+
+def test_git_is_needed(monkeypatch, capsys):
+    def fails(*arguments, **options):
+        return subprocess.CompletedProcess(arguments, 128, b"", b"not a git repository")
+
+    monkeypatch.setattr("benchmarks.measuring.checkout.subprocess.run", fails)
+    assert run.main([]) == 1
+    assert "not a git repository; measuring needs a git clone" in capsys.readouterr().err

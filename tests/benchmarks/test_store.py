@@ -1,13 +1,14 @@
 """The case store: whole records or none, and never a foreign one."""
 
+import jax
 import pytest
 
 from benchmarks.measuring.plan import PlannedCase
-from benchmarks.measuring.store import RecordStore, store_for_this_environment, store_root
+from benchmarks.measuring.store import RecordStore, environment_name, store_root
 from jaxmeter import Record
 
-CELL = PlannedCase(name="suite/point", target="module:function", params={"digits": 3}, rounds=2)
-RECORD = Record(name=CELL.name, status="ok", target=CELL.target, params={"digits": 3})
+CASE = PlannedCase(name="suite/point", target="module:function", params={"digits": 3}, rounds=2)
+RECORD = Record(name=CASE.name, status="ok", target=CASE.target, params={"digits": 3})
 
 
 @pytest.fixture
@@ -16,39 +17,44 @@ def store(tmp_path):
 
 
 def test_a_written_record_is_read_back_equal_and_rounds_are_apart(store):
-    store.write(CELL, 1, RECORD)
-    assert store.read(CELL, 1) == RECORD
-    assert store.read(CELL, 0) is None
-    assert store.path(CELL, 1).relative_to(store.root).as_posix() == "suite/point/1.json"
+    store.write(CASE, 1, RECORD)
+    assert store.read(CASE, 1) == RECORD
+    assert store.read(CASE, 0) is None
+    assert store.path(CASE, 1).relative_to(store.root).as_posix() == "suite/point/1.json"
 
 
 def test_writing_leaves_no_draft_beside_the_record(store):
-    path = store.write(CELL, 0, RECORD)
+    path = store.write(CASE, 0, RECORD)
     assert [entry.name for entry in path.parent.iterdir()] == ["0.json"]
 
 
 @pytest.mark.parametrize("text", ["", '{"schema": 1, "na', "[]", '{"schema": 999}'])
 def test_what_is_no_record_is_set_aside_and_counts_as_absent(store, text):
-    path = store.path(CELL, 0)
+    path = store.path(CASE, 0)
     path.parent.mkdir(parents=True)
     path.write_text(text)
-    assert store.read(CELL, 0) is None
+    assert store.read(CASE, 0) is None
     assert not path.exists()
     assert path.with_suffix(".unreadable").read_text() == text
 
 
 def test_a_record_of_other_parameters_is_set_aside(store):
-    path = store.write(CELL, 0, Record(name="x", status="ok", target=CELL.target))
-    assert store.read(CELL, 0) is None
+    path = store.write(CASE, 0, Record(name="x", status="ok", target=CASE.target))
+    assert store.read(CASE, 0) is None
     assert path.with_suffix(".stale").exists()
 
 
-def test_asv_names_the_folder_of_commit_and_environment(monkeypatch, tmp_path):
+def test_asv_names_the_folder_of_its_environment_and_the_checkout(monkeypatch, tmp_path):
     monkeypatch.delenv("VCJAX_BENCH_STORE", raising=False)
     monkeypatch.setenv("ASV_CONF_DIR", str(tmp_path))
-    monkeypatch.setenv("ASV_COMMIT", "0123abcd")
     monkeypatch.setenv("ASV_ENV_NAME", "virtualenv-py3.11-jax0.10.2 odd/name")
-    expected = tmp_path / "results/records/0123abcd/virtualenv-py3.11-jax0.10.2-odd-name"
-    assert store_for_this_environment().root == expected
+    assert store_root() == tmp_path / "results/records"
+    assert environment_name() == "virtualenv-py3.11-jax0.10.2-odd-name"
     monkeypatch.setenv("VCJAX_BENCH_STORE", str(tmp_path / "elsewhere"))
     assert store_root() == tmp_path / "elsewhere"
+
+
+def test_outside_asv_an_environment_is_named_by_its_versions_and_device(monkeypatch):
+    monkeypatch.setenv("JAX_PLATFORMS", "cpu")
+    assert environment_name().startswith("py3.")
+    assert environment_name().endswith(f"-jax{jax.__version__}-cpu")

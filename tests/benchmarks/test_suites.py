@@ -12,8 +12,8 @@ from asv_runner.discovery import disc_benchmarks
 
 import benchmarks
 from benchmarks.casing import CasingVariants
-from benchmarks.measuring.metrics import Summary
 from benchmarks.measuring.run import SUITES
+from benchmarks.summary import Summary
 
 ROOT = str(Path(benchmarks.__file__).parent)
 CHECKOUT = Path(ROOT).parent

@@ -136,22 +136,7 @@ def test_a_picture_is_a_png_of_its_levels():
     assert len(chunks[b"PLTE"]) == 3 * 256
 
 
-def test_a_run_tells_how_many_processes_did_not_end_well(capsys):
-    lines = study.Lines(3)
-    for index, status in enumerate(("ok", "failed", "skipped")):
-        lines.tell("round", case="c", round=index, status=status, message="")
-    lines.tell("suite", seconds=2.0)
-    assert capsys.readouterr().out.splitlines()[-1] == (
-        "measured in 2 s; 1 did not succeed, see the page"
-    )
-
-
 def test_results_that_cannot_be_written_are_one_line_and_exit_code_1(tmp_path, capsys):
     (tmp_path / "file").write_text("")
     assert study.main(["--grid", "versions", "--out", str(tmp_path / "file")]) == 1
     assert "studies.closure.study: " in capsys.readouterr().err
-
-
-def test_records_of_an_environment_name_its_versions():
-    assert study.environment_key().startswith("py3.")
-    assert f"-jax{jax.__version__}-" in study.environment_key()

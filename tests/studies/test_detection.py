@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from benchmarks.measuring import pair
-from benchmarks.measuring.metrics import Summary
 from benchmarks.measuring.pair import chosen_cases
+from benchmarks.summary import Summary
 from studies.detection import asv_verdict
 from studies.detection import study as detection
 from studies.detection import table as detection_table

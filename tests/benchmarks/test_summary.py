@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from benchmarks.measuring.metrics import compile_seconds, summarise
+from benchmarks.summary import compile_seconds, summarise
 from jaxmeter import Constants, Failure, Memory, Phases, Record
 
 

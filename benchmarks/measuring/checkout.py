@@ -1,0 +1,92 @@
+"""The checkout that is measured: its commits, their packages, and one run at a time."""
+
+from __future__ import annotations
+
+import fcntl
+import io
+import os
+import subprocess
+import tarfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+LOCK = ROOT / "results" / "run.lock"
+
+
+class CheckoutError(Exception):
+    """The checkout cannot be measured; the message says why."""
+
+
+def git(*arguments: str) -> bytes:
+    """Return what git prints.
+
+    Raises
+    ------
+    CheckoutError
+        If git fails.
+    """
+    done = subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True)
+    if done.returncode != 0:
+        raise CheckoutError(
+            f"'git {' '.join(arguments)}' failed: {done.stderr.decode().strip()}; "
+            "measuring needs a git clone and a commit that it holds"
+        )
+    return done.stdout
+
+
+def commit_named(name: str) -> str:
+    """Return the full name of a commit."""
+    return git("rev-parse", "--verify", "--end-of-options", f"{name}^{{commit}}").decode().strip()
+
+
+def has_changes(*paths: str) -> bool:
+    """Return whether files below `paths` have changes that are not committed."""
+    return bool(git("status", "--porcelain", "--", *paths))
+
+
+def unpacked_package(commit: str, folder: Path) -> Path:
+    """Unpack the package ``vcjax`` of a commit below `folder`, a new folder; return its path."""
+    folder.mkdir(parents=True)
+    with tarfile.open(fileobj=io.BytesIO(git("archive", commit, "--", "vcjax"))) as tar:
+        # Python 3.11.0 to 3.11.3 have no filters yet; the archive is this repository's own.
+        if hasattr(tarfile, "data_filter"):
+            tar.extraction_filter = tarfile.data_filter
+        tar.extractall(folder)
+    return folder / "vcjax"
+
+
+@contextmanager
+def run_lock(path: Path = LOCK) -> Iterator[int]:
+    """Hold the lock of a measuring run; give its descriptor, for a child process to inherit.
+
+    The operating system releases the lock when the last process that holds it has ended.
+
+    Raises
+    ------
+    CheckoutError
+        If another process holds it.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        owner = os.pread(descriptor, 20, 0).decode() or "unknown"
+        os.close(descriptor)
+        raise CheckoutError(
+            f"process {owner} is measuring in this checkout already; "
+            "wait for it or stop it, then run the same command again"
+        ) from None
+    try:
+        name_owner(descriptor, os.getpid())
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def name_owner(lock: int, pid: int) -> None:
+    """Write the process that holds a lock into its file."""
+    os.ftruncate(lock, 0)
+    os.pwrite(lock, str(pid).encode(), 0)
