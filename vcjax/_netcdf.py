@@ -1,4 +1,4 @@
-"""Read NetCDF-3 files with a clear error for whatever is wrong with them."""
+"""Read NetCDF-3 files with clear errors."""
 
 from collections.abc import Sequence
 from io import BytesIO
@@ -11,24 +11,24 @@ from scipy.io import netcdf_file
 from vcjax._errors import VcjaxError
 
 _DAMAGE = (OSError, TypeError, ValueError, LookupError, OverflowError, MemoryError, AssertionError)
-"""What scipy's reader raises on damaged files, depending on where the damage is."""
+"""Exceptions that scipy's reader raises on damaged files."""
 
 
 def read_netcdf(
     call: str, path: str | PathLike[str], names: Sequence[str], *, kind: str
 ) -> dict[str, np.ndarray]:
-    """The named variables, as native float64.
+    """Return the named variables as native float64.
 
     Parameters
     ----------
-    call : named in errors.
-    path : of the file.
-    names : of the variables.
-    kind : what the file should be, for errors: "a VMEC output wout_*.nc".
+    call : name of the calling function, for errors.
+    path : path of the file.
+    names : names of the variables.
+    kind : the kind of file expected, for errors: "a VMEC output wout_*.nc".
 
     Raises
     ------
-    VcjaxError : no path, no such file, not NetCDF-3, cut short, or without these variables.
+    VcjaxError : if the file is missing, not NetCDF-3, truncated, or lacks a variable.
     """
     try:
         path = Path(path)
@@ -47,7 +47,7 @@ def read_netcdf(
             }
     except _DAMAGE as error:
         raise VcjaxError(
-            f"{call} cannot read {path}: it is damaged or cut short ({error}); copy it again."
+            f"{call} cannot read {path}: it is damaged or truncated ({error}); copy it again."
         ) from error
     if missing:
         raise VcjaxError(f"{call} got {path}, which lacks {', '.join(missing)}; give {kind}.")
@@ -61,7 +61,7 @@ def _content(call: str, path: Path, kind: str) -> bytes:
         raise VcjaxError(
             f"{call} cannot open {path}: {error.strerror}; give the path of {kind}."
         ) from error
-    except ValueError as error:  # characters that no file's name has
+    except ValueError as error:  # characters that no file name can hold
         raise VcjaxError(
             f"{call} got path={str(path)!r}, which names no file ({error}); "
             f"give the path of {kind}."
@@ -74,6 +74,6 @@ def _content(call: str, path: Path, kind: str) -> bytes:
         )
     if head[:3] != b"CDF":
         raise VcjaxError(
-            f"{call} got {path}, which is no NetCDF file (it starts with {head!r}); give {kind}."
+            f"{call} got {path}, which is not a NetCDF file (it starts with {head!r}); give {kind}."
         )
     return content

@@ -1,4 +1,4 @@
-"""Read from a VMEC output file what the edge of an equilibrium takes, and check that it is one."""
+"""Read and check the variables of a VMEC output file that describe the edge."""
 
 from os import PathLike
 
@@ -12,11 +12,11 @@ _SCALARS = ("nfp", "lasym__logical__")
 _MODES = ("xm", "xn", "xm_nyq", "xn_nyq")
 _PROFILES = ("rmnc", "zmns", "bsupumnc", "bsupvmnc")
 _NFP_LIMIT = 1000
-"""As in every call of vcjax that takes nfp."""
+"""The limit of every call of vcjax that takes nfp."""
 
 
 def read_variables(path: str | PathLike[str]) -> dict[str, np.ndarray]:
-    """Scalars, mode numbers and radial profiles of Fourier coefficients, by VMEC's names.
+    """Return scalars, mode numbers and radial profiles of Fourier coefficients by VMEC's names.
 
     Raises
     ------
@@ -31,7 +31,7 @@ def read_variables(path: str | PathLike[str]) -> dict[str, np.ndarray]:
 
 
 def _check_shapes(path, data):
-    """Numbers, lists and tables where VMEC writes them, of sizes that belong together."""
+    """Check that scalars, lists and tables have consistent shapes."""
     kinds = (
         (_SCALARS, 0, "a single number"),
         (_MODES, 1, "a list of mode numbers"),
@@ -53,17 +53,17 @@ def _check_shapes(path, data):
     for name, shape in expected.items():
         if data[name].shape != shape:
             raise _foreign(
-                path, f"{name} of shape {data[name].shape}; beside the rest {shape} fits"
+                path, f"{name} of shape {data[name].shape}; the other variables need {shape}"
             )
     if surfaces < 3:
         raise VcjaxError(
-            f"{_CALL} got {path} with {surfaces} flux surfaces; the field at the edge takes at "
-            "least 3. Solve the equilibrium with more, NS_ARRAY."
+            f"{_CALL} got {path} with {surfaces} flux surfaces; the field at the edge needs "
+            "at least 3. Solve the equilibrium with a larger NS_ARRAY."
         )
 
 
 def _check_numbers(path, data):
-    """Finite where they are used, symmetric, with a boundary and a field."""
+    """Check that the edge is finite, symmetric and not zero."""
     used = {name: data[name][-2:] if name in _PROFILES else data[name] for name in data}
     for name, values in used.items():
         if not np.isfinite(values).all():
@@ -79,13 +79,13 @@ def _check_numbers(path, data):
     for names in (("rmnc",), ("zmns",), ("bsupumnc", "bsupvmnc")):
         if not any(used[name].any() for name in names):
             raise VcjaxError(
-                f"{_CALL} got {path} with nothing but zeros at the edge in {', '.join(names)}; "
+                f"{_CALL} got {path} whose {', '.join(names)} are all zero at the edge; "
                 "the solver did not finish, solve the equilibrium again."
             )
 
 
 def _check_modes(path, data):
-    """Whole mode numbers, and toroidal ones that repeat with the field period."""
+    """Check that mode numbers are whole, and toroidal ones multiples of nfp."""
     nfp = data["nfp"]
     if not 1 <= nfp <= _NFP_LIMIT or nfp % 1:
         raise _foreign(path, f"nfp = {nfp:g}; it must be an integer from 1 to {_NFP_LIMIT}")

@@ -32,7 +32,7 @@ class Equilibrium:
     Attributes
     ----------
     nfp : number of field periods.
-    stellsym : stellarator symmetry; always True, other equilibria are refused.
+    stellsym : stellarator symmetry, always True: `read_wout` refuses other equilibria.
     m, n : (k,) mode numbers of the boundary; n includes nfp.
     r_cos, z_sin : (k,) coefficients of R and Z, in m.
     m_field, n_field : (l,) mode numbers of the field.
@@ -53,7 +53,7 @@ class Equilibrium:
     def boundary(
         self, nphi: int, ntheta: int, *, half_period: bool = True
     ) -> Float[np.ndarray, "nphi ntheta 3"]:
-        """Points of the plasma boundary on a grid over a half or full field period.
+        """Return points of the plasma boundary on a grid over a half or full field period.
 
         Returns
         -------
@@ -65,7 +65,7 @@ class Equilibrium:
     def field(
         self, nphi: int, ntheta: int, *, half_period: bool = True
     ) -> Float[np.ndarray, "nphi ntheta 3"]:
-        """Total magnetic field at the points of `boundary`: B = B^theta X_theta + B^phi X_phi.
+        """Return the total field B = B^theta X_theta + B^phi X_phi at the points of `boundary`.
 
         Returns
         -------
@@ -80,7 +80,7 @@ class Equilibrium:
     def unit_normal(
         self, nphi: int, ntheta: int, *, half_period: bool = True
     ) -> Float[np.ndarray, "nphi ntheta 3"]:
-        """Outward unit normals at the points of `boundary`.
+        """Return outward unit normals at the points of `boundary`.
 
         Returns
         -------
@@ -92,13 +92,13 @@ class Equilibrium:
     def tangents(
         self, nphi: int, ntheta: int, *, half_period: bool = True
     ) -> tuple[Float[np.ndarray, "nphi ntheta 3"], Float[np.ndarray, "nphi ntheta 3"]]:
-        """Tangents dX/dphi and dX/dtheta at the points of `boundary`, in m per radian."""
+        """Return dX/dphi and dX/dtheta at the points of `boundary`, in m per radian."""
         return self._tangents(*self._grid("tangents", nphi, ntheta, half_period))[1:]
 
     def exact_grid(self, *, half_period: bool = True) -> tuple[int, int]:
-        """Smallest (nphi, ntheta) that hold `boundary` and `field` exactly.
+        """Return the smallest (nphi, ntheta) that represent `boundary` and `field` exactly.
 
-        The field is a product of two series, and Cartesian components add a mode in phi.
+        The field is a product of two series, and Cartesian components add one mode in phi.
         """
         m = self.m.max() + self.m_field.max()
         n = np.abs(self.n).max() + np.abs(self.n_field).max()
@@ -112,7 +112,7 @@ class Equilibrium:
         return grid_angles(nphi, self.nfp, half_period), theta
 
     def _tangents(self, phi, theta):
-        """X, dX/dphi, dX/dtheta."""
+        """Return X, dX/dphi, dX/dtheta."""
         phase = _phase(self.m, self.n, phi, theta)
         cosine, sine = np.cos(phase), np.sin(phase)
         out = np.stack([np.cos(phi), np.sin(phi), 0 * phi], axis=1)[:, None]
@@ -130,12 +130,12 @@ class Equilibrium:
 
 
 def _phase(m, n, phi, theta):
-    """m theta - n phi, (nphi, ntheta, modes)."""
+    """Return m theta - n phi, (nphi, ntheta, modes)."""
     return np.multiply.outer(theta, m)[None] - np.multiply.outer(phi, n)[:, None]
 
 
 def tokamak_path() -> Path:
-    """The equilibrium that comes with the package: a D-shaped tokamak, R0 = 6 m, 5 T, beta 3 %."""
+    """Return the path of the packaged equilibrium: a D-shaped tokamak, R0 = 6 m, 5 T, beta 3 %."""
     return Path(__file__).with_name("data") / "wout_tokamak.nc"
 
 
@@ -144,7 +144,7 @@ def read_wout(path: str | PathLike[str]) -> Equilibrium:
 
     Parameters
     ----------
-    path : of the file.
+    path : path of the file.
 
     Returns
     -------
@@ -152,11 +152,11 @@ def read_wout(path: str | PathLike[str]) -> Equilibrium:
 
     Raises
     ------
-    VcjaxError : no path, no such file, not NetCDF-3, cut short, not a VMEC output, not
-        stellarator-symmetric, or with numbers that no equilibrium has.
+    VcjaxError : if the file is missing, not NetCDF-3, truncated, not a VMEC output, not
+        stellarator-symmetric, or holds impossible numbers.
     """
     data = read_variables(path)
-    # The field lives half a step inside each surface: extrapolate to the edge.
+    # The field is known half a radial step inside each surface: extrapolate to the edge.
     edge = {name: 1.5 * data[name][-1] - 0.5 * data[name][-2] for name in ("bsupumnc", "bsupvmnc")}
     return Equilibrium(
         nfp=int(data["nfp"]),
@@ -180,17 +180,17 @@ def from_wout(
     trg_ntheta: int,
     half_period: bool = True,
 ) -> tuple[Casing, Float[np.ndarray, "src_nphi src_ntheta 3"]]:
-    """Casing and total field of a VMEC equilibrium: ``external_field(*from_wout(...))``.
+    """Return casing and total field of a VMEC equilibrium: ``external_field(*from_wout(...))``.
 
-    Boundary and field are taken on the grid that holds the file's Fourier series exactly, so that
-    only targets and digits are left to choose.
+    Boundary and field are sampled on the smallest grid that represents the file's Fourier series
+    exactly.
 
     Parameters
     ----------
-    path : of a ``wout_*.nc`` file.
-    digits : wanted accuracy, as for `vcjax.choose`. The equilibrium's own is seldom above 5.
+    path : path of a ``wout_*.nc`` file.
+    digits : accuracy, as for `vcjax.choose`. Equilibria seldom have more than 5 correct digits.
     trg_nphi, trg_ntheta : target grid, over half or all of a field period.
-    half_period : make use of the stellarator symmetry.
+    half_period : whether to use the stellarator symmetry.
 
     Returns
     -------

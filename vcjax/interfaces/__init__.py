@@ -1,4 +1,4 @@
-"""vcjax under the names and conventions of other packages: thin, and the core knows nothing of it.
+"""vcjax under the names and conventions of other packages.
 
 - `VirtualCasing`: the C++ package ``virtual_casing``, flat arrays;
 - `VirtualCasingJAX`, `build_offsurface_levels`: the package ``virtual_casing_jax``;

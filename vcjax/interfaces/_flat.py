@@ -7,7 +7,6 @@ from jaxtyping import Float
 
 from vcjax import (
     OffSurface,
-    VcjaxError,
     external_field,
     external_gradient,
     field_at,
@@ -19,6 +18,7 @@ from vcjax.interfaces._surface_setup import (
     SurfaceSetup,
     check_shape,
     check_targets,
+    point_major,
     real_array,
     required,
 )
@@ -28,13 +28,12 @@ Flat = Sequence[float] | np.ndarray
 
 
 class VirtualCasing:
-    """Separate the magnetic field on a surface by its sources; ``virtual_casing.VirtualCasing``.
+    """Separate the magnetic field on a surface by its sources.
 
-    ``from vcjax.interfaces import VirtualCasing`` in place of ``from virtual_casing import
-    VirtualCasing``. Names, arguments and the order of all arrays are those of the C++ package,
-    version 0.3. Differences: results are NumPy arrays, not lists; the quadrature follows the field,
-    so that `setup` is quick and the first evaluation takes longer; what cannot be computed is
-    refused instead of answered; the internal gradient exists.
+    Drop-in for ``virtual_casing.VirtualCasing``, version 0.3: same names, arguments and order of
+    arrays. Differences: results are NumPy arrays, not lists; the quadrature follows the field, so
+    `setup` is quick and the first evaluation takes longer; an impossible request raises an error;
+    there is an internal gradient.
 
     Examples
     --------
@@ -59,18 +58,18 @@ class VirtualCasing:
         trg_Nt: int = -1,
         trg_Np: int = -1,
     ) -> None:
-        """Set the surface, its symmetry and the grids.
+        """Set the surface, its symmetry and its grids.
 
         Parameters
         ----------
-        digits : wanted accuracy, 1 to 13.
+        digits : accuracy, 1 to 13.
         NFP : number of field periods.
         half_period : grids cover half a period of a stellarator-symmetric configuration, at
             phi = (i + 1/2) pi / (NFP Nt); otherwise a whole period, from phi = 0.
         Nt, Np : toroidal and poloidal points of the surface.
         X : (3 Nt Np,) coordinates of the surface, any length unit.
-        src_Nt, src_Np : grid of the fields to come.
-        trg_Nt, trg_Np : grid of the results, -1 for that of the fields.
+        src_Nt, src_Np : grid of the fields.
+        trg_Nt, trg_Np : grid of the results; -1 means the grid of the fields.
 
         Raises
         ------
@@ -79,20 +78,20 @@ class VirtualCasing:
         shape = check_shape("setup", Nt=Nt, Np=Np)
         src = check_shape("setup", src_Nt=src_Nt, src_Np=src_Np)
         trg = check_targets("setup", src, trg_Nt=trg_Nt, trg_Np=trg_Np)
-        surface = _vectors("setup", "X", X, shape)
+        surface = point_major("setup", "X", X, shape, flat_only=True)
         self._setup = SurfaceSetup(digits, NFP, half_period, surface, src, trg)
 
     def compute_external_B(self, B_total: Flat) -> Float[np.ndarray, " flat"]:
-        """Field of the currents outside, (3 trg_Nt trg_Np,), from the total field on the source
-        grid, (3 src_Nt src_Np,)."""
+        """Return the field of the outside currents, (3 trg_Nt trg_Np,), from the total field on the
+        source grid, (3 src_Nt src_Np,)."""
         return self._field("compute_external_B", external_field, B_total)
 
     def compute_internal_B(self, B_total: Flat) -> Float[np.ndarray, " flat"]:
-        """Field of the currents inside, (3 trg_Nt trg_Np,); see `compute_external_B`."""
+        """Return the field of the inside currents, (3 trg_Nt trg_Np,)."""
         return self._field("compute_internal_B", internal_field, B_total)
 
     def compute_external_B_offsurf(self, B_total: Flat, Xt: Flat) -> Float[np.ndarray, " flat"]:
-        """Field of the currents outside at any points inside the surface.
+        """Return the field of the outside currents at points inside the surface.
 
         Parameters
         ----------
@@ -101,17 +100,17 @@ class VirtualCasing:
 
         Returns
         -------
-        (3 n,) field; NaN at points outside, where the data do not tell it (the C++ package gives
-        the internal field with its sign turned there).
+        (3 n,) field; NaN at points outside, where the data do not determine it (the C++ package
+        returns minus the internal field there).
         """
         return _flat(self._at("compute_external_B_offsurf", B_total, Xt).external)
 
     def compute_internal_B_offsurf(self, B_total: Flat, Xt: Flat) -> Float[np.ndarray, " flat"]:
-        """Field of the currents inside at any points outside the surface, NaN at points inside."""
+        """Return the field of the inside currents at points outside the surface, NaN inside."""
         return _flat(self._at("compute_internal_B_offsurf", B_total, Xt).internal)
 
     def compute_external_gradB(self, B_total: Flat) -> Float[np.ndarray, " flat"]:
-        """Gradient of the field of the currents outside.
+        """Return the gradient of the field of the outside currents.
 
         Returns
         -------
@@ -120,11 +119,11 @@ class VirtualCasing:
         return self._gradient("compute_external_gradB", external_gradient, B_total)
 
     def compute_internal_gradB(self, B_total: Flat) -> Float[np.ndarray, " flat"]:
-        """Gradient of the field of the currents inside; the C++ package has none."""
+        """Return the gradient of the field of the inside currents; the C++ package has none."""
         return self._gradient("compute_internal_gradB", internal_gradient, B_total)
 
     def get_normal(self) -> Float[np.ndarray, " flat"]:
-        """Outward unit normals on the target grid, (3 trg_Nt trg_Np,)."""
+        """Return outward unit normals on the target grid, (3 trg_Nt trg_Np,)."""
         return _flat(required(self._setup, "get_normal").unit_normal("get_normal"))
 
     def _field(self, call: str, evaluate: Callable, B_total: Flat) -> np.ndarray:
@@ -141,26 +140,15 @@ class VirtualCasing:
     def _at(self, call: str, B_total: Flat, Xt: Flat) -> OffSurface:
         setup, B = self._given(call, B_total)
         count = max(1, real_array(call, "Xt", Xt).size // 3)
-        points = _vectors(call, "Xt", Xt, (1, count))[0]
+        points = point_major(call, "Xt", Xt, (1, count), flat_only=True)[0]
         with told_by(call):
             return field_at(setup.casing("off", B), B, points)
 
     def _given(self, call: str, B_total: Flat) -> tuple[SurfaceSetup, np.ndarray]:
         setup = required(self._setup, call)
-        return setup, _vectors(call, "B_total", B_total, setup.src_shape)
+        return setup, point_major(call, "B_total", B_total, setup.src_shape, flat_only=True)
 
 
 def _flat(values) -> np.ndarray:
-    """(nphi, ntheta, 3) as a flat, component-first array."""
+    """Return (nphi, ntheta, 3) as a flat, component-first array."""
     return np.moveaxis(np.asarray(values), -1, 0).ravel()
-
-
-def _vectors(call: str, name: str, flat: Flat, shape: tuple[int, int]) -> np.ndarray:
-    """A flat, component-first array as (nphi, ntheta, 3)."""
-    values = np.asarray(real_array(call, name, flat), dtype=float)
-    if values.shape != (3 * shape[0] * shape[1],):
-        raise VcjaxError(
-            f"{call} got {name} of shape {values.shape}; give ({3 * shape[0] * shape[1]},): a flat "
-            f"array, component first, of 3 x {shape[0]} x {shape[1]} numbers."
-        )
-    return np.moveaxis(values.reshape(3, *shape), 0, -1)

@@ -1,6 +1,6 @@
-"""The names of the package ``virtual_casing_jax`` on vcjax: ``VirtualCasingJAX``.
+"""``VirtualCasingJAX``: the class of the package ``virtual_casing_jax``, computed by vcjax.
 
-Its arrays are component-first, (3, nphi, ntheta) or flat; gradients [k, i] = d_i B_k.
+Arrays are component-first, (3, nphi, ntheta) or flat; gradients [k, i] = d_i B_k.
 """
 
 from collections.abc import Callable
@@ -19,22 +19,23 @@ from vcjax.interfaces._surface_setup import (
     SurfaceSetup,
     check_shape,
     check_targets,
+    point_major,
     real_array,
     required,
 )
 
 
 def _on_surface(part: str, evaluate: Callable, kind: str) -> tuple[Callable, Callable]:
-    """Methods of a quantity on the surface: for one field and for a batch of them."""
+    """Return two methods for a quantity on the surface: for one field and for a batch."""
     turned = _TURNED[kind]
 
     def method(self: "VirtualCasingJAX", B0: Any, **knobs: Any) -> jax.Array:
         call = f"compute_{part}"
         setup, options = self._begin(call, kind, knobs)
-        B = _vectors(call, "B0", B0, setup.src_shape)
+        B = point_major(call, "B0", B0, setup.src_shape)
         with told_by(call):
             casing = setup.casing(kind, B, options.wanted)
-            # Only an array of the result's shape can become the result.
+            # Only an array of the same shape can be donated to the result.
             if options.donate and np.shape(B0) == (3, *setup.trg_shape) and kind == "field":
                 given = B0 if isinstance(B0, jax.Array) else jnp.array(B0)
                 chunks = tuple(options.chunks.items())
@@ -48,33 +49,33 @@ def _on_surface(part: str, evaluate: Callable, kind: str) -> tuple[Callable, Cal
         if not isinstance(given, list | tuple):
             given = jnp.atleast_1d(real_array(call, "B0_batch", B0_batch))
         if not len(given):
-            raise VcjaxError(f"{call} got a B0_batch without fields; give at least one.")
-        fields = [_vectors(call, "B0", B0, setup.src_shape) for B0 in given]
+            raise VcjaxError(f"{call} got an empty B0_batch; give at least one field.")
+        fields = [point_major(call, "B0", B0, setup.src_shape) for B0 in given]
         with told_by(call):
             casing = setup.casing_for_all(kind, fields, options.wanted)
             one = partial(evaluate, casing, **options.chunks)
             return jax.vmap(lambda B: turned(one(B)))(jnp.stack(fields))
 
-    method.__doc__ = f"{part} on the target grid, of the total field on the source grid."
-    batch.__doc__ = f"{part} of each of a batch of fields; the surface is prepared once."
+    method.__doc__ = f"Return {part} on the target grid from the total field on the source grid."
+    batch.__doc__ = f"Return {part} for each field of a batch; the surface is prepared once."
     return method, batch
 
 
 def _off_surface(part: str, evaluate: Callable, kind: str) -> Callable:
-    """The method of a quantity at points off the surface."""
+    """Return the method for a quantity at points off the surface."""
 
     def method(self: "VirtualCasingJAX", B0: Any, *, X_trg: Any, **knobs: Any) -> Any:
         call = f"compute_{part}_offsurf"
         setup, options = self._begin(call, kind, knobs)
-        B = _vectors(call, "B0", B0, setup.src_shape)
+        B = point_major(call, "B0", B0, setup.src_shape)
         count = max(1, np.size(real_array(call, "X_trg", X_trg)) // 3)
-        points = _vectors(call, "X_trg", X_trg, (1, count))[0]
+        points = point_major(call, "X_trg", X_trg, (1, count))[0]
         with told_by(call):
             found = evaluate(setup.casing(kind, B, options.wanted), B, points, **options.chunks)
         values = _TURNED[kind](getattr(found, part.split("_")[0]))
         return (values, found.error) if options.return_estimate else values
 
-    method.__doc__ = f"{part} at points (3, n); NaN on the side where the data do not tell it."
+    method.__doc__ = f"Return {part} at points (3, n); NaN on the side where it is not determined."
     return method
 
 
@@ -102,18 +103,18 @@ def _donating(evaluate: Callable, casing: Any, B0: jax.Array, chunks: tuple) -> 
 
 
 class VirtualCasingJAX:
-    """``virtual_casing_jax.VirtualCasingJAX`` on vcjax; arguments, forms and knobs of 0.0.10.
+    """Drop-in for ``virtual_casing_jax.VirtualCasingJAX``, version 0.0.10.
 
-    Every form is compiled and differentiable; those with ``_jit`` and ``_schedule`` are the same
+    Every form is compiled and differentiable; forms with ``_jit`` and ``_schedule`` are the same
     function under another name. Fields are (3, src_nt, src_np) or flat; results (3, trg_nt,
     trg_np), gradients (3, 3, trg_nt, trg_np) with [k, i] = d_i B_k; at n points ``X_trg``, (3, n),
     they are (3, n) and (3, 3, n).
 
-    ``docs/interfaces.md`` says what each keyword does; those that could change a result unseen are
+    ``docs/interfaces.md`` describes each keyword. Keywords that would silently change a result are
     refused.
 
-    Under a ``jit`` of your own the casing is a constant of the program; ``vcjax.prepare`` and
-    ``vcjax.external_field`` take it as an argument.
+    Inside your own ``jit`` the casing becomes a constant of the program. To pass it as an argument,
+    use ``vcjax.prepare`` and ``vcjax.external_field``.
     """
 
     def __init__(self) -> None:
@@ -134,42 +135,42 @@ class VirtualCasingJAX:
     ) -> None:
         """Set surface, symmetry and grids.
 
-        X is (3, surf_nt, surf_np) or flat, may be traced; targets of -1 are as many as sources.
+        X is (3, surf_nt, surf_np) or flat, and may be traced. -1 targets: as many as sources.
         """
         shape = check_shape("setup", surf_nt=surf_nt, surf_np=surf_np)
         src = check_shape("setup", src_nt=src_nt, src_np=src_np)
         trg = check_targets("setup", src, trg_nt=trg_nt, trg_np=trg_np)
-        surface = _vectors("setup", "X", X, shape)
+        surface = point_major("setup", "X", X, shape)
         self._setup = SurfaceSetup(digits, nfp, half_period, surface, src, trg)
 
     def plan_precision(self, *, digits: int | None = None, B0: Any = None) -> Rule:
-        """The quadrature of the surface, for ``precision=`` where the surface is traced.
+        """Return the quadrature of the surface, for ``precision=`` where the surface is traced.
 
         Parameters
         ----------
-        digits : accuracy other than that of `setup`.
-        B0 : a typical field; without one the rule serves all that the source grid can hold.
+        digits : accuracy; that of `setup` if None.
+        B0 : a typical field; if None, the rule serves every field of the source grid.
         """
         setup = required(self._setup, "plan_precision")
         if B0 is not None:
-            B0 = _vectors("plan_precision", "B0", B0, setup.src_shape)
+            B0 = point_major("plan_precision", "B0", B0, setup.src_shape)
         with told_by("plan_precision"):
             return setup.rule("field", setup.known(B0), digits)
 
     def precompute_singular(self, B0: Any = None, **knobs: Any) -> None:
-        """Make the near weights now instead of at the first evaluation.
+        """Compute the near weights now instead of at the first evaluation.
 
-        They serve fields as fine as B0; without one all that the source grid can hold. Knobs are
-        to be those of the evaluations to come.
+        They serve fields as fine as B0, or every field of the source grid if B0 is None. Give the
+        same keywords as in the evaluations to come.
         """
         setup, options = self._begin("precompute_singular", "field", knobs)
         if B0 is not None:
-            B0 = _vectors("precompute_singular", "B0", B0, setup.src_shape)
+            B0 = point_major("precompute_singular", "B0", B0, setup.src_shape)
         with told_by("precompute_singular"):
             setup.casing("field", B0, options.wanted)
 
     def get_normal(self) -> jax.Array:
-        """Outward unit normals on the target grid, (3, trg_nt, trg_np)."""
+        """Return outward unit normals on the target grid, (3, trg_nt, trg_np)."""
         return _vector_first(
             jnp.asarray(required(self._setup, "get_normal").unit_normal("get_normal"))
         )
@@ -198,7 +199,7 @@ class VirtualCasingJAX:
         "internal_gradB", vcjax.gradient_at, "off_gradient"
     )
 
-    # Everything is compiled, and nothing refined: the other forms are the same.
+    # Everything is compiled and nothing is refined, so the other forms are the same functions.
     compute_external_B_jit = compute_external_B
     compute_internal_B_jit = compute_internal_B
     compute_external_gradB_jit = compute_external_gradB
@@ -211,14 +212,3 @@ class VirtualCasingJAX:
     compute_internal_B_offsurf_schedule_jit = compute_internal_B_offsurf
     compute_external_gradB_offsurf_schedule_jit = compute_external_gradB_offsurf
     compute_internal_gradB_offsurf_schedule_jit = compute_internal_gradB_offsurf
-
-
-def _vectors(call: str, name: str, values: Any, shape: tuple[int, int]) -> Any:
-    """(nphi, ntheta, 3) from (3, nphi, ntheta) or flat; a tracer stays one."""
-    values = real_array(call, name, values)
-    flat, first = (3 * shape[0] * shape[1],), (3, *shape)
-    if values.shape not in (flat, first) and not (shape[0] == 1 and values.shape == (3, shape[1])):
-        raise VcjaxError(
-            f"{call} got {name} of shape {values.shape}; give {first} or {flat}: component first."
-        )
-    return values.reshape(first).transpose(1, 2, 0).astype(float)

@@ -1,4 +1,4 @@
-"""The NetCDF file of ``simsopt.mhd.VirtualCasing``."""
+"""Read and write the NetCDF file of ``simsopt.mhd.VirtualCasing``."""
 
 from os import PathLike
 from typing import Any
@@ -48,7 +48,7 @@ _DERIVED_ARRAYS = {
 
 
 def write(filename: str | PathLike[str], values: Any) -> None:
-    """Write the attributes that simsopt's files hold.
+    """Write the attributes of a `VirtualCasing` as simsopt does.
 
     Raises
     ------
@@ -77,11 +77,11 @@ def write(filename: str | PathLike[str], values: Any) -> None:
 
 
 def read(filename: str | PathLike[str]) -> dict[str, Any]:
-    """Sizes and arrays; what can be derived is left out.
+    """Return sizes and arrays, without those that follow from them.
 
     Raises
     ------
-    VcjaxError : for a file that is none, damaged, or whose arrays do not belong together.
+    VcjaxError : if the file is missing or damaged, or its arrays do not fit together.
     """
     kind = "a file saved by VirtualCasing.save, vcasing_*.nc"
     data = read_netcdf("load", filename, (*_SIZES, *_ARRAYS), kind=kind)

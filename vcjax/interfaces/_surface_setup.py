@@ -1,4 +1,4 @@
-"""What the classes of this room have in common: one surface, made ready when first needed."""
+"""Hold one surface for the classes of this package; prepare it at the first field."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -17,14 +17,14 @@ from vcjax._quadrature.choose import MAX_DIGITS, resolves
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """What a call asks of the casing that it uses.
+class CasingOptions:
+    """Options of the casing that a call uses.
 
     Attributes
     ----------
-    digits : accuracy, None for that of the set-up.
-    rule : a quadrature already chosen, in place of one for the field.
-    options : on the surface those of `vcjax.prepare`, off it those of `vcjax.choose_off_surface`.
+    digits : accuracy; None for the accuracy of the set-up.
+    rule : a quadrature chosen before, used in place of one chosen for the field.
+    options : on the surface, options of `vcjax.prepare`; off it, of `vcjax.choose_off_surface`.
     """
 
     digits: int | None = None
@@ -32,18 +32,21 @@ class Wanted:
     options: dict[str, Any] = field(default_factory=dict)
 
 
+_DEFAULT = CasingOptions()
+
+
 @dataclass(eq=False)
 class SurfaceSetup:
-    """A surface, its grids and the digits wanted; casings are made once and kept.
+    """A surface, its grids and the digits; casings are prepared once and kept.
 
-    The packages that this room stands in for fix their quadrature before they see a field. Here
-    the field has a say: a casing is made for the first one, and again only for a field that it
-    does not resolve. A field that is zero has none: any casing serves.
+    The packages that this package replaces fix their quadrature before they see a field. Here a
+    casing is prepared for the first field, and again only for a field that it does not resolve.
+    Any casing serves a field that is zero.
 
     Attributes
     ----------
     digits, nfp, half_period : as for `vcjax.choose`.
-    X : (nphi, ntheta, 3) points of the surface; may be traced, if rules are given.
+    X : (nphi, ntheta, 3) points of the surface. If X is traced, each call needs a rule.
     src_shape, trg_shape : (nphi, ntheta) of the fields and of the results.
     """
 
@@ -59,27 +62,27 @@ class SurfaceSetup:
         self.digits = check_integer("setup", "digits", self.digits, 1, MAX_DIGITS)
         if not isinstance(self.X, Tracer):
             self.X = np.asarray(self.X)
-            # Refuses a surface that cannot be used now, not at the first field.
+            # Refuse a bad surface here rather than at the first field.
             self.unit_normal("setup")
 
-    def casing(self, kind: str, B: Any, wanted: Wanted = Wanted()) -> Any:
-        """The surface ready for fields as fine as B.
+    def casing(self, kind: str, B: Any, wanted: CasingOptions = _DEFAULT) -> Any:
+        """Return the casing for fields as fine as B; prepare it if there is none.
 
         Parameters
         ----------
         kind : "field", "gradient", "off" or "off_gradient".
-        B : (src_nphi, src_ntheta, 3) field. Traced, or None: all that its grid can hold.
-        wanted : of the casing, beside that.
+        B : (src_nphi, src_ntheta, 3) field. If traced or None: every field that the grid can hold.
+        wanted : options of the casing.
         """
         if wanted.rule is not None and kind != "field":
             raise VcjaxError(
-                "casing got a rule, precision=, which serves the fields on the surface only; "
+                "casing got a rule (precision=), which serves fields on the surface only; "
                 "leave it out for gradients and for points off the surface."
             )
         known = self.known(B)
         digits = self.digits if wanted.digits is None else wanted.digits
         key = kind, wanted.rule or digits, *sorted(wanted.options.items())
-        # A casing made for one field is held apart from that for all.
+        # Casings for one field and casings for all fields have separate keys.
         for_all = known is None and wanted.rule is None
         for of_all in (True,) if for_all else (False, True):
             held = self._held.get((of_all, *key))
@@ -90,18 +93,18 @@ class SurfaceSetup:
             caps, options = options, caps
         rule = wanted.rule or self.rule(kind, known, digits, **caps)
         held = self._held.get((for_all, *key))
-        if held is not None and held.rule == rule:  # as fine as its caps allow
+        if held is not None and held.rule == rule:  # the caps allow no finer rule
             return held
         if isinstance(self.X, Tracer):
             return _PREPARE[kind](rule, self.X, **options)
-        # At once, also where a field is traced: what belongs to a trace cannot be kept.
+        # Evaluate now, also under a trace of B: traced arrays cannot be kept.
         with jax.ensure_compile_time_eval():
             made = _PREPARE[kind](rule, self.X, **options)
         self._held[for_all, *key] = made
         return made
 
-    def casing_for_all(self, kind: str, fields: Sequence[Any], wanted: Wanted) -> Any:
-        """The surface ready for each of several fields; arguments as for `casing`."""
+    def casing_for_all(self, kind: str, fields: Sequence[Any], wanted: CasingOptions) -> Any:
+        """Return a casing that resolves each of several fields; arguments as for `casing`."""
         if wanted.rule is not None:
             for B in fields:
                 self.known(B)
@@ -112,12 +115,11 @@ class SurfaceSetup:
         return self.casing(kind, None, wanted)
 
     def rule(self, kind: str, B: np.ndarray | None, digits: int | None = None, **caps: Any) -> Rule:
-        """The quadrature for a field, without one for all that its grid can hold."""
+        """Return the quadrature for a field, or for all fields of the grid if B is None."""
         if isinstance(self.X, Tracer):
             raise VcjaxError(
-                "rule got a traced surface, which cannot decide sizes of arrays. Set the surface "
-                "up outside jit and grad, call plan_precision() there, and give what it returns "
-                "as precision=."
+                "rule got a traced surface, which cannot determine array sizes. Call setup and "
+                "plan_precision() outside jit and grad, and pass its result as precision=."
             )
         if B is None or not B.any():
             B = self._toroidal_field(ripples=B is None)
@@ -130,12 +132,12 @@ class SurfaceSetup:
         return vcjax.choose(self.X, B, digits, **options, **trg)
 
     def unit_normal(self, call: str) -> Float[np.ndarray, "trg_nphi trg_ntheta 3"]:
-        """Outward unit normals on the target grid."""
+        """Return outward unit normals on the target grid."""
         symmetry = self.nfp, self.half_period
         return outward_normals(*surface_frame(call, self.X, *symmetry, *self.trg_shape))
 
     def known(self, B: Any) -> np.ndarray | None:
-        """A field whose numbers can be seen, checked."""
+        """Return the checked values of B; None if B is None or traced."""
         if B is None or isinstance(B, Tracer):
             return None
         check_concrete("casing", "B", B, self.src_shape)
@@ -147,7 +149,7 @@ class SurfaceSetup:
         return resolves(rule, B, digits, gradient=kind.endswith("gradient"))
 
     def _toroidal_field(self, *, ripples: bool) -> Float[np.ndarray, "src_nphi src_ntheta 3"]:
-        """That of a conductor on the axis, with ripples as fine as the source grid holds."""
+        """Return the field of a conductor on the axis, with the finest ripples of the grid."""
         nphi, ntheta = self.src_shape
         symmetry = self.nfp, self.half_period
         points, _, _ = surface_frame("setup", self.X, *symmetry, nphi, ntheta)
@@ -157,7 +159,7 @@ class SurfaceSetup:
         else:
             along_phi = np.cos(nphi // 2 * 2 * np.pi * rows / nphi)
         fine = along_phi + np.cos(ntheta // 2 * 2 * np.pi * columns / ntheta)
-        # As large as the field, that no number of digits overlooks them.
+        # As large as the field, so that every number of digits resolves them.
         strength = (1 + ripples * fine) / (points[..., :2] ** 2).sum(axis=-1)
         x, y = points[..., 0], points[..., 1]
         return np.stack([-y * strength, x * strength, 0 * x], axis=-1)
@@ -172,36 +174,53 @@ _PREPARE = {
 
 
 def required(setup: SurfaceSetup | None, call: str) -> SurfaceSetup:
-    """The set-up, or what to do first."""
+    """Return the set-up; raise if `setup` was not called."""
     if setup is None:
         raise VcjaxError(f"{call} got no surface yet; call setup(...) first.")
     return setup
 
 
 def check_shape(call: str, **counts: Any) -> tuple[int, int]:
-    """Points along phi and theta, given by name."""
+    """Return the checked numbers of points along phi and theta."""
     nphi, ntheta = (check_grid(call, name, count) for name, count in counts.items())
     return nphi, ntheta
 
 
 def check_targets(call: str, src: tuple[int, int], **counts: Any) -> tuple[int, int]:
-    """As `check_shape`, -1 standing for the sources' number."""
-    told = {
+    """Return the checked target grid; -1 means the number of the source grid."""
+    given = {
         name: own if isinstance(count, int | np.integer) and count == -1 else count
         for (name, count), own in zip(counts.items(), src, strict=True)
     }
-    return check_shape(call, **told)
+    return check_shape(call, **given)
 
 
 def real_array(call: str, name: str, values: Any) -> jax.Array | np.ndarray:
-    """What a caller gave for numbers, as an array of them."""
+    """Return the values as an array of real numbers."""
     try:
         array = values if isinstance(values, jax.Array) else np.asarray(values)
     except ValueError as error:  # rows of different lengths
-        raise VcjaxError(f"{call} got {name} that is no array ({error}).") from error
+        raise VcjaxError(
+            f"{call} got {name} that is not an array ({error}); give rows of equal length."
+        ) from error
     if array.dtype.kind not in "biuf":
         raise VcjaxError(
             f"{call} got {name} of type {type(values).__name__}, dtype {array.dtype}; give real "
             "numbers, component first."
         )
     return array
+
+
+def point_major(
+    call: str, name: str, values: Any, shape: tuple[int, int], *, flat_only: bool = False
+) -> Any:
+    """Return (nphi, ntheta, 3) float64 from component-first values, flat or (3, nphi, ntheta)."""
+    values = real_array(call, name, values)
+    flat, full = (3 * shape[0] * shape[1],), (3, *shape)
+    allowed = [flat] if flat_only else [full, flat, *([full[::2]] if shape[0] == 1 else [])]
+    if values.shape not in allowed:
+        raise VcjaxError(
+            f"{call} got {name} of shape {values.shape}; give "
+            f"{' or '.join(map(str, allowed[:2]))}, component first."
+        )
+    return values.reshape(full).transpose(1, 2, 0).astype(float)

@@ -1,10 +1,10 @@
 """Drop-in for ``simsopt.mhd.VirtualCasing``: the external field on a VMEC equilibrium's boundary.
 
-Works with and without simsopt: an equilibrium is the path of its ``wout_*.nc``, or an object like
-``simsopt.mhd.Vmec``. Files are simsopt's, both ways.
+Works with and without simsopt: give the path of a ``wout_*.nc``, or an object like
+``simsopt.mhd.Vmec``. simsopt can read the saved files, and the other way round.
 
-Grids are uniform in angles of period 1: theta from 0; phi over half a field period and half a step
-off its ends with stellarator symmetry, over a field period from 0 without.
+Grids are uniform in angles of period 1. theta starts at 0. With stellarator symmetry phi covers
+half a field period, half a step from both ends; without, it covers a field period from 0.
 """
 
 from dataclasses import dataclass
@@ -26,8 +26,8 @@ from vcjax.wout import Equilibrium, read_wout
 class VirtualCasing:
     """Total and external magnetic field on a plasma boundary.
 
-    Made by `from_vmec` or `load`. ``src_`` is the grid of what goes in, ``trgt_`` that of what
-    comes out. Lengths in m, fields in T, vectors Cartesian.
+    Create it with `from_vmec` or `load`. ``src_`` is the grid of the input, ``trgt_`` the grid of
+    the result. Lengths in m, fields in T, vectors Cartesian.
 
     Attributes
     ----------
@@ -37,8 +37,8 @@ class VirtualCasing:
     gamma : (src_nphi, src_ntheta, 3) points of the boundary.
     B_total : (src_nphi, src_ntheta, 3) total field there.
     unit_normal : (trgt_nphi, trgt_ntheta, 3) outward normals.
-    B_external : (trgt_nphi, trgt_ntheta, 3) field of the currents outside.
-    B_external_normal : (trgt_nphi, trgt_ntheta) its component along the normal.
+    B_external : (trgt_nphi, trgt_ntheta, 3) field of the outside currents.
+    B_external_normal : (trgt_nphi, trgt_ntheta) component of B_external along the normal.
     """
 
     nfp: int
@@ -74,13 +74,13 @@ class VirtualCasing:
         ----------
         vmec : path of a ``wout_*.nc``, or an object with ``run()`` and ``output_file``, like
             ``simsopt.mhd.Vmec``.
-        src_nphi, src_ntheta : grid of what goes in; unless told, src_ntheta makes cases as near to
-            squares as can be.
-        trgt_nphi, trgt_ntheta : grid of what comes out, by default the same.
-        use_stellsym : grids over half a field period instead of a whole one.
-        digits : wanted accuracy.
-        filename : where to save; "auto" for ``vcasing_*.nc`` beside ``wout_*.nc``, None for
-            nowhere.
+        src_nphi, src_ntheta : grid of the input. The default src_ntheta makes grid cells nearly
+            square.
+        trgt_nphi, trgt_ntheta : grid of the result, by default that of the input.
+        use_stellsym : whether grids cover half a field period instead of a whole one.
+        digits : accuracy.
+        filename : file to save to; "auto" for ``vcasing_*.nc`` next to ``wout_*.nc``, None to
+            save nothing.
 
         Raises
         ------
@@ -100,7 +100,7 @@ class VirtualCasing:
         made = cls(**_separated(equilibrium, src, trgt, digits, half_period=use_stellsym))
         if filename is not None:
             auto = isinstance(filename, str) and filename == "auto"
-            made.save(_beside(path) if auto else filename)
+            made.save(_saved_path(path) if auto else filename)
         return made
 
     @property
@@ -132,20 +132,20 @@ class VirtualCasing:
 
     @classmethod
     def load(cls, filename: str | PathLike[str]) -> "VirtualCasing":
-        """Load what `save`, or simsopt, has saved.
+        """Load a file saved by `save` or by simsopt.
 
         Raises
         ------
-        VcjaxError : for a file that is none, damaged, or whose arrays do not belong together.
+        VcjaxError : if the file is missing or damaged, or its arrays do not fit together.
         """
         return cls(**_simsopt_file.read(filename))
 
     def plot(self, ax: Any = None, show: bool = True) -> Any:
-        """Contours of `B_external_normal` over phi and theta; needs matplotlib.
+        """Plot contours of `B_external_normal` over phi and theta; needs matplotlib.
 
         Parameters
         ----------
-        ax : axes to plot on, new ones unless told.
+        ax : axes to plot on; new axes if None.
         show : whether to show the figure.
 
         Returns
@@ -169,10 +169,10 @@ class VirtualCasing:
 
 
 def best_nphi_over_ntheta(equilibrium: Equilibrium) -> float:
-    """Ratio of toroidal points, of the whole torus, to poloidal ones that makes cases most square.
+    """Return the nphi/ntheta, over the whole torus, for which grid cells are most nearly square.
 
-    With a the ratio of the lengths of X_phi and X_theta, cases are stretched by a ntheta/nphi;
-    the largest stretching, either way, is least for nphi/ntheta = sqrt(max a min a).
+    With a the ratio of the lengths of X_phi and X_theta, the aspect ratio of a grid cell is
+    a ntheta/nphi. Its largest deviation from 1 is least for nphi/ntheta = sqrt(max a min a).
     """
     along_phi, along_theta = equilibrium.tangents(50, 50, half_period=False)
     ratio = np.linalg.norm(along_phi, axis=2) / np.linalg.norm(along_theta, axis=2)
@@ -187,9 +187,9 @@ def _separated(
     *,
     half_period: bool,
 ) -> dict[str, Any]:
-    """What a `VirtualCasing` holds, by name."""
+    """Return the attributes of a `VirtualCasing` by name."""
     B = equilibrium.field(*src, half_period=half_period)
-    # The boundary is a Fourier series: no need to know it on the grid of B only.
+    # The boundary is a Fourier series, so it can be sampled more finely than B.
     exact = equilibrium.exact_grid(half_period=half_period)
     X = equilibrium.boundary(*map(max, src, exact), half_period=half_period)
     symmetry: dict[str, Any] = {"nfp": equilibrium.nfp, "half_period": half_period}
@@ -237,6 +237,6 @@ def _wout_path(vmec: Any) -> Path:
     return Path(vmec.output_file)
 
 
-def _beside(path: Path) -> Path:
-    """vcasing_NAME.nc for wout_NAME.nc."""
+def _saved_path(path: Path) -> Path:
+    """Return the path vcasing_NAME.nc for wout_NAME.nc."""
     return path.with_name("vcasing" + path.name.removeprefix("wout"))

@@ -141,7 +141,7 @@ def test_fields_of_other_kinds_and_calls_before_set_up_are_refused(unchecked, pr
     for given, said in (
         (flat(problem.B) * 1j, "compute_external_B got B_total .* complex128"),
         (flat(problem.B).astype(str), "compute_external_B got B_total .* dtype <U"),
-        ([[1.0, 2.0], [3.0]], "compute_external_B got B_total that is no array"),
+        ([[1.0, 2.0], [3.0]], "compute_external_B got B_total that is not an array"),
         (np.full(problem.B.size, np.nan), "compute_external_B got B with .* NaN"),
     ):
         with pytest.raises(VcjaxError, match=said):

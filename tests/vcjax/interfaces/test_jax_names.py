@@ -134,7 +134,7 @@ def test_traced_fields_and_surfaces_are_followed(problem, named, B):
         (dict(quad_nt=100), "compute_external_B got quad_nt=100; leave it None"),
         (dict(X_trg=np.zeros((3, 2))), "call the form with _offsurf"),
         (dict(patch_idx=[1]), "patch_idx"),
-        (dict(chunks=3), "got chunks, which it does not know"),
+        (dict(chunks=3), "got unknown keywords: chunks"),
         (dict(chunk_size=0), "compute_external_B got chunk_size=0"),
         (dict(return_estimate=True), "return_estimate, which belongs to the forms with _offsurf"),
         (dict(max_Nt=80), "max_Nt or max_Np, which belongs to the forms with _offsurf"),
@@ -149,7 +149,7 @@ def test_traced_fields_and_surfaces_are_followed(problem, named, B):
         (dict(donate=1), "donate=1; give True or False"),
     ],
 )
-def test_knobs_that_could_change_a_result_unseen_are_refused(named, B, knobs, said):
+def test_keywords_that_could_silently_change_a_result_are_refused(named, B, knobs, said):
     with pytest.raises(VcjaxError, match=said):
         named.compute_external_B(B, **knobs)
 
@@ -183,11 +183,11 @@ def test_levels_that_are_none_are_refused(arguments, said):
         build_offsurface_levels(*arguments)
 
 
-def test_what_is_no_field_is_refused(named, B):
+def test_bad_fields_are_refused(named, B):
     fields = jnp.stack([B, B])
     for call, given, said in (
         (named.compute_external_B, B.astype(complex), "compute_external_B got B0 .* complex128"),
-        (named.compute_external_B_batch, fields[:0], "batch got a B0_batch without fields"),
+        (named.compute_external_B_batch, fields[:0], "batch got an empty B0_batch"),
         (named.compute_external_B_batch, 3.0, r"batch got B0 of shape \(\)"),
         (named.compute_external_B_batch, fields.at[1].set(jnp.nan), "batch got B with .* NaN"),
         (named.compute_internal_gradB, jnp.full_like(B, jnp.inf), "gradB got B with .* infinite"),

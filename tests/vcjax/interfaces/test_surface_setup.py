@@ -13,7 +13,7 @@ import vcjax
 from vcjax import VcjaxError, problems
 from vcjax._quadrature.choose import resolves
 from vcjax.interfaces import _surface_setup
-from vcjax.interfaces._surface_setup import SurfaceSetup, Wanted
+from vcjax.interfaces._surface_setup import CasingOptions, SurfaceSetup
 
 KINDS = ("field", "gradient", "off", "off_gradient")
 
@@ -63,7 +63,7 @@ def test_a_field_that_the_quadrature_does_not_resolve_gets_one_of_its_own(setup,
 
 @pytest.mark.parametrize("digits", [1, 2, 3])
 def test_what_was_made_for_all_fields_is_kept_for_each(setup, toroidal, digits):
-    wanted = Wanted(digits=digits)
+    wanted = CasingOptions(digits=digits)
     finest = setup.casing("field", None, wanted)
     assert finest.rule.quad_ntheta >= 2.8 * (toroidal.shape[1] // 2)
     for B in (toroidal, rippled(toroidal, toroidal.shape[1] // 2, 0.5), 0 * toroidal):
@@ -82,7 +82,7 @@ def test_a_field_of_zeros_takes_any_quadrature_also_as_the_first(setup, problem,
 
 def test_a_grid_as_fine_as_its_caps_allow_is_kept(setup, problem):
     free = setup.casing("off", problem.B)
-    capped = Wanted(options={"max_nphi": free.rule.quad_nphi - 1})
+    capped = CasingOptions(options={"max_nphi": free.rule.quad_nphi - 1})
     with pytest.warns(UserWarning, match="the rule is one of 2 digits"):
         coarse = setup.casing("off", problem.B, capped)
     assert coarse.rule.quad_nphi < free.rule.quad_nphi
@@ -93,7 +93,7 @@ def test_a_grid_as_fine_as_its_caps_allow_is_kept(setup, problem):
 
 def test_fields_of_a_batch_share_a_quadrature_that_resolves_each(setup, toroidal):
     fields = [toroidal, rippled(toroidal, 20, 0.1), 0 * toroidal]
-    shared = setup.casing_for_all("field", fields, Wanted())
+    shared = setup.casing_for_all("field", fields, CasingOptions())
     assert all(setup.casing("field", B) is shared for B in fields)
     assert resolves(shared.rule, fields[1], 3)
 
@@ -109,7 +109,7 @@ def test_what_is_made_for_a_traced_field_is_kept_without_its_trace(setup, proble
 
 
 def test_every_field_of_a_batch_is_checked_also_with_a_given_rule(setup, toroidal):
-    wanted = Wanted(rule=setup.rule("field", toroidal))
+    wanted = CasingOptions(rule=setup.rule("field", toroidal))
     spoilt = np.where(toroidal == toroidal[0, 0], np.nan, toroidal)
     for fields in ([toroidal, spoilt], [spoilt, toroidal]):
         with pytest.raises(VcjaxError, match="NaN"):
