@@ -1,7 +1,8 @@
-"""Field lines outside a plasma: its own field off the surface plus that of the coils.
+"""Trace field lines outside a plasma: the plasma's field off the surface plus the field of the
+coils.
 
-Outside the surface, the plasma's field is B_int of the virtual casing, however near to the surface
-a line comes. The dots are where lines meet the plane phi = 0, period after period.
+Outside the surface the plasma's field is B_int of the virtual casing, at any distance. A dot marks
+a line's crossing of the plane phi = 0, once a field period.
 Run: python examples/poincare.py [picture.png]
 """
 
@@ -20,7 +21,7 @@ NFP, LINES, PERIODS, STEPS = 4, 8, 40, 8
 
 
 def coil_field(points, curves):
-    """Biot-Savart: the trapezoidal rule on closed curves of (positions, tangents, weights)."""
+    """Return the Biot-Savart field of closed curves given as (positions, tangents, weights)."""
     positions, tangents, weights = curves
     apart = points[:, None] - positions
     kernel = jnp.cross(tangents, apart) / jnp.linalg.norm(apart, axis=2, keepdims=True) ** 3
@@ -28,7 +29,7 @@ def coil_field(points, curves):
 
 
 def trace(start, casing, B, curves):
-    """(R, Z) of field lines at the end of every period, by Runge and Kutta with phi as time."""
+    """Return (R, Z) of field lines after every period, by Runge-Kutta steps in phi."""
 
     def slope(phi, line):
         radius, height = line
@@ -39,7 +40,7 @@ def trace(start, casing, B, curves):
         return jnp.stack([cosine * field[:, 0] + sine * field[:, 1], field[:, 2]]) / along
 
     size = 2 * np.pi / (NFP * STEPS)
-    # Of each stage: where it looks, and its share of the step.
+    # For each stage: its position in the step, and its weight.
     stages = jnp.array([[0.0, 1 / 6], [0.5, 1 / 3], [0.5, 1 / 3], [1.0, 1 / 6]])
 
     def step(line, k):
@@ -60,7 +61,7 @@ def trace(start, casing, B, curves):
 
 def main(picture="poincare.png") -> None:
     jax.config.update("jax_enable_x64", True)
-    # Coils around the plasma, and a pair of large ones that holds its current in place.
+    # Coils around the plasma, and two large coils that hold its current in place.
     around = problems.rotating_ellipse(3).outside
     coils: tuple[problems.Filament, ...] = (
         *(coil for coil in around if isinstance(coil, problems.Filament)),
@@ -86,7 +87,7 @@ def main(picture="poincare.png") -> None:
     weights = np.repeat([coil.current * 2 * np.pi / 64 for coil in coils], 64)
     curves = positions.reshape(-1, 3), tangents.reshape(-1, 3), weights
 
-    # From just outside the circle that the ellipse turns in, outwards.
+    # Start just outside the circle in which the ellipse rotates.
     start = np.stack([0.7 + np.linspace(0.24, 0.3, LINES), np.zeros(LINES)])
     hits = np.asarray(jax.jit(trace)(start, casing, problem.B, curves))
     lost = np.isnan(hits).any(axis=(0, 1))

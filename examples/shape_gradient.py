@@ -1,7 +1,6 @@
-"""The derivative of a number in every point of the surface, checked by moving the surface.
+"""Differentiate the mean of B_ext^2 in every point of the surface; check by moving the surface.
 
-The number is the mean of B_ext^2 on the surface. Sources, targets, normals and weights all move
-with X. Run: python examples/shape_gradient.py
+Sources, targets, normals and weights all move with X. Run: python examples/shape_gradient.py
 """
 
 import jax
@@ -15,7 +14,7 @@ def main() -> None:
     jax.config.update("jax_enable_x64", True)
     problem = problems.rotating_ellipse(4)
     rule = vcjax.choose(problem.X, problem.B, 4, nfp=4, half_period=True, trg_nphi=6, trg_ntheta=12)
-    # As an argument of the jitted function: made inside, they would be embedded in its program.
+    # Pass the tables as an argument: made inside, they would be embedded in the program.
     constants = vcjax.tables(rule)
 
     @jax.jit
@@ -30,7 +29,7 @@ def main() -> None:
     value, gradient = value_and_gradient(X, constants)
     print(f"mean of B_ext^2                {float(value):.6f}")
 
-    # A swelling of the surface, stronger in some places than in others.
+    # A displacement of the surface that varies with phi.
     phi = jnp.arctan2(X[..., 1], X[..., 0])[..., None]
     direction = 0.1 * X * jnp.cos(4 * phi)
     step = 1e-4

@@ -1,7 +1,8 @@
-"""The coils' share of a VMEC equilibrium's boundary field, and what coils must cancel.
+"""Separate the boundary field of a VMEC equilibrium and print the normal field that coils must
+make.
 
-On the boundary B is tangential. A coil set matches the equilibrium if its normal field is that of
-B_ext, the opposite of the plasma's own. Run: python examples/vmec.py [wout_file.nc]
+On the boundary B is tangential. A coil set matches the equilibrium if its normal field equals that
+of B_ext, which is minus that of B_int. Run: python examples/vmec.py [wout_file.nc]
 """
 
 import sys

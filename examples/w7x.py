@@ -1,6 +1,6 @@
-"""Split the field on the boundary of Wendelstein 7-X: how many digits, and who says so.
+"""Split the field on the boundary of Wendelstein 7-X; compare error and error estimate.
 
-The problem's currents are known, and so is the answer. Run: python examples/w7x.py
+The currents of the problem are known, so the exact answer is known too. Run: python examples/w7x.py
 """
 
 from typing import Any
@@ -15,13 +15,13 @@ SYMMETRY: dict[str, Any] = dict(nfp=5, half_period=True)
 
 def main() -> None:
     jax.config.update("jax_enable_x64", True)
-    # The field's grid holds four digits.
+    # This grid resolves the field to four digits.
     problem = problems.w7x(4)
     print(f"spectral tail of B  {vcjax.spectral_tail(problem.B, **SYMMETRY):.1e}")
     for digits in (2, 4):
-        # On the host, once: how many nodes it takes.
+        # Size the quadrature, once, on the host.
         rule = vcjax.choose(problem.X, problem.B, digits, **SYMMETRY, trg_nphi=20, trg_ntheta=40)
-        # What depends on the surface only; then any number of fields.
+        # Prepare the surface once, for any number of fields.
         casing = vcjax.prepare(rule, problem.X)
         external = vcjax.external_field(casing, problem.B)
         internal = vcjax.internal_field(casing, problem.B)

@@ -20,25 +20,25 @@ def printed(name, folder, *arguments) -> str:
     return done.stdout
 
 
-def test_w7x_has_the_digits_asked_for_and_estimates_its_error(tmp_path):
+def test_the_w7x_example_reaches_its_digits_and_estimates_its_error(tmp_path):
     for line in printed("w7x.py", tmp_path).splitlines()[1:]:
         digits, *_, external, internal, estimate = map(float, re.findall(NUMBER, line))
         assert external <= min(estimate, 10**-digits)
         assert internal < 3 * estimate
 
 
-def test_the_normal_fields_of_an_equilibrium_cancel(tmp_path):
+def test_the_vmec_example_shows_normal_fields_that_cancel(tmp_path):
     numbers = re.findall(NUMBER, printed("vmec.py", tmp_path))
     total, external, internal = map(float, numbers[-3:])
     assert total < 1e-3 < external and abs(external - internal) < 1e-3
 
 
-def test_a_shape_gradient_is_the_slope_of_a_finite_difference(tmp_path):
+def test_the_shape_gradient_example_agrees_with_a_finite_difference(tmp_path):
     *_, slope, difference = map(float, re.findall(NUMBER, printed("shape_gradient.py", tmp_path)))
     assert abs(slope - difference) < 1e-3 * abs(slope)
 
 
-def test_field_lines_off_the_surface_make_a_picture(tmp_path):
+def test_the_field_line_example_draws_a_picture(tmp_path):
     told = printed("poincare.py", tmp_path, "lines.png")
     assert "0 of them met the plasma" in told
     assert (tmp_path / "lines.png").read_bytes().startswith(b"\x89PNG")

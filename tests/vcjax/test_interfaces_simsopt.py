@@ -36,7 +36,7 @@ def test_the_committed_equilibria_are_found():
 
 
 @pytest.mark.parametrize("name", EQUILIBRIA)
-def test_the_reference_finds_the_same_field_to_the_digits_asked_for(name):
+def test_the_reference_agrees_to_the_digits_asked_for(name):
     package = pytest.importorskip("virtual_casing", reason="the C++ package has no wheel here")
     ours, casing = separated(name), package.VirtualCasing()
     src, trg = (ours.src_nphi, ours.src_ntheta), (ours.trgt_nphi, ours.trgt_ntheta)
@@ -48,7 +48,7 @@ def test_the_reference_finds_the_same_field_to_the_digits_asked_for(name):
 
 
 @pytest.mark.parametrize("name", EQUILIBRIA)
-def test_simsopt_finds_the_same_on_the_same_grids(name, tmp_path):
+def test_simsopt_agrees_on_the_same_grids(name, tmp_path):
     pytest.importorskip("virtual_casing", reason="simsopt needs it")
     mhd = pytest.importorskip("simsopt.mhd", reason="simsopt is not installed")
     shutil.copy(EQUILIBRIA[name], tmp_path / f"wout_{name}.nc")
@@ -67,7 +67,7 @@ def test_simsopt_finds_the_same_on_the_same_grids(name, tmp_path):
 
 
 @pytest.mark.parametrize("name, limit", [("free_boundary_8", 5e-4), ("free_boundary_12", 1e-4)])
-def test_the_field_outside_a_free_boundary_is_that_of_the_coils_that_made_it(name, limit):
+def test_the_external_field_of_a_free_boundary_equilibrium_is_that_of_its_coils(name, limit):
     ours = separated(name)
     targets = wout.read_wout(EQUILIBRIA[name]).boundary(ours.trgt_nphi, ours.trgt_ntheta)
     known = problems.magnetic_field(problems.tokamak_coils(), targets)
@@ -78,7 +78,7 @@ def test_the_field_outside_a_free_boundary_is_that_of_the_coils_that_made_it(nam
     assert np.linalg.norm(B - known, axis=2).max() > 0.1 * np.linalg.norm(known, axis=2).max()
 
 
-def test_the_normal_component_on_the_whole_torus_is_that_of_a_calculation_there():
+def test_the_extended_normal_component_agrees_with_a_whole_torus_calculation():
     """Odd under stellarator symmetry: against a full period, without use of the symmetry."""
     half = separated("ellipse")
     grids: dict[str, Any] = dict(
@@ -98,7 +98,7 @@ def test_the_normal_component_on_the_whole_torus_is_that_of_a_calculation_there(
     np.testing.assert_allclose(half.trgt_phi, [1 / 24, 3 / 24], rtol=0, atol=1e-15)
 
 
-def test_a_saved_file_is_loaded_as_it_was_and_holds_what_simsopts_do(tmp_path):
+def test_a_saved_file_loads_equal_and_holds_the_variables_of_simsopt(tmp_path):
     ours = separated("ellipse")
     ours.save(tmp_path / "vcasing.nc")
     loaded = VirtualCasing.load(tmp_path / "vcasing.nc")
@@ -120,7 +120,7 @@ class Vmec:
         self.output_file = str(self.path)
 
 
-def test_an_equilibrium_may_be_an_object_and_the_file_lands_beside_its_output(tmp_path):
+def test_an_equilibrium_may_be_an_object_and_the_file_lies_next_to_its_output(tmp_path):
     shutil.copy(EQUILIBRIA["ellipse"], tmp_path / "wout_mine.nc")
     ours = VirtualCasing.from_vmec(Vmec(tmp_path / "wout_mine.nc"), **GRIDS)
     np.testing.assert_array_equal(ours.B_external, separated("ellipse").B_external)
@@ -128,7 +128,7 @@ def test_an_equilibrium_may_be_an_object_and_the_file_lands_beside_its_output(tm
     np.testing.assert_array_equal(saved.B_external, ours.B_external)
 
 
-def test_cells_are_near_to_squares_unless_told():
+def test_default_grid_cells_are_nearly_square():
     equilibrium = wout.read_wout(EQUILIBRIA["tokamak"])
     # As simsopt 1.11 has it for this equilibrium.
     assert best_nphi_over_ntheta(equilibrium) == pytest.approx(2.2279599634534, rel=1e-12)
@@ -145,7 +145,7 @@ def test_the_plot_shows_the_normal_component():
     pyplot.close("all")
 
 
-def test_what_is_no_equilibrium_or_no_file_is_refused(tmp_path):
+def test_bad_equilibria_and_files_are_refused(tmp_path):
     for vmec, said in (
         (3, "from_vmec got vmec of type int"),
         (tmp_path / "input.mine", "the input of an equilibrium"),

@@ -113,7 +113,7 @@ def tangents_and_fields(problem, nphi, ntheta):
     return *vcjax.surface_tangents(problem.X, **grid), *fields
 
 
-def test_the_short_way_round_the_surface_only_the_filament_counts(problem):
+def test_the_poloidal_circulation_is_that_of_the_filament(problem):
     """Ampere: coils are outside, filaments inside."""
     _, tangent, b_ext, b_int = tangents_and_fields(problem, 7, 240)
     external, internal = (
@@ -125,7 +125,7 @@ def test_the_short_way_round_the_surface_only_the_filament_counts(problem):
 
 
 @pytest.mark.parametrize("name", [name for name in PROBLEMS if "full" in name or "torus" in name])
-def test_the_long_way_round_the_surface_only_the_coils_count(name):
+def test_the_toroidal_circulation_is_that_of_the_coils(name):
     problem = PROBLEMS[name]()
     tangent, _, b_ext, b_int = tangents_and_fields(problem, 120, 7)
     external, internal = (
@@ -250,7 +250,7 @@ def test_points_on_the_axis_of_a_central_conductor_are_refused(field, distance):
         (np.array([[np.nan, 0.0, 0.0]]), "that are NaN or infinite"),
     ],
 )
-def test_points_that_are_none_are_refused(unchecked, field, points, said):
+def test_bad_points_are_refused(unchecked, field, points, said):
     with pytest.raises(vcjax.VcjaxError, match=f"^problems.{field.__name__} got points .*{said}"):
         field([problems.ToroidalLoop(1.0, r=(2.0,))], points)
 
@@ -270,12 +270,12 @@ def test_digits_out_of_range_are_refused(make, digits):
         ({"minor_radius": float("nan")}, "minor_radius=nan.*up to 1.2"),
     ],
 )
-def test_a_torus_that_cannot_be_made_is_refused(options, said):
+def test_an_impossible_torus_is_refused(options, said):
     with pytest.raises(vcjax.VcjaxError, match=said):
         problems.axisymmetric(3, **options)
 
 
-def test_large_problems_are_made_in_little_memory():
+def test_large_problems_need_little_memory():
     problems.w7x.cache_clear()
     tracemalloc.start()
     try:

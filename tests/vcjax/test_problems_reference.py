@@ -72,7 +72,7 @@ def total_field(problem, nphi, ntheta):
         ),
     ],
 )
-def test_surfaces_are_those_of_the_package(reference, name, surface):
+def test_surfaces_agree_with_the_package(reference, name, surface):
     """Full period: to rounding. Half period: the package shifts a full grid, exact if resolved."""
     for half_period in (False, True):
         known = reference_surface(reference, name, surface.nfp, half_period, 24, 36)
@@ -80,7 +80,7 @@ def test_surfaces_are_those_of_the_package(reference, name, surface):
         np.testing.assert_allclose(ours, known, rtol=0, atol=2e-13)
 
 
-def test_the_w7x_field_is_as_hard_to_resolve_as_the_package_s(reference):
+def test_the_w7x_field_is_as_hard_to_resolve_as_that_of_the_package(reference):
     X = reference_surface(reference, "W7X_", 5, True, 10, 20)
     known = reference_field(reference, X, 62, 204)
     ours = total_field(problems.w7x(3), 62, 204)
@@ -91,7 +91,7 @@ def test_the_w7x_field_is_as_hard_to_resolve_as_the_package_s(reference):
         assert 0 <= m - m_known <= 5
 
 
-def test_the_ellipse_field_is_as_hard_to_resolve_as_the_package_s():
+def test_the_ellipse_field_is_as_hard_to_resolve_as_that_of_the_package():
     """Its test has a current on the axis, B = 1 / R, and a loop of radius 0.72 of strength 1/4."""
     problem = problems.rotating_ellipse(3)
     sources = [problems.CentralConductor(0.5), problems.ToroidalLoop(0.25, r=(0.72,))]

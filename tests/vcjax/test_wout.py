@@ -50,7 +50,7 @@ def frame(X, half_period):
     return along_phi, along_theta, normal / np.linalg.norm(normal, axis=2, keepdims=True)
 
 
-def test_the_tokamak_is_the_one_described(tokamak):
+def test_the_packaged_tokamak_is_as_described(tokamak):
     X = tokamak.boundary(8, 64)
     radius = np.hypot(X[..., 0], X[..., 1])
     assert tokamak.nfp == 1 and tokamak.stellsym
@@ -94,7 +94,7 @@ def test_the_half_period_is_part_of_the_symmetric_full_period(tokamak):
         np.testing.assert_allclose(mirrored, full * signs, rtol=0, atol=1e-13 * scale)
 
 
-def test_modes_with_field_periods_follow_vmec_s_convention(tmp_path):
+def test_mode_numbers_follow_the_vmec_convention(tmp_path):
     """R = sum r cos(m theta - n phi), n with nfp: a rotating ellipse written as a wout comes back.
 
     With B^phi = 1 and B^theta = cos(theta - 3 phi) its field is a known mix of the tangents.
@@ -200,7 +200,7 @@ def unchecked():
 
 
 @pytest.mark.parametrize("path", [3, None, b"wout.nc"])
-def test_what_is_no_path_is_refused(unchecked, path):
+def test_a_bad_path_type_is_refused(unchecked, path):
     with pytest.raises(vcjax.VcjaxError, match="wout.read_wout got path=.*pathlib.Path"):
         wout.read_wout(path)
 
@@ -262,7 +262,7 @@ def test_numbers_that_are_not_finite_are_refused(tmp_path, variables, name):
     assert f"NaN or infinite {name}" in refusal(write(tmp_path / "wout.nc", variables))
 
 
-def test_arrays_that_do_not_belong_together_are_refused(tmp_path, variables):
+def test_inconsistent_arrays_are_refused(tmp_path, variables):
     variables["zmns"] = variables["zmns"][:, :-1]
     assert "zmns of shape" in refusal(write(tmp_path / "wout.nc", variables))
     variables["nfp"] = np.int32(0)

@@ -1,8 +1,8 @@
 """Virtual casing problems with known answers.
 
-Coils outside a surface make its external field, filaments inside its internal field; both are
-known to rounding error from the Biot-Savart law. `w7x`, `rotating_ellipse` and `axisymmetric` are
-ready-made; `known_problem` makes one from any surface and any currents.
+Coils outside a surface make its external field, filaments inside its internal field. The
+Biot-Savart law gives both to rounding error. `w7x`, `rotating_ellipse` and `axisymmetric` are
+ready-made problems; `known_problem` makes a problem from any surface and any currents.
 """
 
 from vcjax.problems._catalogue import axisymmetric, rotating_ellipse, tokamak_coils, w7x

@@ -1,8 +1,8 @@
-"""The named problems, as hard to resolve as the tests of the ``virtual_casing`` package.
+"""Named problems, as hard to resolve as the tests of the ``virtual_casing`` package.
 
-As hard: the W7-X and ellipse fields interpolated from the source grid are off by as much as the
-reference's, digit by digit (the tests compare them). That fixes how close the currents come to
-the surface.
+The distance of the currents from the surface is chosen so that the W7-X and ellipse fields,
+interpolated from the source grid, have the same error as the fields of the reference, digit by
+digit (the tests compare them).
 """
 
 import functools
@@ -25,24 +25,24 @@ MAX_DIGITS = 14
 
 @functools.lru_cache(maxsize=8)
 def w7x(digits: int, *, half_period: bool = True) -> Problem:
-    """Wendelstein 7-X: fifty coils around it, a filament near its magnetic axis.
+    """Return Wendelstein 7-X with fifty coils and a filament near its magnetic axis.
 
     Half period: surface 10 x 20, sources 6d x 32d, targets 20 x 40; a full period doubles the
     toroidal numbers.
 
     Parameters
     ----------
-    digits : d, accuracy that the source grid is meant for.
+    digits : d, accuracy that the source grid is designed for.
     half_period : half or full field period.
 
     Raises
     ------
-    VcjaxError : digits that are no integer from 1 to 14.
+    VcjaxError : if digits is not an integer from 1 to 14.
     """
     digits = check_integer("problems.w7x", "digits", digits, 1, MAX_DIGITS)
     factor = 1 if half_period else 2
     surface = w7x_boundary()
-    # Roughly the magnetic axis; its torsion is what makes the field as hard as the reference's.
+    # Roughly the magnetic axis. Its torsion makes the field as hard as that of the reference.
     axis = ToroidalLoop(0.25, r=(5.56, 0.37, 0.02), z=(0.0, 0.18, 0.02), nfp=5)
     coils = _coils(50, radius=1.4, middle=ToroidalLoop(0.0, r=(5.56, 0.37), z=(0.0, 0.18), nfp=5))
     return known_problem(
@@ -60,20 +60,21 @@ def w7x(digits: int, *, half_period: bool = True) -> Problem:
 
 @functools.lru_cache(maxsize=8)
 def rotating_ellipse(digits: int, *, half_period: bool = True, nfp: int = 4) -> Problem:
-    """A rotating ellipse, R0 = 0.7, semi-axes 0.1 and 0.2: four coils a period, a circle inside.
+    """Return a rotating ellipse, R0 = 0.7, semi-axes 0.1, 0.2; four coils a period, a circle
+    inside.
 
     Half period: surface 10 x 20, sources 3d x 15d, targets 19 x 29; a full period doubles the
     toroidal numbers.
 
     Parameters
     ----------
-    digits : d, accuracy that the source grid is meant for.
+    digits : d, accuracy that the source grid is designed for.
     half_period : half or full field period.
     nfp : number of field periods.
 
     Raises
     ------
-    VcjaxError : digits that are no integer from 1 to 14, nfp none from 1 to 20.
+    VcjaxError : if digits is not an integer from 1 to 14, or nfp not one from 1 to 20.
     """
     digits = check_integer("problems.rotating_ellipse", "digits", digits, 1, MAX_DIGITS)
     nfp = check_integer("problems.rotating_ellipse", "nfp", nfp, 1, 20)
@@ -101,21 +102,21 @@ def axisymmetric(
     src_shape: tuple[int, int] | None = None,
     trg_shape: tuple[int, int] = (8, 20),
 ) -> Problem:
-    """A torus of major radius 2, axisymmetric currents: on the axis, two loops outside, one inside.
+    """Return a torus of major radius 2 with an axis current, two loops outside and a loop inside.
 
     Parameters
     ----------
-    digits : d, accuracy that the source grid is meant for.
+    digits : d, accuracy that the source grid is designed for.
     cross_section : ``"shaped"`` (egg) or ``"circular"``.
     minor_radius : a, above 0 and up to 1.2.
-    shape : (nphi, ntheta) of the surface over the full turn; few points make a cruder surface of
-        their own.
-    src_shape, trg_shape : (nphi, ntheta) of sources, 6 x 8d unless told, and of targets.
+    shape : (nphi, ntheta) of the surface over the full turn. Few points define another, cruder
+        surface.
+    src_shape, trg_shape : (nphi, ntheta) of sources, by default 6 x 8d, and of targets.
 
     Raises
     ------
-    VcjaxError : digits that are no integer from 1 to 14, an unknown cross-section, a radius out of
-        range.
+    VcjaxError : if digits is not an integer from 1 to 14, the cross-section is unknown, or the
+        radius is out of range.
     """
     digits = check_integer("problems.axisymmetric", "digits", digits, 1, MAX_DIGITS)
     surfaces = {"shaped": shaped_torus, "circular": circular_torus}
@@ -127,7 +128,7 @@ def axisymmetric(
     if not 0.0 < minor_radius <= 1.2:
         raise VcjaxError(
             f"problems.axisymmetric got minor_radius={minor_radius!r}; the major radius is 2, "
-            "give one above 0 and up to 1.2."
+            "give a value above 0 and up to 1.2."
         )
     a = minor_radius
     surface = surfaces[cross_section](minor_radius=a)
@@ -149,7 +150,7 @@ def axisymmetric(
 
 
 def tokamak_coils() -> tuple[CentralConductor | ToroidalLoop, ...]:
-    """What holds the free-boundary tokamaks among the equilibria: 5 T at R = 6 m, two loops.
+    """Return the coils of the free-boundary tokamak equilibria: 5 T at R = 6 m, and two loops.
 
     Strengths are mu_0 I / (4 pi) in T m, lengths in m: `magnetic_field` gives tesla.
     """
@@ -162,7 +163,7 @@ def tokamak_coils() -> tuple[CentralConductor | ToroidalLoop, ...]:
 
 
 def _coils(count: int, *, radius: float, middle: ToroidalLoop) -> tuple[PoloidalCoil, ...]:
-    """Circular coils centred on a toroidal curve, of strength B = 1 at its mean major radius."""
+    """Return circular coils centred on a toroidal curve, with B = 1 at its mean major radius."""
     angles = 2 * np.pi * (np.arange(count) + 0.5) / count
     points, _ = middle.curve(angles)
     centres = np.stack([np.hypot(points[:, 0], points[:, 1]), points[:, 2]], axis=1)

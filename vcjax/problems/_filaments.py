@@ -1,7 +1,7 @@
 """Closed current filaments and their magnetic field, accurate to rounding.
 
-Units: lengths are those of the points, currents are given as mu_0 I / (4 pi), so that fields come
-out in the unit of that over a length. The trapezoid rule on a smooth closed curve converges
+Units: currents are given as mu_0 I / (4 pi). Fields have the unit of mu_0 I divided by the length
+unit of the points. The trapezoid rule on a smooth closed curve converges
 geometrically [1]_: with n points over the parameter range [0, 2 pi), the error is about
 exp(-n s), s the distance of the integrand's singularities from the real axis. For a target at
 distance d outside a circle of radius a that is s = log(1 + d / a); `point_count` generalises it.
@@ -23,11 +23,11 @@ from scipy.spatial import KDTree
 from vcjax._errors import VcjaxError
 
 _TILE_BYTES = 2**19
-"""Size of one (targets, sources) temporary: six of them fit a core's cache, five times faster."""
+"""Size of a (targets, sources) temporary. Six of them fit the cache of a core: 5 times faster."""
 _NATURAL_DIGITS = 36.0
-"""Wanted reduction, exp(36) = 4e15."""
+"""Error reduction as an exponent: exp(36) = 4e15."""
 _MOST_SAMPLES = 2**16
-"""Finest look at a curve: points nearer to it than a few 1e-5 of its length count as on it."""
+"""Samples of a curve at most. Points closer to it than a few 1e-5 of its length count as on it."""
 
 
 class Filament(ABC):
@@ -44,12 +44,12 @@ class Filament(ABC):
     def curve(
         self, parameter: Float[np.ndarray, " n"]
     ) -> tuple[Float[np.ndarray, "n 3"], Float[np.ndarray, "n 3"]]:
-        """Points of the curve and their derivatives by the parameter."""
+        """Return points of the curve and their derivatives with respect to the parameter."""
 
 
 @dataclass(frozen=True)
 class ToroidalLoop(Filament):
-    """A loop the long way round.
+    """A loop around the torus, in the toroidal direction.
 
     R = sum_n r[n] cos(n nfp phi), Z = z[0] + sum_n z[n] sin(n nfp phi).
 
@@ -66,7 +66,7 @@ class ToroidalLoop(Filament):
     nfp: int = 1
 
     def curve(self, parameter):
-        """Points (n, 3) and derivatives (n, 3)."""
+        """Return points (n, 3) and derivatives (n, 3)."""
         radius, radius_slope = _cosine_series(self.r, self.nfp, parameter)
         height, height_slope = _sine_series(self.z, self.nfp, parameter)
         cosine, sine = np.cos(parameter), np.sin(parameter)
@@ -82,9 +82,9 @@ class PoloidalCoil(Filament):
 
     Parameters
     ----------
-    current : mu_0 I / (4 pi); a positive one makes a field along increasing phi inside the coil.
+    current : mu_0 I / (4 pi). If positive, the field inside the coil points along increasing phi.
     phi : toroidal angle of the coil's plane.
-    centre : (R, Z) of its centre, in the unit of length.
+    centre : (R, Z) of the centre, in the unit of length.
     radius : in the unit of length.
     """
 
@@ -94,7 +94,7 @@ class PoloidalCoil(Filament):
     radius: float
 
     def curve(self, parameter):
-        """Points (n, 3) and derivatives (n, 3)."""
+        """Return points (n, 3) and derivatives (n, 3)."""
         outward = np.array([np.cos(self.phi), np.sin(self.phi), 0.0])
         # From e_Z towards e_R: right-handed about e_phi, since e_Z x e_R = e_phi.
         upward = np.array([0.0, 0.0, 1.0])
@@ -116,12 +116,12 @@ class CentralConductor:
     current: float
 
     def field(self, targets: Float[np.ndarray, "m 3"]) -> Float[np.ndarray, "m 3"]:
-        """Cartesian field (m, 3)."""
+        """Return the Cartesian field (m, 3)."""
         x, y, _ = targets.T
         return 2 * self.current / (x * x + y * y)[:, None] * np.stack([-y, x, 0 * x], axis=1)
 
     def gradient(self, targets: Float[np.ndarray, "m 3"]) -> Float[np.ndarray, "m 3 3"]:
-        """Gradient (m, i, k) = d_i B_k of the field."""
+        """Return the gradient (m, i, k) = d_i B_k of the field."""
         x, y, _ = targets.T
         gradient = np.zeros((len(targets), 3, 3))
         gradient[:, 0, 0] = 2 * x * y
@@ -144,7 +144,9 @@ def _sine_series(coefficients, nfp, parameter):
 
 
 def point_count(call: str, filament: Filament, targets: KDTree) -> int:
-    """Points that reach rounding error at the targets; `call` is named if one is on the curve.
+    """Return the number of points that reaches rounding error at the targets.
+
+    Raises an error that names `call` if a target lies on the curve.
 
     A shift by i s of the parameter moves the curve y = sum_k c_k exp(i k t) by about
     sum_k sqrt(2) |c_k| (exp(k s) - 1), k > 0 (exact for circles); singularities are where that is
@@ -154,7 +156,7 @@ def point_count(call: str, filament: Filament, targets: KDTree) -> int:
     while True:
         points, slopes = filament.curve(2 * np.pi * np.arange(count) / count)
         distance = targets.query(points)[0].min()
-        # The nearest point of the curve may lie half a step from a sample.
+        # The nearest point of the curve may be half a step away from a sample.
         slack = np.pi * np.linalg.norm(slopes, axis=1).max() / count
         if slack < 0.1 * distance or count >= _MOST_SAMPLES:
             break
@@ -182,14 +184,14 @@ def biot_savart(
     *,
     refinement: int = 1,
 ) -> Float[np.ndarray, "m 3"]:
-    """Magnetic field of closed filaments, B = sum (mu_0 I / 4 pi) int dl x (x - y) / |x - y|^3.
+    """Return the field of closed filaments, B = sum (mu_0 I / 4 pi) int dl x (x - y) / |x - y|^3.
 
     Parameters
     ----------
     filaments : closed smooth curves.
     targets : (m, 3) points, not on any curve.
-    refinement : multiplies the number of points on each curve; the answer does not depend on it
-        beyond rounding.
+    refinement : factor on the number of points of each curve. The answer depends on it only
+        through rounding.
 
     Returns
     -------
@@ -205,17 +207,17 @@ def biot_savart_gradient(
     *,
     refinement: float = 7 / 6,
 ) -> Float[np.ndarray, "m 3 3"]:
-    """Gradient (m, i, k) = d_i B_k of the field of closed filaments; see `biot_savart`.
+    """Return the gradient (m, i, k) = d_i B_k of closed filaments; see `biot_savart`.
 
-    One more power of the distance makes the trapezoid rule's error larger by about the number of
-    points; a sixth more of them, exp(-6), makes up for it.
+    The kernel has one more power of the distance, so the error of the trapezoid rule is larger by
+    about the number of points. A sixth more points, a factor exp(-6), compensates.
     """
     call = "problems.magnetic_field_gradient"
     return _sum_gradients(*_elements(call, filaments, targets, refinement), targets)
 
 
 def _elements(call, filaments, targets, refinement):
-    """Points (n, 3) of all filaments and their current elements (n, 3)."""
+    """Return points (n, 3) of all filaments and their current elements (n, 3)."""
     points, elements = [], []
     tree = KDTree(targets)
     for filament in filaments:
@@ -227,7 +229,7 @@ def _elements(call, filaments, targets, refinement):
 
 
 def _sum_elements(points, elements, targets):
-    """sum_j dl_j x r_j / |r_j|^3; r_j = x - y_j is formed before summing, so nothing cancels."""
+    """Return sum_j dl_j x r_j / |r_j|^3. r_j = x - y_j is formed first, so nothing cancels."""
     field = np.empty_like(targets)
     step = max(1, _TILE_BYTES // (8 * len(points)))
     for start in range(0, len(targets), step):
@@ -245,7 +247,7 @@ def _sum_elements(points, elements, targets):
 
 
 def _sum_gradients(points, elements, targets):
-    """sum_j dl_j x K_i(r_j), K_im = delta_im / |r|^3 - 3 r_i r_m / |r|^5, a symmetric matrix."""
+    """Return sum_j dl_j x K_i(r_j), K_im = delta_im / |r|^3 - 3 r_i r_m / |r|^5, symmetric."""
     gradient = np.empty((len(targets), 3, 3))
     step = max(1, _TILE_BYTES // (8 * len(points)))
     for start in range(0, len(targets), step):

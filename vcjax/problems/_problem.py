@@ -1,4 +1,4 @@
-"""A virtual casing problem whose answer is known: which currents flow outside, which inside."""
+"""Virtual casing problems with known currents outside and inside the surface."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,12 +20,12 @@ from vcjax.problems._filaments import (
 
 Source = Filament | CentralConductor
 _AXIS = 1e-50
-"""Nearer to a straight current than this, powers of the distance leave the range of floats."""
+"""Closer to a straight current than this, powers of the distance overflow."""
 
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """A surface, the total field on it, and the parts that virtual casing has to find.
+    """A surface, the total field on it, and the external and internal parts to be found.
 
     All arrays are read-only and Cartesian, component last. ``src`` and ``trg`` are the source and
     target grids over the same full or half field period as `X`; their points lie on the smooth
@@ -33,14 +33,14 @@ class Problem:
 
     Attributes
     ----------
-    name : of the case.
+    name : name of the problem.
     nfp : number of field periods.
     half_period : whether the grids cover half a field period.
-    digits : accuracy that the source grid is meant for.
+    digits : accuracy that the source grid is designed for.
     X : (nphi, ntheta, 3) points of the surface.
     B : (src_nphi, src_ntheta, 3) total field.
-    B_ext : (trg_nphi, trg_ntheta, 3) field of the currents outside.
-    B_int : (trg_nphi, trg_ntheta, 3) field of the currents inside.
+    B_ext : (trg_nphi, trg_ntheta, 3) field of the outside currents.
+    B_int : (trg_nphi, trg_ntheta, 3) field of the inside currents.
     outside, inside : the currents, for `magnetic_field` at other points.
     """
 
@@ -57,39 +57,39 @@ class Problem:
 
     @property
     def trg_nphi(self) -> int:
-        """Toroidal points of the target grid."""
+        """Return the number of toroidal points of the target grid."""
         return self.B_ext.shape[0]
 
     @property
     def trg_ntheta(self) -> int:
-        """Poloidal points of the target grid."""
+        """Return the number of poloidal points of the target grid."""
         return self.B_ext.shape[1]
 
     @cached_property
     def grad_B_ext(self) -> Float[np.ndarray, "trg_nphi trg_ntheta 3 3"]:
-        """Gradient [..., i, k] = d_i B_k of the external field, computed when first asked for."""
+        """Return the gradient [..., i, k] = d_i B_k of the external field, computed once."""
         return self._gradient(self.outside)
 
     @cached_property
     def grad_B_int(self) -> Float[np.ndarray, "trg_nphi trg_ntheta 3 3"]:
-        """Gradient [..., i, k] = d_i B_k of the internal field, computed when first asked for."""
+        """Return the gradient [..., i, k] = d_i B_k of the internal field, computed once."""
         return self._gradient(self.inside)
 
     def external_error(self, B_external) -> float:
-        """Largest error of any component of an external field, over the largest component of B."""
+        """Return the largest error of an external field over the largest component of B."""
         return self._error("external_error", B_external, self.B_ext, self.B)
 
     def internal_error(self, B_internal) -> float:
-        """Largest error of any component of an internal field, over the largest component of B."""
+        """Return the largest error of an internal field over the largest component of B."""
         return self._error("internal_error", B_internal, self.B_int, self.B)
 
     def external_gradient_error(self, gradient) -> float:
-        """Largest error of any component of an external gradient, over the largest one of all B."""
+        """Return the largest error of an external gradient over the largest entry of grad B."""
         total = self.grad_B_ext + self.grad_B_int
         return self._error("external_gradient_error", gradient, self.grad_B_ext, total)
 
     def internal_gradient_error(self, gradient) -> float:
-        """Largest error of any component of an internal gradient, over the largest one of all B."""
+        """Return the largest error of an internal gradient over the largest entry of grad B."""
         total = self.grad_B_ext + self.grad_B_int
         return self._error("internal_gradient_error", gradient, self.grad_B_int, total)
 
@@ -115,12 +115,12 @@ class Problem:
 def magnetic_field(
     sources: Sequence[Source], points: Float[np.ndarray, "*shape 3"]
 ) -> Float[np.ndarray, "*shape 3"]:
-    """Magnetic field of currents, accurate to rounding.
+    """Return the magnetic field of currents, accurate to rounding.
 
     Parameters
     ----------
     sources : closed filaments and central conductors, currents given as mu_0 I / (4 pi).
-    points : (..., 3) Cartesian points, on none of the currents.
+    points : (..., 3) Cartesian points, not on any current.
 
     Returns
     -------
@@ -128,7 +128,7 @@ def magnetic_field(
 
     Raises
     ------
-    VcjaxError : points of another kind or shape, not finite, or on a current.
+    VcjaxError : if the points have a bad type or shape, are not finite, or lie on a current.
     """
     targets = _targets("problems.magnetic_field", sources, points)
     field = np.zeros_like(targets)
@@ -144,7 +144,7 @@ def magnetic_field(
 def magnetic_field_gradient(
     sources: Sequence[Source], points: Float[np.ndarray, "*shape 3"]
 ) -> Float[np.ndarray, "*shape 3 3"]:
-    """Gradient of the magnetic field of currents, accurate to rounding; see `magnetic_field`.
+    """Return the gradient of the field of currents, accurate to rounding; see `magnetic_field`.
 
     Returns
     -------
@@ -166,7 +166,7 @@ def magnetic_field_gradient(
 
 
 def _targets(call, sources, points):
-    """The points as (n, 3) float64, none of them on the axis if a conductor runs there."""
+    """Return the checked points as (n, 3) float64."""
     if not isinstance(points, np.ndarray | jax.Array) or isinstance(points, Tracer):
         raise VcjaxError(
             f"{call} got points of type {type(points).__name__}; give an array (..., 3) outside "
@@ -203,7 +203,7 @@ def known_problem(
     src_shape: tuple[int, int],
     trg_shape: tuple[int, int],
 ) -> Problem:
-    """The problem of any surface with any currents outside and inside.
+    """Make a problem from any surface with any currents outside and inside.
 
     The currents must respect the symmetry of the grid: nfp, and stellarator symmetry for a half
     period.
@@ -212,7 +212,7 @@ def known_problem(
     ----------
     name, digits : labels.
     X : (nphi, ntheta, 3) points of the surface.
-    nfp, half_period : what X covers.
+    nfp, half_period : symmetry, and whether X covers half a field period.
     outside, inside : the currents.
     src_shape, trg_shape : (nphi, ntheta) of the source and target grids.
     """

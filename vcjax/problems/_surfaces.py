@@ -28,7 +28,7 @@ class Surface:
     def points(
         self, nphi: int, ntheta: int, *, half_period: bool
     ) -> Float[np.ndarray, "nphi ntheta 3"]:
-        """Cartesian points on the grid over one full or half period."""
+        """Return Cartesian points on a grid over a full or half field period."""
         phi = grid_angles(nphi, self.nfp, half_period)[:, None]
         theta = 2 * np.pi * np.arange(ntheta)[None, :] / ntheta
         radius, height = self.shape(phi, theta)
@@ -37,7 +37,7 @@ class Surface:
 
 
 def w7x_boundary() -> Surface:
-    """The Wendelstein 7-X boundary (nfp 5, major radius 5.5 m, minor radius 0.5 m)."""
+    """Return the Wendelstein 7-X boundary (nfp 5, major radius 5.5 m, minor radius 0.5 m)."""
     m, n, r, z = np.array(W7X_BOUNDARY).T
 
     def shape(phi, theta):
@@ -53,11 +53,11 @@ def rotating_ellipse_surface(
     major_radius: float = 0.7,
     semi_axes: tuple[float, float] = (0.1, 0.2),
 ) -> Surface:
-    """An ellipse that turns by half a turn in each field period.
+    """Return an ellipse that rotates by half a turn in each field period.
 
     R = R0 + (a + b)/2 cos(theta) + (a - b)/2 cos(theta - nfp phi) and
     Z = (a + b)/2 sin(theta) - (a - b)/2 sin(theta - nfp phi), with semi-axes a (along R at
-    phi = 0) and b. The defaults are those of a test of the ``virtual_casing`` package.
+    phi = 0) and b. The defaults are those of a test in the ``virtual_casing`` package.
     """
     a, b = semi_axes
 
@@ -70,7 +70,7 @@ def rotating_ellipse_surface(
 
 
 def circular_torus(*, major_radius: float = 2.0, minor_radius: float = 1.0) -> Surface:
-    """R = R0 + a cos(theta), Z = a sin(theta).
+    """Return the torus R = R0 + a cos(theta), Z = a sin(theta).
 
     ``AxisymCircleWide`` (a = 1) and ``AxisymCircleNarrow`` (a = 0.5) of the ``virtual_casing``
     package.
@@ -83,10 +83,11 @@ def circular_torus(*, major_radius: float = 2.0, minor_radius: float = 1.0) -> S
 
 
 def shaped_torus(*, major_radius: float = 2.0, minor_radius: float = 0.5) -> Surface:
-    """R = R0 + a (5 (exp(cos(theta)) + cos(theta)) / 12 - 5/8), Z = a sin(theta).
+    """Return an egg-shaped torus.
 
-    The egg-shaped tori ``AxisymNarrow`` (a = 0.5) and ``AxisymWide`` (a = 1) of the
-    ``virtual_casing`` package; the formula was found by Fourier analysis of their points.
+    R = R0 + a (5 (exp(cos(theta)) + cos(theta)) / 12 - 5/8), Z = a sin(theta): ``AxisymNarrow``
+    (a = 0.5) and ``AxisymWide`` (a = 1) of the ``virtual_casing`` package. The formula follows from
+    a Fourier analysis of their points.
     """
 
     def shape(phi, theta):

@@ -1,8 +1,8 @@
 """Fourier coefficients of a Wendelstein 7-X plasma boundary.
 
 The boundary of the W7-X test problem of the ``virtual_casing`` package (``SurfType.W7X_``), as
-shown in figure 2 of [1]_: the numbers below are a Fourier analysis of points sampled from it, which
-carry exactly ten digits. Its theta runs clockwise in the (R, Z) plane.
+shown in figure 2 of [1]_. The numbers below follow from a Fourier analysis of sampled points, which
+have exactly ten digits. theta runs clockwise in the (R, Z) plane.
 
 References
 ----------

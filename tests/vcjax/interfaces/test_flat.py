@@ -18,14 +18,14 @@ def reference(problem):
 
 
 @pytest.mark.parametrize("part", ["external", "internal"])
-def test_fields_are_those_of_the_reference(problem, casing, reference, part):
+def test_fields_agree_with_the_reference(problem, casing, reference, part):
     ours = getattr(casing, f"compute_{part}_B")(flat(problem.B))
     theirs = np.array(getattr(reference, f"compute_{part}_B")(flat(problem.B)))
     assert ours.shape == theirs.shape
     assert np.abs(ours - theirs).max() <= 2 * 10.0**-DIGITS * np.abs(problem.B).max()
 
 
-def test_gradients_are_those_of_the_reference(problem, casing, reference):
+def test_gradients_agree_with_the_reference(problem, casing, reference):
     ours = casing.compute_external_gradB(flat(problem.B))
     known = problems.magnetic_field_gradient(problem.outside, surface(problem, 4, 6).reshape(-1, 3))
     limit = 1e-2 * np.abs(known).max()
@@ -39,7 +39,7 @@ def test_gradients_are_those_of_the_reference(problem, casing, reference):
     assert np.abs(ours - fine.compute_external_gradB(flat(problem.B))).max() <= limit
 
 
-def test_the_references_gradient_has_the_component_before_the_derivative(reference, problem):
+def test_the_reference_gradient_is_ordered_component_then_derivative(reference, problem):
     """Of data that are no field the gradient is not symmetric, and tells the order."""
     nphi, ntheta = problem.B.shape[:2]
     theta = 2 * np.pi * np.arange(ntheta) / ntheta
@@ -56,7 +56,7 @@ def test_the_references_gradient_has_the_component_before_the_derivative(referen
     assert error < 0.05 * np.abs(slope).max() < turned
 
 
-def test_fields_off_the_surface_are_those_of_the_reference(problem, off_surface, reference, points):
+def test_off_surface_fields_agree_with_the_reference(problem, off_surface, reference, points):
     limit = 2 * 10.0**-DIGITS * np.abs(problem.B).max()
     theirs = reference.compute_external_B_offsurf(flat(problem.B), flat(points[:6]))
     assert np.abs(off_surface["external"][:6].T.ravel() - theirs).max() <= limit
@@ -64,7 +64,7 @@ def test_fields_off_the_surface_are_those_of_the_reference(problem, off_surface,
     assert np.abs(off_surface["internal"][6:].T.ravel() - theirs).max() <= limit
 
 
-def test_what_the_data_do_not_tell_off_the_surface_is_nan(problem, off_surface, points):
+def test_off_surface_fields_are_nan_where_they_are_not_determined(problem, off_surface, points):
     known = dict(
         external=problems.magnetic_field(problem.outside, points[:6]),
         internal=problems.magnetic_field(problem.inside, points[6:]),
@@ -90,7 +90,7 @@ def test_the_parts_sum_to_the_field_and_normals_have_length_one(problem, casing)
     assert first[0] > 0.9
 
 
-def test_lists_do_as_well_and_the_casing_is_kept(problem, casing):
+def test_lists_are_accepted_and_the_casing_is_kept(problem, casing):
     from_array = casing.compute_external_B(flat(problem.B))
     held = dict(casing._setup._held)
     from_list = casing.compute_external_B((0.5 * flat(problem.B)).tolist())
@@ -99,7 +99,7 @@ def test_lists_do_as_well_and_the_casing_is_kept(problem, casing):
     assert not casing.compute_external_B(0 * flat(problem.B)).any()
 
 
-def test_targets_are_the_sources_unless_told(problem):
+def test_targets_default_to_the_source_grid(problem):
     casing = set_up(VirtualCasing(), problem)
     assert casing.get_normal().shape == (problem.B.size,)
 
@@ -124,7 +124,7 @@ def unchecked():
         (dict(half_period=1), "^setup got half_period=1"),
     ],
 )
-def test_set_ups_that_cannot_be_are_refused(unchecked, problem, change, said):
+def test_impossible_set_ups_are_refused(unchecked, problem, change, said):
     arguments: dict[str, Any] = dict(
         digits=3, NFP=4, half_period=True, Nt=10, Np=20, X=flat(problem.X)
     )
@@ -133,7 +133,7 @@ def test_set_ups_that_cannot_be_are_refused(unchecked, problem, change, said):
         VirtualCasing().setup(**arguments)
 
 
-def test_fields_of_other_kinds_and_calls_before_set_up_are_refused(unchecked, problem, casing):
+def test_bad_fields_and_calls_before_setup_are_refused(unchecked, problem, casing):
     with pytest.raises(VcjaxError, match=r"compute_external_B got B_total of shape \(3374,\)"):
         casing.compute_external_B(flat(problem.B)[1:])
     with pytest.raises(VcjaxError, match="compute_internal_B_offsurf got Xt of shape"):

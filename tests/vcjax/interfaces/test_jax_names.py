@@ -10,7 +10,7 @@ from vcjax import VcjaxError, problems
 from vcjax.interfaces import VirtualCasingJAX, build_offsurface_levels
 
 
-def test_the_named_forms_give_the_fields_of_the_flat_ones(problem, casing, named, B):
+def test_jax_names_give_the_same_fields_as_the_flat_interface(problem, casing, named, B):
     external = casing.compute_external_B(flat(problem.B)).reshape(3, 4, 6)
     for call in (named.compute_external_B, named.compute_external_B_jit):
         np.testing.assert_array_equal(call(B), external)
@@ -24,7 +24,7 @@ def test_the_named_forms_give_the_fields_of_the_flat_ones(problem, casing, named
     np.testing.assert_allclose(batch, [external, -2 * external], rtol=0, atol=rounding)
 
 
-def test_the_named_gradients_are_those_of_the_flat_ones(problem, casing, named, B):
+def test_jax_names_give_the_same_gradients_as_the_flat_interface(problem, casing, named, B):
     flat_one = casing.compute_external_gradB(flat(problem.B)).reshape(3, 3, 4, 6)
     external = named.compute_external_gradB_jit(B, hedgehog_order=8)
     np.testing.assert_array_equal(external, flat_one)
@@ -37,9 +37,7 @@ def test_the_named_gradients_are_those_of_the_flat_ones(problem, casing, named, 
     np.testing.assert_array_equal(internal, flat_one)
 
 
-def test_gradients_off_the_surface_are_the_known_ones_where_the_data_tell_them(
-    problem, named, points, B
-):
+def test_off_surface_gradients_are_exact_where_they_are_determined(problem, named, points, B):
     near = points[[0, 12]]  # inside and outside
     everything, on = (*problem.outside, *problem.inside), surface(problem, 4, 6).reshape(-1, 3)
     largest = np.abs(problems.magnetic_field_gradient(everything, on)).max()
@@ -55,7 +53,7 @@ def test_gradients_off_the_surface_are_the_known_ones_where_the_data_tell_them(
         assert np.isnan(value[:, :, 1 - told]).all()
 
 
-def test_the_named_forms_off_the_surface_are_those_of_the_flat_ones(off_surface, named, points, B):
+def test_jax_names_off_the_surface_agree_with_the_flat_interface(off_surface, named, points, B):
     external, estimate = named.compute_external_B_offsurf_schedule(
         B, X_trg=points.T, levels="auto", return_estimate=True
     )
@@ -67,7 +65,7 @@ def test_the_named_forms_off_the_surface_are_those_of_the_flat_ones(off_surface,
     np.testing.assert_array_equal(internal, off_surface["internal"].T)
 
 
-def test_knobs_change_memory_and_precision_but_not_the_answer(problem, named, B):
+def test_keywords_change_memory_and_precision_but_not_the_answer(problem, named, B):
     external, scale = named.compute_external_B(B), np.abs(problem.B).max()
     # Nothing is stored: the precision of what is stored does not matter.
     knobs = dict(scan_targets=True, patch_dtype="float32", interp_block_size=None)
@@ -101,7 +99,7 @@ def test_a_donated_field_gives_the_same_answer():
     np.testing.assert_array_equal(own, np.moveaxis(problem.B, -1, 0))
 
 
-def test_traced_fields_and_surfaces_are_followed(problem, named, B):
+def test_fields_and_surfaces_may_be_traced(problem, named, B):
     """Tracing is enough to see it; compiled derivatives are tested with the core."""
     plan = named.plan_precision(B0=B)
 
@@ -161,7 +159,7 @@ def test_arrays_with_components_last_are_refused(problem, named):
         VirtualCasingJAX().compute_external_B(problem.B)
 
 
-def test_a_grid_off_the_surface_is_capped_where_that_is_asked_for(named, points, B):
+def test_max_Nt_and_max_Np_cap_the_off_surface_grid(named, points, B):
     """The rule alone: what it costs and gives is tested with `choose_off_surface`."""
     with pytest.raises(VcjaxError, match="compute_external_B_offsurf got max_Np=0"):
         named.compute_external_B_offsurf(B, X_trg=points.T, max_Np=0)
@@ -178,7 +176,7 @@ def test_a_grid_off_the_surface_is_capped_where_that_is_asked_for(named, points,
         ((10, 20, -1, -1, 0), "got max_levels=0"),
     ],
 )
-def test_levels_that_are_none_are_refused(arguments, said):
+def test_bad_levels_are_refused(arguments, said):
     with pytest.raises(VcjaxError, match=f"^build_offsurface_levels {said}"):
         build_offsurface_levels(*arguments)
 
@@ -196,7 +194,7 @@ def test_bad_fields_are_refused(named, B):
             call(given)
 
 
-def test_a_field_of_zeros_has_no_parts_whenever_it_comes(problem, named, points, B):
+def test_a_zero_field_has_zero_parts_first_or_later(problem, named, points, B):
     assert not np.asarray(named.compute_external_B(0 * B)).any()
     value = np.asarray(named.compute_external_B_offsurf(0 * B, X_trg=points.T))
     assert (value[:, :6] == 0).all() and np.isnan(value[:, 6:]).all()

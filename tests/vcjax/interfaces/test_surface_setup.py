@@ -49,7 +49,7 @@ def rippled(field, mode, size):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_field_that_the_quadrature_does_not_resolve_gets_one_of_its_own(setup, toroidal, kind):
+def test_an_unresolved_field_gets_its_own_quadrature(setup, toroidal, kind):
     gradient = kind.endswith("gradient")
     # Below the digits asked for, and above those that their gradient takes.
     fine = rippled(toroidal, 12, 3e-4)
@@ -62,7 +62,7 @@ def test_a_field_that_the_quadrature_does_not_resolve_gets_one_of_its_own(setup,
 
 
 @pytest.mark.parametrize("digits", [1, 2, 3])
-def test_what_was_made_for_all_fields_is_kept_for_each(setup, toroidal, digits):
+def test_a_casing_for_all_fields_serves_each_field(setup, toroidal, digits):
     wanted = CasingOptions(digits=digits)
     finest = setup.casing("field", None, wanted)
     assert finest.rule.quad_ntheta >= 2.8 * (toroidal.shape[1] // 2)
@@ -72,7 +72,7 @@ def test_what_was_made_for_all_fields_is_kept_for_each(setup, toroidal, digits):
 
 
 @pytest.mark.parametrize("kind", ["field", "off_gradient"])
-def test_a_field_of_zeros_takes_any_quadrature_also_as_the_first(setup, problem, kind):
+def test_a_zero_field_accepts_any_quadrature(setup, problem, kind):
     first = setup.casing(kind, 0 * problem.B)
     other = setup.casing(kind, problem.B)
     assert resolves(other.rule, problem.B, 3, gradient=kind.endswith("gradient"))
@@ -80,7 +80,7 @@ def test_a_field_of_zeros_takes_any_quadrature_also_as_the_first(setup, problem,
     assert first.rule.quad_ntheta <= other.rule.quad_ntheta
 
 
-def test_a_grid_as_fine_as_its_caps_allow_is_kept(setup, problem):
+def test_a_grid_at_its_caps_is_kept(setup, problem):
     free = setup.casing("off", problem.B)
     capped = CasingOptions(options={"max_nphi": free.rule.quad_nphi - 1})
     with pytest.warns(UserWarning, match="the rule is one of 2 digits"):
@@ -98,7 +98,7 @@ def test_fields_of_a_batch_share_a_quadrature_that_resolves_each(setup, toroidal
     assert resolves(shared.rule, fields[1], 3)
 
 
-def test_what_is_made_for_a_traced_field_is_kept_without_its_trace(setup, problem, monkeypatch):
+def test_a_casing_prepared_under_a_trace_holds_no_tracers(setup, problem, monkeypatch):
     def prepare(rule, X):
         return SimpleNamespace(rule=rule, sources=jnp.asarray(X) + 1.0)
 
@@ -108,7 +108,7 @@ def test_what_is_made_for_a_traced_field_is_kept_without_its_trace(setup, proble
     assert traced.shape == made.sources.shape and not isinstance(made.sources, Tracer)
 
 
-def test_every_field_of_a_batch_is_checked_also_with_a_given_rule(setup, toroidal):
+def test_every_field_of_a_batch_is_checked_with_a_given_rule_too(setup, toroidal):
     wanted = CasingOptions(rule=setup.rule("field", toroidal))
     spoilt = np.where(toroidal == toroidal[0, 0], np.nan, toroidal)
     for fields in ([toroidal, spoilt], [spoilt, toroidal]):
