@@ -103,8 +103,8 @@ def review(options: argparse.Namespace) -> int:
         raise ReportError("review: name BASE and HEAD, or a folder of both with --pair")
     try:
         asked = {k: getattr(options, k) for k in ("minimum_effect", "significance")}
-        rule = replace(Judging.rule, **{k: v for k, v in asked.items() if v is not None})
-        made = make_review(sides, Judging(rule, options.gate_times))
+        criteria = replace(Judging.criteria, **{k: v for k, v in asked.items() if v is not None})
+        made = make_review(sides, Judging(criteria, options.gate_times))
     except JaxmeterError as error:
         raise ReportError(f"review: {error}") from error
     page = write_review(made, options.out)

@@ -36,7 +36,8 @@ class Metric:
     def title(self) -> str:
         """The name without its unit, as words."""
         stem = self.name.removesuffix(f"_{self.unit}")
-        return stem.replace("_", " ").replace("hlo", "HLO").replace("rss", "RSS")
+        words = stem.replace("_", " ").replace("steady", "steady-state")
+        return words.replace("hlo", "HLO").replace("rss", "RSS")
 
 
 KNOWN = (

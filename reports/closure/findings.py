@@ -5,10 +5,11 @@ from typing import Any
 
 import pandas as pd
 
+from jaxmeter import MIN_VALUES_COUNT
+
 from ..document.table import problem_name
 from ..document.words import bytes_or, counted, ratio_range, ratio_words, too_few
 from ..frames import groups, rows
-from ..intervals import FEWEST_FOR_COVERAGE
 from ..sections.summaries import ARGUMENT, PROBLEM
 from ..units import bytes_, seconds, significant
 
@@ -59,7 +60,7 @@ def closure_findings(table: pd.DataFrame) -> list[str]:
             f"{counted(len(held), 'problem')}."
         )
     few = min(int(count) for count in table["processes_count"])
-    if few < FEWEST_FOR_COVERAGE:
+    if few < MIN_VALUES_COUNT:
         said.append(too_few(few))
     return said
 

@@ -6,9 +6,10 @@ from typing import Any
 
 import pandas as pd
 
+from jaxmeter import MIN_VALUES_COUNT
+
 from ..document.words import counted, ratio_range, ratio_words, too_few
 from ..frames import groups, rows
-from ..intervals import FEWEST_FOR_COVERAGE
 from ..units import bytes_, ratio, scientific, seconds, significant
 from . import published
 from .summaries import ARGUMENT, slope
@@ -79,8 +80,8 @@ def variant_findings(table: pd.DataFrame) -> list[str]:
 
 def _doubt(table: pd.DataFrame) -> list[str]:
     """That some cases have too few processes, where they have."""
-    few = min((int(row["processes_count"]) for row in rows(table)), default=FEWEST_FOR_COVERAGE)
-    return [too_few(few)] if few < FEWEST_FOR_COVERAGE else []
+    few = min((int(row["processes_count"]) for row in rows(table)), default=MIN_VALUES_COUNT)
+    return [too_few(few)] if few < MIN_VALUES_COUNT else []
 
 
 def _steady(table: pd.DataFrame, size: float) -> list[str]:

@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from jaxmeter import median_interval, paired_ratio
+
 from ..frames import groups, numeric, rows
-from ..intervals import median_interval, paired_ratio
 from ..tables import PLACE
 from .published import RUNS_COUNT
 

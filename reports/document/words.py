@@ -5,7 +5,8 @@ from typing import Any
 
 import pandas as pd
 
-from ..intervals import COVERAGE_ASKED, FEWEST_FOR_COVERAGE
+from jaxmeter import MEDIAN_COVERAGE, MIN_VALUES_COUNT
+
 from ..units import bytes_, ratio, significant
 
 
@@ -44,7 +45,7 @@ def range_only(row: Any, stem: str) -> str:
     if pairs == 1:
         return "one pair, which may be chance"
     low, high = (significant(row[f"{stem}_{end}_ratio"]) for end in ("low", "high"))
-    doubt = "" if pairs >= FEWEST_FOR_COVERAGE else ", too few to be sure"
+    doubt = "" if pairs >= MIN_VALUES_COUNT else ", too few to be sure"
     return f"{low} to {high}, {pairs} pairs{doubt}"
 
 
@@ -52,11 +53,11 @@ def too_few(count: int) -> str:
     if count == 1:
         return (
             "Some cases have one process only: nothing then tells a difference from chance; "
-            f"{FEWEST_FOR_COVERAGE} processes are enough."
+            f"{MIN_VALUES_COUNT} processes are enough."
         )
     covered = 100 * (1 - 2.0 ** (1 - count))
     return (
         f"Some cases have {counted(count, 'process')} only: a range then holds the true median "
-        f"with {covered:.0f} % probability, not {100 * COVERAGE_ASKED:.0f} %, so small differences "
-        f"prove nothing; {FEWEST_FOR_COVERAGE} processes are enough."
+        f"with {covered:.0f} % probability, not {100 * MEDIAN_COVERAGE:.0f} %, so small "
+        f"differences prove nothing; {MIN_VALUES_COUNT} processes are enough."
     )

@@ -2,27 +2,27 @@
 
 import pandas as pd
 
-from jaxmeter import Rule
+from jaxmeter import Criteria
 
 from ..frames import Row
 from ..metrics import KNOWN, Metric, metrics_of
 from .certain import certain
 from .findings import PRIMARY, Finding, Lost
 from .sides import CaseSide, Sides
-from .timed import tested
+from .times import find_times
 from .values import is_more_often
 
 MOST_CHARACTERS = 300  # of an error's message
 
 
 def find(
-    sides: Sides, *, rule: Rule, gate_times: bool = False
+    sides: Sides, *, criteria: Criteria, gate_times: bool = False
 ) -> tuple[tuple[Finding, ...], tuple[Lost, ...]]:
     """Compare every case that both sides have, and tell of those that they have not.
 
     Parameters
     ----------
-    rule : Rule
+    criteria : Criteria
         jaxmeter's: the least effect on a time that counts, and how often equal commits may be
         called different in any of their times (Holm's correction over all cases).
     gate_times : bool
@@ -43,7 +43,7 @@ def find(
                 found.append(one)
     for is_primary in (True, False):
         family = [(c, m) for c, m in noisy if (m.name in PRIMARY) == is_primary]
-        found += tested(family, sides, rule, is_gated=gate_times and is_primary)
+        found += find_times(family, sides, criteria, is_gated=gate_times and is_primary)
     told = {finding.case for finding in found}
     lost += [Lost(name, "its processes measured nothing") for name in names if name not in told]
     order = {metric.name: index for index, metric in enumerate(KNOWN)}

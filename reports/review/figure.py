@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from jaxmeter import Rule
+from jaxmeter import Criteria
 
 from ..document.figure import BOTTOM, TOP, Figure, bottom_axis
 from ..document.svg import Drawing, linear_scale
@@ -13,7 +13,7 @@ WIDTH, LEFT, RIGHT, ROW = 720.0, 330.0, 60.0, 22.0
 WIDEST = 1.6  # intervals beyond are cut, so that one wild case does not flatten the others
 
 
-def times_figure(findings: Sequence[Finding], rule: Rule) -> Figure:
+def times_figure(findings: Sequence[Finding], criteria: Criteria) -> Figure:
     """One row a time, head over base; those between the dashed lines count as equal."""
     ordered = sorted(findings, key=lambda f: -abs(f.ratio - 1))[:40]
     widest = max([1.1, *(max(f.high, 1 / max(f.low, 1e-9)) for f in ordered)])
@@ -26,7 +26,7 @@ def times_figure(findings: Sequence[Finding], rule: Rule) -> Figure:
     count = round((high - 1) / step - 0.49)
     ticks = [1 + step * i for i in range(-count, count + 1)]
     bottom_axis(panel, [(x(t), f"{t:.2f}") for t in ticks], "HEAD / BASE", LEFT, RIGHT)
-    for bound in (1 / (1 + rule.minimum_effect), 1 + rule.minimum_effect):
+    for bound in (1 / (1 + criteria.minimum_effect), 1 + criteria.minimum_effect):
         panel.line(x(bound), TOP - 6, x(bound), height - BOTTOM, "limit")
     for index, finding in enumerate(ordered):
         y = TOP + ROW * (index + 0.5)

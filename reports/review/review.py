@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from jaxmeter import Rule
+from jaxmeter import Criteria
 
 from ..document.words import counted
 from .causes import Cause, causes
@@ -17,13 +17,13 @@ OUTCOMES = {NOTHING: "Passes", REGRESSION: "Fails", NO_VERDICT: "No verdict"}
 
 @dataclass(frozen=True)
 class Judging:
-    """How strictly: jaxmeter's rule for times, and whether slower times fail a review.
+    """How strictly: jaxmeter's criteria for times, and whether slower times fail a review.
 
-    The rule's default is that of every review, from the command line or behind a step of the
+    The criteria's default is that of every review, from the command line or behind a step of the
     history, and the one that the rates in docs/history.md were measured with.
     """
 
-    rule: Rule = Rule(minimum_effect=0.05, significance=0.01)
+    criteria: Criteria = Criteria(minimum_effect=0.05, significance=0.01)
     gate_times: bool = False
 
 
@@ -200,5 +200,5 @@ def _named(findings: Sequence[Finding]) -> str:
 def make_review(sides: Sides, judging: Judging | None = None) -> Review:
     """Compare both sides and say what explains what."""
     judging = judging or Judging()
-    findings, lost = find(sides, rule=judging.rule, gate_times=judging.gate_times)
+    findings, lost = find(sides, criteria=judging.criteria, gate_times=judging.gate_times)
     return Review(sides, judging, findings, lost, causes(sides, findings))

@@ -3,6 +3,8 @@
 import math
 from collections.abc import Sequence
 
+from jaxmeter import MIN_ROUNDS_COUNT
+
 from ..document.section import Section
 from ..document.table import Cell, Column, DisplayTable
 from ..document.words import counted
@@ -12,7 +14,6 @@ from .causes import Cause
 from .figure import times_figure
 from .findings import Finding
 from .review import Review
-from .timed import FEWEST_ROUNDS
 
 TELL = {
     "seconds": seconds,
@@ -35,7 +36,7 @@ def _short(commit: str) -> str:
 
 def facts(review: Review) -> tuple[Fact, ...]:
     sides = review.sides
-    rule = review.judging.rule
+    criteria = review.judging.criteria
     gate = (
         "exact metrics, accuracy and times"
         if review.judging.gate_times
@@ -57,8 +58,8 @@ def facts(review: Review) -> tuple[Fact, ...]:
         Fact(
             "Times",
             f"{len(tested)} tested, {untested} not",
-            f"{told}; least effect {100 * rule.minimum_effect:g}%, false alarms in "
-            f"{100 * rule.significance:g}% of reviews",
+            f"{told}; least effect {100 * criteria.minimum_effect:g}%, false alarms in "
+            f"{100 * criteria.significance:g}% of reviews",
         ),
     )
 
@@ -76,7 +77,7 @@ def sections(review: Review) -> tuple[Section, ...]:
     primary = [f for f in review.findings if f.is_primary]
     tested = [finding for finding in primary if finding.is_tested]
     if primary:
-        figures = (times_figure(tested, review.judging.rule),) if tested else ()
+        figures = (times_figure(tested, review.judging.criteria),) if tested else ()
         lead = f"{len(tested)} tested, {len(review.slower)} longer, {len(review.faster)} shorter."
         said = _untested(review)
         table = findings_table(primary, "times", "Building and steady-state runs of every case")
@@ -134,7 +135,9 @@ def _untested(review: Review) -> tuple[str, ...]:
             "in turns."
         )
     if few:
-        said.append(f"{few} have fewer than {FEWEST_ROUNDS} rounds side by side, too few to tell.")
+        said.append(
+            f"{few} have fewer than {MIN_ROUNDS_COUNT} rounds side by side, too few to tell."
+        )
     return tuple(said)
 
 

@@ -2,7 +2,7 @@
 
 Every summary starts from `tables.measurements`, uses the processes that succeeded, and groups by
 commit and environment first. A time is the median over processes of a quantity of one process,
-with `_low_seconds` and `_high_seconds` of `intervals.median_interval`; a ratio is taken round by
+with `_low_seconds` and `_high_seconds` of `jaxmeter.median_interval`; a ratio is taken round by
 round between processes that ran side by side, then treated alike.
 """
 
@@ -12,8 +12,9 @@ from typing import Any
 
 import pandas as pd
 
+from jaxmeter import MedianInterval, median_interval, paired_ratio
+
 from ..frames import any_of, groups, numeric, whole
-from ..intervals import Interval, median_interval, paired_ratio
 from ..tables import FIELD_ERRORS, PLACE
 
 ARGUMENT = "argument"  # the variant that the others are compared with
@@ -255,7 +256,7 @@ def _time_columns(name: str, group: pd.DataFrame, quantity: str) -> dict[str, fl
     }
 
 
-def _ratio_columns(name: str, interval: Interval) -> dict[str, float]:
+def _ratio_columns(name: str, interval: MedianInterval) -> dict[str, float]:
     return {
         f"{name}_ratio": interval.median,
         f"{name}_low_ratio": interval.low,
@@ -264,7 +265,7 @@ def _ratio_columns(name: str, interval: Interval) -> dict[str, float]:
     }
 
 
-def _paired(mine: pd.DataFrame, other: pd.DataFrame | None, quantity: str) -> Interval:
+def _paired(mine: pd.DataFrame, other: pd.DataFrame | None, quantity: str) -> MedianInterval:
     if other is None or quantity not in mine:
         return median_interval([])
     return paired_ratio(

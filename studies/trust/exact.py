@@ -19,10 +19,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxmeter import Case, Effort, Record
-from jaxmeter._compare.exact import compare_answers, compare_exact
-from jaxmeter._compare.pair import Compared, measure_pair
-from jaxmeter._measure.progress import Progress
+from jaxmeter import Case, Effort, compare_processes, measure_pair
 from studies.trust import kinds
 
 PAIRS = 100
@@ -112,11 +109,10 @@ def studied() -> Iterator[dict[str, Any]]:
 
 
 def _compared(both: list[Made]) -> Any:
-    pair = tuple(Compared(case, Progress(Record("", "ok")), calls) for case, calls in both)
-    measured = measure_pair(pair, EFFORT, swapped=False)  # pyright: ignore[reportArgumentType]
+    (a, a_calls), (b, b_calls) = both
+    process = measure_pair(a, b, EFFORT, swapped=False, calls=(a_calls, b_calls))
     jax.clear_caches()
-    records = ([one.progress.record] for one in pair)
-    return (*compare_answers([measured.answers]), *compare_exact(*records))
+    return compare_processes([process]).exact
 
 
 def main() -> None:

@@ -91,10 +91,7 @@ def process(out: Path) -> None:
 def _row(pair: Pair, number: int, shares: Shares) -> dict[str, Any]:
     import jax
 
-    from jaxmeter import Record
-    from jaxmeter._compare.exact import compare_answers, compare_exact
-    from jaxmeter._compare.pair import Compared, Effort, measure_pair
-    from jaxmeter._measure.progress import Progress
+    from jaxmeter import Effort, compare_processes, measure_pair
     from studies.trust import kinds
 
     start = time.perf_counter()
@@ -102,19 +99,17 @@ def _row(pair: Pair, number: int, shares: Shares) -> dict[str, Any]:
     cases = [make(pair.kind, pair.seed)]
     more = (pair.effect / shares[pair.form][pair.kind],) if pair.effect else ()
     cases.append(make(pair.kind, pair.seed, *more))
-    both = tuple(Compared(case, Progress(Record("", "ok"))) for case in cases)
     effort = Effort(steady_seconds=0.25, compiles=pair.compiles)
-    measured = measure_pair(both, effort, swapped=number % 2 == 1)  # pyright: ignore
-    a, b = (one.progress.record for one in both)
-    compared = (*compare_answers([measured.answers]), *compare_exact([a], [b]))
+    measured = measure_pair(cases[0], cases[1], effort, swapped=number % 2 == 1)
+    compared = compare_processes([measured]).exact
     exact = [one.quantity for one in compared if one.verdict != "same"]
     jax.clear_caches()
     return {
         "key": pair.key,
         "process": number,
         **asdict(pair),
-        "a": [float(f"{s:.4g}") for s in a.samples_seconds],
-        "b": [float(f"{s:.4g}") for s in b.samples_seconds],
+        "a": [float(f"{s:.4g}") for s in measured.a.samples_seconds],
+        "b": [float(f"{s:.4g}") for s in measured.b.samples_seconds],
         "compiles": [
             [
                 [phases.trace_seconds, phases.lower_seconds, phases.compile_seconds]

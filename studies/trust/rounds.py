@@ -22,10 +22,10 @@ from typing import Any
 
 from scipy.stats import mannwhitneyu
 
-from jaxmeter import PHASES, Round, Rule, compare_times
+from jaxmeter import PHASES, Criteria, Round, compare_times
 
 PROCESSES = (3, 4, 6, 8)
-RULE = Rule()
+RULE = Criteria()
 Row = dict[str, Any]
 PHASE_COLUMNS = tuple(phase.replace("_seconds", "_ratio") for phase in PHASES)
 
@@ -103,8 +103,7 @@ def processes_apart(pair: Sequence[Row]) -> bool:
     """As if each process had held one function: the first of one against the second of the next."""
     following = [*pair[1:], pair[0]]
     rounds = [
-        Round(tuple(one["a"]), tuple(other["b"]))
-        for one, other in zip(pair, following, strict=True)
+        Round.from_samples(one["a"], other["b"]) for one, other in zip(pair, following, strict=True)
     ]
     (timing,) = compare_times({"steady_seconds": rounds}, RULE)
     return timing.verdict == "different"
@@ -137,7 +136,7 @@ _ONE_PROCESS = {samples_of_one_process, samples_of_two_processes, samples_by_far
 
 
 def _round(condition: str, row: Row) -> Row:
-    steady = Round(tuple(row["a"]), tuple(row["b"]), in_turns=True)
+    steady = Round.from_samples(row["a"], row["b"], interleaved=True)
     phases = {
         column: round(ratio, 4)
         for column, ratio in zip(PHASE_COLUMNS, _phase_ratios(row), strict=False)
@@ -161,7 +160,7 @@ def _phase_ratios(row: Row) -> Iterator[float]:
     a, b = row["compiles"]
     if a:
         for one, other in zip(zip(*a, strict=True), zip(*b, strict=True), strict=True):
-            yield Round(one, other, in_turns=True).ratio
+            yield Round.from_samples(one, other, interleaved=True).ratio
 
 
 if __name__ == "__main__":

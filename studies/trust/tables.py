@@ -15,7 +15,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from jaxmeter import PHASES, TIMES, Comparison, Effort, Exact, Ratio, compare_pair
+from jaxmeter import PHASES, TIMES, Comparison, Effort, Exact, Round, compare_times
 from studies.trust.rounds import PHASE_COLUMNS, PROCESSES, RULE, Row, read, rounds_of, write
 
 PAIR = ("condition", "study", "form", "kind", "effect", "seed")
@@ -83,16 +83,17 @@ def compared(pair: Sequence[Row]) -> Comparison:
     """What `jaxmeter.compare` says of processes that found so much."""
     quantities = {
         "steady_seconds": [
-            Ratio(float(row["steady_ratio"]), float(row["steady_error"])) for row in pair
+            Round(float(row["steady_ratio"]), float(row["steady_error"])) for row in pair
         ]
     }
     for phase, column in zip(PHASES, PHASE_COLUMNS, strict=True):
-        quantities[phase] = [Ratio(float(row[column])) for row in pair if row[column]]
+        quantities[phase] = [Round(float(row[column])) for row in pair if row[column]]
     exact = ()
     if pair[0]["study"] == "aa":  # all others differ by intent
         names = dict.fromkeys(name for row in pair for name in row["exact"].split())
         exact = tuple(Exact(name, (), (), "different", "not equal") for name in names)
-    return Comparison("a", "b", exact, compare_pair(quantities, RULE), RULE, Effort())
+    timings = compare_times(quantities, RULE, times_count=len(TIMES))
+    return Comparison("a", "b", exact, timings, RULE, Effort())
 
 
 def _all_on_one_side(found: Comparison) -> bool:

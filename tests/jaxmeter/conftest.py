@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from jaxmeter import BenchmarkCase, Record
-from tests.jaxmeter.draws import draw
+from tests.jaxmeter.compare.draws import draw
 
 HERE = str(Path(__file__).parent)
 _NUMBERS = itertools.count()

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 import jaxmeter
-from jaxmeter import ComparedProcess, Comparison, Effort, Failure, JaxmeterError, Record, Rule
+from jaxmeter import ComparedProcess, Comparison, Criteria, Effort, Failure, JaxmeterError, Record
 from jaxmeter.__main__ import main
 from jaxmeter._cli.command import COMMANDS, print_failure
 
@@ -92,7 +92,7 @@ def test_json_tells_the_verdict_and_reading_it_ignores_what_it_says(module, caps
     told = json.loads(capsys.readouterr().out)
     assert (told["traces_count"], told["compiles_count"], told["cache_hits_count"]) == (2, 2, 0)
     assert told["advice"] == ["pad x to one shape, or to few, and mask what was added"]
-    found = Comparison("a", "b", (), (), Rule(), Effort())
+    found = Comparison("a", "b", (), (), Criteria(), Effort())
     assert json.loads(found.to_json())["verdict"] == found.verdict
     assert Comparison.from_json(found.to_json()) == found
 
@@ -244,7 +244,7 @@ def test_compare_tells_bad_usage_that_its_processes_found_as_its_own(monkeypatch
     failure = Failure("import", "JaxmeterError", "compare: got x; give y")
     records = Record("mod:a", "ok"), Record("mod:b", "failed", failure=failure)
     process = ComparedProcess(*records)
-    found = Comparison("a", "b", (), (), Rule(), Effort(), (process,))
+    found = Comparison("a", "b", (), (), Criteria(), Effort(), (process,))
     monkeypatch.setattr("jaxmeter._cli.compare.compare", lambda *a, **k: found)
     assert main(["compare", "mod:a", "mod:b"]) == 2
     assert capsys.readouterr().err == "compare: got x; give y\n"

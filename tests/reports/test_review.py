@@ -241,8 +241,8 @@ def test_the_command_judges_by_the_rule_of_all_reviews_unless_told_another(
     with pytest.raises(SystemExit):
         main(["review", "--help"])
     told = " ".join(capsys.readouterr().out.split())
-    assert f"share; default {Judging.rule.minimum_effect:g}" in told
-    assert f"SIGNIFICANCE default {Judging.rule.significance:g}" in told
+    assert f"share; default {Judging.criteria.minimum_effect:g}" in told
+    assert f"SIGNIFICANCE default {Judging.criteria.significance:g}" in told
 
 
 def test_the_page_in_a_browser_fails_nowhere_and_fits_a_telephone(

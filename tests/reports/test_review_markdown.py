@@ -5,7 +5,7 @@ import math
 
 import pytest
 
-from jaxmeter import Rule
+from jaxmeter import Criteria
 from reports.document.markdown import escaped, escaped_html
 from reports.review import review_markdown
 from reports.review.comment import MOST_CHARACTERS
@@ -92,7 +92,7 @@ def test_a_number_that_a_commit_lacks_is_a_dash(pair):
 def test_the_dashed_lines_of_the_figure_are_the_rule_s(pair):
     """A time counts as equal from 1/(1 + e) to 1 + e: the rule looks at logarithms."""
     review = reviewed(pair.write())
-    (panel,) = times_figure(review.tested, Rule(minimum_effect=0.25)).panels
+    (panel,) = times_figure(review.tested, Criteria(minimum_effect=0.25)).panels
     svg = panel.render("x")
     dashed = [line for line in svg.split("<line")[1:] if "limit" in line]
     low, high = (float(line.split('x1="')[1].split('"')[0]) for line in dashed)

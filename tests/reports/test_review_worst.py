@@ -165,6 +165,6 @@ def test_what_informs_only_is_counted_in_the_verdict(pair):
 
 def test_steady_runs_that_vanish_fail_where_times_decide(pair):
     root = pair.write(lambda record: dataclasses.replace(slower(record), samples_seconds=()))
-    assert "steady-state median, steady std only at BASE" in reviewed(root).verdict
+    assert "steady-state median, steady-state std only at BASE" in reviewed(root).verdict
     review = reviewed(root, gate_times=True)
     assert review.exit_code == 1 and "steady-state median missing in 1 case" in review.verdict

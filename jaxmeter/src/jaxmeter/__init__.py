@@ -10,13 +10,20 @@ from typing import TYPE_CHECKING, Any
 
 # Measure in fresh processes, compare.
 from jaxmeter._compare.compare import compare as compare
-from jaxmeter._compare.judge import compare_pair as compare_pair
-from jaxmeter._compare.judge import compare_records as compare_records
-from jaxmeter._compare.judge import compare_times as compare_times
-from jaxmeter._compare.rounds import PHASES as PHASES
-from jaxmeter._compare.rounds import TIMES as TIMES
-from jaxmeter._compare.rounds import Ratio as Ratio
+from jaxmeter._compare.compare import compare_processes as compare_processes
+from jaxmeter._compare.compare import compare_records as compare_records
+from jaxmeter._compare.exact import compare_largest as compare_largest
+from jaxmeter._compare.medians import MEDIAN_COVERAGE as MEDIAN_COVERAGE
+from jaxmeter._compare.medians import MIN_VALUES_COUNT as MIN_VALUES_COUNT
+from jaxmeter._compare.medians import MedianInterval as MedianInterval
+from jaxmeter._compare.medians import median_interval as median_interval
+from jaxmeter._compare.medians import paired_ratio as paired_ratio
 from jaxmeter._compare.rounds import Round as Round
+from jaxmeter._compare.rounds import SampleSummary as SampleSummary
+from jaxmeter._compare.rounds import adjacent_rounds as adjacent_rounds
+from jaxmeter._compare.times import MIN_ROUNDS_COUNT as MIN_ROUNDS_COUNT
+from jaxmeter._compare.times import compare_cases as compare_cases
+from jaxmeter._compare.times import compare_times as compare_times
 from jaxmeter._measure.benchmark import BenchmarkCase as BenchmarkCase
 from jaxmeter._measure.case import Case as Case
 from jaxmeter._measure.run import run_case as run_case
@@ -27,11 +34,13 @@ from jaxmeter._records.audit import AuditedArray as AuditedArray
 from jaxmeter._records.audit import Folding as Folding
 from jaxmeter._records.audit import Use as Use
 from jaxmeter._records.calibration import Calibration as Calibration
+from jaxmeter._records.comparison import PHASES as PHASES
+from jaxmeter._records.comparison import TIMES as TIMES
 from jaxmeter._records.comparison import ComparedProcess as ComparedProcess
 from jaxmeter._records.comparison import Comparison as Comparison
+from jaxmeter._records.comparison import Criteria as Criteria
 from jaxmeter._records.comparison import Effort as Effort
 from jaxmeter._records.comparison import Exact as Exact
-from jaxmeter._records.comparison import Rule as Rule
 from jaxmeter._records.comparison import Side as Side
 from jaxmeter._records.comparison import Timing as Timing
 from jaxmeter._records.inventory import Change as Change
@@ -88,6 +97,7 @@ if TYPE_CHECKING:
     from jaxmeter._capture.audit import audit as audit
     from jaxmeter._capture.calibration import calibrate as calibrate
     from jaxmeter._capture.hoist import hoist as hoist
+    from jaxmeter._compare.pair import measure_pair as measure_pair
     from jaxmeter._measure.accounting import peak_rss_bytes as peak_rss_bytes
     from jaxmeter._measure.accounting import reset_peak_rss as reset_peak_rss
     from jaxmeter._measure.accounting import rss_bytes as rss_bytes
@@ -105,6 +115,7 @@ _NEED_JAX = {
     "_capture.audit": ("audit",),
     "_capture.calibration": ("calibrate",),
     "_capture.hoist": ("hoist",),
+    "_compare.pair": ("measure_pair",),
     "_measure.accounting": ("peak_rss_bytes", "reset_peak_rss", "rss_bytes"),
     "_measure.meter": ("measure",),
     "_measure.staging": ("jitted", "staged"),

@@ -15,7 +15,7 @@ from typing import Any
 
 from jaxmeter._cli.command import add_call, add_target_options, print_failure
 from jaxmeter._compare.compare import DEFAULT_PROCESSES_COUNT, compare
-from jaxmeter._records.comparison import Comparison, Effort, Rule, Side
+from jaxmeter._records.comparison import Comparison, Criteria, Effort, Side
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -30,7 +30,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--minimum-effect",
         type=float,
-        default=Rule.minimum_effect,
+        default=Criteria.minimum_effect,
         metavar="SHARE",
         help="times that differ by less are the same (default %(default)s)",
     )
@@ -63,7 +63,7 @@ def run(options: argparse.Namespace) -> tuple[Comparison, bool | None]:
         Side(options.a, **given),
         Side(options.b, **given),
         processes=options.processes,
-        rule=Rule(minimum_effect=options.minimum_effect),
+        criteria=Criteria(minimum_effect=options.minimum_effect),
         effort=_effort(options.seconds),
         timeout_seconds=options.timeout,
         on_process=lambda number: _report(number, options.processes),

@@ -1,4 +1,4 @@
-"""Compare two functions: measured in turns by several fresh processes, then judged."""
+"""Compare two functions: interleaved measurements in fresh processes, then a verdict."""
 
 from __future__ import annotations
 
@@ -13,18 +13,20 @@ from pathlib import Path
 from typing import Any
 
 from jaxmeter._compare.exact import compare_answers, compare_exact
-from jaxmeter._compare.judge import DEFAULT_RULE, compare_pair
-from jaxmeter._compare.rounds import phase_rounds, steady_rounds
+from jaxmeter._compare.rounds import Round
+from jaxmeter._compare.times import DEFAULT_CRITERIA, compare_times
 from jaxmeter._measure.environment import host_environment
 from jaxmeter._measure.progress import UNFINISHED
 from jaxmeter._measure.run import Ended, in_worker, told
 from jaxmeter._measure.targets import is_target, resolve
 from jaxmeter._records.comparison import (
+    PHASES,
+    TIMES,
     ComparedProcess,
     Comparison,
+    Criteria,
     Effort,
     Exact,
-    Rule,
     Side,
     Task,
     Timing,
@@ -43,41 +45,40 @@ def compare(
     b: str | Side | Callable[..., Any],
     *args: Any,
     processes: int = DEFAULT_PROCESSES_COUNT,
-    rule: Rule = DEFAULT_RULE,
+    criteria: Criteria = DEFAULT_CRITERIA,
     effort: Effort = DEFAULT_EFFORT,
     timeout_seconds: float = 600.0,
     path: Sequence[str] | None = None,
     env: Mapping[str, str] = FrozenDict(),
     on_process: Callable[[int], None] | None = None,
 ) -> Comparison:
-    """Are two functions the same to the meter, and if not, in what?
+    """Measure two functions in fresh processes and compare them.
 
-    Each process holds both functions and calls them in turns, so that whatever else the machine
-    does meets both alike; the order changes from process to process. Exact quantities, such as
-    captured bytes and traces, are compared exactly, so are the values that were captured and the
-    answers to one call, bit by bit, and times by the ratios of the processes.
+    Each process holds both functions and calls them interleaved, so that machine noise affects
+    both alike; the order changes from process to process. Exact quantities, captured values and
+    the answers of one call are compared bit by bit, times by the ratios of the processes.
 
     Parameters
     ----------
     a, b : str, Side or callable
         ``package.module:function``, or a function that a fresh process can import. It is called
-        with ``args``; without any it has the arguments that its module tells, or makes a
+        with ``args``; without any, with the arguments that its module gives, or it makes a
         `jaxmeter.Case`, as for the commands. Calls that ``jaxmeter_calls(name)`` of its module
-        tells are made too, for their retraces.
+        returns are made as well, to count their retraces.
     *args : Any
-        Arguments of both functions; they go to the processes by pickle. Arrays may be given as
+        Arguments of both functions; they are pickled. Arrays may be given as
         `jax.ShapeDtypeStruct` and are then filled with ones.
     processes : int
-        How many fresh processes; even numbers let either function go first as often. Fewer than
-        four see only large differences of times.
-    rule : Rule
+        Number of fresh processes. With an even number each function goes first equally often;
+        fewer than four find only large differences of times.
+    criteria : Criteria
         When times are different.
     effort : Effort
         How long each process measures.
     timeout_seconds : float
-        Limit for the life of each process.
+        Limit for each process.
     path : sequence of str, optional
-        What goes in front of their ``sys.path``; that of this process by default.
+        Entries in front of their ``sys.path``; those of this process by default.
     env : mapping
         Environment variables set over those of this process.
     on_process : callable, optional
@@ -86,12 +87,13 @@ def compare(
     Returns
     -------
     Comparison
-        A function that fails ends it: the verdict is ``failed``, and ``failures`` tell.
+        If a function fails, no further process is started: the verdict is ``failed``, and
+        ``failures`` has its record.
 
     Raises
     ------
     JaxmeterError
-        If an argument is not of its kind.
+        If an argument cannot be used.
     """
     if isinstance(processes, bool) or not isinstance(processes, int) or processes < 2:
         raise JaxmeterError(
@@ -108,25 +110,85 @@ def compare(
             done.append(_run(task, timeout_seconds, env))
             if any(record.status != "ok" for record in (done[-1].a, done[-1].b)):
                 break
-    return judge(tuple(done), rule, effort)
+    return compare_processes(tuple(done), criteria, effort)
 
 
-def judge(
-    processes: tuple[ComparedProcess, ...],
-    rule: Rule = DEFAULT_RULE,
+def compare_processes(
+    processes: Sequence[ComparedProcess],
+    criteria: Criteria = DEFAULT_CRITERIA,
     effort: Effort = DEFAULT_EFFORT,
 ) -> Comparison:
-    """The comparison that processes amount to, by another rule perhaps."""
+    """Compare two functions from what processes have measured of both, such as `measure_pair`."""
+    processes = tuple(processes)
     a, b = (tuple(getattr(process, side) for process in processes) for side in "ab")
     exact: tuple[Exact, ...] = ()
     timings: tuple[Timing, ...] = ()
     if all(record.status == "ok" for record in (*a, *b)):
         answers = [process.answers for process in processes]
         exact = (*compare_answers(answers), *compare_exact(a, b))
-        compiles = [(process.a_compiles, process.b_compiles) for process in processes]
-        steady = steady_rounds(a, b, in_turns=True)
-        timings = compare_pair({"steady_seconds": steady} | phase_rounds(compiles), rule)
-    return Comparison(a[0].name, b[0].name, exact, timings, rule, effort, processes)
+        rounds = {name: _rounds(processes, name) for name in TIMES}
+        timings = compare_times(rounds, criteria, times_count=len(TIMES))
+    return Comparison(a[0].name, b[0].name, exact, timings, criteria, effort, processes)
+
+
+def _rounds(processes: Sequence[ComparedProcess], name: str) -> list[Round]:
+    pairs: list[tuple[Sequence[float], Sequence[float]]]
+    if name == "steady_seconds":
+        pairs = [(process.a.samples_seconds, process.b.samples_seconds) for process in processes]
+    else:
+        pairs = [
+            ([getattr(x, name) for x in p.a_compiles], [getattr(x, name) for x in p.b_compiles])
+            for p in processes
+        ]
+    return [Round.from_samples(a, b, interleaved=True) for a, b in pairs if a and b]
+
+
+def compare_records(
+    records_a: Sequence[Record],
+    records_b: Sequence[Record],
+    criteria: Criteria = DEFAULT_CRITERIA,
+) -> tuple[tuple[Exact, ...], tuple[Timing, ...]]:
+    """Compare two functions, or two versions of one, that separate processes measured.
+
+    Parameters
+    ----------
+    records_a, records_b : sequence of Record
+        Equally many; the n-th of both should have been measured one after the other, since each
+        such round gives one ratio. Let either go first in half of the rounds.
+    criteria : Criteria
+        When times are different.
+
+    Returns
+    -------
+    tuple of Exact, tuple of Timing
+        No exact quantities if JAX's versions differ, because their compilers do too.
+
+    Raises
+    ------
+    JaxmeterError
+        If there are none, not as many of each, or some that did not succeed.
+    """
+    records_a, records_b = tuple(records_a), tuple(records_b)
+    if not records_a or len(records_a) != len(records_b):
+        raise JaxmeterError(
+            f"compare_records: got {len(records_a)} and {len(records_b)} records; give equally "
+            "many of each, measured in rounds"
+        )
+    for record in (*records_a, *records_b):
+        if record.status != "ok":
+            raise JaxmeterError(
+                f"compare_records: got a record of {record.name} with status {record.status!r}; "
+                "give the rounds in which both are ok"
+            )
+    pairs = list(zip(records_a, records_b, strict=True))
+    samples = [(a.samples_seconds, b.samples_seconds) for a, b in pairs]
+    rounds = {"steady_seconds": [Round.from_samples(a, b) for a, b in samples if a and b]}
+    for phase in PHASES:
+        seconds = [(getattr(a.phases, phase), getattr(b.phases, phase)) for a, b in pairs]
+        known = [(a, b) for a, b in seconds if None not in (a, b)]
+        rounds[phase] = [Round.from_samples([a], [b]) for a, b in known]
+    timings = compare_times(rounds, criteria, times_count=len(TIMES))
+    return compare_exact(records_a, records_b), timings
 
 
 @contextmanager

@@ -1,10 +1,10 @@
-"""Are the quantities of two functions that are free of noise the same?"""
+"""Compare quantities that are free of noise: one process that differs is a difference."""
 
 from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 from jaxmeter._records.answers import Answers
 from jaxmeter._records.comparison import Exact, Verdict
@@ -26,42 +26,70 @@ EXACT = (
     *(f"memory.{f.name}" for f in dataclasses.fields(Memory) if f.name not in _NOT_EXACT),
 )
 """The quantities of a record that are free of noise."""
+_VARIES = "varies from process to process"
 
 
 def compare_exact(records_a: Sequence[Record], records_b: Sequence[Record]) -> tuple[Exact, ...]:
-    """Compare the quantities that are free of noise; those not known of both are left out.
+    """Compare all exact quantities that every record has.
 
     Parameters
     ----------
     records_a, records_b : sequence of Record
-        As many of each, those of one process or of one round at the same place.
+        The n-th of both come from one process or one round.
 
     Returns
     -------
     tuple of Exact
-        Nothing if JAX's versions differ, for compilers do too.
+        Empty if JAX's versions differ, because their compilers do too.
     """
-    versions = {
-        None if record.environment is None else record.environment.jax
-        for record in (*records_a, *records_b)
-    }
-    if len(versions) > 1:
+    environments = [record.environment for record in (*records_a, *records_b)]
+    if len({None if one is None else one.jax for one in environments}) > 1:
         return ()
-    found = []
-    for quantity in EXACT:
-        a, b = (_values(records, quantity) for records in (records_a, records_b))
-        if a and b:
-            found.append(_exact(quantity, a, b, "not equal"))
-    return tuple(found)
+    values = {name: (_values(records_a, name), _values(records_b, name)) for name in EXACT}
+    return tuple(_exact(name, a, b, "not equal") for name, (a, b) in values.items() if a and b)
 
 
 def compare_answers(answers: Sequence[Answers | None]) -> tuple[Exact, ...]:
-    """Compare what both functions answered in each process, bit by bit."""
+    """Compare the answers of both functions in each process, bit by bit."""
     known = [one for one in answers if one is not None]
     if not known or len(known) < len(answers):
         return ()
     a, b = ([getattr(one, side) for one in known] for side in ("a_fingerprint", "b_fingerprint"))
-    return (_exact("answers.bits", a, b, _apart(known)),)
+    return (_exact("answers.bits", a, b, _distance(known)),)
+
+
+def compare_largest(
+    a: Sequence[float], b: Sequence[float]
+) -> tuple[Literal["same", "larger", "smaller", "inconclusive"], str]:
+    """Compare the largest value of each version, so that no good process excuses a bad one.
+
+    Parameters
+    ----------
+    a, b : sequence of float
+        An exact quantity in all processes of each version.
+
+    Returns
+    -------
+    tuple of str
+        How the second version's largest value compares, and the reason. It is inconclusive where
+        values vary from process to process and those of both versions overlap.
+    """
+    a, b = sorted(a), sorted(b)
+    if a[0] < a[-1] and a[0] <= b[-1] and b[0] <= a[-1]:
+        return "same" if a == b else "inconclusive", _VARIES
+    if b[-1] > a[-1]:
+        return "larger", share_text(sum(value > a[-1] for value in b), len(b))
+    if b[-1] < a[-1]:
+        return "smaller", ""
+    if b[0] < a[-1]:
+        fewer = share_text(sum(value < a[-1] for value in b), len(b))
+        return "inconclusive", f"lower {fewer}"
+    return "same", ""
+
+
+def share_text(part: int, whole: int) -> str:
+    """Return "in 5 of 6 processes", or nothing where it is all of them."""
+    return "" if part == whole else f"in {part} of {whole} processes"
 
 
 def _exact(quantity: str, a: Sequence[Scalar], b: Sequence[Scalar], unequal: str) -> Exact:
@@ -75,10 +103,10 @@ def _verdict(a: Sequence[Scalar], b: Sequence[Scalar], unequal: str) -> tuple[Ve
         return "same", "equal" if len(few) == 1 else "equal in each process, though it varies"
     if len(many) == 1:
         return "different", unequal
-    # What never repeats differs from itself just as well.
+    # A quantity that never repeats differs from itself just as well.
     if len(few) > 1 or few & many:
-        return "inconclusive", "it varies from process to process"
-    return "different", "it varies from process to process, and never is the same for both"
+        return "inconclusive", _VARIES
+    return "different", f"{_VARIES}, and is never the same for both"
 
 
 def _values(records: Sequence[Record], quantity: str) -> list[Scalar]:
@@ -87,12 +115,12 @@ def _values(records: Sequence[Record], quantity: str) -> list[Scalar]:
     return [] if None in values else values
 
 
-def _apart(answers: Sequence[Answers]) -> str:
-    """In how far answers that are not equal differ, where they do so most."""
+def _distance(answers: Sequence[Answers]) -> str:
+    """Return how far apart unequal answers are, in the process where they are farthest."""
     if any(one.max_difference is None for one in answers):
-        return "of another tree, shape or dtype"
-    most = max(answers, key=lambda one: one.max_difference or 0.0)
+        return "tree, shape or dtype differs"
+    farthest = max(answers, key=lambda one: one.max_difference or 0.0)
     share = ""
-    if most.max_difference and most.largest:
-        share = f", {most.max_difference / most.largest:.1g} of the largest"
-    return f"up to {most.max_difference:.3g} apart{share}"
+    if farthest.max_difference and farthest.largest:
+        share = f", {farthest.max_difference / farthest.largest:.1g} of the largest"
+    return f"up to {farthest.max_difference:.3g} apart{share}"

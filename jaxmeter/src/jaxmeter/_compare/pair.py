@@ -1,4 +1,4 @@
-"""Measure two cases in one process, in turns, so that what drifts meets both alike."""
+"""Measure two cases in one process, interleaved, so that drift affects both alike."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import gc
 import math
 import statistics
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -23,67 +23,76 @@ from jaxmeter._measure.phases import Clock, no_collection, retraced, timed
 from jaxmeter._measure.progress import Progress, telling
 from jaxmeter._measure.staging import jitted
 from jaxmeter._records.answers import Answers
-from jaxmeter._records.comparison import Effort
-from jaxmeter._records.record import Phases
+from jaxmeter._records.comparison import ComparedProcess, Effort
+from jaxmeter._records.record import Phases, Record
 
 LEAST_TURNS_COUNT = 5
-"""So many turns are taken even if they take longer than wanted."""
+"""At least so many turns, even if they take longer than the effort allows."""
 
 Call = tuple[tuple[Any, ...], dict[str, Any]]
 
 
 @dataclass(frozen=True)
 class Compared:
-    """A function to be compared, with calls to be made after it is measured."""
+    """A function to compare, the progress of its record, and calls to make afterwards."""
 
     case: Case
     progress: Progress
     calls: tuple[Call, ...] = ()
 
 
-@dataclass(frozen=True)
-class Measured:
-    """What a pair tells beside its records."""
-
-    a_compiles: tuple[Phases, ...] = ()
-    """Seconds of tracing, lowering and compiling the first again, with JAX's caches cleared before
-    but all of JAX and XLA warm."""
-    b_compiles: tuple[Phases, ...] = ()
-    answers: Answers | None = None
-
-
 def measure_pair(
+    a: Case,
+    b: Case,
+    effort: Effort,
+    *,
+    swapped: bool,
+    calls: tuple[Sequence[Call], Sequence[Call]] = ((), ()),
+    clock: Clock = time.perf_counter,
+) -> ComparedProcess:
+    """Measure two functions in this process, interleaved.
+
+    Parameters
+    ----------
+    a, b : Case
+        Both functions with their arguments.
+    effort : Effort
+        How long to measure.
+    swapped : bool
+        Whether the second goes first in everything. Swap in every other process.
+    calls : pair of sequence of (args, kwargs)
+        Calls of each function to make afterwards, to count their retraces.
+    clock : callable
+        Returns seconds.
+
+    Raises
+    ------
+    RetraceError
+        If a steady-state call is traced again.
+    """
+    both = [
+        Compared(case, Progress(Record("", "ok")), tuple(more))
+        for case, more in zip((a, b), calls, strict=True)
+    ]
+    measured = measure_compared((both[0], both[1]), effort, swapped=swapped, clock=clock)
+    first, second = (one.progress.record for one in both)
+    return ComparedProcess(first, second, swapped=swapped, **measured)
+
+
+def measure_compared(
     pair: tuple[Compared, Compared],
     effort: Effort,
     *,
     swapped: bool,
     clock: Clock = time.perf_counter,
-) -> Measured:
-    """Measure two functions in this process, in turns, into their records.
-
-    Parameters
-    ----------
-    pair : pair of Compared
-        Both functions. The samples of their records will be seconds per call, the median of a
-        block, one for each turn.
-    effort : Effort
-        How long to measure.
-    swapped : bool
-        Whether the second goes first, in everything. Let it be so in every other process.
-    clock : callable
-        Gives seconds.
+) -> dict[str, Any]:
+    """Measure two functions as `measure_pair` does, into their records.
 
     Returns
     -------
-    Measured
-        Their times of compiling, and how their answers compare.
-
-    Raises
-    ------
-    RetraceError
-        If a steady-state run is traced again.
-    Exception
-        Whatever a function raises; the record of that function tells it too.
+    dict
+        The fields of `ComparedProcess` other than its records: ``a_compiles``, ``b_compiles``,
+        ``answers``. If a function raises, its record has the failure.
     """
     order = (1, 0) if swapped else (0, 1)
     shares = _share_traces(pair)
@@ -96,23 +105,26 @@ def measure_pair(
         runs.append(run)
     if shares:
         _warm_up_again(runs[0])
-    _take_turns(runs, effort, clock)
+    _interleave_calls(runs, effort, clock)
     answers = _compare_values(*(runs[::-1] if swapped else runs))
     for run, side in zip(runs, order, strict=True):
         _make_calls(run, pair[side], again=shares)
-    return Measured(*_compile_in_turns(pair, order, effort, clock), answers)
+    a_compiles, b_compiles = _interleave_compiles(pair, order, effort, clock)
+    return {"a_compiles": a_compiles, "b_compiles": b_compiles, "answers": answers}
 
 
 def _share_traces(pair: tuple[Compared, Compared]) -> bool:
-    """Whether JAX would take up for the second what it traced for the first: both are one function,
-    jitted before it came here."""
+    """Return whether JAX would reuse the first function's trace for the second.
+
+    That is so if both are the same function, jitted by the caller.
+    """
     a, b = (one.case.fn for one in pair)
     is_jitted = all(isinstance(fn, jax.stages.Wrapped) for fn in (a, b))
     return is_jitted and getattr(a, "__wrapped__", a) is getattr(b, "__wrapped__", b)
 
 
 def _warm_up_again(run: Run) -> None:
-    """Let a function be as after its first call, without JAX's knowing of any other; uncounted."""
+    """Clear JAX's caches and call the function once, uncounted."""
     jax.clear_caches()
     with telling(run.progress):
         args, kwargs = run.arguments()
@@ -120,7 +132,7 @@ def _warm_up_again(run: Run) -> None:
 
 
 def _compare_values(a: Run, b: Run) -> Answers:
-    """Compare the answers of a call of each, and note what tells captured values apart."""
+    """Compare the answers of one call of each, and record the captured values' fingerprints."""
     answers: list[Any] = []
     for run in (a, b):
         run.progress.enter("answers")
@@ -142,17 +154,17 @@ def _listening_run(one: Compared, clock: Clock) -> Iterator[Run]:
             run.note_counts()
 
 
-def _take_turns(runs: list[Run], effort: Effort, clock: Clock) -> None:
+def _interleave_calls(runs: list[Run], effort: Effort, clock: Clock) -> None:
     samples: list[list[float]] = [[] for _ in runs]
     for run in runs:
         run.progress.enter("steady")
-    # The second call still meets cold caches; the third tells how many make a block.
+    # The second call may still find cold caches; the minimum of three sets the block length.
     lengths = [_length(min(_block(run, clock, 1) for _ in range(3)), effort) for run in runs]
     spent = 0.0
     for turn in range(effort.turns):
         if turn >= LEAST_TURNS_COUNT and spent > effort.steady_seconds:
             break
-        # a b, b a, a b: whatever grows steadily meets both alike.
+        # a b, b a, a b: steady drift affects both alike.
         for first in (0, 1) if turn % 2 == 0 else (1, 0):
             seconds = _block(runs[first], clock, lengths[first])
             samples[first].append(seconds)
@@ -162,7 +174,7 @@ def _take_turns(runs: list[Run], effort: Effort, clock: Clock) -> None:
 
 
 def _block(run: Run, clock: Clock, length: int) -> float:
-    """Seconds per call: the median of so many calls."""
+    """Return seconds per call, the median of `length` calls."""
     taken: list[float] = []
     traces_before = run.traces_count()
     with telling(run.progress), listening(run.events), no_collection():
@@ -179,7 +191,7 @@ def _length(seconds: float, effort: Effort) -> int:
 
 
 def _make_calls(run: Run, one: Compared, *, again: bool) -> None:
-    """Make the calls, whose traces and compiles go into the record's counts."""
+    """Make the further calls; their traces and compiles go into the record's counts."""
     if not one.calls:
         return
     one.progress.enter("calls")
@@ -191,7 +203,7 @@ def _make_calls(run: Run, one: Compared, *, again: bool) -> None:
     run.note_counts()
 
 
-def _compile_in_turns(
+def _interleave_compiles(
     pair: tuple[Compared, Compared], order: tuple[int, int], effort: Effort, clock: Clock
 ) -> tuple[tuple[Phases, ...], tuple[Phases, ...]]:
     taken: tuple[list[Phases], list[Phases]] = ([], [])

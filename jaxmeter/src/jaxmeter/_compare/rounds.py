@@ -1,122 +1,136 @@
-"""Times of two functions, measured side by side, and the ratio that they amount to."""
+"""Rounds: two times measured next to each other give one ratio, with its standard error.
+
+Machine noise drifts slowly, so it cancels in the ratio of two neighbouring measurements.
+"""
 
 from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
-from jaxmeter._records.record import Phases, Record
 from jaxmeter.errors import JaxmeterError
 
-PHASES = ("trace_seconds", "lower_seconds", "compile_seconds")
-TIMES = ("steady_seconds", *PHASES)
-"""The times of which a comparison speaks."""
-_LEAST_SAMPLES_COUNT = 5
-"""From so many samples on their scatter is taken to be known."""
+MAX_SECONDS_APART = 900.0
+"""Processes of a round that start farther apart may meet different machine noise."""
+MIN_SAMPLES_COUNT = 5
+"""Fewer samples do not show how much they scatter."""
+
+
+@dataclass(frozen=True)
+class SampleSummary:
+    """Samples of one time in one process, where only their summary is kept."""
+
+    median: float
+    std: float | None = None
+    count: int = 1
+
+    @property
+    def error(self) -> float | None:
+        """Relative standard error of the median; None if the scatter is unknown."""
+        if self.std is None or self.count < MIN_SAMPLES_COUNT:
+            return None
+        return math.sqrt(math.pi / (2 * self.count)) * self.std / self.median
 
 
 @dataclass(frozen=True)
 class Round:
-    """Seconds of both functions, measured side by side: by one process, or by one each."""
+    """Ratio of a second time to a first one that was measured next to it.
 
-    a: tuple[float, ...]
-    b: tuple[float, ...]
-    in_turns: bool = False
-    """Whether the samples were taken in turns, so that the n-th of both belong together."""
+    Raises
+    ------
+    JaxmeterError
+        If the ratio is not a finite number above 0.
+    """
 
-    @property
-    def ratio(self) -> float:
-        """Of the second to the first: the median of the turns, or that of the medians."""
-        if self.in_turns:
-            return math.exp(statistics.median(self._logs()))
-        return statistics.median(self.b) / statistics.median(self.a)
+    ratio: float
+    error: float | None = None
+    """Standard error of the ratio's logarithm; None if it is not known."""
 
-    @property
-    def error(self) -> float | None:
-        """The standard error of the ratio's logarithm; None if there are too few samples."""
-        if min(len(self.a), len(self.b)) < _LEAST_SAMPLES_COUNT:
-            return None
-        if self.in_turns:
-            return _median_error(self._logs())
-        return math.hypot(*(_median_error([math.log(one) for one in x]) for x in (self.a, self.b)))
+    def __post_init__(self) -> None:
+        if not (math.isfinite(self.ratio) and self.ratio > 0):
+            raise JaxmeterError(f"Round: got ratio={self.ratio!r}; give a finite number above 0")
 
-    def check(self, name: str) -> None:
-        """Refuse what is no round of the time of that name.
+    @classmethod
+    def from_samples(
+        cls, a: Sequence[float], b: Sequence[float], *, interleaved: bool = False
+    ) -> Round:
+        """Summarise the samples of both functions, measured by one process or one each.
+
+        Parameters
+        ----------
+        a, b : sequence of float
+            Seconds.
+        interleaved : bool
+            Whether the n-th samples of both were measured next to each other. The ratio is then
+            the median of their ratios, otherwise the ratio of the medians.
 
         Raises
         ------
         JaxmeterError
             If a time is not a finite number above 0, or samples are missing.
         """
-        for seconds in (*self.a, *self.b):
+        for seconds in (*a, *b):
             if not (math.isfinite(seconds) and seconds > 0):
-                raise JaxmeterError(
-                    f"compare_times: got {seconds!r} among {name}; give seconds, finite and above 0"
-                )
-        if not self.a or not self.b or (self.in_turns and len(self.a) != len(self.b)):
+                raise JaxmeterError(f"Round: got {seconds!r}; give seconds, finite and above 0")
+        if not a or not b or (interleaved and len(a) != len(b)):
             raise JaxmeterError(
-                f"compare_times: got {len(self.a)} and {len(self.b)} samples of {name} in one "
-                "round; give at least one of each, and as many of each if they were taken in turns"
+                f"Round: got {len(a)} and {len(b)} samples; give at least one of each, and equally "
+                "many if they are interleaved"
             )
+        if interleaved:
+            logs = [math.log(second / first) for first, second in zip(a, b, strict=True)]
+            ratio, scattering = math.exp(statistics.median(logs)), [logs]
+        else:
+            ratio = statistics.median(b) / statistics.median(a)
+            scattering = [[math.log(one) for one in samples] for samples in (a, b)]
+        if min(len(a), len(b)) < MIN_SAMPLES_COUNT:
+            return cls(ratio)
+        return cls(ratio, math.hypot(*map(_median_error, scattering)))
 
-    def _logs(self) -> list[float]:
-        return [math.log(b / a) for a, b in zip(self.a, self.b, strict=True)]
-
-
-@dataclass(frozen=True)
-class Ratio:
-    """What a round told, where its seconds were not kept."""
-
-    ratio: float
-    error: float | None = None
-    """The standard error of the ratio's logarithm; None if it is not known."""
-
-    def check(self, name: str) -> None:
-        """Refuse what is no ratio of times.
-
-        Raises
-        ------
-        JaxmeterError
-            If it is not a finite number above 0.
-        """
-        if not (math.isfinite(self.ratio) and self.ratio > 0):
-            raise JaxmeterError(
-                f"compare_times: got {self.ratio!r} among the ratios of {name}; give them finite "
-                "and above 0"
-            )
+    @classmethod
+    def from_summaries(cls, a: SampleSummary, b: SampleSummary) -> Round:
+        """Return the round of two processes whose samples were not kept."""
+        ratio = b.median / a.median
+        if a.error is None or b.error is None:
+            return cls(ratio)
+        return cls(ratio, math.hypot(a.error, b.error))
 
 
-def steady_rounds(
-    records_a: Sequence[Record], records_b: Sequence[Record], *, in_turns: bool = False
-) -> list[Round]:
-    """The rounds of steady-state times; ``in_turns`` if one process took both."""
-    pairs = zip(records_a, records_b, strict=True)
-    samples = ((a.samples_seconds, b.samples_seconds) for a, b in pairs)
-    return [Round(a, b, in_turns) for a, b in samples if a and b]
+def adjacent_rounds(
+    a_starts: Mapping[int, datetime],
+    b_starts: Mapping[int, datetime],
+    other_starts: Iterable[datetime] = (),
+) -> tuple[int, ...]:
+    """Return the rounds whose two processes followed each other.
 
+    Where all rounds of one version precede all rounds of the other, there are none: any change of
+    the machine between them would be taken for a difference between the versions.
 
-def phase_rounds(
-    compiles: Sequence[tuple[Sequence[Phases], Sequence[Phases]]],
-) -> dict[str, list[Round]]:
-    """The rounds of each phase, from compiles that processes made in turns."""
-    return {
-        phase: [
-            Round(
-                tuple(getattr(one, phase) for one in a),
-                tuple(getattr(one, phase) for one in b),
-                in_turns=True,
-            )
-            for a, b in compiles
-            if a and b
-        ]
-        for phase in PHASES
-    }
+    Parameters
+    ----------
+    a_starts, b_starts : mapping from round to datetime
+        Start of the processes of each version; unknown ones are left out.
+    other_starts : iterable of datetime
+        Starts of other processes of the same case; a round with one in between does not count.
+    """
+    starts = sorted((*a_starts.values(), *b_starts.values(), *other_starts))
+    found = []
+    for number in sorted(a_starts.keys() & b_starts.keys()):
+        first, last = sorted((a_starts[number], b_starts[number]))
+        is_near = (last - first).total_seconds() <= MAX_SECONDS_APART
+        if is_near and bisect_right(starts, first) >= bisect_left(starts, last):
+            found.append(number)
+    return tuple(found)
 
 
 def _median_error(values: Sequence[float]) -> float:
-    """The standard error of the median, sqrt(pi / 2 n) sigma for normal samples, with sigma from
-    the interquartile range, which outliers do not change."""
+    """Return the standard error of the median, sqrt(pi / 2 n) sigma for normal samples.
+
+    Sigma comes from the interquartile range, which outliers do not change.
+    """
     low, _, high = statistics.quantiles(values, n=4, method="inclusive")
     return math.sqrt(math.pi / (2 * len(values))) * (high - low) / 1.349

@@ -78,12 +78,12 @@ def work(task: Task, report: Callable[[ComparedProcess], None]) -> ComparedProce
 def _measured(sides: tuple[Side, Side], progresses: list[Progress], task: Task) -> dict[str, Any]:
     # Here, for an import of JAX that fails is told by the records too.
     with telling(progresses[0]):
-        from jaxmeter._compare.pair import measure_pair
+        from jaxmeter._compare.pair import measure_compared
     pair = [_made(side, progress) for side, progress in zip(sides, progresses, strict=True)]
-    measured = measure_pair((pair[0], pair[1]), task.effort, swapped=task.swapped)
+    measured = measure_compared((pair[0], pair[1]), task.effort, swapped=task.swapped)
     for one in pair:
         one.progress.note_in("environment", load_1min_after=load_1min())
-    return vars(measured)
+    return measured
 
 
 def _made(side: Side, progress: Progress) -> Any:

@@ -8,17 +8,19 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-from jaxmeter._compare.rounds import PHASES
 from jaxmeter._records.answers import Answers
 from jaxmeter._records.plain_data import PlainData
 from jaxmeter._records.record import Phases, Record, Scalar
 from jaxmeter.errors import JaxmeterError
 
+PHASES = ("trace_seconds", "lower_seconds", "compile_seconds")
+TIMES = ("steady_seconds", *PHASES)
+"""The times that a comparison judges."""
 Verdict = Literal["same", "different", "inconclusive"]
 
 
 @dataclass(frozen=True)
-class Rule:
+class Criteria:
     """When two functions are called different."""
 
     minimum_effect: float = 0.03
@@ -38,7 +40,7 @@ class Rule:
     def _check(self, name: str, wanted: str, is_fit: Callable[[float], bool]) -> None:
         value = getattr(self, name)
         if isinstance(value, bool) or not isinstance(value, float | int) or not is_fit(value):
-            raise JaxmeterError(f"Rule: got {name}={value!r}; give {wanted}")
+            raise JaxmeterError(f"Criteria: got {name}={value!r}; give {wanted}")
 
 
 @dataclass(frozen=True)
@@ -113,8 +115,8 @@ class Timing:
     """Of the second to the first: the geometric mean over the processes, in which those that
     were disturbed count for less."""
     low: float
-    """It and ``high`` enclose the true ratio, with the confidence that the rule's significance
-    leaves: for all times of a comparison together, for one time alone of `compare_times`."""
+    """``low`` to ``high`` holds the true ratio with a confidence of 1 - significance: for all times
+    of a comparison together, for each time alone of `compare_times`."""
     high: float
     p_value: float
     """How often equal functions give a ratio as far from 1, corrected for the number of times
@@ -165,7 +167,7 @@ class Comparison(PlainData):
     b: str
     exact: tuple[Exact, ...]
     timings: tuple[Timing, ...]
-    rule: Rule
+    criteria: Criteria
     effort: Effort
     processes: tuple[ComparedProcess, ...] = ()
     """All that was measured."""

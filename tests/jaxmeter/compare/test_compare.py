@@ -11,17 +11,28 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxmeter import Case, Comparison, Effort, JaxmeterError, Record, RetraceError, Side, compare
+from jaxmeter import (
+    Case,
+    ComparedProcess,
+    Comparison,
+    Effort,
+    JaxmeterError,
+    Record,
+    RetraceError,
+    Side,
+    compare,
+)
 from jaxmeter.__main__ import main
 from jaxmeter._cli.compare import _effort
 from jaxmeter._compare import compare as comparing
 from jaxmeter._compare.exact import compare_exact
-from jaxmeter._compare.pair import Compared, measure_pair
+from jaxmeter._compare.pair import Compared, measure_compared
 from jaxmeter._measure import run
 from jaxmeter._measure.progress import Progress
 from jaxmeter._records import comparison
 
 HERE = str(Path(__file__).parent)
+PATH = (HERE, str(Path(__file__).parents[1]))
 QUICK = Effort(turns=5, compiles=1)
 TABLE = jnp.asarray(np.arange(7.0))
 X = jnp.ones(3)
@@ -43,8 +54,9 @@ def ticking(step=1e-3):
 
 
 def measured(both, effort, swapped=False):
-    found = measure_pair(both, effort, swapped=swapped, clock=ticking())
-    return tuple(one.progress.record for one in both), found
+    found = measure_compared(both, effort, swapped=swapped, clock=ticking())
+    records = tuple(one.progress.record for one in both)
+    return records, ComparedProcess(*records, swapped=swapped, **found)
 
 
 def test_both_are_measured_in_one_process_in_turns():
@@ -200,7 +212,7 @@ def test_each_process_keeps_its_samples_and_its_environment(differing):
 def test_a_function_that_fails_is_told_with_its_phase(target, kind, phase, failure_of):
     # First where that needs no other function to be measured before it.
     sides = (Side(target, arg=("f32[3]",)), Side("compared_targets:step", arg=("f32[3]",)))
-    found = compare(*sides, path=(HERE,))
+    found = compare(*sides, path=PATH)
     assert found.verdict == "failed" and len(found.processes) == 1
     assert Comparison.from_json(found.to_json()) == found
     (record,) = found.failures
@@ -212,7 +224,7 @@ def test_a_function_that_fails_is_told_with_its_phase(target, kind, phase, failu
 def test_a_function_that_hangs_is_killed_in_time(tmp_path, failure_of):
     env = {"METER_TEST_PIDS": str(tmp_path / "pids")}
     sides = ("hanging_target:any", "compared_targets:step")
-    found = compare(*sides, path=(HERE,), timeout_seconds=4.0, env=env)
+    found = compare(*sides, path=PATH, timeout_seconds=4.0, env=env)
     (record,) = found.failures
     assert failure_of(record, "timeout").kind == "Timeout"
     assert record.target == "hanging_target:any"

@@ -1,0 +1,238 @@
+"""Decide whether times differ, from rounds that were measured already.
+
+Equal programs differ in time from process to process by more than their samples within a process
+scatter: memory lies elsewhere, other programs run. Each process therefore gives one ratio, and the
+ratios are the sample. A disturbed process, whose own samples scatter, gets less weight: the
+weighted mean of the log ratios is tested by Student's t with the variance that they show about it.
+With equal weights that is the usual t-test; weights only need to be right up to a common factor.
+
+    J. Hartung, G. Knapp, A refined method for the meta-analysis of controlled clinical trials with
+    binary outcome, Statistics in Medicine 20 (2001); K. Sidik, J. N. Jonkman, A simple confidence
+    interval for meta-analysis, Statistics in Medicine 21 (2002).
+
+A process that is disturbed from start to end has samples that agree on a wrong time. Trimming
+leaves the rounds at both ends out of the mean, which costs some power and makes it harmless.
+
+    J. W. Tukey, D. H. McLaughlin, Less vulnerable confidence and significance procedures for
+    location based on a single sample, Sankhya A 25 (1963); K. K. Yuen, The two-sample trimmed t
+    for unequal population variances, Biometrika 61 (1974), the source of the error used here.
+
+Times whose intervals must hold together share the significance equally (Bonferroni). Where many
+times are tested at once, p-values are corrected as in S. Holm, A simple sequentially rejective
+multiple test procedure, Scand. J. Statist. 6 (1979), which finds more. A minimum effect is required
+as well, because any two functions differ significantly if enough processes measure them.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import operator
+from collections.abc import Collection, Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from jaxmeter._compare.rounds import Round
+from jaxmeter._records.comparison import Criteria, Timing, Verdict
+
+DEFAULT_CRITERIA = Criteria()
+PROCESS_SPREAD = 0.01
+"""Assumed standard deviation of equal functions' log ratios from process to process. It keeps a
+process whose samples scatter little from deciding alone."""
+MIN_ROUNDS_COUNT = 3
+"""Fewer rounds of a case show no difference between two versions."""
+
+Cases = tuple[str, ...]
+_Key = TypeVar("_Key", bound=Hashable)
+
+
+def compare_times(
+    quantities: Mapping[str, Sequence[Round]],
+    criteria: Criteria = DEFAULT_CRITERIA,
+    *,
+    times_count: int | None = None,
+) -> tuple[Timing, ...]:
+    """Judge any number of times.
+
+    Parameters
+    ----------
+    quantities : mapping from name to sequence of Round
+        Rounds of each time, one for each process, since they must be independent.
+    criteria : Criteria
+        When times are different.
+    times_count : int, optional
+        Number of times that share the significance equally, whether or not all are given;
+        intervals then hold together as tests do. By default p-values are corrected by Holm's
+        method and each interval holds alone.
+
+    Returns
+    -------
+    tuple of Timing
+        In the order given; times without rounds are left out.
+    """
+    if times_count is None:
+        found = _timings(quantities, criteria)
+        return tuple(dataclasses.replace(one, quantity=name) for name, one in found.items())
+    share = dataclasses.replace(criteria, significance=criteria.significance / times_count)
+    return tuple(
+        dataclasses.replace(one, p_value=min(1.0, times_count * one.p_value))
+        for name, rounds in quantities.items()
+        for one in compare_times({name: rounds}, share)
+    )
+
+
+def compare_cases(
+    rounds: Mapping[tuple[str, str], Sequence[Round]],
+    criteria: Criteria = DEFAULT_CRITERIA,
+    *,
+    pooled: Collection[str] = (),
+) -> dict[tuple[Cases, str], Timing]:
+    """Judge the times of many cases at once, each alone and some pooled over all cases.
+
+    A change that affects every case, such as one in the compiler, shifts all ratios alike, while
+    machine noise shifts each its own way. Pooled rounds find it where no case alone is significant.
+    They are weighted equally: how far the processes of a case differ beyond their samples' scatter
+    varies from case to case, and weights that ignore that would let the steadiest case decide.
+
+    Parameters
+    ----------
+    rounds : mapping from (case, quantity) to sequence of Round
+        Times with fewer than `MIN_ROUNDS_COUNT` rounds are left out.
+    criteria : Criteria
+        The significance holds for all times together (Holm); with pooled times, half of it for
+        these and half for the cases.
+    pooled : collection of str
+        Quantities that are pooled where at least two cases have them.
+
+    Returns
+    -------
+    dict from (cases, quantity) to Timing
+        For each case and, with several cases in the key, for pooled ones. Pooled times are left
+        out where one of the cases is different itself.
+    """
+    alone = {
+        ((case,), quantity): found
+        for (case, quantity), found in rounds.items()
+        if len(found) >= MIN_ROUNDS_COUNT
+    }
+    together = {}
+    for quantity in pooled:
+        keys = [key for key in alone if key[1] == quantity]
+        if len(keys) > 1:
+            cases = tuple(case for (case,), _ in keys)
+            together[cases, quantity] = [Round(one.ratio) for key in keys for one in alone[key]]
+    if together:
+        criteria = dataclasses.replace(criteria, significance=criteria.significance / 2)
+    found = _timings(alone, criteria)
+    for (cases, quantity), timing in _timings(together, criteria).items():
+        if all(found[(case,), quantity].verdict != "different" for case in cases):
+            found[cases, quantity] = timing
+    return {key: dataclasses.replace(one, quantity=key[1]) for key, one in found.items()}
+
+
+def _timings(rounds: Mapping[_Key, Sequence[Round]], criteria: Criteria) -> dict[_Key, Timing]:
+    """Judge all, with Holm's correction; the quantities are left empty."""
+    known = {key: _estimate(found, criteria) for key, found in rounds.items() if found}
+    timings: dict[_Key, Timing] = {}
+    p_value = 0.0
+    for rank, key in enumerate(sorted(known, key=lambda key: known[key].p_value)):
+        p_value = min(1.0, max(p_value, (len(known) - rank) * known[key].p_value))
+        ratios = tuple(one.ratio for one in rounds[key])
+        timings[key] = _timing(known[key], ratios, p_value, criteria)
+    return {key: timings[key] for key in known}
+
+
+@dataclass(frozen=True)
+class _Estimate:
+    """The mean log ratio of one time, its standard error and Student's degrees of freedom."""
+
+    mean: float
+    error: float
+    freedom: int
+
+    @property
+    def p_value(self) -> float:
+        if self.freedom < 1:
+            return 1.0
+        if self.error == 0.0:
+            return 0.0 if self.mean else 1.0
+        from scipy import special
+
+        return float(2 * special.stdtr(self.freedom, -abs(self.mean / self.error)))
+
+    def interval(self, significance: float) -> tuple[float, float]:
+        if self.freedom < 1:
+            return -math.inf, math.inf
+        from scipy import special
+
+        reach = self.error * -float(special.stdtrit(self.freedom, significance / 2))
+        return self.mean - reach, self.mean + reach
+
+
+def _estimate(rounds: Sequence[Round], criteria: Criteria) -> _Estimate:
+    logs = [math.log(one.ratio) for one in rounds]
+    errors = [one.error for one in rounds]
+    weights = [1.0] * len(rounds)
+    if None not in errors:
+        weights = [1 / (PROCESS_SPREAD**2 + (error or 0.0) ** 2) for error in errors]
+    return _trimmed_mean(logs, weights, int(len(rounds) * criteria.trimmed_share))
+
+
+def _trimmed_mean(logs: Sequence[float], weights: Sequence[float], trim: int) -> _Estimate:
+    """Return the weighted mean without the `trim` largest and smallest values.
+
+    The error is the spread after the values at the ends are moved to the next ones (winsorised).
+    With equal weights it is Yuen's; without trimming, the usual standard error.
+    """
+    count, left = len(logs), len(logs) - 2 * trim
+    inner = sorted(range(count), key=lambda i: logs[i])[trim : count - trim]
+    low, high = logs[inner[0]], logs[inner[-1]]
+    if trim and low == high:
+        # Bytes may agree exactly; then only the ends show a spread.
+        return _trimmed_mean(logs, weights, 0)
+    mean = _weighted([logs[i] for i in inner], [weights[i] for i in inner])
+    if count < 2:
+        return _Estimate(mean, math.inf, 0)
+    moved = [min(max(log, low), high) for log in logs]
+    middle = _weighted(moved, weights)
+    spread = _weighted([(log - middle) ** 2 for log in moved], weights)
+    return _Estimate(mean, math.sqrt(spread * count / (left * (left - 1))), left - 1)
+
+
+def _weighted(values: Sequence[float], weights: Sequence[float]) -> float:
+    return sum(map(operator.mul, weights, values)) / sum(weights)
+
+
+def _timing(
+    known: _Estimate, ratios: tuple[float, ...], p_value: float, criteria: Criteria
+) -> Timing:
+    low, high = known.interval(criteria.significance)
+    is_significant = p_value <= criteria.significance
+    verdict, reason = _verdict(known, (low, high), is_significant, criteria)
+    ends = (_exp(known.mean), _exp(low), _exp(high))
+    return Timing("", *ends, p_value, ratios, verdict, reason)
+
+
+def _verdict(
+    known: _Estimate, interval: tuple[float, float], is_significant: bool, criteria: Criteria
+) -> tuple[Verdict, str]:
+    least = math.log1p(criteria.minimum_effect)
+    shown = f"{100 * criteria.minimum_effect:g} %"
+    if known.freedom < 1:
+        return "inconclusive", "a single round"
+    if is_significant and abs(known.mean) >= least:
+        return "different", f"significant, by more than {shown}"
+    is_within = -least < interval[0] and interval[1] < least
+    if not is_significant:
+        return ("same", f"within {shown}") if is_within else ("inconclusive", "not significant")
+    if is_within:
+        return "same", f"significant, but by less than {shown}"
+    return "inconclusive", f"significant, perhaps by more than {shown}"
+
+
+def _exp(log: float) -> float:
+    """Return the exponential; infinite if it is too large for a float."""
+    try:
+        return math.exp(log)
+    except OverflowError:
+        return math.inf
