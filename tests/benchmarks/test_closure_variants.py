@@ -13,7 +13,7 @@ from benchmarks.cases import closure, closure_casing
 from benchmarks.cases.closure_variants import VARIANTS, Program
 from benchmarks.workloads import coronagraph
 from benchmarks.workloads.coronagraph import Frame
-from jaxmeter._capture.constants import captured_arrays
+from jaxmeter._capture.constants import count_constants
 from studies.closure.pictures import audit_of_static_callables
 
 SIZE = 16
@@ -54,7 +54,7 @@ def test_the_audit_names_both_hidden_tables_with_path_and_line():
 @pytest.mark.parametrize("variant", sorted(set(VARIANTS) - {"simplified"}))
 def test_a_variant_captures_what_it_says(variant):
     case = closure.frame(size=SIZE, variant=variant)
-    arrays = captured_arrays(jax.jit(case.fn).trace(*case.args).jaxpr)
+    arrays = count_constants(jax.jit(case.fn).trace(*case.args).jaxpr).arrays
     # Four tables of ten numbers that JAX's binomial random numbers bring along.
     captured = sum(array.bytes for array in arrays if array.shape != (10,))
     expected = {
@@ -113,7 +113,7 @@ def test_each_variant_of_the_casing_captures_what_it_says_and_gives_the_same_fie
             workload="case_vc", digits=5, half_period=False, variant=variant
         )
         jitted = jax.jit(case.fn)
-        arrays = captured_arrays(jitted.trace(*case.args).jaxpr)
+        arrays = count_constants(jitted.trace(*case.args).jaxpr).arrays
         captured[variant] = sum(array.bytes for array in arrays)
         fields[variant] = jitted(*case.args)
         if variant == "argument":

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from jaxmeter import Audit
-from jaxmeter._capture.constants import captured_arrays, count_constants
+from jaxmeter._capture.constants import count_constants
 from tests.jaxmeter.capture_situations import SITUATIONS, measured
 
 SCRIPT = Path(__file__).with_name("capture_situations.py")
@@ -77,8 +77,8 @@ def test_in_simplified_mode_an_audit_finds_the_same_holders_and_nothing_to_chang
     assert all(array.shape == () for array in hoisted.arrays)
 
 
-MEASURED = Path(__file__).parents[2] / "jaxmeter" / "studies" / "measured"
-TABLES = {file.stem: file for file in MEASURED.glob("situations_jax_*.csv")}
+MEASURED = Path(__file__).parents[2] / "studies" / "situations" / "measured"
+TABLES = {file.stem: file for file in MEASURED.glob("jax_*.csv")}
 
 
 def test_there_are_tables_of_two_versions_of_jax():
@@ -109,7 +109,7 @@ def test_an_array_planted_in_a_nested_jit_is_found_with_its_place():
     def outer(x):
         return jax.lax.fori_loop(0, 3, lambda _, y: inner(y), x)
 
-    (array,) = captured_arrays(jax.jit(outer).trace(jnp.ones(32)).jaxpr)
+    (array,) = count_constants(jax.jit(outer).trace(jnp.ones(32)).jaxpr).arrays
     assert (array.shape, array.dtype, array.bytes) == ((32, 32), "float64", 32 * 32 * 8)
     assert array.where.endswith("jit(inner)")
 
@@ -117,7 +117,7 @@ def test_an_array_planted_in_a_nested_jit_is_found_with_its_place():
 def test_equal_arrays_that_are_two_objects_count_twice():
     first, second = (jnp.asarray(np.arange(6.0)) for _ in range(2))
     traced = jax.jit(lambda x: first + x * second).trace(jnp.ones(6))
-    assert [array.bytes for array in captured_arrays(traced.jaxpr)] == [48, 48]
+    assert [array.bytes for array in count_constants(traced.jaxpr).arrays] == [48, 48]
 
 
 def test_without_a_lowered_program_only_captured_arrays_are_known():

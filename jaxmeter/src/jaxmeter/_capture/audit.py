@@ -11,8 +11,13 @@ import jax
 import numpy as np
 
 from jaxmeter._capture.calibration import calibration
-from jaxmeter._capture.constants import captured_values, embedded_sizes, hidden_arguments, identity
-from jaxmeter._capture.embedded import occurrences
+from jaxmeter._capture.constants import (
+    captured_values,
+    embedded_constants,
+    embedded_counts,
+    hidden_arguments,
+    identity,
+)
 from jaxmeter._capture.folding import foldings
 from jaxmeter._capture.functions import parameter_names
 from jaxmeter._capture.holders import Holder, Root, held_arrays
@@ -70,22 +75,23 @@ def audit(
     program = staged(case)
     values = captured_values(program.jaxpr)
     arrays = {key: array for key, (array, _) in values.items()}
-    module = program.lowered.compiler_ir("stablehlo")
+    embedded = embedded_constants(program.lowered)
+    embedded_bytes = sum(constant.bytes for constant in embedded)
     hidden = hidden_arguments(program.lowered)
     hidden_counts = collections.Counter(identity(array) for array in hidden or ())
-    embedded_counts = dict(zip(arrays, occurrences(module, list(arrays.values())), strict=True))
+    counts = embedded_counts(embedded, arrays)
     names = (*parameter_names(case.fn), *(f"args[{n}]" for n in range(len(case.args))))
     held = holders_of(case.fn, arrays, {**dict(zip(names, case.args, strict=False)), **case.kwargs})
     uses = uses_of(program.jaxpr, lambda array: _key_of(array, arrays))
-    embedded: collections.Counter[Root | Hashable] = collections.Counter()
+    held_bytes: collections.Counter[Hashable] = collections.Counter()
     for key, (_, description) in values.items():
-        embedded[_container(key, held)] += description.bytes * embedded_counts[key]
+        held_bytes[_container(key, held)] += description.bytes * counts[key]
     known = calibration()
     audited = []
     for key, (_, description) in values.items():
         holder, match = held.get(key, (None, "unknown"))
-        size = embedded[_container(key, held)]
-        large = size > threshold_bytes and embedded_counts[key] > 0
+        size = held_bytes[_container(key, held)]
+        large = size > threshold_bytes and counts[key] > 0
         root = _UNKNOWN if holder is None else holder.root
         audited.append(
             AuditedArray(
@@ -94,29 +100,28 @@ def audit(
                 match=match,
                 argument=root.name,
                 uses=uses.get(key, ()),
-                embedded_count=embedded_counts[key],
+                embedded_count=counts[key],
                 hidden_count=hidden_counts[key],
                 verdict="large" if large else "fine",
                 advice=_advice(root, case.fn, size, known) if large else "",
             )
         )
     audited.sort(key=lambda array: (-array.bytes * max(array.embedded_count, 1), array.path))
-    sizes = embedded_sizes(module)
     return Audit(
         name=name_of(case.fn),
         threshold_bytes=int(threshold_bytes),
         arrays=tuple(audited),
         captured_bytes=sum(array.bytes for array in audited),
-        embedded_bytes=sum(sizes),
-        embedded_count=len(sizes),
+        embedded_bytes=embedded_bytes,
+        embedded_count=len(embedded),
         hidden_argument_bytes=None
         if hidden is None
         else sum(array.bytes * array.hidden_count for array in audited),
         jax=jax.__version__,
-        embedding_seconds=None if known is None else known.seconds(sum(sizes)),
+        embedding_seconds=None if known is None else known.seconds(embedded_bytes),
         foldings=foldings(
             program.jaxpr,
-            lambda array: embedded_counts.get(_key_of(array, arrays), 0) > 0,
+            lambda array: counts.get(_key_of(array, arrays), 0) > 0,
         ),
     )
 

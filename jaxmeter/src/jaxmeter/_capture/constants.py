@@ -1,17 +1,19 @@
-"""Arrays that enter a program other than as arguments.
+"""Count the arrays that enter a program other than as arguments.
 
 Captured and embedded are different numbers. An array that is used both directly and inside a
-nested jit is captured once and embedded twice; one that is used only by code whose result is
-dropped is captured and not embedded at all; and one whose elements are all equal is captured, and
+nested jit is captured once and embedded twice; an array that is used only by code whose result is
+dropped is captured and not embedded; and an array whose elements are all equal is captured, and
 embedded as a single element (a *splat*), which counts as nothing.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import math
 import re
-from collections.abc import Hashable, Iterator
+from collections import defaultdict
+from collections.abc import Hashable, Iterator, Mapping
 from typing import Any
 
 import jax
@@ -22,12 +24,9 @@ from jaxmeter._compare.answers import values_fingerprint
 from jaxmeter._program.jaxprs import inner, label, sub_jaxprs
 from jaxmeter._records.record import ConstantArray, Constants
 
-# One line of MLIR: %cst = stablehlo.constant dense_resource<__elided__> : tensor<64x3xf64>
-_ELIDED_CONSTANT = re.compile(
-    r"^ *%\w+ = stablehlo\.constant (?:\{.*\} )?dense_resource<[^>]*> : "
-    r"tensor<((?:\d+x)+)([^,\n]+?)(?:, .*)?>$",
-    re.MULTILINE,
-)
+_TENSOR = re.compile(r"tensor<((?:\d+x)*)(.+?)>$")
+# A larger array that alone has its shape and dtype is matched by these, and not by its values.
+_COMPARED_BYTES = 1_000_000
 
 
 def count_constants(closed_jaxpr: Any, lowered: jax.stages.Lowered | None = None) -> Constants:
@@ -40,7 +39,7 @@ def count_constants(closed_jaxpr: Any, lowered: jax.stages.Lowered | None = None
     lowered : jax.stages.Lowered, optional
         The same program lowered. Without it the embedded and hidden counts are None.
     """
-    arrays = captured_arrays(closed_jaxpr)
+    arrays = tuple(description for _, description in captured_values(closed_jaxpr).values())
     constants = Constants(
         captured_bytes=sum(array.bytes for array in arrays),
         captured_count=len(arrays),
@@ -48,29 +47,30 @@ def count_constants(closed_jaxpr: Any, lowered: jax.stages.Lowered | None = None
     )
     if lowered is None:
         return constants
-    embedded = embedded_sizes(lowered.compiler_ir("stablehlo"))
-    hidden = hidden_argument_sizes(lowered)
+    embedded = embedded_constants(lowered)
+    hidden = hidden_arguments(lowered)
     return dataclasses.replace(
         constants,
-        embedded_bytes=sum(embedded),
+        embedded_bytes=sum(constant.bytes for constant in embedded),
         embedded_count=len(embedded),
-        hidden_argument_bytes=None if hidden is None else sum(hidden),
+        hidden_argument_bytes=None if hidden is None else sum(map(_array_bytes, hidden)),
         hidden_argument_count=None if hidden is None else len(hidden),
     )
 
 
-def captured_arrays(closed_jaxpr: Any) -> tuple[ConstantArray, ...]:
-    """Distinct arrays in a jaxpr and all its sub-jaxprs, in the order of their first use."""
-    return tuple(description for _, description in captured_values(closed_jaxpr).values())
-
-
 def captured_fingerprint(closed_jaxpr: Any) -> str:
-    """What tells apart captures of other values: the SHA-256 of all, in the order of first use."""
+    """Return the SHA-256 of the values of all captured arrays, in the order of their first use."""
     return values_fingerprint(array for array, _ in captured_values(closed_jaxpr).values())
 
 
 def captured_values(closed_jaxpr: Any) -> dict[Hashable, tuple[Any, ConstantArray]]:
-    """The distinct arrays themselves, each with its description, by their `identity`."""
+    """Return the distinct arrays in a jaxpr and its sub-jaxprs, each with its description.
+
+    Returns
+    -------
+    dict
+        By the arrays' `identity`, in the order of their first use.
+    """
     found: dict[Hashable, tuple[Any, ConstantArray]] = {}
     for array, where in _captured(closed_jaxpr, (), set()):
         key = identity(array)
@@ -91,35 +91,37 @@ def _captured(
     if id(jaxpr) in seen:
         return
     seen.add(id(jaxpr))
-    for array in getattr(jaxpr, "consts", ()):
-        if hasattr(array, "shape"):
-            yield array, where
+    yield from ((array, where) for _, array in closed_over(jaxpr))
     body = inner(jaxpr)
     for equation in body.eqns:
-        for variable in equation.invars:
-            if isinstance(variable, Literal) and is_captured(variable.val):
-                yield variable.val, where
+        yield from ((atom.val, where) for atom in equation.invars if _is_captured(atom))
         for sub in sub_jaxprs(equation):
             yield from _captured(sub, (*where, label(equation)), seen)
-    for variable in body.outvars:
-        if isinstance(variable, Literal) and is_captured(variable.val):
-            yield variable.val, where
+    yield from ((atom.val, where) for atom in body.outvars if _is_captured(atom))
 
 
-def is_captured(value: Any) -> bool:
-    """Whether the value of a literal in a jaxpr was an array to its author.
+def closed_over(jaxpr: Any) -> Iterator[tuple[Any, Any]]:
+    """Yield the variables of a closed jaxpr that stand for captured arrays, with the arrays."""
+    for variable, array in zip(inner(jaxpr).constvars, getattr(jaxpr, "consts", ()), strict=False):
+        if hasattr(array, "shape"):
+            yield variable, array
+
+
+def _is_captured(atom: Any) -> bool:
+    """Return whether an atom of a jaxpr is a literal that was an array to its author.
 
     Scalars such as the 2.0 of ``2.0 * x`` are literals too; only a jax.Array of shape () is an
     array.
     """
-    return isinstance(value, jax.Array) or (hasattr(value, "shape") and len(value.shape) > 0)
+    value = atom.val if isinstance(atom, Literal) else None
+    return isinstance(value, jax.Array) or len(getattr(value, "shape", ())) > 0
 
 
 def identity(array: Any) -> Hashable:
-    """What two captures of one array share, while it lives.
+    """Return a key that two captures of one array share, while it lives.
 
     JAX wraps a numpy array again at each use (in ``TypedNdArray``, up to 0.7 ``LiteralArray``), so
-    numpy arrays are told by their memory; a view of another shape is another array.
+    numpy arrays are known by their memory; a view of another shape is another array.
     """
     if isinstance(array, jax.Array):
         return id(array)
@@ -129,51 +131,130 @@ def identity(array: Any) -> Hashable:
     return (held.__array_interface__["data"][0], held.shape, held.strides, held.dtype.str)
 
 
+def _plain(array: Any) -> Any:
+    """Return a numpy array out of JAX's wrapper, and the numbers of an array of random keys."""
+    array = getattr(array, "val", array)
+    is_extended = jax.numpy.issubdtype(array.dtype, jax.dtypes.extended)
+    return jax.random.key_data(array) if is_extended else array
+
+
 def _array_bytes(array: Any) -> int:
-    if jax.numpy.issubdtype(array.dtype, jax.dtypes.extended):
-        # A random key's own dtype has no size that numpy knows.
-        array = jax.random.key_data(array)
+    array = _plain(array)
     return math.prod(array.shape) * np.dtype(array.dtype).itemsize
 
 
-def embedded_sizes(module: Any) -> list[int]:
-    """Bytes of each non-splat ``stablehlo.constant`` in an MLIR module, in order.
+def hidden_arguments(lowered: jax.stages.Lowered) -> list[Any] | None:
+    """Return the arrays that JAX passes as hidden arguments.
+
+    There are none unless the process began with JAX_USE_SIMPLIFIED_JAXPR_CONSTANTS=1. None if
+    this JAX does not report them: the list is private to it.
+    """
+    hidden = getattr(getattr(lowered, "_lowering", None), "const_args", None)
+    return None if hidden is None else list(hidden)
+
+
+@dataclasses.dataclass(frozen=True)
+class EmbeddedConstant:
+    """A non-splat ``stablehlo.constant`` of a lowered program."""
+
+    module: Any
+    """Kept, for the operation is memory of the module."""
+    operation: Any
+    type: str
+    """``tensor<64x3xf64>``"""
+
+    @property
+    def bytes(self) -> int:
+        match = _TENSOR.match(self.type)
+        # The width is the first number in the name: f64, bf16, i1, ui8, f8E4M3FN, complex<f32>.
+        # An element narrower than a byte takes one, as it does in the array.
+        width = match and re.search(r"\d+", match[2])
+        if not match or not width:
+            raise ValueError(f"embedded_constants: got a constant of the unknown type {self.type}")
+        item_bytes = math.ceil(int(width[0]) / 8) * (2 if match[2].startswith("complex") else 1)
+        return math.prod(int(n) for n in match[1].split("x") if n) * item_bytes
+
+    def digest(self) -> bytes:
+        """Return a hash of the type and the values."""
+        _, _, value = self.operation.get_asm().partition(" = ")
+        return hashlib.sha256(value.encode()).digest()
+
+
+def embedded_constants(lowered: jax.stages.Lowered) -> list[EmbeddedConstant]:
+    """Return the constants in the StableHLO of a program, in order."""
+    module: Any = lowered.compiler_ir("stablehlo")
+    found = _constants(module.operation)
+    return [EmbeddedConstant(module, one, str(one.results[0].type)) for one in found]
+
+
+def _constants(operation: Any) -> Iterator[Any]:
+    for region in operation.regions:
+        for block in region.blocks:
+            for inside in block.operations:
+                found = inside.operation
+                # By way of the text, since reading a value of complex numbers raises a TypeError,
+                # and aborts the process on JAX 0.7. The printer elides every value that is longer
+                # than its limit and no splat, so the text is short however large the constant is.
+                if found.name == "stablehlo.constant":
+                    if "__elided__" in found.get_asm(large_elements_limit=1):
+                        yield found
+                yield from _constants(found)
+
+
+def embedded_counts(
+    embedded: list[EmbeddedConstant], arrays: Mapping[Hashable, Any]
+) -> dict[Hashable, int]:
+    """Count how often each captured array is among the embedded constants.
 
     Parameters
     ----------
-    module : mlir.ir.Module
-        As ``lowered.compiler_ir("stablehlo")``.
+    embedded : list of EmbeddedConstant
+        From `embedded_constants`.
+    arrays : mapping
+        The captured arrays by any keys, as they stand in the jaxpr.
+
+    Returns
+    -------
+    dict
+        0 for arrays whose elements are all equal: they are embedded as one element. Arrays with
+        equal values, which cannot be told apart, share the occurrences.
     """
-    # By way of the text, since the values cannot all be asked: reading one of complex numbers
-    # raises a TypeError, and aborts the process on JAX 0.7. The printer elides what is longer
-    # than its limit and no splat, so the text is short however large the constants are.
-    text = module.operation.get_asm(large_elements_limit=1)
-    return [
-        _tensor_bytes(dimensions, element) for dimensions, element in _ELIDED_CONSTANT.findall(text)
-    ]
+    counts = dict.fromkeys(arrays, 0)
+    plain = {key: _plain(array) for key, array in arrays.items()}
+    alike: dict[str, list[Hashable]] = defaultdict(list)
+    for key, array in plain.items():
+        alike[_tensor_type(array)].append(key)
+    found: dict[str, list[EmbeddedConstant]] = defaultdict(list)
+    for constant in embedded:
+        found[constant.type].append(constant)
+    for kind in alike.keys() & found.keys():
+        keys, constants = alike[kind], found[kind]
+        if len(keys) == 1 and _array_bytes(plain[keys[0]]) > _COMPARED_BYTES:
+            counts[keys[0]] = len(constants)
+            continue
+        digests = {key: _digest_alone(plain[key]) for key in keys}
+        for digest in (constant.digest() for constant in constants):
+            equal = [key for key in keys if digests[key] == digest]
+            if equal:
+                counts[min(equal, key=lambda key: counts[key])] += 1
+    return counts
 
 
-def _tensor_bytes(dimensions: str, element: str) -> int:
-    # The width is the first number in the name: f64, bf16, i1, ui8, f8E4M3FN, complex<f32>. What
-    # is narrower than a byte takes one, as it does in the array.
-    width = re.search(r"\d+", element)
-    if width is None:
-        raise ValueError(f"embedded_sizes: got a constant of the unknown type {element}")
-    item_bytes = math.ceil(int(width.group()) / 8) * (2 if element.startswith("complex") else 1)
-    return math.prod(int(n) for n in dimensions.split("x") if n) * item_bytes
+def _digest_alone(array: Any) -> bytes | None:
+    """Return the digest of the constant that JAX makes of an array; None if it makes none."""
+    alone = embedded_constants(jax.jit(lambda: array).lower())
+    return alone[0].digest() if alone else None
 
 
-def hidden_argument_sizes(lowered: jax.stages.Lowered) -> list[int] | None:
-    """Bytes of each array that JAX passes as a hidden argument.
-
-    There are none unless the process began with JAX_USE_SIMPLIFIED_JAXPR_CONSTANTS=1. None if
-    this JAX does not tell: the list is private to it.
-    """
-    hidden = hidden_arguments(lowered)
-    return None if hidden is None else [_array_bytes(array) for array in hidden]
-
-
-def hidden_arguments(lowered: jax.stages.Lowered) -> list[Any] | None:
-    """The arrays themselves; None if this JAX does not tell."""
-    hidden = getattr(getattr(lowered, "_lowering", None), "const_args", None)
-    return None if hidden is None else list(hidden)
+def _tensor_type(array: Any) -> str:
+    """Return MLIR's name of a type: ``tensor<64x3xf64>``, ``tensor<3xcomplex<f32>>``."""
+    dtype = array.dtype
+    name, _, variant = dtype.name.partition("_")  # float8_e4m3fn is f8E4M3FN
+    if name == "bool":
+        name = "i1"
+    elif name.startswith("complex"):
+        name = f"complex<f{dtype.itemsize * 4}>"
+    else:
+        for long, short in (("bfloat", "bf"), ("float", "f"), ("uint", "ui"), ("int", "i")):
+            name = re.sub(f"^{long}", short, name)
+    return f"tensor<{''.join(f'{n}x' for n in array.shape)}{name}{variant.upper()}>"

@@ -7,11 +7,12 @@ sort of 128 x 128 captured numbers 5 s, of 1024 x 1024 three minutes.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import Any
 
-from jaxmeter._capture.uses import use_of
-from jaxmeter._program.jaxprs import inner, scan_counts, sub_jaxprs
+from jaxmeter._capture.constants import closed_over
+from jaxmeter._capture.uses import JIT, passed_operands, use_of
+from jaxmeter._program.jaxprs import inner
 from jaxmeter._records.audit import Folding, Use
 
 ALARM_SECONDS = 0.5
@@ -37,7 +38,7 @@ def foldings(closed_jaxpr: Any, is_embedded: Callable[[Any], bool]) -> tuple[Fol
         Whether an array that it captures is a constant of the program that is compiled.
     """
     found = {}
-    for equation, use in _on_constants(closed_jaxpr, frozenset(), None, is_embedded):
+    for equation, use in _on_constants(closed_jaxpr, set(), None, is_embedded):
         seconds = _seconds(equation)
         if seconds >= ALARM_SECONDS:
             aval = equation.invars[0].aval
@@ -53,7 +54,7 @@ def foldings(closed_jaxpr: Any, is_embedded: Callable[[Any], bool]) -> tuple[Fol
 
 
 def _on_constants(
-    jaxpr: Any, given: frozenset[Any], caller: Use | None, is_embedded: Callable[[Any], bool]
+    jaxpr: Any, given: set[Any], caller: Use | None, is_embedded: Callable[[Any], bool]
 ) -> Iterator[tuple[Any, Use | None]]:
     """The equations that need nothing but captured arrays, each with its line.
 
@@ -61,11 +62,8 @@ def _on_constants(
     calls the jitted function around, since those inside are of its first trace.
     """
     body = inner(jaxpr)
-    known = set(given)  # what captured arrays give
-    fixed: set[Any] = set()  # what comes of nothing at all, as iota does
-    for variable, array in zip(body.constvars, getattr(jaxpr, "consts", ()), strict=False):
-        if hasattr(array, "shape") and is_embedded(array):
-            known.add(variable)
+    known = given | {variable for variable, array in closed_over(jaxpr) if is_embedded(array)}
+    fixed: set[Any] = set()  # variables computed from nothing at all, as iota does
 
     def is_array(atom: Any) -> bool:
         if hasattr(atom, "val"):
@@ -74,39 +72,25 @@ def _on_constants(
 
     for equation in body.eqns:
         constant = [is_array(atom) for atom in equation.invars]
-        for sub, operands in _operands(equation):
+        name = equation.primitive.name
+        for sub, operands in passed_operands(equation):
             passed = zip(inner(sub).invars, operands, strict=False)
-            held = frozenset(variable for variable, index in passed if constant[index])
-            is_call = equation.primitive.name in ("jit", "pjit")
-            line = caller or (use_of(equation) if is_call else None)
+            held = {variable for variable, index in passed if constant[index] and name != "while"}
+            line = caller or (use_of(equation) if name in JIT else None)
             yield from _on_constants(sub, held, line, is_embedded)
         alone = all(
             held_here or hasattr(atom, "val") or atom in fixed
             for held_here, atom in zip(constant, equation.invars, strict=True)
         )
         # Loops are not folded, and what has an effect is not either.
-        if not alone or equation.primitive.name in ("while", "scan") or equation.effects:
+        if not alone or name in ("while", "scan") or equation.effects:
             continue
         if not any(constant):
             fixed.update(equation.outvars)
         else:
             known.update(equation.outvars)
-            if equation.primitive.name not in ("jit", "pjit"):
+            if name not in JIT:
                 yield equation, caller or use_of(equation)
-
-
-def _operands(equation: Any) -> Iterator[tuple[Any, Sequence[int]]]:
-    """Each sub-jaxpr, with the operands that it sees unchanged from its first variable on."""
-    name, params, count = equation.primitive.name, equation.params, len(equation.invars)
-    for sub in sub_jaxprs(equation):
-        if name == "scan":
-            yield sub, range(scan_counts(params)[0])
-        elif name == "cond":
-            yield sub, range(1, count)
-        elif len(inner(sub).invars) == count:
-            yield sub, range(count) if name != "while" else ()
-        else:
-            yield sub, ()
 
 
 def _seconds(equation: Any) -> float:

@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 import jax.extend.source_info_util
 
+from jaxmeter._capture.constants import closed_over
 from jaxmeter._program.jaxprs import inner, scan_counts, sub_jaxprs
 from jaxmeter._records.audit import Use
 
@@ -22,6 +23,9 @@ _DEFINED = re.compile(r"(?P<function>.*?) at (?P<file>.*):(?P<line>\d+)")
 _DECORATORS_LINES_COUNT_LIMIT = 50
 _OURS = str(Path(__file__).parents[1])
 _INSTALLED = tuple({sysconfig.get_path("purelib"), sysconfig.get_path("platlib")})
+
+JIT = ("jit", "pjit")
+"""Names that versions of JAX give to the primitive of a nested jitted function."""
 
 KeyOf = Callable[[Any], Hashable | None]
 """What an array of the program is known by; None for what is no captured array."""
@@ -53,11 +57,8 @@ def _walk(
     jaxpr: Any, known: dict[Any, Hashable], key_of: KeyOf, seen: set[Hashable]
 ) -> Iterator[tuple[Hashable, Use]]:
     body = inner(jaxpr)
-    keys = dict(known)
-    for variable, array in zip(body.constvars, getattr(jaxpr, "consts", ()), strict=False):
-        key = key_of(array)
-        if key is not None:
-            keys[variable] = key
+    own = {variable: key_of(array) for variable, array in closed_over(jaxpr)}
+    keys = known | {variable: key for variable, key in own.items() if key is not None}
     mark = (id(body), frozenset(keys.items()))
     if mark in seen:
         return
@@ -70,7 +71,11 @@ def _walk(
         used = {index: key_at(atom) for index, atom in enumerate(equation.invars)}
         used = {index: key for index, key in used.items() if key is not None}
         carried: set[int] = set()
-        for sub, operands in _operands(equation):
+        for sub, operands in passed_operands(equation):
+            if equation.primitive.name in JIT:
+                # An array that is passed to a jitted function is used by the line that passes it:
+                # the lines inside are of the first trace, which another call may have made.
+                operands = range(0)
             passed = {
                 variable: used[index]
                 for variable, index in zip(inner(sub).invars, operands, strict=False)
@@ -88,30 +93,23 @@ def _walk(
             yield key, use
 
 
-def _operands(equation: Any) -> Iterator[tuple[Any, range]]:
-    """Each sub-jaxpr, with the operands of the equation that it sees unchanged from its first
-    variable on.
+def passed_operands(equation: Any) -> Iterator[tuple[Any, range]]:
+    """Yield each sub-jaxpr with the operands that it sees unchanged.
 
-    A jitted function sees none: an array that is passed to it is used by the line that passes it,
-    and the lines inside are those of the first trace, which another call may have made.
+    These are operands of the equation, and the first variables of the sub-jaxpr.
     """
     name, params, count = equation.primitive.name, equation.params, len(equation.invars)
-    subs = list(sub_jaxprs(equation))
-    if name in ("jit", "pjit"):
-        seen = [range(0)] * len(subs)
-    elif name == "scan":
-        seen = [range(scan_counts(params)[0])]  # what is scanned over, or carried, changes
-    elif name == "cond":
-        seen = [range(1, count)] * len(subs)
-    elif name == "while":
-        tests, bodies = params["cond_nconsts"], params["body_nconsts"]
-        seen = [
-            range(tests) if sub is params["cond_jaxpr"] else range(tests, tests + bodies)
-            for sub in subs
-        ]
-    else:  # remat, shard_map, custom_jvp_call and their like
-        seen = [range(count) if len(inner(sub).invars) == count else range(0) for sub in subs]
-    yield from zip(subs, seen, strict=True)
+    for sub in sub_jaxprs(equation):
+        if name == "scan":
+            yield sub, range(scan_counts(params)[0])  # what is scanned over, or carried, changes
+        elif name == "cond":
+            yield sub, range(1, count)
+        elif name == "while":
+            tests, bodies = params["cond_nconsts"], params["body_nconsts"]
+            is_test = sub is params["cond_jaxpr"]
+            yield sub, range(tests) if is_test else range(tests, tests + bodies)
+        else:  # jit, remat, shard_map, custom_jvp_call and their like
+            yield sub, range(count) if len(inner(sub).invars) == count else range(0)
 
 
 def use_of(equation: Any) -> Use | None:

@@ -61,7 +61,7 @@ class BenchmarkCase(PlainData):
     path: tuple[str, ...] = ()
     cpus: tuple[int, ...] | None = None
 
-    advice: ClassVar[str] = (
+    unreadable_advice: ClassVar[str] = (
         "give an object with the fields of jaxmeter.BenchmarkCase, such as "
         '{"name": "mine", "target": "package.module:function"}'
     )

@@ -53,7 +53,7 @@ class PlainData:
 
     derived: ClassVar[tuple[str, ...]] = ()
     """Properties that the JSON holds too, for those who read it without jaxmeter."""
-    advice: ClassVar[str] = "give the text that its to_json wrote"
+    unreadable_advice: ClassVar[str] = "give the text of {name}.to_json"
     """What to try where a text cannot be read."""
 
     def __post_init__(self) -> None:
@@ -98,12 +98,13 @@ class PlainData:
             If the text is truncated, is no object of this class, or has a field that the class
             does not have.
         """
+        advice = cls.unreadable_advice.replace("{name}", cls.__name__)
         try:
             data = json.loads(text)
         except (ValueError, RecursionError) as error:
             raise RecordError(
                 f"{cls.__name__}.from_json: got {len(text)} characters that are no JSON "
-                f"({error}), truncated or foreign; {cls.advice}"
+                f"({error}), truncated or foreign; {advice}"
             ) from None
         try:
             cls.check_version(data)
@@ -111,7 +112,7 @@ class PlainData:
                 data = {name: data[name] for name in data if name not in cls.derived}
             return _converted(data, cls)
         except RecordError as error:
-            raise RecordError(f"{cls.__name__}.from_json: {error}; {cls.advice}") from None
+            raise RecordError(f"{cls.__name__}.from_json: {error}; {advice}") from None
 
     @classmethod
     def check_version(cls, data: Any) -> None:

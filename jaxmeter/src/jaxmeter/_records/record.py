@@ -182,7 +182,7 @@ class Record(PlainData):
     """Life of the worker process, from its start to its end; None in-process."""
     schema: int = SCHEMA
 
-    advice: ClassVar[str] = "measure again, or read it with the jaxmeter that wrote it"
+    unreadable_advice: ClassVar[str] = "measure again, or read it with the jaxmeter that wrote it"
 
     @property
     def compiles(self) -> tuple[Phases, ...]:
