@@ -1,24 +1,25 @@
-"""From what profilers and compilers leave behind to pandas tables.
+"""Turn traces, XLA dumps, nsys captures and records of memory into pandas tables.
 
-Needs ``pip install jaxmeter[tables]``; no other part of jaxmeter does. Every function returns
-frames, or a dictionary of them by name, and `SCHEMAS` tells what each column is.
+Needs ``pip install jaxmeter[tables]``; no other part of jaxmeter does. Functions return frames, or
+a dictionary of frames by name; `SCHEMAS` describes every column, and `schema` adds a table.
+``python -m jaxmeter.tables`` prints the description in Markdown.
 """
 
+from jaxmeter._program.hlo import Instruction as Instruction
+from jaxmeter._program.hlo import hlo_file as hlo_file
+from jaxmeter._program.hlo import named_instructions as named_instructions
+from jaxmeter._program.hlo import named_scopes as named_scopes
 from jaxmeter._tables import chunk_schema  # noqa: F401
-from jaxmeter._tables.capture import capture as capture
-from jaxmeter._tables.capture import trace_file as trace_file
-from jaxmeter._tables.dump_diff import diff_dumps as diff_dumps
 from jaxmeter._tables.dump_tables import dump_tables as dump_tables
 from jaxmeter._tables.dumps import Dump as Dump
+from jaxmeter._tables.dumps import diff_dumps as diff_dumps
 from jaxmeter._tables.dumps import dump_program as dump_program
+from jaxmeter._tables.dumps import hlo_of as hlo_of
 from jaxmeter._tables.dumps import read_dump as read_dump
-from jaxmeter._tables.memory_tables import Point as Point
-from jaxmeter._tables.memory_tables import allocator_checks as allocator_checks
-from jaxmeter._tables.memory_tables import memory_table as memory_table
-from jaxmeter._tables.modules import Origin as Origin
-from jaxmeter._tables.modules import hlo_file as hlo_file
-from jaxmeter._tables.modules import named_scopes as named_scopes
-from jaxmeter._tables.modules import origins as origins
+from jaxmeter._tables.events import self_times as self_times
+from jaxmeter._tables.memory import Point as Point
+from jaxmeter._tables.memory import allocator_checks as allocator_checks
+from jaxmeter._tables.memory import memory_table as memory_table
 from jaxmeter._tables.nsys import INSTALL_NSYS as INSTALL_NSYS
 from jaxmeter._tables.nsys import NsysCapture as NsysCapture
 from jaxmeter._tables.nsys import nsys_export as nsys_export
@@ -28,11 +29,23 @@ from jaxmeter._tables.nsys import nsys_version as nsys_version
 from jaxmeter._tables.nsys import read_nsys as read_nsys
 from jaxmeter._tables.nsys_tables import NO_RANGES as NO_RANGES
 from jaxmeter._tables.nsys_tables import nsys_tables as nsys_tables
-from jaxmeter._tables.saving import save as save
+from jaxmeter._tables.schemas import REAL as REAL
 from jaxmeter._tables.schemas import SCHEMAS as SCHEMAS
+from jaxmeter._tables.schemas import TEXT as TEXT
+from jaxmeter._tables.schemas import TRUTH as TRUTH
+from jaxmeter._tables.schemas import WHOLE as WHOLE
 from jaxmeter._tables.schemas import Schema as Schema
-from jaxmeter._tables.self_time import self_times as self_times
+from jaxmeter._tables.schemas import documentation as documentation
+from jaxmeter._tables.schemas import frame as frame
+from jaxmeter._tables.schemas import save as save
+from jaxmeter._tables.schemas import schema as schema
+from jaxmeter._tables.trace import Trace as Trace
+from jaxmeter._tables.trace import capture as capture
+from jaxmeter._tables.trace import read_trace as read_trace
+from jaxmeter._tables.trace import runner as runner
+from jaxmeter._tables.trace import trace_file as trace_file
 from jaxmeter._tables.trace_tables import trace_tables as trace_tables
-from jaxmeter._tables.xplane import Trace as Trace
-from jaxmeter._tables.xplane import read_trace as read_trace
 from jaxmeter._tables.xprof import xprof_tables as xprof_tables
+
+if __name__ == "__main__":
+    print(documentation(), end="")

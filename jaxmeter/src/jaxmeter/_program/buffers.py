@@ -1,28 +1,28 @@
-"""The buffers of a program: the compiler's own assignment, with what computes each and where from.
+"""Read the buffers of a program from XLA's buffer assignment, each with the operation behind it.
 
-XLA writes the assignment only to a folder, for one program without flags for the whole process.
+XLA writes the assignment only to a folder; a compiler option asks for it for one program alone.
 """
 
 from __future__ import annotations
 
 import re
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import jax
 
 from jaxmeter._program.hlo import Instruction, instructions
 from jaxmeter._records.memory import Buffer
 
-_ALLOCATION = re.compile(r"^allocation \d+: size \d+, (?P<kind>.*)$")
+_ALLOCATION = re.compile(r"^allocation \d+: size (?P<size>\d+), (?P<kind>.*)$")
 _VALUE = re.compile(
     r"^\s+value: <\d+ (?P<name>[\w.\-]+)(?:\{[\d,]*\})?(?P<phi> \(phi\))? @\d+> "
     r"\(size=(?P<size>\d+),offset=(?P<offset>\d+)\): (?P<shape>.*)$"
 )
 _LAYOUT = re.compile(r"\{[^{}]*\}")
-_SMALL = ("parameter", "constant", "tuple", "get-tuple-element", "bitcast")
+_WITHOUT_BUFFER = ("tuple", "get-tuple-element", "bitcast")
 
 Kind = Literal["argument", "output", "temporary", "constant"]
 Source = Literal["assignment", "instructions"]
@@ -31,31 +31,49 @@ Source = Literal["assignment", "instructions"]
 def compiled_with_buffers(
     lowered: jax.stages.Lowered,
 ) -> tuple[jax.stages.Compiled, tuple[Buffer, ...], Source]:
-    """Compile a program and find its buffers, the largest first.
-
-    They are those of the compiler's assignment; where it writes none, what the instructions
-    outside of fusions compute.
-    """
+    """Compile a program and return it with its buffers, as `buffers_in`."""
     with tempfile.TemporaryDirectory(prefix="jaxmeter-") as folder:
         try:
             compiled = lowered.compile(compiler_options={"xla_dump_to": folder})
-        except jax.errors.JaxRuntimeError:  # a backend that takes no such option
+        except jax.errors.JaxRuntimeError:  # a backend without this option
             compiled = lowered.compile()
         files = sorted(Path(folder).glob("*buffer-assignment.txt"))
         text = files[-1].read_text(errors="replace") if files else ""
-    return compiled, *buffers_in(text, compiled.as_text() or "")
+    return compiled, *buffers_in(text, instructions(compiled.as_text() or ""))
 
 
-def buffers_in(assignment: str, hlo: str) -> tuple[tuple[Buffer, ...], Source]:
-    """The buffers in the text of a compiler's assignment, the largest first, with what the text of
-    the optimised HLO says of them; if there is no assignment, what the instructions compute."""
-    known = {one.name: one for one in instructions(hlo)}
-    found = tuple(_assigned(assignment, known))
+def buffers_in(
+    assignment: str, program: Iterable[Instruction]
+) -> tuple[tuple[Buffer, ...], Source]:
+    """Return the buffers of a buffer assignment, the largest first, and where they were read.
+
+    Without an assignment they are the results of the instructions outside fusions.
+
+    Parameters
+    ----------
+    assignment : str
+        XLA's text; may be empty.
+    program : iterable of Instruction
+        The optimised program, for the operation and scope of each buffer.
+    """
+    known = {instruction.name: instruction for instruction in program}
+    found = list(_assigned(assignment, known))
     source: Source = "assignment" if found else "instructions"
-    return _largest_first(found or _computed(known)), source
+    buffers = found or _computed(known)
+    return tuple(sorted(buffers, key=lambda buffer: -buffer.bytes)), source
 
 
-def _assigned(text: str, known: dict[str, Instruction]) -> Iterator[Buffer]:
+def allocated_bytes(assignment: str) -> dict[Kind, int]:
+    """Return the bytes that a buffer assignment allocates for each kind of buffer."""
+    sizes: dict[Kind, int] = {"argument": 0, "output": 0, "temporary": 0, "constant": 0}
+    for match in filter(None, map(_ALLOCATION.match, assignment.splitlines())):
+        kind = _kind(match["kind"])
+        if kind is not None:
+            sizes[kind] += int(match["size"])
+    return sizes
+
+
+def _assigned(text: str, known: Mapping[str, Instruction]) -> Iterator[Buffer]:
     kind: Kind | None = None
     for line in text.splitlines():
         allocation = _ALLOCATION.match(line)
@@ -67,23 +85,23 @@ def _assigned(text: str, known: dict[str, Instruction]) -> Iterator[Buffer]:
             if not line.startswith((" ", "\t")):
                 kind = None  # the end of the allocations
             continue
-        # A value that is one of several others, by control flow, lies where these do.
+        # A value that control flow picks from others shares their memory.
         if kind is None or value["phi"] or value["shape"].startswith("("):
             continue
-        one = known.get(value["name"])
+        instruction = known.get(value["name"])
         yield Buffer(
             kind=kind,
             bytes=int(value["size"]),
             shape=_LAYOUT.sub("", value["shape"]),
-            opcode="" if one is None else one.opcode,
-            scope="" if one is None else one.scope,
+            opcode="" if instruction is None else instruction.opcode,
+            scope="" if instruction is None else instruction.op_name,
             instruction=value["name"],
             offset_bytes=int(value["offset"]) if kind == "temporary" else None,
         )
 
 
 def _kind(text: str) -> Kind | None:
-    """Of an allocation; None for the scratch of a single operation."""
+    """Return the kind of an allocation; None for the thread-local memory of one operation."""
     if "parameter" in text and "maybe-live-out" not in text:
         return "argument"
     if "thread-local" in text:
@@ -95,23 +113,17 @@ def _kind(text: str) -> Kind | None:
     return "output" if "live-out" in text or "output" in text else "temporary"
 
 
-def _computed(known: dict[str, Instruction]) -> Iterator[Buffer]:
-    fused = {one.calls for one in known.values()} - {""}
-    for one in known.values():
-        if one.computation in fused:
-            continue
-        kinds: dict[str, Any] = {"parameter": "argument", "constant": "constant"}
-        if one.opcode in kinds or one.opcode not in _SMALL:
+def _computed(known: Mapping[str, Instruction]) -> Iterator[Buffer]:
+    kinds: dict[str, Kind] = {"parameter": "argument", "constant": "constant"}
+    fused = {one.calls for one in known.values() if one.opcode in ("fusion", "async-start")}
+    for instruction in known.values():
+        if instruction.computation not in fused and instruction.opcode not in _WITHOUT_BUFFER:
             yield Buffer(
-                kind=kinds.get(one.opcode, "temporary"),
-                bytes=one.bytes,
-                shape=one.shape,
-                opcode=one.opcode,
-                scope=one.scope,
-                instruction=one.name,
+                kind=kinds.get(instruction.opcode, "temporary"),
+                bytes=instruction.bytes,
+                shape=instruction.shape,
+                opcode=instruction.opcode,
+                scope=instruction.op_name,
+                instruction=instruction.name,
                 offset_bytes=None,
             )
-
-
-def _largest_first(found: Any) -> tuple[Buffer, ...]:
-    return tuple(sorted(found, key=lambda buffer: -buffer.bytes))

@@ -1,22 +1,46 @@
-"""Reading the text of optimised HLO: instructions, with what they compute and where from."""
+"""Read the text of HLO: instructions with operands, called computation, named scope and source."""
 
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import math
 import re
-from collections.abc import Iterator
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
 
-_INSTRUCTION = re.compile(r"^\s+(?P<root>ROOT )?%?(?P<name>[\w.\-]+) = (?P<rest>.*)$")
+from jaxmeter.errors import JaxmeterError
+
+_MODULE = re.compile(r"^HloModule ([\w.\-]+)", re.MULTILINE)
 _COMPUTATION = re.compile(r"^(?:ENTRY )?%?(?P<name>[\w.\-]+) \(.*\{$")
-_OPCODE = re.compile(r"\s*(?P<opcode>[\w\-]+)\(")
-_OP_NAME = re.compile(r'op_name="(?P<name>(?:[^"\\]|\\.)*)"')
-_CALLS = re.compile(r"calls=%?(?P<name>[\w.\-]+)")
-_KIND = re.compile(r"kind=(?P<kind>\w+)")
+# %sine.1 = f64[3]{0} sine(%p), metadata={...}; the type may be a tuple of types.
+_INSTRUCTION = re.compile(
+    r"^\s+(?P<root>ROOT )?%?(?P<name>[\w.\-]+) = (?P<type>.*?\S) (?P<opcode>[a-z][\w\-]*)"
+    r"\((?P<rest>.*)$"
+)
+_ARGUMENTS_END = re.compile(r"\)(?:, |$)")
+_NAME = re.compile(r"%([\w.\-]+)")
+_CALLS = re.compile(r"(?:calls=|to_apply=|body=|called_computations=\{)%?([\w.\-]+)")
+_KIND = re.compile(r"kind=(\w+)")
+_CALL_TARGET = re.compile(r'custom_call_target="([^"]+)"')
+_OP_NAME = re.compile(r'op_name="((?:[^"\\]|\\.)*)"')
+_OUTERMOST_JIT = re.compile(r"^jit\([^()]*\)/")
 _LAYOUT = re.compile(r"\{[^{}]*\}|/\*.*?\*/")
 _ARRAY = re.compile(r"(?P<dtype>[a-z]\w*)\[(?P<shape>[\d,<=\s]*)\]")
-_WIDTH = re.compile(r"\d+")
-_JIT = re.compile(r"^jit\([^()]*\)/")
+_NUMBER = re.compile(r"\d+")
+
+# Source lines: in the metadata itself, or from JAX 0.8 on in tables before the computations.
+_SOURCE = re.compile(r'source_file="([^"]*)"(?: source_line=(\d+))?')
+_FRAME = re.compile(r"stack_frame_id=(\d+)")
+_TABLES = ("FileNames", "FunctionNames", "FileLocations", "StackFrames")
+_ENTRY = re.compile(r"^(\d+) (.*)$")
+_FIELD = re.compile(r"(\w+)=(\d+)")
+
+MOVING_OPCODES = frozenset(
+    ("parameter", "constant", "bitcast", "tuple", "get-tuple-element", "broadcast", "copy")
+)
+"""Opcodes that move or name data; compilers add and drop these freely."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -26,68 +50,224 @@ class Instruction:
     name: str
     opcode: str
     shape: str
-    """Type and shape of what it computes, without layouts: ``f32[64,3]``."""
+    """Type and shape of the result, without layouts: ``f32[64,3]``."""
     computation: str
-    """The computation it stands in."""
-    scope: str
-    """Where it comes from: ``layer/dot_general``, the outermost function left out."""
+    """The computation that contains the instruction."""
+    is_root: bool
+    arguments: str
+    """The text in the parentheses: operands, or the value of a constant."""
     calls: str
-    """The computation of a fusion."""
-    kind: str
-    """Of a fusion: ``kLoop``."""
+    """The computation of a fusion, call, loop body or reduction; else empty."""
+    fusion_kind: str
+    """``kLoop``, ``kInput``, ``kOutput`` or ``kCustom``; empty unless it is a fusion."""
+    call_target: str
+    """The name of the foreign function of a custom call; else empty."""
+    op_name: str
+    """JAX's name without the outermost function: ``transpose(jvp(layer))/dot_general``."""
+    source: str
+    """``/path/file.py:12``; empty where the compiler gives none."""
+    is_inherited: bool = False
+    """Whether `op_name` and `source` are taken from another instruction by `named`."""
+
+    @property
+    def operands(self) -> list[str]:
+        """The names of the operands."""
+        return _NAME.findall(self.arguments)
+
+    @property
+    def scope(self) -> str:
+        """The named scopes alone, the outermost first: ``far_field/tile``; empty if none."""
+        return named_scopes(self.op_name)
 
     @property
     def bytes(self) -> int:
-        """The size of what it computes; arrays in tuples are counted, their pointers are not."""
+        """The size of the result; arrays in tuples are counted, the tuple's pointers are not."""
         return sum(_array_bytes(match) for match in _ARRAY.finditer(self.shape))
 
 
 def instructions(text: str) -> Iterator[Instruction]:
-    """The instructions in the text of an HLO module, in order."""
-    computation = ""
+    """Yield the instructions in the text of an HLO module, in order."""
+    tables: dict[str, dict[int, str]] = {name: {} for name in _TABLES}
+    table = computation = ""
     for line in text.splitlines():
-        begins = _COMPUTATION.match(line)
-        if begins is not None:
+        match = _INSTRUCTION.match(line) if computation else None
+        if match is not None:
+            yield _instruction(match, computation, tables)
+        elif begins := _COMPUTATION.match(line):
             computation = begins["name"]
-            continue
-        match = _INSTRUCTION.match(line)
-        if match is None or not computation:
-            continue
-        shape, rest = _split_shape(match["rest"])
-        opcode = _OPCODE.match(rest)
-        if opcode is None:
-            continue
-        scope, calls, kind = (found.search(rest) for found in (_OP_NAME, _CALLS, _KIND))
-        yield Instruction(
-            name=match["name"],
-            opcode=opcode["opcode"],
-            shape=_LAYOUT.sub("", shape),
-            computation=computation,
-            scope="" if scope is None else _JIT.sub("", scope["name"]),
-            calls="" if calls is None else calls["name"],
-            kind="" if kind is None else kind["kind"],
-        )
+        elif line in tables:
+            table = line
+        elif table and (entry := _ENTRY.match(line)):
+            tables[table][int(entry[1])] = entry[2]
 
 
-def _split_shape(text: str) -> tuple[str, str]:
-    """The type that a line begins with, which may be a tuple of types, and the rest."""
-    if not text.startswith("("):
-        shape, _, rest = text.partition(" ")
-        return shape, rest
-    depth = 0
-    for index, character in enumerate(text):
-        depth += (character == "(") - (character == ")")
-        if depth == 0:
-            return text[: index + 1], text[index + 1 :]
-    return text, ""
+def _instruction(
+    match: re.Match[str], computation: str, tables: Mapping[str, Mapping[int, str]]
+) -> Instruction:
+    rest, _, metadata = match["rest"].partition(", metadata={")
+    end = _ARGUMENTS_END.search(rest)
+    arguments, attributes = (rest, "") if end is None else (rest[: end.start()], rest[end.end() :])
+    return Instruction(
+        name=match["name"],
+        opcode=match["opcode"],
+        shape=_LAYOUT.sub("", match["type"]),
+        computation=computation,
+        is_root=match["root"] is not None,
+        arguments=arguments,
+        calls=_first(_CALLS, attributes),
+        fusion_kind=_first(_KIND, attributes) if match["opcode"] == "fusion" else "",
+        call_target=_first(_CALL_TARGET, attributes),
+        op_name=_OUTERMOST_JIT.sub("", _first(_OP_NAME, metadata)),
+        source=_source(metadata, tables),
+    )
+
+
+def _first(pattern: re.Pattern[str], text: str) -> str:
+    match = pattern.search(text)
+    return "" if match is None else match[1]
+
+
+def _source(metadata: str, tables: Mapping[str, Mapping[int, str]]) -> str:
+    direct = _SOURCE.search(metadata)
+    if direct is not None:
+        return f"{direct[1]}:{direct[2] or 0}"
+    frame = tables["StackFrames"].get(int(_first(_FRAME, metadata) or 0), "")
+    location = tables["FileLocations"].get(_fields(frame).get("file_location_id", 0), "")
+    fields = _fields(location)
+    file = tables["FileNames"].get(fields.get("file_name_id", 0), "").strip('"')
+    return f"{file}:{fields.get('line', 0)}" if file else ""
+
+
+def _fields(text: str) -> dict[str, int]:
+    return {name: int(number) for name, number in _FIELD.findall(text)}
 
 
 def _array_bytes(match: re.Match[str]) -> int:
     dtype = match["dtype"]
-    width = _WIDTH.search(dtype)
     if dtype in ("token", "opaque"):
         return 0
-    # What is narrower than a byte takes one; pred has no width in its name.
-    item = 1 if width is None else max(int(width.group()) // 8, 1)
-    numbers = [int(number) for number in _WIDTH.findall(match["shape"])]
-    return item * math.prod(numbers)
+    bits = _NUMBER.search(dtype)
+    # Types narrower than a byte take one; pred has no width in its name.
+    item = 1 if bits is None else max(int(bits.group()) // 8, 1)
+    return item * math.prod(int(number) for number in _NUMBER.findall(match["shape"]))
+
+
+def bodies(every: Iterable[Instruction]) -> dict[str, list[Instruction]]:
+    """Return the instructions of each computation."""
+    found: dict[str, list[Instruction]] = defaultdict(list)
+    for instruction in every:
+        found[instruction.computation].append(instruction)
+    return found
+
+
+def named_instructions(text: str) -> dict[str, Instruction]:
+    """Return the instructions of a module by name, with names and sources where XLA left none.
+
+    A fusion, call or loop without an `op_name` takes that of the root of its computation, else the
+    most frequent one there; an instruction that moves data takes that of its operand.
+    """
+    known = {instruction.name: instruction for instruction in instructions(text)}
+    parts = bodies(known.values())
+    found = {}
+    for name, instruction in known.items():
+        origin = None if instruction.op_name else _origin(instruction, parts, known)
+        if origin is not None:
+            instruction = dataclasses.replace(
+                instruction, op_name=origin.op_name, source=origin.source, is_inherited=True
+            )
+        found[name] = instruction
+    return found
+
+
+def _origin(
+    instruction: Instruction,
+    parts: Mapping[str, list[Instruction]],
+    known: Mapping[str, Instruction],
+    depth: int = 4,
+) -> Instruction | None:
+    """Return the instruction whose name an unnamed one takes."""
+    body = [part for part in parts.get(instruction.calls, ()) if part.op_name]
+    if body:
+        root = next((part for part in body if part.is_root), None)
+        (frequent, _), *_ = Counter(part.op_name for part in body).most_common(1)
+        return root or next(part for part in body if part.op_name == frequent)
+    for operand in instruction.operands if depth else ():
+        source = known.get(operand)
+        if source is None or source.opcode in ("parameter", "constant"):
+            continue
+        found = source if source.op_name else _origin(source, parts, known, depth - 1)
+        if found is not None:
+            return found
+    return None
+
+
+_WRAPPED = re.compile(r"^(?P<kind>\w+)\((?P<inner>.*)\)$")
+# What JAX writes into names for its own control flow and calls.
+_FLOW = frozenset(
+    "while body cond scan call closed_call core_call xla_call jit pjit checkpoint remat "
+    "rematted_computation custom_jvp custom_jvp_call custom_vjp custom_vjp_call "
+    "custom_vjp_call_jaxpr custom_lin shard_map eval_jaxpr".split()
+)
+_BRANCH = re.compile(r"branch_\d+_fun|cond_\w+|while_\w+")
+_JITS = frozenset(("jit", "pjit", "xla_call", "core_call"))
+
+
+def named_scopes(op_name: str) -> str:
+    """Return the named scopes in an operation's name, without calls, loops and transformations.
+
+    ``jit(f)/transpose(jvp(layer))/while/body/dot_general`` is in scope ``layer``.
+    """
+    found = []
+    for part in op_name.split("/")[:-1]:
+        wrapped = _WRAPPED.match(part)
+        while wrapped is not None and wrapped["kind"] not in _JITS:
+            part = wrapped["inner"]
+            wrapped = _WRAPPED.match(part)
+        # einsum puts its own formula into the name.
+        if wrapped or not part or part in _FLOW or _BRANCH.fullmatch(part) or "->" in part:
+            continue
+        found.append(part)
+    return "/".join(found)
+
+
+def module_name(text: str) -> str:
+    """Return the name of an HLO module; empty if the text is no module."""
+    return _first(_MODULE, text)
+
+
+def hlo_file(path: Path) -> tuple[str, str]:
+    """Return the module's name and the text of a file with the HLO of one program.
+
+    Raises
+    ------
+    JaxmeterError
+        If the file cannot be read or contains no HLO text.
+    """
+    try:
+        text = path.read_text(encoding="utf-8", errors="replace")
+    except OSError as error:
+        raise JaxmeterError(f"hlo: got {str(path)!r} ({error}); give a file of HLO text") from None
+    name = module_name(text)
+    if not name:
+        raise JaxmeterError(
+            f"hlo: got {str(path)!r}, which contains no HLO text; write compiled.as_text() to a "
+            "file, or dump the program with profiling/xla_dump.py"
+        )
+    return name, text
+
+
+# Metadata may contain braces in its quoted texts.
+_METADATA = re.compile(r',? ?metadata=\{(?:[^{}"]|"(?:[^"\\]|\\.)*")*\}')
+_TABLES_TEXT = re.compile(rf"^(?:{'|'.join(_TABLES)})\n(?:.+\n)*", re.MULTILINE)
+
+
+def strip_hlo(text: str) -> str:
+    """Return HLO text without source lines, scopes and the module's name, which may change though
+    the program does not."""
+    text = _TABLES_TEXT.sub("", _METADATA.sub("", text))
+    return re.sub(r"^HloModule [^,\n]+", "HloModule", text, flags=re.MULTILINE)
+
+
+def fingerprint(text: str) -> str:
+    """Return a digest of a program that depends on neither its name nor its source lines."""
+    return hashlib.sha256(strip_hlo(text).encode()).hexdigest()

@@ -1,10 +1,10 @@
-"""What a program is made of, and in what two programs differ."""
+"""List the operations of a program, and compare those of two programs."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import jax
@@ -13,34 +13,31 @@ from jaxmeter._capture.constants import captured_fingerprint, count_constants
 from jaxmeter._measure.accounting import compiler_account
 from jaxmeter._measure.case import Case, case_of, name_of
 from jaxmeter._measure.staging import staged
-from jaxmeter._program.hlo import Instruction, instructions
+from jaxmeter._program.hlo import MOVING_OPCODES, Instruction, bodies, instructions
 from jaxmeter._program.jaxprs import inner, sub_jaxprs
 from jaxmeter._program.program import describe_compiled, describe_program
 from jaxmeter._records.inventory import Change, Fusion, FusionChange, Inventory, ProgramDiff
 from jaxmeter._records.record import Memory, Record
 from jaxmeter.errors import JaxmeterError
 
-_MOVES = {"parameter", "constant", "bitcast", "tuple", "get-tuple-element", "broadcast", "copy"}
-"""What moves or names data; the compiler adds and drops these at will."""
-
 
 def inventory(fn: Case | Callable[..., Any], *args: Any, **kwargs: Any) -> Inventory:
-    """What the program of a function is made of; it is compiled and not run.
+    """Compile a function and list the operations of its program; the function is not run.
 
     Parameters
     ----------
     fn : Case, callable or jax.stages.Compiled
-        The function, jitted or not; a case, which may hold options of jit; or a program that is
-        compiled already, of which no jaxpr is known.
+        The function, jitted or not; a case, which may have options of jit; or a compiled program,
+        for which the jaxpr is unknown.
     *args, **kwargs : Any
-        Its arguments; arrays may be given as `jax.ShapeDtypeStruct`.
+        The arguments of the function; `jax.ShapeDtypeStruct` may stand for arrays.
 
     Raises
     ------
     JaxmeterError
-        If an argument is not of its kind.
+        If ``fn`` is none of these, or arguments come with a case or a compiled program.
     Exception
-        Whatever tracing or compiling raises.
+        Any exception of tracing or compiling.
     """
     if isinstance(fn, jax.stages.Compiled):
         if args or kwargs:
@@ -63,8 +60,8 @@ def _inventory(
     text = compiled.as_text()
     if text:  # some backends keep no HLO
         every = list(instructions(text))
-        arrays = Counter(one.shape for one in every if one.opcode == "constant")
-        found["opcodes"] = dict(sorted(Counter(one.opcode for one in every).items()))
+        arrays = Counter(part.shape for part in every if part.opcode == "constant")
+        found["opcodes"] = dict(sorted(Counter(part.opcode for part in every).items()))
         found["arrays"] = {
             shape: count for shape, count in sorted(arrays.items()) if not shape.endswith("[]")
         }
@@ -85,55 +82,48 @@ def _primitives(jaxpr: Any) -> Iterator[str]:
             yield from _primitives(sub)
 
 
-def _fusions(every: Iterable[Instruction]) -> Iterator[Fusion]:
-    bodies: dict[str, list[Instruction]] = defaultdict(list)
-    for one in every:
-        bodies[one.computation].append(one)
-    for body in list(bodies.values()):
-        for one in body:
-            if one.opcode == "fusion":
-                operations = tuple(
-                    f"{part.opcode} {part.scope}".strip()
-                    for part in bodies.get(one.calls, ())
-                    if part.opcode not in _MOVES
-                )
-                yield Fusion(one.kind, one.shape, operations)
+def _fusions(every: list[Instruction]) -> Iterator[Fusion]:
+    inside = bodies(every)
+    for fusion in every:
+        if fusion.opcode == "fusion":
+            operations = tuple(
+                f"{part.opcode} {part.op_name}".strip()
+                for part in inside.get(fusion.calls, ())
+                if part.opcode not in MOVING_OPCODES
+            )
+            yield Fusion(fusion.fusion_kind, fusion.shape, operations)
 
 
 Source = Inventory | Record | Case | Callable[..., Any]
-"""A program: described, measured, compiled (`jax.stages.Compiled`), or a function."""
+"""A program: as inventory, as record, compiled (`jax.stages.Compiled`), or as function."""
 
 
 def diff(before: Source, now: Source, *args: Any, **kwargs: Any) -> ProgramDiff:
-    """In what two programs differ: what appeared, what vanished, which fusion split.
+    """Return the differences of two programs: new and lost operations, split fusions, sizes.
 
     Parameters
     ----------
     before, now : Inventory, Record, Case, callable or jax.stages.Compiled
-        The programs. Of a record only sizes are known.
+        The programs. A record contains sizes only.
     *args, **kwargs : Any
-        The arguments of those that are callables.
+        The arguments of the callables among them.
 
     Raises
     ------
     JaxmeterError
-        If an argument is not of its kind.
+        If a program is none of these, or there are arguments but no callable.
     Exception
-        Whatever tracing or compiling raises.
+        Any exception of tracing or compiling.
     """
-    callables = [
-        one
-        for one in (before, now)
-        if not isinstance(one, (Inventory, Record, Case, jax.stages.Compiled))
-    ]
-    if (args or kwargs) and not callables:
+    described = (Inventory, Record, Case, jax.stages.Compiled)
+    if (args or kwargs) and isinstance(before, described) and isinstance(now, described):
         raise JaxmeterError(
             f"diff: got {len(args) + len(kwargs)} more arguments but no function to give them to; "
             "leave them out"
         )
-    a, b = (_described(one, args, kwargs) for one in (before, now))
-    same = _equal(*(one.program.hlo_fingerprint for one in (a, b)))
-    values = _equal(*(one.constants.captured_fingerprint for one in (a, b)))
+    a, b = (_described(program, args, kwargs) for program in (before, now))
+    same = _equal(a.program.hlo_fingerprint, b.program.hlo_fingerprint)
+    values = _equal(a.constants.captured_fingerprint, b.constants.captured_fingerprint)
     return ProgramDiff(
         before=a.name,
         now=b.name,
@@ -154,24 +144,24 @@ def _equal(a: str | None, b: str | None) -> bool | None:
     return None if a is None or b is None else a == b
 
 
-def _described(one: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Inventory:
-    if isinstance(one, Inventory):
-        return one
-    if isinstance(one, Record):
-        version = "" if one.environment is None else one.environment.jax or ""
-        return Inventory(one.name, version, one.program, one.memory, one.constants)
-    if isinstance(one, (Case, jax.stages.Compiled)):
-        return inventory(one)
-    if not callable(one):
+def _described(program: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Inventory:
+    if isinstance(program, Inventory):
+        return program
+    if isinstance(program, Record):
+        version = "" if program.environment is None else program.environment.jax or ""
+        return Inventory(program.name, version, program.program, program.memory, program.constants)
+    if isinstance(program, (Case, jax.stages.Compiled)):
+        return inventory(program)
+    if not callable(program):
         raise JaxmeterError(
-            f"diff: got {one!r:.80}; give a function, a Case, a compiled program, an Inventory or "
-            "a Record"
+            f"diff: got {program!r:.80}; give a function, a Case, a compiled program, an "
+            "Inventory or a Record"
         )
-    return inventory(one, *args, **kwargs)
+    return inventory(program, *args, **kwargs)
 
 
-def _sizes(one: Inventory) -> dict[str, float | None]:
-    program, memory, constants = one.program, one.memory, one.constants
+def _sizes(found: Inventory) -> dict[str, float | None]:
+    program, memory, constants = found.program, found.memory, found.constants
     return {
         "jaxpr equations": program.jaxpr_equations_count,
         "HLO instructions": program.hlo_instructions_count,
@@ -207,24 +197,24 @@ def _fusion_changes(before: tuple[Fusion, ...], now: tuple[Fusion, ...]) -> Iter
     old, new = Counter(before), Counter(now)
     vanished, appeared = list((old - new).elements()), list((new - old).elements())
     for fusion in list(vanished):
-        # The same operations, of other places.
-        match = next((one for one in appeared if _operations(one) == _operations(fusion)), None)
+        # The same operations from other source lines.
+        match = next((new for new in appeared if _operations(new) == _operations(fusion)), None)
         if match is not None:
             vanished.remove(fusion)
             appeared.remove(match)
-    # Those that share an operation, by way of others perhaps, belong together.
+    # Fusions that share an operation, directly or through others, belong to one change.
     groups: list[tuple[set[str], tuple[Fusion, ...], tuple[Fusion, ...]]] = []
-    sides = [((one,), ()) for one in vanished] + [((), (one,)) for one in appeared]
+    sides = [((fusion,), ()) for fusion in vanished] + [((), (fusion,)) for fusion in appeared]
     for gone, come in sides:
-        operations = {name for one in (*gone, *come) for name in one.operations}
-        apart = []
+        operations = {name for fusion in (*gone, *come) for name in fusion.operations}
+        separate = []
         for other in groups:
             if other[0] & operations:
                 operations = operations | other[0]
                 gone, come = (*other[1], *gone), (*other[2], *come)
             else:
-                apart.append(other)
-        groups = [*apart, (operations, gone, come)]
+                separate.append(other)
+        groups = [*separate, (operations, gone, come)]
     for _, gone, come in groups:
         yield FusionChange(_kind_of_change(len(gone), len(come)), gone, come)
 

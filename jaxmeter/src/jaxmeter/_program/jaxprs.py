@@ -1,4 +1,4 @@
-"""Walking jaxprs: into every sub-jaxpr that an equation holds, whatever the primitive."""
+"""Walk jaxprs, into every sub-jaxpr of an equation, whatever its primitive."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import Any
 
 
 def inner(jaxpr: Any) -> Any:
-    """The open jaxpr in a closed one; an open one is its own. From JAX 0.12 on both are one."""
+    """Return the open jaxpr of a closed or open one. From JAX 0.12 on they are the same type."""
     return getattr(jaxpr, "jaxpr", jaxpr)
 
 
 def sub_jaxprs(equation: Any) -> Iterator[Any]:
-    """Every jaxpr, closed or open, in the parameters of an equation: jit, scan, cond, while,
-    custom_jvp and custom_vjp, remat, shard_map and those yet to come."""
+    """Yield every jaxpr, closed or open, in the parameters of an equation, such as jit, scan, cond,
+    while, custom_jvp, custom_vjp, remat or shard_map."""
     for parameter in equation.params.values():
         yield from _jaxprs_in(parameter)
 
@@ -30,17 +30,15 @@ def _jaxprs_in(parameter: Any) -> Iterator[Any]:
 
 
 def label(equation: Any) -> str:
-    """A name for an equation's sub-jaxprs: ``scan``, ``jit(step)``."""
+    """Return a name for the sub-jaxprs of an equation: ``scan``, ``jit(step)``."""
     name = equation.params.get("name")
     primitive = equation.primitive.name
     return f"{primitive}({name})" if isinstance(name, str) else primitive
 
 
 def scan_counts(params: Mapping[str, Any]) -> tuple[int, int]:
-    """How many of a scan's operands are the same in every step, and how many are carried.
-
-    All further ones are scanned over.
-    """
+    """Return how many operands of a scan are constant and how many are carried; the rest are
+    scanned over."""
     if "num_consts" in params:
         return params["num_consts"], params["num_carry"]
     consts, carries, _ = params["ft_in"].unpack()  # JAX 0.12
@@ -48,18 +46,17 @@ def scan_counts(params: Mapping[str, Any]) -> tuple[int, int]:
 
 
 def equations_count(jaxpr: Any) -> int:
-    """Equations in a jaxpr and all its sub-jaxprs.
+    """Count the equations in a jaxpr and its sub-jaxprs.
 
-    The equation that holds a sub-jaxpr counts as one, and the sub-jaxpr as often as it is held.
+    The equation that contains a sub-jaxpr counts as one; a shared sub-jaxpr counts at each use.
     """
-    return _equations_count(jaxpr, {})
+    known: dict[int, int] = {}  # each shared jaxpr is walked once
 
+    def count(jaxpr: Any) -> int:
+        if id(jaxpr) not in known:
+            known[id(jaxpr)] = sum(
+                1 + sum(map(count, sub_jaxprs(equation))) for equation in inner(jaxpr).eqns
+            )
+        return known[id(jaxpr)]
 
-def _equations_count(jaxpr: Any, known: dict[int, int]) -> int:
-    # A jaxpr that is shared many times over, level upon level, is walked once.
-    if id(jaxpr) not in known:
-        known[id(jaxpr)] = sum(
-            1 + sum(_equations_count(sub, known) for sub in sub_jaxprs(equation))
-            for equation in inner(jaxpr).eqns
-        )
-    return known[id(jaxpr)]
+    return count(jaxpr)

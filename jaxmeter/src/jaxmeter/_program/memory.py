@@ -1,11 +1,11 @@
-"""What memory a function takes, and what the tradeoff of memory for time is."""
+"""Measure the memory of a function, and the tradeoff of memory for time."""
 
 from __future__ import annotations
 
 import dataclasses
 import os
 import statistics
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import jax
@@ -32,29 +32,29 @@ _ALLOCATING = {"cuda", "gpu", "rocm"}
 
 
 def memory(fn: Case | Callable[..., Any], *args: Any, run: bool = True, **kwargs: Any) -> MemoryUse:
-    """What memory a function takes: its largest buffers, and the peaks while it runs.
+    """Return the largest buffers of a function, and the peaks of memory while it runs.
 
     Parameters
     ----------
     fn : Case or callable
-        The function, jitted or not; or a case, which may hold options of jit.
+        The function, jitted or not; or a case, which may have options of jit.
     *args, **kwargs : Any
-        Its arguments; arrays may be given as `jax.ShapeDtypeStruct`, and then it is not run.
+        The arguments; with a `jax.ShapeDtypeStruct` among them the function is not run.
     run : bool
-        Whether to run it once, for the peaks.
+        Whether to run the function once, for the peaks.
 
     Returns
     -------
     MemoryUse
-        ``memory`` holds the compiler's account, which is exact, and the peaks of the process and
-        the device; ``buffers`` the hundred largest.
+        ``memory`` contains the compiler's account, which is exact, and the peaks of the process
+        and the device; ``buffers`` the hundred largest.
 
     Raises
     ------
     JaxmeterError
-        If an argument is not of its kind.
+        If ``fn`` is not callable, or arguments come with a case.
     Exception
-        Whatever the function raises.
+        Any exception of the function.
     """
     case = case_of("memory", fn, args, kwargs)
     reset_peak_rss()
@@ -86,7 +86,7 @@ def memory(fn: Case | Callable[..., Any], *args: Any, run: bool = True, **kwargs
 def _run(case: Case, lowered: jax.stages.Lowered, compiled: jax.stages.Compiled) -> None:
     kwargs = dict(case.kwargs)
     if jax.tree.structure((case.args, kwargs)) != lowered.in_tree:
-        # Static arguments, which a compiled program does not take; or what others have jitted.
+        # A compiled program takes no static arguments; or another library jitted the function.
         measure(case, repeat=1)
         return
     args, kwargs = fresh_arguments(lowered, case.args, kwargs)()
@@ -94,7 +94,7 @@ def _run(case: Case, lowered: jax.stages.Lowered, compiled: jax.stages.Compiled)
 
 
 def allocator() -> Allocator:
-    """How JAX takes memory of the first device."""
+    """Return how JAX allocates memory of the first device."""
     device = jax.local_devices()[0]
     stats = device.memory_stats() or {}
     limit, in_use = stats.get("bytes_limit"), stats.get("bytes_in_use")
@@ -102,17 +102,13 @@ def allocator() -> Allocator:
         return Allocator(None, None, None, limit, in_use)
     environment = os.environ
     kind = environment.get("XLA_PYTHON_CLIENT_ALLOCATOR", "default").lower()
-    preallocate = environment.get("XLA_PYTHON_CLIENT_PREALLOCATE", "") not in (
-        "false",
-        "False",
-        "0",
-    )
+    preallocate = environment.get("XLA_PYTHON_CLIENT_PREALLOCATE")
     fraction = environment.get("XLA_CLIENT_MEM_FRACTION") or environment.get(
         "XLA_PYTHON_CLIENT_MEM_FRACTION"
     )
     return Allocator(
-        # The platform's own allocator asks for each buffer alone.
-        preallocate=preallocate and kind != "platform",
+        # The platform's own allocator allocates each buffer separately.
+        preallocate=preallocate not in ("false", "False", "0") and kind != "platform",
         fraction=float(fraction) if fraction else _DEFAULT_FRACTION,
         kind=kind,
         limit_bytes=limit,
@@ -128,7 +124,7 @@ def tradeoff(
     max_seconds: float | None = None,
     measured: Callable[[Case], Record] | None = None,
 ) -> Tradeoff:
-    """Measure a function over choices of parameters: which are best in time against memory?
+    """Measure a function over choices of parameters, to find the best in time and memory.
 
     Parameters
     ----------
@@ -137,14 +133,14 @@ def tradeoff(
     parameters : iterable of mapping
         The choices, such as ``[{"chunk": 16}, {"chunk": 64}]``.
     repeat, max_seconds : int, float or None
-        Of each, as for `jaxmeter.measure`.
+        Of each choice, as for `jaxmeter.measure`.
     measured : callable, optional
-        Measures a case; tests give their own.
+        Measures a case, in place of `jaxmeter.measure`; for tests.
 
     Returns
     -------
     Tradeoff
-        A choice that cannot be measured, for want of memory perhaps, is kept with its failure.
+        A choice that fails, perhaps for lack of memory, is kept with its failure.
 
     Raises
     ------
@@ -153,6 +149,7 @@ def tradeoff(
     """
     measured = measured or (lambda case: measure(case, repeat=repeat, max_seconds=max_seconds))
     points: list[TradeoffPoint] = []
+    failures: list[TradeoffPoint] = []
     name = ""
     for params in parameters:
         if not isinstance(params, Mapping):
@@ -166,28 +163,31 @@ def tradeoff(
                 "jaxmeter.Case(fn, args)"
             )
         name = name_of(case.fn)
-        told = {key: value if _is_plain(value) else str(value) for key, value in params.items()}
+        plain = {key: value if _is_plain(value) else str(value) for key, value in params.items()}
         try:
             record = measured(case)
         except Exception as error:
             failure = f"{type(error).__name__}: {error}".strip().splitlines()[0]
-            points.append(TradeoffPoint(told, None, None, False, failure))
+            failures.append(TradeoffPoint(plain, None, None, False, failure))
         else:
             seconds = statistics.median(record.samples_seconds)
-            points.append(TradeoffPoint(told, seconds, record.memory.temp_bytes, False))
-    return Tradeoff(name, tuple(_judged(points)), jax.__version__)
+            points.append(TradeoffPoint(plain, seconds, record.memory.temp_bytes, False))
+    sizes = [(point.seconds or 0.0, point.temp_bytes) for point in points]
+    ranked = [dataclasses.replace(points[n], is_best=best) for n, best in pareto_front(sizes)]
+    return Tradeoff(name, (*ranked, *failures), jax.__version__)
 
 
 def _is_plain(value: Any) -> bool:
     return value is None or isinstance(value, (str, bool, int, float))
 
 
-def _judged(points: list[TradeoffPoint]) -> Iterable[TradeoffPoint]:
-    """The fastest first, those marked that nothing faster undercuts in memory."""
-    good = [point for point in points if point.seconds is not None]
-    least: float = float("inf")
-    for point in sorted(good, key=lambda one: (one.seconds, one.temp_bytes or 0)):
-        size = point.temp_bytes or 0
-        yield dataclasses.replace(point, is_best=size < least)
-        least = min(least, size)
-    yield from (point for point in points if point.seconds is None)
+def pareto_front(
+    sizes: Sequence[tuple[float, int | None]],
+) -> Iterator[tuple[int, bool]]:
+    """Yield the position of each (seconds, bytes), the fastest first, and whether it is best: no
+    other is both faster and smaller."""
+    smallest = float("inf")
+    for n in sorted(range(len(sizes)), key=lambda n: (sizes[n][0], sizes[n][1] or 0)):
+        size = sizes[n][1] or 0
+        yield n, size < smallest
+        smallest = min(smallest, size)

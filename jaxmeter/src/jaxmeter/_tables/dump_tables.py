@@ -1,135 +1,222 @@
-"""A dump of XLA as tables."""
+"""Make the tables of an XLA dump."""
 
 from __future__ import annotations
 
-import re
 from collections import Counter, defaultdict
+from collections.abc import Collection
 from typing import Any
 
 import pandas as pd
 
-from jaxmeter._program.buffers import buffers_in
-from jaxmeter._program.hlo import Instruction, instructions
-from jaxmeter._tables import dump_schemas  # noqa: F401
+from jaxmeter._program.buffers import allocated_bytes, buffers_in
+from jaxmeter._program.hlo import (
+    MOVING_OPCODES,
+    Instruction,
+    bodies,
+    instructions,
+    named_instructions,
+)
 from jaxmeter._tables.dumps import Dump
-from jaxmeter._tables.modules import Origin, origins
-from jaxmeter._tables.schemas import frame, most
+from jaxmeter._tables.schemas import TEXT, WHOLE, frame, most, schema
 from jaxmeter.errors import JaxmeterError
 
-_MOVES = {"parameter", "constant", "bitcast", "tuple", "get-tuple-element", "broadcast", "copy"}
-_INSTRUCTION = re.compile(r"^\s+(?:ROOT )?%?[\w.\-]+ = ", re.MULTILINE)
-_FUSION = re.compile(r"[\s)}\]]fusion\(")
-_CONSTANT = re.compile(
-    r"^\s+(?:ROOT )?%?(?P<name>[\w.\-]+) = \S+ constant\((?P<value>.*?)\)(?:,|$)"
+schema(
+    "dump",
+    "The dump as a whole, one row.",
+    {
+        "folder": (TEXT, "folder of the dump"),
+        "module": (TEXT, "the program: `jit_f`"),
+        "instructions_before_count": (WHOLE, "instructions before any pass"),
+        "instructions_count": (WHOLE, "instructions of the optimised program, in fusions too"),
+        "fusions_count": (WHOLE, "fusions of it"),
+        "custom_calls_count": (WHOLE, "calls of foreign code in it"),
+        "passes_count": (WHOLE, "passes that were dumped"),
+        "argument_bytes": (WHOLE, "arguments, by the buffer assignment, bytes"),
+        "output_bytes": (WHOLE, "results, by the buffer assignment, bytes"),
+        "temp_bytes": (WHOLE, "temporaries, by the buffer assignment, shared memory counted once"),
+        "analysed_temp_bytes": (WHOLE, "the same by `memory_analysis()`, if compiled here, bytes"),
+        "largest_temp_bytes": (WHOLE, "the largest temporary, bytes"),
+        "largest_temp": (TEXT, "shape, operation and named scope of the largest temporary"),
+        "constant_bytes": (WHOLE, "arrays that are constants of the program, bytes"),
+    },
 )
-_CALL = re.compile(
-    r'^\s+(?:ROOT )?%?(?P<name>[\w.\-]+) = .* custom-call\(.*custom_call_target="(?P<target>[^"]+)"'
+schema(
+    "dump_opcodes",
+    "Instructions of one kind, before and after optimisation.",
+    {
+        "stage": (TEXT, "`before` or `after`"),
+        "opcode": (TEXT, "kind of instruction"),
+        "count": (WHOLE, "instructions"),
+        "fused_count": (WHOLE, "instructions inside fusions"),
+        "result_bytes": (WHOLE, "results of the instructions outside fusions, bytes"),
+    },
 )
-_ALLOCATION = re.compile(r"^allocation \d+: size (?P<size>\d+), (?P<kind>.*)$", re.MULTILINE)
+schema(
+    "dump_passes",
+    "A pass that changed the program, in order.",
+    {
+        "position": (WHOLE, "number of the pass in the dump"),
+        "pipeline": (TEXT, "pipeline of the pass"),
+        "name": (TEXT, "name of the pass; `pipeline-start` where the pipeline begins"),
+        "instructions_count": (WHOLE, "instructions after it"),
+        "instructions_change_count": (WHOLE, "more than after the pass before"),
+        "fusions_count": (WHOLE, "fusions after it"),
+        "fusions_change_count": (WHOLE, "more than after the pass before"),
+    },
+)
+schema(
+    "dump_fusions",
+    "A fusion of the optimised program, the one with the largest result first.",
+    {
+        "fusion": (TEXT, "name of the fusion"),
+        "fusion_kind": (TEXT, "`kLoop`, `kInput`, `kOutput`, `kCustom`"),
+        "shape": (TEXT, "type and shape of the result"),
+        "bytes": (WHOLE, "size of the result, bytes"),
+        "operations": (TEXT, "opcodes inside, without those that only move data"),
+        "operations_count": (WHOLE, "instructions inside, without those that only move data"),
+        "scope": (TEXT, "named scopes"),
+        "source": (TEXT, "file and line"),
+    },
+)
+schema(
+    "dump_buffers",
+    "A value with memory of its own, the largest first, by XLA's buffer assignment.",
+    {
+        "buffer_kind": (TEXT, "`argument`, `output`, `temporary`, `constant`"),
+        "bytes": (WHOLE, "size, bytes"),
+        "shape": (TEXT, "type and shape"),
+        "opcode": (TEXT, "kind of the instruction that computes it"),
+        "scope": (TEXT, "named scopes; of an argument its name"),
+        "source": (TEXT, "file and line"),
+        "instruction": (TEXT, "name of the instruction in the optimised HLO"),
+        "offset_bytes": (WHOLE, "start of a temporary; temporaries that overlap never coexist"),
+    },
+)
+schema(
+    "dump_constants",
+    "A constant of the optimised program, the largest first.",
+    {
+        "constant": (TEXT, "name of the instruction"),
+        "shape": (TEXT, "type and shape"),
+        "bytes": (WHOLE, "size, bytes"),
+        "value": (TEXT, "as XLA writes it, shortened"),
+        "scope": (TEXT, "named scopes"),
+        "source": (TEXT, "file and line"),
+    },
+)
+schema(
+    "dump_precision",
+    "Instructions of the optimised program by the type of the result and by named scope.",
+    {
+        "dtype": (TEXT, "XLA's name of the type: `f64`, `f32`, `s32`, `pred`"),
+        "scope": (TEXT, "named scopes"),
+        "count": (WHOLE, "instructions, in fusions too"),
+        "result_bytes": (WHOLE, "results of the instructions outside fusions, bytes"),
+    },
+)
+schema(
+    "dump_custom_calls",
+    "A call of foreign code, such as a library function, in the optimised program.",
+    {
+        "instruction": (TEXT, "name of the instruction"),
+        "call_target": (TEXT, "the function that is called"),
+        "shape": (TEXT, "type and shape of the result"),
+        "bytes": (WHOLE, "size of the result, bytes"),
+        "scope": (TEXT, "named scopes"),
+        "source": (TEXT, "file and line"),
+    },
+)
+
 _VALUE_LENGTH = 60
+_WITHOUT_RESULT = ("parameter", "get-tuple-element", "bitcast")
 
 
 def dump_tables(dump: Dump) -> dict[str, pd.DataFrame]:
-    """All tables of a dump.
+    """Return all tables of a dump.
 
     Raises
     ------
     JaxmeterError
-        If the optimised program holds no instruction.
+        If the optimised program has no instruction.
     """
-    every = list(instructions(dump.after))
-    if not every:
+    known = named_instructions(dump.after)
+    if not known:
         raise JaxmeterError(
             f"dump: got {str(dump.folder)!r}, whose optimised program is empty; was the compiler "
             "interrupted?"
         )
-    of = origins(dump.after)
-    fused = {one.calls for one in every if one.opcode == "fusion"}
+    before, after = list(instructions(dump.before)), list(known.values())
     tables = {
-        "dump_opcodes": _opcodes(dump, every),
+        "dump_opcodes": frame(
+            "dump_opcodes", [*_opcodes("before", before), *_opcodes("after", after)]
+        ),
         "dump_passes": _passes(dump),
-        "dump_fusions": _fusions(every, of),
-        "dump_buffers": _buffers(dump, of),
-        "dump_constants": _constants(dump, every, of),
-        "dump_precision": _precision(every, of, fused),
-        "dump_custom_calls": _custom_calls(dump, of),
+        "dump_fusions": _fusions(after),
+        "dump_buffers": _buffers(dump, known),
+        "dump_constants": _constants(after),
+        "dump_precision": _precision(after),
+        "dump_custom_calls": _custom_calls(after),
     }
-    return {"dump": _summary(dump, every, tables), **tables}
-
-
-def _summary(dump: Dump, every: list[Instruction], tables: dict[str, pd.DataFrame]) -> pd.DataFrame:
-    buffers = tables["dump_buffers"].to_dict("records")
-    largest = next((row for row in buffers if row["buffer_kind"] == "temporary"), None)
+    sizes = allocated_bytes(dump.assignment) if dump.assignment else {}
     row = {
         "folder": str(dump.folder),
         "module": dump.module,
-        "instructions_before_count": len(_INSTRUCTION.findall(dump.before)) or None,
-        "instructions_count": len(every),
+        "instructions_before_count": len(before) or None,
+        "instructions_count": len(after),
         "fusions_count": len(tables["dump_fusions"]),
         "custom_calls_count": len(tables["dump_custom_calls"]),
         "passes_count": len(dump.passes),
-        **_allocated(dump.assignment),
+        "argument_bytes": sizes.get("argument"),
+        "output_bytes": sizes.get("output"),
+        "temp_bytes": sizes.get("temporary"),
         "analysed_temp_bytes": dump.analysed_temp_bytes,
         "constant_bytes": sum(tables["dump_constants"]["bytes"].tolist()),
     }
-    if largest is not None:
+    temporaries = tables["dump_buffers"].query("buffer_kind == 'temporary'").to_dict("records")
+    if temporaries:
+        largest = temporaries[0]
         row["largest_temp_bytes"] = largest["bytes"]
         row["largest_temp"] = f"{largest['shape']} {largest['opcode']} of {largest['scope']}"
-    return frame("dump", [row])
+    return {"dump": frame("dump", [row]), **tables}
 
 
-def _allocated(assignment: str) -> dict[str, int | None]:
-    """Bytes of all arguments, results and temporaries."""
-    if not assignment:
-        return dict.fromkeys(("argument_bytes", "output_bytes", "temp_bytes"))
-    sizes = {"argument_bytes": 0, "output_bytes": 0, "temp_bytes": 0}
-    for match in _ALLOCATION.finditer(assignment):
-        kind, size = match["kind"], int(match["size"])
-        if "thread-local" in kind or "constant" in kind:
-            continue
-        if "preallocated-temp" in kind:
-            sizes["temp_bytes"] += size
-        elif "live-out" in kind or "output" in kind:
-            sizes["output_bytes"] += size
-        elif "parameter" in kind:
-            sizes["argument_bytes"] += size
-    return {**sizes}
+def _opcodes(stage: str, program: Collection[Instruction]) -> list[dict[str, Any]]:
+    fused = _fused(program)
+    counts, inside, sizes = Counter(), Counter(), Counter()
+    for instruction in program:
+        counts[instruction.opcode] += 1
+        if instruction.computation in fused:
+            inside[instruction.opcode] += 1
+        else:
+            sizes[instruction.opcode] += instruction.bytes
+    return [
+        {
+            "stage": stage,
+            "opcode": opcode,
+            "count": count,
+            "fused_count": inside[opcode],
+            "result_bytes": sizes[opcode],
+        }
+        for opcode, count in counts.most_common()
+    ]
 
 
-def _opcodes(dump: Dump, every: list[Instruction]) -> pd.DataFrame:
-    rows = []
-    for stage, program in (("before", list(instructions(dump.before))), ("after", every)):
-        fused = {one.calls for one in program if one.opcode == "fusion"}
-        counts, inside, sizes = Counter(), Counter(), Counter()
-        for one in program:
-            counts[one.opcode] += 1
-            if one.computation in fused:
-                inside[one.opcode] += 1
-            else:
-                sizes[one.opcode] += one.bytes
-        rows += [
-            {
-                "stage": stage,
-                "opcode": opcode,
-                "count": count,
-                "fused_count": inside[opcode],
-                "result_bytes": sizes[opcode],
-            }
-            for opcode, count in counts.most_common()
-        ]
-    return frame("dump_opcodes", rows)
+def _fused(program: Collection[Instruction]) -> set[str]:
+    """Return the computations of fusions, whose results need no memory of their own."""
+    return {instruction.calls for instruction in program if instruction.opcode == "fusion"}
 
 
 def _passes(dump: Dump) -> pd.DataFrame:
     rows: list[dict[str, Any]] = []
     for position, pipeline, name, path in dump.passes:
         text = path.read_text(encoding="utf-8", errors="replace")
+        opcodes = [instruction.opcode for instruction in instructions(text)]
         row = {
             "position": position,
             "pipeline": pipeline,
             "name": name,
-            "instructions_count": len(_INSTRUCTION.findall(text)),
-            "fusions_count": len(_FUSION.findall(text)),
+            "instructions_count": len(opcodes),
+            "fusions_count": opcodes.count("fusion"),
         }
         if rows:
             for what in ("instructions", "fusions"):
@@ -138,75 +225,65 @@ def _passes(dump: Dump) -> pd.DataFrame:
     return frame("dump_passes", rows)
 
 
-def _fusions(every: list[Instruction], of: dict[str, Origin]) -> pd.DataFrame:
-    bodies: dict[str, list[str]] = defaultdict(list)
-    for one in every:
-        if one.opcode not in _MOVES:
-            bodies[one.computation].append(one.opcode)
+def _described(instruction: Instruction) -> dict[str, Any]:
+    names = ("shape", "bytes", "scope", "source")
+    return {name: getattr(instruction, name) for name in names}
+
+
+def _fusions(program: list[Instruction]) -> pd.DataFrame:
+    inside = bodies(part for part in program if part.opcode not in MOVING_OPCODES)
     rows = [
         {
-            "fusion": one.name,
-            "fusion_kind": one.kind,
-            "shape": one.shape,
-            "bytes": one.bytes,
-            "operations": ", ".join(dict.fromkeys(bodies[one.calls])),
-            "operations_count": len(bodies[one.calls]),
-            "scope": of[one.name].scope,
-            "source": of[one.name].source,
+            **_described(fusion),
+            "fusion": fusion.name,
+            "fusion_kind": fusion.fusion_kind,
+            "operations": ", ".join(dict.fromkeys(part.opcode for part in inside[fusion.calls])),
+            "operations_count": len(inside[fusion.calls]),
         }
-        for one in every
-        if one.opcode == "fusion"
+        for fusion in program
+        if fusion.opcode == "fusion"
     ]
     return most(frame("dump_fusions", rows), "bytes")
 
 
-def _buffers(dump: Dump, of: dict[str, Origin]) -> pd.DataFrame:
-    found, _ = buffers_in(dump.assignment, dump.after)
-    rows = [
-        {
-            "buffer_kind": one.kind,
-            "bytes": one.bytes,
-            "shape": one.shape,
-            "opcode": one.opcode,
-            "scope": one.scope if one.kind == "argument" else _scope(of, one.instruction),
-            "source": of[one.instruction].source if one.instruction in of else "",
-            "instruction": one.instruction,
-            "offset_bytes": one.offset_bytes,
-        }
-        for one in found
-    ]
+def _buffers(dump: Dump, known: dict[str, Instruction]) -> pd.DataFrame:
+    rows = []
+    for buffer in buffers_in(dump.assignment, known.values())[0]:
+        instruction = known.get(buffer.instruction)
+        scope = "" if instruction is None else instruction.scope
+        rows.append(
+            {
+                "buffer_kind": buffer.kind,
+                "bytes": buffer.bytes,
+                "shape": buffer.shape,
+                "opcode": buffer.opcode,
+                "scope": buffer.scope if buffer.kind == "argument" else scope,
+                "source": "" if instruction is None else instruction.source,
+                "instruction": buffer.instruction,
+                "offset_bytes": buffer.offset_bytes,
+            }
+        )
     return frame("dump_buffers", rows)
 
 
-def _scope(of: dict[str, Origin], name: str) -> str:
-    return of[name].scope if name in of else ""
-
-
-def _constants(dump: Dump, every: list[Instruction], of: dict[str, Origin]) -> pd.DataFrame:
-    values = {m["name"]: m["value"] for m in map(_CONSTANT.match, dump.after.splitlines()) if m}
+def _constants(program: list[Instruction]) -> pd.DataFrame:
     rows = [
-        {
-            "constant": one.name,
-            "shape": one.shape,
-            "bytes": one.bytes,
-            "value": values.get(one.name, "")[:_VALUE_LENGTH],
-            "scope": of[one.name].scope,
-            "source": of[one.name].source,
-        }
-        for one in every
-        if one.opcode == "constant"
+        {**_described(part), "constant": part.name, "value": part.arguments[:_VALUE_LENGTH]}
+        for part in program
+        if part.opcode == "constant"
     ]
     return most(frame("dump_constants", rows), "bytes")
 
 
-def _precision(every: list[Instruction], of: dict[str, Origin], fused: set[str]) -> pd.DataFrame:
+def _precision(program: list[Instruction]) -> pd.DataFrame:
+    fused = _fused(program)
     sums: dict[tuple[str, str], list[int]] = defaultdict(lambda: [0, 0])
-    for one in every:
-        if one.shape.startswith("(") or one.opcode in ("parameter", "get-tuple-element", "bitcast"):
+    for part in program:
+        if part.shape.startswith("(") or part.opcode in _WITHOUT_RESULT:
             continue
-        into = sums[one.shape.partition("[")[0], of[one.name].scope]
-        into[0] += 1
-        into[1] += 0 if one.computation in fused else one.bytes
+        of_type = sums[part.shape.partition("[")[0], part.scope]
+        of_type[0] += 1
+        of_type[1] += 0 if part.computation in fused else part.bytes
     rows = [
         {"dtype": dtype, "scope": scope, "count": count, "result_bytes": size}
         for (dtype, scope), (count, size) in sums.items()
@@ -214,20 +291,10 @@ def _precision(every: list[Instruction], of: dict[str, Origin], fused: set[str])
     return most(frame("dump_precision", rows), "count")
 
 
-def _custom_calls(dump: Dump, of: dict[str, Origin]) -> pd.DataFrame:
-    rows = []
-    for match in map(_CALL.match, dump.after.splitlines()):
-        if match is None or match["name"] not in of:
-            continue
-        origin = of[match["name"]]
-        rows.append(
-            {
-                "instruction": match["name"],
-                "call_target": match["target"],
-                "shape": origin.shape,
-                "bytes": origin.bytes,
-                "scope": origin.scope,
-                "source": origin.source,
-            }
-        )
+def _custom_calls(program: list[Instruction]) -> pd.DataFrame:
+    rows = [
+        {**_described(part), "instruction": part.name, "call_target": part.call_target}
+        for part in program
+        if part.call_target
+    ]
     return frame("dump_custom_calls", rows)

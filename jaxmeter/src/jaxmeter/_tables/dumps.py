@@ -1,15 +1,41 @@
-"""Dumps of XLA: of one program, without flags for the whole process, or found in a folder."""
+"""Make XLA dumps of one program without flags for the process, read dumps, and compare two."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import jax
+import pandas as pd
 
 from jaxmeter._measure.accounting import compiler_account
+from jaxmeter._measure.case import Case
+from jaxmeter._measure.staging import staged
+from jaxmeter._program.hlo import module_name
+from jaxmeter._tables.schemas import REAL, TEXT, TRUTH, WHOLE, frame, schema
 from jaxmeter.errors import JaxmeterError
+
+schema(
+    "dump_diff",
+    "A difference of two dumps, the largest growth first. Buffers, fusions and constants are "
+    "matched by kind, operation, named scope and source line, for XLA renames them freely.",
+    {
+        "what": (TEXT, "`size`, `buffer`, `opcode`, `fusion`, `constant`, `precision`, `call`"),
+        "item": (TEXT, "operation, named scope and source line"),
+        "before_count": (WHOLE, "number before"),
+        "now_count": (WHOLE, "number now"),
+        "before_bytes": (WHOLE, "size before, bytes"),
+        "now_bytes": (WHOLE, "size now, bytes"),
+        "change_bytes": (WHOLE, "size now less that before, bytes"),
+        "ratio": (REAL, "now over before, of the bytes, else of the number"),
+        "before_shape": (TEXT, "shape of the largest before"),
+        "now_shape": (TEXT, "shape of the largest now"),
+        "is_same_program": (TRUTH, "whether both dumps are of modules with the same name"),
+    },
+)
 
 _AFTER = re.compile(
     r"^(?P<stem>module_\d+\.(?P<module>.+?))\.(?:(?:sm_\d+\.\d+_)?\w+_)?after_optimizations\.txt$"
@@ -25,11 +51,11 @@ class Dump:
 
     Attributes
     ----------
-    folder, module : where it is and what it is called.
-    before, after : HLO before any pass, empty if it was not dumped, and after all.
-    assignment : XLA's account of the buffers; empty if it was not dumped.
+    folder, module : where it is, and the name of the program.
+    before, after : HLO before any pass, empty if it was not dumped, and after all passes.
+    assignment : XLA's buffer assignment; empty if it was not dumped.
     passes : number, pipeline and name of each pass with the file of the HLO after it, in order.
-    analysed_temp_bytes : by `memory_analysis()`, where it was compiled here.
+    analysed_temp_bytes : by `memory_analysis()`, if the program was compiled here.
     """
 
     folder: Path
@@ -41,34 +67,37 @@ class Dump:
     analysed_temp_bytes: int | None = None
 
 
-def dump_program(lowered: jax.stages.Lowered, folder: Path, *, by_pass: bool = False) -> Dump:
+def dump_program(
+    program: Case | jax.stages.Lowered, folder: Path, *, by_pass: bool = False
+) -> Dump:
     """Compile one program and let XLA dump it.
 
     Parameters
     ----------
-    lowered : jax.stages.Lowered
-        ``jax.jit(f).lower(*args)``.
+    program : Case or jax.stages.Lowered
+        A case, or ``jax.jit(f).lower(*args)``.
     folder : Path
-        Empty or not there yet, so that no other program is taken for this one.
+        Empty or not there yet, so that no two programs mix.
     by_pass : bool
         Whether to dump the program after each pass that changed it.
 
     Raises
     ------
     JaxmeterError
-        If the folder holds something, cannot be written, or the backend dumps nothing.
+        If the folder is not empty, cannot be written, or the backend dumps nothing.
     Exception
-        Whatever compiling raises.
+        Any exception of tracing or compiling.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        held = any(folder.iterdir())
+        is_empty = not any(folder.iterdir())
     except OSError as error:
         raise JaxmeterError(
             f"dump: got folder={str(folder)!r} ({error}); give one that can be written"
         ) from None
-    if held:
+    if not is_empty:
         raise JaxmeterError(f"dump: got folder={str(folder)!r}, which is not empty; give a new one")
+    lowered = staged(program).lowered if isinstance(program, Case) else program
     options: dict[str, str | bool] = {"xla_dump_to": str(folder.resolve())}
     if by_pass:
         options["xla_dump_hlo_pass_re"] = ".*"
@@ -76,23 +105,30 @@ def dump_program(lowered: jax.stages.Lowered, folder: Path, *, by_pass: bool = F
     return read_dump(folder, analysed_temp_bytes=compiler_account(compiled)["temp_bytes"])
 
 
+def hlo_of(case: Case) -> dict[str, str]:
+    """Compile a case and return the text of its optimised HLO by the module's name; empty if the
+    backend keeps none."""
+    text = staged(case).lowered.compile().as_text()
+    return {module_name(text): text} if text else {}
+
+
 def read_dump(
     folder: Path, module: str | None = None, *, analysed_temp_bytes: int | None = None
 ) -> Dump:
-    """Read a dump, made by `dump_program` or by ``XLA_FLAGS=--xla_dump_to=FOLDER``.
+    """Read a dump of `dump_program` or of ``XLA_FLAGS=--xla_dump_to=FOLDER``.
 
     Parameters
     ----------
     folder : Path
         With the files of XLA.
     module : str, optional
-        Which program, such as ``jit_f``, if there are many; of several compiled under one name the
-        last.
+        The program, such as ``jit_f``, if there are several; of programs with the same name the
+        last is read.
 
     Raises
     ------
     JaxmeterError
-        If there is no such program, or several and none was asked for.
+        If there is no such program, or several and no ``module`` is given.
     """
     found = {}
     for path in sorted(folder.iterdir()) if folder.is_dir() else ():
@@ -101,13 +137,13 @@ def read_dump(
             found[match["stem"]] = (match["module"], path)
     if not found:
         raise JaxmeterError(
-            f"dump: got {str(folder)!r}, which holds no *after_optimizations.txt; give a folder "
-            "that XLA dumped to, or package.module:function to dump"
+            f"dump: got {str(folder)!r}, which has no *after_optimizations.txt; give a folder "
+            "of an XLA dump, or package.module:function to dump"
         )
     names = sorted({name for name, _ in found.values()})
     if module is None and len(names) > 1:
         raise JaxmeterError(
-            f"dump: got {str(folder)!r}, which holds {len(names)} programs; give one of "
+            f"dump: got {str(folder)!r}, which has {len(names)} programs; give one of "
             f"{', '.join(names[:20])} as the module"
         )
     stems = [stem for stem, (name, _) in found.items() if module in (None, name)]
@@ -117,17 +153,17 @@ def read_dump(
         )
     stem = stems[-1]
     name, after = found[stem]
-    passes = []
-    for path in sorted(folder.glob(f"{stem}.[0-9][0-9][0-9][0-9].*.txt")):
-        match = _PASS.match(path.name)
-        if match is not None:
-            passes.append((int(match["position"]), match["pipeline"], match["name"], path))
+    passes = [
+        (int(match["position"]), match["pipeline"], match["name"], path)
+        for path in sorted(folder.glob(f"{stem}.[0-9][0-9][0-9][0-9].*.txt"))
+        if (match := _PASS.match(path.name))
+    ]
     return Dump(
         folder,
         name,
         before=_text(folder / f"{stem}.before_optimizations.txt"),
         after=_text(after),
-        assignment=_text(after.with_name(after.name[:-4] + "-buffer-assignment.txt")),
+        assignment=_text(after.with_name(f"{after.stem}-buffer-assignment.txt")),
         passes=tuple(passes),
         analysed_temp_bytes=analysed_temp_bytes,
     )
@@ -140,3 +176,79 @@ def _text(path: Path) -> str:
         return ""
     except OSError as error:
         raise JaxmeterError(f"dump: cannot read {str(path)!r} ({error})") from None
+
+
+_SIZES = (
+    *("argument_bytes", "output_bytes", "temp_bytes", "largest_temp_bytes", "constant_bytes"),
+    *("instructions_count", "fusions_count", "custom_calls_count"),
+)
+# Table, the columns that identify a row, and the column of bytes.
+_TABLES = (
+    ("buffer", "dump_buffers", ("buffer_kind", "opcode", "scope", "source"), "bytes"),
+    ("fusion", "dump_fusions", ("operations", "scope", "source"), "bytes"),
+    ("constant", "dump_constants", ("shape", "value"), "bytes"),
+    ("opcode", "dump_opcodes", ("opcode",), "result_bytes"),
+    ("precision", "dump_precision", ("dtype", "scope"), "result_bytes"),
+    ("call", "dump_custom_calls", ("call_target", "scope"), "bytes"),
+)
+_NONE = {"count": 0, "bytes": 0, "shape": ""}
+
+
+def diff_dumps(before: Mapping[str, pd.DataFrame], now: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """Return the differences between the tables of two dumps.
+
+    Parameters
+    ----------
+    before, now : mapping
+        From `dump_tables`; of two chunk sizes, variants or commits.
+    """
+    old, new = (tables["dump"].to_dict("records")[0] for tables in (before, now))
+    rows = []
+    for name in _SIZES:
+        unit = "bytes" if name.endswith("_bytes") else "count"
+        rows.append(_compared("size", name, {unit: old[name]}, {unit: new[name]}))
+    for what, table, keys, size in _TABLES:
+        olds, news = (_grouped(tables[table], keys, size) for tables in (before, now))
+        for key in dict.fromkeys([*olds, *news]):
+            item = " ".join(part for part in key if part)
+            rows.append(_compared(what, item, olds.get(key, _NONE), news.get(key, _NONE)))
+    changed = [row for row in rows if row is not None]
+    changed.sort(key=lambda row: -(row.get("change_bytes") or 0))
+    same = old["module"] == new["module"]
+    return frame("dump_diff", [{**row, "is_same_program": same} for row in changed])
+
+
+def _grouped(
+    table: pd.DataFrame, keys: tuple[str, ...], size: str
+) -> dict[tuple[str, ...], dict[str, Any]]:
+    """Return number, bytes and the first shape of the rows with the same keys."""
+    found: dict[tuple[str, ...], dict[str, Any]] = {}
+    if "stage" in table:
+        table = table[table["stage"] == "after"]  # type: ignore[assignment]
+    for row in table.to_dict("records"):
+        key = tuple(row[name] for name in keys)
+        group = found.setdefault(key, {**_NONE, "shape": row.get("shape", "")})
+        group["count"] += row.get("count", 1)
+        group["bytes"] += row[size]
+    return found
+
+
+def _compared(
+    what: str, item: str, old: Mapping[str, Any], new: Mapping[str, Any]
+) -> dict[str, Any] | None:
+    """Return a row of the difference; None if both sides are the same."""
+    old, new = ({k: None if pd.isna(v) else v for k, v in side.items()} for side in (old, new))
+    if old == new:
+        return None
+    row: dict[str, Any] = {"what": what, "item": item}
+    for name in old:
+        row |= {f"before_{name}": old[name], f"now_{name}": new[name]}
+    before, now = old.get("bytes"), new.get("bytes")
+    if before is not None and now is not None:
+        row["change_bytes"] = now - before
+    for unit in ("bytes", "count"):
+        before, now = old.get(unit), new.get(unit)
+        if before and now is not None:
+            row["ratio"] = now / before
+            break
+    return row

@@ -1,7 +1,7 @@
-"""Captures of Nsight Systems: made by ``nsys``, or read from what it exported.
+"""Make captures of Nsight Systems with ``nsys``, and read the SQLite files that it exports.
 
-The layout is that of NVIDIA's "SQLite Schema Reference" (docs.nvidia.com/nsight-systems): tables
-are there only if they have rows, times are in nanoseconds, texts may stand in ``StringIds``.
+The layout is that of NVIDIA's "SQLite Schema Reference" (docs.nvidia.com/nsight-systems): empty
+tables are left out, times are in nanoseconds, and texts may be numbers of ``StringIds``.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from jaxmeter.errors import JaxmeterError
 
 INSTALL_NSYS = (
     "nsys is not installed here; install Nsight Systems (developer.nvidia.com/nsight-systems, "
-    "Debian's non-free package nsight-systems) or name its program with --nsys. A capture made "
-    "elsewhere can be read where its .sqlite is: nsys export --type sqlite FILE.nsys-rep"
+    "Debian's non-free package nsight-systems) or give its program with --nsys. To read a capture "
+    "from another machine, export it there: nsys export --type sqlite FILE.nsys-rep"
 )
 _TABLES = {
     "NVTX_EVENTS": "nvtx",
@@ -37,13 +37,12 @@ _SECONDS = 600.0
 
 @dataclass(frozen=True)
 class NsysCapture:
-    """The tables of one capture, as nsys wrote them; those that it left out are empty.
+    """The tables of one capture, as nsys wrote them; a table that it left out is empty.
 
     Attributes
     ----------
     path : the ``.sqlite`` file.
-    version, schema_version : of nsys; empty where it does not tell.
-    tables : names of all tables in the file.
+    version, schema_version : of nsys; empty if the file has none.
     nvtx, kernels, memcpy, runtime, driver : frames with nsys' own columns.
     strings : texts by number.
     """
@@ -51,7 +50,6 @@ class NsysCapture:
     path: Path
     version: str
     schema_version: str
-    tables: tuple[str, ...]
     nvtx: pd.DataFrame
     kernels: pd.DataFrame
     memcpy: pd.DataFrame
@@ -61,12 +59,12 @@ class NsysCapture:
 
 
 def nsys_program(given: str | None = None) -> str:
-    """The path of ``nsys``.
+    """Return the path of ``nsys``.
 
     Raises
     ------
     JaxmeterError
-        If there is none, with what to install.
+        If there is none; the message says what to install.
     """
     found = shutil.which(given or "nsys")
     if found is None:
@@ -75,18 +73,18 @@ def nsys_program(given: str | None = None) -> str:
 
 
 def nsys_version(nsys: str) -> str:
-    """The version of a program, such as ``2023.4.4.54``."""
-    told = _VERSION.search(_run([nsys, "--version"], "tell its version"))
-    return told[1] if told else ""
+    """Return the version of nsys, such as ``2023.4.4.54``."""
+    match = _VERSION.search(_run([nsys, "--version"], "print its version"))
+    return match[1] if match else ""
 
 
 def nsys_profile(nsys: str, command: Sequence[str], report: Path) -> Path:
-    """Run a command under ``nsys profile``, CUDA and NVTX traced, and give the report's path.
+    """Run a command under ``nsys profile`` with CUDA and NVTX traced; return the report's path.
 
     Raises
     ------
     JaxmeterError
-        If nsys or the command fails, or no report comes of it.
+        If nsys or the command fails, or leaves no report.
     """
     options = ["--trace=cuda,nvtx", "--sample=none", "--cpuctxsw=none", "--force-overwrite=true"]
     _run([nsys, "profile", *options, f"--output={report.with_suffix('')}", *command], "profile")
@@ -100,7 +98,7 @@ def nsys_profile(nsys: str, command: Sequence[str], report: Path) -> Path:
 
 
 def nsys_export(nsys: str, report: Path) -> Path:
-    """The ``.sqlite`` of a report, beside it, made again."""
+    """Export a report as ``.sqlite`` next to it, and return the file."""
     database = report.with_suffix(".sqlite")
     options = ["--type=sqlite", "--force-overwrite=true", f"--output={database}"]
     _run([nsys, "export", *options, str(report)], "export")
@@ -115,13 +113,13 @@ def _run(command: list[str], what: str) -> str:
     except (OSError, subprocess.TimeoutExpired) as error:
         raise JaxmeterError(f"nsys: could not {what}: {error}") from None
     if done.returncode != 0:
-        said = (done.stderr.strip() or done.stdout.strip()).splitlines()[-12:]
-        raise JaxmeterError(f"nsys: {what} ended with {done.returncode}:\n" + "\n".join(said))
+        lines = (done.stderr.strip() or done.stdout.strip()).splitlines()[-12:]
+        raise JaxmeterError(f"nsys: {what} ended with {done.returncode}:\n" + "\n".join(lines))
     return done.stdout
 
 
 def read_nsys(path: Path) -> NsysCapture:
-    """Read the ``.sqlite`` that nsys exported.
+    """Read a ``.sqlite`` file that nsys exported.
 
     Raises
     ------
@@ -133,22 +131,18 @@ def read_nsys(path: Path) -> NsysCapture:
     try:
         with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as base:
             listed = base.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
-            names = tuple(sorted(row[0] for row in listed))
+            names = sorted(row[0] for row in listed)
             frames = {
                 ours: pd.read_sql_query(f"SELECT * FROM {theirs}", base)
                 if theirs in names
                 else pd.DataFrame()
                 for theirs, ours in _TABLES.items()
             }
-            strings = (
-                dict(base.execute("SELECT id, value FROM StringIds"))
-                if ("StringIds" in names)
-                else {}
-            )
-            told = {}
+            strings = _pairs(base, "id", "StringIds") if "StringIds" in names else {}
+            about = {}
             for table in ("META_DATA_EXPORT", "EXPORT_META_DATA"):  # from 2023, up to 2022
                 if table in names:
-                    told = dict(base.execute(f"SELECT name, value FROM {table}"))
+                    about = _pairs(base, "name", table)
                     break
     except (sqlite3.Error, pd.errors.DatabaseError) as error:
         raise JaxmeterError(
@@ -157,14 +151,17 @@ def read_nsys(path: Path) -> NsysCapture:
         ) from None
     if not any(name in names for name in (*_TABLES, "StringIds", "ANALYSIS_DETAILS")):
         raise JaxmeterError(
-            f"nsys: got {str(path)!r}, whose tables are {', '.join(names[:8]) or 'none'}; that is "
-            "no capture of nsys"
+            f"nsys: got {str(path)!r}, which is no capture of nsys: its tables are "
+            f"{', '.join(names[:8]) or 'none'}"
         )
     return NsysCapture(
         path=path,
-        version=told.get("EXPORT_PRODUCT_VERSION", ""),
-        schema_version=told.get("EXPORT_SCHEMA_VERSION", ""),
-        tables=names,
+        version=about.get("EXPORT_PRODUCT_VERSION", ""),
+        schema_version=about.get("EXPORT_SCHEMA_VERSION", ""),
         strings=strings,
         **frames,
     )
+
+
+def _pairs(base: sqlite3.Connection, key: str, table: str) -> dict:
+    return dict(base.execute(f"SELECT {key}, value FROM {table}"))

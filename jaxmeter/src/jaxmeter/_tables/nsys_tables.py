@@ -1,43 +1,35 @@
-"""A capture of Nsight Systems as tables: kernels with operation and scope, copies, NVTX ranges."""
+"""Make the tables of an nsys capture: kernels with operation and scope, copies, NVTX ranges."""
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Mapping
 from typing import Any, cast
 
+import numpy as np
 import pandas as pd
 
-from jaxmeter._tables.kernels import kernel_table
-from jaxmeter._tables.modules import named_scopes, origins
+from jaxmeter._program.hlo import Instruction, named_instructions, named_scopes
+from jaxmeter._tables.events import kernel_table, self_times
 from jaxmeter._tables.nsys import NsysCapture
-from jaxmeter._tables.nsys_ranges import (
-    MODULE,
-    THUNK,
-    Thread,
-    check_captured,
-    notes_of,
-    number,
-    optional,
-    ranges_of,
-)
 from jaxmeter._tables.schemas import REAL, TEXT, TRUTH, WHOLE, frame, most, schema
-from jaxmeter._tables.self_time import self_times
+from jaxmeter.errors import JaxmeterError
 
 schema(
     "nsys",
-    "What was read, one row.",
+    "The capture as a whole, one row.",
     {
         "path": (TEXT, "the `.sqlite` file"),
-        "version": (TEXT, "of nsys, that exported it"),
-        "schema_version": (TEXT, "of its tables"),
+        "version": (TEXT, "version of nsys that exported it"),
+        "schema_version": (TEXT, "version of its tables"),
         "kernels_count": (WHOLE, "launches of kernels"),
-        "kernels_with_op_count": (WHOLE, "of them, those whose operation is known"),
-        "kernels_with_scope_count": (WHOLE, "of them, those whose named scope is known"),
-        "kernel_seconds": (REAL, "their durations, seconds; streams overlap"),
+        "kernels_with_op_count": (WHOLE, "launches whose operation is known"),
+        "kernels_with_scope_count": (WHOLE, "launches whose named scope is known"),
+        "kernel_seconds": (REAL, "duration of all launches, seconds; streams overlap"),
         "memcpy_count": (WHOLE, "copies"),
         "nvtx_ranges_count": (WHOLE, "NVTX ranges; 0 is a warning: see `nsys_nvtx`"),
-        "thunk_ranges_count": (WHOLE, "of them, those that XLA writes for its operations"),
+        "thunk_ranges_count": (WHOLE, "NVTX ranges that XLA writes for its operations"),
     },
 )
 schema(
@@ -47,53 +39,57 @@ schema(
         "copy_kind": (TEXT, "`host to device`, `device to host`, `device to device`, ..."),
         "device": (TEXT, "number of the GPU"),
         "count": (WHOLE, "copies"),
-        "bytes": (WHOLE, "copied in all, bytes"),
-        "total_seconds": (REAL, "their durations, seconds"),
+        "bytes": (WHOLE, "size of all copies, bytes"),
+        "total_seconds": (REAL, "duration of all copies, seconds"),
         "bytes_per_second": (REAL, "bytes over total_seconds"),
     },
 )
 schema(
     "nsys_nvtx",
-    "NVTX ranges of one text. None at all: JAX on a CPU writes none, and the Python package nvtx "
-    "newer than 0.2.11 loses all of them under nsys 2022 and 2023, in silence.",
+    "NVTX ranges with the same text. If there are none: JAX on a CPU writes none, and the Python "
+    "package nvtx newer than 0.2.11 silently loses all ranges under nsys 2022 and 2023.",
     {
-        "text": (TEXT, "of the range"),
+        "text": (TEXT, "text of the range"),
         "range_kind": (TEXT, "`push` and pop, nested on a thread, or `start` and end"),
         "count": (WHOLE, "ranges"),
-        "total_seconds": (REAL, "their durations, seconds"),
-        "self_seconds": (REAL, "without ranges within, on the same thread, seconds"),
+        "total_seconds": (REAL, "duration of all ranges, seconds"),
+        "self_seconds": (REAL, "without ranges inside, on the same thread, seconds"),
         "is_thunk": (TRUTH, "whether XLA wrote it for an operation"),
-        "op": (TEXT, "that operation's instruction"),
-        "scope": (TEXT, "its named scopes"),
+        "op": (TEXT, "instruction of that operation"),
+        "scope": (TEXT, "named scopes of that operation"),
     },
 )
 
 NO_RANGES = (
     "NO NVTX RANGES in this capture: kernels cannot be joined with operations and scopes. On a CPU "
     "JAX writes none. On a GPU check that nsys traced nvtx; and the Python package nvtx newer than "
-    "0.2.11 loses every range under nsys 2022 and 2023 without a word: pip install nvtx==0.2.11."
+    "0.2.11 silently loses every range under nsys 2022 and 2023: pip install nvtx==0.2.11."
 )
 
 # CUpti_ActivityMemcpyKind of the CUPTI reference.
-_COPIES = dict(
-    enumerate(
-        (
-            *("unknown", "host to device", "device to host", "host to array", "array to host"),
-            *("array to array", "array to device", "device to array", "device to device"),
-            *("host to host", "peer to peer"),
-        )
-    )
+_COPIES = (
+    *("unknown", "host to device", "device to host", "host to array", "array to host"),
+    *("array to array", "array to device", "device to array", "device to device"),
+    *("host to host", "peer to peer"),
 )
+_RANGE_KINDS = {59: "push", 60: "start"}
+# XLA's ranges contain notes: Thunk:#name=jit(f)/far/dot,hlo_op=dot.1#
+_THUNK = re.compile(r"Thunk:#(?P<notes>.*)#")
+_MODULE = re.compile(r"XlaModule:#(?P<notes>.*)#")
+_NOTE = re.compile(r"(?P<key>\w+)=(?P<value>.*?)(?=,\w+=|$)")
+
+Known = Mapping[str, Mapping[str, Instruction]]
+"""The instructions of programs, by the names of both."""
 
 
 def nsys_tables(
     capture: NsysCapture, hlo: Mapping[str, str] | None = None
 ) -> dict[str, pd.DataFrame]:
-    """All tables of a capture.
+    """Return all tables of a capture.
 
-    A kernel belongs to the call that launched it, by process and correlation number, and that to
-    the innermost ``Thunk`` range around it on its thread. Kernels of a CUDA graph share one call,
-    and have the operation around that, if any.
+    A kernel is joined with the call that launched it, by process and correlation number, and the
+    call with the innermost ``Thunk`` range around it on its thread. The kernels of a CUDA graph
+    share one call, and the operation around it, if any.
 
     Parameters
     ----------
@@ -105,22 +101,21 @@ def nsys_tables(
     Raises
     ------
     JaxmeterError
-        If an HLO text is of another program than those that ran.
+        If an HLO text belongs to none of the programs that ran.
     """
-    known = {name: origins(text) for name, text in (hlo or {}).items()}
-    ranges = ranges_of(capture)
-    for name, ops in known.items():
-        check_captured(name, ops, ranges)
+    known = {name: named_instructions(text) for name, text in (hlo or {}).items()}
+    ranges = _ranges(capture)
+    for name, instructions in known.items():
+        _check_ran(name, instructions, ranges)
     launches = _launches(capture, ranges, known)
-    nvtx = _nvtx(ranges, known)
     row = {
         "path": str(capture.path),
         "version": capture.version,
         "schema_version": capture.schema_version,
         "kernels_count": len(launches),
-        "kernels_with_op_count": sum(1 for one in launches if one["op"]),
-        "kernels_with_scope_count": sum(1 for one in launches if one["scope"]),
-        "kernel_seconds": sum(one["seconds"] for one in launches),
+        "kernels_with_op_count": sum(1 for launch in launches if launch["op"]),
+        "kernels_with_scope_count": sum(1 for launch in launches if launch["scope"]),
+        "kernel_seconds": sum(launch["seconds"] for launch in launches),
         "memcpy_count": len(capture.memcpy),
         "nvtx_ranges_count": len(ranges),
         "thunk_ranges_count": sum(1 for text in ranges["text"] if "Thunk:#" in text),
@@ -129,80 +124,150 @@ def nsys_tables(
         "nsys": frame("nsys", [row]),
         "kernels": kernel_table(launches),
         "nsys_memcpy": _memcpy(capture),
-        "nsys_nvtx": nvtx,
+        "nsys_nvtx": _nvtx(ranges, known),
     }
 
 
-def _launches(
-    capture: NsysCapture, ranges: pd.DataFrame, known: dict[str, dict]
-) -> list[dict[str, Any]]:
+def _ranges(capture: NsysCapture) -> pd.DataFrame:
+    """Return the finished NVTX ranges: text, kind, thread, start and end in nanoseconds."""
+    rows = [
+        {
+            "text": text if isinstance(text := row.get("text"), str) else _string(capture, row),
+            "range_kind": _RANGE_KINDS[row["eventType"]],
+            "thread": _number(row.get("globalTid")),
+            "start": int(row["start"]),
+            "end": int(row["end"]),
+        }
+        for row in capture.nvtx.to_dict("records")
+        if row["eventType"] in _RANGE_KINDS and _optional(row.get("end")) is not None
+    ]
+    return pd.DataFrame(rows, columns=["text", "range_kind", "thread", "start", "end"])
+
+
+def _string(capture: NsysCapture, row: Mapping[Any, Any]) -> str:
+    return capture.strings.get(_number(row.get("textId")), "")
+
+
+def _optional(value: Any) -> int | None:
+    return None if value is None or pd.isna(value) else int(value)
+
+
+def _number(value: Any) -> int:
+    return -1 if value is None or pd.isna(value) else int(value)
+
+
+def _notes(pattern: re.Pattern[str], text: str) -> dict[str, str]:
+    match = pattern.search(text)
+    return {m["key"]: m["value"] for m in _NOTE.finditer(match["notes"])} if match else {}
+
+
+def _check_ran(name: str, known: Mapping[str, Instruction], ranges: pd.DataFrame) -> None:
+    programs = {_notes(_MODULE, text).get("hlo_module", "") for text in ranges["text"]} - {""}
+    ran = {_notes(_THUNK, text).get("hlo_op", "") for text in ranges["text"]} - {""}
+    if (programs and name not in programs) or (ran and not any(op in known for op in ran)):
+        listed = ", ".join(sorted(programs)) or "unknown programs"
+        raise JaxmeterError(
+            f"hlo: got a text of {name} that is not the program that ran: the capture has "
+            f"{len(ran)} operations of {listed}"
+        )
+
+
+class _Thread:
+    """The nested ranges of one thread."""
+
+    def __init__(self, rows: pd.DataFrame) -> None:
+        rows = rows.sort_values(["start", "end"], ascending=[True, False])
+        self.texts = rows["text"].tolist()
+        self.starts = rows["start"].to_numpy()
+        self.ends = rows["end"].tolist()
+        self.parents: list[int] = []
+        open_ranges: list[int] = []
+        for index, start in enumerate(self.starts.tolist()):
+            while open_ranges and self.ends[open_ranges[-1]] <= start:
+                open_ranges.pop()
+            self.parents.append(open_ranges[-1] if open_ranges else -1)
+            open_ranges.append(index)
+
+    def around(self, time: int) -> list[str]:
+        """Return the texts of all ranges at a time, the innermost first."""
+        found = []
+        index = int(np.searchsorted(self.starts, time, side="right")) - 1
+        while index >= 0:
+            if self.ends[index] > time:
+                found.append(self.texts[index])
+            index = self.parents[index]
+        return found
+
+
+def _launches(capture: NsysCapture, ranges: pd.DataFrame, known: Known) -> list[dict[str, Any]]:
     pushed = cast(pd.DataFrame, ranges[ranges["range_kind"] == "push"])
-    threads = {thread: Thread(rows) for thread, rows in pushed.groupby("thread")}
+    threads = {thread: _Thread(rows) for thread, rows in pushed.groupby("thread")}
     calls: dict[tuple[int, int], tuple[int, int]] = {}
-    # A runtime call and the driver's call within it share a number: the runtime's is kept.
+    # A runtime call and the driver call inside it share a number: the runtime's is kept.
     for table in (capture.driver, capture.runtime):
         for row in table.to_dict("records"):
-            thread = number(row.get("globalTid"))
-            key = _process(thread), number(row.get("correlationId"))
+            thread = _number(row.get("globalTid"))
+            key = _process(thread), _number(row.get("correlationId"))
             calls[key] = thread, int(row["start"])
     rows = []
     for kernel in capture.kernels.to_dict("records"):
-        process = _process(number(kernel.get("globalPid")))
-        thread, time = calls.get((process, number(kernel.get("correlationId"))), (-1, 0))
+        process = _process(_number(kernel.get("globalPid")))
+        thread, time = calls.get((process, _number(kernel.get("correlationId"))), (-1, 0))
         around = threads[thread].around(time) if thread in threads else []
         rows.append(_launch(capture, kernel, around, known))
     return rows
 
 
 def _process(identifier: int) -> int:
-    """Of a global thread or process identifier, what two of one process share."""
+    """Return the part of a global thread or process identifier that a process shares."""
     return identifier >> 24 if identifier >= 0 else -1
 
 
-def _launch(capture: NsysCapture, kernel: dict, around: list[str], known: dict) -> dict[str, Any]:
-    thunk = next((notes for text in around if (notes := notes_of(THUNK, text))), {})
-    module = next((notes for text in around if (notes := notes_of(MODULE, text))), {})
+def _launch(
+    capture: NsysCapture, kernel: Mapping[Any, Any], around: list[str], known: Known
+) -> dict[str, Any]:
+    thunk = next((notes for text in around if (notes := _notes(_THUNK, text))), {})
+    module = next((notes for text in around if (notes := _notes(_MODULE, text))), {})
     program = module.get("hlo_module", thunk.get("hlo_module", ""))
     name = kernel.get("demangledName")
     name = kernel.get("shortName") if name is None or pd.isna(name) else name
-    shared = [optional(kernel.get(f"{kind}SharedMemory")) for kind in ("static", "dynamic")]
+    shared = [_optional(kernel.get(f"{kind}SharedMemory")) for kind in ("static", "dynamic")]
     return {
-        "kernel": capture.strings.get(number(name), str(name)),
+        "kernel": capture.strings.get(_number(name), str(name)),
         "op": thunk.get("hlo_op", ""),
         "program": program,
         "scope": _scope(thunk, program, known),
-        "device": str(number(kernel.get("deviceId"))),
+        "device": str(_number(kernel.get("deviceId"))),
         "seconds": (int(kernel["end"]) - int(kernel["start"])) * 1e-9,
         "grid": _shape(kernel, "grid"),
         "block": _shape(kernel, "block"),
-        "registers_count": optional(kernel.get("registersPerThread")),
+        "registers_count": _optional(kernel.get("registersPerThread")),
         "shared_bytes": None if None in shared else sum(n or 0 for n in shared),
     }
 
 
-def _scope(thunk: dict[str, str], program: str, known: dict[str, dict]) -> str:
+def _scope(thunk: Mapping[str, str], program: str, known: Known) -> str:
     op = thunk.get("hlo_op", "")
-    # Without a module's name any program with such an instruction will do, if there is but one.
+    # Without a module's name the scope is that of the only program with such an instruction.
     candidates = [known.get(program, {})] if program else list(known.values())
-    found = {one[op].scope for one in candidates if op in one}
-    if len(found) == 1:
-        return found.pop()
-    return named_scopes(thunk.get("name", ""))
+    found = {instructions[op].scope for instructions in candidates if op in instructions}
+    return found.pop() if len(found) == 1 else named_scopes(thunk.get("name", ""))
 
 
-def _shape(kernel: dict, what: str) -> str:
-    sizes = [optional(kernel.get(f"{what}{axis}")) for axis in "XYZ"]
+def _shape(kernel: Mapping[Any, Any], what: str) -> str:
+    sizes = [_optional(kernel.get(f"{what}{axis}")) for axis in "XYZ"]
     return "" if None in sizes else ",".join(map(str, sizes))
 
 
 def _memcpy(capture: NsysCapture) -> pd.DataFrame:
     sums: dict[tuple[str, str], list[float]] = defaultdict(lambda: [0, 0, 0.0])
     for row in capture.memcpy.to_dict("records"):
-        kind = _COPIES.get(number(row.get("copyKind")), f"kind {row.get('copyKind')}")
-        into = sums[kind, str(number(row.get("deviceId")))]
-        into[0] += 1
-        into[1] += int(row["bytes"])
-        into[2] += (int(row["end"]) - int(row["start"])) * 1e-9
+        number = _number(row.get("copyKind"))
+        kind = _COPIES[number] if 0 <= number < len(_COPIES) else f"kind {row.get('copyKind')}"
+        of_kind = sums[kind, str(_number(row.get("deviceId")))]
+        of_kind[0] += 1
+        of_kind[1] += int(row["bytes"])
+        of_kind[2] += (int(row["end"]) - int(row["start"])) * 1e-9
     rows = [
         {
             "copy_kind": kind,
@@ -217,7 +282,7 @@ def _memcpy(capture: NsysCapture) -> pd.DataFrame:
     return most(frame("nsys_memcpy", rows), "total_seconds")
 
 
-def _nvtx(ranges: pd.DataFrame, known: dict[str, dict]) -> pd.DataFrame:
+def _nvtx(ranges: pd.DataFrame, known: Known) -> pd.DataFrame:
     sums: dict[tuple[str, str], list[float]] = defaultdict(lambda: [0, 0.0, 0.0])
     for key, rows in ranges.groupby(["range_kind", "thread"]):
         kind = cast(tuple, key)[0]
@@ -225,13 +290,13 @@ def _nvtx(ranges: pd.DataFrame, known: dict[str, dict]) -> pd.DataFrame:
         durations = rows["end"].to_numpy(dtype=float) - starts
         own = self_times(starts, durations)[0] if kind == "push" else durations
         for text, whole, alone in zip(rows["text"], durations, own, strict=True):
-            into = sums[text, str(kind)]
-            into[0] += 1
-            into[1] += whole * 1e-9
-            into[2] += alone * 1e-9
+            of_text = sums[text, str(kind)]
+            of_text[0] += 1
+            of_text[1] += whole * 1e-9
+            of_text[2] += alone * 1e-9
     table = []
     for (text, kind), (count, total, own) in sums.items():
-        thunk = notes_of(THUNK, text)
+        thunk = _notes(_THUNK, text)
         table.append(
             {
                 "text": text,

@@ -1,79 +1,154 @@
-"""A trace as tables: operations, scopes, threads, steps, annotations, phases, kernels."""
+"""Make the tables of a trace: operations, scopes, threads, steps, kernels; and the host's."""
 
 from __future__ import annotations
 
-import json
 import re
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from jaxmeter._tables import trace_schemas  # noqa: F401
-from jaxmeter._tables.kernels import kernel_table
-from jaxmeter._tables.modules import Origin, origins
-from jaxmeter._tables.schemas import frame, most
-from jaxmeter._tables.self_time import self_times, union
-from jaxmeter._tables.trace_phases import phases
-from jaxmeter._tables.xplane import Line, Trace, programs
+from jaxmeter._program.hlo import Instruction, named_instructions
+from jaxmeter._tables.events import kernel_table, union
+from jaxmeter._tables.schemas import REAL, TEXT, TRUTH, WHOLE, frame, most, schema
+from jaxmeter._tables.trace import Line, Trace
+from jaxmeter._tables.trace_host import annotation_table, phase_table
+from jaxmeter._tables.xspace import programs
 from jaxmeter.errors import JaxmeterError
+
+schema(
+    "trace",
+    "The trace as a whole, one row.",
+    {
+        "path": (TEXT, "the `.xplane.pb` file"),
+        "file_bytes": (WHOLE, "size of the file, bytes"),
+        "events_count": (WHOLE, "events, marks of thread pools included"),
+        "op_events_count": (WHOLE, "events that are runs of operations of programs"),
+        "lines_count": (WHOLE, "threads and streams with events"),
+        "programs_count": (WHOLE, "programs whose operations ran"),
+        "programs_with_hlo_count": (WHOLE, "programs among them whose HLO is known"),
+        "span_seconds": (REAL, "from the first event to the end of the last, seconds"),
+        "op_self_seconds": (REAL, "self time of all operations, summed over threads, seconds"),
+        "scoped_fraction": (REAL, "share of op_self_seconds in a named scope, 0 to 1"),
+    },
+)
+schema(
+    "trace_ops",
+    "An operation of a program, the one with most self time first. Threads overlap: sums over "
+    "threads are no wall time.",
+    {
+        "program": (TEXT, "module and program number: `jit_f(30)`"),
+        "op": (TEXT, "name of the instruction in the optimised HLO"),
+        "opcode": (TEXT, "kind of instruction: `fusion`, `dot`, `while`"),
+        "scope": (TEXT, "named scopes, the outermost first: `far_field/tile`"),
+        "op_name": (TEXT, "JAX's name, transformations and control flow included"),
+        "source": (TEXT, "file and line"),
+        "is_inherited": (TRUTH, "whether op_name and source are those of an operation inside it"),
+        "device": (TEXT, "plane of the trace on which it ran"),
+        "count": (WHOLE, "runs"),
+        "lines_count": (WHOLE, "threads or streams on which it ran"),
+        "total_seconds": (REAL, "duration of all runs, operations inside included, seconds"),
+        "self_seconds": (REAL, "without the operations inside, such as a loop's body, seconds"),
+        "self_fraction": (REAL, "share of the self time of all operations, 0 to 1"),
+    },
+)
+schema(
+    "trace_scopes",
+    "A named scope with all its operations, the one with most self time first.",
+    {
+        "scope": (TEXT, "named scopes; empty for operations outside any scope"),
+        "ops_count": (WHOLE, "operations"),
+        "count": (WHOLE, "runs of the operations"),
+        "self_seconds": (REAL, "self time of the operations, seconds"),
+        "self_fraction": (REAL, "share of the self time of all operations, 0 to 1"),
+    },
+)
+schema(
+    "trace_threads",
+    "A thread, or a stream of a device, and how busy it was.",
+    {
+        "device": (TEXT, "plane of the trace"),
+        "thread": (TEXT, "line of the trace"),
+        "events_count": (WHOLE, "events, marks of thread pools left out"),
+        "op_events_count": (WHOLE, "events that are runs of operations"),
+        "busy_seconds": (REAL, "time with an event under way, waiting included, seconds"),
+        "op_busy_seconds": (REAL, "time with an operation under way, seconds"),
+        "op_self_seconds": (REAL, "sum of the self times of its operations, seconds"),
+        "op_occupancy": (REAL, "op_busy_seconds over the span of the trace, 0 to 1"),
+    },
+)
+schema(
+    "trace_steps",
+    "A step, as marked by `jax.profiler.StepTraceAnnotation`.",
+    {
+        "name": (TEXT, "name of the annotation"),
+        "step": (WHOLE, "step number"),
+        "start_seconds": (REAL, "since the trace began, seconds"),
+        "duration_seconds": (REAL, "duration of the step, seconds"),
+        "op_self_seconds": (REAL, "self time of operations that began in it, all threads, seconds"),
+        "op_events_count": (WHOLE, "runs of operations that began in it"),
+    },
+)
 
 _DETAIL = re.compile(r"(\w+):(\S+)")
 
+Ops = Sequence[Instruction | None]
+"""The instruction of each of `Trace.ops`, None where the HLO is unknown."""
+
 
 def trace_tables(trace: Trace, hlo: Mapping[str, str] | None = None) -> dict[str, pd.DataFrame]:
-    """All tables of a trace.
+    """Return all tables of a trace.
 
     Parameters
     ----------
     trace : Trace
         From `jaxmeter.tables.read_trace`.
     hlo : mapping, optional
-        The HLO text of programs by name, ``jit_f(30)`` or ``jit_f``; else that within the trace.
+        The HLO text of programs by name, ``jit_f(30)`` or ``jit_f``; otherwise that in the trace.
 
     Raises
     ------
     JaxmeterError
-        If an HLO text is of another program than those that ran.
+        If an HLO text belongs to none of the programs that ran.
     """
-    texts = dict(hlo or {})
-    wanted = {program for program, _ in trace.ops}
-    for name, text in texts.items():
-        _check_ran(name, text, trace.ops)
-    missing = {one for one in wanted if one not in texts and one.partition("(")[0] not in texts}
-    texts.update(programs(trace.path, missing) if missing else {})
-    known = {name: origins(text) for name, text in texts.items() if text}
-    of = [_known(known, program).get(op.lstrip("%")) for program, op in trace.ops]
-    ops = _ops(trace, of)
-    tables = {
-        "trace": _summary(trace, ops, sum(1 for one in wanted if _known(known, one))),
+    given = {name: named_instructions(text) for name, text in (hlo or {}).items()}
+    for name, instructions in given.items():
+        _check_ran(name, instructions, trace.ops)
+    ran = {program for program, _ in trace.ops}
+    missing = {program for program in ran if _module(program) not in given} - set(given)
+    texts = programs(trace.path, missing) if missing else {}
+    known = {**given, **{name: named_instructions(text) for name, text in texts.items() if text}}
+    of_program = {name: known.get(name) or known.get(_module(name), {}) for name in ran}
+    instructions = [of_program[program].get(op.lstrip("%")) for program, op in trace.ops]
+    ops = _ops(trace, instructions)
+    return {
+        "trace": _summary(trace, ops, sum(map(bool, of_program.values()))),
         "trace_ops": ops,
         "trace_scopes": _scopes(ops),
         "trace_threads": _threads(trace),
         "trace_steps": _steps(trace),
-        "trace_annotations": _annotations(trace),
-        "trace_phases": phases(trace),
-        "kernels": _kernels(trace, of),
+        "trace_annotations": annotation_table(trace),
+        "trace_phases": phase_table(trace),
+        "kernels": _kernels(trace, instructions),
     }
-    return tables
 
 
-def _known(known: dict[str, dict[str, Origin]], program: str) -> dict[str, Origin]:
-    """What is known of a program by its own name, else by that of its module."""
-    return known.get(program) or known.get(program.partition("(")[0], {})
+def _module(program: str) -> str:
+    return program.partition("(")[0]
 
 
-def _check_ran(name: str, text: str, ops: tuple[tuple[str, str], ...]) -> None:
-    ran = [op for program, op in ops if name in (program, program.partition("(")[0])]
-    held = origins(text)
-    # Some operations of a trace stand in no HLO, but never most of them.
-    if 2 * sum(1 for op in ran if op.lstrip("%") in held) <= len(ran):
-        programs_told = ", ".join(sorted({program for program, _ in ops})) or "nothing"
+def _check_ran(
+    name: str, known: Mapping[str, Instruction], ops: tuple[tuple[str, str], ...]
+) -> None:
+    ran = [op for program, op in ops if name in (program, _module(program))]
+    # Some operations of a trace are in no HLO, but never most of them.
+    if 2 * sum(1 for op in ran if op.lstrip("%") in known) <= len(ran):
+        listed = ", ".join(sorted({program for program, _ in ops})) or "nothing"
         raise JaxmeterError(
             f"hlo: got a text of {name} that is not the program that ran: the trace has "
-            f"{len(ran)} operations of {name}, of programs {programs_told}"
+            f"{len(ran)} operations of {name}, of programs {listed}"
         )
 
 
@@ -89,52 +164,47 @@ def _summary(trace: Trace, ops: pd.DataFrame, with_hlo: int) -> pd.DataFrame:
         "lines_count": len(trace.lines),
         "programs_count": ops["program"].nunique(),
         "programs_with_hlo_count": with_hlo,
-        "span_seconds": _span(trace),
+        "span_seconds": trace.span_seconds,
         "op_self_seconds": total,
         "scoped_fraction": scoped / total if total else None,
     }
     return frame("trace", [row])
 
 
-def _span(trace: Trace) -> float:
-    first = min((line.starts.min() for line in trace.lines), default=0.0)
-    last = max(((line.starts + line.durations).max() for line in trace.lines), default=0.0)
-    return float(last - first)
-
-
-def _ops(trace: Trace, of: list[Origin | None]) -> pd.DataFrame:
+def _ops(trace: Trace, instructions: Ops) -> pd.DataFrame:
     n = len(trace.ops)
-    sums: dict[str, dict[str, np.ndarray]] = defaultdict(
-        lambda: {key: np.zeros(n) for key in ("count", "lines", "total", "self")}
-    )
+    sums: dict[str, np.ndarray] = defaultdict(lambda: np.zeros((4, n)))
     for line in trace.lines:
         ran = line.ops >= 0
-        codes, into = line.ops[ran], sums[line.plane]
+        codes = line.ops[ran]
         counts = np.bincount(codes, minlength=n)
-        into["count"] += counts
-        into["lines"] += counts > 0
-        into["total"] += np.bincount(codes, line.durations[ran], minlength=n)
-        into["self"] += np.bincount(codes, line.op_self[ran], minlength=n)
-    whole = sum(into["self"].sum() for into in sums.values()) or 1.0
+        totals, selves = (
+            np.bincount(codes, values[ran], minlength=n)
+            for values in (line.durations, line.op_self)
+        )
+        sums[line.plane] += (counts, counts > 0, totals, selves)
+    whole = sum(of_plane[3].sum() for of_plane in sums.values()) or 1.0
     rows = [
         {
             "program": program,
             "op": op,
-            "opcode": origin.opcode if origin else "",
-            "scope": origin.scope if origin else "",
-            "op_name": origin.op_name if origin else "",
-            "source": origin.source if origin else "",
-            "is_inherited": origin.inherited if origin else None,
+            "opcode": instruction.opcode if instruction else "",
+            "scope": instruction.scope if instruction else "",
+            "op_name": instruction.op_name if instruction else "",
+            "source": instruction.source if instruction else "",
+            "is_inherited": instruction.is_inherited if instruction else None,
             "device": plane,
-            "count": int(into["count"][code]),
-            "lines_count": int(into["lines"][code]),
-            "total_seconds": into["total"][code],
-            "self_seconds": into["self"][code],
-            "self_fraction": into["self"][code] / whole,
+            "count": int(count),
+            "lines_count": int(lines),
+            "total_seconds": total,
+            "self_seconds": own,
+            "self_fraction": own / whole,
         }
-        for plane, into in sums.items()
-        for code, ((program, op), origin) in enumerate(zip(trace.ops, of, strict=True))
-        if into["count"][code]
+        for plane, of_plane in sums.items()
+        for (program, op), instruction, (count, lines, total, own) in zip(
+            trace.ops, instructions, of_plane.T, strict=True
+        )
+        if count
     ]
     return most(frame("trace_ops", rows), "self_seconds")
 
@@ -150,7 +220,7 @@ def _scopes(ops: pd.DataFrame) -> pd.DataFrame:
 
 
 def _threads(trace: Trace) -> pd.DataFrame:
-    span = _span(trace) or 1.0
+    span = trace.span_seconds or 1.0
     rows = [
         {
             "device": line.plane,
@@ -168,29 +238,26 @@ def _threads(trace: Trace) -> pd.DataFrame:
 
 
 def _steps(trace: Trace) -> pd.DataFrame:
-    found = [
-        (line, at, int(note["step_num"]))
-        for line in trace.lines
-        for at, note in line.notes.items()
-        if "step_num" in note
-    ]
-    rows = [
+    rows: list[dict[str, Any]] = [
         {
             "name": trace.names[line.names[at]],
-            "step": step,
+            "step": int(note["step_num"]),
             "start_seconds": line.starts[at],
             "duration_seconds": line.durations[at],
             "op_self_seconds": 0.0,
             "op_events_count": 0,
         }
-        for line, at, step in sorted(found, key=lambda one: one[0].starts[one[1]])
+        for line in trace.lines
+        for at, note in line.notes.items()
+        if "step_num" in note
     ]
+    rows.sort(key=lambda row: row["start_seconds"])
     starts = np.array([row["start_seconds"] for row in rows])
     ends = starts + np.array([row["duration_seconds"] for row in rows])
     for line in trace.lines if rows else ():
         chosen = np.flatnonzero(line.ops >= 0)
         chosen = chosen[np.argsort(line.starts[chosen], kind="stable")]
-        # Sums over those that began in a step, as differences of running sums.
+        # The sum over the operations of a step is a difference of running sums.
         sums = np.concatenate([[0.0], np.cumsum(line.op_self[chosen])])
         first, last = (np.searchsorted(line.starts[chosen], times) for times in (starts, ends))
         for row, begin, end in zip(rows, first.tolist(), last.tolist(), strict=True):
@@ -199,61 +266,29 @@ def _steps(trace: Trace) -> pd.DataFrame:
     return frame("trace_steps", rows)
 
 
-def _annotations(trace: Trace) -> pd.DataFrame:
-    sums: dict[tuple[str, str], list[float]] = defaultdict(lambda: [0, 0.0, 0.0])
-    for line in trace.lines:
-        if line.is_device:
-            continue
-        told = np.flatnonzero(line.ops < 0)
-        own, _ = self_times(line.starts[told], line.durations[told])
-        for at, self_seconds in zip(told.tolist(), own.tolist(), strict=True):
-            note = line.notes.get(at)
-            keywords = "" if not note else json.dumps(note, sort_keys=True, default=str)
-            into = sums[trace.names[line.names[at]], keywords]
-            into[0] += 1
-            into[1] += line.durations[at]
-            into[2] += self_seconds
-    rows = [
-        {
-            "name": name,
-            "keywords": keywords,
-            "kind": _kind(name, keywords),
-            "count": int(count),
-            "total_seconds": total,
-            "self_seconds": own,
-        }
-        for (name, keywords), (count, total, own) in sums.items()
-    ]
-    return most(frame("trace_annotations", rows), "self_seconds")
+def _kernels(trace: Trace, instructions: Ops) -> pd.DataFrame:
+    return kernel_table(
+        [
+            _kernel(trace, instructions, line, at)
+            for line in trace.lines
+            if line.is_device
+            for at in range(len(line.starts))
+            if not {"memcpy_details", "memset_details"} & line.notes.get(at, {}).keys()
+        ]
+    )
 
 
-def _kind(name: str, keywords: str) -> str:
-    if name.startswith("$"):
-        return "python"
-    return "step" if '"step_num"' in keywords else "annotation"
-
-
-def _kernels(trace: Trace, of: list[Origin | None]) -> pd.DataFrame:
-    rows = []
-    for line in trace.lines:
-        if line.is_device:
-            rows += [_kernel(trace, of, line, at) for at in range(len(line.starts))]
-    return kernel_table([row for row in rows if row])
-
-
-def _kernel(trace: Trace, of: list[Origin | None], line: Line, at: int) -> dict[str, Any] | None:
-    note = line.notes.get(at, {})
-    if "memcpy_details" in note or "memset_details" in note:
-        return None
-    details = dict(_DETAIL.findall(str(note.get("kernel_details", ""))))
-    op = line.ops[at]
-    origin = of[op] if op >= 0 else None
+def _kernel(trace: Trace, instructions: Ops, line: Line, at: int) -> dict[str, Any]:
+    details = dict(_DETAIL.findall(str(line.notes.get(at, {}).get("kernel_details", ""))))
     shared = [details[key] for key in ("static_shared", "dynamic_shared") if key in details]
+    op = line.ops[at]
+    program, name = trace.ops[op] if op >= 0 else ("", "")
+    instruction = instructions[op] if op >= 0 else None
     return {
         "kernel": trace.names[line.names[at]],
-        "op": trace.ops[op][1] if op >= 0 else "",
-        "program": trace.ops[op][0] if op >= 0 else "",
-        "scope": origin.scope if origin else "",
+        "op": name,
+        "program": program,
+        "scope": instruction.scope if instruction else "",
         "device": line.plane,
         "seconds": line.durations[at],
         "grid": details.get("grid", ""),

@@ -1,0 +1,138 @@
+"""Make the table of memory and time over choices of parameters, with its Pareto front."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import statistics
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import jax
+import pandas as pd
+
+from jaxmeter._program.memory import allocator, pareto_front
+from jaxmeter._records.record import Record
+from jaxmeter._tables.schemas import REAL, TEXT, TRUTH, WHOLE, frame, schema
+from jaxmeter.errors import JaxmeterError
+
+schema(
+    "memory",
+    "A choice of parameters, measured in processes of its own; the fastest first, failures last.",
+    {
+        "parameters": (TEXT, "the choice, as JSON"),
+        "status": (TEXT, "`ok`, `failed`, `timeout`, ..."),
+        "failure": (TEXT, "why there are no numbers"),
+        "rounds_count": (WHOLE, "processes"),
+        "seconds": (REAL, "median over processes of the median of steady-state runs, seconds"),
+        "least_seconds": (REAL, "the least of the processes' medians, seconds"),
+        "largest_seconds": (REAL, "the largest of the processes' medians, seconds"),
+        "argument_bytes": (WHOLE, "compiler's account: arguments, bytes"),
+        "output_bytes": (WHOLE, "compiler's account: results, bytes"),
+        "temp_bytes": (WHOLE, "compiler's account: temporaries, bytes"),
+        "embedded_bytes": (WHOLE, "constants embedded in the program, bytes"),
+        "compile_peak_bytes": (WHOLE, "process: peak while compiling above the start, bytes"),
+        "run_peak_bytes": (WHOLE, "process: peak up to the last run above the start, bytes"),
+        "device_peak_bytes": (WHOLE, "device: peak since the process began; missing on CPUs"),
+        "is_preallocated": (TRUTH, "whether JAX allocates its share of the device when it starts"),
+        "limit_bytes": (WHOLE, "the most that JAX may allocate on the device, bytes"),
+        "reserved_bytes": (WHOLE, "device memory that JAX has reserved, bytes"),
+        "error_relative": (REAL, "error of the result, where the case checks it"),
+        "is_front": (TRUTH, "no other choice is both faster and smaller in temporaries"),
+    },
+)
+
+_RESERVED = ("pool_bytes", "bytes_reserved")
+"""Names of the reserved memory in the statistics of JAX's allocators."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Point:
+    """A choice of parameters and its records, one for each process."""
+
+    params: Mapping[str, Any]
+    records: Sequence[Record]
+
+
+def memory_table(points: Sequence[Point]) -> pd.DataFrame:
+    """Return time, memory by the compiler's account, and peaks, with the Pareto front marked.
+
+    Parameters
+    ----------
+    points : sequence of Point
+        A point counts as failed unless all its records are ``ok``. Numbers of the allocator are
+        read from the checks of its first record: `allocator_checks`.
+
+    Raises
+    ------
+    JaxmeterError
+        If a choice of parameters occurs twice.
+    """
+    rows = [_row(point) for point in points]
+    if len({row["parameters"] for row in rows}) < len(rows):
+        raise JaxmeterError("memory_table: got a choice of parameters twice; give each once")
+    good = [row for row in rows if row["status"] == "ok"]
+    ranked = pareto_front([(row["seconds"], row["temp_bytes"]) for row in good])
+    fastest_first = [{**good[n], "is_front": best} for n, best in ranked]
+    failed = [{**row, "is_front": False} for row in rows if row["status"] != "ok"]
+    return frame("memory", [*fastest_first, *failed])
+
+
+def _row(point: Point) -> dict[str, Any]:
+    records = point.records
+    row = {
+        "parameters": json.dumps(dict(point.params), sort_keys=True),
+        "status": "ok" if records else "failed",
+        "failure": "",
+        "rounds_count": len(records),
+    }
+    for record in records:
+        if record.status != "ok":
+            failure = record.failure
+            text = f"{failure.phase}: {failure.kind}: {failure.message}" if failure else ""
+            return {**row, "status": record.status, "failure": text[:300]}
+    if not records:
+        return row
+    medians = [statistics.median(record.samples_seconds) for record in records]
+    memory, checks = records[0].memory, records[0].checks
+    return {
+        **row,
+        "seconds": statistics.median(medians),
+        "least_seconds": min(medians),
+        "largest_seconds": max(medians),
+        "argument_bytes": memory.argument_bytes,
+        "output_bytes": memory.output_bytes,
+        "temp_bytes": memory.temp_bytes,
+        "embedded_bytes": records[0].constants.embedded_bytes,
+        "compile_peak_bytes": _largest(records, "compile_peak_rss_bytes"),
+        "run_peak_bytes": _largest(records, "peak_rss_bytes"),
+        "device_peak_bytes": memory.device_peak_bytes,
+        "is_preallocated": checks.get("allocator_is_preallocating"),
+        "limit_bytes": checks.get("allocator_limit_bytes"),
+        "reserved_bytes": checks.get("allocator_reserved_bytes"),
+        "error_relative": checks.get("error_relative"),
+    }
+
+
+def _largest(records: Sequence[Record], name: str) -> int | None:
+    """Return the largest of the processes' peaks above what each used before tracing."""
+    peaks = [
+        peak - record.memory.baseline_rss_bytes
+        for record in records
+        if (peak := getattr(record.memory, name)) is not None
+        and record.memory.baseline_rss_bytes is not None
+    ]
+    return max(peaks, default=None)
+
+
+def allocator_checks() -> dict[str, float]:
+    """Return the numbers of the first device's allocator, for a case's check; none on a CPU."""
+    found = allocator()
+    stats = jax.local_devices()[0].memory_stats() or {}
+    reserved = next((stats[name] for name in _RESERVED if name in stats), None)
+    numbers = {
+        "allocator_is_preallocating": found.preallocate,
+        "allocator_limit_bytes": found.limit_bytes,
+        "allocator_reserved_bytes": reserved,
+    }
+    return {name: float(value) for name, value in numbers.items() if value is not None}

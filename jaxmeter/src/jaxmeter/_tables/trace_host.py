@@ -1,0 +1,122 @@
+"""Make the tables of a trace's host threads: annotations, and the phases of JAX's work."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import defaultdict
+
+import numpy as np
+import pandas as pd
+
+from jaxmeter._tables.events import self_times
+from jaxmeter._tables.schemas import REAL, TEXT, WHOLE, frame, most, schema
+from jaxmeter._tables.trace import Trace
+
+schema(
+    "trace_annotations",
+    "Events on threads of the host that are no operations, with one name and the same keywords; "
+    "`jax.profiler.TraceAnnotation` makes them, and so does the runtime.",
+    {
+        "name": (TEXT, "name of the event"),
+        "keywords": (TEXT, "keywords as JSON; empty if there are none"),
+        "kind": (TEXT, "`annotation`, `step`, or `python`, a frame of the interpreter"),
+        "count": (WHOLE, "events"),
+        "total_seconds": (REAL, "duration of all events, seconds"),
+        "self_seconds": (REAL, "without other such events inside, seconds"),
+    },
+)
+schema(
+    "trace_phases",
+    "What a thread of the host worked on, each moment counted for the innermost event that shows "
+    "a phase.",
+    {
+        "phase": (TEXT, "`trace`, `lower`, `compile`, `dispatch`, `transfer`, `wait`, `execute`"),
+        "thread": (TEXT, "line of the trace; thread pools are summed"),
+        "seconds": (REAL, "time, seconds; the threads of a pool are summed"),
+        "events_count": (WHOLE, "events that show the phase"),
+    },
+)
+
+# The first pattern that matches an event's name decides; names of Python frames begin with $.
+_PHASES = {
+    phase: re.compile(pattern)
+    for phase, pattern in {
+        "wait": r"block_until_ready|try_to_block|\(wait for|::Await",
+        "trace": r"^\$\S*pjit\.py:\d+ _trace_for_jit|trace_to_jaxpr",
+        "lower": r"lower_sharding_computation|lower_jaxpr_to_module|_pjit_lower",
+        "compile": r"backend_compile|compile_or_get_cached|Client::Compile|Compiler::|^Codegen$",
+        "transfer": (
+            r"DevicePut|BufferFromHost|CopyTo|TransferTo|TransferFrom|^[HD]2[HD]\b|[Mm]emcpy"
+            r"|batched_device_put"
+        ),
+        "dispatch": r"^PjitFunction\(|ExecuteHelper|ExecuteSharded|ExecutePrepare",
+    }.items()
+}
+_NAMES = [*_PHASES, "execute"]
+_COMPILING_THREADS = re.compile(r"codegen|[Cc]ompiler")
+_POOL = re.compile(r"/-?\d+$")
+
+
+def annotation_table(trace: Trace) -> pd.DataFrame:
+    """Return the events on threads of the host that are no operations."""
+    sums: dict[tuple[str, str], list[float]] = defaultdict(lambda: [0, 0.0, 0.0])
+    for line in trace.lines:
+        if line.is_device:
+            continue
+        chosen = np.flatnonzero(line.ops < 0)
+        own, _ = self_times(line.starts[chosen], line.durations[chosen])
+        for at, self_seconds in zip(chosen.tolist(), own.tolist(), strict=True):
+            note = line.notes.get(at)
+            keywords = "" if not note else json.dumps(note, sort_keys=True, default=str)
+            of_key = sums[trace.names[line.names[at]], keywords]
+            of_key[0] += 1
+            of_key[1] += line.durations[at]
+            of_key[2] += self_seconds
+    rows = [
+        {
+            "name": name,
+            "keywords": keywords,
+            "kind": _kind(name, keywords),
+            "count": int(count),
+            "total_seconds": total,
+            "self_seconds": own,
+        }
+        for (name, keywords), (count, total, own) in sums.items()
+    ]
+    return most(frame("trace_annotations", rows), "self_seconds")
+
+
+def _kind(name: str, keywords: str) -> str:
+    if name.startswith("$"):
+        return "python"
+    return "step" if '"step_num"' in keywords else "annotation"
+
+
+def phase_table(trace: Trace) -> pd.DataFrame:
+    """Return the time of each phase on each thread, thread pools summed."""
+    of_name = np.array([_phase(name) for name in trace.names], dtype=np.int64)
+    sums: dict[tuple[str, str], np.ndarray] = defaultdict(lambda: np.zeros(2))
+    for line in trace.lines:
+        if line.is_device:
+            continue
+        phase = of_name[line.names]
+        if _COMPILING_THREADS.search(line.name):
+            phase[:] = _NAMES.index("compile")
+        phase[line.ops >= 0] = _NAMES.index("execute")
+        shown = np.flatnonzero(phase >= 0)
+        own, _ = self_times(line.starts[shown], line.durations[shown])
+        for number in set(phase[shown].tolist()):
+            chosen = phase[shown] == number
+            sums[_NAMES[number], _POOL.sub("", line.name)] += (own[chosen].sum(), chosen.sum())
+    rows = [
+        {"phase": phase, "thread": thread, "seconds": seconds, "events_count": int(count)}
+        for (phase, thread), (seconds, count) in sums.items()
+    ]
+    return most(frame("trace_phases", rows), "seconds")
+
+
+def _phase(name: str) -> int:
+    """Return the position of the phase that an event's name shows in `_NAMES`, else -1."""
+    patterns = enumerate(_PHASES.values())
+    return next((number for number, pattern in patterns if pattern.search(name)), -1)

@@ -1,0 +1,111 @@
+"""Read from a trace what `jax.profiler.ProfileData` cannot give: its wholeness, its programs' HLO.
+
+ProfileData shows events alone, while the HLO lies in metadata without events (plane
+``/host:metadata``); and older versions of JAX read a part of a truncated file without an error, or
+abort on a file that is no trace. The layout is tsl's ``xplane.proto``: a space holds planes (1), a
+plane its name (2) and event metadata (4); the field numbers never change. Encoding:
+protobuf.dev/programming-guides/encoding.
+"""
+
+from __future__ import annotations
+
+import mmap
+from collections.abc import Iterator
+from pathlib import Path
+
+from jaxmeter.errors import JaxmeterError
+
+
+def check_whole(path: Path) -> None:
+    """Refuse a file that is truncated, empty or no trace.
+
+    Raises
+    ------
+    JaxmeterError
+        If it is, or cannot be read.
+    """
+    try:
+        planes = [sum(1 for _ in _fields(plane)) for plane in _parts(_mapped(path), 1)]
+    except OSError as error:
+        raise JaxmeterError(f"trace: got {str(path)!r} ({error}); give a trace") from None
+    except ValueError as error:
+        raise JaxmeterError(
+            f"trace: got {str(path)!r}, which is cut short or no trace ({error}); trace again, and "
+            "let the program leave jax.profiler.trace"
+        ) from None
+    if not planes:
+        raise JaxmeterError(f"trace: got {str(path)!r}, which is empty; was the program killed?")
+
+
+def programs(path: Path, wanted: set[str]) -> dict[str, str]:
+    """Return the HLO text of programs in a trace by name, such as ``jit_f(30)``."""
+    return {
+        name: _hlo_text(bytes(module))
+        for plane in _parts(_mapped(path), 1)
+        if _text(plane, 2) == "/host:metadata"
+        for entry in _parts(plane, 4)
+        for metadata in _parts(entry, 2)
+        if (name := _text(metadata, 2)) in wanted
+        for stat in _parts(metadata, 5)
+        for proto in _parts(stat, 6)
+        for module in _parts(proto, 1)
+    }
+
+
+def _hlo_text(module: bytes) -> str:
+    """Return the text of a serialized HLO module, empty if this jaxlib cannot convert it."""
+    try:
+        from jaxlib._hlo import HloModule  # type: ignore[import-not-found]
+    except ImportError:  # jaxlib up to 0.8 or so
+        try:
+            from jaxlib._jax import HloModule  # type: ignore[import-not-found,no-redef]
+        except ImportError:
+            return ""
+    return HloModule.from_serialized_hlo_module_proto(module).to_string()
+
+
+def _mapped(path: Path) -> memoryview:
+    with open(path, "rb") as stream:
+        return memoryview(mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ))
+
+
+def _fields(data: memoryview) -> Iterator[tuple[int, memoryview]]:
+    """Yield number and bytes of each field; a ValueError if the bytes are cut short."""
+    at, end = 0, len(data)
+    while at < end:
+        key, at = _varint(data, at)
+        kind, value = key & 7, at
+        if kind == 0:
+            _, at = _varint(data, at)
+        elif kind in (1, 5):
+            at += 8 if kind == 1 else 4
+        elif kind == 2:
+            length, value = _varint(data, at)
+            at = value + length
+        else:
+            raise ValueError(f"wire type {kind} at byte {at}")
+        if at > end:
+            raise ValueError(f"{end - value} of {at - value} bytes are there at byte {value}")
+        yield key >> 3, data[value:at]
+
+
+def _parts(data: memoryview, number: int) -> Iterator[memoryview]:
+    return (value for found, value in _fields(data) if found == number)
+
+
+def _text(data: memoryview, number: int) -> str:
+    """Return the first field of that number as text; empty if there is none."""
+    return next((bytes(value).decode("utf-8", "replace") for value in _parts(data, number)), "")
+
+
+def _varint(data: memoryview, at: int) -> tuple[int, int]:
+    value = shift = 0
+    while True:
+        if at >= len(data) or shift > 63:
+            raise ValueError(f"a number ends beyond byte {at}")
+        byte = data[at]
+        at += 1
+        value |= (byte & 127) << shift
+        if byte < 128:
+            return value, at
+        shift += 7
