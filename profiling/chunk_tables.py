@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 
 from jaxmeter import Record
-from jaxmeter._tables.schemas import frame
+from jaxmeter.tables import frame
 
 WITHIN = 0.03
 """Of sizes that are as fast as the fastest but for this, that with the least memory is chosen."""

@@ -33,7 +33,7 @@ def test_a_function_is_dumped_and_compared_with_other_parameters(xla_dump, tmp_p
     ("arguments", "code", "message"),
     [
         (["nowhere/at_all"], 2, "no folder that is there"),
-        (["."], 2, "holds no *after_optimizations.txt"),
+        (["."], 2, "has no *after_optimizations.txt"),
         (["profiled:failing"], 3, "AttributeError"),
         (["profiled:scoped", "--than", "nowhere"], 2, "give one folder that is there"),
     ],

@@ -101,7 +101,7 @@ def test_a_folder_is_never_mixed_up_with_another_programs(folders, tmp_path):
         (tmp_path / f"module_0001.{name}.cpu_after_optimizations.txt").write_text(
             f"HloModule {name}"
         )
-    with pytest.raises(JaxmeterError, match="holds 2 programs; give one of jit_f, jit_g"):
+    with pytest.raises(JaxmeterError, match="has 2 programs; give one of jit_f, jit_g"):
         artefacts.read_dump(tmp_path)
     with pytest.raises(JaxmeterError, match="is empty; was the compiler interrupted"):
         artefacts.dump_tables(artefacts.read_dump(tmp_path, "jit_g"))

@@ -11,7 +11,7 @@ import pytest
 from jaxmeter import Environment, JaxmeterError
 from jaxmeter import tables as artefacts
 from jaxmeter._measure.environment import host_environment
-from jaxmeter._tables.schemas import documentation, frame
+from jaxmeter.tables import documentation, frame
 
 CHECKOUT = Path(__file__).resolve().parents[3]
 UNITS = ("_seconds", "_bytes", "_count", "_fraction", "_relative", "_ratio", "_per_second")
@@ -31,7 +31,7 @@ def test_numbers_have_their_unit_in_the_name():
 
 def test_the_page_of_tables_is_what_the_code_says():
     page = (CHECKOUT / "docs" / "tables.md").read_text(encoding="utf-8")
-    assert page == documentation(), "write it again: python -m jaxmeter._tables > docs/tables.md"
+    assert page == documentation(), "write it again: python -m jaxmeter.tables > docs/tables.md"
 
 
 def test_a_table_has_the_columns_and_kinds_of_its_schema_even_if_empty(tables):
@@ -42,7 +42,7 @@ def test_a_table_has_the_columns_and_kinds_of_its_schema_even_if_empty(tables):
 
 
 def test_a_column_or_value_that_the_schema_does_not_know_is_refused():
-    with pytest.raises(JaxmeterError, match="no such"):
+    with pytest.raises(JaxmeterError, match="schema of 'trace_scopes' lacks"):
         frame("trace_scopes", [{"scoop": "a"}])
     with pytest.raises(JaxmeterError, match=r"trace_scopes.count that is no Int64"):
         frame("trace_scopes", [{"count": "many"}])
@@ -59,5 +59,5 @@ def test_tables_are_saved_twice_beside_the_environment(tables, tmp_path):
     assert set(told["environment"]) == {field.name for field in dataclasses.fields(Environment)}
     assert not list((tmp_path / "new").glob(".*"))
     (tmp_path / "file").write_text("")
-    with pytest.raises(JaxmeterError, match="give one to write"):
+    with pytest.raises(JaxmeterError, match="give a folder that can be written"):
         artefacts.save(tables, tmp_path / "file", environment)

@@ -24,7 +24,7 @@ def step(w, x):
     return jnp.sort(y.T, axis=0).sum()
 
 
-def test_the_largest_buffers_come_with_their_operation_and_named_scope():
+def test_the_largest_buffers_have_operation_and_named_scope():
     use = jaxmeter.memory(step, W, W)
     assert use.source == "assignment"
     arguments = {(one.scope, one.bytes) for one in use.buffers if one.kind == "argument"}
@@ -36,7 +36,7 @@ def test_the_largest_buffers_come_with_their_operation_and_named_scope():
     assert sizes == sorted(sizes, reverse=True)
 
 
-def test_buffers_fill_what_the_compiler_accounts_for():
+def test_buffers_add_up_to_the_compilers_account():
     use = jaxmeter.memory(step, W, W)
     ends = [one.offset_bytes + one.bytes for one in use.buffers if one.offset_bytes is not None]
     assert use.memory.temp_bytes is not None
@@ -54,16 +54,16 @@ def test_a_function_given_shapes_is_not_run():
     assert jaxmeter.memory(step, W, W).ran
 
 
-@pytest.mark.skipif(memory.rss_bytes() is None, reason="the system tells no resident set")
-def test_the_peak_of_the_process_is_that_of_the_run():
-    # How far it sees a run's memory is tested where the peak is measured.
+@pytest.mark.skipif(memory.rss_bytes() is None, reason="the system reports no resident set")
+def test_the_peak_of_the_process_includes_the_run():
+    # test_accounting.py checks how much of a run's memory the peak includes.
     memory = jaxmeter.memory(step, W, W).memory
     assert memory.peak_rss_bytes is not None and memory.baseline_rss_bytes is not None
     assert memory.compile_peak_rss_bytes is not None
     assert memory.peak_rss_bytes >= 0.9 * memory.baseline_rss_bytes > 0
 
 
-def test_where_the_compiler_tells_no_buffers_instructions_are_taken(monkeypatch):
+def test_without_a_buffer_assignment_buffers_are_the_results_of_instructions(monkeypatch):
     monkeypatch.setattr(buffers, "_assigned", lambda text, known: iter(()))
     use = jaxmeter.memory(step, W, W, run=False)
     assert use.source == "instructions"
@@ -96,20 +96,20 @@ Used values:
 """
 
 
-def test_a_known_assignment_is_read_right():
-    found = [(one.kind, one.bytes, one.instruction, one.offset_bytes) for one in read(ASSIGNMENT)]
-    assert found == [
+def test_a_known_buffer_assignment_is_read_right():
+    read, source = buffers.buffers_in(ASSIGNMENT, ())
+    found = {(one.kind, one.bytes, one.instruction, one.offset_bytes) for one in read}
+    assert source == "assignment"
+    assert found == {
         ("argument", 24, "x.1", None),
         ("output", 24, "sort.0", None),
         ("constant", 4096, "c", None),
         ("temporary", 64, "dot.1", 32),
         ("output", 24, "donated", None),
-    ]
-    assert list(read("")) == []
-
-
-def read(text):
-    return buffers._assigned(text, {})
+    }
+    sizes = buffers.allocated_bytes(ASSIGNMENT)
+    assert sizes == {"argument": 24, "output": 48, "temporary": 100, "constant": 4096}
+    assert buffers.buffers_in("", ()) == ((), "instructions")
 
 
 @pytest.mark.parametrize(
@@ -122,7 +122,7 @@ def read(text):
         ({"XLA_PYTHON_CLIENT_ALLOCATOR": "platform"}, (False, 0.75, "platform")),
     ],
 )
-def test_the_allocator_is_that_of_the_environment(monkeypatch, environment, expected):
+def test_the_allocator_follows_the_environment_variables(monkeypatch, environment, expected):
     class Device:
         platform = "gpu"
 
@@ -139,7 +139,7 @@ def test_the_allocator_is_that_of_the_environment(monkeypatch, environment, expe
     assert (found.limit_bytes, found.in_use_bytes) == (100, 7)
 
 
-def test_the_allocator_is_told_in_one_line():
+def test_the_allocator_is_described_in_one_line():
     told = {
         allocator_text(Allocator(True, 0.75, "default", 10**10, 0), "gpu"): "takes at the start"
         " 75 % of the device's memory (10 GB)",
@@ -171,7 +171,7 @@ def measured(times):
     return measure
 
 
-def test_the_front_holds_what_nothing_beats_in_both():
+def test_the_front_has_the_choices_that_no_other_beats_in_time_and_memory():
     times = {1: (4.0, 10), 2: (2.0, 100), 3: (3.0, 100), 4: (1.0, 1000), 5: None, 6: (2.0, 99)}
     tradeoff = jaxmeter.tradeoff(
         lambda n: Case(abs, (n,)), [{"n": n} for n in times], measured=measured(times)
@@ -212,7 +212,7 @@ def test_real_choices_are_measured():
     assert few.is_best
 
 
-def test_a_report_reads_well_and_survives_json():
+def test_a_report_renders_and_survives_json():
     use = jaxmeter.memory(step, W, W)
     assert MemoryUse.from_json(use.to_json()) == use
     text = jaxmeter.table(use)

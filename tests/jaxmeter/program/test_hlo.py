@@ -1,0 +1,101 @@
+"""The HLO reader: instructions, names that they inherit, named scopes, fingerprints."""
+
+import jax
+import jax.numpy as jnp
+import pytest
+
+from jaxmeter._program.hlo import fingerprint, instructions, named_instructions, strip_hlo
+from jaxmeter._program.program import describe_program
+from jaxmeter.tables import named_scopes
+
+HLO = """HloModule jit_f, is_scheduled=true
+
+FileNames
+1 "/home/someone/x.py"
+
+FileLocations
+1 {file_name_id=1 function_name_id=1 line=7 end_line=7}
+
+StackFrames
+1 {file_location_id=1 parent_frame_id=1}
+
+
+%fused (p: f64[3]) -> f64[3] {
+  %p = f64[3]{0} parameter(0)
+  ROOT %sin.1 = f64[3]{0} sine(%p), metadata={op_name="jit(f)/a{b} \\" fusion(/s" stack_frame_id=1}
+}
+
+ENTRY %main (x: f64[3]) -> (f64[3], f64[3]) {
+  %x = f64[3]{0} parameter(0), metadata={op_name="x"}
+  %c = pred[7,2]{1,0} constant({...})
+  %f = f64[3]{0} fusion(%x), kind=kLoop, calls=%fused, metadata={op_name="jit(f)/y"}
+  %solve = f64[3]{0} custom-call(%f, %x), custom_call_target="lapack_dpotrf", api_version=1
+  ROOT %t = (f64[3]{0}, /*index=1*/(bf16[2]{0}, s4[3]{0})) tuple(%f, %x)
+}
+"""
+
+
+def test_a_known_text_is_read_right():
+    p, sine, x, constant, fusion, call, root = instructions(HLO)
+    assert (p.computation, sine.computation, x.computation) == ("fused", "fused", "main")
+    assert (sine.opcode, sine.shape, sine.bytes) == ("sine", "f64[3]", 24)
+    assert (sine.op_name, sine.source) == ('a{b} \\" fusion(/s', "/home/someone/x.py:7")
+    assert (constant.opcode, constant.arguments, constant.bytes) == ("constant", "{...}", 14)
+    assert (fusion.fusion_kind, fusion.calls, fusion.op_name) == ("kLoop", "fused", "y")
+    assert (call.call_target, call.operands) == ("lapack_dpotrf", ["f", "x"])
+    assert (root.opcode, root.bytes, root.is_root) == ("tuple", 24 + 4 + 3, True)
+
+
+class FakeCompiled:
+    def as_text(self):
+        return HLO
+
+    def cost_analysis(self):
+        return None
+
+
+def test_a_known_text_is_counted_right():
+    program = describe_program(jax.make_jaxpr(jnp.sin)(1.0), FakeCompiled())  # pyright: ignore
+    assert (program.hlo_instructions_count, program.fusions_count) == (7, 1)
+    assert program.flops is None
+    assert program.hlo_fingerprint == fingerprint(HLO)
+
+
+def test_stripping_removes_metadata_and_the_name_and_nothing_else():
+    stripped = strip_hlo(HLO)
+    for removed in ("metadata", "someone", "StackFrames", "jit_f"):
+        assert removed not in stripped
+    assert "sine(%p)\n" in stripped and "calls=%fused\n" in stripped
+
+
+def test_a_fusion_without_a_name_takes_that_of_its_operation():
+    text = (
+        "HloModule jit_f\n\n%fused (p: f32[4]) -> f32[4] {\n"
+        '  %sine.1 = f32[4]{0} sine(%p), metadata={op_name="jit(f)/wave/sin" '
+        'source_file="a.py" source_line=3}\n'
+        "  ROOT %copy.1 = f32[4]{0} copy(%sine.1)\n}\n\n"
+        "ENTRY %main (x: f32[4]) -> f32[4] {\n"
+        "  %fusion.1 = f32[4]{0} fusion(%x), kind=kLoop, calls=%fused\n"
+        "  ROOT %copy.2 = f32[4]{0} copy(%fusion.1)\n}\n"
+    )
+    found = named_instructions(text)
+    for name in ("fusion.1", "copy.1", "copy.2"):
+        assert (found[name].scope, found[name].source) == ("wave", "a.py:3")
+        assert found[name].is_inherited
+    assert not found["sine.1"].is_inherited
+
+
+@pytest.mark.parametrize(
+    ("op_name", "scope"),
+    [
+        ("jit(f)/layer/dot_general", "layer"),
+        ("jit(f)/transpose(jvp(outer))/while/body/inner/mul", "outer/inner"),
+        ("jit(f)/vmap(outer)/jit(_where)/select_n", "outer"),
+        ("outer/kij,bj->kib/dot_general", "outer"),
+        ("jit(f)/checkpoint/rematted_computation/cond/branch_1_fun/add", ""),
+        ("reduce_sum", ""),
+        ("", ""),
+    ],
+)
+def test_named_scopes_leave_out_calls_control_flow_and_transformations(op_name, scope):
+    assert named_scopes(op_name) == scope
