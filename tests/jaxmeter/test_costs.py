@@ -89,10 +89,10 @@ def test_the_seconds_of_a_fold_are_of_the_right_order():
 def test_the_warning_names_the_line_and_what_to_do():
     audited = jaxmeter.audit(FOLDED["sort"][0], X)
     text = jaxmeter.table(audited)
-    assert "  slow   sort of float32[128, 128] is computed by the compiler, roughly 5 s" in text
-    assert "test_costs.py" in text.split("roughly 5 s")[1]
+    assert "  slow     sort              float32[128, 128]            5 s\n" in text
+    assert "test_costs.py" in text.split(" 5 s\n")[1]
     assert audited.advice[0].startswith("compute sort of float32[128, 128] once, before the call")
-    assert "| sort | `float32[128, 128]` | 5 |" in jaxmeter.markdown(audited)
+    assert "| slow | sort | `float32[128, 128]` | 5 s |" in jaxmeter.markdown(audited)
 
 
 def clock(steps):

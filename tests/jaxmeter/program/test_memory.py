@@ -70,7 +70,7 @@ def test_without_a_buffer_assignment_buffers_are_the_results_of_instructions(mon
     kinds = {one.kind for one in use.buffers if one.bytes == BYTES}
     assert {"argument", "temporary"} <= kinds
     assert all(one.offset_bytes is None for one in use.buffers)
-    assert "the compiler tells no buffers" in jaxmeter.table(use)
+    assert "the compiler reports no buffers" in jaxmeter.table(use)
 
 
 ASSIGNMENT = """BufferAssignment:
@@ -144,7 +144,7 @@ def test_the_allocator_is_described_in_one_line():
         allocator_text(Allocator(True, 0.75, "default", 10**10, 0), "gpu"): "takes at the start"
         " 75 % of the device's memory (10 GB)",
         allocator_text(Allocator(False, 0.5, "default", None, 0), "gpu"): "as it needs, up to 50 %",
-        allocator_text(Allocator(False, 0.5, "platform", None, 0), "gpu"): "asks the platform",
+        allocator_text(Allocator(False, 0.5, "platform", None, 0), "gpu"): "from the platform",
         allocator_text(Allocator(None, None, None, None, None), "cpu"): "preallocates nothing",
     }
     for text, part in told.items():
@@ -190,9 +190,10 @@ def test_the_front_has_the_choices_that_no_other_beats_in_time_and_memory():
     assert Tradeoff.from_json(tradeoff.to_json()) == tradeoff
     lines = jaxmeter.table(tradeoff).splitlines()
     assert lines[0] == "abs: 3 of 6 choices are best"
-    assert lines[1] == "  * n=4       1 s  1000 B"
-    assert lines[-1] == "    n=5  MemoryError: too large"
-    assert "| `n=4` | 1 | 1000 B | yes |" in jaxmeter.markdown(tradeoff)
+    assert lines[1].split() == ["best", "choice", "time", "temporaries"]
+    assert lines[2].split() == ["yes", "n=4", "1", "s", "1000", "B"]
+    assert [line.strip() for line in lines[-2:]] == ["n=5", "MemoryError: too large"]
+    assert "| yes | `n=4` | 1 s | 1000 B |" in jaxmeter.markdown(tradeoff)
 
 
 def test_real_choices_are_measured():
@@ -216,8 +217,8 @@ def test_a_report_renders_and_survives_json():
     use = jaxmeter.memory(step, W, W)
     assert MemoryUse.from_json(use.to_json()) == use
     text = jaxmeter.table(use)
-    assert text.startswith("step\n  arguments             640 kB\n")
-    assert "        320 kB  argument   f64[200,200]  parameter of w" in text
+    assert "  arguments               640 kB\n" in text
+    assert "    320,000  argument   f64[200,200]  parameter  w\n" in text
     assert "| 320,000 | argument | `f64[200,200]` | parameter | `w` |" in jaxmeter.markdown(use)
     assert isinstance(use.buffers[0], Buffer)
 

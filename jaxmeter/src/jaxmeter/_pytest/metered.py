@@ -20,7 +20,6 @@ from jaxmeter._measure.staging import jitted
 from jaxmeter._pytest.quantities import QUANTITIES, Quantity
 from jaxmeter._records.audit import Audit
 from jaxmeter._records.record import Record
-from jaxmeter._render.audit import audit_table
 from jaxmeter._render.terminal import table
 from jaxmeter._retrace.signatures import Signature, causes, signature, static_arguments
 from jaxmeter.errors import JaxmeterError, RetraceError
@@ -178,7 +177,7 @@ class Metered:
         described = QUANTITIES[name]
         if described.section == "audit":
             # Where a limit is exceeded nothing is fine, however small.
-            return audit_table(audit(self._case, threshold_bytes=0))
+            return table(audit(self._case, threshold_bytes=0))
         if name == "traces":
             return str(self._retrace or "\n".join(self._causes) or described.advice)
         return f"{described.advice}\n{table(self.record)}"

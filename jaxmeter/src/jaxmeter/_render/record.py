@@ -1,81 +1,77 @@
-"""A record as a plain text table, and as a sheet."""
+"""Describe a record, and a calibration."""
 
 from __future__ import annotations
 
 import statistics
+from collections.abc import Iterator
 
-from jaxmeter._records.record import Record
-from jaxmeter._render.sheet import Sheet, Table
+from jaxmeter._records.calibration import Calibration
+from jaxmeter._records.record import Constants, Record
+from jaxmeter._render.memory import peak_above_start
+from jaxmeter._render.sheet import Row, Sheet, Table
 from jaxmeter._render.units import bytes_text, count_text, seconds_text
-
-_ARRAYS_SHOWN_COUNT = 10
-
-
-def record_table(record: Record) -> str:
-    """What a record says, a line for each thing that is known.
-
-    The steady-state runs are shown by their median, least and greatest; all are in the record.
-    """
-    shown = _rows(record)
-    width = max(len(label) for label, _ in shown)
-    return "\n".join([record.name] + [f"  {label:<{width}}  {text}" for label, text in shown])
 
 
 def record_sheet(record: Record) -> Sheet:
-    """The same as a sheet."""
-    mood = "good" if record.status == "ok" else "bad"
-    return Sheet(record.name, mood, (Table(("quantity", "value"), tuple(_rows(record))),))
+    """Describe everything that is known.
+
+    The steady-state runs are shown by their median, minimum and maximum; the record has all.
+    """
+    rows = tuple(Row((name, text), details) for name, text, details in _rows(record) if text)
+    table = Table(("quantity", "value"), rows, limit=1000, details_limit=10)
+    return Sheet(record.name, record.status == "ok", (table,))
 
 
-def _rows(record: Record) -> list[tuple[str, str]]:
-    rows: list[tuple[str, str]] = [("status", record.status)]
-    if record.failure is not None:
-        rows.append(("failure", f"{record.failure.kind} in {record.failure.phase}"))
-        rows.append(("", record.failure.message))
-    for label, seconds in (
-        ("setup", record.setup_seconds),
-        ("trace", record.phases.trace_seconds),
-        ("lower", record.phases.lower_seconds),
-        ("compile", record.phases.compile_seconds),
-        ("first call", record.phases.first_call_seconds),
-    ):
-        rows.append((label, seconds_text(seconds)))
-    if record.recompiles:
-        again = [
-            one.compile_seconds for one in record.recompiles if one.compile_seconds is not None
-        ]
-        told = ", ".join(seconds_text(seconds) for seconds in again)
-        rows.append(("compile again", told))
-    if record.samples_seconds:
-        samples = record.samples_seconds
-        rows.append(
-            (
-                "steady-state run",
-                f"{seconds_text(statistics.median(samples))} median of {len(samples)}, "
-                f"{seconds_text(min(samples))} to {seconds_text(max(samples))}",
-            )
-        )
-    constants, counts, program, memory = (
+def calibration_sheet(made: Calibration) -> Sheet:
+    """Describe the cost of an embedded megabyte, and how much it varied."""
+    samples = made.samples_seconds_per_megabyte
+    low, high = (seconds_text(of(samples), 2) if samples else "" for of in (min, max))
+    spread = f", {low} to {high} in {len(samples)} rounds," if samples else ""
+    return Sheet(
+        f"compiling takes {seconds_text(made.seconds_per_megabyte, 2)}{spread} for each megabyte "
+        f"that is embedded (JAX {made.jax}, {made.device_kind}, {made.cpu_model}, "
+        f"{made.measured_utc})"
+    )
+
+
+def _rows(record: Record) -> Iterator[tuple[str, str, tuple[str, ...]]]:
+    """Yield the name of each quantity, its value, empty if unknown, and its details."""
+    constants, counts, program, memory, phases = (
         record.constants,
         record.counts,
         record.program,
         record.memory,
+        record.phases,
     )
-    for label, size, count in (
-        ("captured", constants.captured_bytes, constants.captured_count),
-        ("embedded", constants.embedded_bytes, constants.embedded_count),
-        ("hidden arguments", constants.hidden_argument_bytes, constants.hidden_argument_count),
+    yield "status", record.status, ()
+    if (failure := record.failure) is not None:
+        yield "failure", f"{failure.kind} in {failure.phase}", (failure.message,)
+    for name, seconds in (
+        ("setup", record.setup_seconds),
+        ("trace", phases.trace_seconds),
+        ("lower", phases.lower_seconds),
+        ("compile", phases.compile_seconds),
+        ("first call", phases.first_call_seconds),
+    ):
+        yield name, seconds_text(seconds), ()
+    again = (one.compile_seconds for one in record.recompiles)
+    yield "compile again", ", ".join(seconds_text(s) for s in again if s is not None), ()
+    if samples := record.samples_seconds:
+        median, low, high = (seconds_text(of(samples)) for of in (statistics.median, min, max))
+        yield "steady-state run", f"{median} median of {len(samples)}, {low} to {high}", ()
+    for name, size, count, details in (
+        ("captured", constants.captured_bytes, constants.captured_count, _arrays(constants)),
+        ("embedded", constants.embedded_bytes, constants.embedded_count, ()),
+        (
+            "hidden arguments",
+            constants.hidden_argument_bytes,
+            constants.hidden_argument_count,
+            (),
+        ),
     ):
         arrays = count_text(count or 0, "array")
-        rows.append((label, "" if size is None else f"{bytes_text(size)} in {arrays}"))
-    largest = sorted(constants.arrays, key=lambda array: -array.bytes)
-    for array in largest[:_ARRAYS_SHOWN_COUNT]:
-        at = f" in {array.where}" if array.where else ""
-        shape = ", ".join(map(str, array.shape))
-        rows.append(("", f"{array.dtype}[{shape}] {bytes_text(array.bytes)}{at}"))
-    if len(largest) > _ARRAYS_SHOWN_COUNT:
-        rows.append(("", f"and {len(largest) - _ARRAYS_SHOWN_COUNT} more"))
-    for label, number in (
+        yield name, "" if size is None else f"{bytes_text(size)} in {arrays}", details
+    for name, number in (
         ("Python executions", counts.python_executions_count),
         ("traces", counts.traces_count),
         ("compiles", counts.compiles_count),
@@ -84,17 +80,21 @@ def _rows(record: Record) -> list[tuple[str, str]]:
         ("fusions", program.fusions_count),
         ("flops", program.flops),
     ):
-        rows.append((label, "" if number is None else f"{number:,.0f}"))
-    rss = None
-    if memory.peak_rss_bytes is not None and memory.baseline_rss_bytes is not None:
-        rss = memory.peak_rss_bytes - memory.baseline_rss_bytes
-    for label, size in (
+        yield name, "" if number is None else f"{number:,.0f}", ()
+    for name, size in (
         ("bytes accessed", program.accessed_bytes),
         ("temporaries", memory.temp_bytes),
-        ("peak above start", rss),
+        ("peak above start", peak_above_start(memory)),
         ("device peak", memory.device_peak_bytes),
     ):
-        rows.append((label, bytes_text(size)))
+        yield name, bytes_text(size), ()
     for name, value in (*record.checks.items(), *record.extras.items()):
-        rows.append((name, f"{value:.6g}"))
-    return [(label, text) for label, text in rows if text]
+        yield name, f"{value:.6g}", ()
+
+
+def _arrays(constants: Constants) -> tuple[str, ...]:
+    return tuple(
+        f"{array.dtype}[{', '.join(map(str, array.shape))}] {bytes_text(array.bytes)}"
+        + (f" in {array.where}" if array.where else "")
+        for array in sorted(constants.arrays, key=lambda array: -array.bytes)
+    )

@@ -1,34 +1,25 @@
-"""A plain description of what a result says, and its three renderings.
-
-A result's module makes a `Sheet`; here it becomes Markdown, aligned text without colours, or tables
-by rich where the terminal shows them.
-"""
+"""A plain description of a result, a `Sheet`, and its three renderings: text, rich, Markdown."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, NamedTuple
 
 
-@dataclass(frozen=True)
-class Code:
-    """A text that stands as it is in some source."""
-
-    text: str
+class Code(str):
+    """A text from some source, shown as code in Markdown."""
 
 
-Line = str | Code | tuple[str | Code, ...]
-"""A text; a tuple is several with spaces between."""
+Text = str | tuple[str, ...]
+"""A tuple is several pieces with spaces between."""
 
 
-@dataclass(frozen=True)
-class Lines:
-    """Several lines in one cell."""
+class Row(NamedTuple):
+    """A row of a table, and lines that belong to it."""
 
-    lines: tuple[Line, ...]
-
-
-Cell = Line | Lines
+    cells: tuple[Text, ...]
+    details: tuple[Text, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -36,57 +27,67 @@ class Table:
     """Rows under named columns."""
 
     columns: tuple[str, ...]
-    """Those of numbers end in ``:`` and are aligned to the right."""
-    rows: tuple[tuple[Cell, ...], ...]
+    """Names that end in ``:`` are of numbers, aligned to the right."""
+    rows: tuple[Row, ...]
     title: str = ""
+    details: str = "details"
+    """The name of the column that holds the rows' details in Markdown and in rich's tables."""
+    limit: int = 20
+    """Rows shown in a terminal; with 0 only the title. Markdown has all."""
+    details_limit: int = 4
+    """Details of each row shown in a terminal. Markdown has all."""
 
 
 @dataclass(frozen=True)
 class Sheet:
-    """What a result says."""
+    """The description of a result."""
 
     headline: str
-    mood: Literal["good", "bad", "plain"] = "plain"
-    """How the headline is coloured."""
+    is_good: bool | None = None
+    """Whether the headline is green or red; neither for None."""
     tables: tuple[Table, ...] = ()
-    """Those without rows are left out."""
+    """Tables without rows are left out."""
     notes: tuple[str, ...] = ()
-    advice: tuple[str, ...] = ()
-    """What to change."""
+    suggestions: tuple[str, ...] = ()
 
 
 def sheet_markdown(sheet: Sheet) -> str:
-    """In Markdown."""
+    """Return a sheet as Markdown."""
     blocks = [f"### {sheet.headline}"]
-    for table in _filled(sheet):
+    for table in sheet.tables:
+        if not table.rows:
+            continue
         if table.title:
-            blocks.append(f"{table.title[0].upper()}{table.title[1:]}:")
+            blocks.append(f"{_capital(table.title)}:")
+        columns = _columns(table)
         rows = [
-            [name.rstrip(":") for name in table.columns],
-            ["---:" if name.endswith(":") else "---" for name in table.columns],
-            *([_markdown_cell(cell) for cell in row] for row in table.rows),
+            [name.rstrip(":") for name in columns],
+            ["---:" if name.endswith(":") else "---" for name in columns],
         ]
+        for row in table.rows:
+            lines = [[cell] for cell in row.cells] + [list(row.details)]
+            rows.append(["<br>".join(map(_markdown, cell)) for cell in lines[: len(columns)]])
         blocks.append("\n".join(f"| {' | '.join(row)} |" for row in rows))
-    blocks += [f"{note[0].upper()}{note[1:]}." for note in sheet.notes]
-    if sheet.advice:
-        blocks += ["To change:", "\n".join(f"- {line}" for line in sheet.advice)]
+    blocks += [f"{_capital(note)}." for note in sheet.notes]
+    if sheet.suggestions:
+        blocks += ["Suggestions:", "\n".join(f"- {line}" for line in sheet.suggestions)]
     return "\n\n".join(blocks)
 
 
 def sheet_text(sheet: Sheet) -> str:
-    """As aligned text without colours, for what is no terminal."""
+    """Return a sheet as aligned text without colours."""
     lines = [sheet.headline]
-    for table in _filled(sheet):
-        lines += [f"  {table.title}"] if table.title else []
-        lines += [f"    {line}".rstrip() for line in _aligned(table)]
+    for table in sheet.tables:
+        if table.rows:
+            lines += _table_lines(table)
     lines += [f"  {note}" for note in sheet.notes]
-    if sheet.advice:
-        lines += ["to change:", *(f"  - {line}" for line in sheet.advice)]
+    if sheet.suggestions:
+        lines += ["suggestions:", *(f"  - {line}" for line in sheet.suggestions)]
     return "\n".join(lines)
 
 
 def sheet_rich(sheet: Sheet) -> Any:
-    """As what rich prints.
+    """Return a sheet as an object that rich prints.
 
     Raises
     ------
@@ -96,44 +97,33 @@ def sheet_rich(sheet: Sheet) -> Any:
     from rich import box
     from rich.console import Group
     from rich.table import Table as RichTable
-    from rich.text import Text
+    from rich.text import Text as RichText
 
-    style = {"good": "bold green", "bad": "bold red", "plain": "bold"}[sheet.mood]
-    parts: list[Any] = [Text(sheet.headline, style)]
-    for table in _filled(sheet):
-        drawn = RichTable(
-            title=table.title or None, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False
-        )
-        for name in table.columns:
-            right = name.endswith(":")
-            drawn.add_column(
-                Text(name.rstrip(":")), justify="right" if right else "left", no_wrap=right
-            )
-        for row in table.rows:
-            texts = ("\n".join(map(_plain, _lines(cell))) for cell in row)
-            drawn.add_row(*(Text(text, _STYLES.get(text, "")) for text in texts))
-        parts.append(drawn)
-    parts += [Text(note, "dim") for note in sheet.notes]
-    if sheet.advice:
-        parts.append(Text("to change:", "bold yellow"))
-        parts += [Text(f"  - {line}") for line in sheet.advice]
+    style = {True: "bold green", False: "bold red", None: "bold"}[sheet.is_good]
+    parts: list[Any] = [RichText(sheet.headline, style)]
+    for table in sheet.tables:
+        if not table.rows:
+            continue
+        if table.title:
+            parts.append(RichText(table.title))
+        if table.limit:
+            drawn = RichTable(box=box.SIMPLE_HEAD, pad_edge=False)
+            columns = _columns(table)
+            for name in columns:
+                right = name.endswith(":")
+                drawn.add_column(
+                    RichText(name.rstrip(":")), justify="right" if right else "left", no_wrap=right
+                )
+            for row in table.rows[: table.limit]:
+                texts = [*map(_plain, row.cells), "\n".join(_details(table, row))]
+                cells = (RichText(text, _STYLES.get(text, "")) for text in texts[: len(columns)])
+                drawn.add_row(*cells)
+            parts += [drawn, *map(RichText, _more(len(table.rows) - table.limit, ""))]
+    parts += [RichText(note, "dim") for note in sheet.notes]
+    if sheet.suggestions:
+        parts.append(RichText("suggestions:", "bold yellow"))
+        parts += [RichText(f"  - {line}") for line in sheet.suggestions]
     return Group(*parts)
-
-
-def _filled(sheet: Sheet) -> list[Table]:
-    return [table for table in sheet.tables if table.rows]
-
-
-def _lines(cell: Cell) -> list[Line]:
-    return list(cell.lines) if isinstance(cell, Lines) else [cell]
-
-
-def _pieces(line: Line) -> list[str | Code]:
-    return [piece for piece in (line if isinstance(line, tuple) else (line,)) if piece]
-
-
-def _plain(line: Line) -> str:
-    return " ".join(one.text if isinstance(one, Code) else one for one in _pieces(line))
 
 
 _STYLES = {
@@ -146,35 +136,59 @@ _STYLES = {
 }
 
 
-def _markdown_cell(cell: Cell) -> str:
-    return "<br>".join(
-        " ".join(
-            _code(one.text) if isinstance(one, Code) else one.replace("|", "\\|")
-            for one in _pieces(line)
+def _table_lines(table: Table) -> Iterable[str]:
+    indent = "    " if table.title else "  "
+    if table.title:
+        yield f"  {table.title}"
+    if not table.limit:
+        return
+    shown = table.rows[: table.limit]
+    names = [name.rstrip(":") for name in table.columns]
+    grid = [names, *(list(map(_plain, row.cells)) for row in shown)]
+    widths = [max(map(len, column)) for column in zip(*grid, strict=True)]
+    for cells, row in zip(grid, (Row(()), *shown), strict=True):
+        aligned = (
+            cell.rjust(width) if name.endswith(":") else cell.ljust(width)
+            for cell, width, name in zip(cells, widths, table.columns, strict=True)
         )
-        for line in _lines(cell)
+        yield (indent + "  ".join(aligned)).rstrip()
+        yield from (f"{indent}    {line}" for line in _details(table, row))
+    yield from (indent + line for line in _more(len(table.rows) - len(shown), ""))
+
+
+def _columns(table: Table) -> tuple[str, ...]:
+    """Return the names of the columns, with one for the details if there are any."""
+    return (*table.columns, table.details) if any(r.details for r in table.rows) else table.columns
+
+
+def _details(table: Table, row: Row) -> list[str]:
+    shown = list(map(_plain, row.details[: table.details_limit]))
+    return shown + _more(len(row.details) - len(shown), " lines")
+
+
+def _more(count: int, what: str) -> list[str]:
+    return [f"and {count} more{what}"] if count > 0 else []
+
+
+def _pieces(text: Text) -> list[str]:
+    return [piece for piece in ((text,) if isinstance(text, str) else text) if piece]
+
+
+def _plain(text: Text) -> str:
+    return " ".join(_pieces(text))
+
+
+def _markdown(text: Text) -> str:
+    return " ".join(
+        _code(piece) if isinstance(piece, Code) else piece.replace("|", "\\|")
+        for piece in _pieces(text)
     )
 
 
 def _code(text: str) -> str:
-    """A text as code in a Markdown table."""
-    if not text:
-        return ""
     fence = "``" if "`" in text else "`"
     return f"{fence}{text}{fence}".replace("|", "\\|")
 
 
-def _aligned(table: Table) -> list[str]:
-    rows: list[list[str]] = [[name.rstrip(":") for name in table.columns]]
-    for row in table.rows:
-        cells = [[_plain(line) for line in _lines(cell)] for cell in row]
-        for number in range(max(1, *map(len, cells))):
-            rows.append([cell[number] if number < len(cell) else "" for cell in cells])
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return [
-        "  ".join(
-            cell.rjust(width) if name.endswith(":") else cell.ljust(width)
-            for cell, width, name in zip(row, widths, table.columns, strict=True)
-        )
-        for row in rows
-    ]
+def _capital(text: str) -> str:
+    return text[0].upper() + text[1:]

@@ -1,10 +1,12 @@
-"""Numbers as people read them."""
+"""Numbers and source lines as people read them."""
 
 from __future__ import annotations
 
+import os
+
 
 def seconds_text(seconds: float | None, digits: int = 3) -> str:
-    """Seconds with the unit that suits them, to so many digits; empty for None."""
+    """Return seconds with a fitting unit, rounded to so many digits; empty for None."""
     if seconds is None:
         return ""
     seconds = float(f"{seconds:.{digits}g}")
@@ -15,7 +17,7 @@ def seconds_text(seconds: float | None, digits: int = 3) -> str:
 
 
 def bytes_text(size: float | None) -> str:
-    """Bytes, in powers of 1000 from 10 kB on, as limits are given; empty for None."""
+    """Return bytes with a unit, a power of 1000, from 10 kB on; empty for None."""
     if size is None:
         return ""
     if size < 10_000:
@@ -27,5 +29,11 @@ def bytes_text(size: float | None) -> str:
 
 
 def count_text(count: int, what: str) -> str:
-    """A number of things: ``1 array``, ``2 arrays``."""
+    """Return a number of things: ``1 array``, ``2 arrays``."""
     return f"{count} {what}" if count == 1 else f"{count} {what}s"
+
+
+def place_text(place: str) -> str:
+    """Return ``file:line``, relative to the current directory if the file is below it."""
+    path = os.path.relpath(place) if os.path.isabs(place) else place
+    return place if path.startswith("..") else path

@@ -228,11 +228,12 @@ def test_a_watched_block_reads_well():
     report = watched.report
     assert Watched.from_json(report.to_json()) == report
     text = jaxmeter.table(report)
-    assert text.startswith("2 traces, 2 compiles of 1 function\n  squared ")
+    assert text.startswith("2 traces, 2 compiles of 1 function\n  function ")
+    assert "\n  squared " in text
     assert ": jitted(X, n=6)" in text and "    static value of n: 5 -> 6" in text
     assert "  - squared: make n static only if Python has to know it" in text
     markdown = jaxmeter.markdown(report)
-    assert "`static value of n: 5 -> 6`" in markdown and "To change:" in markdown
+    assert "`static value of n: 5 -> 6`" in markdown and "Suggestions:" in markdown
 
 
 def test_only_results_are_rendered():

@@ -187,17 +187,19 @@ def test_table_and_markdown_tell_the_causes_and_what_to_change():
     )
     assert jaxmeter.table(report).splitlines() == [
         "scaled: 3 calls, 2 traces, 2 compiles",
-        "  call 0  traced and compiled, 500 ms",
-        "  call 2  traced and compiled, 500 ms",
-        "    dtype of factor: int64 -> float64 (as against call 1)",
-        "to change:",
+        "  call  action                 time  compared with",
+        "     0  traced and compiled  500 ms",
+        "     2  traced and compiled  500 ms  call 1",
+        "      dtype of factor: int64 -> float64",
+        "     1  ran                  500 ms",
+        "suggestions:",
         "  - convert factor to one dtype before the call",
     ]
     lines = jaxmeter.markdown(report).splitlines()
     assert lines[4:7] == [
-        "| 0 | traced and compiled | 0.5 |  |  |",
-        "| 1 | ran | 0.5 |  |  |",
-        "| 2 | traced and compiled | 0.5 | 1 | `dtype of factor: int64 -> float64` |",
+        "| 0 | traced and compiled | 500 ms |  |  |",
+        "| 2 | traced and compiled | 500 ms | call 1 | `dtype of factor: int64 -> float64` |",
+        "| 1 | ran | 500 ms |  |  |",
     ]
     assert lines[-1] == "- convert factor to one dtype before the call"
 
@@ -208,5 +210,5 @@ def test_long_reports_are_cut_short():
     assert "  and 2 more" in jaxmeter.table(report).splitlines()
     many = [tuple(jnp.ones(n) for _ in range(7)) for n in (1, 2)]
     text = jaxmeter.table(jaxmeter.retraces(lambda *args: args[0], many))
-    assert "shape of args[0]: (1,) -> (2,) (as against call 0)" in text
-    assert "and 3 more differences" in text
+    assert "  call 0\n      shape of args[0]: (1,) -> (2,)\n" in text
+    assert "and 3 more lines" in text

@@ -1,0 +1,72 @@
+"""A module of functions that the commands are run on."""
+
+import pytest
+
+MODULE = """
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxmeter import Case
+
+weights = jnp.asarray(np.random.default_rng(0).normal(size=(20, 10)))
+calls = []
+
+
+def step(x, *, scale=1.0):
+    return scale * jnp.tanh(weights @ x)
+
+
+def case(size=10, factor=2.0):
+    return Case(lambda x: factor * step(x), (jnp.ones(size),))
+
+
+def power(x, n=2):
+    return jnp.sort(x**n)
+
+
+def same_power(x, n=2):
+    return jnp.sort(x**n)
+
+
+def other(x):
+    return jnp.sort(x) + jnp.cos(x)
+
+
+def other_case(size=10):
+    return Case(other, (jnp.ones(size),))
+
+
+def repeated(x, n=2):
+    return jnp.ones(n) * x
+
+
+jitted = jax.jit(repeated, static_argnames="n")
+
+
+def prints(x):
+    print("hello")
+    return 2.0 * x
+
+
+def alone():
+    calls.append(1)
+    return weights.sum()
+
+
+def fails(x):
+    raise ValueError("of this shape\\nnothing comes")
+
+
+class Model:
+    def apply(self, x):
+        return weights @ x
+
+
+model = Model()
+"""
+
+
+@pytest.fixture
+def module(write_module):
+    """Writes the module, and texts added to it; gives its name."""
+    return lambda *extra: write_module(MODULE, *extra)

@@ -1,0 +1,191 @@
+"""A command line gives arguments by types and shapes, files, a hook, or a function that makes a
+case; bad usage is one line and exit code 2."""
+
+import pickle
+import shlex
+import sys
+
+import jax
+import numpy as np
+import pytest
+
+from jaxmeter import Audit, JaxmeterError
+from jaxmeter.__main__ import main
+from jaxmeter._cli.arguments import parse_arguments
+
+HOOK = """
+
+def jaxmeter_arguments(name, size=10):
+    if name == "power":
+        return jnp.ones(3)
+    return Case(step, (jnp.ones(size),)) if name == "case" else (jnp.ones(size),)
+"""
+
+
+@pytest.fixture
+def audited(capsys):
+    """Runs ``jaxmeter audit`` and gives the audit."""
+
+    def run(*arguments):
+        assert main(["audit", *arguments, "--json", "-"]) == 0
+        return Audit.from_json(capsys.readouterr().out)
+
+    return run
+
+
+def test_shapes_on_the_command_line_are_arguments(module, capsys):
+    name = module()
+    arguments = ["audit", f"{name}:step", "-a", "f64[10]", "-a", "scale=3.0"]
+    assert main([*arguments, "--threshold", "100"]) == 1
+    printed = capsys.readouterr().out
+    assert "  large    weights  float64[20, 10]  1,600  embedded once" in printed
+    assert f"{name}.py:12 used in step: return scale * jnp.tanh(weights @ x)" in printed
+    assert "give step an argument weights" in printed
+    assert main(arguments) == 0
+    assert "suggestions" not in capsys.readouterr().out
+
+
+def test_a_function_that_returns_a_case_is_called_with_parameters(module, audited):
+    (array,) = audited(f"{module()}:case", "-p", "factor=3.0").arrays
+    assert array.path == "weights"
+
+
+@pytest.mark.parametrize("function", ["step", "case"])
+def test_a_hook_in_the_module_gives_arguments(module, audited, function):
+    found = audited(f"{module(HOOK)}:{function}", "-p", "size=10")
+    assert (found.name, found.captured_bytes) == ("step", 1600)
+
+
+@pytest.mark.parametrize("how", ["npz", "pickle", "pickled pair"])
+def test_a_file_gives_arguments(module, tmp_path, audited, how):
+    x = np.ones(10)
+    if how == "npz":
+        np.savez(tmp_path / "arguments", x, scale=np.float64(2.0))
+        given = ["--npz", "arguments.npz"]
+    else:
+        content = (x,) if how == "pickle" else ((x,), {"scale": 2.0})
+        (tmp_path / "arguments").write_bytes(pickle.dumps(content))
+        given = ["--pickle", "arguments"]
+    assert audited(f"{module()}:step", *given).captured_bytes == 1600
+
+
+def test_a_function_without_arguments_is_traced_and_not_called_to_make_a_case(module, audited):
+    name = module()
+    (array,) = audited(f"{name}:alone", "--no-args").arrays
+    assert array.path == "weights"
+    assert len(sys.modules[name].calls) == 1  # traced
+
+
+@pytest.mark.parametrize(
+    ("text", "dtype", "shape"),
+    [
+        ("f32[]", "float32", ()),
+        ("bf16[2,3]", "bfloat16", (2, 3)),
+        ("u8[4, 5]", "uint8", (4, 5)),
+        ("bool[1]", "bool", (1,)),
+        ("c128[2]", "complex128", (2,)),
+        ("int32[2]", "int32", (2,)),
+    ],
+)
+def test_types_are_written_short_or_long(text, dtype, shape):
+    (first,), named = parse_arguments([text, f"x={text}"])
+    assert (str(first.dtype), first.shape) == (dtype, shape)
+    assert named == {"x": first}
+
+
+def test_64_bit_types_need_jax_to_have_them():
+    jax.config.update("jax_enable_x64", False)
+    try:
+        assert parse_arguments(["f32[3]", "c64[3]", "true", "n=3"])[1] == {"n": 3}
+        for text in ("f64[3]", "c128[3]", "i64[3]"):
+            with pytest.raises(JaxmeterError, match="set JAX_ENABLE_X64=1"):
+                parse_arguments([text])
+    finally:
+        jax.config.update("jax_enable_x64", True)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["audit", "{}:repeated", "-a", "f64[]", "-a", "n=3", "--static", "n"],
+        ["memory", "{}:repeated", "-a", "f64[]", "-a", "3", "--static", "n"],
+        ["diff", "{0}:repeated", "{0}:repeated", "-a", "f64[]", "-a", "n=3", "--static", "n"],
+        ["memory", "{}:jitted", "-a", "f64[]", "-a", "n=3"],
+    ],
+)
+def test_static_arguments_are_named(module, arguments):
+    name = module()
+    assert main([text.format(name) for text in arguments]) == 0
+
+
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        # The target.
+        ("audit {}", "give 'package.module:function'"),
+        ("retraces {}", "retraces: got target="),
+        ("diff {} {}:step -a f64[3]", "diff: got target="),
+        ("compare {} {}:step", "compare: got target="),
+        ("audit {}:absent -a 1.0", "has no absent; name a function of that module"),
+        ("audit {}:weights -a 1.0", "name a function that JAX can trace"),
+        ("diff absent.json {}:step -a f64[3]", "give a file of jaxmeter diff --save"),
+        # Its arguments.
+        ("audit {}:step", "got no arguments for"),
+        ("diff {}:step {}:step", "diff: got no arguments for"),
+        ("memory {}:step", "memory: got no arguments for"),
+        ("audit {}:alone", "which was called as it may make its case; give --arg f64[64,3]"),
+        ("audit {}:step -a f99[3]", "give a type and shape such as f64[64,3]"),
+        ("audit {}:step -a some", "a number or true or false"),
+        ("audit {}:step -a some", "for anything else use --npz, --pickle or jaxmeter_arguments"),
+        ("audit {}:step -a x=f64[3] -a f64[3]", "give positional arguments first"),
+        ("audit {}:step --npz absent.npz", "give a file of np.savez"),
+        ("audit {}:step --pickle absent", "give a file of pickle.dump"),
+        # Parameters of the function that makes the case.
+        ("audit {}:case -p size", "--param: got 'size'; give NAME=VALUE"),
+        ("audit {}:case -p sze=4", "got --param sze for {}:case, which takes size, factor"),
+        ("audit {}:alone -p n=4", "got --param n for {}:alone, which takes no arguments"),
+        ("audit {}:step -p n=3 -a f64[3]", "got --param n=3 and --arg; --param is for the func"),
+        ("memory {}:case -p size=3 --no-args", "got --param size=3 and --no-args; --param is"),
+        # Static arguments, calls.
+        ("diff {}:step {}:step -a f64[] --static m", "got 'm'; step takes x, scale"),
+        ("memory {}:jitted -a f64[] --static n", "already jitted; give them to"),
+        ("retraces {}:step -c f64[] --static m", "--static: got 'm'; step takes"),
+        ("retraces {}:step", "got no calls for"),
+        ("retraces {}:step -c some", "--call: got 'some'; give a type and shape"),
+        ("retraces {}:step -c some", "for anything else use jaxmeter_calls(name)"),
+        ('retraces {}:step -c "f64[3] \'n"', "No closing quotation"),
+        ("retraces {}:step -c 'n=1 f64[3]'", "--call: got 'f64[3]' after a named argument"),
+        # Other options.
+        ("audit {}:step -a f64[10] --threshold -1", "got threshold_bytes=-1"),
+        ("audit {}:step -a f64[10] --json - --markdown -", "give one a file"),
+        ("audit {}:step -a f64[10] --json absent/a", "give a writable path"),
+        ("diff {}:case {}:case --save absent/a", "give a writable path"),
+        # Measuring, which needs no command.
+        ("{}:case --repeat 0", "got repeat=0"),
+        ("{}:case -p size", "--param: got 'size'; give NAME=VALUE"),
+        ("{}:case -p size=[1]", "got params"),
+        ("{}:absent", "has no absent; name a function of that module"),
+        ("{}:case --json - --markdown -", "give one a file"),
+        ("{}", "got target='{}'; give 'package.module:function' or a command: audit, compare, "),
+        ("adit {}:step", "got target='adit'; give 'package.module:function' or a command: audit"),
+        ("adit", "retraces, diff, memory, calibrate"),
+    ],
+)
+def test_bad_usage_is_reported_in_one_line(module, command, message, capsys):
+    name = module()
+    assert main(shlex.split(command.replace("{}", name))) == 2
+    printed = capsys.readouterr()
+    (line,) = printed.err.splitlines()
+    assert message.replace("{}", name) in line
+    assert not printed.out or "writable" in message  # found when the answer is there
+
+
+def test_bad_usage_of_the_hook_names_the_hook(module, capsys):
+    name = module(HOOK)
+    assert main(["audit", f"{name}:prints", "-p", "size=4"]) == 0
+    capsys.readouterr()
+    assert main(["audit", f"{name}:prints", "-p", "sze=4"]) == 2
+    assert f"for {name}:jaxmeter_arguments, which takes name, size" in capsys.readouterr().err
+    assert main(["audit", f"{name}:power"]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "return a tuple of arguments, for one argument (x,), or a jaxmeter.Case" in line

@@ -1,0 +1,287 @@
+"""Each command prints its result, writes it to files, and shows success by its exit code."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+
+import jaxmeter
+from jaxmeter import (
+    Audit,
+    Calibration,
+    ComparedProcess,
+    Comparison,
+    Criteria,
+    Effort,
+    Failure,
+    Inventory,
+    JaxmeterError,
+    MemoryUse,
+    ProgramDiff,
+    Record,
+    Retraces,
+)
+from jaxmeter.__main__ import main
+from jaxmeter._capture import calibration
+from jaxmeter._cli.command import COMMANDS, print_failure
+
+CALLS = """
+
+def jaxmeter_calls(name):
+    yield (jnp.ones(2),)
+    yield (jnp.ones(2), 2)
+"""
+MEASURED = """
+import jaxmeter
+
+def case(n, text="x"):
+    import numpy as np
+    return jaxmeter.Case(lambda x: x + len(text), (np.ones(n, "float32"),))
+"""
+
+
+def run_audit(name, *options):
+    return main(["audit", f"{name}:alone", "--no-args", "--threshold", "0", *options])
+
+
+# Results.
+
+
+def test_measuring_prints_and_writes_the_record(write_module, tmp_path, capsys):
+    target = f"{write_module(MEASURED)}:case"
+    options = ["--repeat", "2", "--json", "record.json", "--markdown", "record.md"]
+    assert main([target, *options, "-p", "n=7", "--param", "text=some words"]) == 0
+    record = Record.from_json((tmp_path / "record.json").read_text())
+    assert record.params == {"n": 7, "text": "some words"}
+    assert record.memory.argument_bytes == 28
+    assert len(record.samples_seconds) == 2
+    assert capsys.readouterr().out == jaxmeter.table(record) + "\n"
+    markdown = (tmp_path / "record.md").read_text()
+    assert markdown.startswith(f"### {target}\n") and "| status | ok |" in markdown
+
+
+def test_retraces_takes_calls_from_the_command_line(module, capsys):
+    target = ["retraces", f"{module()}:power", "--static", "n"]
+    calls = ["-c", "f64[3] n=2", "-c", "f64[3] n=2", "-c", "f64[3] n=3", "-c", "f64[4] n=3"]
+    assert main([*target, *calls]) == 1
+    printed = capsys.readouterr().out
+    assert "power: 4 calls, 3 traces, 3 compiles" in printed
+    assert "static value of n: 2 -> 3" in printed and "shape of x: (3,) -> (4,)" in printed
+    assert main([*target, *calls, "--traces", "3", "--json", "-"]) == 0
+    assert Retraces.from_json(capsys.readouterr().out).traces_count == 3
+    assert main([*target, *calls[:4]]) == 0
+
+
+def test_retraces_takes_calls_from_the_module_and_a_jitted_function(module, capsys):
+    assert main(["retraces", f"{module(CALLS)}:jitted", "--json", "-"]) == 1
+    (again,) = Retraces.from_json(capsys.readouterr().out).retraces
+    assert str(again.causes[0]) == "form of n: left out -> by position"
+
+
+def test_diff_compares_two_functions_or_an_inventory_and_a_function(module, tmp_path, capsys):
+    name = module()
+    argument = ["-a", "f64[10]"]
+    assert main(["diff", f"{name}:power", f"{name}:same_power", *argument]) == 0
+    assert "power -> same_power: the same optimised program" in capsys.readouterr().out
+    saved = ["--save", "now.json", "--markdown", "d.md", "--json", "d.json"]
+    assert main(["diff", f"{name}:power", f"{name}:other", *argument, *saved]) == 1
+    assert re.search(r"HLO: cosine +0 +1 +appeared", capsys.readouterr().out)
+    found = ProgramDiff.from_json((tmp_path / "d.json").read_text())
+    assert found.same is False and (found.before, found.now) == ("power", "other")
+    assert (tmp_path / "d.md").read_text().startswith("### power -> other")
+    assert Inventory.from_json((tmp_path / "now.json").read_text()).name == "other"
+    assert main(["diff", "now.json", f"{name}:other_case"]) == 0
+
+
+def test_memory_has_a_limit_and_does_not_run_a_function_given_by_shapes(module, capsys):
+    target = ["memory", f"{module()}:power", "-a", "f64[1000]"]
+    assert main([*target, "--json", "-"]) == 0
+    use = MemoryUse.from_json(capsys.readouterr().out)
+    assert use.memory.argument_bytes == 8000 and not use.ran
+    assert use.memory.temp_bytes is not None
+    assert main([*target, "--limit", str(use.memory.temp_bytes)]) == 0
+    assert "largest buffers" in capsys.readouterr().out
+    if use.memory.temp_bytes:
+        assert main([*target, "--limit", str(use.memory.temp_bytes - 1)]) == 1
+
+
+def test_memory_runs_a_case_for_its_peaks(module, capsys):
+    assert main(["memory", f"{module()}:other_case", "-p", "size=100", "--json", "-"]) == 0
+    use = MemoryUse.from_json(capsys.readouterr().out)
+    assert use.ran and use.memory.argument_bytes == 800
+
+
+def test_calibrate_prints_the_cost_of_a_megabyte(capsys, monkeypatch):
+    monkeypatch.setattr(calibration, "_MEGABYTES", 1)
+    monkeypatch.setattr(calibration, "_ROUNDS", 2)
+    assert main(["calibrate"]) == 0
+    assert "for each megabyte that is embedded (JAX " in capsys.readouterr().out
+    assert main(["calibrate", "--json", "-"]) == 0
+    assert Calibration.from_json(capsys.readouterr().out).jax
+
+
+# Output.
+
+
+def test_json_and_markdown_go_to_files_or_replace_the_text(module, tmp_path, capsys):
+    target = ["audit", f"{module()}:model.apply", "-a", "f64[10]"]
+    assert main([*target, "--json", "a.json", "--markdown", "a.md"]) == 0
+    found = Audit.from_json((tmp_path / "a.json").read_text())
+    assert [array.path for array in found.arrays] == ["weights"]
+    assert (tmp_path / "a.md").read_text().startswith("### apply: captures 1600 B in 1 array")
+    assert capsys.readouterr().out.startswith("apply: captures")
+    assert main([*target, "--json", "-"]) == 0
+    assert Audit.from_json(capsys.readouterr().out) == found
+    assert main([*target, "--markdown", "-"]) == 0
+    assert capsys.readouterr().out == (tmp_path / "a.md").read_text()
+
+
+def test_json_has_derived_values_which_reading_ignores(module, capsys):
+    name = module()
+    assert run_audit(name, "--json", "-") == 1
+    data = json.loads(capsys.readouterr().out)
+    assert data["verdict"] == "large" and data["advice"][0].startswith("give alone an argument")
+    assert Audit.from_json(json.dumps(data | {"verdict": "fine"})).verdict == "large"
+    calls = ["retraces", f"{name}:prints", "-c", "f64[3]", "-c", "f64[4]", "--json", "-"]
+    assert main(calls) == 1
+    data = json.loads(capsys.readouterr().out)
+    assert (data["traces_count"], data["compiles_count"], data["cache_hits_count"]) == (2, 2, 0)
+    assert data["advice"] == ["pad x to one shape, or to few, and mask what was added"]
+    found = Comparison("a", "b", (), (), Criteria(), Effort())
+    assert json.loads(found.to_json())["verdict"] == found.verdict
+    assert Comparison.from_json(found.to_json()) == found
+
+
+def test_prints_of_the_function_go_to_standard_error(module, capsys):
+    assert main(["audit", f"{module()}:prints", "-a", "f64[3]", "--json", "-"]) == 0
+    printed = capsys.readouterr()
+    assert json.loads(printed.out)["name"] == "prints"
+    assert "hello" in printed.err
+
+
+def test_a_reader_that_leaves_early_is_no_error(module, tmp_path, monkeypatch, capsys):
+    reading, writing = os.pipe()
+    os.close(reading)
+    name = module()
+    with os.fdopen(writing, "w") as stdout:
+        monkeypatch.setattr(sys, "stdout", stdout)
+        assert run_audit(name, "--json", "a.json") == 1
+        assert run_audit(name, "--json", "-") == 1
+        print("later output goes nowhere", flush=True)
+    assert capsys.readouterr().err == ""
+    assert json.loads((tmp_path / "a.json").read_text())["verdict"] == "large"
+
+
+def test_help_whose_reader_left_ends_with_success():
+    reading, writing = os.pipe()
+    os.close(reading)
+    command = [sys.executable, "-m", "jaxmeter", "--help"]
+    with os.fdopen(writing) as stdout:
+        done = subprocess.run(command, stdout=stdout, stderr=subprocess.PIPE, timeout=60)
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_the_command_runs_from_the_folder_of_the_module(module):
+    target = f"{module()}:step"
+    command = [sys.executable, "-m", "jaxmeter", "audit", target, "-a", "f32[10]"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=100)
+    assert done.returncode == 0, done.stderr
+    assert "weights" in done.stdout
+
+
+@pytest.mark.parametrize("command", [None, *COMMANDS])
+def test_the_help_of_each_command_lists_exit_codes_and_that_of_jaxmeter_the_commands(
+    command, capsys
+):
+    with pytest.raises(SystemExit) as left:
+        main([command, "--help"] if command else ["--help"])
+    assert left.value.code == 0
+    printed = capsys.readouterr().out
+    assert "exit codes: 0 " in printed
+    assert command or all(f"  {name} " in printed for name in COMMANDS)
+
+
+def test_the_version_is_printed(capsys):
+    with pytest.raises(SystemExit) as left:
+        main(["--version"])
+    assert left.value.code == 0
+    assert capsys.readouterr().out == f"jaxmeter {jaxmeter.__version__}\n"
+
+
+# Failures.
+
+
+@pytest.mark.parametrize(
+    ("command", "line"),
+    [
+        ("audit {}:fails -a f64[3]", "audit: ValueError in tracing fails: of this shape"),
+        ("retraces {}:fails -c f64[3]", "retraces: ValueError in calling fails: of this shape"),
+        ("diff {}:fails {}:step -a f64[3]", "diff: ValueError in compiling fails: of this shape"),
+        (
+            "memory {}:fails -a f64[3]",
+            "memory: ValueError in compiling or running fails: of this shape",
+        ),
+        (
+            "memory absent_module:step -a f64[3]",
+            "memory: ModuleNotFoundError in preparing absent_module:step: No module named "
+            "'absent_module'",
+        ),
+    ],
+)
+def test_an_exception_is_shown_with_its_traceback_and_named_in_the_last_line(
+    module, command, line, capsys
+):
+    assert main(command.replace("{}", module()).split()) == 3
+    printed = capsys.readouterr().err
+    assert "Traceback" in printed
+    assert printed.splitlines()[-1] == line
+
+
+def test_a_target_that_fails_in_its_process_is_shown_with_its_traceback(
+    write_module, tmp_path, capsys
+):
+    name = write_module('raise ValueError("on purpose")\n')
+    assert main([f"{name}:case", "--json", "-"]) == 3
+    printed = capsys.readouterr()
+    failure = Record.from_json(printed.out).failure
+    assert failure is not None and (failure.kind, failure.phase) == ("ValueError", "import")
+    assert "Traceback" in printed.err
+    last = printed.err.splitlines()[-1]
+    assert last == f"jaxmeter: ValueError in import of {name}:case: on purpose"
+    assert not (tmp_path / "-").exists()
+
+
+@pytest.mark.parametrize("command", ["audit", "memory"])
+def test_a_function_that_needs_the_value_of_an_argument_gets_the_option_named(
+    module, command, capsys
+):
+    assert main([command, f"{module()}:repeated", "-a", "f64[]", "-a", "n=3"]) == 3
+    line = capsys.readouterr().err.splitlines()[-1]
+    assert line.startswith(f"{command}: TypeError in ") and " repeated: " in line
+    assert line.endswith("; if Python needs the value of an argument, name it by --static NAME")
+
+
+def test_bad_usage_found_by_another_process_is_bad_usage_here(monkeypatch, capsys):
+    failure = Failure("import", "JaxmeterError", "compare: got x; give y", "Traceback ...")
+    failed = Record("mod:b", "failed", failure=failure)
+    with pytest.raises(JaxmeterError, match="got x; give y"):
+        print_failure("compare", failed)
+    process = ComparedProcess(Record("mod:a", "ok"), failed)
+    found = Comparison("a", "b", (), (), Criteria(), Effort(), (process,))
+    monkeypatch.setattr("jaxmeter._cli.compare.compare", lambda *a, **k: found)
+    assert main(["compare", "mod:a", "mod:b"]) == 2
+    assert capsys.readouterr().err == "compare: got x; give y\n"
+
+
+@pytest.mark.parametrize("traceback", ["Traceback ...\n", ""])
+def test_an_exception_in_another_process_is_named_in_the_last_line(traceback, capsys):
+    failure = Failure("trace", "ValueError", "one\ntwo", traceback)
+    print_failure("compare", Record("mod:step", "failed", failure=failure))
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[-1] == "compare: ValueError in trace of mod:step: one"
+    assert lines[:-1] == traceback.splitlines()
+    print_failure("compare", Record("mod:step", "ok"))
+    assert capsys.readouterr().err == ""

@@ -1,0 +1,172 @@
+"""Audits, records, calibrations and numbers read well as text and as Markdown."""
+
+import dataclasses
+import re
+
+import pytest
+
+from jaxmeter import (
+    Audit,
+    AuditedArray,
+    Calibration,
+    ConstantArray,
+    Constants,
+    Counts,
+    Failure,
+    Phases,
+    Record,
+    Use,
+    bytes_text,
+    markdown,
+    seconds_text,
+    table,
+)
+
+CUBE = AuditedArray(
+    shape=(500, 250),
+    dtype="float64",
+    bytes=10**6,
+    where="scan",
+    path="optical_path.cube",
+    match="same",
+    argument="optical_path",
+    uses=(
+        Use("/src/model.py", 41, "propagate", "return cube @ field | mask"),
+        Use("/src/model.py", 40, "model", "def model(x):", "returned"),
+    ),
+    embedded_count=2,
+    hidden_count=0,
+    verdict="large",
+    advice="give step an argument optical_path",
+)
+MASK = dataclasses.replace(
+    CUBE, bytes=12, path="mask", match="view", uses=(), embedded_count=0, verdict="fine", advice=""
+)
+AUDIT = Audit("step", 1_000_000, (CUBE, MASK), 10**6 + 12, 2 * 10**6, 2, 0, "0.10.2")
+RECORD = Record(
+    name="mine",
+    status="ok",
+    phases=Phases(0.001, 0.02, 3.0, None),
+    samples_seconds=(0.003, 0.001, 0.002),
+    constants=Constants(
+        captured_bytes=10**6,
+        captured_count=1,
+        arrays=(ConstantArray((250, 500), "float64", 10**6, "jit(inner)"),),
+    ),
+    counts=Counts(1, 1, 1, 0),
+    checks={"error_relative": 1.5e-7},
+)
+
+
+def audit_of(*arrays):
+    return dataclasses.replace(AUDIT, arrays=arrays)
+
+
+def test_an_audit_shows_each_array_with_its_lines_and_suggestions():
+    assert table(AUDIT).splitlines() == [
+        "step: captures 1 MB in 2 arrays, embeds 2 MB in 2 constants "
+        "(large; the threshold is 1 MB for a variable)",
+        "  verdict  array              type                   bytes  in the program",
+        "  large    optical_path.cube  float64[500, 250]  1,000,000  embedded twice",
+        "      /src/model.py:41 used in propagate: return cube @ field | mask",
+        "      /src/model.py:40 returned in model: def model(x):",
+        "  fine     a view of mask     float64[500, 250]         12  not embedded: unused, or all "
+        "its elements are equal",
+        "suggestions:",
+        "  - give step an argument optical_path",
+    ]
+
+
+def test_an_audit_in_markdown_has_a_row_for_each_array_and_keeps_its_columns():
+    lines = markdown(AUDIT).splitlines()
+    assert lines[0].startswith("### step: captures 1 MB")
+    rows = [line for line in lines if line.startswith("|")]
+    assert len(rows) == 4
+    assert {row.replace("\\|", "").count("|") for row in rows} == {7}
+    assert "`/src/model.py:41` used in propagate: `return cube @ field \\| mask`" in rows[2]
+    assert lines[-1] == "- give step an argument optical_path"
+
+
+def test_a_long_audit_is_cut_short_as_text():
+    many = dataclasses.replace(CUBE, uses=CUBE.uses * 4)
+    text = table(audit_of(*(many,) * 25))
+    assert "and 4 more lines" in text
+    assert "and 5 more\n" in text
+    assert text.count("give step an argument") == 1
+
+
+def test_an_audit_without_arrays_is_one_line():
+    nothing = Audit("step", 1_000_000, (), 0, 0, 0, 0, "0.10.2")
+    assert table(nothing) == "step: captures no array"
+    assert markdown(nothing) == "### step: captures no array"
+
+
+def test_an_audit_names_lines_in_packages_and_hidden_arguments():
+    use = dataclasses.replace(CUBE.uses[0], within="/site/layers.py:97")
+    text = table(audit_of(dataclasses.replace(CUBE, uses=(use,))))
+    assert "model.py:41 used in propagate (through /site/layers.py:97): return cube" in text
+    hidden = dataclasses.replace(CUBE, embedded_count=0, hidden_count=1)
+    assert "passed as 1 hidden argument" in table(audit_of(hidden))
+
+
+def test_a_record_shows_what_is_known_and_nothing_else():
+    lines = table(RECORD).splitlines()
+    names = re.compile(r"  (\S.*?)  +(.*)")
+    shown = {m[1]: m[2] for line in lines if (m := names.fullmatch(line))}
+    assert shown["compile"] == "3 s"
+    assert shown["steady-state run"] == "2 ms median of 3, 1 ms to 3 ms"
+    assert shown["captured"] == "1 MB in 1 array"
+    assert shown["error_relative"] == "1.5e-07"
+    assert "      float64[250, 500] 1 MB in jit(inner)" in lines
+    assert "first call" not in shown and "flops" not in shown
+
+
+def test_a_record_names_the_largest_captured_arrays_and_counts_the_rest():
+    arrays = tuple(ConstantArray((n,), "int8", n, "") for n in range(100))
+    constants = Constants(captured_bytes=4950, captured_count=100, arrays=arrays)
+    text = table(dataclasses.replace(RECORD, constants=constants))
+    assert "int8[99] 99 B" in text and "int8[0]" not in text
+    assert "and 90 more" in text
+
+
+def test_a_record_of_a_failure_shows_it_first():
+    failure = Failure("compile", "Timeout", "was in compile after 8 s")
+    lines = table(Record("mine", "timeout", failure=failure)).splitlines()
+    assert lines[2].split() == ["status", "timeout"]
+    assert lines[3].split() == ["failure", "Timeout", "in", "compile"]
+    assert lines[4].strip() == "was in compile after 8 s"
+
+
+def test_a_calibration_has_two_digits_and_its_spread():
+    made = Calibration(0.01634, "0", "cpu", "cpu", "", "today", (0.0143, 0.01634, 0.107))
+    text = "compiling takes 16 ms, 14 ms to 110 ms in 3 rounds, for each megabyte that is embedded"
+    assert table(made).startswith(text) and markdown(made).startswith(f"### {text}")
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (None, ""),
+        (0.0, "0 ns"),
+        (1e-9, "1 ns"),
+        (2.5e-5, "25 us"),
+        (0.0123, "12.3 ms"),
+        (75, "75 s"),
+        (1234, "1230 s"),
+        (0.0009999, "1 ms"),
+    ],
+)
+def test_seconds_have_a_fitting_unit(seconds, text):
+    assert seconds_text(seconds) == text
+
+
+def test_seconds_are_rounded_to_the_digits_given():
+    assert [seconds_text(s, 2) for s in (0.01634, 0.163, 1.63)] == ["16 ms", "160 ms", "1.6 s"]
+
+
+@pytest.mark.parametrize(
+    ("size", "text"),
+    [(None, ""), (9999, "9999 B"), (10**4, "10 kB"), (10**6, "1 MB"), (2.5e9, "2.5 GB")],
+)
+def test_bytes_have_a_fitting_unit(size, text):
+    assert bytes_text(size) == text

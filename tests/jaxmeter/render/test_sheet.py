@@ -1,0 +1,109 @@
+"""A sheet becomes Markdown, aligned text, or rich's tables; only results have one."""
+
+import io
+import sys
+
+import pytest
+
+from jaxmeter import JaxmeterError, Tradeoff, TradeoffPoint, markdown, table
+from jaxmeter._render import terminal
+from jaxmeter._render.sheet import Code, Row, Sheet, Table, sheet_markdown, sheet_rich, sheet_text
+
+ROWS = (
+    Row(("same", "1"), (Code("a | b"),)),
+    Row(("different", "1,000"), (Code("one"), ("two:", Code("`three`")))),
+    Row(("", "")),
+    Row(("", "2"), ("x", "y", "z")),
+)
+SHEET = Sheet(
+    "step: good",
+    True,
+    (
+        Table(("verdict", "bytes:"), ROWS, "largest", "lines", limit=3),
+        Table(("empty",), ()),
+        Table(("hidden",), (Row(("row",)),), "only a title", limit=0),
+    ),
+    ("on cpu",),
+    ("pass x as an argument",),
+)
+TRADEOFF = Tradeoff("step", (TradeoffPoint({"n": 1}, 1.0, 8, True),), "0.10.2")
+
+
+def test_markdown_keeps_its_columns_and_code_and_has_every_row():
+    assert sheet_markdown(SHEET).splitlines() == [
+        *("### step: good", "", "Largest:", ""),
+        "| verdict | bytes | lines |",
+        "| --- | ---: | --- |",
+        "| same | 1 | `a \\| b` |",
+        "| different | 1,000 | `one`<br>two: ```three``` |",
+        "|  |  |  |",
+        "|  | 2 | x<br>y<br>z |",
+        *("", "Only a title:", "", "| hidden |", "| --- |", "| row |"),
+        *("", "On cpu.", "", "Suggestions:", "", "- pass x as an argument"),
+    ]
+
+
+def test_text_is_aligned_cut_short_and_without_colours():
+    assert sheet_text(SHEET).splitlines() == [
+        "step: good",
+        "  largest",
+        "    verdict    bytes",
+        "    same           1",
+        "        a | b",
+        "    different  1,000",
+        "        one",
+        "        two: `three`",
+        "",
+        "    and 1 more",
+        "  only a title",
+        "  on cpu",
+        "suggestions:",
+        "  - pass x as an argument",
+    ]
+    few = Table(("verdict", "bytes:"), ROWS, details_limit=1)
+    assert sheet_text(Sheet("step", tables=(few,))).splitlines()[-2:] == [
+        "      x",
+        "      and 2 more lines",
+    ]
+
+
+def test_rich_draws_the_same_with_colours():
+    console = pytest.importorskip("rich.console").Console
+    drawn, plain = io.StringIO(), io.StringIO()
+    coloured = console(file=drawn, force_terminal=True, width=60, color_system="standard")
+    coloured.print(sheet_rich(SHEET))
+    assert "\x1b[31mdifferent" in drawn.getvalue()
+    assert "\x1b[1;32mstep: good" in drawn.getvalue()
+    console(file=plain, width=60).print(sheet_rich(SHEET))
+    text = plain.getvalue()
+    for part in ("verdict", "1,000", "a | b", "two: `three`", "on cpu", "  - pass x", "and 1 more"):
+        assert part in text
+    assert not any(part in text for part in ("\x1b", "empty", "hidden"))
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+@pytest.mark.parametrize("has_rich", [True, False])
+def test_a_terminal_gets_rich_tables_and_everything_else_plain_text(monkeypatch, capsys, has_rich):
+    if has_rich:
+        pytest.importorskip("rich")
+    else:
+        monkeypatch.setitem(sys.modules, "rich.console", None)
+    terminal.show(TRADEOFF)
+    plain = capsys.readouterr().out
+    assert plain == table(TRADEOFF) + "\n"
+    assert plain.startswith("step: 1 of 1 choices are best\n  best  choice")
+    shown = Terminal()
+    monkeypatch.setattr(sys, "stdout", shown)
+    terminal.show(TRADEOFF)
+    assert ("\u2500" in shown.getvalue()) is has_rich  # a rule under the columns
+    assert (shown.getvalue() == plain) is not has_rich
+
+
+@pytest.mark.parametrize("render", [table, markdown, terminal.show])
+def test_only_results_are_rendered(render):
+    with pytest.raises(JaxmeterError, match=r"got 3; give one of jaxmeter\.Audit"):
+        render(3)
