@@ -26,7 +26,7 @@ sys.path.insert(0, str(ROOT))
 
 jax.config.update("jax_enable_x64", True)
 
-from tests.jaxmeter import capture_situations, held_situations  # noqa: E402
+from tests.jaxmeter.capture import capture_situations, held_situations  # noqa: E402
 
 SIMPLIFIED_LEAST = (0, 8)
 """JAX 0.7 fails to lower in simplified mode."""
