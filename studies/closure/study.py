@@ -37,7 +37,7 @@ METER = tuple(
 CELLS = (
     "studies/closure/break_even.py",
     "benchmarks/closure.py",
-    *(f"benchmarks/cases/{name}.py" for name in ("closure", "closure_variants", "closure_casing")),
+    *(f"benchmarks/cases/{name}.py" for name in ("closure", "variants")),
 )
 MEASURED = ("benchmarks/workloads/coronagraph", *CELLS, *METER)
 CASING_MEASURED = (

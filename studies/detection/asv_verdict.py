@@ -22,7 +22,7 @@ from jaxmeter import Record, RecordError
 
 FACTOR = 1.1
 # Where a suite's name for a quantity is not that of the reports.
-NAMES = {"compile_seconds": "build_seconds"}
+NAMES = {"trace_lower_compile_seconds": "build_seconds"}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
