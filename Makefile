@@ -37,7 +37,7 @@ review: env-report ## What did HEAD change? Measures it and BASE in turns (BASE=
 
 closure: env-report ## Measure the closure study (GRID=full: the large sizes too) and build its page
 	@$(RUN) -m studies.closure.study --grid $(GRID)
-	@$(RUN) -m reports.closure
+	@$(RUN) -m reports closure
 
 situations: env-test ## Compare what jaxmeter says of captured arrays with the truth, on this JAX
 	@$(RUN) -m studies.situations.situations --out studies/situations/measured

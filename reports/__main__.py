@@ -1,4 +1,4 @@
-"""`python -m reports build | history | review | merge`: pages of what the store holds."""
+"""`python -m reports build | closure | history | review | merge`: pages of a store."""
 
 import argparse
 import sys
@@ -32,8 +32,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def build(options: argparse.Namespace) -> int:
     """Write the report; 0 when there is a page, 1 when it has failures alone."""
-    from .document.write import write_report
-    from .report import make_report
+    from .report import make_report, write_report
 
     report = make_report(
         options.store, options.asv, commit=options.commit, environment=options.environment
@@ -42,13 +41,35 @@ def build(options: argparse.Namespace) -> int:
     if report.skipped_count:
         print(f"{report.skipped_count} unreadable files are listed on the page", file=sys.stderr)
     print(page.resolve())
-    if not report.ended_well_count:
+    if not report.succeeded_count:
         print(
             f"reports build: nothing measured at commit {report.commit[:12]} in "
             f"{report.environment_key} succeeded; the page tells what failed",
             file=sys.stderr,
         )
         return 1
+    return 0
+
+
+def closure(options: argparse.Namespace) -> int:
+    """Write the report of the closure study; 0 when it was written."""
+    from .closure import versions
+    from .closure.page import make_closure_report
+    from .report import write_report
+
+    made = make_closure_report(
+        options.study / "cases",
+        casing_store=options.casing_store or options.study / "casing",
+        audits=options.study / "audits",
+        picture=options.study / "picture.png",
+        commit=options.commit,
+        environment=options.environment,
+    )
+    page = write_report(made, options.out)
+    rows = made.tables["versions"]
+    for key in options.keep:
+        print(versions.keep(rows.loc[rows["commit"] == made.commit], key))
+    print(page.resolve())
     return 0
 
 
@@ -142,6 +163,22 @@ def _parser() -> argparse.ArgumentParser:
     one.add_argument("--commit", default=None, help="beginning of a commit; default the newest")
     one.add_argument(
         "--environment", default=None, help="beginning of an environment key; default the newest"
+    )
+
+    one = command("closure", closure, "write the report of the closure study")
+    one.add_argument("--study", type=Path, default=Path("results/closure"), help="its folder")
+    one.add_argument("--casing-store", help="cases of the virtual casing; default the study's")
+    one.add_argument("--out", default="results/closure/report", help="folder to write")
+    one.add_argument("--commit", default=None, help="beginning of a commit; default the newest")
+    one.add_argument(
+        "--environment", default=None, help="beginning of a key; default that with most processes"
+    )
+    one.add_argument(
+        "--keep",
+        action="append",
+        default=[],
+        metavar="ENVIRONMENT",
+        help="beginning of a key; its rows are written to studies/closure/measured",
     )
 
     one = command("history", history, "write the page of every metric across commits")

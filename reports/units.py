@@ -1,8 +1,8 @@
-"""Numbers as a reader wants them: three significant digits, each with its unit.
+"""Numbers as text: three significant digits, each with its unit.
 
-A column of times shares one unit, so that its cases compare at a glance; a value that the unit
-would turn into a string of zeros or digits takes its own. Bytes span too many powers of ten for
-that: each takes its own.
+A column of times shares one unit, so that its rows compare at a glance; a value that would need a
+string of zeros or digits in it takes its own. Bytes span too many powers of ten: each takes its
+own.
 """
 
 import math
@@ -22,11 +22,11 @@ class Unit:
 
 SECONDS = (Unit("s", 1.0), Unit("ms", 1e-3), Unit("µs", 1e-6))
 BYTES = (Unit("GB", 1e9), Unit("MB", 1e6), Unit("kB", 1e3), Unit("B", 1.0))
-PLAIN = (Unit("", 1.0),)
+RATIOS = (Unit("×", 1.0),)
 
 
 def unit_for(values: Iterable[float], units: tuple[Unit, ...]) -> Unit:
-    """The unit in which the middle value of `values` reads best (1 to 1000)."""
+    """Return the unit in which the middle value of `values` is between 1 and 1000."""
     numbers = sorted(abs(v) for v in values if v and math.isfinite(v))
     if not numbers:
         return units[0]
@@ -35,7 +35,7 @@ def unit_for(values: Iterable[float], units: tuple[Unit, ...]) -> Unit:
 
 
 def own_unit(value: float, shared: Unit, units: tuple[Unit, ...]) -> Unit:
-    """`shared`, unless it would show `value` as less than 0.1 or more than 9999, or bytes."""
+    """Return `shared`, but for bytes and where it would show less than 0.1 or over 9999."""
     size = abs(value) / shared.factor
     if units is BYTES:
         return unit_for([value], units) if value else BYTES[-1]
@@ -43,7 +43,7 @@ def own_unit(value: float, shared: Unit, units: tuple[Unit, ...]) -> Unit:
 
 
 def significant(value: float, digits: int = 3) -> str:
-    """The number with `digits` significant digits and no exponent: 0.0123, 4.57, 22.7, 1340."""
+    """Write with `digits` significant digits and no exponent: 0.0123, 4.57, 22.7, 1340."""
     if math.isnan(value):
         return "NaN"
     if math.isinf(value):
@@ -51,13 +51,11 @@ def significant(value: float, digits: int = 3) -> str:
     if value == 0:
         return "0"
     decimals = digits - 1 - math.floor(math.log10(abs(value)))
-    rounded = round(value, decimals)
-    text = f"{rounded:.{max(decimals, 0)}f}"
-    return text.replace("-", "−")
+    return f"{round(value, decimals):.{max(decimals, 0)}f}".replace("-", "−")
 
 
 def in_unit(value: float, unit: Unit) -> str:
-    """The number alone, in `unit`: whole for single bytes, else three significant digits."""
+    """Write the number alone, in `unit`: whole for single bytes, else three digits."""
     if unit.name == "B" and value == round(value):
         return f"{value:.0f}"
     return significant(value / unit.factor)
@@ -76,7 +74,7 @@ def ratio(value: float) -> str:
 
 
 def scientific(value: float) -> str:
-    """Errors: two significant digits with an exponent, 1.3e-07 as 1.3e−7."""
+    """Write an error with two significant digits and an exponent, 1.3e-07 as 1.3e−7."""
     if math.isnan(value):
         return "NaN"
     mantissa, _, exponent = f"{value:.1e}".partition("e")

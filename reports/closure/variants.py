@@ -1,123 +1,168 @@
-"""The section on closing over arrays: what is said, drawn and tabled, before any markup."""
+"""The section on closing over arrays: each variant's times, ratios, constants and memory."""
+
+from collections.abc import Iterator
+from pathlib import Path
 
 import pandas as pd
 
 from ..document.section import Section
 from ..document.table import (
+    Column,
+    Table,
     count,
-    display_table,
     error,
     problem_name,
     ratio,
     row_head,
     size,
+    table,
     text,
     time,
 )
-from ..sections.summaries import PROBLEM, variant_order
-from . import bars as figures_variants
-from . import findings as findings_closure
+from ..frames import Row, any_of
+from . import figures, published
+from .sentences import lead, sentences
+from .summaries import PROBLEM, extra_seconds, fitted, of_variants, variant_order
+from .summaries import variants as summary
 
 LESSON = (
-    "A jitted function can reach an array in two ways: as an argument, or by closing over it. An "
-    "argument is to the compiler a shape and a type. A closed-over array becomes a constant of "
-    "the program: the compiler is handed its bytes, at every compile, and may try to compute with "
-    "them. JAX_USE_SIMPLIFIED_JAXPR_CONSTANTS=1 leaves the source as it is and passes such arrays "
-    "as hidden arguments instead.",
+    "A jitted function can get an array in two ways: as an argument, or by closing over it. To the "
+    "compiler an argument is a shape and a type. A closed-over array becomes a constant of the "
+    "program: the compiler receives its bytes at every compile, and may fold computations on them. "
+    "JAX_USE_SIMPLIFIED_JAXPR_CONSTANTS=1 passes such arrays as hidden arguments instead.",
     "Each row is one case, measured in fresh processes with the compilation cache off; the "
-    "variants took turns within each round, so that the ratios compare neighbours in time. Times "
-    "are medians over processes (of each process's own median, for steady-state runs); the small "
-    "print is an interval for that median, and × is the ratio to the argument variant.",
+    "variants are interleaved within each round, so that ratios compare neighbours in time. Times "
+    "are medians over processes; the small print is an interval for that median, and × is the "
+    "ratio to the argument variant. Compile time is trace, lower and compile together.",
 )
+LARGEST_ARRAYS = 5
 
 
-def closure_section(summary: pd.DataFrame, measured: pd.DataFrame, arrays: pd.DataFrame) -> Section:
-    """Closure against argument: times, ratios, bytes, and which arrays were captured."""
-    head = row_head("Variant", lambda row: str(row["variant"]), problem_name)
-    times = (
-        head,
-        count("Processes", "processes_count"),
-        time("Trace", "trace", "Running the Python function once on abstract values"),
-        time("Lower", "lower", "From the jaxpr to StableHLO"),
-        time("Compile", "compile", "XLA, cold, no compilation cache"),
-        ratio("Compile / argument", "compile_to_argument", "Compile seconds, paired by round"),
-        time("First call", "first_call", "The first run of the compiled program"),
-        time("Steady-state run", "steady", "Median of process medians"),
-        ratio("Settled / argument", "steady_to_argument", "Steady-state seconds, paired by round"),
-        time("Settled std", "steady_std", "Within one process; median over processes"),
-        error("Error", "error_relative", "Worst over the processes, relative to max|B|"),
+def section(
+    measured: pd.DataFrame,
+    arrays: pd.DataFrame,
+    *,
+    name: str = "closure",
+    title: str = "Closure against argument",
+    picture: Path | None = None,
+    with_published: bool = False,
+    paragraphs: tuple[str, ...] = LESSON,
+) -> Section | None:
+    """Return the section of one commit and environment; None where no variant was measured.
+
+    Parameters
+    ----------
+    measured : DataFrame
+        From `summaries.with_derived`.
+    arrays : DataFrame
+        From `tables.captured_arrays`.
+    name : str
+        Of the section, and the beginning of its figures' and tables' names.
+    with_published : bool
+        Show the published table above the rows measured here.
+    """
+    cases = summary(measured)
+    if cases.empty:
+        return None
+    points = extra_seconds(cases)
+    drawn = () if picture is None else (figures.picture(picture),)
+    drawn += (figures.variants(cases, of_variants(measured), name),)
+    if len(points):
+        drawn += (figures.embedded(points, fitted(points), name),)
+    return Section(
+        name,
+        title,
+        lead(cases),
+        tuple(sentences(cases)),
+        paragraphs,
+        drawn,
+        tuple(_tables(cases, measured, arrays, name, with_published)),
     )
-    sizes = (
-        head,
-        size("Captured", "captured_bytes", "Distinct arrays that the function closes over"),
-        size("Embedded", "embedded_bytes", "Constants in the program handed to the compiler"),
-        size("Hidden arguments", "hidden_argument_bytes", "Captured, passed at run time"),
-        size("Casing", "casing_bytes", "All arrays of the prepared casing"),
-        size("Arguments", "argument_bytes", "What the compiled program takes"),
-        size("Temporary", "temp_bytes", "Scratch memory of the compiled program"),
-        size("RSS before", "baseline_rss_bytes", "Resident set just before tracing"),
-        size("RSS peak, compile", "compile_peak_rss_bytes", "From there to the compiled program"),
-        size("RSS peak", "peak_rss_bytes", "From there to the last steady-state run"),
-    )
-    tables = (
-        display_table(
-            summary,
-            times,
-            name="closure_times",
-            caption="Times of each variant",
-            group_by=PROBLEM,
-        ),
-        display_table(
-            summary,
-            sizes,
-            name="closure_bytes",
-            caption="Constants and memory of each variant (1 MB = 10⁶ bytes)",
-            group_by=PROBLEM,
-        ),
-    )
+
+
+def _tables(
+    cases: pd.DataFrame,
+    measured: pd.DataFrame,
+    arrays: pd.DataFrame,
+    name: str,
+    with_published: bool,
+) -> Iterator[Table]:
+    made = cases
+    if with_published:
+        # The smallest size last, as in the published table.
+        made = cases.sort_values("size", ascending=False, kind="stable")
+        made = pd.concat([published.table(), made.assign(source="measured here")])
+    by = [column for column in ("source", *PROBLEM) if column in made]
+    caption = "Times of each variant"
+    yield table(made, TIMES, name=f"{name}_times", caption=caption, group_by=by)
+    caption = "Constants, memory and programs of each variant (1 MB = 10⁶ bytes)"
+    yield table(cases, SIZES, name=f"{name}_bytes", caption=caption, group_by=PROBLEM)
     held = _largest_arrays(measured, arrays)
     if len(held):
-        tables += (
-            display_table(
-                held,
-                ARRAY_COLUMNS,
-                name="captured_arrays",
-                caption=f"The largest captured arrays, at most {LARGEST_ARRAYS} a variant",
-                group_by=("variant",),
-            ),
-        )
-    return Section(
-        "closure",
-        "Closure against argument",
-        findings_closure.closure_lead(summary),
-        tuple(findings_closure.closure_findings(summary)),
-        LESSON,
-        (figures_variants.variants(summary, measured),),
-        tables,
-    )
+        caption = f"The largest captured arrays, at most {LARGEST_ARRAYS} a variant"
+        yield table(held, ARRAYS, name=f"{name}_arrays", caption=caption, group_by=("variant",))
 
 
-LARGEST_ARRAYS = 5
-ARRAY_COLUMNS = (
+def _largest_arrays(measured: pd.DataFrame, arrays: pd.DataFrame) -> pd.DataFrame:
+    """Return the largest captured arrays of each variant, where most bytes are captured."""
+    cases = of_variants(measured)
+    if arrays.empty or not any_of(cases["captured_bytes"].notna()):
+        return arrays.iloc[:0]
+    most = cases.loc[cases["captured_bytes"].idxmax()]
+    names = [name for name in PROBLEM if not pd.isna(most[name])]
+    once = cases.loc[(cases[names] == most[names]).all(axis=1)].drop_duplicates("variant")
+    joined = arrays.merge(once[["case", "round_index", "variant", *PROBLEM[2:]]])
+    joined["order"] = joined["variant"].map(variant_order)
+    joined = joined.sort_values(["order", "array_bytes"], ascending=[True, False])
+    joined["place"] = joined["array_where"].replace("", "the function itself")
+    return joined.groupby("variant").head(LARGEST_ARRAYS).reset_index(drop=True)
+
+
+def _problem(row: Row) -> str:
+    source = row.get("source")
+    return problem_name(row) if source is None else f"{problem_name(row)}, {source}"
+
+
+HEAD = row_head("Variant", lambda row: str(row["variant"]).replace("_", " "), _problem)
+TIMES: tuple[Column, ...] = (
+    HEAD,
+    count("Processes", "processes_count"),
+    time("Trace", "trace", "Running the Python function once on abstract values"),
+    time("Lower", "lower", "From the jaxpr to StableHLO"),
+    time("Compile", "compile", "XLA, cold, no compilation cache"),
+    time("All three", "total_compile", "Compile time: trace, lower and compile"),
+    ratio("All three / argument", "total_compile_to_argument", "Compile time, paired by round"),
+    time("First run", "first_call", "The first run of the compiled program"),
+    time("First call", "ready", "Trace, lower, compile and the first run"),
+    ratio("First call / argument", "ready_to_argument", "Paired by round"),
+    time("Steady-state run", "steady", "Median of process medians"),
+    ratio("Steady / argument", "steady_to_argument", "Steady-state seconds, paired by round"),
+    time("Steady std", "steady_std", "Within one process; median over processes"),
+    time("Std, n = 20", "naive_std", "Of 20 runs, the first call after compiling included"),
+    error("Error", "error_relative", "Maximum over processes, relative to max|B|"),
+    error("Rates differ by", "rate_difference_relative", "Of their maximum, at most"),
+    count("Pixels that differ", "differing_pixels_count"),
+)
+SIZES: tuple[Column, ...] = (
+    HEAD,
+    size("Captured", "captured_bytes", "Distinct arrays that the function closes over"),
+    size("Embedded", "embedded_bytes", "Constants in the program handed to the compiler"),
+    size("Hidden arguments", "hidden_argument_bytes", "Captured, but passed at run time"),
+    size("Casing", "casing_bytes", "All arrays of the prepared casing"),
+    size("System", "system_bytes", "All arrays of the simulated system"),
+    size("Arguments", "argument_bytes", "Inputs of the compiled program"),
+    size("Temporaries", "temp_bytes", "Temporary memory of the compiled program"),
+    size("RSS before", "baseline_rss_bytes", "Resident set just before tracing"),
+    size("RSS peak, compile", "compile_peak_rss_bytes", "From there to the compiled program"),
+    size("RSS peak", "peak_rss_bytes", "From there to the last steady-state run"),
+    size("Device peak", "device_peak_bytes", "Where the device reports it"),
+    count("HLO instructions", "hlo_instructions_count", "Of the optimised program"),
+    count("Fusions", "fusions_count"),
+)
+ARRAYS: tuple[Column, ...] = (
     row_head("Variant", lambda row: str(row["variant"]), problem_name),
     text("Shape", "array_shape"),
     text("Type", "array_dtype"),
     size("Size", "array_bytes"),
     text("Used in", "place", "The sub-programs around its first use"),
 )
-
-
-def _largest_arrays(measured: pd.DataFrame, arrays: pd.DataFrame) -> pd.DataFrame:
-    """The largest captured arrays of each variant, at the problem that captures the most."""
-    cases = measured.loc[(measured["status"] == "ok") & measured["variant"].notna()]
-    if arrays.empty or cases["captured_bytes"].isna().all():
-        return arrays.iloc[:0]
-    most = cases.loc[cases["captured_bytes"].idxmax()]
-    names = [name for name in PROBLEM if not pd.isna(most[name])]
-    same = (cases[names] == most[names]).all(axis=1)
-    once = cases.loc[same].drop_duplicates("variant")
-    joined = arrays.merge(once[["case", "round_index", "variant", *PROBLEM[2:]]])
-    joined["order"] = joined["variant"].map(variant_order)
-    joined = joined.sort_values(["order", "array_bytes"], ascending=[True, False])
-    joined["place"] = joined["array_where"].replace("", "the function itself")
-    return joined.groupby("variant").head(LARGEST_ARRAYS).reset_index(drop=True)

@@ -1,20 +1,24 @@
-"""Rows of other versions of JAX, kept in the repository: few machines have every interpreter.
+"""Versions of JAX: closure and argument of each, measured here or kept in the repository.
 
-A file for each environment, ``measured/<environment-key>.csv``: the study's rows of the variants
-that versions are shown by, and where, when and with what they were measured.
+Few machines have every interpreter, so ``studies/closure/measured`` keeps a file for each
+environment, ``<environment-key>.csv``: the rows of some variants, and where, when and with which
+versions they were measured.
 """
 
 from pathlib import Path
 
 import pandas as pd
 
+from ..document.section import Section
+from ..document.table import count, problem_name, ratio, row_head, size, table, text, time
 from ..errors import ReportError
+from ..frames import rows
 from ..tables import PLACE
 
-KEPT = Path(__file__).resolve().parent / "measured"
+KEPT = Path(__file__).resolve().parents[2] / "studies" / "closure" / "measured"
 VARIANTS = ("closure", "argument", "simplified")
-STEMS = ("trace", "lower", "compile", "built", "steady")
-RATIOS = ("built_to_argument", "steady_to_argument")
+STEMS = ("trace", "lower", "compile", "total_compile", "steady")
+RATIOS = ("total_compile_to_argument", "steady_to_argument")
 ENVIRONMENT = (
     "jax_version",
     "jaxlib_version",
@@ -41,54 +45,51 @@ COLUMNS = (
 )
 
 
-def rows_by_version(frames: pd.DataFrame, environments: pd.DataFrame) -> pd.DataFrame:
-    """The rows that versions are shown by, with their environments beside them.
+def rows_by_version(cases: pd.DataFrame, environments: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows that the versions' table shows, with their environments.
 
     Parameters
     ----------
-    frames, environments : DataFrame
-        `summaries.frames` and `tables.environments`.
+    cases, environments : DataFrame
+        `summaries.variants` and `tables.environments`.
     """
-    if frames.empty:
+    if cases.empty:
         return pd.DataFrame(columns=pd.Index(COLUMNS))
-    joined = frames.loc[frames["variant"].isin(VARIANTS)].merge(
-        environments[[*PLACE, *ENVIRONMENT]], on=list(PLACE)
-    )
-    return joined.reindex(columns=list(COLUMNS))
+    shown = cases.loc[cases["variant"].isin(VARIANTS)]
+    return shown.merge(environments[[*PLACE, *ENVIRONMENT]], on=list(PLACE))[list(COLUMNS)]
 
 
-def keep(rows: pd.DataFrame, environment: str, folder: Path = KEPT) -> Path:
-    """Write the rows of one environment, in place of those that were kept of it before.
+def keep(found: pd.DataFrame, environment: str, folder: Path = KEPT) -> Path:
+    """Write the rows of one environment, in place of those kept before; return the file's path.
 
     Parameters
     ----------
-    rows : DataFrame
+    found : DataFrame
         `rows_by_version` of one commit.
     environment : str
         Beginning of an environment key that fits no other.
-    folder : Path
 
     Raises
     ------
     ReportError
-        Where the beginning fits no environment, or several.
+        If the beginning fits no environment, or several.
     """
-    fitting = sorted(key for key in set(rows["environment_key"]) if key.startswith(environment))
+    keys = sorted(set(found["environment_key"]))
+    fitting = [key for key in keys if key.startswith(environment)]
     if len(fitting) != 1:
-        held = ", ".join(sorted(set(rows["environment_key"]))) or "none"
         raise ReportError(
             f"keep: {environment!r} begins {len(fitting)} environments with measured frames, "
-            f"which are {held}; give the beginning of one"
+            f"which are {', '.join(keys) or 'none'}; give the beginning of one"
         )
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{fitting[0]}.csv"
-    chosen = rows.loc[rows["environment_key"] == fitting[0]]
+    chosen = found.loc[found["environment_key"] == fitting[0]]
     chosen.to_csv(path, index=False, float_format="%.6g")
     return path
 
 
 def kept(folder: Path = KEPT) -> pd.DataFrame:
-    """All rows that are kept.
+    """Read all rows that are kept.
 
     Raises
     ------
@@ -98,22 +99,80 @@ def kept(folder: Path = KEPT) -> pd.DataFrame:
     found = []
     for path in sorted(folder.glob("*.csv")):
         try:
-            rows = pd.read_csv(path)
-        except (OSError, ValueError) as error:
+            found.append(pd.read_csv(path)[list(COLUMNS)])
+        except (OSError, ValueError, KeyError) as error:
             raise ReportError(f"kept: cannot read {path}: {error}; keep it again") from error
-        missing = [name for name in COLUMNS if name not in rows]
-        if missing:
-            raise ReportError(f"kept: {path} lacks {', '.join(missing)}; keep it again")
-        found.append(rows[list(COLUMNS)])
     return pd.concat(found, ignore_index=True) if found else pd.DataFrame(columns=pd.Index(COLUMNS))
 
 
-def with_kept(rows: pd.DataFrame, others: pd.DataFrame) -> pd.DataFrame:
-    """The measured rows and, of environments that were not measured, those that are kept."""
-    here = list(rows["environment_key"])
-    more = others.loc[~others["environment_key"].isin(here)]
-    if more.empty:
-        return rows.assign(is_kept=False)
-    if rows.empty:
-        return more.assign(is_kept=True)
-    return pd.concat([rows.assign(is_kept=False), more.assign(is_kept=True)], ignore_index=True)
+def with_kept(found: pd.DataFrame, others: pd.DataFrame) -> pd.DataFrame:
+    """Return the measured rows, and the kept rows of environments that were not measured."""
+    more = others.loc[~others["environment_key"].isin(found["environment_key"])]
+    parts = [found.assign(is_kept=False), more.assign(is_kept=True)]
+    shown = [part for part in parts if len(part)]
+    return pd.concat(shown, ignore_index=True) if shown else parts[0]
+
+
+def section(cases: pd.DataFrame) -> Section:
+    """Show closure and argument for each version of JAX; no time is compared across versions.
+
+    Parameters
+    ----------
+    cases : DataFrame
+        `with_kept`.
+    """
+    joined = cases.assign(measured=[_when(row) for row in rows(cases)])
+    joined = joined.sort_values(["size", "jax_version"], kind="stable", key=_by_version)
+    known = sorted(set(joined["jax_version"]), key=_numbers)
+    columns = (
+        row_head(
+            "JAX",
+            lambda row: str(row["jax_version"]),
+            lambda row: f"{problem_name(row)}, {row['variant']}",
+        ),
+        text("Python", "python_version"),
+        count("Processes", "processes_count"),
+        time("Trace", "trace"),
+        time("Lower", "lower"),
+        time("Compile", "compile"),
+        ratio("All three / argument", "total_compile_to_argument", "Within this version"),
+        time("Steady-state run", "steady"),
+        ratio("Steady / argument", "steady_to_argument", "Within this version"),
+        size("Captured", "captured_bytes"),
+        size("Embedded", "embedded_bytes"),
+        text("Measured", "measured", "On this machine in this study, or where and when before"),
+    )
+    made = table(
+        joined,
+        columns,
+        name="closure_versions",
+        caption="Closure and argument by version",
+        group_by=("jax_version", "size"),
+    )
+    more = " docs/closure.md describes how to add others." if len(known) < 2 else ""
+    return Section(
+        "versions",
+        "Versions of JAX",
+        f"Measured with JAX {', '.join(known)}.{more}",
+        paragraphs=(
+            "Ratios are within one version. Times of different versions are shown next to each "
+            "other and not compared, since their compilers differ. A variant is missing where it "
+            "could not be lowered or was not measured: JAX 0.7.2 fails with simplified constants.",
+        ),
+        tables=(made,),
+    )
+
+
+def _when(row: dict) -> str:
+    if not row["is_kept"]:
+        return "here"
+    day = str(row["last_started_utc"])[:10]
+    return f"{day}, {row['cpu_model']}, {int(row['cpus_available_count'])} cores"
+
+
+def _by_version(column: pd.Series) -> pd.Series:
+    return column if column.name != "jax_version" else column.map(_numbers)
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(int(n) for n in str(version).split(".") if n.isdecimal())

@@ -1,35 +1,38 @@
-"""Pages from templates: styles and scripts inside, nothing loaded from elsewhere."""
+"""Pages as HTML: styles, scripts and figures inside, nothing loaded from elsewhere."""
 
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import jinja2
 from markupsafe import Markup
 
-from ..errors import ReportError
-from ..whole_files import draft_of, is_draft
+from .section import Document
+from .svg import Drawing
 
 TEMPLATES = Path(__file__).parent / "templates"
 
 
-def written_page(
-    template: str, *, styles: Sequence[str], scripts: Sequence[str], **values: Any
-) -> str:
-    """The template's page; `style` and `script` in it are the named files, one after another.
-
-    Every other value is escaped where it is no markup already.
-    """
-    return (
-        _environment()
-        .get_template(template)
-        .render(
-            style=Markup("".join(map(asset, styles))),
-            script=Markup("".join(map(asset, scripts))),
-            **values,
-        )
+def html_page(document: Document) -> str:
+    """Return the document as one page."""
+    return rendered(
+        "page.html.jinja",
+        styles=("theme.css", "page.css"),
+        scripts=("page.js",),
+        document=document,
+        svg=lambda figure, index: Markup(figure.svg(index)),
+        legend_mark=lambda css: Markup(_legend_mark(css)),
     )
+
+
+def rendered(template: str, *, styles: Sequence[str], scripts: Sequence[str], **values: Any) -> str:
+    """Fill the template; `style` and `script` in it are the named files, one after another.
+
+    All other values are escaped unless they are markup already.
+    """
+    style, script = (Markup("".join(map(asset, names))) for names in (styles, scripts))
+    return _environment().get_template(template).render(style=style, script=script, **values)
 
 
 @functools.cache
@@ -44,38 +47,17 @@ def _environment() -> jinja2.Environment:
 
 
 def asset(name: str) -> str:
-    """The text of a file beside the templates."""
+    """Return the text of a file of the templates' folder."""
     return (TEMPLATES / name).read_text(encoding="utf-8")
 
 
-def write_whole(
-    out: str | Path, texts: Mapping[str, str], *, kind: str, beside: Sequence[str] = ()
-) -> None:
-    """Write `texts`, by file name, into the folder `out`, each whole or not at all.
-
-    The first of them is the sign of an earlier writing, so that one killed halfway, which leaves
-    the first few or a draft, never stands in the way of the next.
-
-    Parameters
-    ----------
-    kind : str
-        What the folder is, for the error.
-    beside : sequence of str
-        Other names that may stand there.
-
-    Raises
-    ------
-    ReportError
-        If `out` holds something else.
-    """
-    out = Path(out)
-    held = {path.name for path in out.iterdir()} if out.exists() else set()
-    others = {name for name in held if not is_draft(name, texts)} - set(beside)
-    if others and next(iter(texts)) not in others:
-        raise ReportError(
-            f"write_{kind}: {out} exists and is no earlier {kind}; name another folder with --out"
-        )
-    out.mkdir(parents=True, exist_ok=True)
-    for name, text in texts.items():
-        with draft_of(out / name, text.encode("utf-8")) as draft:
-            draft.replace(out / name)
+def _legend_mark(css: str) -> str:
+    """Draw the mark that `css` names, such as `key series-0 circle`."""
+    if css == "limit-key":
+        line = '<line x1="0" y1="7" x2="26" y2="7" class="limit"/>'
+        return f'<svg class="panel" style="width:26px" viewBox="0 0 26 14">{line}</svg>'
+    _, series, shape = css.split()
+    drawing = Drawing("", "", 14, 14)
+    drawing.mark(shape, 7, 7, f"mark {series}", r=5)
+    inner = "".join(drawing.parts)
+    return f'<svg class="panel" style="width:14px" viewBox="0 0 14 14">{inner}</svg>'

@@ -1,17 +1,46 @@
-"""One section of the page."""
+"""What a page holds, before any markup: facts at its head, then sections of text and figures."""
 
 from dataclasses import dataclass
 
-from .figure import Figure
-from .table import DisplayTable
+from .svg import Drawing
+from .table import Table
+
+
+@dataclass(frozen=True)
+class Fact:
+    """A name and a value of the page's head."""
+
+    name: str
+    value: str
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Figure:
+    """Panels that answer one question, `columns` to a row on a wide page.
+
+    Colour never stands alone: each bar has its name, each series its own mark. `legend` pairs a
+    style class with its meaning.
+    """
+
+    name: str
+    title: str
+    caption: str
+    panels: tuple[Drawing, ...]
+    legend: tuple[tuple[str, str], ...] = ()
+    columns: int = 2
+
+    def file(self, index: int) -> str:
+        """The name of the file of panel `index`."""
+        return f"{self.name}-{index}.svg"
+
+    def svg(self, index: int, *, style: str = "") -> str:
+        return self.panels[index].render(f"{self.name}-{index}", style=style)
 
 
 @dataclass(frozen=True)
 class Section:
-    """One section: `lead` is the sentence that a hurried reader takes away.
-
-    `texts` are (summary, text) of what is shown as it is, folded.
-    """
+    """One section: `lead` is its main sentence; `texts` are (summary, text), shown folded."""
 
     name: str
     title: str
@@ -19,5 +48,32 @@ class Section:
     findings: tuple[str, ...] = ()
     paragraphs: tuple[str, ...] = ()
     figures: tuple[Figure, ...] = ()
-    tables: tuple[DisplayTable, ...] = ()
+    tables: tuple[Table, ...] = ()
     texts: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True)
+class Document:
+    """A whole page.
+
+    Attributes
+    ----------
+    verdict : str
+        The sentence below the title, after `outcome` in bold; `is_bad` colours the outcome.
+    footer : tuple of str
+        Paragraphs at the end of the page.
+    files : tuple of str
+        Addresses of files next to the page, linked from the footer by their names.
+    has_contents : bool
+        Whether the head lists the sections and their leads.
+    """
+
+    title: str
+    facts: tuple[Fact, ...]
+    sections: tuple[Section, ...]
+    footer: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
+    outcome: str = ""
+    verdict: str = ""
+    is_bad: bool = False
+    has_contents: bool = False

@@ -5,16 +5,18 @@ searched and selected. One drawing is one panel, narrow enough to be read on a t
 """
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from html import escape
 
 WIDTH = 400.0
+LEFT, TOP, BOTTOM = 76.0, 34.0, 40.0  # margins around the plotted area
+MARKS = ("circle", "square", "diamond", "triangle")
 
 
 @dataclass
 class Drawing:
-    """A panel under construction: shapes are appended, then written as text once.
+    """A panel: shapes are appended, then written as text once.
 
     Coordinates are in pixels of the drawing, x to the right and y downwards.
     """
@@ -80,6 +82,22 @@ class Drawing:
             f'<desc id="{described}">{escape(self.description)}</desc>'
             f"{''.join(self.parts)}</svg>"
         )
+
+    def bottom_axis(
+        self, ticks: Sequence[tuple[float, str]], title: str, left: float, right: float
+    ) -> None:
+        """Draw ticks (pixel, name) with grid lines, and the axis' title, between both margins."""
+        for position, name in ticks:
+            self.line(position, TOP - 6, position, self.height - BOTTOM, "grid")
+            self.text(position, self.height - BOTTOM + 16, name, "tick", anchor="middle")
+        middle = 0.5 * (left + self.width - right)
+        self.text(middle, self.height - 6, title, "axis", anchor="middle")
+
+    def left_axis(self, ticks: Sequence[tuple[float, str]], left: float, right: float) -> None:
+        """Draw ticks (pixel, name) with grid lines between both margins."""
+        for position, name in ticks:
+            self.line(left, position, self.width - right, position, "grid")
+            self.text(left - 8, position + 4, name, "tick", anchor="end")
 
 
 _CORNERS: dict[str, tuple[tuple[float, float], ...]] = {

@@ -1,4 +1,4 @@
-"""Tables as a reader sees them: cells of text, made once, then written as HTML or Markdown."""
+"""Tables of text: a row of a data frame becomes cells once, then HTML or Markdown."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -11,6 +11,7 @@ from ..frames import Row, rows
 from ..units import (
     BYTES,
     MISSING,
+    RATIOS,
     SECONDS,
     Unit,
     in_unit,
@@ -25,7 +26,7 @@ NO_BREAK = "\u00a0"
 
 @dataclass(frozen=True)
 class Cell:
-    """What stands in one cell.
+    """The text of one cell.
 
     Attributes
     ----------
@@ -36,7 +37,7 @@ class Cell:
     exact : str
         The unrounded value, shown on hovering.
     order : float or str
-        What the column is sorted by.
+        The value that the column is sorted by.
     tone : str
         A variant's name (its colour), "good" or "bad"; empty for none.
     """
@@ -55,9 +56,12 @@ class Cell:
         return f"{value} ({self.note})" if self.note else value
 
 
+ABSENT = Cell(MISSING, order=-math.inf)
+
+
 @dataclass(frozen=True)
 class Column:
-    """A column: its title, what it means, and how each row of a data frame becomes a cell."""
+    """A column: its title, its meaning, and how the rows of a data frame become cells."""
 
     title: str
     cells: Callable[[pd.DataFrame], list[Cell]]
@@ -66,8 +70,8 @@ class Column:
 
 
 @dataclass(frozen=True)
-class DisplayTable:
-    """A table ready to be written; `group_starts` are the rows that begin a new problem."""
+class Table:
+    """A table of cells; `group_starts` are the rows that begin a new problem."""
 
     name: str
     caption: str
@@ -76,25 +80,27 @@ class DisplayTable:
     group_starts: frozenset[int] = frozenset()
 
 
-def display_table(
+def table(
     frame: pd.DataFrame,
     columns: Sequence[Column],
     *,
     name: str,
     caption: str,
     group_by: Sequence[str] = (),
-) -> DisplayTable:
-    """Turn `frame` into cells; columns that have nothing to show in any row are left out."""
+) -> Table:
+    """Turn `frame` into cells; a column without a value in any row is left out."""
     made = [(column, column.cells(frame)) for column in columns]
     shown = [(c, cells) for c, cells in made if any(cell.text != MISSING for cell in cells)]
     keys = list(frame[list(group_by)].astype(str).itertuples(index=False)) if group_by else []
     starts = frozenset(i for i in range(1, len(keys)) if keys[i] != keys[i - 1])
     lines = tuple(zip(*(cells for _, cells in shown), strict=True))
-    return DisplayTable(name, caption, tuple(column for column, _ in shown), lines, starts)
+    return Table(name, caption, tuple(column for column, _ in shown), lines, starts)
 
 
 def problem_name(row: Any) -> str:
-    """`w7x half period, d = 6`, from the row's workload, half_period and digits."""
+    """`w7x half period, d = 6`, from workload, half_period and digits; `N = 64` from a size."""
+    if not pd.isna(row.get("size")):
+        return f"N{NO_BREAK}={NO_BREAK}{int(row['size'])}"
     digits = "" if pd.isna(row["digits"]) else f", {digits_name(row)}"
     return f"{workload_name(row)}{digits}"
 
@@ -112,8 +118,10 @@ def digits_name(row: Any) -> str:
     return f"d{NO_BREAK}={NO_BREAK}{int(row['digits'])}"
 
 
-def row_head(title: str, text: Callable[[Any], str], note: Callable[[Any], str]) -> Column:
-    """The first column: what the row is, with its problem below; sorted as the rows stand."""
+def row_head(
+    title: str, text: Callable[[Any], str], note: Callable[[Any], str] = lambda row: ""
+) -> Column:
+    """Return the first column: the name of each row, with a note below; sorted as they stand."""
 
     def cells(frame: pd.DataFrame) -> list[Cell]:
         return [
@@ -125,110 +133,79 @@ def row_head(title: str, text: Callable[[Any], str], note: Callable[[Any], str])
 
 
 def text(title: str, name: str, meaning: str = "") -> Column:
-    """A column of plain text."""
+    return Column(title, _each(name, lambda v: Cell(str(v), order=str(v))), meaning, is_text=True)
+
+
+def count(title: str, name: str, meaning: str = "") -> Column:
+    return Column(title, _each(name, lambda v: Cell(f"{v:.0f}", order=float(v))), meaning)
+
+
+def _each(name: str, cell: Callable[[Any], Cell]) -> Callable[[pd.DataFrame], list[Cell]]:
+    """A cell for each value of the column `name`; a dash where it or the column is missing."""
 
     def cells(frame: pd.DataFrame) -> list[Cell]:
-        return [_missing() if pd.isna(v) else Cell(str(v), order=str(v)) for v in frame[name]]
+        values = frame[name] if name in frame else [math.nan] * len(frame)
+        return [ABSENT if pd.isna(value) else cell(value) for value in values]
 
-    return Column(title, cells, meaning, is_text=True)
+    return cells
 
 
-def time(title: str, stem: str, meaning: str = "", *, interval: bool = True) -> Column:
+def time(title: str, stem: str, meaning: str = "") -> Column:
     """Seconds `<stem>_median_seconds`, with the interval of its `_low_` and `_high_` columns."""
-
-    def cells(frame: pd.DataFrame) -> list[Cell]:
-        return _quantity(
-            frame,
-            SECONDS,
-            f"{stem}_median_seconds",
-            f"{stem}_low_seconds" if interval else None,
-            f"{stem}_high_seconds" if interval else None,
-        )
-
-    return Column(title, cells, meaning)
+    names = (f"{stem}_{end}_seconds" for end in ("median", "low", "high"))
+    return _quantity(title, SECONDS, *names, meaning=meaning)
 
 
 def size(title: str, name: str, meaning: str = "") -> Column:
     """Bytes, with the exact count on hovering."""
-    return Column(title, lambda frame: _quantity(frame, BYTES, name), meaning)
+    return _quantity(title, BYTES, name, meaning=meaning)
 
 
 def ratio(title: str, stem: str, meaning: str = "", *, interval: bool = True) -> Column:
     """`<stem>_ratio`, with the interval of its `_low_ratio` and `_high_ratio` columns."""
+    ends = (f"{stem}_low_ratio", f"{stem}_high_ratio") if interval else ()
+    return _quantity(title, RATIOS, f"{stem}_ratio", *ends, meaning=meaning)
+
+
+def _quantity(
+    title: str,
+    units: tuple[Unit, ...],
+    name: str,
+    *ends: str,
+    meaning: str,
+) -> Column:
+    """A measured column in one shared unit, with its interval, of columns `ends`, as a note."""
+    base = next((unit.name for unit in units if unit.factor == 1.0), "")
+
+    def cell(row: Row, shared: Unit) -> Cell:
+        if pd.isna(row.get(name, math.nan)):
+            return ABSENT
+        value = float(row[name])
+        unit = own_unit(value, shared, units)
+        interval = dict.fromkeys(float(row[end]) / unit.factor for end in ends)
+        note = "–".join(map(significant, interval)) if len(interval) > 1 else ""
+        exact = f"{value:.10g} {base}".rstrip()
+        return Cell(in_unit(value, unit), unit.name, note, exact=exact, order=value)
 
     def cells(frame: pd.DataFrame) -> list[Cell]:
-        return _quantity(
-            frame,
-            (Unit("×", 1.0),),
-            f"{stem}_ratio",
-            f"{stem}_low_ratio" if interval else None,
-            f"{stem}_high_ratio" if interval else None,
-        )
-
-    return Column(title, cells, meaning)
-
-
-def count(title: str, name: str, meaning: str = "") -> Column:
-    def cells(frame: pd.DataFrame) -> list[Cell]:
-        return [_missing() if pd.isna(v) else Cell(f"{v:.0f}", order=float(v)) for v in frame[name]]
+        shared = unit_for(frame[name].dropna() if name in frame else (), units)
+        return [cell(row, shared) for row in rows(frame)]
 
     return Column(title, cells, meaning)
 
 
 def error(title: str, name: str, meaning: str = "", *, within: str | None = None) -> Column:
-    """A relative error; toned by the boolean column `within` where one is named.
+    """A relative error; toned by the boolean column `within` where one is given.
 
-    A row whose `checked_errors_count` is 0 has no error to show; elsewhere NaN is what was found.
+    A row whose `checked_errors_count` is 0 has no error to show; elsewhere NaN is a result.
     """
 
-    def cells(frame: pd.DataFrame) -> list[Cell]:
-        return [_error_cell(row, row[name], within) for row in rows(frame)]
+    def cell(row: Row) -> Cell:
+        value: Any = row.get(name, math.nan)
+        if name not in row or (pd.isna(value) and row.get("checked_errors_count") == 0):
+            return ABSENT
+        tone = "" if within is None else ("good" if row[within] else "bad")
+        order = math.inf if pd.isna(value) else float(value)
+        return Cell(scientific(float(value)), exact=repr(float(value)), order=order, tone=tone)
 
-    return Column(title, cells, meaning)
-
-
-def _error_cell(row: Row, value: float, within: str | None) -> Cell:
-    if pd.isna(value) and row.get("checked_errors_count") == 0:
-        return _missing()
-    tone = "" if within is None else ("good" if row[within] else "bad")
-    order = math.inf if pd.isna(value) else float(value)
-    return Cell(scientific(float(value)), exact=repr(float(value)), order=order, tone=tone)
-
-
-def _quantity(
-    frame: pd.DataFrame,
-    units: tuple[Unit, ...],
-    name: str,
-    low: str | None = None,
-    high: str | None = None,
-) -> list[Cell]:
-    """Cells of one measured column in one shared unit, the interval as a note."""
-    if name not in frame:
-        return [_missing()] * len(frame)
-    values = [math.nan if pd.isna(v) else float(v) for v in frame[name]]
-    shared = unit_for(values, units)
-    cells = []
-    for index, value in enumerate(values):
-        if math.isnan(value):
-            cells.append(_missing())
-            continue
-        unit = own_unit(value, shared, units)
-        note = ""
-        if low is not None and high is not None:
-            ends = [float(frame[end].iloc[index]) / unit.factor for end in (low, high)]
-            note = "–".join(significant(end) for end in ends) if ends[0] != ends[1] else ""
-        base = next((u.name for u in units if u.factor == 1.0), "")
-        cells.append(
-            Cell(
-                in_unit(value, unit),
-                unit.name,
-                note,
-                exact=f"{value:.10g} {base}".rstrip(),
-                order=value,
-            )
-        )
-    return cells
-
-
-def _missing() -> Cell:
-    return Cell(MISSING, order=-math.inf)
+    return Column(title, lambda frame: [cell(row) for row in rows(frame)], meaning)

@@ -1,4 +1,8 @@
-"""Words for numbers, shared by all sentences."""
+"""Words for numbers, shared by all sentences.
+
+A difference is claimed only where the interval of the paired ratios leaves 1 out. Where there were
+too few pairs for a 95 % interval, the sentence says so.
+"""
 
 import math
 from typing import Any
@@ -7,7 +11,7 @@ import pandas as pd
 
 from jaxmeter import MEDIAN_COVERAGE, MIN_VALUES_COUNT
 
-from ..units import bytes_, ratio, significant
+from ..units import ratio, significant
 
 
 def counted(count: int, noun: str) -> str:
@@ -22,12 +26,8 @@ def processes(table: pd.DataFrame) -> str:
     return f"{counts[0]} to {counted(counts[-1], 'process')}"
 
 
-def bytes_or(value: Any, otherwise: str) -> str:
-    return otherwise if value is None or pd.isna(value) else bytes_(float(value))
-
-
 def ratio_words(row: Any, stem: str, noun: str) -> str:
-    """`compiling takes 5.2 times as long (4.9 to 5.6, 6 pairs)`, or that none was seen."""
+    """`compiling takes 5.2 times as long (4.9 to 5.6, 6 pairs)`, or shows no difference."""
     middle, low, high = (row[f"{stem}{part}_ratio"] for part in ("", "_low", "_high"))
     if math.isnan(middle):
         return f"{noun} could not be compared"
@@ -37,7 +37,9 @@ def ratio_words(row: Any, stem: str, noun: str) -> str:
 
 
 def ratio_range(row: Any, stem: str) -> str:
-    return f"{ratio(row[f'{stem}_ratio'])} ({range_only(row, stem)})"
+    """`2.41× (2.3 to 2.6, 6 pairs)`."""
+    middle = row[f"{stem}_ratio"]
+    return "not compared" if math.isnan(middle) else f"{ratio(middle)} ({range_only(row, stem)})"
 
 
 def range_only(row: Any, stem: str) -> str:
@@ -45,19 +47,24 @@ def range_only(row: Any, stem: str) -> str:
     if pairs == 1:
         return "one pair, which may be chance"
     low, high = (significant(row[f"{stem}_{end}_ratio"]) for end in ("low", "high"))
-    doubt = "" if pairs >= MIN_VALUES_COUNT else ", too few to be sure"
+    doubt = "" if pairs >= MIN_VALUES_COUNT else ", too few for certainty"
     return f"{low} to {high}, {pairs} pairs{doubt}"
 
 
-def too_few(count: int) -> str:
+def too_few(table: pd.DataFrame) -> list[str]:
+    """A warning if some case has fewer processes than a 95 % interval needs."""
+    count = min((int(n) for n in table["processes_count"]), default=MIN_VALUES_COUNT)
+    if count >= MIN_VALUES_COUNT:
+        return []
+    enough = f"{MIN_VALUES_COUNT} processes are enough."
     if count == 1:
-        return (
-            "Some cases have one process only: nothing then tells a difference from chance; "
-            f"{MIN_VALUES_COUNT} processes are enough."
-        )
+        return [
+            "Some cases have one process only, so a difference cannot be separated from chance; "
+            + enough
+        ]
     covered = 100 * (1 - 2.0 ** (1 - count))
-    return (
-        f"Some cases have {counted(count, 'process')} only: a range then holds the true median "
+    return [
+        f"Some cases have {counted(count, 'process')} only: their intervals hold the true median "
         f"with {covered:.0f} % probability, not {100 * MEDIAN_COVERAGE:.0f} %, so small "
-        f"differences prove nothing; {MIN_VALUES_COUNT} processes are enough."
-    )
+        f"differences prove nothing; {enough}"
+    ]

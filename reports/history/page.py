@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ..document.html import write_whole, written_page
+from ..document.html import rendered
+from ..document.write import write_whole
 from .reviews import FOLDER, Reviews
 from .series import History, Series, Setting
 from .steps import second_opinion
@@ -35,7 +36,7 @@ def write_history(history: History, out: str | Path, *, reviews: Reviews | None 
 def history_page(history: History, reviews: Reviews) -> str:
     """The page as one string: nothing in it is loaded from elsewhere."""
     data = json.dumps(compact(history, reviews), separators=(",", ":"), allow_nan=False)
-    return written_page(
+    return rendered(
         "history.html.jinja",
         styles=("theme.css", "page.css", "history.css"),
         scripts=("history.js",),

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from ..document.markdown import escaped, escaped_html, markdown_table
 from ..document.section import Section
-from ..document.table import DisplayTable
+from ..document.table import Table
 from .review import Review
 from .sections import cause_name, facts, sections, title
 
@@ -79,5 +79,5 @@ def _folded_text(summary: str, text: str) -> str:
     return f"\n{opened}\n\n{fence}\n{shown}\n{fence}\n\n{cut}</details>\n"
 
 
-def _shortened(table: DisplayTable) -> DisplayTable:
-    return DisplayTable(table.name, table.caption, table.columns, table.rows[:MOST_ROWS])
+def _shortened(table: Table) -> Table:
+    return Table(table.name, table.caption, table.columns, table.rows[:MOST_ROWS])

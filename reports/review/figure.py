@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 from jaxmeter import Criteria
 
-from ..document.figure import BOTTOM, TOP, Figure, bottom_axis
-from ..document.svg import Drawing, linear_scale
+from ..document.section import Figure
+from ..document.svg import BOTTOM, TOP, Drawing, linear_scale
 from ..units import significant
 from .findings import Finding
 
@@ -25,7 +25,7 @@ def times_figure(findings: Sequence[Finding], criteria: Criteria) -> Figure:
     step = 0.05 if high < 1.2 else 0.2
     count = round((high - 1) / step - 0.49)
     ticks = [1 + step * i for i in range(-count, count + 1)]
-    bottom_axis(panel, [(x(t), f"{t:.2f}") for t in ticks], "HEAD / BASE", LEFT, RIGHT)
+    panel.bottom_axis([(x(t), f"{t:.2f}") for t in ticks], "HEAD / BASE", LEFT, RIGHT)
     for bound in (1 / (1 + criteria.minimum_effect), 1 + criteria.minimum_effect):
         panel.line(x(bound), TOP - 6, x(bound), height - BOTTOM, "limit")
     for index, finding in enumerate(ordered):

@@ -2,13 +2,18 @@
 
 from pathlib import Path
 
-from markupsafe import Markup
-
-from ..document.html import write_whole, written_page
+from ..document.html import html_page
+from ..document.section import Document
+from ..document.write import write_whole
 from .comment import review_markdown
 from .data import review_json
 from .review import Review
 from .sections import facts, sections, title
+
+INTERVALS = (
+    "An interval is that of jaxmeter's comparison of times: one ratio a round, Student's t of "
+    "their logarithms, p-values corrected by Holm over all cases."
+)
 
 
 def write_review(review: Review, out: str | Path) -> Path:
@@ -29,17 +34,15 @@ def write_review(review: Review, out: str | Path) -> Path:
 
 
 def review_page(review: Review) -> str:
-    """The page as one string: nothing in it is loaded from elsewhere."""
-    return written_page(
-        "review.html.jinja",
-        styles=("theme.css", "page.css"),
-        scripts=("page.js",),
-        title=title(review),
-        outcome=review.outcome,
-        verdict=review.verdict,
-        failed=bool(review.exit_code),
-        facts=facts(review),
-        sections=sections(review),
-        svg=lambda figure, index: Markup(figure.panels[index].render(f"{figure.name}-{index}")),
-        legend_mark=lambda css: Markup(""),
+    """Return the page as one string: nothing in it is loaded from elsewhere."""
+    return html_page(
+        Document(
+            title(review),
+            facts(review),
+            sections(review),
+            footer=(INTERVALS,),
+            outcome=review.outcome,
+            verdict=review.verdict,
+            is_bad=bool(review.exit_code),
+        )
     )

@@ -5,10 +5,9 @@ from collections.abc import Sequence
 
 from jaxmeter import MIN_ROUNDS_COUNT
 
-from ..document.section import Section
-from ..document.table import Cell, Column, DisplayTable
+from ..document.section import Fact, Section
+from ..document.table import Cell, Column, Table
 from ..document.words import counted
-from ..report import Fact
 from ..units import MISSING, bytes_, scientific, seconds, significant
 from .causes import Cause
 from .figure import times_figure
@@ -145,12 +144,12 @@ def cause_name(index: int, cause: Cause) -> str:
     return f"{cause.kind}-{index}"
 
 
-def findings_table(findings: Sequence[Finding], name: str, caption: str) -> DisplayTable:
+def findings_table(findings: Sequence[Finding], name: str, caption: str) -> Table:
     """One row for each finding."""
     titles = (("Case", True), ("Metric", True), ("Base", False), ("Head", False))
     titles += (("Change", False), ("Verdict", True))
     columns = tuple(Column(text, lambda frame: [], is_text=is_text) for text, is_text in titles)
-    return DisplayTable(name, caption, columns, tuple(_row(finding) for finding in findings))
+    return Table(name, caption, columns, tuple(_row(finding) for finding in findings))
 
 
 def _row(finding: Finding) -> tuple[Cell, ...]:
@@ -195,7 +194,7 @@ def _interval(finding: Finding) -> str:
     return f"{significant(finding.low)}–{significant(finding.high)}"
 
 
-def _lost_table(review: Review, *, is_worse: bool) -> DisplayTable:
+def _lost_table(review: Review, *, is_worse: bool) -> Table:
     titles = ("Case", "Why")
     columns = tuple(Column(text, lambda frame: [], is_text=True) for text in titles)
     rows = tuple(
@@ -204,4 +203,4 @@ def _lost_table(review: Review, *, is_worse: bool) -> DisplayTable:
         if entry.is_worse == is_worse
     )
     name = "broken" if is_worse else "missing"
-    return DisplayTable(name, "Cases that cannot be compared", columns, rows)
+    return Table(name, "Cases that cannot be compared", columns, rows)

@@ -1,119 +1,236 @@
-"""Figures of methods against each other: errors, and times beside the C++ reference."""
+"""Against the C++ reference: times of field or gradient, compile time, errors, threads."""
 
 import math
+from collections.abc import Mapping
+from typing import Any
 
 import pandas as pd
 
-from ..document.figure import BOTTOM, TOP, Figure, bottom_axis
-from ..document.svg import WIDTH, Drawing, decades, linear_scale, log_scale
-from ..document.table import digits_name, problem_name, workload_name
+from jaxmeter import median_interval
+
+from ..document.section import Figure, Section
+from ..document.svg import BOTTOM, TOP, WIDTH, Drawing, decades, log_scale
+from ..document.table import (
+    count,
+    digits_name,
+    error,
+    problem_name,
+    ratio,
+    row_head,
+    table,
+    time,
+    workload_name,
+)
+from ..document.words import counted, processes
 from ..frames import groups, rows
-from ..units import scientific, seconds, significant
+from ..stats import PROBLEM, ratio_columns, succeeded, table_of, time_columns, values
+from ..tables import FIELD_ERRORS
+from ..units import ratio as ratio_text
+from ..units import seconds, significant
 
-MARKS = ("circle", "square", "triangle", "diamond")
+GRADIENT_ERRORS = {name.replace("error", "gradient_error"): name for name in FIELD_ERRORS}
+COMPILING = ["trace_seconds", "lower_seconds", "compile_seconds", "prepare_compile_seconds"]
+TIMES = (
+    "choose_seconds",
+    "tables_seconds",
+    "prepare_seconds",
+    "setup_seconds",
+    "reference_setup_seconds",
+    "evaluation_seconds",
+    "reference_evaluation_seconds",
+)
+LOADS = ("cpu_per_wall", "reference_cpu_per_wall")
 
 
-def accuracy(table: pd.DataFrame) -> Figure:
-    """Worst error against digits, logarithmic, with the limit asked; a line for each workload."""
-    finite = table.loc[table["error_worst_relative"] > 0]
-    levels = [*finite["error_worst_relative"], *table["limit_relative"]]
-    ticks = decades(min(levels), max(levels))
-    ticks = ticks[:: math.ceil(len(ticks) / 8)] if len(ticks) > 9 else ticks
-    digits = sorted(int(d) for d in table["digits"].unique())
-    width, height, left, bottom = 420.0, 290.0, 50.0, 44.0
-    x = linear_scale(digits[0] - 0.5, digits[-1] + 0.5, left, width - 20)
-    y = log_scale(min(ticks[0], min(levels)), max(ticks[-1], max(levels)), height - bottom, 26)
-    panel = Drawing("Error against digits asked", _told_errors(table), height, width)
-    panel.text(0, 14, "error relative to max|B|", "axis")
-    for tick in ticks:
-        panel.line(left, y(tick), width - 20, y(tick), "grid")
-        panel.text(left - 8, y(tick) + 4, f"1e{round(math.log10(tick))}", "tick", anchor="end")
-    for digit in digits:
-        panel.text(x(digit), height - bottom + 20, str(digit), "tick", anchor="middle")
-    panel.text(0.5 * (left + width - 20), height - 6, "digits asked", "axis", anchor="middle")
-    panel.polyline([(x(d), y(10.0**-d)) for d in digits], "limit")
-    legend = [("limit-key", "asked: 10⁻ᵈ")]
-    # Marks that would lie upon each other stand side by side.
-    lines = list(groups(finite, ["method", "workload", "half_period"]))
-    for index, (first, found) in enumerate(reversed(lines)):
-        style = f"series-{index % 6}"
-        worst: dict[int, float] = {}
-        for row in rows(found):
-            digit, error = int(row["digits"]), float(row["error_worst_relative"])
-            worst[digit] = max(error, worst.get(digit, error))
-        shift = 5.0 * (index - 0.5 * (len(lines) - 1))
-        points = [(x(d) + shift, y(e)) for d, e in sorted(worst.items())]
-        panel.polyline(points, f"series {style}")
-        name = f"{first['method']}, {workload_name(first)}"
-        for (px, py), value in zip(points, [worst[d] for d in sorted(worst)], strict=True):
-            tip = f"{name}: {value:.2e}"
-            panel.mark(MARKS[index % len(MARKS)], px, py, f"mark {style}", r=5, tip=tip)
-        legend.append((f"key {style} {MARKS[index % len(MARKS)]}", name))
-    return Figure(
-        "accuracy",
-        "Error against the digits asked",
-        "Worst error over all processes and variants, relative to max|B|, on the known answer; "
-        "the dashed line is what was asked for.",
-        (panel,),
-        tuple(legend),
-        columns=1,
+def summary(measured: pd.DataFrame, *, gradient: bool = False) -> pd.DataFrame:
+    """Return a row for each problem that the C++ package solved too, in the same process.
+
+    Of fields, or of gradients, whose errors are relative to the largest component of the gradient.
+
+    `setup` is a new surface up to its first field: choose, tables, prepare and evaluate for vcjax,
+    all compiled before; a new object with its first field for the reference. `evaluation` is a
+    further field. Ratios are reference / vcjax, process by process.
+    """
+    both = succeeded(measured, "reference_evaluation_seconds")
+    of_gradient = both.reindex(columns=["gradient_error_relative"]).notna().any(axis=1)
+    both = both.loc[of_gradient == gradient]
+    if gradient:
+        both = both.drop(columns=list(FIELD_ERRORS), errors="ignore").rename(
+            columns=GRADIENT_ERRORS
+        )
+    columns = [*both.columns, *COMPILING, *TIMES, *FIELD_ERRORS, *LOADS]
+    both = both.reindex(columns=list(dict.fromkeys(columns)))
+    both = both.assign(all_compile_seconds=both[COMPILING].sum(axis=1, skipna=False))
+    found = []
+    for problem, group in groups(both, PROBLEM):
+        row: dict[str, Any] = {**problem, "processes_count": len(group)}
+        for quantity in (*TIMES, "all_compile_seconds"):
+            row |= time_columns(quantity.removesuffix("_seconds"), values(group, quantity))
+        for name in ("evaluation", "setup"):
+            speedups = group[f"reference_{name}_seconds"] / group[f"{name}_seconds"]
+            row |= ratio_columns(f"{name}_speedup", median_interval(speedups.dropna().tolist()))
+        row |= {name: group[name].max(skipna=False) for name in FIELD_ERRORS}
+        for load in LOADS:
+            row[f"{load}_highest_ratio"] = group[load].max()
+            row[f"{load}_lowest_ratio"] = group[load].min()
+        row["evaluations_to_repay_compile_count"] = _evaluations_to_repay(row)
+        found.append(row)
+    return table_of(found)
+
+
+def _evaluations_to_repay(row: Mapping[str, Any]) -> float:
+    """Return after how many evaluations vcjax, compiling included, has taken less time.
+
+    With n evaluations: compile + set-up of vcjax + (n - 1) e_vcjax <= set-up of the reference +
+    (n - 1) e_reference; both set-ups hold the first evaluation. NaN if that never happens.
+    """
+    saved_each = row["reference_evaluation_median_seconds"] - row["evaluation_median_seconds"]
+    ours = row["all_compile_median_seconds"] + row["setup_median_seconds"]
+    behind = ours - row["reference_setup_median_seconds"]
+    if math.isnan(saved_each) or math.isnan(behind) or (saved_each <= 0 < behind):
+        return math.nan
+    return 1.0 if behind <= 0 else 1.0 + math.ceil(behind / saved_each)
+
+
+def section(problems: pd.DataFrame, *, gradient: bool = False) -> Section:
+    name = "gradient_against_reference" if gradient else "against_reference"
+    what = "gradient" if gradient else "field"
+    columns = (
+        row_head("Problem", workload_name, digits_name),
+        count("Processes", "processes_count"),
+        time("Evaluation", "evaluation", f"A further {what} by vcjax"),
+        time("C++ evaluation", "reference_evaluation", f"A further {what} by the reference"),
+        ratio("C++ / vcjax", "evaluation_speedup", "Evaluation, process by process"),
+        time("Set-up + evaluation", "setup", "choose, tables, prepare, evaluate; compiled before"),
+        time("C++ set-up + evaluation", "reference_setup", f"A new object and its first {what}"),
+        ratio("C++ / vcjax ", "setup_speedup", "Set-up + evaluation, process by process"),
+        time("Compile", "all_compile", "Trace, lower and compile of prepare and evaluation"),
+        count("Repaid after", "evaluations_to_repay_compile_count", "Number of evaluations"),
+        error("Error", "error_relative", "Maximum over processes"),
+        error("C++ error", "reference_error_relative", "Maximum over processes"),
+        ratio("CPU / wall", "cpu_per_wall_highest", "1: one thread; maximum", interval=False),
+        ratio("C++ CPU / wall", "reference_cpu_per_wall_highest", "1: one thread", interval=False),
+    )
+    return Section(
+        "gradient_reference" if gradient else "reference",
+        "Gradients against the C++ reference" if gradient else "Against the C++ reference",
+        lead(problems, what),
+        tuple(sentences(problems)),
+        (
+            "Both packages ran in the same worker process, interleaved, one thread each, on the "
+            "same surface, field and targets. Set-up + evaluation is a new surface up to its "
+            f"first {what}, evaluation a further {what} on it. A ratio is the reference's seconds "
+            "over those of vcjax in the same process, its median and interval over processes. "
+            "Compiling happens once a process and has a column of its own.",
+        ),
+        (figure(problems, name),),
+        (
+            table(
+                problems,
+                columns,
+                name=name,
+                caption=f"The {what} by vcjax and by the C++ reference",
+                group_by=("workload", "half_period"),
+            ),
+        ),
     )
 
 
-def _told_errors(table: pd.DataFrame) -> str:
-    return "; ".join(
-        f"{row['method']} {problem_name(row)}: {scientific(row['error_worst_relative'])}"
-        for row in rows(table)
+def lead(problems: pd.DataFrame, what: str = "field") -> str:
+    """Give the range of both speed-ups over all problems."""
+    return (
+        f"One thread each, compile time left out, vcjax evaluates a {what} "
+        f"{_span(problems, 'evaluation')} as fast as the C++ reference, and goes from a new "
+        f"surface to its first {what} {_span(problems, 'setup')} as fast (medians of "
+        f"process-by-process ratios; {counted(len(problems), 'problem')}, "
+        f"{processes(problems)} each)."
     )
 
 
-def against_reference(table: pd.DataFrame, name: str) -> Figure:
-    """Two panels of paired marks, ours and the reference's, on a logarithmic time axis."""
-    panels = (
-        _pair_panel(table, "Further evaluation", EVALUATION),
-        _pair_panel(table, "Set-up + first evaluation", SETUP),
-    )
+def _span(problems: pd.DataFrame, which: str) -> str:
+    ratios = values(problems, f"{which}_speedup_ratio")
+    if not ratios:
+        return "an unknown number of times"
+    ends = dict.fromkeys(significant(end) for end in (min(ratios), max(ratios)))
+    return f"{' to '.join(ends)} times"
+
+
+def sentences(problems: pd.DataFrame) -> list[str]:
+    """Give the compile time, and after how many evaluations it is repaid."""
+    said = []
+    for row in rows(problems):
+        compiled = row["all_compile_median_seconds"]
+        if math.isnan(compiled):
+            continue
+        repaid = row["evaluations_to_repay_compile_count"]
+        if pd.isna(repaid):
+            tail = "never repaid, since evaluation is no faster"
+        else:
+            tail = f"repaid after {counted(int(repaid), 'evaluation')}"
+        said.append(f"{problem_name(row)}: tracing and compiling took {seconds(compiled)}, {tail}.")
+    return said + _threads(problems)
+
+
+def _threads(problems: pd.DataFrame) -> list[str]:
+    """Say so where a package had less or more than one processor."""
+    lowest = [v for load in LOADS for v in values(problems, f"{load}_lowest_ratio")]
+    highest = [v for load in LOADS for v in values(problems, f"{load}_highest_ratio")]
+    said = []
+    if highest and max(highest) > 1.1:
+        said.append(
+            "More than one thread was used: processor time was up to "
+            f"{ratio_text(max(highest))} wall time."
+        )
+    if lowest and min(lowest) < 0.9:
+        said.append(
+            "Other programs used the processor: processor time was down to "
+            f"{ratio_text(min(lowest))} wall time, so the seconds are too high and the ratios "
+            "noisy."
+        )
+    return said
+
+
+def figure(problems: pd.DataFrame, name: str) -> Figure:
+    """Draw two panels of paired marks, vcjax and the reference, on a logarithmic time axis."""
     return Figure(
         name,
         "vcjax and the C++ reference, one thread each",
         "Medians over processes; both ran in the same process. Numbers at the right: how many "
-        "times as fast vcjax is. Compile seconds are not in these marks; the table has them.",
-        panels,
+        "times as fast vcjax is. Compile time is not included; the table has it.",
+        (
+            _panel(problems, "Further evaluation", "evaluation"),
+            _panel(problems, "Set-up + first evaluation", "setup"),
+        ),
         (("key series-0 circle", "vcjax"), ("key series-1 diamond", "C++ reference")),
     )
 
 
-# What vcjax's time, the reference's, and their ratio are called in the table.
-EVALUATION = ("evaluation", "reference_evaluation", "evaluation_speedup")
-SETUP = ("setup", "reference_setup", "setup_speedup")
-
-
-def _pair_panel(table: pd.DataFrame, title: str, stems: tuple[str, str, str]) -> Drawing:
-    lines = rows(table)
-    names = [f"{stem}_median_seconds" for stem in stems[:2]]
-    values = [row[name] for row in lines for name in names if row[name] > 0]
-    ticks = decades(min(values), max(values)) if values else [0.1, 1.0]
-    height = TOP + 34.0 * len(lines) + BOTTOM
+def _panel(problems: pd.DataFrame, title: str, stem: str) -> Drawing:
+    ours, theirs = f"{stem}_median_seconds", f"reference_{stem}_median_seconds"
+    lines = rows(problems)
+    positive = [row[name] for row in lines for name in (ours, theirs) if row[name] > 0]
+    ticks = decades(min(positive), max(positive)) if positive else [0.1, 1.0]
     left, right = 128.0, 58.0
     x = log_scale(ticks[0], ticks[-1], left, WIDTH - right)
     described = "; ".join(
-        f"{problem_name(row)}: vcjax {seconds(row[names[0]])}, C++ {seconds(row[names[1]])}"
+        f"{problem_name(row)}: vcjax {seconds(row[ours])}, C++ {seconds(row[theirs])}"
         for row in lines
     )
-    panel = Drawing(f"{title}, s", described, height)
+    panel = Drawing(f"{title}, s", described, TOP + 34.0 * len(lines) + BOTTOM)
     panel.text(0, 14, title, "heading")
     marks = [(x(t), f"{t:g}") for t in ticks]
-    bottom_axis(panel, marks, f"{title.lower()}, s (logarithmic)", left, right)
+    panel.bottom_axis(marks, f"{title.lower()}, s (logarithmic)", left, right)
     for index, row in enumerate(lines):
         y = TOP + 34.0 * (index + 0.5)
         panel.text(left - 8, y - 2, workload_name(row), "label", anchor="end")
         panel.text(left - 8, y + 12, digits_name(row), "tick", anchor="end")
-        if not (row[names[0]] > 0 and row[names[1]] > 0):
+        if not (row[ours] > 0 and row[theirs] > 0):
             continue
-        a, b = x(row[names[0]]), x(row[names[1]])
+        a, b = x(row[ours]), x(row[theirs])
         panel.line(a, y, b, y, "link")
-        tip = f"C++ reference: {seconds(row[names[1]])}"
+        tip = f"C++ reference: {seconds(row[theirs])}"
         panel.mark("diamond", b, y, "mark series-1", r=5, tip=tip)
-        panel.mark("circle", a, y, "mark series-0", r=5, tip=f"vcjax: {seconds(row[names[0]])}")
-        panel.text(WIDTH, y + 4, f"{significant(row[f'{stems[2]}_ratio'])}×", "value", anchor="end")
+        panel.mark("circle", a, y, "mark series-0", r=5, tip=f"vcjax: {seconds(row[ours])}")
+        speedup = f"{significant(row[f'{stem}_speedup_ratio'])}×"
+        panel.text(WIDTH, y + 4, speedup, "value", anchor="end")
     return panel

@@ -40,7 +40,7 @@ def test_the_browser_shows_every_table_and_figure(opened):
     names = ("closure_times", "closure_bytes", "chunk_sizes", "accuracy", "against_reference")
     for name in (*names, "gradient_against_reference"):
         assert f'id="table-{name}"' in opened.stdout
-    assert opened.stdout.count('class="panel" role="img"') == 19
+    assert opened.stdout.count('class="panel" role="img"') == 24
 
 
 def test_no_script_fails_and_no_rule_of_the_page_is_broken(opened):

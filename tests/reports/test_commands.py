@@ -4,7 +4,7 @@ import pytest
 
 from reports import ReportError, __main__
 from reports.__main__ import main
-from reports.document.html import write_whole
+from reports.document.write import write_whole
 from tests.reports.review_pairs import Pair
 
 

@@ -76,7 +76,7 @@ def test_every_number_in_the_tables_has_its_unit_or_a_heading_that_is_one(html):
 
 def test_figures_are_well_formed_described_and_stand_alone(written):
     files = sorted((written / "figures").glob("*.svg"))
-    assert len(files) == 4 * 3 + 2 + 1 + 2 + 2
+    assert len(files) == 4 * 4 + 1 + 2 + 1 + 2 + 2
     for file in files:
         root = ElementTree.fromstring(file.read_text(encoding="utf-8"))
         names = [child.tag.rpartition("}")[2] for child in root]
@@ -167,7 +167,7 @@ def test_the_newest_commit_is_shown_and_another_can_be_asked_for(made_up, tmp_pa
     assert make_report(tmp_path).commit == "b" * 40
     older = make_report(tmp_path, commit="aaa")
     assert older.commit == "a" * 40
-    assert any(fact.name == "Also in the tables" for fact in older.facts)
+    assert any(fact.name == "Also in the tables" for fact in older.document.facts)
     assert set(older.tables["measurements"]["commit"]) == {"a" * 40, "b" * 40}
     with pytest.raises(ReportError, match="nothing measured for commit 'ccc'"):
         make_report(tmp_path, commit="ccc")
@@ -207,7 +207,7 @@ def test_without_a_process_that_ended_well_the_page_is_written_and_the_exit_code
     page = tmp_path / "report" / "index.html"
     assert captured.out.strip() == str(page)
     assert captured.err.count("\n") == 1 and "succeeded" in captured.err
-    facts = make_report(tmp_path / "cases", commit=made_up.commit).facts
+    facts = make_report(tmp_path / "cases", commit=made_up.commit).document.facts
     assert next(fact for fact in facts if fact.name == "JAX").value == "unknown"
     assert "None" not in page.read_text(encoding="utf-8")
     assert main([*arguments, "--commit", "fff"]) == 0

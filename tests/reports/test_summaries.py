@@ -6,12 +6,14 @@ import math
 import pandas as pd
 import pytest
 
-from reports import read_store, tables
-from reports.sections import summaries
+from reports import read_store
+from reports.closure.summaries import variants
+from reports.report import common_tables
+from reports.sections import accuracy, chunks, preparation, reference
 
 
 def measured(root):
-    return tables.measurements(read_store(root))
+    return common_tables(read_store(root), ())["measurements"]
 
 
 def test_ratios_to_the_argument_variant_are_paired_by_round(made_up, tmp_path):
@@ -19,7 +21,7 @@ def test_ratios_to_the_argument_variant_are_paired_by_round(made_up, tmp_path):
         for variant, seconds in (("closure", 3.0), ("argument", 2.0)):
             case = made_up.casing_case(variant, 6, 0, compile_seconds=seconds * drift)
             made_up.write(tmp_path, case, i)
-    table = summaries.closure_versus_argument(measured(tmp_path)).set_index("variant")
+    table = variants(measured(tmp_path)).set_index("variant")
     row = table.loc["closure"]
     assert row["compile_to_argument_ratio"] == pytest.approx(1.5)
     assert row["compile_to_argument_low_ratio"] == pytest.approx(1.5)
@@ -32,21 +34,21 @@ def test_steady_seconds_are_the_median_of_process_medians(made_up, tmp_path):
     for i, seconds in enumerate((1.0, 5.0, 2.0)):
         case = made_up.casing_case("argument", 6, 0, steady_seconds=seconds)
         made_up.write(tmp_path, case, i)
-    row = summaries.closure_versus_argument(measured(tmp_path)).iloc[0]
+    row = variants(measured(tmp_path)).iloc[0]
     assert row["steady_median_seconds"] == 2.0
     assert (row["steady_low_seconds"], row["steady_high_seconds"]) == (1.0, 5.0)
     assert row["interval_coverage_ratio"] == 0.75 and row["processes_count"] == 3
 
 
 def test_variants_stand_closure_argument_simplified(full_store):
-    table = summaries.closure_versus_argument(measured(full_store))
+    table = variants(measured(full_store))
     assert list(table["variant"].iloc[:3]) == ["closure", "argument", "simplified"]
     assert len(table) == 12 and list(table["digits"].unique()) == [3, 6, 9, 12]
 
 
 def test_without_an_argument_variant_there_is_a_row_and_no_ratio(made_up, tmp_path):
     made_up.write(tmp_path, made_up.casing_case("closure", 6))
-    row = summaries.closure_versus_argument(measured(tmp_path)).iloc[0]
+    row = variants(measured(tmp_path)).iloc[0]
     assert row["captured_bytes"] == made_up.casing_bytes[6]
     assert math.isnan(row["compile_to_argument_ratio"])
     assert row["compile_to_argument_pairs_count"] == 0
@@ -56,19 +58,19 @@ def test_failed_processes_are_in_no_summary(made_up, tmp_path):
     case = made_up.casing_case("closure", 6)
     made_up.write(tmp_path, case, 0)
     made_up.write(tmp_path, made_up.failed(case.name, case.params), 1)
-    row = summaries.closure_versus_argument(measured(tmp_path)).iloc[0]
+    row = variants(measured(tmp_path)).iloc[0]
     assert row["processes_count"] == 1
 
 
 def test_commits_and_environments_are_never_pooled(made_up, tmp_path):
     made_up.write(tmp_path, made_up.casing_case("closure", 6, compile_seconds=1.0), commit="a" * 40)
     made_up.write(tmp_path, made_up.casing_case("closure", 6, compile_seconds=9.0), commit="b" * 40)
-    table = summaries.closure_versus_argument(measured(tmp_path))
+    table = variants(measured(tmp_path))
     assert sorted(table["compile_median_seconds"]) == [1.0, 9.0]
 
 
 def test_the_fastest_chunk_sizes_and_auto_are_marked(full_store):
-    table = summaries.chunk_sizes(measured(full_store))
+    table = chunks.summary(measured(full_store))
     fastest = table[table["is_fastest"]]
     assert list(fastest["chunk_size"]) == ["1024"] and list(fastest["target_chunk_size"]) == ["80"]
     assert list(fastest["steady_to_fastest_ratio"]) == [1.0]
@@ -81,13 +83,13 @@ def test_an_error_that_is_not_a_number_is_within_no_limit(made_up, tmp_path):
     cases = ({"error_relative": math.nan}, {"error_relative": 1e-9})
     for i, checks in enumerate(cases):
         made_up.write(tmp_path, made_up.casing_case("closure", 6, checks=checks), i)
-    row = summaries.accuracy(measured(tmp_path)).iloc[0]
+    row = accuracy.summary(measured(tmp_path)).iloc[0]
     assert math.isnan(row["error_worst_relative"]) and not row["is_within"]
     assert row["error_best_relative"] == 1e-9
 
 
 def test_accuracy_takes_the_worst_error_against_ten_to_minus_digits(made_up, full_store):
-    table = summaries.accuracy(measured(full_store))
+    table = accuracy.summary(measured(full_store))
     row = table[(table["digits"] == 12) & (table["suite"] == "casing_variants")].iloc[0]
     assert row["limit_relative"] == pytest.approx(1e-12)
     assert row["error_to_limit_ratio"] == pytest.approx(13.0)
@@ -107,7 +109,7 @@ def test_speed_ups_are_taken_process_by_process(made_up, tmp_path):
             "reference_evaluation_seconds": theirs,
         }
         made_up.write(tmp_path, made_up.reference_case(6, checks=checks), i)
-    row = summaries.against_reference(measured(tmp_path)).iloc[0]
+    row = reference.summary(measured(tmp_path)).iloc[0]
     assert row["evaluation_speedup_ratio"] == 6.0
     assert row["evaluation_speedup_low_ratio"] == 5.0
     assert row["evaluation_speedup_high_ratio"] == 8.0
@@ -119,14 +121,14 @@ def test_gradients_have_a_table_of_their_own_and_stay_out_of_the_fields_accuracy
     gradient = made_up.gradient_reference_cell(6)
     made_up.write(tmp_path, gradient)
     frame = measured(tmp_path)
-    (field_row,) = summaries.against_reference(frame).to_dict("records")
-    (gradient_row,) = summaries.against_reference(frame, gradient=True).to_dict("records")
+    (field_row,) = reference.summary(frame).to_dict("records")
+    (gradient_row,) = reference.summary(frame, gradient=True).to_dict("records")
     assert gradient_row["error_relative"] == gradient.checks["gradient_error_relative"]
     assert gradient_row["error_relative"] == 20 * field_row["error_relative"]
     assert set(gradient_row) == set(field_row)
-    accuracy = summaries.accuracy(frame)
-    assert set(accuracy["suite"]) == {"against_reference"}
-    assert list(accuracy["is_within"]) == [True, True]
+    errors = accuracy.summary(frame)
+    assert set(errors["suite"]) == {"against_reference"}
+    assert list(errors["is_within"]) == [True, True]
 
 
 @pytest.mark.parametrize(
@@ -147,7 +149,7 @@ def test_compile_time_is_repaid_when_the_sums_cross(
         "reference_evaluation_seconds": theirs,
     }
     made_up.write(tmp_path, made_up.reference_case(6, checks=checks))
-    row = summaries.against_reference(measured(tmp_path)).iloc[0]
+    row = reference.summary(measured(tmp_path)).iloc[0]
     assert row["all_compile_median_seconds"] == pytest.approx(0.21 + 0.12 + 2.0 + 3.1)
     found = row["evaluations_to_repay_compile_count"]
     assert (None if pd.isna(found) else found) == repaid
@@ -156,24 +158,22 @@ def test_compile_time_is_repaid_when_the_sums_cross(
 def test_preparations_have_their_own_table_and_claim_no_accuracy(made_up, tmp_path):
     made_up.write(tmp_path, made_up.preparation_case(6))
     frame = measured(tmp_path)
-    row = summaries.preparation(frame).iloc[0]
+    row = preparation.summary(frame).iloc[0]
     assert row["casing_bytes"] == made_up.casing_bytes[6]
     assert (row["choose_median_seconds"], row["tables_median_seconds"]) == (0.03, 0.06)
-    assert summaries.accuracy(frame).empty
+    assert accuracy.summary(frame).empty
 
 
 def test_tiles_of_another_suite_stay_out_of_the_chunk_sizes(made_up, tmp_path):
     case = made_up.chunk_case("auto", "auto", 0)
     made_up.write(tmp_path, dataclasses.replace(case, name="memory_sweep/gradient-cauto-tauto"))
-    assert summaries.chunk_sizes(measured(tmp_path)).empty
+    assert chunks.summary(measured(tmp_path)).empty
     made_up.write(tmp_path, case)
-    assert len(summaries.chunk_sizes(measured(tmp_path))) == 1
+    assert len(chunks.summary(measured(tmp_path))) == 1
 
 
 def test_tables_of_an_unrelated_suite_are_empty_and_not_an_error(made_up, tmp_path):
     made_up.write(tmp_path, made_up.record("other/case", {"size": 1}))
     frame = measured(tmp_path)
-    assert summaries.closure_versus_argument(frame).empty
-    assert summaries.chunk_sizes(frame).empty
-    assert summaries.accuracy(frame).empty
-    assert summaries.against_reference(frame).empty
+    for summary in (variants, chunks.summary, accuracy.summary, reference.summary):
+        assert summary(frame).empty

@@ -1,0 +1,168 @@
+"""Accuracy: the error of each method against the digits asked for."""
+
+import math
+from typing import Any
+
+import pandas as pd
+
+from ..document.section import Figure, Section
+from ..document.svg import MARKS, Drawing, decades, linear_scale, log_scale
+from ..document.table import (
+    count,
+    error,
+    problem_name,
+    ratio,
+    row_head,
+    table,
+    text,
+    workload_name,
+)
+from ..document.words import counted
+from ..frames import any_of, groups, rows
+from ..stats import PROBLEM, succeeded, table_of
+from ..units import scientific, significant
+
+OURS = "vcjax"
+METHODS = {OURS: "error_relative", "C++ reference": "reference_error_relative"}
+
+
+def summary(measured: pd.DataFrame) -> pd.DataFrame:
+    """Return a row for each problem, suite and method: errors against the limit 10^-digits.
+
+    Worst and best are over all processes and variants of the suite. NaN is the worst error there
+    is: `error_worst_relative` is then NaN and `is_within` False.
+    """
+    found = []
+    checked = succeeded(measured, "digits")
+    checked = checked.loc[checked["checked_errors_count"] > 0]
+    for method, column in METHODS.items():
+        if column not in checked:
+            continue
+        for problem, group in groups(checked, [*PROBLEM, "suite"]):
+            errors = group[column]
+            if method != OURS and not any_of(errors.notna()):
+                continue  # a suite without the reference
+            limit, worst = 10.0 ** -int(problem["digits"]), errors.max(skipna=False)
+            found.append(
+                {
+                    **problem,
+                    "method": method,
+                    "processes_count": len(errors),
+                    "error_worst_relative": worst,
+                    "error_best_relative": errors.min(),
+                    "limit_relative": limit,
+                    "error_to_limit_ratio": worst / limit,
+                    "is_within": bool(worst <= limit),
+                }
+            )
+    return table_of(found, [*PROBLEM, "method"], {"method": lambda method: method != OURS})
+
+
+def section(errors: pd.DataFrame) -> Section:
+    columns = (
+        row_head("Method", lambda row: str(row["method"]), problem_name),
+        text("Suite", "suite"),
+        count("Processes", "processes_count"),
+        error("Limit", "limit_relative", "10⁻ᵈ"),
+        error("Worst error", "error_worst_relative", "Relative to max|B|", within="is_within"),
+        error("Best error", "error_best_relative", "Relative to max|B|"),
+        ratio("Worst / limit", "error_to_limit", "At most 1 is within the limit", interval=False),
+    )
+    return Section(
+        "accuracy",
+        "Accuracy",
+        lead(errors),
+        (),
+        (
+            "Each measurement checks its answer: the field on the targets against the known field "
+            "of coils outside and currents inside, the largest deviation divided by max|B|.",
+        ),
+        (figure(errors),),
+        (
+            table(
+                errors,
+                columns,
+                name="accuracy",
+                caption="Errors against the limit",
+                group_by=PROBLEM,
+            ),
+        ),
+    )
+
+
+def lead(errors: pd.DataFrame) -> str:
+    """Count the problems within the limit, and name the problem furthest from it."""
+    ours = errors.loc[errors["method"] == OURS]
+    held = ours.groupby(list(PROBLEM), dropna=False)["is_within"].all()
+    within, total = int(held.sum()), len(held)
+    sentence = f"Within the limit 10⁻ᵈ: {within} of {counted(total, 'problem')}"
+    broken = ours.loc[ours["error_worst_relative"].isna()]
+    if len(broken):
+        names = ", ".join(dict.fromkeys(problem_name(row) for row in rows(broken)))
+        return f"{sentence}; the error is not a number at {names}."
+    worst = ours.loc[ours["error_to_limit_ratio"].idxmax()]
+    named = f"{problem_name(worst)} with {scientific(worst['error_worst_relative'])}"
+    if within == total:
+        return f"{sentence}; the closest to its limit is {named}."
+    return (
+        f"{sentence}; the furthest off is {named}, "
+        f"{significant(worst['error_to_limit_ratio'], 2)} times the limit"
+        f"{_reference_error(errors, worst)}."
+    )
+
+
+def _reference_error(errors: pd.DataFrame, worst: Any) -> str:
+    """The C++ reference's error at the same problem, where it was measured."""
+    others = rows(errors.loc[errors["method"] != OURS])
+    same = [row for row in others if problem_name(row) == problem_name(worst)]
+    if not same:
+        return ""
+    return f" (the C++ reference: {scientific(same[0]['error_worst_relative'])})"
+
+
+def figure(errors: pd.DataFrame) -> Figure:
+    """Draw the worst error against digits, logarithmic, with the limit."""
+    finite = errors.loc[errors["error_worst_relative"] > 0]
+    levels = [*finite["error_worst_relative"], *errors["limit_relative"]]
+    ticks = decades(min(levels), max(levels))
+    ticks = ticks[:: math.ceil(len(ticks) / 8)] if len(ticks) > 9 else ticks
+    digits = sorted(int(d) for d in errors["digits"].unique())
+    width, height, left, bottom = 420.0, 290.0, 50.0, 44.0
+    x = linear_scale(digits[0] - 0.5, digits[-1] + 0.5, left, width - 20)
+    y = log_scale(min(ticks[0], min(levels)), max(ticks[-1], max(levels)), height - bottom, 26)
+    described = "; ".join(
+        f"{row['method']} {problem_name(row)}: {scientific(row['error_worst_relative'])}"
+        for row in rows(errors)
+    )
+    panel = Drawing("Error against digits", described, height, width)
+    panel.text(0, 14, "error relative to max|B|", "axis")
+    panel.left_axis([(y(t), f"1e{round(math.log10(t))}") for t in ticks], left, 20)
+    for digit in digits:
+        panel.text(x(digit), height - bottom + 20, str(digit), "tick", anchor="middle")
+    panel.text(0.5 * (left + width - 20), height - 6, "digits", "axis", anchor="middle")
+    panel.polyline([(x(d), y(10.0**-d)) for d in digits], "limit")
+    legend = [("limit-key", "limit: 10⁻ᵈ")]
+    lines = list(groups(finite, ["method", "workload", "half_period"]))
+    for index, (first, found) in enumerate(reversed(lines)):
+        series, shape = f"series-{index % 6}", MARKS[index % len(MARKS)]
+        worst = {
+            int(key["digits"]): max(same["error_worst_relative"])
+            for key, same in groups(found, ["digits"])
+        }
+        # Marks that would overlap stand next to each other.
+        shift = 5.0 * (index - 0.5 * (len(lines) - 1))
+        points = [(x(digit) + shift, y(error)) for digit, error in worst.items()]
+        panel.polyline(points, f"series {series}")
+        name = f"{first['method']}, {workload_name(first)}"
+        for (px, py), value in zip(points, worst.values(), strict=True):
+            panel.mark(shape, px, py, f"mark {series}", r=5, tip=f"{name}: {value:.2e}")
+        legend.append((f"key {series} {shape}", name))
+    return Figure(
+        "accuracy",
+        "Error against digits",
+        "Worst error over all processes and variants, relative to max|B|, against the known "
+        "answer; the dashed line is the limit.",
+        (panel,),
+        tuple(legend),
+        columns=1,
+    )

@@ -1,0 +1,99 @@
+"""The head of a page: commit, time, machine, load, versions, processes."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pandas as pd
+
+from ..document.section import Fact
+from ..frames import Row, groups, rows
+
+
+def facts(here: Mapping[str, pd.DataFrame], others_count: int) -> tuple[Fact, ...]:
+    """Return the facts of one commit and environment.
+
+    Parameters
+    ----------
+    here : mapping of str to DataFrame
+        The tables of that commit and environment.
+    others_count : int
+        How many other commits and environments the store holds.
+    """
+    environment = rows(here["environments"])[0]
+    measured, failures = here["measurements"], here["failures"]
+    found = [
+        Fact("Commit", str(environment["commit"])[:12], _commit_date(here.get("asv_results"))),
+        Fact("Measured", *_when(environment)),
+        Fact("Machine", *_machine(environment)),
+        Fact("Load", *_load(environment)),
+        Fact("JAX", _known(environment["jax_version"]), _versions(environment)),
+        Fact("Processes", *_processes(measured.loc[measured["status"] == "ok"])),
+        Fact(
+            "Failed or skipped",
+            str(len(failures)),
+            "nothing" if failures.empty else "listed below",
+        ),
+    ]
+    if others_count:
+        note = "more commits or environments, not on this page"
+        found.append(Fact("Also in the tables", str(others_count), note))
+    return tuple(found)
+
+
+def _commit_date(asv_results: pd.DataFrame | None) -> str:
+    dates = [] if asv_results is None else list(asv_results["commit_date_utc"].dropna())
+    return f"of {dates[0]:%Y-%m-%d %H:%M} UTC" if dates else ""
+
+
+def _when(environment: Row) -> tuple[str, str]:
+    first, last = environment["first_started_utc"], environment["last_started_utc"]
+    if pd.isna(first):
+        return ("unknown", "")
+    return (f"{last:%Y-%m-%d}", f"{first:%H:%M} to {last:%H:%M} UTC")
+
+
+def _machine(environment: Row) -> tuple[str, str]:
+    names = [environment[name] for name in ("cpu_model", "machine", "platform")]
+    name = next((str(n) for n in names if not pd.isna(n) and n), "unknown")
+    parts = []
+    if not pd.isna(environment["cpus_available_count"]):
+        parts.append(f"{environment['cpus_available_count']} cores")
+    if not pd.isna(environment["ram_bytes"]):
+        parts.append(f"{environment['ram_bytes'] / 1e9:.0f} GB")
+    return name, ", ".join(parts)
+
+
+def _load(environment: Row) -> tuple[str, str]:
+    """The maximum load before a process; above the number of processors others worked too."""
+    load, cpus = environment["load_1min_before_highest"], environment["cpus_available_count"]
+    if pd.isna(load):
+        return "unknown", ""
+    is_busy = not pd.isna(cpus) and load > cpus + 1
+    note = "other programs were running: expect noise" if is_busy else "before a process, 1 min"
+    return f"up to {load:.1f}", note
+
+
+def _versions(environment: Row) -> str:
+    named = {
+        "backend": "",
+        "jaxlib_version": "jaxlib ",
+        "python_version": "Python ",
+        "numpy_version": "numpy ",
+    }
+    known = {column: before for column, before in named.items() if not pd.isna(environment[column])}
+    return ", ".join(f"{before}{environment[column]}" for column, before in known.items())
+
+
+def _known(value: Any) -> str:
+    return "unknown" if pd.isna(value) else str(value)
+
+
+def _processes(good: pd.DataFrame) -> tuple[str, str]:
+    """Count the processes that succeeded, and those of a case of each suite."""
+    each = []
+    for suite, found in groups(good, ["suite"]):
+        counts = found.groupby("case").size()
+        low, high = min(counts), max(counts)
+        each.append(f"{suite['suite']} {low}" + (f" to {high}" if high > low else ""))
+    note = f"to a case: {', '.join(each)}" if each else ""
+    return f"{len(good)} in {good['case'].nunique()} cases", note

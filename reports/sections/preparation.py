@@ -1,0 +1,67 @@
+"""Preparing a casing: the time to choose a quadrature rule, make its tables and prepare."""
+
+import pandas as pd
+
+from ..document.section import Section
+from ..document.table import (
+    count,
+    digits_name,
+    problem_name,
+    row_head,
+    size,
+    table,
+    time,
+    workload_name,
+)
+from ..frames import groups, rows
+from ..stats import PROBLEM, TIMES, case_summary, succeeded, table_of
+from ..units import bytes_, seconds
+
+SUITE = "casing_preparation"
+ALL_TIMES = {**TIMES, "choose_seconds": "choose", "tables_seconds": "tables"}
+
+
+def summary(measured: pd.DataFrame) -> pd.DataFrame:
+    """Return a row for each problem whose casing was prepared in a measurement of its own."""
+    prepared = succeeded(measured, "casing_bytes", suite=SUITE)
+    return table_of(
+        [{**key, **case_summary(group, ALL_TIMES)} for key, group in groups(prepared, PROBLEM)]
+    )
+
+
+def section(problems: pd.DataFrame) -> Section:
+    columns = (
+        row_head("Problem", workload_name, digits_name),
+        count("Processes", "processes_count"),
+        time("Choose", "choose", "Parameters from digits, surface and field, on the host"),
+        time("Tables", "tables", "Constants of a quadrature rule, on the host"),
+        time("Prepare", "steady", "Steady-state run of the compiled preparation"),
+        time("Trace", "trace"),
+        time("Lower", "lower"),
+        time("Compile", "compile", "XLA, cold, no compilation cache"),
+        size("Casing", "casing_bytes", "All arrays of the prepared casing"),
+        size("Temporaries", "temp_bytes", "Temporary memory of the compiled program"),
+        size("RSS peak", "peak_rss_bytes", "Peak resident set of the process"),
+    )
+    return Section(
+        "preparation",
+        "Preparing a casing",
+        lead(problems),
+        paragraphs=(
+            "A casing is prepared once for a surface and then evaluated often. The variants and "
+            "chunk sizes above evaluated the casings that were prepared here.",
+        ),
+        tables=(table(problems, columns, name="preparation", caption="Each preparation"),),
+    )
+
+
+def lead(problems: pd.DataFrame) -> str:
+    """Give the seconds to prepare the smallest and the largest casing."""
+    ordered = rows(problems.sort_values("casing_bytes"))
+    ends = ordered if len(ordered) < 3 else [ordered[0], ordered[-1]]
+    parts = "; ".join(
+        f"{seconds(row['steady_median_seconds'])} for {bytes_(float(row['casing_bytes']))} "
+        f"({problem_name(row)})"
+        for row in ends
+    )
+    return f"Once compiled, preparing takes {parts}."

@@ -1,0 +1,38 @@
+"""Processes that failed or were skipped, and files that could not be read, with their reasons."""
+
+import pandas as pd
+
+from ..document.section import Section
+from ..document.table import row_head, table, text
+
+
+def section(failures: pd.DataFrame) -> Section:
+    columns = (
+        row_head("Case", lambda row: str(row["case"]), _round_name),
+        text("Status", "status"),
+        text("Phase", "failure_phase"),
+        text("Kind", "failure_kind"),
+        text("Message", "failure_message"),
+    )
+    caption = "One row for each process or file"
+    tables = (table(failures, columns, name="failures", caption=caption),)
+    return Section(
+        "problems",
+        "Failed, skipped, unreadable",
+        lead(failures),
+        tables=tables if len(failures) else (),
+    )
+
+
+def lead(failures: pd.DataFrame) -> str:
+    """Count the failures by status."""
+    if failures.empty:
+        return "Nothing failed, and nothing was skipped."
+    counts = failures["status"].value_counts().items()
+    parts = ", ".join(f"{count} {status}" for status, count in counts)
+    return f"Not included in any table above: {parts}."
+
+
+def _round_name(row: dict) -> str:
+    value = row["round_index"]
+    return "" if pd.isna(value) else f"round {int(value)}"

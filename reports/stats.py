@@ -1,0 +1,133 @@
+"""Summaries of processes: medians with their intervals, and ratios paired by round.
+
+One process gives one number. A time is the median over processes, with `_low_seconds` and
+`_high_seconds` of `median_interval`; a byte count is the maximum over processes. A ratio is taken
+round by round between processes that ran side by side. Commits and environments are never pooled.
+"""
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import pandas as pd
+
+from jaxmeter import MedianInterval, median_interval, paired_ratio
+
+from .frames import numeric, whole
+from .tables import PLACE
+
+PROBLEM = (*PLACE, "workload", "half_period", "digits")
+
+# Quantity of one process -> stem of its summary's columns.
+TIMES = {
+    "trace_seconds": "trace",
+    "lower_seconds": "lower",
+    "compile_seconds": "compile",
+    "first_call_seconds": "first_call",
+    "steady_median_seconds": "steady",
+    "steady_std_seconds": "steady_std",
+}
+SIZES = (
+    "captured_bytes",
+    "embedded_bytes",
+    "hidden_argument_bytes",
+    "argument_bytes",
+    "temp_bytes",
+    "baseline_rss_bytes",
+    "compile_peak_rss_bytes",
+    "peak_rss_bytes",
+    "casing_bytes",
+)
+
+
+def succeeded(measured: pd.DataFrame, *columns: str, suite: str | None = None) -> pd.DataFrame:
+    """Return the processes that succeeded and have a value in each of `columns`."""
+    if any(name not in measured for name in columns):
+        return measured.iloc[:0]
+    good = (measured["status"] == "ok") & measured[list(columns)].notna().all(axis=1)
+    return measured.loc[good if suite is None else good & (measured["suite"] == suite)]
+
+
+def case_summary(
+    case: pd.DataFrame, times: Mapping[str, str] = TIMES, maxima: Iterable[str] = SIZES
+) -> dict[str, Any]:
+    """Return all quantities of one case: times with intervals, maxima and the worst error."""
+    row: dict[str, Any] = {
+        "processes_count": len(case),
+        "checked_errors_count": sum(map(int, case["checked_errors_count"])),
+        "interval_coverage_ratio": median_interval(values(case, "steady_median_seconds")).coverage,
+    }
+    for quantity, stem in times.items():
+        row |= time_columns(stem, values(case, quantity))
+    row |= {name: case[name].max() for name in maxima if name in case}
+    has_error = "error_relative" in case
+    return row | {
+        "error_relative": case["error_relative"].max(skipna=False) if has_error else math.nan
+    }
+
+
+def time_columns(stem: str, seconds: Iterable[float]) -> dict[str, float]:
+    interval = median_interval(list(seconds))
+    return {
+        f"{stem}_median_seconds": interval.median,
+        f"{stem}_low_seconds": interval.low,
+        f"{stem}_high_seconds": interval.high,
+    }
+
+
+def ratio_columns(stem: str, interval: MedianInterval) -> dict[str, float]:
+    return {
+        f"{stem}_ratio": interval.median,
+        f"{stem}_low_ratio": interval.low,
+        f"{stem}_high_ratio": interval.high,
+        f"{stem}_pairs_count": interval.count,
+    }
+
+
+def paired_columns(
+    stem: str, mine: pd.DataFrame, other: pd.DataFrame | None, quantity: str
+) -> dict[str, float]:
+    """Return the columns of mine/other, paired by round; NaN where there is no `other`."""
+    others = {} if other is None else by_round(other, quantity)
+    return ratio_columns(stem, paired_ratio(by_round(mine, quantity), others))
+
+
+def by_round(case: pd.DataFrame, quantity: str) -> dict[int, float]:
+    """Return the values that are not missing, by round."""
+    if quantity not in case:
+        return {}
+    known = case.dropna(subset=quantity)
+    return dict(zip(known["round_index"], known[quantity], strict=True))
+
+
+def values(case: pd.DataFrame, quantity: str) -> list[float]:
+    """Return the values of a column that are not missing."""
+    return [] if quantity not in case else numeric(case[quantity]).dropna().tolist()
+
+
+def table_of(
+    found: list[dict[str, Any]],
+    sort_by: Iterable[str] = (),
+    order: Mapping[str, Callable[[Any], Any]] | None = None,
+) -> pd.DataFrame:
+    """Make rows a table: whole numbers stay whole next to missing ones.
+
+    Parameters
+    ----------
+    sort_by : iterable of str, optional
+        Columns to sort by.
+    order : mapping from column to function, optional
+        Sorting keys of their values.
+    """
+    frame = pd.DataFrame(found)
+    for name in frame.columns:
+        if name.endswith(("_bytes", "_count")) or name == "digits":
+            frame[name] = whole(numeric(frame[name]))
+    if frame.empty or not sort_by:
+        return frame
+    keys = order or {}
+    return frame.sort_values(
+        list(sort_by),
+        key=lambda column: column.map(keys.get(str(column.name), lambda value: value)),
+        ignore_index=True,
+    )

@@ -1,0 +1,171 @@
+"""Sentences follow the numbers: they claim a difference, doubt it, or make no claim."""
+
+import math
+
+import pytest
+
+from reports import read_store, tables
+from reports.closure import sentences, summaries
+from reports.report import common_tables
+from reports.sections import accuracy, chunks, problems, reference
+
+NOISE = (1.0, 1.03, 0.98)
+
+
+def closures(root):
+    return summaries.variants(common_tables(read_store(root), ())["measurements"])
+
+
+def write_variants(made_up, root, *, closure, argument, rounds=6, **changes):
+    """Write both variants with these compile seconds: trace, lower and compile together."""
+    for i in range(rounds):
+        for variant, seconds in (("closure", closure), ("argument", argument)):
+            total = seconds * NOISE[(i + len(variant)) % 3]
+            case = made_up.casing_case(variant, 6, 0, **changes)
+            other = case.phases.trace_seconds + case.phases.lower_seconds
+            case = made_up.casing_case(variant, 6, 0, compile_seconds=total - other, **changes)
+            made_up.write(root, case, i)
+
+
+@pytest.mark.parametrize(
+    "closure, rounds, said",
+    [
+        (
+            6.0,
+            6,
+            "compiling takes 2.94 times as long (2.91 to 3.15, 6 pairs): 6.00 s against 2.00 s",
+        ),
+        (1.0, 6, "compiling takes 0.490 times"),
+        (2.0, 6, "compiling shows no difference"),
+        (6.0, 3, "3 pairs, too few for certainty"),
+        (6.0, 1, "one pair, which may be chance"),
+    ],
+)
+def test_a_difference_is_claimed_where_the_interval_leaves_one_out(
+    made_up, tmp_path, closure, rounds, said
+):
+    write_variants(made_up, tmp_path, closure=closure, argument=2.0, rounds=rounds)
+    lead = sentences.lead(closures(tmp_path))
+    assert "14.7 MB closed over" in lead and said in lead
+    assert ("too few" in lead) == (rounds == 3)
+
+
+def test_too_few_processes_are_admitted_with_their_coverage(made_up, tmp_path):
+    write_variants(made_up, tmp_path, closure=6.0, argument=2.0, rounds=3)
+    said = sentences.sentences(closures(tmp_path))
+    assert any("3 processes only" in s and "75 %" in s for s in said)
+
+
+def test_without_an_argument_variant_nothing_is_claimed(made_up, tmp_path):
+    made_up.write(tmp_path, made_up.casing_case("closure", 6))
+    cases = closures(tmp_path)
+    assert "nothing can be said" in sentences.lead(cases)
+    said = " ".join(sentences.sentences(cases))
+    assert "against the argument" not in said and "megabyte adds" not in said
+
+
+@pytest.mark.parametrize(
+    "seconds, said", [(3.0, "adds 10.0 ms of compile time"), (1.9, "within the noise")]
+)
+def test_the_cost_per_embedded_megabyte_is_the_difference_over_the_bytes(
+    made_up, tmp_path, seconds, said
+):
+    for i in range(6):
+        for variant, total, size in (("closure", seconds, 100_000_000), ("argument", 2.0, 0)):
+            changes = {"captured_bytes": 0, "embedded_bytes": size, "compile_seconds": total}
+            made_up.write(tmp_path, made_up.casing_case(variant, 6, 0, **changes), i)
+    assert any(said in s for s in sentences.sentences(closures(tmp_path)))
+
+
+def test_simplified_constants_are_compared_with_the_argument_variant(full_store):
+    said = sentences.sentences(closures(full_store))
+    (sentence,) = (s for s in said if "SIMPLIFIED" in s)
+    assert "163 MB as hidden arguments" in sentence and "embeds 0 B" in sentence
+    (ratios,) = (s for s in said if s.startswith("w7x half period, d\u00a0=\u00a012"))
+    assert "argument variant: closure 1.56×" in ratios and "simplified 1.0" in ratios
+
+
+@pytest.mark.parametrize(
+    "more, said",
+    [(0, "its workload's arrays to the byte"), (96_000, "96.0 kB more than its workload's arrays")],
+)
+def test_the_captured_bytes_are_compared_with_the_workloads_arrays(made_up, tmp_path, more, said):
+    captured = made_up.casing_bytes[6] + more
+    made_up.write(tmp_path, made_up.casing_case("closure", 6, captured_bytes=captured))
+    found = " ".join(sentences.sentences(closures(tmp_path)))
+    assert f"captures {captured:,} bytes" in found and said in found
+
+
+def chunk_sentences(root):
+    return chunks.sentences(chunks.summary(tables.measurements(read_store(root))))
+
+
+@pytest.mark.parametrize("steady, is_same", [((0.2,) * 6, False), ((0.099, 0.102) * 3, True)])
+def test_the_ratio_of_auto_to_the_fastest_is_given(made_up, tmp_path, steady, is_same):
+    for i, seconds in enumerate(steady):
+        made_up.write(tmp_path, made_up.chunk_case(1024, 80, 0, steady_seconds=0.1), i)
+        made_up.write(tmp_path, made_up.chunk_case("auto", "auto", 0, steady_seconds=seconds), i)
+    (said,) = chunk_sentences(tmp_path)
+    assert "fastest at chunk_size 1024, target_chunk_size 80" in said and '"auto" takes' in said
+    assert ("within the noise" in said) == is_same and ("2.00 times as long" in said) != is_same
+
+
+@pytest.mark.parametrize(
+    "chunk, target, said",
+    [("auto", "auto", 'that is "auto" itself'), (1024, 80, '"auto" was not measured')],
+)
+def test_auto_is_fastest_or_missing(made_up, tmp_path, chunk, target, said):
+    made_up.write(tmp_path, made_up.chunk_case(chunk, target))
+    assert said in chunk_sentences(tmp_path)[0]
+
+
+def accuracy_lead(root):
+    return accuracy.lead(accuracy.summary(tables.measurements(read_store(root))))
+
+
+def test_the_problem_furthest_from_its_limit_is_named_with_the_references_error(full_store):
+    lead = accuracy_lead(full_store)
+    assert lead.startswith("Within the limit 10⁻ᵈ: 3 of 4 problems")
+    assert "d\u00a0=\u00a012 with 1.3e−11, 13 times the limit" in lead
+    assert "the C++ reference: 1.4e−11" in lead
+
+
+@pytest.mark.parametrize(
+    "error, begins, said",
+    [
+        (math.nan, "0 of 1 problem", "not a number at w7x"),
+        (1e-7, "1 of 1", "the closest to its limit is w7x"),
+    ],
+)
+def test_a_nan_and_the_closest_to_its_limit_are_named(made_up, tmp_path, error, begins, said):
+    made_up.write(tmp_path, made_up.casing_case("closure", 6, checks={"error_relative": error}))
+    lead = accuracy_lead(tmp_path)
+    assert lead.startswith(f"Within the limit 10⁻ᵈ: {begins}") and said in lead
+
+
+def references(root):
+    return reference.summary(tables.measurements(read_store(root)))
+
+
+def test_speed_ups_and_compile_time_are_given_together(full_store):
+    lead = reference.lead(references(full_store))
+    assert "compile time left out" in lead and "3 problems, 6 processes each" in lead
+    said = reference.sentences(references(full_store))
+    assert len(said) == 3 and all("tracing and compiling took" in s for s in said)
+
+
+@pytest.mark.parametrize(
+    "own, theirs, said", [(0.5, 1.0, "down to 0.500×"), (1.0, 1.9, "up to 1.90× wall time")]
+)
+def test_a_shared_processor_and_further_threads_are_reported(made_up, tmp_path, own, theirs, said):
+    loads = {"cpu_per_wall": own, "reference_cpu_per_wall": theirs}
+    checks = made_up.reference_case(6).checks
+    made_up.write(tmp_path, made_up.reference_case(6, checks={**checks, **loads}))
+    assert any(said in s for s in reference.sentences(references(tmp_path)))
+
+
+def test_failures_are_counted_by_status(full_store):
+    store = read_store(full_store)
+    table = tables.failures(tables.measurements(store), store.skipped)
+    assert problems.lead(table) == "Not included in any table above: 1 timeout."
+    assert "Nothing failed" in problems.lead(table.iloc[:0])
