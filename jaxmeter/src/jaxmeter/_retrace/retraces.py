@@ -1,7 +1,8 @@
-"""Why a function is traced again: each call of a sequence, with the argument at fault."""
+"""Why a function is retraced: each call of a sequence, with the argument at fault."""
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -10,10 +11,10 @@ from typing import Any
 import jax
 
 from jaxmeter._measure.case import Case, name_of, split_call
-from jaxmeter._measure.counts import Events, listening
+from jaxmeter._measure.counts import Events, counts, listening
 from jaxmeter._measure.phases import Clock, timed
 from jaxmeter._measure.staging import fresh
-from jaxmeter._records.retraces import UNKNOWN, Difference, Retraces, TracedCall
+from jaxmeter._records.retraces import UNKNOWN, Retraces, TracedCall
 from jaxmeter._retrace.signatures import Signature, causes, signature, static_arguments
 from jaxmeter.errors import JaxmeterError
 
@@ -25,34 +26,34 @@ def retraces(
     clock: Clock = time.perf_counter,
     **jit_options: Any,
 ) -> Retraces:
-    """Call a function again and again, and tell which calls traced it again, and why.
+    """Call a function several times, and report which calls retraced it, and why.
 
     Parameters
     ----------
     fn : Case or callable
-        The function. If it is already jitted its cache is cleared first. Of a case the function
-        and the options of jit are taken, and its arguments are the first call, if it has any.
+        The function. If it is already jitted its cache is cleared first. The arguments of a case,
+        if it has any, are the first call, and its options of jit are used.
     calls : iterable
-        The arguments of each call: a tuple of them, or a pair of a tuple and a dictionary of
-        those by keyword. They are taken one at a time, so that a generator may change options of
-        JAX between them.
+        The arguments of each call: a tuple, or a pair of a tuple and a dictionary of keyword
+        arguments. They are taken one at a time, so that a generator may change options of JAX
+        between calls.
     clock : callable
-        Gives seconds; tests give their own.
+        Returns seconds; tests give their own.
     **jit_options : Any
-        For `jax.jit`, of a function that is not jitted: ``static_argnames``, ...
+        Options of `jax.jit` for a function that is not jitted: ``static_argnames``, ...
 
     Returns
     -------
     Retraces
-        Counts are those of JAX's events and of runs of the Python body; a cause is told only
-        where there was a trace or a compile.
+        Counts are those of JAX's events and of runs of the Python body. A call has causes only if
+        it traced or compiled.
 
     Raises
     ------
     JaxmeterError
         If an argument is not of its kind.
     Exception
-        Whatever a call raises, with a note that tells which.
+        Whatever a call raises, with a note that names the call.
     """
     first = []
     if isinstance(fn, Case):
@@ -69,11 +70,12 @@ def retraces(
         )
     log = _CallLog(Case(fn, jit_options=jit_options), clock)
     for given in itertools.chain(first, calls):
-        log.call(*call_arguments(given, len(log.told)))
-    return Retraces(log.name, tuple(log.told), jax.__version__)
+        log.call(*call_arguments(given, len(log.calls)))
+    return Retraces(log.name, tuple(log.calls), jax.__version__)
 
 
 def call_arguments(given: Any, number: int) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Return args and kwargs of a call; an error names the call by its number."""
     if not isinstance(given, tuple):
         raise JaxmeterError(
             f"retraces: got {type(given).__name__} for call {number}; give a tuple of arguments, "
@@ -83,20 +85,19 @@ def call_arguments(given: Any, number: int) -> tuple[tuple[Any, ...], dict[str, 
 
 
 class _CallLog:
-    """A function, and what was seen in each call of it."""
+    """A function, and what JAX did in each call of it."""
 
     def __init__(self, case: Case, clock: Clock) -> None:
         self.fn, self.clock = case.fn, clock
-        self.name = name_of(case.fn)
+        self.name = self.traced_name = name_of(case.fn)
         self.jitted, self.counter = fresh(case)
         self.static = static_arguments(getattr(self.jitted, "_jit_info", None))
-        self.traced_name = self.name
-        self.told: list[TracedCall] = []
+        self.calls: list[TracedCall] = []
         self.earlier: list[Signature] = []
 
     def call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        number = len(self.told)
-        known = signature(self.fn, args, kwargs, self.static)
+        number = len(self.calls)
+        now = signature(self.fn, args, kwargs, self.static)
         count_before = 0 if self.counter is None else self.counter.count
         with listening(Events()) as events:
             try:
@@ -105,27 +106,21 @@ class _CallLog:
                 error.add_note(f"jaxmeter.retraces: raised in call {number} of {self.name}")
                 raise
         if events.traced and self.name not in events.traced:
-            self.traced_name = events.traced[-1]  # as others than JAX name what they jit
-        program = f"jit({self.traced_name})"
+            self.traced_name = events.traced[-1]  # jits other than JAX's choose their own names
         executions = None if self.counter is None else self.counter.count - count_before
-        traces = events.traced.count(self.traced_name)
-        compiles, hits = events.compiled.count(program), events.cache_hits.count(program)
-        nearest: int | None = None
-        found: tuple[Difference, ...] = ()
-        again = traces if executions is None else executions
-        if self.earlier and again + compiles + hits:
-            nearest, found = causes(known, self.earlier)
-            found = found or (UNKNOWN,)
-        self.earlier.append(known)
-        self.told.append(
-            TracedCall(
-                number=number,
-                executions_count=executions,
-                traces_count=traces,
-                compiles_count=compiles,
-                cache_hits_count=hits,
-                seconds=seconds,
-                nearest=nearest,
-                causes=found,
-            )
+        counted = counts(events, self.traced_name, executions)
+        call = TracedCall(
+            number=number,
+            executions_count=executions,
+            traces_count=counted.traces_count or 0,
+            compiles_count=counted.compiles_count or 0,
+            cache_hits_count=counted.cache_hits_count or 0,
+            seconds=seconds,
+            nearest=None,
+            causes=(),
         )
+        if self.earlier and (call.traced or call.compiled):
+            nearest, found = causes(now, self.earlier)
+            call = dataclasses.replace(call, nearest=nearest, causes=found or (UNKNOWN,))
+        self.earlier.append(now)
+        self.calls.append(call)

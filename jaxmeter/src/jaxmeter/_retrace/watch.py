@@ -13,7 +13,7 @@ import weakref
 from collections import Counter
 from collections.abc import Hashable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.core
@@ -32,25 +32,35 @@ _INSTALLED = tuple(
 
 @contextlib.contextmanager
 def watch() -> Iterator[Watch]:
-    """Watch what JAX traces and compiles within a ``with`` block, whoever asks for it.
+    """Watch what JAX traces and compiles within a ``with`` block, in any function and thread.
 
     Yields
     ------
     Watch
-        Its ``report`` tells what was seen until now, within the block and after it.
+        Its ``report`` is what was seen so far, within the block and after it.
 
     Notes
     -----
-    Nothing of the code changes, and its arrays are not kept. Which function objects were traced,
-    and in which arguments the calls differ, is read from the stack of JAX's own functions; where
-    another JAX has other ones, these are not known and the counts still hold.
+    Nothing in the code changes, and its arrays are not kept. Function objects and the arguments of
+    calls are read from the stack of JAX's own functions; where a version of JAX has other
+    functions, they are unknown and the counts still hold.
     """
     with listening(Watch()) as watched:
         yield watched
 
 
-_At = tuple[str, int, str]
-"""File, line, function."""
+class _Line(NamedTuple):
+    file: str
+    line: int
+    function: str
+
+
+class _Call(NamedTuple):
+    """The call that JAX's own functions on the stack work on."""
+
+    fn: Any
+    signature: Signature | None
+    """None under another transformation: the arguments are then not those of the source line."""
 
 
 @dataclasses.dataclass
@@ -59,32 +69,75 @@ class _Group:
 
     name: str
     code: types.CodeType | None
-    traces_count: int = 0
-    compiles_count: int = 0
+    traced_at: Counter[_Line] = dataclasses.field(default_factory=Counter)
+    compiled_at: Counter[_Line] = dataclasses.field(default_factory=Counter)
     cache_hits_count: int = 0
     trace_seconds: float = 0.0
     compile_seconds: float = 0.0
-    traced_at: Counter[_At] = dataclasses.field(default_factory=Counter)
-    compiled_at: Counter[_At] = dataclasses.field(default_factory=Counter)
     objects: list[weakref.ref | None] = dataclasses.field(default_factory=list)
-    """Those that were traced; None for what is gone or cannot be referred to."""
+    """The functions that were traced; None for a function without weak references."""
     kinds: set[tuple[Any, ...]] = dataclasses.field(default_factory=set)
-    """Of those objects: ``a lambda``, ``a partial``, with the code of all that wraps them."""
+    """Of those functions: ``a lambda``, ``a partial``, with the code of all that wraps them."""
     calls: list[tuple[int, Signature]] = dataclasses.field(default_factory=list)
-    """Each call that was traced or compiled, with the number of its object."""
+    """Each call that was traced or compiled, with the number of its function."""
     causes: dict[Difference, None] = dataclasses.field(default_factory=dict)
 
+    @property
     def is_jax(self) -> bool:
         return self.code is not None and self.code.co_filename.startswith(_JAX)
 
+    def number_of(self, fn: Any) -> int:
+        """Return the number of a function among the objects, to which a new one is added."""
+        for number, reference in enumerate(self.objects):
+            if reference is not None and reference() is fn:
+                return number
+        try:
+            self.objects.append(weakref.ref(fn))
+        except TypeError:
+            self.objects.append(None)
+        return len(self.objects) - 1
 
-@dataclasses.dataclass(frozen=True, eq=False)
-class _Call:
-    """What JAX's own functions on the stack say of the call that they work on."""
+    def explain(self, call: _Call | None, *, traced: bool) -> None:
+        """Add the causes of a trace or a compile that is not the first."""
+        if call is None or call.signature is None or self.is_jax:
+            return
+        number = self.number_of(call.fn)
+        same = [earlier for other, earlier in self.calls if other == number]
+        if same:
+            # A compile does not differ from its own trace, just before it, and adds no cause.
+            self.causes.update(dict.fromkeys(causes(call.signature, same)[1]))
+        elif traced:
+            kind = _kind(call.fn)
+            made = (kind, *_wrapping(call.fn))  # jax.vmap(f) is not f made again
+            if made in self.kinds:
+                self.causes[Difference("new function", self.name, kind, kind)] = None
+            self.kinds.add(made)
+        self.calls.append((number, call.signature))
 
-    fn: Any
-    known: Signature | None
-    """None if it is under another transformation: its arguments are then none of the author's."""
+    def report(self) -> WatchedFunction:
+        places = tuple(
+            Place(
+                *at,
+                text=linecache.getline(at.file, at.line).strip(),
+                traces_count=self.traced_at[at],
+                compiles_count=self.compiled_at[at],
+            )
+            for at in dict.fromkeys((*self.traced_at, *self.compiled_at))
+        )
+        code = self.code
+        return WatchedFunction(
+            name=self.name,
+            defined="" if code is None else f"{code.co_filename}:{code.co_firstlineno}",
+            is_jax=self.is_jax,
+            traces_count=self.traced_at.total(),
+            compiles_count=self.compiled_at.total(),
+            cache_hits_count=self.cache_hits_count,
+            objects_count=len(self.objects) or None,
+            trace_seconds=self.trace_seconds,
+            compile_seconds=self.compile_seconds,
+            places=places,
+            causes=tuple(self.causes),
+        )
 
 
 class Watch(Listener):
@@ -95,35 +148,33 @@ class Watch(Listener):
 
     @property
     def report(self) -> Watched:
-        """What was seen so far, those functions that took longest first."""
-        functions = [_told(group) for group in self._groups.values()]
-        functions.sort(key=lambda told: -(told.trace_seconds + told.compile_seconds))
+        """What was seen so far, the functions that took longest first."""
+        functions = [group.report() for group in self._groups.values()]
+        functions.sort(key=lambda one: -(one.trace_seconds + one.compile_seconds))
         return Watched(tuple(functions), jax.__version__)
 
     def hear_trace(self, fun_name: str, seconds: float) -> None:
         frames = _frames()
-        if _is_nested(frames):
-            return  # up to JAX 0.7 these are reported too, and their time is that of the outer
+        if sum(frame.f_code.co_name == "_infer_params" for frame in frames) > 1:
+            return  # nested; JAX up to 0.7 reports it too, within the time of the outer
         group, call = self._group(fun_name, frames)
-        group.traces_count += 1
         group.trace_seconds += seconds
-        group.traced_at[_place(frames)] += 1
-        _explain(group, call, traced=True)
+        group.traced_at[_line(frames)] += 1
+        group.explain(call, traced=True)
 
     def hear_lowering(self, fun_name: str, seconds: float) -> None:
-        group, _ = self._group(_bare(fun_name), _frames())
+        group, _ = self._group(_function_name(fun_name), _frames())
         group.compile_seconds += seconds
 
     def hear_compile(self, fun_name: str, seconds: float, *, is_hit: bool) -> None:
         frames = _frames()
-        group, call = self._group(_bare(fun_name), frames)
+        group, call = self._group(_function_name(fun_name), frames)
         group.compile_seconds += seconds
         if is_hit:
             group.cache_hits_count += 1
         else:
-            group.compiles_count += 1
-            group.compiled_at[_place(frames)] += 1
-        _explain(group, call, traced=False)
+            group.compiled_at[_line(frames)] += 1
+        group.explain(call, traced=False)
 
     def _group(self, name: str, frames: list[types.FrameType]) -> tuple[_Group, _Call | None]:
         call = _call(frames)
@@ -133,42 +184,12 @@ class Watch(Listener):
             for group in reversed(self._groups.values()):
                 if group.name == name:
                     return group, call
-        key = (name, _place(frames) if code is None else code)
+        key = (name, _line(frames) if code is None else code)
         return self._groups.setdefault(key, _Group(name, code)), call
 
 
-def _explain(group: _Group, call: _Call | None, *, traced: bool) -> None:
-    """Note why this was not the first time."""
-    if call is None or call.known is None or group.is_jax():
-        return
-    number = _number_of(group, call.fn)
-    same = [known for other, known in group.calls if other == number]
-    if same:
-        # No difference to the trace just before where this is its compile.
-        group.causes.update(dict.fromkeys(causes(call.known, same)[1]))
-    elif traced:
-        kind = _kind(call.fn)
-        made = (kind, *_wrapping(call.fn))  # jax.vmap(f) is not f made again
-        if made in group.kinds:
-            group.causes[Difference("new function", group.name, kind, kind)] = None
-        group.kinds.add(made)
-    group.calls.append((number, call.known))
-
-
-def _number_of(group: _Group, fn: Any) -> int:
-    """Which of the group's objects a function is; a new number if it is none of them."""
-    for number, reference in enumerate(group.objects):
-        if reference is not None and reference() is fn:
-            return number
-    try:
-        group.objects.append(weakref.ref(fn))
-    except TypeError:
-        group.objects.append(None)
-    return len(group.objects) - 1
-
-
 def _frames() -> list[types.FrameType]:
-    """The stack from the innermost function of JAX outwards."""
+    """Return the stack from the innermost function of JAX outwards."""
     frames = []
     frame: types.FrameType | None = sys._getframe(1)
     while frame is not None:
@@ -176,10 +197,6 @@ def _frames() -> list[types.FrameType]:
             frames.append(frame)
         frame = frame.f_back
     return frames
-
-
-def _is_nested(frames: list[types.FrameType]) -> bool:
-    return sum(frame.f_code.co_name == "_infer_params" for frame in frames) > 1
 
 
 def _call(frames: list[types.FrameType]) -> _Call | None:
@@ -198,25 +215,25 @@ def _call(frames: list[types.FrameType]) -> _Call | None:
     return None
 
 
-def _place(frames: list[types.FrameType]) -> _At:
-    """The innermost line that is the author's; in want of one, of another package."""
+def _line(frames: list[types.FrameType]) -> _Line:
+    """Return the innermost line outside of installed packages, else of a package but JAX."""
     others = [frame for frame in frames if not frame.f_code.co_filename.startswith((_JAX, _OURS))]
     own = [frame for frame in others if not frame.f_code.co_filename.startswith(_INSTALLED)]
     frame = next(iter(own or others), None)
     if frame is None:
-        return "", 0, ""
-    return frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name
+        return _Line("", 0, "")
+    return _Line(frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name)
 
 
 def _code(fn: Any) -> types.CodeType | None:
     fn = unwrapped(fn)
-    code = getattr(fn, "__code__", None)  # a method has that of its function
+    code = getattr(fn, "__code__", None)  # a method has the code of its function
     return code or getattr(type(fn).__call__, "__code__", None)
 
 
 def _wrapping(fn: Any) -> Iterator[types.CodeType]:
-    """The code of a function, and of the transformation that it stands for: JAX's wrappers are all
-    of one code, and hold what differs."""
+    """Yield the code of a function, and of the transformation that it stands for: JAX's wrappers
+    share one code and hold what differs."""
     if isinstance(fn, types.FunctionType):
         yield fn.__code__
         for _, held in cells(fn):
@@ -234,29 +251,6 @@ def _kind(fn: Any) -> str:
     return "a lambda" if fn.__name__ == "<lambda>" else "a function"
 
 
-def _bare(program: str) -> str:
-    """The function's name of a program's: ``jit(step)``."""
+def _function_name(program: str) -> str:
+    """Return the name of the function of a program, ``jit(step)``."""
     return program.partition("(")[2].removesuffix(")") or program
-
-
-def _told(group: _Group) -> WatchedFunction:
-    places = []
-    for at in dict.fromkeys((*group.traced_at, *group.compiled_at)):
-        file, line, function = at
-        text = linecache.getline(file, line).strip()
-        traces, compiles = group.traced_at[at], group.compiled_at[at]
-        places.append(Place(file, line, function, text, traces, compiles))
-    code = group.code
-    return WatchedFunction(
-        name=group.name,
-        defined="" if code is None else f"{code.co_filename}:{code.co_firstlineno}",
-        is_jax=group.is_jax(),
-        traces_count=group.traces_count,
-        compiles_count=group.compiles_count,
-        cache_hits_count=group.cache_hits_count,
-        objects_count=len(group.objects) or None,
-        trace_seconds=group.trace_seconds,
-        compile_seconds=group.compile_seconds,
-        places=tuple(places),
-        causes=tuple(group.causes),
-    )
