@@ -23,11 +23,11 @@ _BUDGETS = pytest.StashKey[dict[str, Budget]]()
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Read the budgets from pyproject.toml beside the tests' root."""
+    """Read the budgets from pyproject.toml in the root of the tests."""
     config.addinivalue_line(
         "markers",
-        f"{_MARK}(captured_bytes=1_000_000, traces=1, ...): the most that what the jaxmeter "
-        "fixture measures in this test may be; None lifts a limit",
+        f"{_MARK}(captured_bytes=1_000_000, traces=1, ...): limits for what the jaxmeter fixture "
+        "measures in this test; None lifts a limit",
     )
     try:
         config.stash[_BUDGETS] = read_budgets(config.rootpath / "pyproject.toml")
@@ -36,7 +36,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_assertrepr_compare(op: str, left: object, right: object) -> list[str] | None:
-    """Where a comparison of a quantity fails, say what to do."""
+    """Explain a comparison of a quantity that fails."""
     quantity = next((side for side in (left, right) if isinstance(side, Quantity)), None)
     if quantity is None:
         return None
@@ -51,11 +51,13 @@ def pytest_assertrepr_compare(op: str, left: object, right: object) -> list[str]
 def jaxmeter(request: pytest.FixtureRequest) -> Callable[..., Metered]:
     """Measure a function: ``jaxmeter(step, x).captured_bytes``, ``.traces``, ``.temp_bytes``.
 
-    The test fails if a budget is exceeded, be it of ``[tool.jaxmeter.budgets]`` in
-    pyproject.toml or of the mark ``jaxmeter_budget``.
+    The test fails if a budget is exceeded, from ``[tool.jaxmeter.budgets]`` in pyproject.toml or
+    from the mark ``jaxmeter_budget``.
     """
     budget = budget_for(request.node.nodeid, request.config.stash[_BUDGETS])
-    for mark in reversed(list(request.node.iter_markers(_MARK))):  # the test's own goes last
+    for mark in reversed(
+        list(request.node.iter_markers(_MARK))
+    ):  # the mark of the test itself comes last
         budget |= checked_budget(f"@pytest.mark.{_MARK}", mark.kwargs)
 
     def meter(fn: Case | Callable[..., Any], *args: Any, **kwargs: Any) -> Metered:

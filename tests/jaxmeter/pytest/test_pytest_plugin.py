@@ -52,7 +52,7 @@ def test_it(jaxmeter):
     assert metered.jaxpr_equations_count == 2
     assert metered.audit.arrays[0].path == "weights"
     assert metered.record.status == "ok"
-    with pytest.raises(AttributeError, match="'captured'; there are captured_bytes, .*; besides"):
+    with pytest.raises(AttributeError, match="'captured'; there are captured_bytes, .*; also"):
         metered.captured
 """)
     result.assert_outcomes(passed=1)

@@ -12,26 +12,26 @@ from jaxmeter._pytest.quantities import QUANTITIES
 from jaxmeter.errors import JaxmeterError
 
 Budget = dict[str, int | None]
-"""The most that each quantity may be; None lifts a limit that holds elsewhere."""
+"""The limit of each quantity; None lifts a limit that holds elsewhere."""
 
 
 def read_budgets(file: Path) -> dict[str, Budget]:
-    """The budgets in a pyproject.toml, by the pattern of the tests they are for.
+    """Return the budgets in a pyproject.toml, by the pattern of the tests that they hold for.
 
-    The limits of the table itself are for all tests, pattern ``*``; a sub-table is for the tests
-    whose identifier (``tests/test_step.py::test_step``) matches its name, as file names do.
+    The limits of the table itself hold for all tests, pattern ``*``; those of a sub-table for tests
+    with an identifier (``tests/test_step.py::test_step``) that its name matches as a glob.
 
     Raises
     ------
     JaxmeterError
-        If the file is no TOML or a limit is not one.
+        If the file is not TOML, or a limit is not a whole number for a quantity.
     """
     if not file.is_file():
         return {}
     try:
         data = tomllib.loads(file.read_text())
     except tomllib.TOMLDecodeError as error:
-        raise JaxmeterError(f"{file}: got no TOML ({error}); correct it") from None
+        raise JaxmeterError(f"{file}: not TOML ({error}); correct it") from None
     table = data.get("tool", {}).get("jaxmeter", {}).get("budgets", {})
     where = f"{file}: [tool.jaxmeter.budgets]"
     if not isinstance(table, Mapping):
@@ -45,13 +45,7 @@ def read_budgets(file: Path) -> dict[str, Budget]:
 
 
 def checked_budget(where: str, limits: Mapping[str, Any]) -> Budget:
-    """The limits, sure to be numbers for quantities that there are.
-
-    Raises
-    ------
-    JaxmeterError
-        If one is not.
-    """
+    """Return the limits after checking them; an error names where they stand."""
     for name, limit in limits.items():
         if name not in QUANTITIES:
             raise JaxmeterError(
@@ -64,7 +58,7 @@ def checked_budget(where: str, limits: Mapping[str, Any]) -> Budget:
 
 
 def budget_for(test: str, budgets: Mapping[str, Budget]) -> Budget:
-    """The limits for a test: a later pattern that matches goes before an earlier one."""
+    """Return the limits for a test: a later pattern that matches overrides an earlier one."""
     budget: Budget = {}
     for pattern, limits in budgets.items():
         if fnmatch.fnmatchcase(test, pattern):

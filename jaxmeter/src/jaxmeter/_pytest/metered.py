@@ -1,6 +1,6 @@
-"""A function's quantities, each measured when it is first asked for, each with what to do about it.
+"""A function's quantities, each measured at first use, each with suggestions.
 
-This is what the pytest fixture gives; it needs no pytest itself.
+The pytest fixture returns this; it needs no pytest itself.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from jaxmeter._capture.audit import audit
 from jaxmeter._measure.case import Case, name_of
 from jaxmeter._measure.counts import Events, ExecutionCounter, listening
 from jaxmeter._measure.meter import measure
-from jaxmeter._measure.staging import jitted
+from jaxmeter._measure.staging import fresh, jitted
 from jaxmeter._pytest.quantities import QUANTITIES, Quantity
 from jaxmeter._records.audit import Audit
 from jaxmeter._records.record import Record
@@ -25,44 +25,34 @@ from jaxmeter._retrace.signatures import Signature, causes, signature, static_ar
 from jaxmeter.errors import JaxmeterError, RetraceError
 
 
-class _Measured:
-    """An attribute that is measured when it is asked for."""
-
-    def __set_name__(self, owner: type, name: str) -> None:
-        self.name = name
-
-    def __get__(self, metered: Metered, owner: type | None = None) -> Quantity:
-        return metered.quantity(self.name)
-
-
 class Metered:
     """What JAX did with a function, quantity by quantity.
 
-    Those of constants need the function to be traced and lowered; all others need it to be
-    compiled and run as well, which is done when the first of them is asked for.
+    Quantities of constants need the function to be traced and lowered; for all others it is
+    compiled and run as well, at first use.
 
     Parameters
     ----------
     case : Case
-        The function with its arguments. If it is already jitted its cache is cleared, since what
-        was traced before would not be counted.
+        The function with its arguments. If it is already jitted its cache is cleared, because
+        earlier traces would not be counted.
     after_call : callable, optional
-        Called with this after each call of `again`.
+        Called with this object after each call of `again`.
     """
 
-    captured_bytes = _Measured()
-    embedded_bytes = _Measured()
-    embedded_count = _Measured()
-    hidden_argument_bytes = _Measured()
-    traces = _Measured()
-    jaxpr_equations_count = _Measured()
-    hlo_instructions_count = _Measured()
-    fusions_count = _Measured()
-    flops = _Measured()
-    accessed_bytes = _Measured()
-    argument_bytes = _Measured()
-    output_bytes = _Measured()
-    temp_bytes = _Measured()
+    captured_bytes: Quantity
+    embedded_bytes: Quantity
+    embedded_count: Quantity
+    hidden_argument_bytes: Quantity
+    traces: Quantity
+    jaxpr_equations_count: Quantity
+    hlo_instructions_count: Quantity
+    fusions_count: Quantity
+    flops: Quantity
+    accessed_bytes: Quantity
+    argument_bytes: Quantity
+    output_bytes: Quantity
+    temp_bytes: Quantity
 
     def __init__(self, case: Case, after_call: Callable[[Metered], None] | None = None) -> None:
         self._case = case
@@ -70,25 +60,25 @@ class Metered:
         self.name = name_of(case.fn)
         self._counter: ExecutionCounter | None = None
         if isinstance(case.fn, jax.stages.Wrapped):
-            clear_cache = getattr(case.fn, "clear_cache", None)  # others than jax.jit may lack it
-            if clear_cache is not None:
-                clear_cache()
+            self._jitted, _ = fresh(case)
         else:
             self._counter = ExecutionCounter(case.fn)
-        self._jitted = jitted(case, self._counter)
-        self._heard_count = 0
+            self._jitted = jitted(case, self._counter)
+        self._traces_heard = 0
         self._retrace: RetraceError | None = None
         self._static = static_arguments(getattr(self._jitted, "_jit_info", None))
         self._earlier = [self._signature(case.args, case.kwargs)]
         self._causes: dict[str, None] = {}
 
     def __getattr__(self, name: str) -> Any:
+        if name in QUANTITIES:
+            return self.quantity(name)
         known = vars(type(self)).get(name)
-        if known is not None:  # it raised an AttributeError of its own, which was lost
+        if known is not None:  # a property that raised an AttributeError, which Python dropped
             return known.__get__(self, type(self))
         raise AttributeError(
-            f"jaxmeter: got no quantity {name!r}; there are {', '.join(QUANTITIES)}; besides, "
-            "audit, record and again(...)"
+            f"jaxmeter: got no quantity {name!r}; there are {', '.join(QUANTITIES)}; also audit, "
+            "record and again(...)"
         )
 
     def __repr__(self) -> str:
@@ -96,11 +86,11 @@ class Metered:
 
     @functools.cached_property
     def audit(self) -> Audit:
-        """The audit of what it captures."""
+        """The audit of the captured arrays."""
         if self._counter is None:
             with listening(Events()) as events:  # or the audit's trace would go uncounted
                 self._jitted.trace(*self._case.args, **self._case.kwargs)
-            self._heard_count += _traces_count(events)
+            self._traces_heard += _traces_count(events)
         return audit(self._case)
 
     @functools.cached_property
@@ -110,7 +100,7 @@ class Metered:
         Raises
         ------
         RetraceError
-            If the function is traced again for the same arguments.
+            If the function is retraced for the same arguments.
         JaxmeterError
             If an argument is given by its shape alone.
         """
@@ -118,10 +108,10 @@ class Metered:
             raise self._retrace
         leaves = jax.tree.leaves((self._case.args, dict(self._case.kwargs)))
         if any(isinstance(leaf, jax.ShapeDtypeStruct) for leaf in leaves):
-            audited = [name for name, told in QUANTITIES.items() if told.section == "audit"]
+            audited = [name for name, quantity in QUANTITIES.items() if quantity.section == "audit"]
             raise JaxmeterError(
                 f"jaxmeter: got a jax.ShapeDtypeStruct among the arguments of {self.name}, which "
-                f"has to be run; give arrays, or ask for {', '.join(audited)} alone, lifting other "
+                f"has to be run; give arrays, or use only {', '.join(audited)}, lifting other "
                 "budgets with None"
             )
         case = Case(self._jitted, self._case.args, self._case.kwargs)
@@ -130,53 +120,52 @@ class Metered:
                 record = measure(case, repeat=1, name=self.name)
             except RetraceError as error:
                 self._retrace = error
-                self._heard_count += _traces_count(events)
+                self._traces_heard += _traces_count(events)
                 raise
-        self._heard_count += record.counts.traces_count or 0
+        self._traces_heard += record.counts.traces_count or 0
         return record
 
     def again(self, *args: Any, **kwargs: Any) -> Any:
-        """Call the function once more, which may trace it again; return its answer."""
+        """Call the function again, which may retrace it; return its answer."""
         self._run_once()
-        known = self._signature(args, kwargs)
+        now = self._signature(args, kwargs)
         with listening(Events()) as events:
             answer = self._jitted(*args, **kwargs)
-        self._heard_count += _traces_count(events)
+        self._traces_heard += _traces_count(events)
         if events.traced:
-            found = causes(known, self._earlier)[1]
+            found = causes(now, self._earlier)[1]
             self._causes |= dict.fromkeys(f"{cause}: {cause.advice}" for cause in found)
-        self._earlier.append(known)
+        self._earlier.append(now)
         if self._after_call is not None:
             self._after_call(self)
         return answer
 
     def quantity(self, name: str) -> Quantity:
-        """A quantity by its name; see `jaxmeter._pytest.quantities.QUANTITIES`.
+        """Return a quantity of `jaxmeter._pytest.quantities.QUANTITIES`.
 
         Raises
         ------
         JaxmeterError
-            If this JAX does not tell it on this backend.
+            If this JAX does not report it on this backend.
         """
         described = QUANTITIES[name]
         if name == "traces":
             self._run_once()
-            value = self._heard_count if self._counter is None else self._counter.count
-        elif described.section == "audit":
-            value = getattr(self.audit, described.field)
+            value = self._traces_heard if self._counter is None else self._counter.count
         else:
-            value = getattr(getattr(self.record, described.section), described.field)
+            source = self if described.section == "audit" else self.record
+            value = getattr(getattr(source, described.section), name)
         if value is None:
             raise JaxmeterError(
                 f"jaxmeter: got no {name} of {self.name}: JAX {jax.__version__} on "
-                f"{jax.default_backend()} does not tell it; take another quantity"
+                f"{jax.default_backend()} does not report it; use another quantity"
             )
         return Quantity(int(value), name, functools.partial(self._explain, name), self.name)
 
     def _explain(self, name: str) -> str:
         described = QUANTITIES[name]
         if described.section == "audit":
-            # Where a limit is exceeded nothing is fine, however small.
+            # Above a limit nothing is fine, however small.
             return table(audit(self._case, threshold_bytes=0))
         if name == "traces":
             return str(self._retrace or "\n".join(self._causes) or described.advice)
@@ -186,11 +175,11 @@ class Metered:
         return signature(self._case.fn, args, kwargs, self._static)
 
     def _run_once(self) -> None:
-        # The error will be told where the count is found too high.
+        # The error is shown with the count that exceeds its limit.
         with contextlib.suppress(RetraceError):
             _ = self.record
 
 
 def _traces_count(events: Events) -> int:
-    """Of the outermost function: its event comes last."""
+    """Return the traces of the outermost function: its event comes last."""
     return events.traced.count(events.traced[-1]) if events.traced else 0
