@@ -36,11 +36,11 @@ review: env-report ## What did HEAD change? Measures it and BASE in turns (BASE=
 	@$(RUN) -m tools.review $(BASE) $(HEAD)
 
 closure: env-report ## Measure the closure study (GRID=full: the large sizes too) and build its page
-	@$(RUN) -m studies.closure.study --grid $(GRID)
+	@$(RUN) -m studies closure --grid $(GRID)
 	@$(RUN) -m reports closure
 
 situations: env-test ## Compare what jaxmeter says of captured arrays with the truth, on this JAX
-	@$(RUN) -m studies.situations.situations --out studies/situations/measured
+	@$(RUN) -m studies situations
 
 test: lint ## Run every check: ruff, import-linter, pyright, pytest
 	@$(RUN) -m pytest -n 2 --dist worksteal

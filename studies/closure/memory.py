@@ -1,17 +1,20 @@
-"""How much memory a case of the closure study needs, foretold, so that it is skipped in time.
+"""An estimate of the memory of each case, so that cases that would not fit are skipped.
 
-The bytes of a system follow from its size. What a process needs on top of them was measured at 64
-to 192 pixels on CPU: the host's copy and the device's while a system is handed over, then, of each
-byte that is closed over, the copies that lowering and compiling make.
+The bytes of a system follow from its size. The factors on top were measured at 64 to 192 pixels on
+CPU: the copies on host and device while a system is passed, and, for each captured byte, the
+copies that lowering and compiling make.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import jaxmeter
+from benchmarks.measuring.plan import PlannedCase
+from benchmarks.measuring.runner import RunCase
+from studies.harness import run_here
 
 GIGABYTE = 1e9
 PROCESS_BYTES = 0.8e9
@@ -21,7 +24,7 @@ COPIES_OF_CLOSURE = 5.5
 
 
 def system_bytes(size: int) -> int:
-    """Bytes of all large arrays of a coronagraph with `size` pixels a side, single precision."""
+    """Return the bytes of a coronagraph's large arrays, `size` pixels a side, single precision."""
     quarter = size // 2 + 1
     maps = quarter * quarter + 324 + 4 * 12 + 4 * 4 + 1
     kepler = 2 * 513 * 2049
@@ -29,13 +32,30 @@ def system_bytes(size: int) -> int:
 
 
 def needed_by(variant: str, array_bytes: float) -> float:
-    """The highest resident set to expect of a process whose arrays have so many bytes."""
+    """Return the highest resident set to expect of a process whose arrays have these bytes."""
     copies = COPIES_OF_CLOSURE if variant == "closure" else COPIES_OF_ARGUMENT
     return PROCESS_BYTES + copies * array_bytes
 
 
+def needs(cases: Sequence[PlannedCase]) -> dict[str, float]:
+    """Return the bytes that the process of each case, and of its preparation, will need."""
+    found = {}
+    for case in cases:
+        variant = str(case.params["variant"])
+        if "size" in case.params:
+            array_bytes = system_bytes(int(str(case.params["size"])))
+        elif "array_bytes" in case.params:
+            array_bytes = float(str(case.params["array_bytes"]))
+        else:
+            continue
+        found[case.name] = needed_by(variant, array_bytes)
+        if case.preparation is not None:
+            found[case.preparation.name] = needed_by("preparation", array_bytes)
+    return found
+
+
 def available_bytes(path: Path = Path("/proc/meminfo")) -> float | None:
-    """Memory that can be had without swapping; None where the system does not tell."""
+    """Return the memory available without swapping; None where the system does not report it."""
     try:
         lines = path.read_text().splitlines()
     except OSError:
@@ -46,17 +66,12 @@ def available_bytes(path: Path = Path("/proc/meminfo")) -> float | None:
 
 def within_memory(
     needs: Mapping[str, float],
-    run_case: Callable[[jaxmeter.BenchmarkCase], jaxmeter.Record] = jaxmeter.run_case,
+    run_case: RunCase = run_here,
     available: Callable[[], float | None] = available_bytes,
-) -> Callable[[jaxmeter.BenchmarkCase], jaxmeter.Record]:
-    """A `jaxmeter.run_case` that skips the cases that would not fit.
+) -> RunCase:
+    """Return a function that runs a case, or skips it if it would not fit.
 
-    Parameters
-    ----------
-    needs : mapping
-        Bytes by the names of cases; those not named are run.
-    run_case, available : callables
-        Injected by tests.
+    Cases that `needs` does not name are run.
     """
 
     def run(case: jaxmeter.BenchmarkCase) -> jaxmeter.Record:

@@ -1,8 +1,7 @@
-"""What the closure study shows beside its records: an audit of hidden arrays, a picture."""
+"""The files of the closure study that are not records: an audit of hidden arrays, a picture."""
 
 from __future__ import annotations
 
-import os
 import struct
 import zlib
 from pathlib import Path
@@ -14,6 +13,7 @@ from jaxtyping import UInt8
 import jaxmeter
 from benchmarks.cases import closure
 from benchmarks.workloads import coronagraph
+from studies.harness import replace_file
 
 # Black, violet, red, orange, pale yellow: dark to bright for every eye.
 _COLOURS = ((0, 0, 4), (87, 16, 110), (188, 55, 84), (249, 142, 9), (252, 255, 164))
@@ -21,25 +21,24 @@ _ENLARGED = 3
 
 
 def audit_of_static_callables(size: int) -> jaxmeter.Audit:
-    """The audit of a frame whose tables are reached by static callables."""
-    case = closure.frame_to_audit("static_callable", size)
-    return jaxmeter.audit(case)
+    """Return the audit of a frame whose tables are reached through static callables."""
+    return jaxmeter.audit(closure.frame_to_audit("static_callable", size))
 
 
 def write_audit(size: int, path: Path) -> None:
-    """Write the audit as JSON, unless it is there."""
+    """Write the audit as JSON, if the file does not exist."""
     if not path.exists():
-        _write(path, audit_of_static_callables(size).to_json(indent=2).encode())
+        replace_file(path, audit_of_static_callables(size).to_json(indent=2).encode())
 
 
 def write_picture(size: int, path: Path) -> None:
-    """Write a frame of the example as a PNG, unless it is there."""
+    """Write a frame of the example as a PNG, if the file does not exist."""
     if not path.exists():
-        _write(path, picture(size))
+        replace_file(path, picture(size))
 
 
 def picture(size: int) -> bytes:
-    """A frame of the example, its counts on a scale that shows faint and bright, as a PNG."""
+    """Return a frame of the example as a PNG; the scale shows both faint and bright counts."""
     observation, key = coronagraph.observation(), jax.random.key(20)
     made = jax.jit(coronagraph.frame)(coronagraph.system(size), observation, key)
     counts = np.asarray(made.counts, float)[::-1]  # north is up
@@ -49,16 +48,14 @@ def picture(size: int) -> bytes:
 
 
 def png(levels: UInt8[np.ndarray, "height width"]) -> bytes:
-    """A PNG of 256 colours. Source: W3C, Portable Network Graphics, second edition."""
+    """Return a PNG of 256 colours. Source: W3C, Portable Network Graphics, second edition."""
     height, width = levels.shape
     place = np.linspace(0, len(_COLOURS) - 1, 256)
-    anchors = np.array(_COLOURS)
-    channels = [np.interp(place, range(len(anchors)), channel) for channel in anchors.T]
+    channels = [np.interp(place, range(len(_COLOURS)), one) for one in np.array(_COLOURS).T]
     palette = np.stack(channels, axis=1).round().astype(np.uint8)
     rows = b"".join(b"\0" + row.tobytes() for row in levels)
-    header = struct.pack(">IIBBBBB", width, height, 8, 3, 0, 0, 0)
     chunks = (
-        (b"IHDR", header),
+        (b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 3, 0, 0, 0)),
         (b"PLTE", palette.tobytes()),
         (b"IDAT", zlib.compress(rows, 9)),
         (b"IEND", b""),
@@ -68,10 +65,3 @@ def png(levels: UInt8[np.ndarray, "height width"]) -> bytes:
 
 def _chunk(name: bytes, data: bytes) -> bytes:
     return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
-
-
-def _write(path: Path, data: bytes) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_suffix(f".{os.getpid()}.tmp")
-    draft.write_bytes(data)
-    draft.replace(path)

@@ -1,175 +1,152 @@
-"""How often does a review find what was planted, and how often does it find what is not there?
+"""How often a review finds an injected regression, and how often it raises a false alarm.
 
-    python -m studies.detection.study [--exact] [--runs 10] [--equal-runs 20] [--only NAME ...]
-                              [--minutes M] [--keep FILE.csv]
+    python -m studies detection --exact          # regressions that need no times, an hour
+    python -m studies detection --minutes 60     # all; rerun to resume
+    python -m studies detection --minutes 0      # print the table of the runs so far
 
-A run measures a commit against itself with a regression of studies/detection/injected put into one
-side, or with none, and reviews the pair; beside it stands what `asv continuous` would say of the
-same samples. The runs of one number are measured in turns and share the unchanged side.
-Interrupted, or at
-its end after M minutes, and repeated, it goes on; the table of the runs there are is written to
-OUT/COMMIT/detection.md after each number, and ``--minutes 0`` only prints it; ``--judge-again``
-reviews all pairs once more, by today's rules. Each run's page and records stay beside it;
-``--keep`` writes a row for each.
+A run measures a commit against itself, with a regression of studies/detection/injected in one side
+or with none (an A/A test), and reviews the pair. asv judges the same samples. Runs of the same
+number are interleaved and share the unchanged side. The table of the runs so far is written to
+OUT/COMMIT/detection.md after each number, next to the page and the records of each run; ``--keep``
+writes a row for each run, ``--judge-again`` reviews all pairs again by today's rules.
 
-A single run takes as long as a review, about four minutes, one of several together two to three.
-``--exact`` is much faster: only regressions that are found by something exact, in a single round of
-the smallest case that shows them.
+A single run takes as long as a review, about four minutes; several together take two to three each.
+With ``--exact`` a run has a single round of the smallest case that shows the regression.
 """
+
+from __future__ import annotations
 
 import argparse
 import json
-import os
+import math
+import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from pathlib import Path
 
-from studies.detection import table as detection_table
-from studies.detection.table import EQUAL, PLANTS, SMALLEST
-from tools.repository import ROOT, CommitProblem, named, run
+from benchmarks.measuring.checkout import commit_named
+from studies.detection import asv_verdict
+from studies.detection.table import EQUAL, INJECTED, SMALLEST, Run, markdown, run_of, write_runs
+from studies.harness import RESULTS, ROOT, StudyError
 
-EXACT = [name for name, plant in PLANTS.items() if plant.exact_case is not None]
-REVIEW, BESIDE = ("page", "review.json"), ("asv.json",)
-
-
-class RunFailed(Exception):
-    """A run could not be measured or reviewed."""
-
-
-def main(argv=None):
-    """Do the runs that are missing, print the table, and return the exit code."""
-    options = arguments(argv)
-    try:
-        commit = named(options.commit)
-        # Runs of two commits, or of two ways to run, are two studies.
-        out = os.path.join(ROOT, options.out, commit[:10] + ("-exact" if options.exact else ""))
-        started = time.monotonic()
-        for names, folder in planned(options, out):
-            missing = [name for name in names if not done(folder, name)]
-            if missing:
-                if time.monotonic() - started >= 60 * options.minutes:
-                    break
-                measure(commit, names, folder, options)
-            for name in names if options.judge_again else missing:
-                judge(pair_of(folder, names, name), os.path.join(folder, name))
-            if missing:
-                written(commit, options, out)
-    except (CommitProblem, RunFailed) as error:
-        print(f"studies.detection.study: {error}", file=sys.stderr)
-        return 2
-    except KeyboardInterrupt:
-        print("studies.detection.study: interrupted; repeat the command to go on", file=sys.stderr)
-        return 130
-    print(written(commit, options, out), end="")
-    return 0
+EXACT = [name for name, regression in INJECTED.items() if regression.exact_case is not None]
+REVIEW = Path("page", "review.json")
+ASV = Path("asv.json")
 
 
-def arguments(argv):
-    """The command line."""
-    parser = argparse.ArgumentParser(prog="python -m studies.detection.study", description=__doc__)
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options."""
+    names = f"some of {EQUAL}, {', '.join(INJECTED)}"
     parser.add_argument("--commit", default="HEAD", help="measured against itself; default HEAD")
     parser.add_argument("--runs", type=int, default=10, help="of each regression; default 10")
-    parser.add_argument("--equal-runs", type=int, default=20, help="without one; default 20")
-    parser.add_argument("--only", nargs="+", help=f"some of {EQUAL}, {', '.join(PLANTS)}")
+    parser.add_argument("--equal-runs", type=int, default=20, help="A/A tests; default 20")
+    parser.add_argument("--only", nargs="+", help=names)
     parser.add_argument("--exact", action="store_true", help=f"only {', '.join(EXACT)}; no times")
-    parser.add_argument("--minutes", type=float, default=float("inf"), help="no run begins after")
-    parser.add_argument("--judge-again", action="store_true", help="review what is measured again")
-    parser.add_argument("--out", default="results/detection", help="folder of all runs")
-    parser.add_argument("--keep", metavar="FILE", help="write a row for each run, as CSV")
-    parser.add_argument(
-        "--budget", default="270", help="seconds of measuring for each number; default 270"
-    )
-    options = parser.parse_args(argv)
-    known = [EQUAL, *(EXACT if options.exact else PLANTS)]
+    parser.add_argument("--minutes", type=float, default=math.inf, help="no run begins after")
+    parser.add_argument("--judge-again", action="store_true", help="review all pairs again")
+    parser.add_argument("--out", type=Path, default=RESULTS / "detection", help="folder of runs")
+    parser.add_argument("--keep", type=Path, metavar="FILE", help="write a row for each run")
+    parser.add_argument("--budget", default="270", help="seconds to measure a number; default 270")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Measure and review the missing runs, and print the table."""
+    known = [EQUAL, *(EXACT if options.exact else INJECTED)]
     options.only = options.only or known
     unknown = [name for name in options.only if name not in known]
     if unknown:
-        parser.error(f"no regression is called {unknown[0]!r}; there are {', '.join(known)}")
-    return options
+        raise StudyError(f"got --only {unknown[0]}; give some of {', '.join(known)}")
+    commit = commit_named(options.commit)
+    # Runs of different commits, or with and without times, are different studies.
+    out = options.out / (commit[:10] + ("-exact" if options.exact else ""))
+    started = time.monotonic()
+    for names, folder in planned(options, out):
+        missing = [name for name in names if not is_done(folder / name)]
+        if missing:
+            if time.monotonic() - started >= 60 * options.minutes:
+                break
+            measure(commit, names, folder, options)
+        for name in names if options.judge_again else missing:
+            judge(pair_folder(folder, names, name), folder / name)
+        if missing:
+            write_table(commit, options, out)
+    print(write_table(commit, options, out), end="")
+    return 0
 
 
-def planned(options, out):
-    """(names, folder) of every number and case: the runs that share the side without a plant.
+def planned(options: argparse.Namespace, out: Path) -> Iterator[tuple[list[str], Path]]:
+    """Yield the names and the folder of the runs that share the unchanged side.
 
-    The folder tells whose runs: other ones would measure the shared side again.
+    The folder is named by its runs: with other runs the unchanged side is measured again.
     """
     counts = {n: options.equal_runs if n == EQUAL else options.runs for n in options.only}
     cases = {name: exact_case(name) if options.exact else "" for name in counts}
-    for k in range(max(counts.values(), default=0)):
+    for number in range(max(counts.values(), default=0)):
         for case in dict.fromkeys(cases.values()):
-            names = [name for name in counts if k < counts[name] and cases[name] == case]
+            names = [name for name in counts if number < counts[name] and cases[name] == case]
             if names:
-                yield names, os.path.join(out, "+".join(names), str(k))
+                yield names, out / "+".join(names) / str(number)
 
 
-def exact_case(name):
-    """The only case that is measured where nothing but exact metrics counts."""
-    return PLANTS[name].exact_case if name in PLANTS else SMALLEST
+def exact_case(name: str) -> str:
+    """Return the only case that is measured where no times are."""
+    return (INJECTED[name].exact_case if name in INJECTED else None) or SMALLEST
 
 
-def done(folder, name):
-    """Whether a run has been measured and reviewed, and asv's verdict told."""
-    return all(os.path.exists(os.path.join(folder, name, *path)) for path in (REVIEW, BESIDE))
+def is_done(folder: Path) -> bool:
+    """Whether a run is measured and judged, by the review and by asv."""
+    return (folder / REVIEW).exists() and (folder / ASV).exists()
 
 
-def pair_of(folder, names, name):
-    """Where the records of a run lie; of one alone `benchmarks.measuring.pair` makes no folder."""
-    return os.path.join(folder, "pair", *([planted(name)] if len(names) > 1 else []))
+def pair_folder(folder: Path, names: list[str], name: str) -> Path:
+    """Return the records of a run; `benchmarks.measuring.pair` adds a folder if there are many."""
+    return folder / "pair" / name if len(names) > 1 else folder / "pair"
 
 
-def planted(name):
-    """What `benchmarks.measuring.pair` calls it."""
-    return "none" if name == EQUAL else name
-
-
-def measure(commit, names, folder, options):
-    """Measure the runs that share one side."""
-    command = ["benchmarks.measuring.pair", commit, commit, "--out", os.path.join(folder, "pair")]
+def measure(commit: str, names: list[str], folder: Path, options: argparse.Namespace) -> None:
+    """Measure the runs that share the unchanged side."""
+    command = ["benchmarks.measuring.pair", commit, commit, "--out", str(folder / "pair")]
     command += ["--budget", options.budget, "--no-programs"]
     if options.exact:
         command += ["--rounds", "1", "--cases", exact_case(names[0])]
-    if run([*command, "--inject", *map(planted, names)]) != 0:
-        raise RunFailed(f"{folder} could not be measured")
+    if call(*command, "--inject", *names) != 0:
+        raise StudyError(f"{folder} could not be measured")
 
 
-def judge(pair, folder):
-    """Review one run, and let asv judge the same samples."""
-    page = os.path.join(folder, REVIEW[0])
-    if run(["reports", "review", "--pair", pair, "--out", page]) not in (0, 1):
-        raise RunFailed(f"{pair} could not be reviewed")
-    if run(["studies.detection.asv_verdict", pair, "--out", os.path.join(folder, *BESIDE)]) != 0:
-        raise RunFailed(f"{pair} could not be judged by asv")
+def judge(pair: Path, folder: Path) -> None:
+    """Review a run, and let asv judge the same samples."""
+    if call("reports", "review", "--pair", str(pair), "--out", str(folder / "page")) not in (0, 1):
+        raise StudyError(f"{pair} could not be reviewed")
+    (folder / ASV).write_text(json.dumps(asv_verdict.of_pair(pair)) + "\n", encoding="utf-8")
 
 
-def written(commit, options, out):
-    """Write the table of the runs there are, and their rows if they are to be kept; its text."""
-    rows = [
-        detection_table.row(name, read(folder, name, REVIEW), asv(folder, name, options))
+def call(*arguments: str) -> int:
+    """Run a module of this repository; return its exit code."""
+    return subprocess.call([sys.executable, "-m", *arguments], cwd=ROOT)
+
+
+def write_table(commit: str, options: argparse.Namespace, out: Path) -> str:
+    """Write the table of the runs so far, with --keep also their rows; return the text."""
+    runs = [
+        read_run(name, folder / name, options)
         for names, folder in planned(options, out)
         for name in names
-        if done(folder, name)
+        if is_done(folder / name)
     ]
-    rows.sort(key=lambda row: options.only.index(row.planted))
-    text = f"Of commit {commit[:12]}:\n\n{detection_table.markdown(rows)}"
-    os.makedirs(out, exist_ok=True)
-    with open(os.path.join(out, "detection.md"), "w", encoding="utf-8") as stream:
-        stream.write(text)
+    runs.sort(key=lambda one: options.only.index(one.injected))
+    text = f"Of commit {commit[:12]}:\n\n{markdown(runs)}"
+    out.mkdir(parents=True, exist_ok=True)
+    (out / "detection.md").write_text(text, encoding="utf-8")
     if options.keep:
-        detection_table.write_csv(options.keep, commit, rows)
+        write_runs(options.keep, commit, runs)
     return text
 
 
-def asv(folder, name, options):
-    """What asv calls worse in a run; times only where there are processes enough."""
-    told = [tuple(one) for one in read(folder, name, BESIDE)]
-    return [one for one in told if not (options.exact and one[1].endswith("_seconds"))]
-
-
-def read(folder, name, path):
-    """What a run has written."""
-    with open(os.path.join(folder, name, *path), encoding="utf-8") as stream:
-        return json.load(stream)
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+def read_run(name: str, folder: Path, options: argparse.Namespace) -> Run:
+    """Return a run; asv's verdicts on times only where there are enough processes."""
+    found = json.loads((folder / ASV).read_text(encoding="utf-8"))
+    asv = [(case, metric) for case, metric in found]
+    if options.exact:
+        asv = [one for one in asv if not one[1].endswith("_seconds")]
+    return run_of(name, json.loads((folder / REVIEW).read_text(encoding="utf-8")), asv)

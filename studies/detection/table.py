@@ -1,34 +1,44 @@
-"""What the runs of the detection study amount to: what was found, and what was not there.
+"""The runs of the detection study: what was found, and what is a false alarm.
 
-A *find* is the regression's own metric, worse in a case that the regression acts on. Everything
-that cannot come from it is a false alarm: anything at all that is told of equal commits, whether
-worse, better or changed; what is told of cases that it does not touch; and, where it leaves the
-program as it is, every metric but its own in the others.
+A run *finds* a regression if a metric of its own gets worse in a case that it acts on. All that
+cannot come from it is a *false alarm*: in an A/A test any finding at all, worse, better or changed;
+any finding in a case that the regression does not touch; and, where it leaves the program as it is,
+any metric but its own in the other cases.
 """
 
-import csv
-from dataclasses import asdict, dataclass
+from __future__ import annotations
 
-EQUAL = "equal"
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from studies.harness import measured, read_rows, table, write_rows
+
+EQUAL = "none"
 SMALLEST = "casing_variants/w7x-argument-d3"
-# Cases that regressions in the evaluation of the field do not touch.
 UNTOUCHED = ("casing_preparation/", "memory_sweep/gradient")
-TOLD = ("worse", "better", "changed")
+"""Cases that regressions of the field's evaluation do not touch."""
+WORSE = "worse"
+ALARMS = (WORSE, "better", "changed")
+"""Verdicts of a review that report a change."""
+Finding = tuple[str, str, str]
+"""Case, metric and verdict."""
 
 
 @dataclass(frozen=True)
-class Plant:
+class Regression:
     """A regression of studies/detection/injected.
 
     Attributes
     ----------
     found_by : tuple of str
-        Metrics of which one must become worse, or the name of the error that breaks a case.
+        Metrics of which one must get worse, or the name of the error that breaks a case.
     exact_case : str or None
-        The smallest case in which something exact shows it.
+        The smallest case in which a metric other than a time shows it.
     explains : tuple of str or None
-        Metrics that it makes worse besides; None where it changes the program, which may explain
-        any of the same case.
+        Metrics that also get worse because of it; None where it changes the program, which may
+        explain any metric of the same case.
     """
 
     found_by: tuple[str, ...]
@@ -36,26 +46,28 @@ class Plant:
     explains: tuple[str, ...] | None = None
 
 
-PLANTS = {
-    "captured_array": Plant(("captured_bytes", "embedded_bytes"), SMALLEST),
-    "chunk_size": Plant(("temp_bytes", "steady_median_seconds"), SMALLEST),
-    "float32_slip": Plant(("error_relative", "WrongAnswer"), "casing_variants/w7x-argument-d9"),
-    "more_scratch": Plant(("temp_bytes",), SMALLEST),
-    "retrace": Plant(("RetraceError",), SMALLEST),
-    "slower_compile": Plant(("build_seconds",), explains=("compile_seconds",)),
-    "slower_run": Plant(("steady_median_seconds",)),
+INJECTED = {
+    "captured_array": Regression(("captured_bytes", "embedded_bytes"), SMALLEST),
+    "chunk_size": Regression(("temp_bytes", "steady_median_seconds"), SMALLEST),
+    "float32_slip": Regression(
+        ("error_relative", "WrongAnswer"), "casing_variants/w7x-argument-d9"
+    ),
+    "more_temporaries": Regression(("temp_bytes",), SMALLEST),
+    "retrace": Regression(("RetraceError",), SMALLEST),
+    "slower_compile": Regression(("build_seconds",), explains=("compile_seconds",)),
+    "slower_run": Regression(("steady_median_seconds",)),
 }
 
 
 @dataclass(frozen=True)
-class Row:
-    """One run: what the review and asv said of the same records, joined by semicolons.
+class Run:
+    """A run: the findings of the review and of asv in the same records, joined by semicolons.
 
-    Finds are cases; alarms are "case metric verdict".
+    Finds are cases; false alarms are "case metric verdict".
     """
 
-    planted: str
-    setting: str
+    injected: str
+    environment: str
     tested_count: int
     verdict: str
     found_in: str
@@ -64,100 +76,97 @@ class Row:
     asv_false_alarms: str
 
 
-def row(name, review, beside):
-    """One run's row.
-
-    Parameters
-    ----------
-    name : str
-        Of the regression, or "equal".
-    review : dict
-        Its review.json.
-    beside : list of (str, str)
-        (case, metric) of what asv calls worse.
-    """
-    told = [(f["case"], f["metric"], f["verdict"]) for f in review["findings"]]
-    lost = [entry for entry in review["not_compared"] if entry["is_worse"]]
-    told += [(entry["case"], entry["failure_kind"], "worse") for entry in lost]
-    asv = [(case, metric, "worse") for case, metric in beside]
-    return Row(
-        planted=name,
-        setting=review["setting"],
+def run_of(name: str, review: dict[str, Any], asv: Iterable[tuple[str, str]]) -> Run:
+    """Return a run from its review.json and the (case, metric) pairs that asv calls worse."""
+    findings = [(one["case"], one["metric"], one["verdict"]) for one in review["findings"]]
+    broken = [one for one in review["not_compared"] if one["is_worse"]]
+    findings += [(one["case"], one["failure_kind"], WORSE) for one in broken]
+    of_asv = [(case, metric, WORSE) for case, metric in asv]
+    return Run(
+        injected=name,
+        environment=review["setting"],
         tested_count=review["tested_count"],
         verdict=review["verdict"],
-        found_in="; ".join(found_in(name, told)),
-        false_alarms="; ".join(false_alarms(name, told)),
-        asv_found_in="; ".join(found_in(name, asv)),
-        asv_false_alarms="; ".join(false_alarms(name, asv)),
+        found_in="; ".join(found_in(name, findings)),
+        false_alarms="; ".join(false_alarms(name, findings)),
+        asv_found_in="; ".join(found_in(name, of_asv)),
+        asv_false_alarms="; ".join(false_alarms(name, of_asv)),
     )
 
 
-def found_in(name, told):
-    """The cases that the regression touches where its own metric became worse."""
-    own = PLANTS[name].found_by if name in PLANTS else ()
-    found = [c for c, m, verdict in told if verdict == "worse" and m in own]
+def found_in(name: str, findings: Iterable[Finding]) -> list[str]:
+    """Return the cases that the regression touches and in which a metric of its own got worse."""
+    own = INJECTED[name].found_by if name in INJECTED else ()
+    found = [case for case, metric, verdict in findings if verdict == WORSE and metric in own]
     return list(dict.fromkeys(case for case in found if not case.startswith(UNTOUCHED)))
 
 
-def false_alarms(name, told):
-    """What was told and cannot be there, as "case metric verdict"."""
-    return [f"{c} {m} {v}" for c, m, v in told if v in TOLD and not _is_explained(name, c, m)]
+def false_alarms(name: str, findings: Iterable[Finding]) -> list[str]:
+    """Return the findings that the regression cannot explain, as "case metric verdict"."""
+    return [
+        f"{case} {metric} {verdict}"
+        for case, metric, verdict in findings
+        if verdict in ALARMS and not _is_explained(name, case, metric)
+    ]
 
 
-def _is_explained(name, case, metric):
+def _is_explained(name: str, case: str, metric: str) -> bool:
     if name == EQUAL or case.startswith(UNTOUCHED):
         return False
-    plant = PLANTS[name]
-    return plant.explains is None or metric in plant.found_by + plant.explains
+    regression = INJECTED[name]
+    return regression.explains is None or metric in regression.found_by + regression.explains
 
 
-def markdown(rows):
-    """The study: a line for each regression, and every false alarm in words."""
+def markdown(runs: Sequence[Run]) -> str:
+    """Return the table and every false alarm."""
     alarms = []
-    for name, runs in _by_name(rows).items():
-        for who, what in (("", "false_alarms"), ("asv, ", "asv_false_alarms")):
-            told = [(k, getattr(one, what)) for k, one in enumerate(runs)]
-            words = f"{who}{name.replace('_', ' ')}"
-            alarms += [f"- {words}, run {k}: {alarm}" for k, alarm in told if alarm]
-    return table(rows) + "\n".join(["", *alarms, ""] if alarms else [])
+    for name, some in _by_name(runs).items():
+        for who, column in (("", "false_alarms"), ("asv, ", "asv_false_alarms")):
+            found = [(number, getattr(one, column)) for number, one in enumerate(some)]
+            alarms += [f"- {who}{_title(name)}, run {k}: {alarm}" for k, alarm in found if alarm]
+    return rates_table(runs) + "\n".join(["", *alarms, ""] if alarms else [])
 
 
-def table(rows):
-    """A line for each regression: in how many runs it was found, and there were false alarms."""
-    lines = [
-        "| Planted | Runs | Found | False alarms in | asv finds | asv's false alarms in |",
-        "| :-- | --: | --: | --: | --: | --: |",
-    ]
-    for name, runs in _by_name(rows).items():
-        counts = [
-            sum(bool(getattr(one, what)) for one in runs)
-            for what in ("found_in", "false_alarms", "asv_found_in", "asv_false_alarms")
+def rates_table(runs: Sequence[Run]) -> str:
+    """Return in how many runs each regression was found, and how many had false alarms."""
+    lines = []
+    for name, some in _by_name(runs).items():
+        counts: list[int | str] = [
+            sum(bool(getattr(one, column)) for one in some)
+            for column in ("found_in", "false_alarms", "asv_found_in", "asv_false_alarms")
         ]
-        shown = ["–", counts[1], "–", counts[3]] if name == EQUAL else counts
-        lines.append(f"| {' | '.join(map(str, (name.replace('_', ' '), len(runs), *shown)))} |")
-    return "\n".join(lines) + "\n"
+        if name == EQUAL:
+            counts[0] = counts[2] = "–"
+        lines.append((_title(name), len(some), *counts))
+    header = ("found", "with false alarms", "found by asv", "with false alarms of asv")
+    return table(("injected", "runs", *header), lines)
 
 
-def _by_name(rows):
-    return {
-        name: [one for one in rows if one.planted == name] for name in (r.planted for r in rows)
-    }
+def _title(name: str) -> str:
+    return "nothing (A/A test)" if name == EQUAL else name.replace("_", " ")
 
 
-def write_csv(path, commit, rows):
-    """A line for each run."""
-    with open(path, "w", encoding="utf-8", newline="") as stream:
-        lines = [{"commit": commit, **asdict(one)} for one in rows]
-        columns = list(lines[0]) if lines else ["commit"]
-        writer = csv.DictWriter(stream, columns, lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(lines)
+def _by_name(runs: Sequence[Run]) -> dict[str, list[Run]]:
+    return {name: [r for r in runs if r.injected == name] for name in (r.injected for r in runs)}
 
 
-def read_csv(path):
-    """The rows that `write_csv` has written."""
-    with open(path, encoding="utf-8", newline="") as stream:
-        lines = [
-            {k: v for k, v in line.items() if k != "commit"} for line in csv.DictReader(stream)
-        ]
-    return [Row(**{**line, "tested_count": int(line["tested_count"])}) for line in lines]
+def write_runs(path: Path, commit: str, runs: Iterable[Run]) -> None:
+    """Write a row for each run."""
+    write_rows(path, [{"commit": commit, **asdict(one)} for one in runs])
+
+
+def read_runs(path: Path) -> list[Run]:
+    """Return the runs that `write_runs` wrote."""
+    rows = [{k: v for k, v in row.items() if k != "commit"} for row in read_rows(path)]
+    return [Run(**{**row, "tested_count": int(row["tested_count"])}) for row in rows]
+
+
+def _committed(name: str) -> str:
+    return rates_table(read_runs(measured("detection", f"{name}.csv")))
+
+
+TABLES = {
+    "detection exact": lambda: _committed("exact"),
+    "detection times": lambda: _committed("times"),
+    "detection times while choosing": lambda: _committed("times_while_choosing"),
+}

@@ -1,16 +1,13 @@
-"""Does the comparison see every change that is free of noise?
+"""Inject changes that `jaxmeter compare` finds without measuring times: docs/trust.md.
 
-``python trust_exact.py --out measured/trust_exact.csv`` plants one change in each of a hundred
-pairs of functions, of seven kinds and several sizes: an array of 4096 bytes captured, another value
-in an array that both capture, a call that is traced again, a temporary buffer more. Beside each
-stands an equal pair. All are compared with the code of `jaxmeter.compare`, in this process, since
-no time is.
+One change in each of a hundred pairs of functions, of seven kinds and several sizes: an array of
+4096 bytes captured, another value in an array that both capture, a call that retraces, a temporary
+buffer more. Next to each stands a pair of equal functions. Rerun to resume.
 """
 
 from __future__ import annotations
 
 import argparse
-import csv
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -19,123 +16,128 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxmeter import Case, Effort, compare_processes, measure_pair
-from studies.trust import kinds
+from jaxmeter import Case, Effort
+from studies.harness import RESULTS, Row, in_worker, read_rows, table
+from studies.trust.kinds import KINDS, plain
+from studies.trust.pairs import compared
 
-PAIRS = 100
 EFFORT = Effort(turns=1, turn_seconds=1e-6, steady_seconds=1e-6, compiles=0)
 Made = tuple[Case, tuple[Any, ...]]
 
 
-def captured(kind: str, seed: int, planted: bool) -> Made:
-    """An array of 1024 float32 captured, and added to a number of the answer."""
-    case = kinds.plain(kind, seed)
-    held = jnp.asarray(np.random.default_rng(seed).normal(size=1024).astype("float32"))
-
-    def more(x: Any) -> Any:
-        answer = case.fn(x)
-        return jax.tree.map(lambda y: y + held[x.size % 1024] * held.sum(), answer)
-
-    return (Case(more, case.args) if planted else case), ()
-
-
-def revalued(kind: str, seed: int, planted: bool) -> Made:
-    """An array of 1024 float32 captured by both, of other values in one number."""
-    case = kinds.plain(kind, seed)
+def captured(kind: str, seed: int, injected: bool) -> Made:
+    """Capture an array of 1024 float32 and add it to a number of the answer."""
+    case = plain(kind, seed)
     values = np.random.default_rng(seed).normal(size=1024).astype("float32")
-    values[seed % 1024] += 1.0 if planted else 0.0
+    return (_holding(case, values) if injected else case), ()
+
+
+def revalued(kind: str, seed: int, injected: bool) -> Made:
+    """Capture an array of 1024 float32 in both, with one number changed."""
+    values = np.random.default_rng(seed).normal(size=1024).astype("float32")
+    values[seed % 1024] += 1.0 if injected else 0.0
+    return _holding(plain(kind, seed), values), ()
+
+
+def _holding(case: Case, values: np.ndarray) -> Case:
     held = jnp.asarray(values)
 
     def more(x: Any) -> Any:
         answer = case.fn(x)
         return jax.tree.map(lambda y: y + held[x.size % 1024] * held.sum(), answer)
 
-    return Case(more, case.args), ()
+    return Case(more, case.args)
 
 
-def retraced(kind: str, seed: int, planted: bool) -> Made:
-    """Four more calls, one of which is of another shape or dtype, or by keyword."""
-    case = kinds.plain(kind, seed)
+def retraced(kind: str, seed: int, injected: bool) -> Made:
+    """Make four more calls, one of them with another shape or dtype, or by keyword."""
+    case = plain(kind, seed)
     (x,) = case.args
     smaller = x[tuple(slice(size // 2) for size in x.shape)]
     calls: list[Any] = [((x + n,), {}) for n in range(4)]
     others: list[Any] = [((smaller,), {}), ((), {"x": x}), ((x.astype("bfloat16"),), {})]
-    if planted:
+    if injected:
         calls[seed % 4] = others[seed % (2 if kind == "fft" else 3)]
     return case, tuple(calls)
 
 
-def buffered(kind: str, seed: int, planted: bool) -> Made:
-    """A sorted copy more, of an array that is as large as the argument or a multiple."""
-    case = kinds.plain(kind, seed)
+def buffered(kind: str, seed: int, injected: bool) -> Made:
+    """Sort another copy of an array as large as the argument or a multiple of it."""
+    case = plain(kind, seed)
     times = 1 + seed % 3
 
     def function(x: Any) -> Any:
         wide = jnp.concatenate([x.ravel() + n for n in range(times)])
-        extra = jnp.sort(wide)[0] + (jnp.sort(jnp.sin(wide))[-1] if planted else 0.0)
+        extra = jnp.sort(wide)[0] + (jnp.sort(jnp.sin(wide))[-1] if injected else 0.0)
         return jax.tree.map(lambda y: y + extra, case.fn(x))
 
     return Case(function, case.args), ()
 
 
-PLANTED: dict[str, tuple[Callable[[str, int, bool], Made], str]] = {
+CHANGES: dict[str, tuple[Callable[[str, int, bool], Made], str]] = {
     "4096 bytes captured": (captured, "constants.captured_bytes"),
     "one captured value": (revalued, "constants.captured_fingerprint"),
     "one retrace": (retraced, "counts.traces_count"),
     "one temporary": (buffered, "memory.temp_bytes"),
 }
+SENTENCES = {
+    "4096 bytes captured": "an array of 4096 bytes captured",
+    "one captured value": "another value in one number of a captured array",
+    "one retrace": "one call of five retraces (shape, dtype, keyword)",
+    "one temporary": "one temporary buffer more",
+}
 
 
-def studied() -> Iterator[dict[str, Any]]:
-    """A line for each pair."""
-    names = list(kinds.KINDS)
-    for change, (make, quantity) in PLANTED.items():
-        for number in range(PAIRS):
-            kind = names[number % len(names)]
-            for planted in (False, True):
-                both = [make(kind, number, False), make(kind, number, planted)]
-                found = {one.quantity: one for one in _compared(both)}
-                differing = [name for name, one in found.items() if one.verdict != "same"]
-                yield {
-                    "change": change,
-                    "planted": planted,
-                    "kind": kind,
-                    "number": number,
-                    "before": str(found[quantity].a[0])[:12],
-                    "now": str(found[quantity].b[0])[:12],
-                    "found": quantity in differing,
-                    "differing_count": len(differing),
-                }
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options."""
+    parser.add_argument("--out", type=Path, default=RESULTS / "trust" / "exact.csv")
+    parser.add_argument("--pairs", type=int, default=100, help="of each change; default 100")
 
 
-def _compared(both: list[Made]) -> Any:
-    (a, a_calls), (b, b_calls) = both
-    process = measure_pair(a, b, EFFORT, swapped=False, calls=(a_calls, b_calls))
-    jax.clear_caches()
-    return compare_processes([process]).exact
+def run(options: argparse.Namespace) -> int:
+    """Measure the pairs that the file does not hold yet and print the table."""
+    done = {(row["change"], int(row["number"])) for row in read_rows(options.out)}
+    wanted = [(change, n) for change in CHANGES for n in range(options.pairs)]
+    missing = [one for one in wanted if one not in done]
+    if missing:
+        in_worker(rows, options.out, {"pairs": missing})
+    print(found_table(read_rows(options.out)))
+    return 0
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--out", type=Path, required=True)
-    options = parser.parse_args()
-    options.out.parent.mkdir(parents=True, exist_ok=True)
-    counted: dict[tuple[str, bool], int] = {}
-    with options.out.open("w", newline="") as file:
-        lines: csv.DictWriter[str] | None = None
-        for row in studied():
-            lines = lines or csv.DictWriter(file, row, lineterminator="\n")
-            if file.tell() == 0:
-                lines.writeheader()
-            lines.writerow(row)
-            file.flush()
-            counted.setdefault((row["change"], row["planted"]), 0)
-            # Of an equal pair anything that is told would be wrong.
-            wrong_or_right = row["found"] if row["planted"] else row["differing_count"] > 0
-            counted[row["change"], row["planted"]] += wrong_or_right
-    for (change, planted), count in counted.items():
-        print(f"{change}: {count} of {PAIRS} {'found' if planted else 'of equal pairs differ'}")
+def rows(pairs: list[tuple[str, int]]) -> Iterator[Row]:
+    """Yield an equal and a changed pair of functions for each (change, number)."""
+    kinds = list(KINDS)
+    for change, number in pairs:
+        make, quantity = CHANGES[change]
+        kind = kinds[number % len(kinds)]
+        both = []
+        for injected in (False, True):
+            made = [make(kind, number, False), make(kind, number, injected)]
+            cases, calls = zip(*made, strict=True)
+            _, found = compared(cases, EFFORT, calls=calls)
+            differing = [name for name, one in found.items() if one.verdict != "same"]
+            row = {
+                "change": change,
+                "injected": injected,
+                "kind": kind,
+                "number": number,
+                "before": str(found[quantity].a[0])[:12],
+                "now": str(found[quantity].b[0])[:12],
+                "found": quantity in differing,
+                "differing_count": len(differing),
+            }
+            both.append(row)
+        yield from both
 
 
-if __name__ == "__main__":
-    main()
+def found_table(found: list[Row]) -> str:
+    """Return how many changes were found, and how many equal pairs differ in anything."""
+    lines = []
+    for change, sentence in SENTENCES.items():
+        pairs = [row for row in found if row["change"] == change]
+        injected = [row["found"] == "True" for row in pairs if row["injected"] == "True"]
+        equal = [row["differing_count"] != "0" for row in pairs if row["injected"] == "False"]
+        counts = [f"{sum(side)} of {len(side)}" for side in (injected, equal)]
+        lines.append((sentence, *counts))
+    return table(("injected", "found", "equal pairs that differ"), lines)

@@ -1,114 +1,118 @@
-"""How fast does a function compile whose 256 MB capture `jaxmeter.hoist` took out?
+"""Compile times of a function that captures 256 MB, of the same after `jaxmeter.hoist`, and of the
+same with the array as an argument written by hand: docs/trust.md.
 
-``python hoisting.py --out measured/hoisting.csv --processes 6`` compiles three forms of one
-function in fresh processes: the array captured, taken out by `hoist`, and as an argument written by
-hand. Each process compiles the latter two in turns, JAX's caches cleared before each, and compares
-the answers bit by bit.
+`jaxmeter.compare` measures the hoisted form against each of the other two, in fresh processes.
 """
 
 from __future__ import annotations
 
 import argparse
-import csv
-import json
-import os
 import statistics
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
-MEGABYTES = 256
-TURNS = 9
+import jax.numpy as jnp
+import numpy as np
+
+import jaxmeter
+from jaxmeter import Case, Effort, Phases
+from studies.harness import RESULTS, Row, StudyError, measured, read_rows, table, write_rows
+
+BYTES = 256_000_000
+COLUMNS = 8000
 
 
-def process(swapped: bool) -> dict[str, Any]:
-    """What one process finds; seconds are of tracing, lowering and compiling."""
-    import gc
-    import time
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options."""
+    parser.add_argument("--out", type=Path, default=RESULTS / "trust" / "hoisting.csv")
+    parser.add_argument("--processes", type=int, default=6)
 
-    import jax
-    import jax.numpy as jnp
-    import numpy as np
 
-    import jaxmeter
-    from jaxmeter import load_1min
+def run(options: argparse.Namespace) -> int:
+    """Measure both comparisons and write a row for each process."""
+    found = []
+    for other, compiles in (("by_hand", 9), ("captured", 1)):
+        comparison = jaxmeter.compare(
+            f"{__name__}:{other}",
+            f"{__name__}:hoisted",
+            processes=options.processes,
+            effort=Effort(turns=1, compiles=compiles, compile_seconds=60.0),
+            env={"JAX_ENABLE_COMPILATION_CACHE": "false"},
+            on_process=lambda number, other=other: print(f"{other}, process {number}", flush=True),
+        )
+        if comparison.failures:
+            failure = comparison.failures[0].failure
+            raise StudyError(f"{other} could not be measured: {failure and failure.message}")
+        found.append(comparison.processes)
+    write_rows(options.out, [row(*both) for both in zip(*found, strict=True)])
+    print(options.out.read_text(), end="")
+    return 0
 
-    draw = np.random.default_rng(0)
-    rows = MEGABYTES * 1_000_000 // (4 * 8000)
-    table = jnp.asarray(draw.normal(size=(rows, 8000)).astype("float32"))
-    x = jnp.asarray(draw.normal(size=8000).astype("float32"))
 
-    def captured(x: Any) -> Any:
-        return jnp.tanh(table @ x) * table[:, 0]
-
-    def by_hand(table: Any, x: Any) -> Any:
-        return jnp.tanh(table @ x) * table[:, 0]
-
-    def compiled(fn: Any, *args: Any) -> tuple[Any, float]:
-        jax.clear_caches()
-        gc.collect()
-        start = time.perf_counter()
-        made = jax.jit(fn).trace(*args).lower().compile()
-        return made, time.perf_counter() - start
-
-    hoisted, constants = jaxmeter.hoist(captured, x)
-    forms = {"by hand": (by_hand, table), "hoisted": (hoisted, constants)}
-    compiled(lambda x: x + 1, x)  # what JAX and XLA do once
-    seconds: dict[str, list[float]] = {name: [] for name in forms}
-    programs: dict[str, Any] = {}
-    for turn in range(TURNS + 1):
-        for name in list(forms)[:: -1 if (turn + swapped) % 2 else 1]:
-            programs[name], taken = compiled(*forms[name], x)
-            if turn:  # the first of each meets what is cold
-                seconds[name].append(taken)
-    embedded, captured_seconds = compiled(captured, x)
-    by_hand_answer = programs["by hand"](table, x)
+def row(by_hand: jaxmeter.ComparedProcess, captured: jaxmeter.ComparedProcess) -> Row:
+    """Return a row of one process of each comparison."""
+    pairs = list(zip(map(_total, by_hand.b_compiles), map(_total, by_hand.a_compiles), strict=True))
+    environment = by_hand.a.environment
     return {
-        "captured_seconds": captured_seconds,
-        "hoisted_seconds": statistics.median(seconds["hoisted"]),
-        "by_hand_seconds": statistics.median(seconds["by hand"]),
-        "ratio": statistics.median(
-            h / b for h, b in zip(seconds["hoisted"], seconds["by hand"], strict=True)
-        ),
-        "bit_equal_to_by_hand": _bits(programs["hoisted"](constants, x), by_hand_answer),
-        "bit_equal_to_captured": _bits(programs["hoisted"](constants, x), embedded(x)),
-        "captured_bytes": table.nbytes,
-        "load_1min": load_1min(),
-        "jax": jax.__version__,
+        "captured_seconds": _total(captured.a_compiles[0]),
+        "hoisted_seconds": statistics.median(hoisted for hoisted, _ in pairs),
+        "by_hand_seconds": statistics.median(argument for _, argument in pairs),
+        "ratio": statistics.median(hoisted / argument for hoisted, argument in pairs),
+        "bit_equal_to_by_hand": _bit_equal(by_hand),
+        "bit_equal_to_captured": _bit_equal(captured),
+        "captured_bytes": captured.a.constants.captured_bytes,
+        "load_1min": environment and environment.load_1min_before,
+        "jax": environment and environment.jax,
     }
 
 
-def _bits(a: Any, b: Any) -> bool:
-    import numpy as np
-
-    return np.asarray(a).tobytes() == np.asarray(b).tobytes()
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--out", type=Path)
-    parser.add_argument("--processes", type=int, default=6)
-    parser.add_argument("--process", type=int, help="be this process and print what it finds")
-    options = parser.parse_args()
-    if options.process is not None:
-        print(json.dumps(process(options.process % 2 == 1)))
-        return
-    options.out.parent.mkdir(parents=True, exist_ok=True)
-    with options.out.open("w", newline="") as file:
-        lines: csv.DictWriter[str] | None = None
-        for number in range(options.processes):
-            command = [sys.executable, "-m", "studies.trust.hoisting", "--process", str(number)]
-            env = os.environ | {"JAX_ENABLE_COMPILATION_CACHE": "false"}
-            done = subprocess.run(command, env=env, capture_output=True, text=True, check=True)
-            row = {"process": number, **json.loads(done.stdout)}
-            if lines is None:
-                lines = csv.DictWriter(file, row, lineterminator="\n")
-                lines.writeheader()
-            lines.writerow(row)
-            file.flush()
-            print(row, flush=True)
+def _total(phases: Phases) -> float:
+    return sum(
+        seconds or 0.0
+        for seconds in (phases.trace_seconds, phases.lower_seconds, phases.compile_seconds)
+    )
 
 
-if __name__ == "__main__":
-    main()
+def _bit_equal(process: jaxmeter.ComparedProcess) -> bool:
+    answers = process.answers
+    return answers is not None and answers.a_fingerprint == answers.b_fingerprint
+
+
+def captured() -> Case:
+    """Return the function with its array captured."""
+    matrix, x = _arrays()
+    return Case(lambda x: _product(matrix, x), (x,))
+
+
+def by_hand() -> Case:
+    """Return the function with its array as an argument."""
+    return Case(_product, _arrays())
+
+
+def hoisted() -> Case:
+    """Return the captured form after `jaxmeter.hoist`."""
+    case = captured()
+    function, constants = jaxmeter.hoist(case.fn, *case.args)
+    return Case(function, (constants, *case.args))
+
+
+def _product(matrix: Any, x: Any) -> Any:
+    return jnp.tanh(matrix @ x) * matrix[:, 0]
+
+
+def _arrays() -> tuple[Any, Any]:
+    draw = np.random.default_rng(0)
+    matrix = jnp.asarray(draw.normal(size=(BYTES // 4 // COLUMNS, COLUMNS)).astype("float32"))
+    return matrix, jnp.asarray(draw.normal(size=COLUMNS).astype("float32"))
+
+
+def seconds_table() -> str:
+    """Return the least and largest seconds of the committed rows."""
+    rows = read_rows(measured("trust", "hoisting.csv"))
+    lines = []
+    for form in ("captured", "hoisted", "by_hand"):
+        seconds = [float(row[f"{form}_seconds"]) for row in rows]
+        lines.append((form.replace("_", " "), f"{min(seconds):.2g} s", f"{max(seconds):.2g} s"))
+    ratios = [float(row["ratio"]) for row in rows]
+    lines.append(("hoisted / by hand", f"{min(ratios):.2f}", f"{max(ratios):.2f}"))
+    return table(("trace, lower, compile", "least", "largest"), lines)

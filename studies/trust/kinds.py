@@ -1,8 +1,7 @@
 """Functions of seven kinds: as people write them, as a loop of known length, and unrolled.
 
-A loop's length is an argument, so that a run of 110 iterations and one of 100 are the same program
-and differ in their work alone. Unrolled, the more of its operations a program has the longer it
-takes to compile.
+The length of a loop is an argument, so runs of 110 and of 100 iterations are the same program and
+differ in their work alone. An unrolled program takes longer to compile the more bodies it has.
 """
 
 from __future__ import annotations
@@ -20,19 +19,18 @@ from jaxmeter import Case
 
 @dataclass(frozen=True)
 class Kind:
-    """A way to be a program."""
+    """A function, and the body of its loop, which returns the shape it takes."""
 
     plain: Callable[[Any], Any]
     body: Callable[[Any], Any]
-    """Of the loop; what it returns is of the shape it takes."""
     plain_shape: tuple[int, ...]
     body_shape: tuple[int, ...]
     length: int
-    """Iterations of the loop that the longer ones are compared with."""
+    """Iterations of the loop that longer loops are compared with."""
 
 
 UNROLLED_COUNT = 20
-"""Bodies of a program that the longer ones are compared with."""
+"""Bodies of the unrolled program that longer programs are compared with."""
 
 
 def _matmul(x: Any) -> Any:
@@ -74,7 +72,7 @@ KINDS = {
 
 
 def plain(kind: str, seed: int) -> Case:
-    """A function as people write it, made again."""
+    """Return a new function as people write it."""
     made = KINDS[kind]
 
     def function(x: Any) -> Any:
@@ -84,7 +82,7 @@ def plain(kind: str, seed: int) -> Case:
 
 
 def loop(kind: str, seed: int, more: float = 0.0) -> Case:
-    """A loop, made again, longer by a share of its length; it is the same program for all."""
+    """Return a new loop, longer by a share of its length; the program is the same for all."""
     made = KINDS[kind]
     length = round(made.length * (1 + more))
 
@@ -95,16 +93,19 @@ def loop(kind: str, seed: int, more: float = 0.0) -> Case:
 
 
 def unrolled(kind: str, seed: int, more: float = 0.0) -> Case:
-    """The bodies of a loop one after the other, more of them by a share."""
+    """Return the bodies of a loop one after the other, more of them by a share."""
     made = KINDS[kind]
     count = round(UNROLLED_COUNT * (1 + more))
 
     def function(x: Any) -> Any:
         for number in range(count):
-            x = made.body(x) + number  # no two alike, which the compiler might make one
+            x = made.body(x) + number  # so that the compiler cannot merge equal bodies
         return x
 
     return Case(function, (_numbers(made.body_shape, seed),))
+
+
+FORMS = {"plain": plain, "loop": loop, "unrolled": unrolled}
 
 
 def _numbers(shape: tuple[int, ...], seed: int) -> Any:

@@ -1,4 +1,4 @@
-"""The closure study: what is planned, what is skipped for want of memory, what is drawn."""
+"""The closure study: what is planned, which cases are skipped for lack of memory, the picture."""
 
 import struct
 import zlib
@@ -10,9 +10,17 @@ import pytest
 import jaxmeter
 from benchmarks import closure
 from benchmarks.workloads import coronagraph
+from studies.__main__ import main
 from studies.closure import break_even, study
-from studies.closure.memory import available_bytes, needed_by, system_bytes, within_memory
+from studies.closure.memory import (
+    available_bytes,
+    needed_by,
+    needs,
+    system_bytes,
+    within_memory,
+)
 from studies.closure.pictures import png
+from studies.harness import ROOT
 
 
 def test_the_quick_grid_has_enough_processes_for_what_is_compared_closely():
@@ -41,10 +49,10 @@ def test_the_casing_is_measured_in_every_variant_apart_from_the_coronagraph():
     assert "vcjax" in study.CASING_MEASURED and "vcjax" not in study.MEASURED
 
 
-def test_what_records_depend_on_is_there_and_leaves_out_what_draws_and_plans():
+def test_the_files_that_records_depend_on_exist_without_plans_and_pictures():
     for path in (*study.MEASURED, *study.CASING_MEASURED):
-        assert (study.ROOT / path).exists(), path
-    assert not any("study" in path or "memory.py" in path for path in study.CELLS)
+        assert (ROOT / path).exists(), path
+    assert not any("study" in path or "memory.py" in path for path in study.CASES)
 
 
 def test_another_version_of_jax_gets_closure_argument_and_simplified_at_both_sizes():
@@ -75,7 +83,7 @@ def test_both_ways_of_the_curve_give_the_same_sum(operation):
         break_even.scaled_sum(operation=operation, variant="embedded", array_bytes=4000)
 
 
-def test_the_bytes_of_a_system_are_foretold():
+def test_the_bytes_of_a_system_are_estimated():
     system = coronagraph.system(16)
     actual = sum(leaf.nbytes for leaf in jax.tree.leaves(system))
     assert system_bytes(16) == pytest.approx(actual, rel=1e-2)
@@ -84,15 +92,15 @@ def test_the_bytes_of_a_system_are_foretold():
     assert needed_by("closure", system_bytes(256)) > needed_by("argument", system_bytes(256)) > 5e9
 
 
-def test_every_cell_and_preparation_of_the_study_has_its_need():
+def test_the_memory_of_every_case_and_preparation_is_estimated():
     cases = study.plan("full")
-    needs = study.needs(cases)
+    needed = needs(cases)
     names = {case.name for case in cases}
     names |= {case.preparation.name for case in cases if case.preparation is not None}
-    assert set(needs) == names and min(needs.values()) > 1e8
+    assert set(needed) == names and min(needed.values()) > 1e8
 
 
-def test_a_cell_that_would_not_fit_is_skipped_and_says_what_it_needs():
+def test_a_case_that_would_not_fit_is_skipped_with_the_memory_it_needs():
     ran = []
 
     def run_case(case):
@@ -111,7 +119,7 @@ def test_a_cell_that_would_not_fit_is_skipped_and_says_what_it_needs():
     assert blind(jaxmeter.BenchmarkCase("large", "package:target")).status == "ok"
 
 
-def test_available_memory_is_read_or_not_known(tmp_path):
+def test_available_memory_is_read_or_none(tmp_path):
     file = tmp_path / "meminfo"
     file.write_text("MemTotal:  100 kB\nMemAvailable:  40 kB\n")
     assert available_bytes(file) == 40960
@@ -136,7 +144,7 @@ def test_a_picture_is_a_png_of_its_levels():
     assert len(chunks[b"PLTE"]) == 3 * 256
 
 
-def test_results_that_cannot_be_written_are_one_line_and_exit_code_1(tmp_path, capsys):
+def test_results_that_cannot_be_written_are_one_line_and_exit_code_2(tmp_path, capsys):
     (tmp_path / "file").write_text("")
-    assert study.main(["--grid", "versions", "--out", str(tmp_path / "file")]) == 1
-    assert "studies.closure.study: " in capsys.readouterr().err
+    assert main(["closure", "--grid", "versions", "--out", str(tmp_path / "file")]) == 2
+    assert "studies closure: " in capsys.readouterr().err

@@ -9,7 +9,6 @@ from jaxmeter._program.hlo import Instruction as Instruction
 from jaxmeter._program.hlo import hlo_file as hlo_file
 from jaxmeter._program.hlo import named_instructions as named_instructions
 from jaxmeter._program.hlo import named_scopes as named_scopes
-from jaxmeter._tables import chunk_schema  # noqa: F401
 from jaxmeter._tables.dump_tables import dump_tables as dump_tables
 from jaxmeter._tables.dumps import Dump as Dump
 from jaxmeter._tables.dumps import diff_dumps as diff_dumps

@@ -1,6 +1,6 @@
-"""Regressions to plant in vcjax, to see whether a review finds them and says where they are.
+"""Regressions to inject into vcjax, to measure whether a review finds them and names their place.
 
-Each module has a function ``inject`` that is given the package once it is imported and puts a worse
-function in the place of a good one; ``python -m benchmarks.measuring.pair HEAD HEAD --inject NAME``
-measures with it. Its answer stays right, unless that is the regression.
+Each module has a function ``inject``, which gets the imported package and replaces a good function
+by a worse one; ``python -m benchmarks.measuring.pair HEAD HEAD --inject NAME`` measures with it.
+The answer stays right, unless a wrong answer is the regression.
 """

@@ -1,4 +1,4 @@
-"""64 KB that the evaluation closes over instead of taking them as an argument."""
+"""An array of 64 KB that the evaluation captures instead of taking it as an argument."""
 
 import jax.numpy as jnp
 import numpy as np
@@ -7,7 +7,7 @@ TABLE = np.linspace(1.0, 2.0, 8192)
 
 
 def inject(vcjax):
-    """Scale the external field by the mean of a captured table, over what that is."""
+    """Scale the external field by the mean of a captured table, divided by that mean."""
     good = vcjax.external_field
 
     def external_field(casing, B, **options):

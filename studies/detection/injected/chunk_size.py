@@ -1,8 +1,8 @@
-"""Tiles of the far field with four times as many sources as they should have."""
+"""Tiles of the far field with four times as many sources as "auto" has."""
 
 
 def inject(vcjax):
-    """Replace the automatic size by four times what it is."""
+    """Replace the automatic size by four times that size."""
     good = vcjax.external_field
     automatic = int(vcjax.config().chunks["VCJAX_CHUNK_B_SRC"].value)
 

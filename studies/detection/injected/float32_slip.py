@@ -1,4 +1,4 @@
-"""A field that goes through single precision on its way."""
+"""A field that is rounded to single precision on the way."""
 
 import jax.numpy as jnp
 

@@ -1,14 +1,14 @@
-"""A trace for every call: the rule in a casing is made again whenever it is looked at.
+"""A retrace in every call: reading the rule of a casing makes a new rule.
 
-JAX compares what is static in an argument with that of the programs it has; a rule that equals
-nobody but itself is another one each time.
+JAX looks up a program by the static parts of its arguments. A rule that is equal to nothing but
+itself never matches.
 """
 
 import dataclasses
 
 
 def inject(vcjax):
-    """Let `Casing.rule` be a property, and rules be compared by identity."""
+    """Make `Casing.rule` a property, and compare rules by identity."""
     known = vcjax.Casing
 
     class Rule(vcjax.Rule):

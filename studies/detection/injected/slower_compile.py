@@ -1,7 +1,7 @@
-"""A fifth of the compiler's own time, waited when it has finished.
+"""A compile time that is longer by a fifth of the compiler's own time.
 
-The size holds by construction: JAX tells how long compiling took while it is still being timed, and
-the plant waits for a share of that. The program stays what it is.
+The size is right by construction: JAX reports how long compiling took while it is still being
+timed, and the regression waits for a share of that. The program is unchanged.
 """
 
 import time

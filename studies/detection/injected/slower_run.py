@@ -1,7 +1,7 @@
-"""A tenth of the evaluation's own time, waited at its end.
+"""An evaluation that is longer by a tenth of its own time.
 
-The size holds by construction, in every case and in every mood of the machine: the program looks at
-the clock before its work and after it, and waits for a share of what has passed.
+The size is right by construction, in every case and under any machine noise: the program reads the
+clock before and after its work, and waits for a share of the time between.
 """
 
 import time
@@ -14,7 +14,7 @@ SHARE = 0.1
 
 
 def inject(vcjax):
-    """Stretch the evaluation of the field; what it computes stays what it is."""
+    """Stretch the evaluation of the field; the field is unchanged."""
     good = vcjax.external_field
     scalar = jax.ShapeDtypeStruct((), jnp.float64)
 
@@ -27,11 +27,11 @@ def inject(vcjax):
 
 
 def begun(B):
-    """Seconds of the clock."""
+    """Return the seconds of the clock."""
     return np.float64(time.perf_counter())
 
 
 def waited(start, field):
-    """Wait for a share of what has passed since `start`."""
+    """Wait for a share of the time since `start`."""
     time.sleep(SHARE * (time.perf_counter() - float(start)))
     return np.float64(0.0)

@@ -1,4 +1,4 @@
-"""In a worker of chunk_study.py: one operator at all tile sizes, called in turn."""
+"""One operator at all tile sizes, interleaved in one worker process."""
 
 from __future__ import annotations
 
@@ -18,10 +18,7 @@ import vcjax
 from benchmarks.cases import preparing
 from benchmarks.cases.quantities import FIELD, GRADIENT
 from benchmarks.workloads.casing import problem_named
-from jaxmeter import tables as artefacts
-from jaxmeter._measure.accounting import compiler_account, peak_rss_bytes, reset_peak_rss, rss_bytes
-from jaxmeter._program.buffers import compiled_with_buffers
-from jaxmeter._program.program import describe_compiled
+from jaxmeter import tables
 
 FAR = {"B": "far_field", "BOFF": "far_field", "GRADB": "far_gradient"}
 POINTS_COUNT = 800
@@ -38,10 +35,10 @@ class Evaluation(NamedTuple):
 def all_sizes(
     *, operator: str, case: str, digits: int | None, repeat: int, sizes: str, traced: bool
 ) -> jaxmeter.Case:
-    """A case that computes nothing: all was measured when it is made, and is in its extras.
+    """Measure all sizes, and return a case that holds the numbers in its extras.
 
     The extras are named ``SOURCES,TARGETS:quantity``; times are ``seconds0``, ``seconds1``, ...
-    Traces of small tiles take longer than all else, so that not each process makes them.
+    Only some processes trace and list buffers: traces of small tiles take longer than all else.
     """
     problem = problem_named(case, digits=digits)
     evaluation = _evaluation(operator, problem)
@@ -52,9 +49,9 @@ def all_sizes(
     found: dict[tuple[int, int], dict[str, float]] = {}
     runs = {}
     for pair in pairs:
-        runs[pair], found[pair] = _compiled(evaluation, pair)
+        runs[pair], found[pair] = _described(evaluation, pair, traced)
     for number in range(repeat):
-        # There and back again: a drift that is linear in time then favours none.
+        # Forth and back: a drift that is linear in time favours no size.
         for pair in pairs[:: 1 if number % 2 == 0 else -1]:
             started = time.perf_counter()
             jax.block_until_ready(runs[pair](*evaluation.arguments))
@@ -84,7 +81,7 @@ def _evaluation(operator: str, problem) -> Evaluation:
 
 
 def _off_surface(problem) -> Evaluation:
-    """Points inside and outside, at distances from near to far, none on the surface."""
+    """Evaluate at points inside and outside, near and far, none on the surface."""
     symmetry = {"nfp": problem.nfp, "half_period": problem.half_period}
     rule = vcjax.choose_off_surface(problem.X, problem.B, problem.digits, **symmetry)
     casing = vcjax.prepare_off_surface(rule, jnp.asarray(problem.X))
@@ -103,43 +100,41 @@ def _off_surface(problem) -> Evaluation:
     )
 
 
-def _compiled(evaluation: Evaluation, pair: tuple[int, int]):
-    """The program of a tile size, and what is known of it and of its first run."""
-
-    def run(*arguments):
-        return evaluation.function(*arguments, *pair)
-
-    lowered = jax.jit(run).lower(*evaluation.arguments)
-    compiled, buffers, _ = compiled_with_buffers(lowered)
-    program, account = describe_compiled(compiled), compiler_account(compiled)
-    largest = next((one for one in buffers if one.kind == "temporary"), None)
-    reset_peak_rss()
-    before = rss_bytes()
-    result = jax.block_until_ready(compiled(*evaluation.arguments))
+def _described(evaluation: Evaluation, pair: tuple[int, int], traced: bool):
+    """Return the compiled function of a tile size, and the numbers of its program and first run."""
+    run = jax.jit(lambda *arguments: evaluation.function(*arguments, *pair))
+    case = jaxmeter.Case(
+        run, evaluation.arguments, check=lambda result: {"error": evaluation.error(result)}
+    )
+    record = jaxmeter.measure(case, repeat=1)
+    jaxmeter.reset_peak_rss()
+    before = jaxmeter.rss_bytes()
+    jax.block_until_ready(run(*evaluation.arguments))
+    after = jaxmeter.peak_rss_bytes()
+    program = record.program
     numbers = {
-        "temp_bytes": account["temp_bytes"],
-        "largest_temp_bytes": None if largest is None else largest.bytes,
-        "run_peak_bytes": None if before is None else peak_rss_bytes() - before,
+        "temp_bytes": record.memory.temp_bytes,
+        "run_peak_bytes": None if before is None or after is None else after - before,
         "flops": program.flops,
         "accessed_bytes": program.accessed_bytes,
         "instructions_count": program.hlo_instructions_count,
         "fusions_count": program.fusions_count,
-        "error_relative": evaluation.error(result),
+        "error_relative": record.checks["error"],
     }
-    known = {name: float(value) for name, value in numbers.items() if value is not None}
-    return compiled, known
+    if traced:
+        buffers = jaxmeter.memory(run, *evaluation.arguments, run=False).buffers
+        temporaries = [one.bytes for one in buffers if one.kind == "temporary"]
+        numbers["largest_temp_bytes"] = max(temporaries, default=None)
+    return run, {name: float(value) for name, value in numbers.items() if value is not None}
 
 
 def _traced(run, evaluation: Evaluation, far: str) -> dict[str, float]:
-    """The far field's share of a run, and the kernels it launched."""
+    """Return the far field's share of a run, and the number of kernels it launched."""
     with tempfile.TemporaryDirectory(prefix="vcjax-trace-") as folder:
         with jax.profiler.trace(folder):
             jax.block_until_ready(run(*evaluation.arguments))
-        path = artefacts.trace_file(Path(folder))
-        tables = artefacts.trace_tables(artefacts.read_trace(path))
-    scopes = tables["trace_scopes"].to_dict("records")
+        found = tables.trace_tables(tables.read_trace(tables.trace_file(Path(folder))))
+    scopes = found["trace_scopes"].to_dict("records")
     share = sum(row["self_fraction"] for row in scopes if far in row["scope"].split("/"))
-    return {
-        "far_fraction": share,
-        "kernels_count": float(sum(tables["kernels"]["launches_count"].tolist())),
-    }
+    launches = sum(found["kernels"]["launches_count"].tolist())
+    return {"far_fraction": share, "kernels_count": float(launches)}

@@ -8,11 +8,10 @@ with JAX_USE_SIMPLIFIED_JAXPR_CONSTANTS set, which must be set before JAX is imp
 
 import ast
 import functools
-import json
 import re
 from collections import defaultdict
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -366,14 +365,6 @@ class Measured:
     """The constants that the hoisted function takes."""
     hoisted_audit: jaxmeter.Audit
 
-    def told(self) -> dict[str, Any]:
-        """The same in plain data, but for the hoisted function itself."""
-        return {
-            "constants": asdict(self.constants),
-            "audit": self.audit.to_json(),
-            "hoisted_audit": self.hoisted_audit.to_json(),
-        }
-
 
 @functools.cache
 def measured(name: str) -> Measured:
@@ -385,7 +376,3 @@ def measured(name: str) -> Measured:
     return Measured(
         constants, jaxmeter.audit(fn, X), hoisted, held, jaxmeter.audit(hoisted, held, X)
     )
-
-
-if __name__ == "__main__":
-    print(json.dumps({name: measured(name).told() for name in SITUATIONS}))

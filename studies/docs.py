@@ -1,0 +1,27 @@
+"""Write the tables of docs/ again from the committed rows."""
+
+from __future__ import annotations
+
+import argparse
+
+from studies.chunks import page as chunks
+from studies.detection import table as detection
+from studies.harness import ROOT, with_tables
+from studies.trust import page as trust
+
+TABLES = {**trust.TABLES, **detection.TABLES, **chunks.TABLES}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add no options."""
+
+
+def run(options: argparse.Namespace) -> int:
+    """Rewrite the documents whose tables changed."""
+    for path in sorted((ROOT / "docs").glob("*.md")):
+        text = path.read_text(encoding="utf-8")
+        written = with_tables(text, TABLES)
+        if written != text:
+            path.write_text(written, encoding="utf-8")
+            print(f"wrote {path.relative_to(ROOT)}")
+    return 0

@@ -1,0 +1,93 @@
+"""The harness: rows survive a killed run, workers write rows, docs tables follow from the rows."""
+
+import json
+
+import pytest
+
+from studies import docs
+from studies.__main__ import STUDIES, main
+from studies.harness import (
+    ROOT,
+    StudyError,
+    append_row,
+    in_worker,
+    read_rows,
+    with_tables,
+    write_rows,
+)
+
+COMMITTED = sorted((ROOT / "studies").glob("*/measured/*"))
+OLD_WORDS = ("plant", "cell", "settled", "told", "baked", "setting", "built")
+
+
+def rows(count):
+    """Yield rows; run by a worker."""
+    for number in range(count):
+        if number == 3:
+            raise ValueError("no third row")
+        yield {"number": number, "text": "a, b"}
+
+
+@pytest.mark.parametrize("name", ["rows.csv", "rows.jsonl"])
+def test_a_line_that_was_cut_short_is_ignored_and_replaced(name, tmp_path):
+    path = tmp_path / "new" / name
+    for number in (1, 2):
+        append_row(path, {"number": number, "text": "a, b"})
+    path.write_bytes(path.read_bytes() + b'{"num')
+    assert [int(row["number"]) for row in read_rows(path)] == [1, 2]
+    append_row(path, {"number": 3, "text": "c"})
+    assert [row["text"] for row in read_rows(path)] == ["a, b", "a, b", "c"]
+
+
+def test_the_same_rows_give_the_same_bytes(tmp_path):
+    for name in ("rows.csv", "rows.csv.gz"):
+        made = []
+        for _ in range(2):
+            write_rows(tmp_path / name, [{"a": 1}, {"a": 2, "b": 3}])
+            made.append((tmp_path / name).read_bytes())
+        assert made[0] == made[1]
+        assert read_rows(tmp_path / name) == [{"a": "1", "b": ""}, {"a": "2", "b": "3"}]
+
+
+def test_a_worker_appends_its_rows_and_environment_and_a_failure_keeps_them(tmp_path):
+    path = tmp_path / "rows.csv"
+    in_worker(rows, path, {"count": 2})
+    assert "jax" in json.loads((tmp_path / "rows.environment.json").read_text())
+    with pytest.raises(StudyError, match="exit code"):
+        in_worker(rows, path, {"count": 9})
+    assert [row["number"] for row in read_rows(path)] == ["0", "1", "0", "1", "2"]
+
+
+@pytest.mark.parametrize("path", COMMITTED, ids=lambda path: "/".join(path.parts[-3:]))
+def test_every_committed_file_is_read_and_has_the_new_words(path):
+    if path.suffix == ".json":
+        assert json.loads(path.read_text())
+        return
+    found = read_rows(path)
+    columns = " ".join(found[0])
+    assert len(found) > 0 and not [word for word in OLD_WORDS if word in columns]
+    assert not any("settled" in str(row) or "planted" in str(row) for row in found)
+
+
+@pytest.mark.parametrize("name", ["chunks", "history", "trust"])
+def test_the_tables_of_the_docs_follow_from_the_committed_rows(name):
+    text = (ROOT / "docs" / f"{name}.md").read_text(encoding="utf-8")
+    assert "<!-- rows: " in text
+    assert with_tables(text, docs.TABLES) == text, "write them again: python -m studies docs"
+
+
+def test_every_table_is_in_the_docs():
+    text = "".join(path.read_text() for path in (ROOT / "docs").glob("*.md"))
+    assert [name for name in docs.TABLES if f"<!-- rows: {name} -->" not in text] == []
+
+
+@pytest.mark.parametrize("study", STUDIES)
+def test_every_study_has_a_command_with_help(study, capsys):
+    with pytest.raises(SystemExit, match="0"):
+        main([study, "--help"])
+    assert f"python -m studies {study}" in capsys.readouterr().out
+
+
+def test_a_study_that_cannot_be_measured_is_one_line_and_exit_code_2(tmp_path, capsys):
+    assert main(["verdicts", "quiet=absent.jsonl", "--out", str(tmp_path)]) == 2
+    assert capsys.readouterr().err.startswith("studies verdicts: got 'quiet=absent.jsonl'")
