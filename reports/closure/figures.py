@@ -36,7 +36,7 @@ CONSTANTS = {
 }
 # Summary's column, the processes' column, its units, the heading.
 PANELS = (
-    ("total_compile_median_seconds", "total_compile_seconds", SECONDS, "compile time"),
+    ("trace_lower_compile_median_seconds", "trace_lower_compile_seconds", SECONDS, "compile time"),
     ("steady_median_seconds", "steady_median_seconds", SECONDS, "steady-state run time"),
     ("peak_rss_bytes", "peak_rss_bytes", BYTES, "peak resident set"),
 )

@@ -160,8 +160,8 @@ def break_even(curve: pd.DataFrame, cases: pd.DataFrame) -> Section:
             lambda row: OPERATIONS.get(row["operation"], str(row["operation"])),
         ),
         count("Processes", "processes_count"),
-        time("Trace, lower, compile", "total_compile"),
-        time("As an argument", "argument_total_compile"),
+        time("Trace, lower, compile", "trace_lower_compile"),
+        time("As an argument", "argument_trace_lower_compile"),
         time("Extra", "extra", "Round by round"),
         size("Embedded", "embedded_bytes"),
         time("Steady-state run", "steady"),
@@ -201,7 +201,7 @@ def _break_even_lead(curve: pd.DataFrame, cases: pd.DataFrame) -> str:
     frame = None if cases.empty else row_of(cases.sort_values("size"), ARGUMENT)
     if frame is None:
         return f"{said}."
-    typical = frame["total_compile_median_seconds"]
+    typical = frame["trace_lower_compile_median_seconds"]
     return (
         f"{said}; a program that takes {seconds(typical)} to compile, as the frame does at the "
         f"smallest size, takes a tenth longer at {bytes_(NOTICED * typical / cost * 1e6)}: below "
@@ -266,8 +266,9 @@ def audited(path: Path) -> Section | None:
     return Section(
         "audit",
         "Arrays behind static callables",
-        f"jaxmeter.audit finds {len(found)} arrays of at least a kilobyte that the static-callable "
-        f"variant embeds, {bytes_(sum(row['array_bytes'] for row in found))} in all, though the "
+        f"jaxmeter.audit finds {counted(len(found), 'array')} of at least a kilobyte that the "
+        f"static-callable variant embeds, {bytes_(sum(row['array_bytes'] for row in found))} in "
+        "all, though the "
         "system is passed as an argument.",
         paragraphs=(
             "JAX warns from 2 GB on. The simulator of the published table held two such arrays "

@@ -13,7 +13,7 @@ from ..units import bytes_, scientific, seconds, significant
 from . import published
 from .summaries import ARGUMENT, LARGE_BYTES, PROBLEM, extra_seconds, fitted, row_of
 
-COMPILING, STEADY = "total_compile_to_argument", "steady_to_argument"
+COMPILING, STEADY = "trace_lower_compile_to_argument", "steady_to_argument"
 NOTHING = (
     "No closure variant was measured next to an argument variant, so nothing can be said about "
     "the cost of closing over arrays."
@@ -26,7 +26,7 @@ def lead(cases: pd.DataFrame) -> str:
     if pair is None:
         return NOTHING
     closure, argument = pair
-    times = (seconds(row["total_compile_median_seconds"]) for row in pair)
+    times = (seconds(row["trace_lower_compile_median_seconds"]) for row in pair)
     return (
         f"With {_bytes(closure, 'captured_bytes')} closed over instead of passed as arguments "
         f"({problem_name(closure)}), "

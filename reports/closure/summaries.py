@@ -24,13 +24,13 @@ RUNS_COUNT = 20  # of which a script's standard deviation is taken
 
 TIMES = {
     **stats.TIMES,
-    "total_compile_seconds": "total_compile",
+    "trace_lower_compile_seconds": "trace_lower_compile",
     "ready_seconds": "ready",
     "naive_std_seconds": "naive_std",
 }
 RATIOS = (
     "compile_seconds",
-    "total_compile_seconds",
+    "trace_lower_compile_seconds",
     "ready_seconds",
     "first_call_seconds",
     "steady_median_seconds",
@@ -52,7 +52,7 @@ LARGE_BYTES = 1e6  # below, the cost of embedding is lost in the noise of compil
 def with_derived(measured: pd.DataFrame, samples: pd.DataFrame) -> pd.DataFrame:
     """Return the measurements with parameters as numbers and the times that a user waits.
 
-    ``total_compile_seconds`` is trace, lower and compile; ``ready_seconds`` adds the first call.
+    ``trace_lower_compile_seconds`` is the whole compile time, ``ready_seconds`` the first call too.
     ``naive_std_seconds`` is the standard deviation of the first 20 runs after compiling, the first
     call included.
     """
@@ -61,9 +61,9 @@ def with_derived(measured: pd.DataFrame, samples: pd.DataFrame) -> pd.DataFrame:
         column = frame.get(f"parameter_{name}", pd.Series(index=frame.index, dtype=object))
         frame[name] = column if name == "operation" else numeric(column)
     parts = frame.reindex(columns=["trace_seconds", "lower_seconds", "compile_seconds"])
-    frame["total_compile_seconds"] = parts.apply(numeric).sum(axis=1, skipna=False)
+    frame["trace_lower_compile_seconds"] = parts.apply(numeric).sum(axis=1, skipna=False)
     first_calls = numeric(frame.get("first_call_seconds", pd.Series(index=frame.index)))
-    frame["ready_seconds"] = frame["total_compile_seconds"] + first_calls
+    frame["ready_seconds"] = frame["trace_lower_compile_seconds"] + first_calls
     where = [*PLACE, "case", "round_index"]
     runs = {key: list(found) for key, found in samples.groupby(where)["steady_seconds"]}
     keys = frame[where].itertuples(index=False, name=None)
@@ -142,11 +142,11 @@ def curve(measured: pd.DataFrame) -> pd.DataFrame:
         passed = group.loc[group["variant"] == ARGUMENT]
         if closed.empty:
             continue
-        mine, other = (by_round(case, "total_compile_seconds") for case in (closed, passed))
+        mine, other = (by_round(case, "trace_lower_compile_seconds") for case in (closed, passed))
         row: dict[str, Any] = {**key, "processes_count": len(closed)}
         row["embedded_bytes"] = closed["embedded_bytes"].max()
-        row |= time_columns("total_compile", mine.values())
-        row |= time_columns("argument_total_compile", other.values())
+        row |= time_columns("trace_lower_compile", mine.values())
+        row |= time_columns("argument_trace_lower_compile", other.values())
         row |= time_columns("extra", [mine[i] - other[i] for i in mine.keys() & other.keys()])
         row |= time_columns("steady", stats.values(closed, "steady_median_seconds"))
         row |= paired_columns("steady_to_argument", closed, passed, "steady_median_seconds")
@@ -163,7 +163,7 @@ def extra_seconds(table: pd.DataFrame) -> pd.DataFrame:
     table : DataFrame
         `variants` of one environment.
     """
-    names = ["embedded_bytes", "total_compile_median_seconds"]
+    names = ["embedded_bytes", "trace_lower_compile_median_seconds"]
     passed = table.loc[table["variant"] == ARGUMENT, [*PROBLEM, *names]]
     both = table.merge(passed, on=list(PROBLEM), suffixes=("", "_argument"))
     for extra, name in zip(("extra_bytes", "extra_seconds"), names, strict=True):

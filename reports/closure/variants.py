@@ -130,8 +130,10 @@ TIMES: tuple[Column, ...] = (
     time("Trace", "trace", "Running the Python function once on abstract values"),
     time("Lower", "lower", "From the jaxpr to StableHLO"),
     time("Compile", "compile", "XLA, cold, no compilation cache"),
-    time("All three", "total_compile", "Compile time: trace, lower and compile"),
-    ratio("All three / argument", "total_compile_to_argument", "Compile time, paired by round"),
+    time("All three", "trace_lower_compile", "Compile time: trace, lower and compile"),
+    ratio(
+        "All three / argument", "trace_lower_compile_to_argument", "Compile time, paired by round"
+    ),
     time("First run", "first_call", "The first run of the compiled program"),
     time("First call", "ready", "Trace, lower, compile and the first run"),
     ratio("First call / argument", "ready_to_argument", "Paired by round"),
