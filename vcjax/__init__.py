@@ -1,7 +1,6 @@
 """The virtual casing principle on toroidal surfaces, in JAX."""
 
 from vcjax._casing import Casing, external_field, internal_field, prepare
-from vcjax._chunks import Config, config
 from vcjax._dense import DenseOperator, dense_operator
 from vcjax._errors import VcjaxError
 from vcjax._geometry.surface import surface_points, surface_tangents
@@ -11,19 +10,27 @@ from vcjax._gradient import (
     internal_gradient,
     prepare_gradient,
 )
-from vcjax._off_surface import OffSurface, field_at, gradient_at
-from vcjax._off_surface_transform import OffSurfaceCasing, prepare_off_surface
-from vcjax._quadrature.choose import choose
-from vcjax._quadrature.choose_off_surface import (
-    choose_off_surface,
+from vcjax._off_surface import (
+    OffSurface,
+    OffSurfaceCasing,
+    field_at,
+    gradient_at,
     off_surface_field,
     off_surface_gradient,
+    prepare_off_surface,
 )
-from vcjax._quadrature.gradient_tables import GradientTables, gradient_tables
-from vcjax._quadrature.off_surface_tables import OffSurfaceTables, off_surface_tables
+from vcjax._options import Config, config
+from vcjax._quadrature.choose import choose, choose_off_surface
 from vcjax._quadrature.rule import Rule
 from vcjax._quadrature.spectrum import spectral_tail
-from vcjax._quadrature.tables import Tables, tables
+from vcjax._quadrature.tables import (
+    GradientTables,
+    OffSurfaceTables,
+    Tables,
+    gradient_tables,
+    off_surface_tables,
+    tables,
+)
 from vcjax._trust import error_estimate, self_test
 
 __all__ = [

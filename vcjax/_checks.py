@@ -1,10 +1,11 @@
-"""Checks of what callers hand in. Each error names the call, what it got, and what to try."""
+"""Checks of arguments. Each error names the call, what it got, and what to try."""
 
 import jax
 import numpy as np
 from jax.core import Tracer
 
 from vcjax._errors import VcjaxError
+from vcjax._quadrature.rule import Rule
 from vcjax._quadrature.seams import check_surface_seams
 
 # Kernels take up to the fifth power of distances; node spacings are smaller than the surface.
@@ -22,7 +23,7 @@ def check_x64(call: str) -> None:
 
 
 def check_integer(call: str, name: str, value, low: int, high: int) -> int:
-    """An integer in [low, high]."""
+    """Return an integer in [low, high]."""
     if (
         isinstance(value, bool)
         or not isinstance(value, int | np.integer)
@@ -33,12 +34,24 @@ def check_integer(call: str, name: str, value, low: int, high: int) -> int:
 
 
 def check_grid(call: str, name: str, value) -> int:
-    """A number of grid points along one direction."""
+    """Return a number of grid points along one direction."""
     return check_integer(call, name, value, 1, 10**5)
 
 
+def check_rule(call: str, rule, choose: str = "vcjax.choose") -> None:
+    """Refuse a rule that `choose` did not make."""
+    if not isinstance(rule, Rule):
+        raise VcjaxError(
+            f"{call} got a rule of type {type(rule).__name__}; make one with {choose}."
+        )
+
+
 def check_vectors(call: str, name: str, values, shape: tuple[int, int] | None = None):
-    """Component-first view of float64 vectors (nphi, ntheta, 3); tracers pass unread."""
+    """Return float64 vectors (nphi, ntheta, 3) component first.
+
+    Tracers pass unread. JAX arrays are reduced where they lie: only a refused array is copied to
+    the host.
+    """
     if not isinstance(values, jax.Array | np.ndarray):
         raise VcjaxError(
             f"{call} got {name} of type {type(values).__name__}; give an array (nphi, ntheta, 3)."
@@ -61,24 +74,37 @@ def check_vectors(call: str, name: str, values, shape: tuple[int, int] | None = 
     if isinstance(values, np.ma.MaskedArray):
         raise VcjaxError(f"{call} got {name} as a masked array; every point counts, fill it first.")
     if not isinstance(values, Tracer):
-        finite = np.isfinite(values).all(axis=2)
-        if not finite.all():
-            at = tuple(int(i) for i in np.argwhere(~finite)[0])
-            raise VcjaxError(
-                f"{call} got {name} with {int((~finite).sum())} points that are NaN or infinite, "
-                f"the first at [{at[0]}, {at[1]}]; repair the data first."
-            )
-        largest = float(abs(values).max(initial=0.0))
-        if largest and not 1 / _LARGEST <= largest <= _LARGEST:
-            raise VcjaxError(
-                f"{call} got {name} with a largest value of {largest:.3g}; powers of it leave the "
-                "range of floats, give it in another unit."
-            )
+        _check_range(call, name, values)
     return values.transpose(2, 0, 1)
 
 
+def _check_range(call: str, name: str, values) -> None:
+    # A maximum is NaN if any value is. Under a trace concrete arrays would be traced as well.
+    with jax.ensure_compile_time_eval():
+        largest = float((_maximum_on_device if isinstance(values, jax.Array) else _maximum)(values))
+    if not np.isfinite(largest):
+        bad = ~np.isfinite(np.asarray(values)).all(axis=2)
+        at = tuple(int(i) for i in np.argwhere(bad)[0])
+        raise VcjaxError(
+            f"{call} got {name} with {int(bad.sum())} points that are NaN or infinite, "
+            f"the first at [{at[0]}, {at[1]}]; repair the data first."
+        )
+    if largest and not 1 / _LARGEST <= largest <= _LARGEST:
+        raise VcjaxError(
+            f"{call} got {name} with a largest value of {largest:.3g}; powers of it leave the "
+            "range of floats, give it in another unit."
+        )
+
+
+def _maximum(values):
+    return abs(values).max(initial=0.0)
+
+
+_maximum_on_device = jax.jit(_maximum)
+
+
 def check_points(call: str, points) -> None:
-    """Float64 points (n, 3), n at least 1."""
+    """Refuse anything but float64 points (n, 3), n at least 1."""
     is_array = isinstance(points, jax.Array | np.ndarray)
     if not is_array or points.shape[1:] != (3,) or not len(points):
         got = getattr(points, "shape", type(points).__name__)
@@ -86,8 +112,12 @@ def check_points(call: str, points) -> None:
     check_vectors(call, "points", points[None])
 
 
-def check_double(call: str, casing) -> None:
-    """A casing as it was prepared: `jax.tree.map` can round or reshape any of its arrays."""
+def check_casing(call: str, casing, kind: type, prepare: str) -> None:
+    """Refuse a casing that `prepare` did not make, or whose arrays `jax.tree.map` has changed."""
+    if not isinstance(casing, kind):
+        raise VcjaxError(
+            f"{call} got a casing of type {type(casing).__name__}; make one with {prepare}."
+        )
     for path, leaf in jax.tree.leaves_with_path(casing):
         # Stored weights may be float32: an option.
         rounded = getattr(leaf, "dtype", np.float64) != np.float64
@@ -96,8 +126,8 @@ def check_double(call: str, casing) -> None:
                 f"{call} got a casing of dtype {leaf.dtype}; keep the float64 arrays that "
                 "preparing the surface made."
             )
-    expected = (3, casing.rule.period_rows * casing.rule.quad_ntheta)
-    if np.prod(casing.sources.shape) != np.prod(expected):
+    expected = (3, casing.rule.period_rows, casing.rule.quad_ntheta)
+    if casing.sources.shape != expected:
         raise VcjaxError(
             f"{call} got a casing with sources of shape {casing.sources.shape}, expected "
             f"{expected}; give one casing, and map over many with jax.vmap."
@@ -105,7 +135,7 @@ def check_double(call: str, casing) -> None:
 
 
 def check_constants(call: str, constants, kind: type, make: str) -> None:
-    """Tables as they were made, in 64-bit floats; whether of the same rule is seen in preparing."""
+    """Refuse tables of another kind, or rounded ones; `surface_nodes` compares their rule."""
     if not isinstance(constants, kind):
         raise VcjaxError(
             f"{call} got constants of type {type(constants).__name__}; make them with "
@@ -120,7 +150,7 @@ def check_constants(call: str, constants, kind: type, make: str) -> None:
 
 
 def check_symmetry(call: str, nfp, half_period) -> tuple[int, bool]:
-    """Number of field periods and whether grids cover half a period, as plain values."""
+    """Return the number of field periods and whether grids cover half a period."""
     if not isinstance(half_period, bool | np.bool_):
         raise VcjaxError(f"{call} got half_period={half_period!r}; give True or False.")
     return check_integer(call, "nfp", nfp, 1, 1000), bool(half_period)
@@ -129,7 +159,7 @@ def check_symmetry(call: str, nfp, half_period) -> tuple[int, bool]:
 def check_concrete(
     call: str, name: str, values, shape: tuple[int, int] | None = None
 ) -> np.ndarray:
-    """Vectors (nphi, ntheta, 3) on the host, component first."""
+    """Return vectors (nphi, ntheta, 3) on the host, component first."""
     if isinstance(values, Tracer):
         raise VcjaxError(
             f"{call} got a traced {name}: it decides array sizes on the host. "
@@ -139,7 +169,7 @@ def check_concrete(
 
 
 def check_surface(call: str, X, nfp: int, half_period: bool) -> np.ndarray:
-    """A concrete closed surface: component-first points (3, nphi, ntheta) on the host."""
+    """Return the component-first points (3, nphi, ntheta) of a closed surface, on the host."""
     points = check_concrete(call, "X", X)
     if points.shape[1] < 1 or points.shape[2] < 3:
         raise VcjaxError(

@@ -1,8 +1,8 @@
-"""The casing operator of a fixed surface as one matrix.
+"""The casing operator of a fixed surface as a matrix.
 
-A row of it is what one component at one target takes from every value of the field: the exact
-transpose of the evaluation at that target, applied to a unit vector. Making it takes as long as
-evaluating about ten fields, and compiling; applying it is one product.
+A row of the matrix is the exact transpose of the evaluation at a target, applied to a unit vector.
+Making the matrix takes as long as evaluating about ten fields, and compiling; applying it is a
+single product.
 """
 
 from dataclasses import dataclass, field
@@ -14,18 +14,18 @@ import numpy as np
 from jax import lax
 from jaxtyping import Array, Float
 
-from vcjax._casing import Casing, check_casing
-from vcjax._checks import check_vectors, check_x64
-from vcjax._chunks import resolve_chunks
+from vcjax._casing import Casing
+from vcjax._checks import check_casing, check_vectors, check_x64
 from vcjax._errors import VcjaxError
 from vcjax._geometry import resample
 from vcjax._geometry.nodes import row_angles
-from vcjax._kernels.far import far_field
+from vcjax._kernels.far import FIELD, far_sum
 from vcjax._kernels.near import combine_field, field_weights_at, patches
-from vcjax._memory import require_memory
+from vcjax._options import Tiles, memory_shortage, resolve_tiles
+from vcjax._prepared import on_nodes
 from vcjax._pytree import pytree
 
-# Targets whose rows are made at once; each needs a few times nine numbers a node.
+# Targets whose rows are made at once; each needs a few times nine numbers for each node.
 _BATCH = 4
 
 
@@ -47,7 +47,7 @@ class DenseOperator:
     def apply(
         self, B: Float[Array | np.ndarray, "*batch src_nphi src_ntheta 3"]
     ) -> Float[Array, "*batch trg_nphi trg_ntheta 3"]:
-        """The separated field, in the unit of B, of one field or of any batch of them.
+        """Return the separated field, in the unit of B, of a field or of any batch of fields.
 
         Raises
         ------
@@ -55,7 +55,13 @@ class DenseOperator:
         """
         call = "DenseOperator.apply"
         check_x64(call)
-        self._check(call)
+        # `jax.tree.map` can round or reshape the matrix.
+        expected = tuple(3 * shape[0] * shape[1] for shape in (self.trg_shape, self.src_shape))
+        if self.matrix.shape != expected or self.matrix.dtype != np.float64:
+            raise VcjaxError(
+                f"{call} of an operator whose matrix is {self.matrix.dtype} of shape "
+                f"{self.matrix.shape}, not float64 of {expected}; keep it as it was made."
+            )
         if not isinstance(B, jax.Array | np.ndarray) or B.shape[-3:] != (*self.src_shape, 3):
             raise VcjaxError(
                 f"{call} got B of shape {np.shape(B)}; give (..., nphi, ntheta, 3) with "
@@ -66,22 +72,13 @@ class DenseOperator:
         check_vectors(call, "B", B.reshape(-1, *B.shape[-2:]))
         return _apply(self, jnp.asarray(B))
 
-    def _check(self, call: str) -> None:
-        """An operator as it was made: `jax.tree.map` can round or reshape its matrix."""
-        expected = tuple(3 * shape[0] * shape[1] for shape in (self.trg_shape, self.src_shape))
-        if self.matrix.shape != expected or self.matrix.dtype != np.float64:
-            raise VcjaxError(
-                f"{call} of an operator whose matrix is {self.matrix.dtype} of shape "
-                f"{self.matrix.shape}, not float64 of {expected}; keep what dense_operator made."
-            )
-
 
 def dense_operator(
     casing: Casing, *, internal: bool = False, chunk_size: int | str = "auto"
 ) -> DenseOperator:
-    """`external_field` or `internal_field` of a casing as one matrix, for many fields.
+    """Return `external_field` or `internal_field` of a casing as a matrix, for many fields.
 
-    Worth it from some tens of evaluations on, if the matrix fits into memory: it takes 72 bytes for
+    It pays from some tens of evaluations on, if the matrix fits into memory: it takes 72 bytes for
     each pair of a target and a point of the field's grid. Its `apply` takes whole batches.
 
     Parameters
@@ -97,16 +94,20 @@ def dense_operator(
     """
     call = "dense_operator"
     check_x64(call)
-    check_casing(call, casing)
+    check_casing(call, casing, Casing, "vcjax.prepare")
     if casing.devices is not None:
         raise VcjaxError(f"{call} got a casing divided over devices; prepare it without devices.")
     rule = casing.rule
-    sources, targets = (shape[0] * shape[1] for shape in (rule.src_shape, rule.trg_shape))
-    what = f"a matrix from {sources} points of the field to {targets} targets"
-    advice = "Use external_field, jax.vmap for batches of fields, or fewer targets."
-    require_memory(call, what, 72 * sources * targets, advice)
-    chunk = resolve_chunks(call, "B", chunk_size, "auto")[0]
-    matrix = _matrix(casing, chunk, -1.0 if internal else 1.0)
+    sources, targets = rule.src_shape[0] * rule.src_shape[1], rule.target_count
+    if shortage := memory_shortage(
+        f"{call}: a matrix from {sources} points of the field to {targets} targets",
+        72 * sources * targets,
+        "Use external_field, jax.vmap for batches of fields, or fewer targets.",
+    ):
+        raise VcjaxError(shortage)
+    # A target is turned into every field period.
+    tiles = resolve_tiles(call, "B", chunk_size, rule.nfp)
+    matrix = _matrix(casing, tiles, -1.0 if internal else 1.0)
     return DenseOperator(rule.src_shape, rule.trg_shape, matrix)
 
 
@@ -117,10 +118,10 @@ def _apply(operator: DenseOperator, B):
 
 
 @partial(jax.jit, static_argnums=(1, 2))
-def _matrix(casing: Casing, chunk: int, sign: float):
+def _matrix(casing: Casing, tiles: Tiles, sign: float):
     rule = casing.rule
-    count = rule.trg_shape[0] * rule.trg_shape[1]
-    at_one = _field_at_one(casing, chunk, sign)
+    count = rule.target_count
+    at_one = _field_at_one(casing, tiles, sign)
     unknown = jax.ShapeDtypeStruct((*rule.src_shape, 3), casing.sources.dtype)
     units = (jnp.arange(3)[:, None] == jnp.arange(3)).astype(casing.sources.dtype)
 
@@ -135,28 +136,18 @@ def _matrix(casing: Casing, chunk: int, sign: float):
     return lax.map(rows, targets, batch_size=min(_BATCH, count)).reshape(3 * count, -1)
 
 
-def _field_at_one(casing: Casing, chunk: int, sign: float):
-    """The separated field at one target as a function of the field: (B, row, column) to (3,)."""
+def _field_at_one(casing: Casing, tiles: Tiles, sign: float):
+    """Return the separated field at a target as a function: (B, row, column) to (3,)."""
     rule = casing.rule
-    grid = 3, rule.period_rows, rule.quad_ntheta
-    sources, normals = casing.sources.reshape(grid), casing.area_normals.reshape(grid)
     angles = row_angles(rule)
     streamed = field_weights_at(*casing.near_recipe, rule=rule) if casing.near_recipe else None
 
     def at_one(B, row, column, *weights):
-        samples = resample.field_period(B.transpose(2, 0, 1), rule.nfp, rule.half_period, jnp)
-        nodes = resample.interpolate(casing.field_phi, samples, casing.field_theta, jnp)
+        _, nodes = on_nodes(casing, B)
         i, j = row * rule.stride_phi, column * rule.stride_theta
-        far = far_field(
-            sources[:, i, j][None],
-            sources,
-            normals,
-            resample.rotate(nodes, angles, jnp),
-            nfp=rule.nfp,
-            aspect=rule.patch_phi / rule.patch_theta,
-            chunk_size=chunk,
-            target_chunk_size=rule.nfp,
-        )
+        laboratory = resample.rotate(nodes, angles, jnp)
+        sources = casing.sources, casing.area_normals, laboratory
+        far = far_sum(FIELD, rule, tiles, casing.sources[:, i, j][None], *sources)
         w = streamed(row, column[None]) if streamed else weights[0][None].astype(nodes.dtype)
         near = combine_field(patches(nodes, rule, row, column[None]).reshape(1, 3, -1), w)
         turned = 0.5 * nodes[:, i, j][:, None] + sign * near.T

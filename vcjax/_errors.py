@@ -12,8 +12,8 @@ class VcjaxError(ValueError):
 
 
 @contextmanager
-def told_by(call: str) -> Iterator[None]:
-    """Errors of the calls inside, in the name of the call that the user made."""
+def errors_named(call: str) -> Iterator[None]:
+    """Let errors of the calls inside name the call that the user made."""
     try:
         yield
     except VcjaxError as error:

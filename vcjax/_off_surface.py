@@ -1,10 +1,13 @@
 """Off the surface: the external field inside it, the internal field outside, at any points.
 
-The data on the surface say no more: the external field outside and the internal field inside
+    T[B](x) = B_ext(x) at x inside,   T[B](x) = -B_int(x) at x outside   (see `vcjax._casing`).
+
+The data on the surface determine no more: the external field outside and the internal field inside
 depend on where the currents flow. There results are NaN, never a number of another meaning.
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
 
@@ -12,38 +15,101 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
+from jax.sharding import Mesh
 from jaxtyping import Array, Bool, Float
 
-from vcjax._checks import check_double, check_integer, check_points, check_vectors, check_x64
-from vcjax._chunks import resolve_chunks
-from vcjax._devices import copied, over_targets
-from vcjax._errors import VcjaxError
-from vcjax._geometry.foot import distance_from
-from vcjax._off_surface_transform import (
-    OffSurfaceCasing,
-    feet,
-    field_samples,
-    known_field,
-    on_nodes,
-    transform_gradients,
-    transforms,
-)
+from vcjax._checks import check_constants, check_integer, check_points
+from vcjax._devices import Devices, copied, device_mesh, over_targets
+from vcjax._errors import errors_named
+from vcjax._geometry import resample
+from vcjax._geometry.foot import distance_from, nearest
+from vcjax._geometry.nodes import row_angles, surface_nodes
+from vcjax._kernels.off_surface import Nodes, known_field, transform_gradients, transforms
+from vcjax._options import Tiles, resolve_tiles
+from vcjax._prepared import Prepared, check_evaluation, check_preparation, on_nodes, source_fields
+from vcjax._pytree import pytree
+from vcjax._quadrature.choose import choose_off_surface
 from vcjax._quadrature.rule import Rule
-from vcjax._quadrature.spectrum import amplitudes
+from vcjax._quadrature.spectrum import unresolved
+from vcjax._quadrature.tables import OffSurfaceTables, off_surface_tables
+
+
+@pytree
+@dataclass(frozen=True, eq=False, kw_only=True)
+class OffSurfaceCasing(Prepared):
+    """A surface prepared for points off it: an immutable pytree, to be passed as an argument.
+
+    Attributes
+    ----------
+    constants : tables of the rule.
+    spacing : (2,) least and largest distance of neighbouring nodes, at each node the larger of the
+        distances along phi and theta.
+    rule, field_phi, field_theta, sources, area_normals, devices : as of a `Casing`.
+    """
+
+    constants: OffSurfaceTables
+    spacing: Float[Array, " 2"]
+
+
+def prepare_off_surface(
+    rule: Rule,
+    X: Float[Array | np.ndarray, "nphi ntheta 3"],
+    *,
+    constants: OffSurfaceTables | None = None,
+    devices: Devices = None,
+) -> OffSurfaceCasing:
+    """Compute everything about a surface that depends on neither field nor points.
+
+    Differentiable in X. For use under an outer ``jit`` see `prepare`.
+
+    Parameters
+    ----------
+    rule : from `choose_off_surface`.
+    X : (nphi, ntheta, 3) surface points, of the shape that the rule was chosen for; may be traced.
+    constants : `off_surface_tables` of the rule; made here unless given.
+    devices : a mesh or a list of devices among which every evaluation divides its points; None for
+        one device. See ``docs/devices.md``.
+
+    Raises
+    ------
+    VcjaxError : for a surface that does not fit the rule, NaN, devices that cannot be used, or
+        32-bit mode.
+    """
+    call = "prepare_off_surface"
+    check_preparation(call, rule, X, "vcjax.choose_off_surface")
+    mesh = device_mesh(call, devices)
+    constants = off_surface_tables(rule) if constants is None else constants
+    check_constants(call, constants, OffSurfaceTables, "vcjax.off_surface_tables")
+    return _prepare(rule, mesh, *copied((jnp.asarray(X), constants), mesh))
+
+
+@partial(jax.jit, static_argnums=(0, 1))
+def _prepare(rule: Rule, mesh: Mesh | None, X, constants: OffSurfaceTables) -> OffSurfaceCasing:
+    x, *tangents, normals = surface_nodes(rule, X, constants.field)
+    steps = [
+        step * jnp.linalg.norm(tangent, axis=0)
+        for step, tangent in zip(rule.spacing, tangents, strict=True)
+    ]
+    spacing = lax.stop_gradient(jnp.maximum(*steps))
+    return OffSurfaceCasing(
+        **source_fields(rule, mesh, constants.field, x, normals),
+        constants=constants,
+        spacing=jnp.stack([spacing.min(), spacing.max()]),
+    )
 
 
 class OffSurface(NamedTuple):
-    """What the principle says at n points, of fields (n, 3) or gradients (n, 3, 3).
+    """Separated fields (n, 3), or their gradients (n, 3, 3), at n points.
 
     Attributes
     ----------
     external : of the currents outside; NaN at points outside.
     internal : of the currents inside; NaN at points inside.
     inside : (n,) whether a point is inside the surface; False on it.
-    distance : (n,) from the surface, in the unit of X; 0 for points on it, that is nearer than
-        about 1e-10 of the minor radius. There both fields are given, but both gradients are NaN,
-        and so are derivatives in points and surface: see `external_gradient`.
-    error : (n,) estimated error of what is given, over max |B|; not differentiated.
+    distance : (n,) from the surface, in the unit of X; 0 for points on it, nearer than about 1e-10
+        of the minor radius. There both fields are given, but both gradients are NaN, and so are
+        derivatives in points and surface: see `external_gradient`.
+    error : (n,) estimated error of the result, over max |B|; not differentiated.
     """
 
     external: Float[Array, "n ... 3"]
@@ -51,6 +117,36 @@ class OffSurface(NamedTuple):
     inside: Bool[Array, " n"]
     distance: Float[Array, " n"]
     error: Float[Array, " n"]
+
+
+def off_surface_field(
+    X: Float[np.ndarray, "nphi ntheta 3"],
+    B: Float[np.ndarray, "src_nphi src_ntheta 3"],
+    points: Float[Array | np.ndarray, "n 3"],
+    digits: int,
+    *,
+    nfp: int,
+    half_period: bool = False,
+) -> OffSurface:
+    """Return the separated fields at any points: `choose_off_surface`, then `field_at`."""
+    with errors_named("off_surface_field"):
+        rule = choose_off_surface(X, B, digits, nfp=nfp, half_period=half_period)
+        return field_at(prepare_off_surface(rule, X), B, points)
+
+
+def off_surface_gradient(
+    X: Float[np.ndarray, "nphi ntheta 3"],
+    B: Float[np.ndarray, "src_nphi src_ntheta 3"],
+    points: Float[Array | np.ndarray, "n 3"],
+    digits: int,
+    *,
+    nfp: int,
+    half_period: bool = False,
+) -> OffSurface:
+    """Return gradients of the separated fields: `choose_off_surface`, then `gradient_at`."""
+    with errors_named("off_surface_gradient"):
+        rule = choose_off_surface(X, B, digits, nfp=nfp, half_period=half_period, gradient=True)
+        return gradient_at(prepare_off_surface(rule, X), B, points)
 
 
 def field_at(
@@ -62,7 +158,7 @@ def field_at(
     target_chunk_size: int | str = "auto",
     count_multiple: int = 1,
 ) -> OffSurface:
-    """The separated fields at any points, however near to the surface.
+    """Return the separated fields at any points, however near to the surface.
 
     Differentiable in B (they are linear in it), in the casing and in points off the surface.
 
@@ -73,9 +169,9 @@ def field_at(
     points : (n, 3) Cartesian, in the unit of X.
     chunk_size, target_chunk_size : largest number of sources and points of a tile of the far
         field, or "auto". They change speed and memory, and the result by rounding only.
-    count_multiple : points are filled up to a multiple of it with copies of the last. Each number
-        of points that is evaluated is a program to compile: calls with changing numbers share one
-        for each multiple.
+    count_multiple : points are filled up to a multiple of it with copies of the last point. Each
+        number of points that is evaluated is a program to compile: calls with changing numbers
+        share a program for each multiple.
 
     Returns
     -------
@@ -98,89 +194,83 @@ def gradient_at(
     target_chunk_size: int | str = "auto",
     count_multiple: int = 1,
 ) -> OffSurface:
-    """Gradients of the separated fields at any points off the surface; see `field_at`.
+    """Return gradients of the separated fields at any points off the surface; see `field_at`.
 
     Returns
     -------
-    OffSurface, gradients (n, 3, 3) with [:, i, k] = d_i B_k in the unit of B over that of X; their
-    error over max |B| has the unit of 1/X.
+    OffSurface, gradients (n, 3, 3) with [:, i, k] = d_i B_k in the unit of B over the unit of X;
+    their error over max |B| has the unit of 1/X.
     """
     sizes = chunk_size, target_chunk_size
     return _evaluate("gradient_at", _gradient, casing, B, points, sizes, count_multiple)
 
 
 def _evaluate(call: str, quantity: Callable, casing, B, points, sizes, multiple) -> OffSurface:
-    _check(call, casing, B, points)
-    chunks = resolve_chunks(call, "BOFF", *sizes)
+    check_evaluation(call, casing, OffSurfaceCasing, "vcjax.prepare_off_surface", B)
+    check_points(call, points)
+    tiles = resolve_tiles(call, "BOFF", *sizes)
     count, multiple = len(points), check_integer(call, "count_multiple", multiple, 1, 2**31 - 1)
     points = jnp.asarray(points)
     if count % multiple:
         points = jnp.pad(points, ((0, -count % multiple), (0, 0)), mode="edge")
-    found = _at_points(quantity, casing, *copied((jnp.asarray(B), points), casing.devices), chunks)
+    found = _at_points(quantity, tiles, casing, *copied((jnp.asarray(B), points), casing.devices))
     return found if len(points) == count else jax.tree.map(lambda v: v[:count], found)
 
 
-def _check(call: str, casing, B, points) -> None:
-    check_x64(call)
-    if not isinstance(casing, OffSurfaceCasing):
-        raise VcjaxError(
-            f"{call} got a casing of type {type(casing).__name__}; "
-            "make one with vcjax.prepare_off_surface."
-        )
-    check_double(call, casing)
-    check_vectors(call, "B", B, casing.rule.src_shape)
-    check_points(call, points)
+@partial(jax.jit, static_argnums=(0, 1))
+def _at_points(quantity: Callable, tiles: Tiles, casing: OffSurfaceCasing, B, points):
+    rule, angles = casing.rule, row_angles(casing.rule)
+    samples, field = on_nodes(casing, B)
+    x, normals = (resample.rotate(v, -angles, jnp) for v in (casing.sources, casing.area_normals))
+    laboratory = casing.sources, casing.area_normals, resample.rotate(field, angles, jnp)
+    corotating = jnp.concatenate([x, normals, field])
+    nodes = Nodes(laboratory, corotating, casing.spacing, casing.constants)
+    everywhere = nodes, unresolved(samples, rule)
+    at_share = partial(quantity, rule, tiles)
+    return over_targets(at_share, casing.devices, points, *everywhere, count=len(points))
 
 
-@partial(jax.jit, static_argnums=(0, 4))
-def _at_points(quantity: Callable, casing: OffSurfaceCasing, B, points, chunks: tuple[int, int]):
-    def of_share(points, casing, nodes, unresolved):
-        return quantity(casing, nodes, unresolved, points, chunks)
-
-    everywhere = casing, on_nodes(casing, B), _unresolved(casing, B)
-    return over_targets(of_share, casing.devices, points, *everywhere, count=points.shape[0])
-
-
-def _field(casing: OffSurfaceCasing, nodes, unresolved, points, chunks) -> OffSurface:
-    foot = feet(casing, points)
-    found = transforms(casing, nodes, points, foot, chunks)
-    known = known_field(casing, points.T).T
+def _field(rule: Rule, tiles: Tiles, points, nodes: Nodes, unresolved) -> OffSurface:
+    foot = nearest(*lax.stop_gradient((points, nodes.surface)), rule)
+    found = transforms(rule, tiles, nodes, points, foot)
+    known = known_field(nodes.laboratory[0], points.T).T
     inside = _is_inside(found.values[:, 1], known)
     share = jnp.where(found.on_surface, 0.5, jnp.where(inside, 1.0, 0.0))
     violation = jnp.linalg.norm(found.values[:, 1] - share[:, None] * known, axis=1)
     on = found.on_surface[:, None]
     half, T = jnp.where(on, 0.5 * found.at_foot, 0.0), found.values[:, 0]
-    beside = _no_slope(points, casing.sources, found.on_surface)
-    T = T + beside[:, None]
-    distance = distance_from(points, casing.sources, foot, casing.rule)
-    distance = jnp.where(found.on_surface, beside, distance)
+    zero = _no_slope(points, nodes.surface, found.on_surface)
+    T = T + zero[:, None]
+    distance = distance_from(points, nodes.surface, foot, rule)
     return OffSurface(
         external=jnp.where(inside[:, None] | on, half + T, jnp.nan),
         internal=jnp.where(inside[:, None] & ~on, jnp.nan, half - T),
         inside=inside & ~found.on_surface,
-        distance=distance,
+        distance=jnp.where(found.on_surface, zero, distance),
         error=lax.stop_gradient(violation + sum(unresolved)),
     )
 
 
-def _gradient(casing: OffSurfaceCasing, nodes, unresolved, points, chunks) -> OffSurface:
-    foot = feet(casing, points)
-    found, slopes = transform_gradients(casing, nodes, points, foot, chunks)
-    field = known_field(casing, points.T).T
+def _gradient(rule: Rule, tiles: Tiles, points, nodes: Nodes, unresolved) -> OffSurface:
+    foot = nearest(*lax.stop_gradient((points, nodes.surface)), rule)
+    found, slopes = transform_gradients(rule, tiles, nodes, points, foot)
+    known_at = partial(known_field, nodes.laboratory[0])
+    field = known_at(points.T).T
     inside = _is_inside(found.values[:, 1], field)
-    # Each point's field depends on that point alone.
-    known = jax.vmap(jax.jacfwd(lambda x: known_field(casing, x)))(points).swapaxes(1, 2)
+    # The field at a point depends on that point alone.
+    known = jax.vmap(jax.jacfwd(known_at))(points).swapaxes(1, 2)
     share = jnp.where(inside, 1.0, 0.0)
     violation = jnp.linalg.norm(slopes[:, :, 1] - share[:, None, None] * known, axis=(1, 2))
-    # Beside the surface it is the field's error over the distance.
+    # Near the surface it is the field's error over the distance.
     of_field = jnp.linalg.norm(found.values[:, 1] - share[:, None] * field, axis=1)
     violation = violation + of_field / jnp.where(foot.distance > 0, foot.distance, 1.0)
-    distance = distance_from(points, casing.sources, foot, casing.rule)
+    distance = distance_from(points, nodes.surface, foot, rule)
     inside, on = inside[:, None, None], found.on_surface[:, None, None]
-    # A field that its grid or the patches miss varies from node to node of that grid.
+    # What the grid of B or the patches miss varies from node to node of that grid.
     tail, missed = unresolved
-    rule, spacing = casing.rule, casing.spacing[1]
-    coarser = max(np.array([rule.quad_nphi, rule.quad_ntheta]) / _source_grid(rule))
+    spacing = nodes.spacing[1]
+    source_grid = rule.src_shape[0] * rule.images, rule.src_shape[1]
+    coarser = max(np.array([rule.quad_nphi, rule.quad_ntheta]) / source_grid)
     of_B = tail / jnp.maximum(foot.distance, spacing * coarser / np.pi) + missed * np.pi / spacing
     return OffSurface(
         external=jnp.where(inside & ~on, slopes[:, :, 0], jnp.nan),
@@ -193,7 +283,7 @@ def _gradient(casing: OffSurfaceCasing, nodes, unresolved, points, chunks) -> Of
 
 @jax.custom_jvp
 def _no_slope(points, surface, on_surface) -> Float[Array, " n"]:
-    """0 at each point; on the surface, where fields have a slope on either side, NaN is its own."""
+    """Return 0 at each point, with NaN derivatives on the surface, where fields have two slopes."""
     return jnp.zeros(points.shape[0])
 
 
@@ -204,27 +294,5 @@ def _(primals, tangents):
 
 
 def _is_inside(transform, known) -> Bool[Array, " n"]:
-    """T of the test field is the field itself inside, and 0 outside."""
+    """Return whether T of the test field is the field itself, not 0."""
     return ((transform - 0.5 * known) * known).sum(axis=1) > 0
-
-
-def _source_grid(rule: Rule) -> tuple[int, int]:
-    return rule.src_shape[0] * rule.images, rule.src_shape[1]
-
-
-def _unresolved(casing: OffSurfaceCasing, B):
-    """What B's own grid misses of it, and what interpolation on patches misses, over max |B|.
-
-    Patches are interpolated twice. See `spectral_tail`, `interpolation_error`.
-    """
-    rule = casing.rule
-    samples = lax.stop_gradient(field_samples(rule, B))
-    largest = jnp.sqrt((samples**2).sum(axis=0).max())
-    largest = jnp.where(largest > 0, largest, 1.0)
-    tails, missed = [], []
-    for axis, nodes in ((1, rule.period_rows), (2, rule.quad_ntheta)):
-        share = amplitudes(samples, axis, jnp)
-        tails.append(share[-2:].sum())
-        turns = jnp.minimum(jnp.arange(share.size, dtype=float) / nodes, 0.5)
-        missed.append(share @ jnp.sin(np.pi * turns) ** rule.lagrange_count)
-    return jnp.maximum(*tails) / largest, 2 * jnp.maximum(*missed) / largest

@@ -1,9 +1,8 @@
-"""How far to trust a result: the quadrature tested on fields whose casing is known.
+"""How far to trust a result: the quadrature tested on fields with a known casing.
 
 A uniform vertical field and the toroidal field e_phi/R have no current inside any torus around the
-z axis. Hence T[b] = b/2 and, b being all external, FP grad T[b] = grad b / 2 exactly; how far the
-quadrature misses that is its error for fields it resolves. What the grid of a field B leaves out
-comes on top.
+z axis. Hence T[b] = b/2 and, b being all external, FP grad T[b] = grad b / 2 exactly; the violation
+is the error of the quadrature for fields that it resolves. The error of the grid of B adds to it.
 """
 
 from functools import partial
@@ -13,18 +12,13 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from vcjax._casing import Casing, casing_operator, check_casing
-from vcjax._checks import check_concrete, check_x64
-from vcjax._chunks import resolve_chunks
+from vcjax._casing import Casing, casing_operator
+from vcjax._checks import check_casing, check_concrete, check_x64
 from vcjax._errors import VcjaxError
 from vcjax._geometry import resample
 from vcjax._geometry.nodes import at_targets, row_angles
-from vcjax._gradient import (
-    GradientCasing,
-    check_gradient_casing,
-    gradient_operator,
-    surface_gradient,
-)
+from vcjax._gradient import GradientCasing, gradient_operator, surface_gradient
+from vcjax._options import Tiles, resolve_tiles
 from vcjax._quadrature.rule import Rule
 from vcjax._quadrature.spectrum import amplitudes, interpolation_error, spectral_tail
 
@@ -35,7 +29,7 @@ def self_test(
     chunk_size: int | str = "auto",
     target_chunk_size: int | str = "auto",
 ) -> Float[Array, "trg_nphi trg_ntheta"]:
-    """Error of the quadrature at each target, from fields known to be external.
+    """Return the error of the quadrature at each target, from fields known to be external.
 
     Parameters
     ----------
@@ -49,26 +43,26 @@ def self_test(
 
     Raises
     ------
-    VcjaxError : for what is no casing, or 32-bit mode.
+    VcjaxError : without a casing, or in 32-bit mode.
     """
-    check_x64("self_test")
-    sizes = chunk_size, target_chunk_size
+    call, sizes = "self_test", (chunk_size, target_chunk_size)
+    check_x64(call)
     if isinstance(casing, GradientCasing):
-        check_gradient_casing("self_test", casing)
-        return _test_gradient(casing, resolve_chunks("self_test", "GRADB", *sizes))
-    check_casing("self_test", casing)
-    return _test_field(casing, resolve_chunks("self_test", "B", *sizes))
+        check_casing(call, casing, GradientCasing, "vcjax.prepare_gradient")
+        return _test_gradient(casing, resolve_tiles(call, "GRADB", *sizes))
+    check_casing(call, casing, Casing, "vcjax.prepare")
+    return _test_field(casing, resolve_tiles(call, "B", *sizes))
 
 
 def error_estimate(
     casing: Casing | GradientCasing, B: Float[Array | np.ndarray, "src_nphi src_ntheta 3"]
 ) -> float:
-    """Estimated error of `external_field` over max |B|, of `external_gradient` over max |grad B|.
+    """Estimate the error of `external_field` over max |B|, of a gradient over max |grad B|.
 
-    The sum of three parts: the largest violation found by `self_test`; what the interpolation on
-    the patches misses of B; and the `spectral_tail` of B, what its own grid misses. For a gradient
-    the latter two are those of the derivatives of B along the surface. On the problems with known
-    answers it was an upper bound, 3 to 50 times the error.
+    It is the sum of three parts: the largest violation found by `self_test`; the error of the
+    interpolation of B on the patches; and the `spectral_tail` of B, which its own grid misses. For
+    a gradient the latter two refer to the derivatives of B along the surface. On the problems with
+    known answers the sum was an upper bound, 3 to 50 times the error.
 
     Parameters
     ----------
@@ -77,7 +71,7 @@ def error_estimate(
 
     Raises
     ------
-    VcjaxError : for a field that cannot be used, or what is no casing.
+    VcjaxError : for a field that cannot be used, or without a casing.
     """
     violation = float(self_test(casing).max())
     rule = casing.rule
@@ -88,21 +82,19 @@ def error_estimate(
     largest = float(np.linalg.norm(samples, axis=0).max())
     if isinstance(casing, Casing):
         tail = spectral_tail(np.asarray(B), nfp=rule.nfp, half_period=rule.half_period)
-        missed = max(
-            interpolation_error(share, turns, rule.lagrange_count)
-            for share, turns in _shares(samples, rule)
-        )
-        return violation + tail + missed / largest
+        shares = _shares(samples, rule)
+        missed = max(interpolation_error(*share, rule.lagrange_count) for share in shares)
+        return violation + tail + float(missed) / largest
     steepest = float(np.abs(_total_gradient(casing, jnp.asarray(samples))).max())
     dual = np.linalg.norm(np.asarray(casing.dual_basis[:2]), axis=1).max(axis=(1, 2))
     if steepest <= 1e-10 * largest * dual.min():
-        raise VcjaxError("error_estimate got a uniform B; its gradient has no size to compare to.")
-    missed = max(dual * [_missed_slope(*of, rule.lagrange_count) for of in _shares(samples, rule)])
-    return (violation * largest + missed) / steepest
+        raise VcjaxError("error_estimate got a uniform B; its gradient is zero, use another field.")
+    missed = [_missed_slope(*share, rule.lagrange_count) for share in _shares(samples, rule)]
+    return (violation * largest + float(max(dual * missed))) / steepest
 
 
 def _shares(samples: np.ndarray, rule: Rule):
-    """Along phi and theta: a field's amplitudes by mode, the turns of mode 1 from node to node."""
+    """Return, along phi and theta, amplitudes by mode and the turns of mode 1 between nodes."""
     return (
         (amplitudes(samples, 1), 1 / rule.period_rows),
         (amplitudes(samples, 2), 1 / rule.quad_ntheta),
@@ -110,46 +102,42 @@ def _shares(samples: np.ndarray, rule: Rule):
 
 
 def _missed_slope(share: np.ndarray, turns: float, lagrange_count: int) -> float:
-    """What the grid of a field and the patches miss of its derivative by mode 1's angle."""
+    """Return what the grid of a field and the patches miss of its derivative along an angle."""
     slope = share * np.arange(share.size)
     tail = slope[-2:].sum() if share.size > 2 else 0.0
-    return float(tail) + interpolation_error(slope, turns, lagrange_count)
+    return float(tail + interpolation_error(slope, turns, lagrange_count))
 
 
-@jax.jit
-def _total_gradient(casing: GradientCasing, samples):
-    return surface_gradient(casing, samples)
+_total_gradient = jax.jit(surface_gradient)
 
 
 @partial(jax.jit, static_argnums=1)
-def _test_field(casing: Casing, chunks: tuple[int, int]):
+def _test_field(casing: Casing, tiles: Tiles):
     violations = []
     for nodes in _external_fields(casing):
-        violation = casing_operator(casing, nodes, *chunks) - 0.5 * at_targets(nodes, casing.rule)
+        violation = casing_operator(casing, nodes, tiles) - 0.5 * at_targets(nodes, casing.rule)
         violations.append(jnp.linalg.norm(violation, axis=0))
     return jnp.maximum(*violations)
 
 
 @partial(jax.jit, static_argnums=1)
-def _test_gradient(casing: GradientCasing, chunks: tuple[int, int]):
+def _test_gradient(casing: GradientCasing, tiles: Tiles):
     vertical, toroidal = _external_fields(casing)
-    of_toroidal = gradient_operator(casing, toroidal, chunks) - 0.5 * _toroidal_gradient(casing)
-    violations = gradient_operator(casing, vertical, chunks), of_toroidal
+    of_toroidal = gradient_operator(casing, toroidal, tiles) - 0.5 * _toroidal_gradient(casing)
+    violations = gradient_operator(casing, vertical, tiles), of_toroidal
     return jnp.maximum(*(jnp.sqrt((v**2).sum(axis=(0, 1))) for v in violations))
 
 
 def _external_fields(casing: Casing | GradientCasing):
-    """e_z, and e_phi/R scaled to 1, on the nodes in the frame of their own row: (3, row, column)"""
-    rule = casing.rule
-    grid = casing.sources.reshape(3, rule.period_rows, rule.quad_ntheta)
-    x, y, z = resample.rotate(grid, -row_angles(rule), jnp)
+    """Return e_z, and e_phi/R scaled to 1, on the nodes: co-rotating components."""
+    x, y, z = resample.rotate(casing.sources, -row_angles(casing.rule), jnp)
     radius, zero = jnp.hypot(x, y), jnp.zeros_like(x)
     vertical = jnp.stack([zero, zero, jnp.ones_like(z)])
     return vertical, jnp.stack([-y, x, zero]) * (radius.min() / radius**2)
 
 
 def _toroidal_gradient(casing: GradientCasing) -> Float[Array, "3 3 tphi ttheta"]:
-    """[i, k] = d_i b_k of the scaled e_phi/R at the targets, in the laboratory."""
+    """Return [i, k] = d_i b_k of the scaled e_phi/R at the targets, laboratory components."""
     radius = jnp.hypot(casing.sources[0], casing.sources[1]).min()
     x, y, _ = at_targets(casing.sources, casing.rule)
     zero = jnp.zeros_like(x)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import vcjax
-from vcjax import _memory, problems
+from vcjax import _options, problems
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +58,7 @@ def test_it_is_a_pytree_to_be_passed_as_an_argument(operator, problem):
 
 
 def test_a_matrix_beyond_the_memory_is_refused_with_its_size(casing, monkeypatch):
-    monkeypatch.setattr(_memory, "device_bytes", lambda: 10_000)
+    monkeypatch.setattr(_options, "device_bytes", lambda: 10_000)
     with pytest.raises(vcjax.VcjaxError, match="12 targets need .* GiB.*external_field"):
         vcjax.dense_operator(casing)
 

@@ -1,8 +1,8 @@
 """Derivatives in surface and field: modes agree, second order is right, memory is bounded.
 
-The quadrature's cut-off rates are not differentiated (`_near`), so that derivatives differ from
-those of the computed numbers by that of the quadrature error: differences are compared to less than
-the digits of the rule, the modes of differentiation among each other to rounding.
+The cut-off rates of the quadrature are not differentiated (`vcjax._kernels.near`), so that
+derivatives miss the derivative of the quadrature error: finite differences are compared to fewer
+digits than the rule has, the modes of differentiation among each other to rounding.
 """
 
 import jax
@@ -12,7 +12,6 @@ import pytest
 
 import vcjax
 from vcjax import problems
-from vcjax._kernels.pairs import pair_product, pair_weights
 
 STEP = 1e-4
 
@@ -139,30 +138,3 @@ def test_the_gradient_keeps_less_than_one_number_for_each_pair(gradient, rule):
     """Tiles and rows are computed again, not stored: the kernel alone has one number a pair."""
     pairs = rule.quad_nphi * rule.quad_ntheta * rule.trg_shape[0] * rule.trg_shape[1]
     assert gradient.memory_analysis().temp_size_in_bytes < 8 * pairs
-
-
-def plain_tile(power, x, y, moments):
-    square = ((x[:, :, None] - y[:, None]) ** 2).sum(axis=0)
-    apart = square > 0
-    return moments @ jnp.where(apart, jnp.where(apart, square, 1.0) ** (-power / 2), 0.0).T
-
-
-def tile(power, x, y, moments):
-    return pair_product(pair_weights(power, x, y, jnp.zeros(())), moments)
-
-
-@pytest.mark.parametrize("power", [3, 5])
-def test_a_tile_has_the_first_and_second_derivatives_of_its_formula(power):
-    rng = np.random.default_rng(3)
-    x, y, moments = (jnp.asarray(rng.normal(size=shape)) for shape in ((3, 4), (3, 5), (2, 5)))
-    given = x.at[:, 1].set(y[:, 2]), y, moments  # a target that is a source
-
-    def derivatives(values):
-        def scalar(given):
-            return (values(power, *given) ** 2).sum()
-
-        return jax.jit(lambda given: (jax.grad(scalar)(given), jax.hessian(scalar)(given)))(given)
-
-    both = [jax.tree.leaves(derivatives(values)) for values in (tile, plain_tile)]
-    for found, expected in zip(*both, strict=True):
-        assert jnp.abs(found - expected).max() <= 1e-11 * jnp.abs(expected).max()

@@ -6,9 +6,6 @@ import pytest
 
 import vcjax
 from vcjax import problems
-from vcjax._kernels.far import block_shape
-from vcjax._quadrature.gradient_tables import centre_slopes
-from vcjax._quadrature.tables import lagrange_rows
 
 
 @pytest.mark.parametrize("make", [problems.w7x, problems.rotating_ellipse, problems.axisymmetric])
@@ -102,23 +99,6 @@ def test_chunk_sizes_change_gradients_by_rounding_only(w7x):
     tiled = vcjax.external_gradient(casing, problem.B, chunk_size=700, target_chunk_size=70)
     scale = np.abs(problem.grad_B_ext + problem.grad_B_int).max()
     assert np.abs(np.asarray(plain) - np.asarray(tiled)).max() < 1e-9 * scale
-
-
-@pytest.mark.parametrize("largest", [1, 7, 512, 10**6])
-@pytest.mark.parametrize("aspect", [1e-4, 0.3, 1.0, 50.0])
-def test_blocks_hold_no_more_nodes_than_allowed(largest, aspect):
-    for grid in ((1, 1), (80, 120), (7, 1000)):
-        high, wide = block_shape(grid, largest, aspect)
-        assert 1 <= high <= grid[0] and 1 <= wide <= grid[1]
-        assert high * wide <= largest
-
-
-def test_the_slope_at_the_centre_is_that_of_the_interpolation():
-    slopes = centre_slopes(8, 10)
-    for side, step in zip(slopes, (1e-6, -1e-6), strict=True):
-        rows = lagrange_rows(np.array([step, 2 * step]), 8, 10)
-        difference = (4 * rows[0] - rows[1] - 3 * np.eye(17)[8]) / (2 * step)
-        np.testing.assert_allclose(side, difference, atol=1e-8)
 
 
 def test_a_gradient_captures_nothing_and_a_closure_the_casing_to_the_byte(w7x):

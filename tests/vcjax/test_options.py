@@ -12,7 +12,7 @@ from jax.extend.core import jaxprs_in_params
 import vcjax
 from benchmarks.workloads.casing import problem_named
 from vcjax import problems
-from vcjax._chunks import resolve_chunks
+from vcjax._options import Tiles, resolve_tiles
 
 
 @pytest.fixture(autouse=True)
@@ -60,20 +60,20 @@ def test_the_nearest_setting_wins(operator, monkeypatch):
     name = f"VCJAX_CHUNK_{operator}"
 
     def found():
-        return resolve_chunks("test", operator, "auto", "auto")
+        return resolve_tiles("test", operator, "auto", "auto")
 
     auto = found()
     monkeypatch.setenv(name, " 300, 20 ")
-    assert found() == (300, 20)
+    assert found() == Tiles(300, 20)
     monkeypatch.setenv(name, "70")
-    assert found() == (70, 70)
+    assert found() == Tiles(70, 70)
     monkeypatch.setenv(f"{name}_TRG", "9")
-    assert found() == (70, 9)
-    assert resolve_chunks("test", operator, 5, "auto") == (5, 9)
+    assert found() == Tiles(70, 9)
+    assert resolve_tiles("test", operator, 5, "auto") == Tiles(5, 9)
     monkeypatch.delenv(name)
-    assert found() == (auto[0], 9)
+    assert found() == Tiles(auto.sources, 9)
     other = "B" if operator == "BOFF" else "BOFF"
-    assert resolve_chunks("test", other, "auto", "auto")[1] != 9
+    assert resolve_tiles("test", other, "auto", "auto").targets != 9
 
 
 def test_config_says_which_sizes_are_in_force_and_why(monkeypatch):

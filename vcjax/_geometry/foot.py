@@ -1,12 +1,12 @@
-"""The nearest point of the surface: of a coarse grid first, then by Newton steps.
+"""The nearest point of the surface, the foot: first on a coarse grid, then by Newton steps.
 
-Positions on the surface are counted in quadrature nodes, u along phi over the whole torus and v
-along theta. Between nodes the surface is the local Lagrange interpolant of co-rotating components.
+Positions on the surface are in quadrature nodes, u along phi over the whole torus and v along
+theta. Between nodes the surface is the local Lagrange interpolant of co-rotating components.
 
 Half the square of the distance has the gradient -x_i . r and the Hessian x_i . x_j - x_ij . r, with
 r from the surface to the point. Beyond a centre of curvature the Hessian is indefinite: it is
-shifted until each step descends, and a step that does not come nearer is tried again at a quarter
-(J. Nocedal, S. J. Wright, Numerical Optimization, 2006, section 3.4). The coarse grid is searched
+shifted until each step descends, and a step that does not come nearer is retried at a quarter (J.
+Nocedal, S. J. Wright, Numerical Optimization, 2006, section 3.4). The coarse grid is searched
 in sectors of theta, for two sheets may be almost equally near.
 """
 
@@ -23,7 +23,7 @@ from vcjax._quadrature.rule import Rule
 
 _STEPS = 12
 _SECTORS = 8
-"""Ranges of theta with a nearest coarse node each; descents start from the best of them."""
+"""Ranges of theta, each with a nearest coarse node; descents start from the best of these."""
 _DESCENTS = 2
 _LEAST_CURVATURE = 0.1
 """The Hessian is shifted so that its least eigenvalue, over that of a plane, is at least this."""
@@ -48,7 +48,7 @@ class Foot(NamedTuple):
 
 @jax.named_scope("nearest")
 def nearest(points: Float[Array, "n 3"], surface: Float[Array, "3 row column"], rule: Rule) -> Foot:
-    """Nearest surface points.
+    """Return the nearest surface points.
 
     Parameters
     ----------
@@ -57,14 +57,13 @@ def nearest(points: Float[Array, "n 3"], surface: Float[Array, "3 row column"], 
     """
     stride = max(1, rule.patch_phi // 4), max(1, rule.patch_theta // 4)
     starts = _nearest_nodes(points, surface, stride, rule)
-    reach = rule.lagrange_count
-    padded = jnp.pad(surface, ((0, 0), (reach, reach), (reach, reach)), mode="wrap")
+    padded = _padded(surface, rule)
 
     def descent(point, u, v):
         def step(_, state):
             best, (du, dv) = state
             here, forward = _newton_step(point, best.u + du, best.v + dv, padded, rule)
-            # Of equally near ones the last: rounding of distances says little about positions.
+            # The last of equally near positions: distances round much more coarsely.
             nearer = here.distance < (1 + 1e-12) * best.distance
             best = Foot(*(jnp.where(nearer, a, b) for a, b in zip(here, best, strict=True)))
             steps = zip(forward, (du, dv), stride, strict=True)
@@ -75,36 +74,41 @@ def nearest(points: Float[Array, "n 3"], surface: Float[Array, "3 row column"], 
         none = Foot(u, v, jnp.full_like(u, jnp.inf), jnp.ones_like(u))
         return lax.fori_loop(0, _STEPS, step, (none, (jnp.zeros_like(u), jnp.zeros_like(v))))[0]
 
-    def one(at):
+    def nearest_of_descents(at):
         point, u, v = at
         found = jax.vmap(descent, in_axes=(None, 0, 0))(point, u, v)
         best = jnp.argmin(found.distance)
         return jax.tree.map(lambda values: values[best], found)
 
-    return lax.map(one, (points, *starts), batch_size=_TILE)
+    return lax.map(nearest_of_descents, (points, *starts), batch_size=_TILE)
 
 
 def distance_from(
     points: Float[Array, "n 3"], surface: Float[Array, "3 row column"], foot: Foot, rule: Rule
 ) -> Float[Array, " n"]:
-    """Distance from the feet, differentiable in points and surface; its slope on it is NaN.
+    """Return the distance of points from their feet, differentiable in points and surface.
 
-    Where the foot lies changes it to second order only: the step to it is normal to the surface.
+    Its derivative is NaN on the surface. A shift of the foot changes the distance to second order
+    only: the step from the foot to the point is normal to the surface.
     """
-    reach = rule.lagrange_count
-    padded = jnp.pad(surface, ((0, 0), (reach, reach), (reach, reach)), mode="wrap")
+    padded = _padded(surface, rule)
 
-    def one(at):
+    def distance(at):
         point, u, v = at
-        (i, a, *_), (j, b, *_) = (_lagrange(w, reach) for w in (u, v))
+        (i, a, *_), (j, b, *_) = (_lagrange(w, rule.lagrange_count) for w in (u, v))
         r = turn(point, -angle_of(u, rule)) - (_stencil(padded, i, j, rule) @ b) @ a
         return jnp.sqrt(r @ r)
 
-    return lax.map(one, (points, foot.u, foot.v), batch_size=_TILE)
+    return lax.map(distance, (points, foot.u, foot.v), batch_size=_TILE)
+
+
+def _padded(surface, rule: Rule):
+    reach = rule.lagrange_count
+    return jnp.pad(surface, ((0, 0), (reach, reach), (reach, reach)), mode="wrap")
 
 
 def _nearest_nodes(points, surface, stride: tuple[int, int], rule: Rule):
-    """In each of the nearest sectors of theta, the nearest of every `stride`-th node: (u, v)."""
+    """Return (u, v) of the nearest among every `stride`-th node, for each of the best sectors."""
     coarse = surface[:, :: stride[0], :: stride[1]]
     rows, columns = coarse.shape[1:]
     angles = rule.first_angle + rule.spacing[0] * stride[0] * jnp.arange(rows, dtype=float)
@@ -120,28 +124,28 @@ def _nearest_nodes(points, surface, stride: tuple[int, int], rule: Rule):
     torus = torus.reshape(3, _SECTORS, rule.nfp * rows * width)
     square = (torus**2).sum(axis=0)
 
-    def one(x):
+    def best_nodes(x):
         apart = square - 2 * jnp.tensordot(x, torus, axes=1)
         index, least = apart.argmin(axis=1), apart.min(axis=1)
         sector = lax.top_k(-least, _DESCENTS)[1].astype(index.dtype)
         row, column = jnp.divmod(index[sector], width)
         return row, (sector * width + column) % columns
 
-    row, column = lax.map(one, points, batch_size=_TILE)
+    row, column = lax.map(best_nodes, points, batch_size=_TILE)
     period, row = jnp.divmod(row, rows)
     u = period * rule.period_rows + row * stride[0]
     return u.astype(float), (column * stride[1]).astype(float)
 
 
 def _stencil(padded, i, j, rule: Rule):
-    """Nodes 1 - count/2 .. count/2 around a node, of an array that starts `count` before."""
+    """Return the nodes 1 - count/2 .. count/2 around a node from an array of `_padded`."""
     count = rule.lagrange_count
     first = i % rule.period_rows + count // 2 + 1, j % rule.quad_ntheta + count // 2 + 1
     return lax.dynamic_slice(padded, (0, *first), (3, count, count))
 
 
 def _newton_step(point, u, v, padded, rule: Rule):
-    """Where (u, v) is, and the step from there."""
+    """Return the foot at (u, v) and the Newton step from it."""
     count = rule.lagrange_count
     (i, a, a_1, a_2), (j, b, b_1, b_2) = (_lagrange(w, count) for w in (u, v))
     stencil = _stencil(padded, i, j, rule)
@@ -168,12 +172,12 @@ def _newton_step(point, u, v, padded, rule: Rule):
 
 
 def _turning(x, rule: Rule):
-    """Derivative in u of the frame: spacing e_z x x."""
+    """Return the change of a vector by the frame's turning per node: spacing e_z x x."""
     return rule.spacing[0] * jnp.stack([-x[1], x[0], jnp.zeros_like(x[2])])
 
 
 def angle_of(u, rule: Rule):
-    """Toroidal angle of a row."""
+    """Return the toroidal angle of a row."""
     return rule.first_angle + rule.spacing[0] * u
 
 
@@ -185,7 +189,7 @@ def turn(vectors: Float[Array, "*n 3"], angles: Float[Array, "*n"]) -> Float[Arr
 
 
 def _lagrange(position, count: int):
-    """Node below a position, and the weights of the nodes around it with two derivatives."""
+    """Return the node below a position, and the weights around it with two derivatives."""
     node = jnp.floor(position)
 
     def slope(f):
@@ -196,7 +200,7 @@ def _lagrange(position, count: int):
 
 
 def lagrange_weights(fraction, count: int) -> Float[Array, " count"]:
-    """Weights of the nodes 1 - count/2 .. count/2 in the interpolation at 0 <= fraction < 1."""
+    """Return the weights of nodes 1 - count/2 .. count/2 for interpolation at 0 <= fraction < 1."""
     nodes = equispaced(1.0 - count // 2, 1.0, count, jnp)
     same = jnp.eye(count, dtype=bool)
     apart = jnp.where(same, 1.0, nodes[:, None] - nodes)

@@ -1,15 +1,16 @@
 """Trigonometric resampling of symmetric toroidal data.
 
 Cartesian components turn with the toroidal angle, so they are not periodic over a field period;
-components in the frame that co-rotates with phi are. Every resampling here therefore happens on
-one field period, in the co-rotating frame, as two small dense products ``D_phi @ W @ D_theta.T``:
-exact for band-limited data, linear, differentiable, and quick on any device.
+components in the frame that co-rotates with phi are. All resampling is therefore done on one field
+period in the co-rotating frame, as two small dense products ``D_phi @ W @ D_theta.T``: exact for
+band-limited data, linear, differentiable, and fast on any device.
 
 Functions take the array namespace ``xp`` (``numpy`` on the host, ``jax.numpy`` under a trace), so
-that one formula serves both. Arrays are component-first, ``(3, nphi, ntheta)``, inside this
+that the same formula serves both. Arrays are component-first, ``(3, nphi, ntheta)``, inside this
 package.
 """
 
+from functools import partial
 from typing import Any
 
 import jax
@@ -21,8 +22,14 @@ FIELD_PARITY = (-1.0, 1.0, 1.0)
 """Signs of (Bx, By, Bz) at (-phi, -theta) under stellarator symmetry."""
 
 
-def rotate(values, angles, xp: Any = np):
-    """Rotate vectors about the z axis: values (3, n, ...) by angles (n,), one for each row."""
+def rotate(values, angles, xp: Any = np, rank: int = 1):
+    """Rotate values (3, n, ...) about the z axis, each row by its angle (n,).
+
+    With `rank` 2 values are tensors (3, 3, n, ...), and both indices are rotated.
+    """
+    if rank == 2:
+        by_column = jax.vmap(partial(rotate, angles=angles, xp=xp), in_axes=1, out_axes=1)
+        return by_column(by_column(values).swapaxes(0, 1)).swapaxes(0, 1)
     shape = (-1,) + (1,) * (values.ndim - 2)
     cosine, sine = xp.cos(angles).reshape(shape), xp.sin(angles).reshape(shape)
     x, y, z = values
@@ -30,18 +37,18 @@ def rotate(values, angles, xp: Any = np):
 
 
 def mirror(values, parity: tuple[float, float, float], xp: Any = np):
-    """Stellarator image (3, nphi, ntheta): rows at -phi, increasing, from those at +phi."""
+    """Return the stellarator image (3, nphi, ntheta): rows at -phi, increasing, from +phi."""
     image = xp.roll(values[:, ::-1, ::-1], 1, axis=2)
     return xp.stack([sign * component for sign, component in zip(parity, image, strict=True)])
 
 
 def equispaced(start: float, step: float, count: int, xp: Any = np):
-    """``start + step k`` for k < count; under a trace computed, not embedded."""
+    """Return ``start + step k`` for k < count; under a trace computed, not embedded."""
     return start + step * xp.arange(count, dtype=np.float64)
 
 
 def grid_angles(nphi: int, nfp: int, half_period: bool, xp: Any = np):
-    """Toroidal angles (nphi,) of a grid over one full or half field period."""
+    """Return the toroidal angles (nphi,) of a grid over one full or half field period."""
     if half_period:
         return equispaced(0.5 * np.pi / (nfp * nphi), np.pi / (nfp * nphi), nphi, xp)
     return equispaced(0.0, 2 * np.pi / (nfp * nphi), nphi, xp)
@@ -49,7 +56,7 @@ def grid_angles(nphi: int, nfp: int, half_period: bool, xp: Any = np):
 
 @jax.named_scope("resample")
 def field_period(B, nfp: int, half_period: bool, xp: Any = np):
-    """One period of a field in the co-rotating frame.
+    """Return one period of a field in the co-rotating frame.
 
     Parameters
     ----------
@@ -66,14 +73,14 @@ def field_period(B, nfp: int, half_period: bool, xp: Any = np):
 
 
 def field_angles(rows: int, nfp: int, half_period: bool) -> tuple[float, float]:
-    """First toroidal angle and step of the rows of `field_period`."""
+    """Return the first toroidal angle and the step of the rows of `field_period`."""
     step = 2 * np.pi / (nfp * rows)
     return (-0.5 * (rows - 1) * step if half_period else 0.0), step
 
 
 @jax.named_scope("resample")
 def surface_period(X, nfp: int, half_period: bool, xp: Any = np):
-    """One period of a surface in the co-rotating frame, its first row at phi = 0.
+    """Return one period of a surface in the co-rotating frame, its first row at phi = 0.
 
     A surface given on few points may carry weight at its Nyquist mode, where the interpolant is a
     matter of convention. This is the convention of the BIEST-based reference code: complete the
@@ -112,7 +119,7 @@ def surface_period(X, nfp: int, half_period: bool, xp: Any = np):
 
 
 def _enlarge(values, rows: int, xp: Any):
-    """Trigonometric interpolation of (3, n, m) onto more rows, the Nyquist row split in halves."""
+    """Interpolate (3, n, m) trigonometrically onto more rows, the Nyquist row split in halves."""
     n = values.shape[1]
     half = n // 2
     spectrum = xp.fft.fft(values, axis=1)
@@ -125,7 +132,7 @@ def _enlarge(values, rows: int, xp: Any):
 
 
 def interpolation_matrices(count: int, start: float, period: float, points: np.ndarray):
-    """Trigonometric interpolation and its derivative, from start + k period / count to points.
+    """Return trigonometric interpolation, from start + k period / count to points.
 
     Returns
     -------
@@ -146,26 +153,32 @@ def interpolation_matrices(count: int, start: float, period: float, points: np.n
 
 @jax.named_scope("resample")
 def interpolate(matrix_phi, samples, matrix_theta, xp: Any = np):
-    """``D_phi @ samples @ D_theta.T`` for each of three components: (3, n, m) -> (3, a, b)."""
+    """Return ``D_phi @ samples @ D_theta.T`` of each component: (3, n, m) -> (3, a, b)."""
     return xp.matmul(matrix_phi, xp.matmul(samples, matrix_theta.T))
 
 
 @jax.named_scope("resample")
-def tangents(samples, phi, theta, angles, xp: Any = np):
-    """Points and tangents of a surface in the laboratory frame.
+def tangents(samples, phi, theta, xp: Any = np):
+    """Return points and tangents of a surface, co-rotating components.
 
     Parameters
     ----------
     samples : (3, n, m) co-rotating components of one period.
     phi, theta : pairs (value, derivative) of interpolation matrices.
-    angles : (a,) toroidal angles of the requested rows.
 
     Returns
     -------
-    x, x_phi, x_theta : (3, a, b) each. The frame turns, hence x_phi = R(phi) (dW/dphi + e_z x W).
+    x, x_phi, x_theta : (3, a, b) each. The frame turns, hence x_phi = dW/dphi + e_z x W.
     """
     w = interpolate(phi[0], samples, theta[0], xp)
     w_phi = interpolate(phi[1], samples, theta[0], xp)
     w_theta = interpolate(phi[0], samples, theta[1], xp)
-    w_phi = xp.stack([w_phi[0] - w[1], w_phi[1] + w[0], w_phi[2]])
-    return rotate(w, angles, xp), rotate(w_phi, angles, xp), rotate(w_theta, angles, xp)
+    return w, xp.stack([w_phi[0] - w[1], w_phi[1] + w[0], w_phi[2]]), w_theta
+
+
+def tangents_at(samples: np.ndarray, nfp: int, angles: np.ndarray, ntheta: int):
+    """Return `tangents` of samples (3, n, m) at toroidal angles, on ``ntheta`` columns."""
+    theta = equispaced(0.0, 2 * np.pi / ntheta, ntheta)
+    phi_matrices = interpolation_matrices(samples.shape[1], 0.0, 2 * np.pi / nfp, angles)
+    theta_matrices = interpolation_matrices(samples.shape[2], 0.0, 2 * np.pi, theta)
+    return tangents(samples, phi_matrices, theta_matrices)

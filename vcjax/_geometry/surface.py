@@ -10,7 +10,7 @@ from vcjax._geometry import resample
 def surface_points(
     X: Float[np.ndarray, "nphi ntheta 3"], *, nfp: int, half_period: bool, nphi: int, ntheta: int
 ) -> Float[np.ndarray, "a b 3"]:
-    """Points of the smooth surface through X on another grid of the same full or half period.
+    """Return points of the smooth surface through X on another grid of its full or half period.
 
     Parameters
     ----------
@@ -33,7 +33,7 @@ def surface_points(
 def surface_tangents(
     X: Float[np.ndarray, "nphi ntheta 3"], *, nfp: int, half_period: bool, nphi: int, ntheta: int
 ) -> tuple[Float[np.ndarray, "a b 3"], Float[np.ndarray, "a b 3"]]:
-    """Tangents dX/dphi and dX/dtheta of the surface, on the grid of `surface_points`.
+    """Return the tangents dX/dphi and dX/dtheta of the surface on the grid of `surface_points`.
 
     Returns
     -------
@@ -48,7 +48,7 @@ def outward_normals(
     along_phi: Float[np.ndarray, "a b 3"],
     along_theta: Float[np.ndarray, "a b 3"],
 ) -> Float[np.ndarray, "a b 3"]:
-    """Outward unit normals, from points and tangents on a grid of a full or half period."""
+    """Return outward unit normals from points and tangents on a grid of a full or half period."""
     normal = np.cross(along_phi, along_theta)
     # The flux of the position vector outwards is three times the enclosed volume.
     outward = np.sign((points * normal).sum())
@@ -58,15 +58,12 @@ def outward_normals(
 def surface_frame(
     call: str, X, nfp: int, half_period: bool, nphi: int, ntheta: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Points and both tangents on a grid, (nphi, ntheta, 3) each; errors name the call."""
+    """Return points and both tangents on a grid, (nphi, ntheta, 3) each; errors name the call."""
     nfp, half_period = check_symmetry(call, nfp, half_period)
     nphi, ntheta = check_grid(call, "nphi", nphi), check_grid(call, "ntheta", ntheta)
     points = check_surface(call, X, nfp, half_period)
     angles = resample.grid_angles(nphi, nfp, half_period)
     samples = resample.surface_period(points, nfp, half_period)
-    phi = resample.interpolation_matrices(samples.shape[1], 0.0, 2 * np.pi / nfp, angles)
-    theta = resample.interpolation_matrices(
-        samples.shape[2], 0.0, 2 * np.pi, 2 * np.pi * np.arange(ntheta) / ntheta
-    )
-    x, x_phi, x_theta = resample.tangents(samples, phi, theta, angles)
-    return np.moveaxis(x, 0, -1), np.moveaxis(x_phi, 0, -1), np.moveaxis(x_theta, 0, -1)
+    found = resample.tangents_at(samples, nfp, angles, ntheta)
+    x, x_phi, x_theta = (np.moveaxis(resample.rotate(v, angles), 0, -1) for v in found)
+    return x, x_phi, x_theta

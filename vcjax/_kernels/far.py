@@ -7,11 +7,11 @@ w = 1/r^3 times a matrix of seven columns:
     F = n x B,  s = n.B,  g = s y' - y' x F,
     4 pi T(x) = sum over blocks of  -x' (w s) + x' x (w F) + (w g).
 
-The gradient's kernel is such a product as well: a `Kernel` is what they differ in.
+The gradient's kernel is such a product as well: a `Kernel` holds all that is different.
 
-The sources are those of one field period; the others are reached by turning the targets. Blocks are
-rectangles of the grid, about square on the surface: digits that a block's sums lose grow with its
-size over the distance to the target.
+The sources are those of one field period; targets are turned to reach the other periods. Blocks are
+rectangles of the grid, about square on the surface: a block's sums lose more digits the larger it
+is in proportion to the distance of the target.
 """
 
 from collections.abc import Callable
@@ -25,10 +25,12 @@ from jaxtyping import Array, Float
 
 from vcjax._geometry.resample import equispaced, rotate
 from vcjax._kernels.pairs import pair_product, pair_weights
+from vcjax._options import Tiles
+from vcjax._quadrature.rule import Rule
 
-# In float32 the offset of a target from the centre of a block is rounded: near targets want small
-# blocks.
-FLOAT32_BLOCK = 128
+# In float32 the offset of a target from the centre of a block is rounded: targets close to a block
+# need it to be small.
+_LARGEST_FLOAT32_BLOCK = 128
 
 
 class Kernel(NamedTuple):
@@ -36,58 +38,60 @@ class Kernel(NamedTuple):
 
     Attributes
     ----------
+    name : of its scope in traces.
     power : w = 1/r^power is the matrix of a tile.
     moments : sources (3, n) from the block's centre and densities (4, n) to rows (k, n).
-    combine : targets (3, t) from the centre and weighted moments (k, t) to values (..., t).
+    combine : targets (3, t) from the centre and weighted moments (k, t) to values (3, ..., t).
+    rank : of the values: 1 for a field, 2 for a gradient.
+    largest_block : largest number of sources of a block, for accuracy.
     """
 
+    name: str
     power: int
     moments: Callable
     combine: Callable
+    rank: int
+    largest_block: int | None = None
 
 
-@jax.named_scope("far_field")
-def far_field(
+def far_sum(
+    kernel: Kernel,
+    rule: Rule,
+    tiles: Tiles,
     targets: Float[Array, "t 3"],
     sources: Float[Array, "3 row column"],
     area_normals: Float[Array, "3 row column"],
     B: Float[Array, "3 row column"],
-    *,
-    nfp: int,
-    aspect: float,
-    chunk_size: int,
-    target_chunk_size: int,
     punctured: Float[Array, ""] | None = None,
-    dtype: str = "float64",
-) -> Float[Array, "3 t"]:
-    """Sum over all sources but the target itself of {B x (n x r) - B (n.r)} / (4 pi r^3).
+) -> Float[Array, "*components t"]:
+    """Return the kernel over 4 pi, summed over all sources but the target itself.
+
+    The field's kernel is {B x (n x r) - B (n.r)} / r^3.
 
     Parameters
     ----------
     targets : laboratory points; those that are sources must be exactly equal to them.
     sources, area_normals, B : laboratory components on one field period.
-    aspect : rows over columns of a square on the surface, roughly.
-    chunk_size, target_chunk_size : largest number of sources and targets of a tile.
     punctured : square of the distance below which sources are left out, if not only the target.
-    dtype : in which a tile is summed, "float64" or "float32".
     """
-    largest = chunk_size if dtype == "float64" else min(chunk_size, FLOAT32_BLOCK)
-    blocks = source_blocks(sources, area_normals, B, largest, aspect)
-    turned = turned_sum(_KERNEL, targets, blocks, nfp, target_chunk_size, punctured, dtype)
-    return rotate(turned, turn_angles(nfp), jnp).sum(axis=1) / (4 * np.pi)
+    largest = tiles.sources
+    if kernel.largest_block:
+        largest = min(largest, kernel.largest_block)
+    if tiles.dtype == "float32":
+        largest = min(largest, _LARGEST_FLOAT32_BLOCK)
+    with jax.named_scope(kernel.name):
+        blocks = _source_blocks(sources, area_normals, B, largest, rule)
+        angles = equispaced(0.0, 2 * np.pi / rule.nfp, rule.nfp, jnp)
+        turned = _turned_sum(kernel, targets, blocks, angles, tiles, punctured)
+        return rotate(turned, angles, jnp, rank=kernel.rank).sum(axis=-2) / (4 * np.pi)
 
 
-def turn_angles(nfp: int) -> Float[Array, " nfp"]:
-    """The angles between the field periods; the first, zero, turns exactly."""
-    return equispaced(0.0, 2 * np.pi / nfp, nfp, jnp)
-
-
-def source_blocks(sources, area_normals, B, largest: int, aspect: float):
-    """Source blocks: centres (k, 3), offsets (k, 3, n) from them, and (s, F) (k, 4, n)."""
+def _source_blocks(sources, area_normals, B, largest: int, rule: Rule):
+    """Return source blocks: centres (k, 3), offsets (k, 3, n) from them, and (s, F) (k, 4, n)."""
     F = jnp.cross(area_normals, B, axis=0)
     s = (area_normals * B).sum(axis=0, keepdims=True)
     rows, columns = sources.shape[1:]
-    high, wide = block_shape((rows, columns), largest, aspect)
+    high, wide = block_shape((rows, columns), largest, rule.patch_phi / rule.patch_theta)
     fill = ((0, 0), (0, -rows % high), (0, -columns % wide))
 
     def cut(values):
@@ -103,7 +107,12 @@ def source_blocks(sources, area_normals, B, largest: int, aspect: float):
 
 
 def block_shape(grid: tuple[int, int], largest: int, aspect: float) -> tuple[int, int]:
-    """Rows and columns of equal blocks of at most `largest` nodes, about square on the surface."""
+    """Return rows and columns of equal blocks of at most `largest` nodes, about square.
+
+    Parameters
+    ----------
+    aspect : rows over columns of a square on the surface, roughly.
+    """
     rows, columns = grid
     high = min(max(int(np.sqrt(largest * aspect)), 1), rows, largest)
     wide = min(max(largest // high, 1), columns)
@@ -111,26 +120,22 @@ def block_shape(grid: tuple[int, int], largest: int, aspect: float) -> tuple[int
     return -(-rows // -(-rows // high)), -(-columns // -(-columns // wide))
 
 
-def turned_sum(
-    kernel: Kernel,
-    targets: Float[Array, "t 3"],
-    blocks,
-    nfp: int,
-    target_chunk_size: int,
-    punctured: Float[Array, ""] | None = None,
-    dtype: str = "float64",
-) -> Float[Array, "... nfp t"]:
-    """Sum of a kernel over the sources of one period at targets turned back by 0 .. nfp - 1
-    periods."""
+def _turned_sum(
+    kernel: Kernel, targets: Float[Array, "t 3"], blocks, angles, tiles: Tiles, punctured
+) -> Float[Array, "*components nfp t"]:
+    """Sum a kernel over the sources of one period at targets turned back by angles (nfp,)."""
     # Turning by the first angle, zero, is exact: a target that is a source stays equal to it.
-    points = jnp.broadcast_to(targets.T[:, None], (3, nfp, targets.shape[0]))
-    tiles, count = _split(rotate(points, -turn_angles(nfp), jnp).reshape(3, -1), target_chunk_size)
-    summed = _tiled_sum(kernel, tiles, blocks, punctured, dtype)[..., :count]
-    return summed.reshape(*summed.shape[:-1], nfp, -1)
+    points = jnp.broadcast_to(targets.T[:, None], (3, angles.size, targets.shape[0]))
+    parts, count = _split(rotate(points, -angles, jnp).reshape(3, -1), tiles.targets)
+    summed = _tiled_sum(kernel, parts, blocks, punctured, tiles.dtype)[..., :count]
+    return summed.reshape(*summed.shape[:-1], angles.size, -1)
 
 
 def _split(points: Float[Array, "3 n"], largest: int):
-    """Equal tiles of at most ``largest`` points: (tiles, 3, points), filled up with the last."""
+    """Return equal tiles of at most ``largest`` points, (tiles, 3, points), and the point count.
+
+    The last tile is filled up with the last point.
+    """
     count = points.shape[1]
     tiles = -(-count // largest)
     each = -(-count // tiles)
@@ -141,18 +146,18 @@ def _split(points: Float[Array, "3 n"], largest: int):
 def _tiled_sum(
     kernel: Kernel, tiles: Float[Array, "k 3 each"], blocks, punctured, dtype: str
 ) -> Float[Array, "... t"]:
-    """Blocks outside, tiles inside.
+    """Sum over blocks outside, over tiles inside.
 
     XLA's CPU compiler fuses a slice of a scanned array into the loop that reads it, which then
     does not vectorise. In this order the block is an operand of the inner loop, and the kernel
     runs four times faster.
 
-    Of a tile nothing is kept for derivatives, of a block only its weighted moments, a few numbers
-    for each target: with them a gradient goes over all pairs twice, not three times.
+    For derivatives nothing of a tile is kept, and of a block only its weighted moments, a few
+    numbers for each target: with them a gradient visits all pairs twice, not three times.
     """
     points = tiles.swapaxes(0, 1).reshape(3, -1)
     if punctured is None:
-        # Coincident points are told by distance: far below any node spacing, far above rounding.
+        # Points coincide below this distance: far below any node spacing, far above rounding.
         punctured = 1e-20 * sum((part**2).sum(axis=1).max() for part in blocks[:2])
     punctured = lax.stop_gradient(jnp.asarray(punctured, dtype))
 
@@ -185,4 +190,4 @@ def _combine(x: Float[Array, "3 t"], m: Float[Array, "7 t"]) -> Float[Array, "3 
     return jnp.cross(x, m[1:4], axis=0) - x * m[0] + m[4:]
 
 
-_KERNEL = Kernel(3, _moments, _combine)
+FIELD = Kernel("far_field", 3, _moments, _combine, rank=1)

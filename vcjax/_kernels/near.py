@@ -1,9 +1,9 @@
-"""The near part: a smooth cut-off splits the kernel, a polar rule integrates what is singular.
+"""The near part: a smooth cut-off splits the kernel, a polar rule integrates its singular part.
 
 With 1/r = erfc(alpha r)/r + erf(alpha r)/r the second part is entire in r^2, and the trapezoidal
 rule on it converges like exp(-(pi/(alpha h))^2) wherever the target lies; the first falls off
-like exp(-alpha^2 r^2) and lives on a patch of grid nodes. The punctured trapezoidal sum of the
-*whole* kernel is therefore corrected on the patch by
+like exp(-alpha^2 r^2) and is confined to a patch of grid nodes. The punctured trapezoidal sum of
+the *whole* kernel is therefore corrected on the patch by
 
     (polar integral of the near kernel)  -  (grid sum of the near kernel),
 
@@ -36,7 +36,7 @@ from vcjax._quadrature.tables import Tables, radii, rim_nodes
 def patches(
     values: Float[Array, "c row column"], rule: Rule, target_row, target_columns: Int[Array, " t"]
 ) -> Float[Array, "t c p q"]:
-    """Patches of targets of one row, vectors turned into the frame of that row.
+    """Return patches of targets of one row, vectors turned into the frame of that row.
 
     Parameters
     ----------
@@ -66,14 +66,14 @@ def patches(
 def over_blocks(
     function: Callable, rule: Rule, target_rows: Int[Array, " tphi"], largest: int, *values: Array
 ) -> Array:
-    """``function(row, columns, *values)`` for blocks of targets of one row, one after another.
+    """Evaluate ``function(row, columns, *values)`` for blocks of targets of a row, in sequence.
 
-    A block has as many targets as divide the row's and are at most `largest`, so that nothing has
-    to be filled up and stored weights are read where they lie.
+    The size of a block divides the number of targets in a row and is at most `largest`, so that
+    nothing has to be filled up and stored weights are read where they lie.
 
     Parameters
     ----------
-    values : (tphi, ttheta, ...), handed over as (targets, ...).
+    values : (tphi, ttheta, ...), passed as (targets, ...).
 
     Returns
     -------
@@ -96,7 +96,7 @@ def field_weights_at(
     constants: Tables,
     rule: Rule,
 ) -> Callable:
-    """Weights (V, s) of every patch node as a function of targets: (row, columns) to (t, 4, patch).
+    """Return weights (V, s) as a function of targets: (row, columns) to (t, 4, patch).
 
     Parameters
     ----------
@@ -107,7 +107,7 @@ def field_weights_at(
 
 
 def weights_at(points, area_normals, constants: Tables, rule: Rule, patch_weights) -> Callable:
-    """``patch_weights(patch, interpolation, polar_weights, rule)`` as a function of targets.
+    """Return ``patch_weights(patch, interpolation, polar_weights, rule)`` as function of targets.
 
     `patch` holds offsets from the targets and normals, (t, 6, p, q).
     """
@@ -131,7 +131,7 @@ def _field_weights(patch, interpolation, polar_weights, rule: Rule):
 
 
 def split_weights(kernel, patch, interpolation, polar_weights, rule: Rule):
-    """Polar integral minus punctured grid sum of a near kernel.
+    """Return the polar integral minus the punctured grid sum of a near kernel.
 
     Parameters
     ----------
@@ -156,8 +156,7 @@ def split_weights(kernel, patch, interpolation, polar_weights, rule: Rule):
 
 
 def _cutoff_rates(polar_points, patch, rule: Rule):
-    """alpha for each target: as sharp as the patch radius R asks, never sharper than the node
-    spacing h allows.
+    """Return alpha of each target: cutoff / R, bounded by what the node spacing h resolves.
 
     Neither R nor h is differentiated: the result depends on alpha only through the discretisation
     error.
@@ -172,7 +171,7 @@ def _cutoff_rates(polar_points, patch, rule: Rule):
 
 
 def _kernel(offset, normal, weights, alpha, axis: int):
-    """weights * N1(alpha r) (n x r, n.r) / r^3, r = x - y = -offset; zero where weights are."""
+    """Return weights * N1(alpha r) (n x r, n.r) / r^3, r = -offset; zero where weights are."""
     square = (offset**2).sum(axis=axis)
     square = jnp.where(weights == 0, 1.0, square)
     distance = jnp.sqrt(square)
@@ -184,7 +183,7 @@ def _kernel(offset, normal, weights, alpha, axis: int):
 
 
 def field_split(t):
-    """N1(t): the near share of r / r^3."""
+    """Return N1(t), the near share of r / r^3."""
     return erfc(t) + (2 / np.sqrt(np.pi)) * t * jnp.exp(-t * t)
 
 
@@ -192,7 +191,7 @@ def field_split(t):
 def stored_weights(
     weights: Callable, rule: Rule, target_rows: Int[Array, " tphi"], largest: int, dtype: str
 ) -> Float[Array, "tphi ttheta k patch"]:
-    """All weights of some rows of targets, at most `largest` targets at a time."""
+    """Return all weights of some rows of targets, at most `largest` targets at a time."""
 
     def one_block(row, columns):
         return weights(row, columns).astype(dtype)
@@ -209,12 +208,12 @@ def apply_weights(
     target_rows: Int[Array, " tphi"],
     largest: int,
 ) -> Float[Array, "tphi ttheta ..."]:
-    """Near part of an operator on some rows of targets, co-rotating components in and out.
+    """Return the near part on some rows of targets, co-rotating components in and out.
 
     Parameters
     ----------
     combine : B on patches (t, 3, patch) and weights (t, k, patch) to values (t, ...).
-    weights : stored, in any precision, or the function of targets that makes them.
+    weights : stored, in any precision, or a function of targets.
     largest : number of targets that are treated at once.
     """
 
@@ -229,7 +228,7 @@ def apply_weights(
 def combine_field(
     b: Float[Array, "t 3 patch"], w: Float[Array, "t 4 patch"]
 ) -> Float[Array, "t 3"]:
-    """The sum over a patch of B x V - s B."""
+    """Return the sum over a patch of B x V - s B."""
     moment = jnp.einsum("tip,tjp->tij", b, w[:, :3])
     curl = [moment[:, i, j] - moment[:, j, i] for i, j in ((1, 2), (2, 0), (0, 1))]
     return jnp.stack(curl, axis=1) - jnp.einsum("tip,tp->ti", b, w[:, 3])

@@ -1,98 +1,148 @@
-"""The near part off the surface: the splitting of `_near`, on a patch for every point.
+"""T of a field and of a test field at points off the surface: far sum, patches, derivatives.
 
-The patch is centred at the foot, the nearest point of the surface, wherever that lies between
-nodes. Around it the grid is first shifted to the foot, then interpolated to the same polar nodes
-for every point, and from these along each ray to nodes that crowd at the foot as the point nears
-the surface: with d the distance and delta = d/R,
-
-    rho = delta sinh(s asinh(1/delta)),   s in [0, 1],
-
-which maps the kernel's singularity at rho = i delta to a distance from s in [0, 1] that shrinks
-only like 1/log(1/delta): a fixed number of nodes serves every distance.
-
-The sum over all nodes leaves out those next to the point, where it would lose digits. They get the
-smooth far kernel, the other nodes of the patch the near kernel with a minus sign:
-
-    T = (sum without the nodes next to x)
-        + (polar integral of the near kernel) + (sum over the patch of far, or minus near, kernel).
-
-A point on the surface is its own foot; there the polar integral is the principal value.
+The sum over all nodes leaves out those next to a point. Points nearer than the range of the near
+kernel get a patch of their own (`vcjax._kernels.rays`); tiles of points without any are skipped.
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
-from jaxtyping import Array, Float
+from jaxtyping import Array, Bool, Float
 
-from vcjax._geometry.foot import Foot, angle_of, turn
-from vcjax._geometry.off_surface_patch import continued, cut, shift
-from vcjax._geometry.patch import PatchInterpolation
-from vcjax._kernels.near import field_split
-from vcjax._quadrature.off_surface_tables import OffSurfaceTables
+from vcjax._geometry.foot import Foot
+from vcjax._geometry.patch import PatchInterpolation, continued
+from vcjax._kernels.far import FIELD, far_sum
+from vcjax._kernels.rays import NearPart, near_part
+from vcjax._options import Tiles
 from vcjax._quadrature.rule import Rule
-from vcjax._quadrature.tables import CORE
+from vcjax._quadrature.tables import OffSurfaceTables
 
-CLOSEST = 1e-10
-"""Nearer than this, in patch radii, a point counts as on the surface."""
+_PUNCTURE = 0.7
+"""Distance below which the far sum leaves nodes out, over their spacing."""
 _TILE = 8
 """Points whose patches are made at once."""
 _GROUPS = 5
-"""Groups of polar nodes, by radius, for the interpolation: see `vcjax._geometry.patch`."""
+"""Groups of polar nodes, by radius, for the `PatchInterpolation`."""
 
 
-class NearPart(NamedTuple):
-    """What patches add, for a field and a test field at n points; 0 where none was made.
+class Nodes(NamedTuple):
+    """Quadrature nodes of one period with a field on them.
 
     Attributes
     ----------
-    fields : (n, 2, 3) corrections of the punctured sums, laboratory components.
-    at_foot : (n, 3) the field on the surface.
-    on_surface : (n,) 1 for points on it, else 0.
+    laboratory : points, outward area normals and the field, (3, row, column) each.
+    corotating : (9, row, column) the same.
+    spacing : (2,) least and largest distance of neighbouring nodes.
+    constants : tables of the rule.
     """
 
-    fields: Float[Array, "n 2 3"]
+    laboratory: tuple
+    corotating: Float[Array, "9 row column"]
+    spacing: Float[Array, " 2"]
+    constants: OffSurfaceTables
+
+    @property
+    def surface(self) -> Float[Array, "3 row column"]:
+        """Points of the nodes, co-rotating components."""
+        return self.corotating[:3]
+
+
+class Transforms(NamedTuple):
+    """T of B and of the test field at n points, laboratory components.
+
+    Attributes
+    ----------
+    values : (n, 2, 3).
+    at_foot : (n, 3) B where a point is on the surface.
+    on_surface : (n,) whether it is.
+    """
+
+    values: Float[Array, "n 2 3"]
     at_foot: Float[Array, "n 3"]
-    on_surface: Float[Array, " n"]
+    on_surface: Bool[Array, " n"]
+
+
+def transforms(
+    rule: Rule, tiles: Tiles, nodes: Nodes, points: Float[Array, "n 3"], foot: Foot
+) -> Transforms:
+    """Return T of the field on the nodes, and of the test field, at points."""
+    least, largest = nodes.spacing
+    punctured = (_PUNCTURE * least) ** 2
+    test_field = partial(known_field, nodes.laboratory[0])
+    sources, normals, field = nodes.laboratory
+
+    def far(values):
+        return far_sum(FIELD, rule, tiles, points, sources, normals, values, punctured)
+
+    # The trapezoidal rule alone errs by exp(-2 pi d/h) at distance d: nothing beyond this.
+    needed = foot.distance < largest * (rule.cutoff**2 / np.pi)
+    near = _near_parts(rule, nodes, points, foot, needed, test_field, punctured)
+    both = jnp.stack([field, test_field(sources)])
+    values = jax.vmap(far)(both).transpose(2, 0, 1) + near.fields
+    return Transforms(values, near.at_foot, near.on_surface > 0)
+
+
+def transform_gradients(
+    rule: Rule, tiles: Tiles, nodes: Nodes, points: Float[Array, "n 3"], foot: Foot
+) -> tuple[Transforms, Float[Array, "n 3 2 3"]]:
+    """Return T and [:, i] = d_i T, the derivative of the quadrature with its nodes held fixed."""
+
+    def along(direction):
+        directions = jnp.broadcast_to(direction, points.shape)
+        (_, slopes, found) = jax.jvp(split, (points,), (directions,), has_aux=True)
+        return slopes, found
+
+    def split(x):
+        found = transforms(rule, tiles, nodes, x, foot)
+        return found.values, found
+
+    slopes, found = jax.vmap(along, out_axes=(1, None))(jnp.eye(3))
+    return found, slopes
+
+
+def known_field(
+    sources: Float[Array, "3 row column"], points: Float[Array, "3 ..."]
+) -> Float[Array, "3 ..."]:
+    """Return a field without current inside the torus: e_z plus e_phi/R, of size 1 at most on it.
+
+    T of it is the field itself inside and 0 outside. This distinguishes inside from outside, and
+    its error is an error of the quadrature that does not depend on B. It is bounded near the z
+    axis.
+    """
+    least = lax.stop_gradient((sources[:2] ** 2).sum(axis=0).min())
+    x, y, z = points
+    toroidal = jnp.sqrt(least) / jnp.maximum(x * x + y * y, 0.5 * least)
+    return jnp.sqrt(0.5) * jnp.stack([-y * toroidal, x * toroidal, jnp.ones_like(z)])
 
 
 @jax.named_scope("near_field")
-def near_part(
-    points,
-    foot: Foot,
-    needed,
-    nodes,
-    test_field: Callable,
-    punctured,
-    constants: OffSurfaceTables,
-    rule: Rule,
+def _near_parts(
+    rule: Rule, nodes: Nodes, points, foot: Foot, needed, test_field: Callable, punctured
 ) -> NearPart:
-    """Near part at points, tile by tile; tiles in which no patch is needed are skipped.
+    """Return the near part at points (n, 3), tile by tile; skip tiles that need no patch.
 
     Parameters
     ----------
-    points : (n, 3) laboratory components.
     needed : (n,) whether a point is so near that it needs a patch.
-    nodes : (9, row, column) points, area normals and the field, co-rotating components.
-    test_field : points (3, ...) to a field (3, ...); the same whichever way z is turned.
-    punctured : square of the distance below which the far sum leaves nodes out.
     """
     order = jnp.argsort(~needed)
     n = points.shape[0]
     tile = min(_TILE, n)
-    fill = -n % tile
-    data = jax.tree.map(lambda v: _tiled(v[order], tile, fill), (points, foot, needed))
-    padded = continued(nodes, rule)
-    interpolation = PatchInterpolation(constants.field, rule, _GROUPS)
+    data = jax.tree.map(lambda v: _tiled(v[order], tile), (points, foot, needed))
+    padded = continued(nodes.corotating, rule)
+    interpolation = PatchInterpolation(nodes.constants.field, rule, _GROUPS)
 
     def nothing(*_):
         return NearPart(jnp.zeros((tile, 2, 3)), jnp.zeros((tile, 3)), jnp.zeros(tile))
 
     def patches(x, foot):
-        return _patches(x, foot, padded, test_field, punctured, interpolation, constants, rule)
+        recipe = interpolation, nodes.constants, rule
+        return near_part(x, foot, padded, test_field, punctured, *recipe)
 
     @jax.checkpoint
     def one_tile(at):
@@ -105,158 +155,10 @@ def near_part(
     return jax.tree.map(lambda v: v.reshape(-1, *v.shape[2:])[:n][back], tiles)
 
 
-def _tiled(values, tile: int, fill: int):
-    padded = jnp.pad(values, ((0, fill),) + ((0, 0),) * (values.ndim - 1), mode="edge")
-    return padded.reshape(-1, tile, *values.shape[1:])
+def _tiled(values, tile: int):
+    fill = ((0, -values.shape[0] % tile),) + ((0, 0),) * (values.ndim - 1)
+    return jnp.pad(values, fill, mode="edge").reshape(-1, tile, *values.shape[1:])
 
 
 def _where(needed, values):
     return jnp.where(needed.reshape(-1, *(1,) * (values.ndim - 1)), values, 0.0)
-
-
-def _patches(
-    x, foot: Foot, padded, test_field, punctured, interpolation, constants, rule: Rule
-) -> NearPart:
-    row, column = jnp.floor(foot.u), jnp.floor(foot.v)
-    windows = jax.vmap(lambda i, j: cut(padded, i, j, rule))(row, column)
-    x = turn(x, -angle_of(row, rule))
-    shifted, centre = shift(windows, foot.u - row, foot.v - column, rule)
-    from_foot = shifted[:, :3] - centre[:, :3, None, None]
-    shifted = jnp.concatenate([from_foot, shifted[:, 3:]], axis=1)
-    rings = _rings(shifted, interpolation, constants)
-    alpha, delta, on_surface = _scales(x - centre[:, :3], foot.spacing, rings, constants, rule)
-    # A point on the surface is its own foot.
-    x = jnp.where(on_surface[:, None], centre[:, :3], x)
-    polar = _polar_sum(x, centre[:, :3], rings, alpha, delta, test_field, constants, rule)
-    total = polar + _grid_sum(x, windows, alpha, test_field, punctured, rule)
-    back = angle_of(row, rule)
-    return NearPart(
-        turn(total / (4 * np.pi), jnp.broadcast_to(back[:, None], total.shape[:2])),
-        turn(centre[:, 6:], back),
-        on_surface.astype(x.dtype),
-    )
-
-
-def _rings(shifted, interpolation, constants: OffSurfaceTables):
-    """Values at the polar nodes, (t, c, ring, node); points divided by their radius.
-
-    A point's offset from the foot vanishes with the radius; only its quotient keeps the relative
-    accuracy that points close to the surface need.
-    """
-    t, c = shifted.shape[:2]
-    radii = constants.rings[0]
-    polar = interpolation.to_nodes(shifted.reshape(t * c, *shifted.shape[2:]))
-    polar = polar.reshape(4, t, c, radii.size, -1).transpose(1, 2, 3, 0, 4)
-    divisor = jnp.where(jnp.arange(c)[:, None] < 3, radii, 1.0)
-    return polar.reshape(t, c, radii.size, -1) / divisor[:, :, None]
-
-
-def _scales(offset, spacing, rings, constants: OffSurfaceTables, rule: Rule):
-    """Cut-off rate alpha, delta of the rays, and whether the point is on the surface.
-
-    None of them is differentiated: the result depends on them only through the discretisation
-    error.
-    """
-    offset, spacing, rings = lax.stop_gradient((offset, spacing, rings))
-    rim = rings[:, :3, -1] * constants.rings[0][-1]
-    radius = jnp.sqrt(((offset[:, :, None] - rim) ** 2).sum(axis=1).min(axis=1))
-    # The rule for the far kernel errs by exp(-(pi/(alpha h))^2 - (alpha d)^2), the near kernel cut
-    # off at the rim by exp(-(alpha R)^2): alike, if the cut-off wanted is out of reach.
-    height = (offset**2).sum(axis=1)
-    chord = jnp.sqrt(jnp.maximum(radius**2 - height, (0.1 * radius) ** 2))
-    alpha = jnp.minimum(rule.cutoff / radius, jnp.sqrt(np.pi / (spacing * chord)))
-    square = (rings[:, :3, 0] ** 2).sum(axis=1)
-    unit = (square.min(axis=1) * square.max(axis=1)) ** 0.25
-    delta = jnp.sqrt(height) / unit
-    return alpha, jnp.maximum(delta, CLOSEST), delta < CLOSEST
-
-
-def _polar_sum(x, foot, rings, alpha, delta, test_field, constants: OffSurfaceTables, rule: Rule):
-    """Polar integral of the near kernel, (t, 2, 3)."""
-    rho, weights, values = _along_rays(rings, delta[:, None], constants, rule)
-    step = 2 * np.pi / rule.angular_count * rule.patch_phi * rule.patch_theta
-    from_foot = rho[:, None, :, None] * values[:, :3]
-    r = (x - foot)[:, :, None, None] - from_foot
-    square = (r**2).sum(axis=1)
-    distance = jnp.sqrt(square)
-    near = field_split(alpha[:, None, None] * distance) / (square * distance)
-    factor = (step * weights * rho)[:, :, None] * near
-    tested = test_field(jnp.moveaxis(foot[:, :, None, None] + from_foot, 1, 0))
-    return _combined(values[:, 3:], jnp.moveaxis(tested, 0, 1), r, factor)
-
-
-def _along_rays(rings, delta, constants: OffSurfaceTables, rule: Rule):
-    """Radii (t, s), weights (t, s) and values (t, c, s, node): the rings themselves outside the
-    core, inside it nodes of each point's own."""
-    width = jnp.arcsinh(CORE / delta)
-    s = width * constants.core_nodes
-    core = delta * jnp.sinh(s)
-    core_weights = constants.core_weights * delta * width * jnp.cosh(s)
-    count = rule.core_count
-    interpolation = _legendre(2 * core / CORE - 1, count) @ constants.core_modes
-    inner = jnp.einsum("tsr,tcrn->tcsn", interpolation, rings[:, :, :count])
-    outer = (jnp.broadcast_to(v[count:], (delta.shape[0], v.size - count)) for v in constants.rings)
-    return (
-        *(jnp.concatenate(pair, axis=1) for pair in zip((core, core_weights), outer, strict=True)),
-        jnp.concatenate([inner, rings[:, :, count:]], axis=2),
-    )
-
-
-def _combined(values, tested, r, factor):
-    """Sum of {B x (n x r) - B (n.r)} times a factor over all nodes, for two fields B: (t, 2, 3).
-
-    Parameters
-    ----------
-    values : (t, 6, ...) area normals and a field.
-    tested, r, factor : (t, 3, ...) the other field, (t, 3, ...), (t, ...).
-    """
-    t, normal = values.shape[0], values[:, :3]
-    curl = jnp.cross(normal, r, axis=1) * factor[:, None]
-    flux = (normal * r).sum(axis=1, keepdims=True) * factor[:, None]
-    kernel = jnp.concatenate([curl, flux], axis=1).reshape(t, 4, -1)
-    fields = jnp.concatenate([values[:, 3:], tested], axis=1).reshape(t, 6, -1)
-    moment = jnp.einsum("tin,tjn->tij", fields, kernel).reshape(t, 2, 3, 4)
-    crossed = [moment[:, :, i, j] - moment[:, :, j, i] for i, j in ((1, 2), (2, 0), (0, 1))]
-    return jnp.stack(crossed, axis=2) - moment[..., 3]
-
-
-def _legendre(z, count: int):
-    """Legendre polynomials of degrees 0 .. count - 1 along a last axis."""
-    values = [jnp.ones_like(z), z]
-    for n in range(2, count):
-        values.append(((2 * n - 1) * z * values[-1] - (n - 1) * values[-2]) / n)
-    return jnp.stack(values[:count], axis=-1)
-
-
-def _grid_sum(x, windows, alpha, test_field, punctured, rule: Rule):
-    """Far kernel on punctured nodes, minus the near kernel on the others, (t, 2, 3)."""
-    # The nodes of the ellipse around the foot, which lies less than a node after the middle one.
-    first = rule.margin + rule.lagrange_count // 2 - 1
-    size = 2 * rule.patch_phi + 2, 2 * rule.patch_theta + 2
-    part = windows[:, :, first : first + size[0], first : first + size[1]]
-    r = x[:, :, None, None] - part[:, :3]
-    alpha = alpha[:, None, None]
-    square = (r**2).sum(axis=1)
-    left_out = square < punctured
-    apart = jnp.where(left_out, punctured, square)
-    distance = jnp.sqrt(apart)
-    near = field_split(alpha * distance) / (apart * distance)
-    factor = jnp.where(left_out, alpha**3 * _far_split(alpha**2 * square), -near)
-    tested = test_field(jnp.moveaxis(part[:, :3], 1, 0))
-    return _combined(part[:, 3:], jnp.moveaxis(tested, 0, 1), r, factor)
-
-
-def _far_split(square):
-    """(1 - N1(t))/t^3 as a function of t^2, for t up to about 1.
-
-    Its series 4/sqrt(pi) sum_k (-t^2)^k / (k! (2k + 3)), from the derivative of 1 - N1, which is
-    4/sqrt(pi) t^2 exp(-t^2).
-    """
-    total, power = jnp.zeros_like(square), jnp.ones_like(square)
-    for k in range(_SERIES):
-        total = total + power / (2 * k + 3)
-        power = -power * square / (k + 1)
-    return (4 / np.sqrt(np.pi)) * total
-
-
-_SERIES = 18

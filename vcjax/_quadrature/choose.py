@@ -1,4 +1,4 @@
-"""From digits, surface and field to a Rule: host arithmetic only, well under a second.
+"""From digits, surface and field to a rule: host arithmetic only, well under a second.
 
 With epsilon the error allowed to the quadrature, one digit below the error asked for at 3 digits
 and two and a half from 6 on (set so that W7-X and the rotating ellipse meet their error limits):
@@ -7,18 +7,25 @@ and two and a half from 6 on (set so that W7-X and the rotating ellipse meet the
   the rim;
 - the trapezoidal rule on the smooth rest needs (pi/(alpha h))^2 >= T^2, that is R/h >= T^2/pi for
   every target;
-- the polar rule takes 6 T radii and, on a patch whose axes stretch by kappa, so many angles that
-  the trapezoidal rule on an ellipse converges: 2 ln(1/epsilon) / ln((kappa + 1)/(kappa - 1)), at
-  least 16.8 T;
+- the polar rule takes 6 T radii and, on a patch whose axes stretch by kappa, as many angles as the
+  trapezoidal rule on an ellipse needs to converge: 2 ln(1/epsilon) / ln((kappa + 1)/(kappa - 1)),
+  at least 16.8 T;
 - the Lagrange interpolation onto polar nodes takes 2 ceil(2 T) points, one-sided near the rim,
-  where the near kernel has all but vanished: one node beyond the rim is enough;
+  where the near kernel has almost vanished: one node beyond the rim is enough;
 - the grid resolves the field with 2.8 nodes for each of the modes that matter, and the surface's
   normals as finely as the Lagrange interpolation needs;
 - the range R of the near kernel is at most 1.4 times the distance to any other sheet (`_sheets`).
 
 The constants were fitted on tori from circular to W7-X. Many grids satisfy them; the cheapest is
 taken.
+
+A rule for points off the surface serves every distance: the grid is as fine as the surface and the
+field require, and patches take over near the surface. Nothing is refined.
 """
+
+import warnings
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -31,19 +38,20 @@ from vcjax._checks import (
     check_symmetry,
     check_x64,
 )
-from vcjax._errors import VcjaxError
+from vcjax._errors import VcjaxError, errors_named
 from vcjax._geometry import resample
-from vcjax._memory import FIELD_PARTS, GRADIENT_PARTS, warn_of_weights
+from vcjax._options import FIELD_PARTS, GRADIENT_PARTS, weights_shortage
 from vcjax._quadrature.grid import FIELD_COSTS, GRADIENT_COSTS, Demand, cheapest
 from vcjax._quadrature.rule import Rule
 from vcjax._quadrature.seams import check_field_seams
 from vcjax._quadrature.sheets import check_crossings, nodes_for_sheets
-from vcjax._quadrature.spectrum import amplitudes, interpolation_error, resolved_mode
+from vcjax._quadrature.spectrum import nodes_for_field, nodes_for_surface
+from vcjax._quadrature.tables import CORE
 
-_NODES_PER_MODE = 2.8
 # Inner over outer radius of the torus; around a narrower hole patches would bend too much.
 _NARROWEST_HOLE = 0.01
 MAX_DIGITS = 13
+_LARGEST = 2**31 - 1
 
 
 def choose(
@@ -103,8 +111,8 @@ def choose(
     metric = _metric(samples, nfp)
     check_crossings("choose", samples, nfp)
     need = np.maximum(
-        _nodes_for_field(resample.field_period(field, nfp, half_period), digits, nfp),
-        _nodes_for_surface(samples, nfp, demand),
+        nodes_for_field(resample.field_period(field, nfp, half_period), digits, nfp),
+        nodes_for_surface(samples, nfp, demand.epsilon, demand.lagrange_count),
     )
     clear = nodes_for_sheets(samples, nfp, demand.radius_in_nodes)
     plan = cheapest(demand, need, clear, metric, images, trg_shape, costs)
@@ -116,12 +124,81 @@ def choose(
         trg_shape=trg_shape,
         **plan,
     )
-    warn_of_weights("choose", rule, GRADIENT_PARTS if gradient else FIELD_PARTS)
+    parts = GRADIENT_PARTS if gradient else FIELD_PARTS
+    if shortage := weights_shortage("choose", rule, parts):
+        warnings.warn(shortage, stacklevel=2)
     return rule
 
 
+def choose_off_surface(
+    X: Float[np.ndarray, "nphi ntheta 3"],
+    B: Float[np.ndarray, "src_nphi src_ntheta 3"],
+    digits: int,
+    *,
+    nfp: int,
+    half_period: bool = False,
+    gradient: bool = False,
+    max_nphi: int | None = None,
+    max_ntheta: int | None = None,
+) -> Rule:
+    """Choose the quadrature that gives the wanted digits at any points off a surface.
+
+    Parameters
+    ----------
+    X : (nphi, ntheta, 3) Cartesian points of the surface, any length unit.
+    B : (src_nphi, src_ntheta, 3) a typical total field; its spectrum decides how fine the grid
+        must be.
+    digits : wanted accuracy, error relative to max |B| about 10^-digits; 1 to 13.
+    nfp : number of field periods.
+    half_period : whether X and B cover half a period; see `choose`.
+    gradient : choose for `gradient_at`.
+    max_nphi, max_ntheta : largest number of quadrature nodes of the whole torus along phi and
+        theta; they bound the cost of an evaluation, which does not depend on the points. Where the
+        digits need more, the rule has as many digits as fit, with a warning; evaluations estimate
+        their errors in any case.
+
+    Returns
+    -------
+    Rule : hashable, for `prepare_off_surface`.
+
+    Raises
+    ------
+    VcjaxError : for input that cannot be used, or caps too low for a single digit.
+    """
+    call = "choose_off_surface"
+    caps = [
+        _LARGEST if cap is None else check_integer(call, name, cap, 1, _LARGEST)
+        for name, cap in (("max_nphi", max_nphi), ("max_ntheta", max_ntheta))
+    ]
+    # Points lie anywhere: the smallest grid of targets leaves the choice of nodes free.
+    options: dict[str, Any] = dict(trg_nphi=1, trg_ntheta=1, gradient=gradient)
+
+    def chosen(digits: int) -> Rule:
+        with errors_named(call):
+            return choose(X, B, digits, nfp=nfp, half_period=half_period, **options)
+
+    def fits(rule: Rule) -> bool:
+        return rule.quad_nphi <= caps[0] and rule.quad_ntheta <= caps[1]
+
+    rule = chosen(digits)
+    if not fits(rule):
+        needed = f"{digits} digits need {rule.quad_nphi} x {rule.quad_ntheta} nodes on this surface"
+        got = f"{call} got max_nphi={max_nphi}, max_ntheta={max_ntheta}, but {needed}"
+        coarser = ((d, chosen(d)) for d in range(digits - 1, 0, -1))
+        fewer, rule = next(((d, r) for d, r in coarser if fits(r)), (0, rule))
+        if not fewer:
+            raise VcjaxError(f"{got}, and a single digit needs more than allowed; raise them.")
+        warnings.warn(f"{got}; the rule has {fewer} digits.", stacklevel=2)
+    return replace(
+        rule,
+        core_count=int(np.ceil(2.5 * rule.cutoff)),
+        # Outside the core is only a part of each ray.
+        radial_count=int(np.ceil((1 - CORE) * rule.radial_count)),
+    )
+
+
 def resolves(rule: Rule, B: np.ndarray, digits: int, *, gradient: bool = False) -> bool:
-    """Whether a rule, chosen for another field with the same digits, is fine enough for B.
+    """Return whether a rule, chosen for another field with the same digits, is fine enough for B.
 
     Parameters
     ----------
@@ -134,12 +211,12 @@ def resolves(rule: Rule, B: np.ndarray, digits: int, *, gradient: bool = False) 
     field = check_concrete("resolves", "B", B)
     check_field_seams("resolves", field, rule.nfp, rule.half_period)
     samples = resample.field_period(field, rule.nfp, rule.half_period)
-    need = _nodes_for_field(samples, _quadrature_digits(digits, gradient), rule.nfp)
+    need = nodes_for_field(samples, _quadrature_digits(digits, gradient), rule.nfp)
     return bool(need[0] <= rule.quad_nphi and need[1] <= rule.quad_ntheta)
 
 
 def _quadrature_digits(digits: int, gradient: bool) -> int:
-    """The digits that the quadrature is made for.
+    """Return the digits that the quadrature is made for.
 
     The kernel of a gradient is one power more singular and takes about one digit more. From 12 on
     its error is rounding, which grows as nodes get closer.
@@ -148,73 +225,30 @@ def _quadrature_digits(digits: int, gradient: bool) -> int:
 
 
 def _facing_x(samples: np.ndarray) -> np.ndarray:
-    """Co-rotating points (3, n, m) turned about the z axis so that their middle lies on y = 0."""
+    """Turn co-rotating points (3, n, m) about the z axis so that their middle lies on y = 0."""
     middle = samples.mean(axis=(1, 2))
     return resample.rotate(samples, np.full(samples.shape[1], -np.arctan2(middle[1], middle[0])))
 
 
-def _nodes_for_field(samples: np.ndarray, digits: int, nfp: int) -> np.ndarray:
-    """Smallest node counts (whole torus, poloidal) that resolve a field (3, n, m) of one period."""
-    tolerance = 10.0**-digits * np.linalg.norm(samples, axis=0).max()
-    modes = [resolved_mode(samples, axis, tolerance) for axis in (1, 2)]
-    return np.maximum(_NODES_PER_MODE * np.array([modes[0] * nfp, modes[1]]), 24.0)
-
-
-def _nodes_for_surface(samples: np.ndarray, nfp: int, demand: Demand) -> np.ndarray:
-    """Smallest node counts (whole torus, poloidal) on which the patch interpolation is accurate.
-
-    The normals are what it interpolates and have the most modes.
-    """
-    shape = 4 * samples.shape[1], 4 * samples.shape[2]
-    normals = _normals(samples, nfp, shape)
-    tolerance = demand.epsilon * np.linalg.norm(normals, axis=0).max()
-    counts = []
-    for axis, periods in ((1, nfp), (2, 1)):
-        share = amplitudes(normals, axis)
-        nodes = 24.0
-        while interpolation_error(share, periods / nodes, demand.lagrange_count) > tolerance:
-            nodes *= 1.05
-        counts.append(nodes)
-    return np.array(counts)
-
-
-def _normals(samples: np.ndarray, nfp: int, shape: tuple[int, int]) -> np.ndarray:
-    """Normals x_phi x x_theta (3, *shape), each in the frame of its own row."""
-    x_phi, x_theta = _tangents(samples, nfp, shape, np.zeros(shape[0]))[1:]
-    return np.cross(x_phi, x_theta, axis=0)
-
-
-def _tangents(samples: np.ndarray, nfp: int, shape: tuple[int, int], turns: np.ndarray):
-    """Points and tangents of one period on a grid, its rows turned by given angles."""
-    angles = resample.grid_angles(shape[0], nfp, False)
-    theta = 2 * np.pi * np.arange(shape[1]) / shape[1]
-    return resample.tangents(
-        samples,
-        resample.interpolation_matrices(samples.shape[1], 0.0, 2 * np.pi / nfp, angles),
-        resample.interpolation_matrices(samples.shape[2], 0.0, 2 * np.pi, theta),
-        turns,
-    )
-
-
 def _metric(samples: np.ndarray, nfp: int) -> np.ndarray:
-    """First fundamental form (E, F, G) of the surface on a sample of at most about 500 points."""
+    """Return the first fundamental form (E, F, G) on a sample of at most about 500 points."""
     radius = np.hypot(samples[0], samples[1])
     if samples[0].min() <= 0 or radius.min() < _NARROWEST_HOLE * radius.max():
         raise VcjaxError(
             "choose got a surface that reaches the z axis, or nearly so; give a torus around it, "
             "its first axis along the toroidal angle."
         )
-    shape = min(2 * samples.shape[1], 20), min(2 * samples.shape[2], 25)
-    x, x_phi, x_theta = _tangents(samples, nfp, shape, np.zeros(shape[0]))
+    angles = resample.grid_angles(min(2 * samples.shape[1], 20), nfp, False)
+    columns = min(2 * samples.shape[2], 25)
+    x, x_phi, x_theta = resample.tangents_at(samples, nfp, angles, columns)
     normals = np.cross(x_phi, x_theta, axis=0)
     if abs((x * normals).sum()) < 1e-6 * np.abs(x * normals).sum():
         raise VcjaxError(
             "choose got a surface that encloses no volume: it crosses itself or is flat. "
             "Check the order of its points along theta (second axis)."
         )
-    metric = np.stack([(x_phi**2).sum(0), (x_phi * x_theta).sum(0), (x_theta**2).sum(0)]).reshape(
-        3, -1
-    )
+    pairs = (x_phi, x_phi), (x_phi, x_theta), (x_theta, x_theta)
+    metric = np.stack([(a * b).sum(axis=0).ravel() for a, b in pairs])
     area = metric[0] * metric[2] - metric[1] ** 2
     if not (area > 1e-20 * area.max()).all() or area.max() == 0:
         raise VcjaxError(

@@ -1,4 +1,4 @@
-"""The cheapest of the grids and patches that meet what an accuracy asks for."""
+"""The cheapest of the grids and patches that meet the demands of an accuracy."""
 
 import itertools
 import math
@@ -35,7 +35,7 @@ GRADIENT_COSTS = Costs(2.4, 40.0, 105.0, 60.0, 0.17)
 
 @dataclass(frozen=True)
 class Demand:
-    """What an accuracy asks of every patch."""
+    """Demands of an accuracy on every patch."""
 
     epsilon: float
     cutoff: float
@@ -60,7 +60,7 @@ class Demand:
 
 
 def cheapest(demand: Demand, need, clear, metric, images: int, trg_shape, costs: Costs) -> dict:
-    """The sizes of a Rule.
+    """Return the sizes of the cheapest rule.
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ def cheapest(demand: Demand, need, clear, metric, images: int, trg_shape, costs:
             nodes = math.prod(2 * (p + _MARGIN) + 1 for p in patch)
             fixed = _EVALUATIONS * (far + costs.node * nodes) + costs.prepared_node * nodes
             ring = demand.radial_count * (costs.interpolation * nodes + costs.polar_node)
-            # The stretch takes longer to find than all else: only where it may matter.
+            # The stretch takes longest to compute: only where it may matter.
             if targets * (fixed + ring * demand.angular_count(1.0)) >= best_cost:
                 continue
             angular_count = demand.angular_count(_stretch(metric, quad, patch))
@@ -116,18 +116,18 @@ def cheapest(demand: Demand, need, clear, metric, images: int, trg_shape, costs:
 
 
 def _multiples(least: int, growth: float, count: int) -> list[int]:
-    """Integers from ``least`` up to ``growth`` times it, about evenly spaced in ratio."""
+    """Return integers from ``least`` up to ``growth`` times it, about evenly spaced in ratio."""
     return sorted({int(np.ceil(least * growth ** (k / count))) for k in range(count + 1)})
 
 
 def _fitting_patches(demand: Demand, metric, quad):
-    """Patches whose image on the surface holds a disc of the needed radius at every target.
+    """Yield patches with an image on the surface that holds a disc of the needed radius.
 
     The image of the patch ellipse has semi-axes sigma_min <= sigma_max, singular values of
     M = [x_phi P_phi h_phi, x_theta P_theta h_theta]. For each P_phi the least P_theta with
-    sigma_min >= r follows from M^T M - r^2 I being positive semi-definite. A patch that goes far
-    round the torus or its tube is nearer than its arcs are long: P h stands for the chord
-    2 sin(P h / 2).
+    sigma_min >= r follows from M^T M - r^2 I being positive semi-definite. The ends of a patch that
+    extends far around the torus or its tube are closer than its arcs are long: P h stands for the
+    chord 2 sin(P h / 2).
     """
     E, F, G = metric
     step = 2 * np.pi / quad[0], 2 * np.pi / quad[1]
@@ -146,7 +146,7 @@ def _fitting_patches(demand: Demand, metric, quad):
 
 
 def _stretch(metric, quad, patch) -> float:
-    """Largest ratio sigma_max / sigma_min of the image of a patch."""
+    """Return the largest ratio sigma_max / sigma_min of the image of a patch."""
     E, F, G = metric
     step = 2 * np.pi / quad[0], 2 * np.pi / quad[1]
     A, C = E * (patch[0] * step[0]) ** 2, G * (patch[1] * step[1]) ** 2

@@ -1,4 +1,4 @@
-"""Rule: everything about an evaluation that is decided before any array is touched."""
+"""Rule: everything about an evaluation that is decided before its arrays are made."""
 
 from dataclasses import dataclass
 
@@ -9,7 +9,7 @@ from vcjax._errors import VcjaxError
 
 @dataclass(frozen=True)
 class Rule:
-    """Sizes and constants of one quadrature; immutable, hashable, made by `vcjax.choose`.
+    """Sizes and constants of a quadrature; immutable, hashable, made by `vcjax.choose`.
 
     Attributes
     ----------
@@ -21,7 +21,7 @@ class Rule:
     radial_count, angular_count : polar nodes.
     lagrange_count : points of the local Lagrange interpolation (even).
     cutoff : the splitting function is cut off at alpha R = cutoff.
-    core_count : radii in the core of a patch, counted apart for points off the surface; else 0.
+    core_count : radii in the core of a patch, for points off the surface; else 0.
     """
 
     nfp: int
@@ -56,13 +56,18 @@ class Rule:
         missed = [demand for demand, met in demands.items() if not met]
         if missed:
             raise VcjaxError(
-                f"Rule got sizes that do not fit together, it takes {', '.join(missed)}. "
+                f"Rule got sizes that do not fit together; it needs {', '.join(missed)}. "
                 "vcjax.choose makes rules that fit."
             )
 
     @property
+    def target_count(self) -> int:
+        """Number of targets."""
+        return self.trg_shape[0] * self.trg_shape[1]
+
+    @property
     def images(self) -> int:
-        """Copies of the target grid that make a torus: nfp, twice that for half periods."""
+        """Copies of the target grid that make a torus: nfp, twice as many for half periods."""
         return self.nfp * (2 if self.half_period else 1)
 
     @property

@@ -1,9 +1,9 @@
-"""Do data on a period meet their own continuation smoothly?
+"""Seams: whether data on a period meet their own continuation smoothly.
 
 An open surface, a missing or repeated point, a wrong nfp, a grid shifted against the convention, or
-data without the symmetry that a half period stands for: each breaks the curves of the grid where
-one period, or one turn in theta, goes over into the next. There the second difference of the
-values is then far larger than anywhere else.
+data without the symmetry that a half period implies: each breaks the curves of the grid between
+one period, or one turn in theta, and the next. There the second difference of the values is then
+far larger than anywhere else.
 """
 
 import numpy as np
@@ -11,7 +11,7 @@ import numpy as np
 from vcjax._errors import VcjaxError
 from vcjax._geometry import resample
 
-# On smooth data the seam is like any other place; the limits leave room for coarse grids.
+# On smooth data a seam bends like any other place; the limits leave room for coarse grids.
 _SURFACE_LIMIT = 2.0
 _FIELD_LIMIT = 4.0
 _STEP_LIMIT = 1.1
@@ -38,8 +38,8 @@ def check_surface_seams(call: str, X: np.ndarray, nfp: int, half_period: bool) -
             "point (numpy.linspace(..., endpoint=False))."
         )
     neighbours = _neighbours(X, resample.POSITION_PARITY, nfp, half_period)
-    for beside, own in zip(neighbours, (X[:, :1], X[:, -1:]), strict=True):
-        if np.linalg.norm(beside - own, axis=0).max() <= 1e-9 * scale:
+    for neighbour, end in zip(neighbours, (X[:, :1], X[:, -1:]), strict=True):
+        if np.linalg.norm(neighbour - end, axis=0).max() <= 1e-9 * scale:
             raise VcjaxError(
                 f"{call} got X whose rows at the end of the period repeat those at its start; drop "
                 "the repeated row. A half period starts half a step off the symmetry plane."
@@ -50,7 +50,7 @@ def check_surface_seams(call: str, X: np.ndarray, nfp: int, half_period: bool) -
 
 
 def _check_few_rows(call: str, parts, nfp: int, half_period: bool) -> None:
-    """Too few rows have no bend to compare: their steps in the toroidal angle must be equal."""
+    """Require equal steps in the toroidal angle of rows that are too few to compare their bends."""
     middle = np.concatenate(parts, axis=1).mean(axis=2)
     steps = np.diff(np.arctan2(middle[1], middle[0])) % (2 * np.pi)
     if steps.max() > _STEP_LIMIT * steps.min():
@@ -63,7 +63,7 @@ def _check_few_rows(call: str, parts, nfp: int, half_period: bool) -> None:
 
 
 def check_field_seams(call: str, B: np.ndarray, nfp: int, half_period: bool) -> None:
-    """Refuse a field (3, nphi, ntheta) that does not go over into its own continuation."""
+    """Refuse a field (3, nphi, ntheta) that breaks at a seam."""
     _check(call, "B", B, resample.FIELD_PARITY, nfp, half_period, _FIELD_LIMIT)
 
 
@@ -75,7 +75,7 @@ def _check(call, name, values, parity, nfp, half_period, limit) -> None:
     ):
         bend = np.linalg.norm(np.diff(line, n=2, axis=axis), axis=0).max(axis=2 - axis)
         seam, inside = max(bend[0], bend[-1]), bend[1:-1]
-        # Below this level it is rounding that bends.
+        # Below this level bends are rounding.
         floor = 1e-10 * np.abs(values).max()
         if inside.size >= 2 and seam > limit * max(inside.max(), floor):
             what = "an open surface" if name == "X" else "a field that breaks"
@@ -88,7 +88,7 @@ def _check(call, name, values, parity, nfp, half_period, limit) -> None:
 
 
 def _neighbours(values, parity, nfp: int, half_period: bool):
-    """The row before the first and the row after the last, by symmetry: (3, 1, ntheta) each."""
+    """Return the rows before the first and after the last, by symmetry: (3, 1, ntheta) each."""
     period = np.full(1, 2 * np.pi / nfp)
     if half_period:
         image = resample.mirror(values, parity)

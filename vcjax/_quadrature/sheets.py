@@ -1,12 +1,12 @@
-"""Does a surface keep clear of itself?
+"""Distances between sheets of a surface, and crossings.
 
 Cross-sections at constant toroidal angle are closed curves in the half plane (R, Z), and the parts
 of a torus at different angles cannot meet: the surface crosses itself if and only if one of its
 cross-sections does.
 
 Where two sheets come close without crossing, as in a thin cross-section, the near kernel of a
-target on one of them must not reach the other: the splitting of the kernel is undone on a patch
-around the target only, and what is bent around a fold is no patch to integrate on.
+target on one sheet must not reach the other: the splitting of the kernel is undone on a patch
+around the target only, and a patch that bends around a fold cannot be integrated on.
 """
 
 import numpy as np
@@ -16,7 +16,7 @@ from vcjax._geometry import resample
 
 _ROWS = 24
 _LEAST_COLUMNS, _MOST_COLUMNS = 40, 120
-# What is more than this angle in theta away from a point is another sheet than its own.
+# Points more than this angle in theta away from a point belong to another sheet.
 _OWN_SHEET = 1.0
 # The range of the near kernel over the distance of sheets; set so that D-shaped and elliptic
 # cross-sections with an elongation of 20 keep their digits.
@@ -25,7 +25,7 @@ _MOST_NODES = 20_000
 
 
 def nodes_for_sheets(samples: np.ndarray, nfp: int, radius: float) -> np.ndarray:
-    """Smallest node counts (whole torus, poloidal) that keep the near kernel on its own sheet.
+    """Return the least node counts (whole torus, poloidal) that keep near kernels on their sheet.
 
     Distances are taken within rows of constant phi, and to the z axis.
 
@@ -34,7 +34,7 @@ def nodes_for_sheets(samples: np.ndarray, nfp: int, radius: float) -> np.ndarray
     samples : (3, n, m) co-rotating points of one period.
     radius : range of the near kernel, in nodes.
     """
-    x, x_phi, x_theta = sample_tangents(samples, nfp)
+    _, (x, x_phi, x_theta) = _sample(samples, nfp)
     curves = x.transpose(1, 2, 0)
     count = curves.shape[1]
     edge = np.roll(curves, -1, axis=1) - curves
@@ -54,31 +54,19 @@ def nodes_for_sheets(samples: np.ndarray, nfp: int, radius: float) -> np.ndarray
         ]
     if max(nodes) > _MOST_NODES:
         raise VcjaxError(
-            "choose got a surface that touches itself, or nearly so: to tell its sheets apart "
-            f"takes {max(nodes):.3g} nodes in one direction. Move them apart, or check that its "
-            "points resolve its shape."
+            "choose got a surface that touches itself, or nearly so: to separate its sheets takes "
+            f"{max(nodes):.3g} nodes in one direction. Move them apart, or check that its points "
+            "resolve its shape."
         )
     return np.array(nodes)
 
 
-def sample_tangents(samples: np.ndarray, nfp: int):
-    """Points and tangents (3, rows, columns) on a sample, in the frames of their rows."""
+def _sample(samples: np.ndarray, nfp: int):
+    """Return toroidal angles (rows,), and points and tangents (3, rows, columns) on a sample."""
     rows = min(2 * samples.shape[1], _ROWS)
     columns = min(max(2 * samples.shape[2], _LEAST_COLUMNS), _MOST_COLUMNS)
-    period = 2 * np.pi / nfp
-    return resample.tangents(
-        samples,
-        resample.interpolation_matrices(
-            samples.shape[1], 0.0, period, resample.equispaced(0.0, period / rows, rows)
-        ),
-        resample.interpolation_matrices(
-            samples.shape[2],
-            0.0,
-            2 * np.pi,
-            resample.equispaced(0.0, 2 * np.pi / columns, columns),
-        ),
-        np.zeros(rows),
-    )
+    angles = resample.grid_angles(rows, nfp, False)
+    return angles, resample.tangents_at(samples, nfp, angles, columns)
 
 
 def check_crossings(call: str, samples: np.ndarray, nfp: int) -> None:
@@ -87,10 +75,8 @@ def check_crossings(call: str, samples: np.ndarray, nfp: int) -> None:
     Where the toroidal angle does not increase along phi there are no cross-sections in order, and
     nothing is checked.
     """
-    x, y, z = sample_tangents(samples, nfp)[0]
-    rows, columns = x.shape
-    period = 2 * np.pi / nfp
-    angles = resample.equispaced(0.0, period / rows, rows)
+    angles, ((x, y, z), _, _) = _sample(samples, nfp)
+    columns, period = x.shape[1], 2 * np.pi / nfp
     turned = angles[:, None] + np.arctan2(y, x)
     if np.diff(turned, axis=0, append=turned[:1] + period).min() <= 0:
         return
@@ -104,14 +90,14 @@ def check_crossings(call: str, samples: np.ndarray, nfp: int) -> None:
         row, j, k = (int(i) for i in np.argwhere(crossing)[0])
         raise VcjaxError(
             f"{call} got a surface that crosses itself: its cross-section at the toroidal angle "
-            f"{np.degrees(angles[row]):.3g} degrees does, near theta = {360 * j / columns:.3g} and "
+            f"{np.degrees(angles[row]):.3g} degrees, near theta = {360 * j / columns:.3g} and "
             f"{360 * k / columns:.3g} degrees. Check the order of its points along theta (second "
             "axis), and whether they resolve its shape."
         )
 
 
 def _sides(curves: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Twice the areas of the triangles (rows, j, k) of edge j with either end of edge k."""
+    """Return twice the areas of triangles (rows, j, k) of edge j with either end of edge k."""
     stop = np.roll(curves, -1, axis=1)
     edge = (stop - curves)[:, :, None]
     ends = [end[:, None] - curves[:, :, None] for end in (curves, stop)]

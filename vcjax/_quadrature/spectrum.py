@@ -2,19 +2,25 @@
 
 from typing import Any
 
+import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Float
+from jax import lax
+from jaxtyping import Array, Float
 
 from vcjax._checks import check_concrete, check_symmetry
 from vcjax._errors import VcjaxError
 from vcjax._geometry import resample
+from vcjax._quadrature.rule import Rule
+
+_NODES_PER_MODE = 2.8
+_LEAST_NODES = 24.0
 
 
 def spectral_tail(B: Float[np.ndarray, "nphi ntheta 3"], *, nfp: int, half_period: bool) -> float:
-    """Share of a field in the highest modes its grid can hold, relative to max |B|.
+    """Return the share of a field in the highest modes of its grid, relative to max |B|.
 
-    The virtual casing operator cannot see what its input grid leaves out; this number says how
-    much that is likely to be. For an accuracy of d digits it should be below about 10^-d.
+    No quadrature can repair what the grid of B leaves out; this number estimates it. For an
+    accuracy of d digits it should be below about 10^-d.
 
     Parameters
     ----------
@@ -43,7 +49,7 @@ def spectral_tail(B: Float[np.ndarray, "nphi ntheta 3"], *, nfp: int, half_perio
 
 
 def amplitudes(samples, axis: int, xp: Any = np):
-    """Fourier amplitudes by |mode| along one axis, summed over components and the other axis."""
+    """Sum Fourier amplitudes by |mode| along one axis, over components and the other axis."""
     spectrum = xp.abs(xp.fft.fft2(samples, axes=(1, 2))) / samples[0].size
     by_mode = spectrum.sum(axis=(0, 3 - axis))
     last = by_mode.size // 2
@@ -52,22 +58,68 @@ def amplitudes(samples, axis: int, xp: Any = np):
     return xp.concatenate([by_mode[:1], positive, by_mode[mirrored.size + 1 : last + 1]])
 
 
-def resolved_mode(samples: np.ndarray, axis: int, tolerance: float) -> int:
-    """The last mode whose tail (itself and all above) exceeds a tolerance."""
+def _resolved_mode(samples: np.ndarray, axis: int, tolerance: float) -> int:
+    """Return the last mode with a tail (itself and all above) larger than a tolerance."""
     tail = np.cumsum(amplitudes(samples, axis)[::-1])[::-1]
     above = np.nonzero(tail > tolerance)[0]
     return int(above[-1]) if above.size else 0
 
 
-def interpolation_error(share: np.ndarray, modes_per_node: float, count: int) -> float:
-    """What local Lagrange interpolation on ``count`` points misses of a function.
+def nodes_for_field(samples: np.ndarray, digits: int, nfp: int) -> np.ndarray:
+    """Return the node counts (whole torus, poloidal) that resolve a field (3, n, m)."""
+    tolerance = 10.0**-digits * np.linalg.norm(samples, axis=0).max()
+    modes = [_resolved_mode(samples, axis, tolerance) for axis in (1, 2)]
+    return np.maximum(_NODES_PER_MODE * np.array([modes[0] * nfp, modes[1]]), _LEAST_NODES)
 
-    Of a mode that advances by ``w`` turns from node to node it misses about sin(pi w)^count.
+
+def nodes_for_surface(samples: np.ndarray, nfp: int, epsilon: float, count: int) -> np.ndarray:
+    """Return the node counts (whole torus, poloidal) for accurate interpolation on patches.
+
+    It interpolates the normals, which have the most modes, on ``count`` points.
+    """
+    angles = resample.grid_angles(4 * samples.shape[1], nfp, False)
+    _, x_phi, x_theta = resample.tangents_at(samples, nfp, angles, 4 * samples.shape[2])
+    normals = np.cross(x_phi, x_theta, axis=0)
+    tolerance = epsilon * np.linalg.norm(normals, axis=0).max()
+    counts = []
+    for axis, periods in ((1, nfp), (2, 1)):
+        share = amplitudes(normals, axis)
+        nodes = _LEAST_NODES
+        while interpolation_error(share, periods / nodes, count) > tolerance:
+            nodes *= 1.05
+        counts.append(nodes)
+    return np.array(counts)
+
+
+def interpolation_error(share, modes_per_node: float, count: int, xp: Any = np):
+    """Estimate the error of local Lagrange interpolation on ``count`` points.
+
+    A mode that advances by ``w`` turns from node to node has an error of about sin(pi w)^count.
 
     Parameters
     ----------
     share : amplitude of each mode.
     modes_per_node : turns from node to node of the first mode.
     """
-    turns = np.minimum(np.arange(share.size) * modes_per_node, 0.5)
-    return float(share @ np.sin(np.pi * turns) ** count)
+    turns = xp.minimum(xp.arange(share.size, dtype=float) * modes_per_node, 0.5)
+    return share @ xp.sin(np.pi * turns) ** count
+
+
+def unresolved(samples: Float[Array, "3 n m"], rule: Rule):
+    """Estimate, over max |B|, what the grid of B and the interpolation on patches miss of B.
+
+    Patches off the surface are interpolated twice. Not differentiated.
+
+    Parameters
+    ----------
+    samples : co-rotating components of one period of B on its own grid.
+    """
+    samples = lax.stop_gradient(samples)
+    largest = jnp.sqrt((samples**2).sum(axis=0).max())
+    largest = jnp.where(largest > 0, largest, 1.0)
+    tails, missed = [], []
+    for axis, nodes in ((1, rule.period_rows), (2, rule.quad_ntheta)):
+        share = amplitudes(samples, axis, jnp)
+        tails.append(share[-2:].sum())
+        missed.append(interpolation_error(share, 1 / nodes, rule.lagrange_count, jnp))
+    return jnp.maximum(*tails) / largest, 2 * jnp.maximum(*missed) / largest

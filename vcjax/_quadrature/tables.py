@@ -1,4 +1,8 @@
-"""Tables that depend on a Rule alone: interpolation matrices and the polar nodes of a patch."""
+"""Constants of a rule: interpolation matrices, the polar nodes of a patch, derivatives, rays.
+
+For the field, for gradients and for points off the surface there is a set of tables each. They are
+made on the host once, kept for the rules used last, and passed to programs as an argument.
+"""
 
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -8,19 +12,21 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from vcjax._errors import VcjaxError
+from vcjax._checks import check_rule
 from vcjax._geometry import resample
 from vcjax._pytree import pytree
 from vcjax._quadrature.rule import Rule
 
 CORE = 0.15
-"""Radius of the core of a patch, where points beside the surface find the kernel nearly singular"""
+"""Radius of the core of a patch, where the kernel of points near the surface is nearly singular."""
+_CORE_NODES = 8
+"""Nodes on each ray of the core, over the cut-off; enough for distances down to 1e-10."""
 
 
 @pytree
 @dataclass(frozen=True, eq=False)
 class Tables:
-    """Constants of a Rule, as arrays that a program takes as an argument.
+    """Constants of a rule for `prepare`.
 
     The patch interpolation is a product of one matrix for phi and one for theta. A polar grid
     whose angles come in fours is symmetric under both reflections, so each matrix is split into
@@ -29,7 +35,11 @@ class Tables:
 
     Attributes
     ----------
-    rule : static; what they belong to.
+    rule : static; the rule of these constants.
+    surface_phi, surface_theta : interpolation of the surface and its derivative.
+    field_phi, field_theta : interpolation of a field.
+    patch_phi, patch_theta : even and odd part of the interpolation to polar nodes.
+    polar_weights : of the polar nodes of a quadrant.
     """
 
     rule: Rule = field(metadata={"static": True})
@@ -42,87 +52,166 @@ class Tables:
     polar_weights: Float[Array, " node"]
 
 
+@pytree
+@dataclass(frozen=True, eq=False)
+class GradientTables:
+    """Constants of a rule for `prepare_gradient`.
+
+    Attributes
+    ----------
+    field : `Tables` of the rule.
+    field_phi_slope, field_theta_slope : derivatives of a field's interpolation, at the targets.
+    centre_phi, centre_theta : derivatives of the patch interpolation at the centre, one-sided.
+    """
+
+    field: Tables
+    field_phi_slope: Float[Array, "tphi i"]
+    field_theta_slope: Float[Array, "ttheta j"]
+    centre_phi: Float[Array, "2 p"]
+    centre_theta: Float[Array, "2 q"]
+
+
+@pytree
+@dataclass(frozen=True, eq=False)
+class OffSurfaceTables:
+    """Constants of a rule for `prepare_off_surface`.
+
+    Attributes
+    ----------
+    field : `Tables` of the rule.
+    rings : radii and weights of the rings of polar nodes.
+    core_modes : (core, core) from values on the rings of the core to Legendre coefficients.
+    core_nodes, core_weights : (node,) Gauss-Legendre on [0, 1], of the integral along a ray.
+    """
+
+    field: Tables
+    rings: tuple[Float[Array, " ring"], Float[Array, " ring"]]
+    core_modes: Float[Array, "core core"]
+    core_nodes: Float[Array, " node"]
+    core_weights: Float[Array, " node"]
+
+
 def tables(rule: Rule) -> Tables:
-    """The constants of a rule; built once, then kept for the rules used last."""
-    if not isinstance(rule, Rule):
-        raise VcjaxError(
-            f"tables got a rule of type {type(rule).__name__}; make one with vcjax.choose."
-        )
-    return Tables(rule=rule, **jax.tree.map(jnp.asarray, _host_tables(rule)))
+    """Return the constants of a rule for `prepare`, to be passed under an outer ``jit``."""
+    check_rule("tables", rule)
+    return Tables(rule=rule, **jax.tree.map(jnp.asarray, _field_tables(rule)))
+
+
+def gradient_tables(rule: Rule) -> GradientTables:
+    """Return the constants of a rule for `prepare_gradient`; see `tables`."""
+    check_rule("gradient_tables", rule)
+    return GradientTables(tables(rule), **jax.tree.map(jnp.asarray, _gradient_tables(rule)))
+
+
+def off_surface_tables(rule: Rule) -> OffSurfaceTables:
+    """Return the constants of a rule for `prepare_off_surface`; see `tables`."""
+    check_rule("off_surface_tables", rule)
+    return OffSurfaceTables(tables(rule), **jax.tree.map(jnp.asarray, _off_surface_tables(rule)))
 
 
 @lru_cache(maxsize=8)
-def _host_tables(rule: Rule) -> dict:
-    period = 2 * np.pi / rule.nfp
-    theta = np.arange(rule.quad_ntheta) * rule.spacing[1]
-    surface_rows = (rule.surface_shape[0] + 1) * (2 if rule.half_period else 1)
-    field_rows = rule.src_shape[0] * (2 if rule.half_period else 1)
-    field_start, _ = resample.field_angles(field_rows, rule.nfp, rule.half_period)
+def _field_tables(rule: Rule) -> dict:
     angles = resample.equispaced(rule.first_angle, rule.spacing[0], rule.period_rows)
+    theta = resample.equispaced(0.0, rule.spacing[1], rule.quad_ntheta)
+    surface_rows = (rule.surface_shape[0] + 1) * (2 if rule.half_period else 1)
     interpolation = resample.interpolation_matrices
+    field_phi, field_theta = _field_interpolation(rule, angles, theta)
     u, v, weights = polar_quadrant(rule)
     return dict(
-        surface_phi=interpolation(surface_rows, 0.0, period, angles),
+        surface_phi=interpolation(surface_rows, 0.0, 2 * np.pi / rule.nfp, angles),
         surface_theta=interpolation(rule.surface_shape[1], 0.0, 2 * np.pi, theta),
-        field_phi=interpolation(field_rows, field_start, period, angles)[0],
-        field_theta=interpolation(rule.src_shape[1], 0.0, 2 * np.pi, theta)[0],
+        field_phi=field_phi[0],
+        field_theta=field_theta[0],
         patch_phi=_fold(lagrange_rows(u, rule.reach_phi, rule.lagrange_count)),
         patch_theta=_fold(lagrange_rows(v, rule.reach_theta, rule.lagrange_count)),
         polar_weights=weights,
     )
 
 
-def radii(rule: Rule) -> tuple[np.ndarray, np.ndarray]:
-    """Gauss-Legendre on [0, 1]: one-sided, because the near kernel has a |rho|^3 term.
+@lru_cache(maxsize=8)
+def _gradient_tables(rule: Rule) -> dict:
+    steps = rule.spacing[0] * rule.stride_phi, rule.spacing[1] * rule.stride_theta
+    angles = resample.equispaced(rule.first_angle, steps[0], rule.trg_shape[0])
+    theta = resample.equispaced(0.0, steps[1], rule.trg_shape[1])
+    field_phi, field_theta = _field_interpolation(rule, angles, theta)
+    return dict(
+        field_phi_slope=field_phi[1],
+        field_theta_slope=field_theta[1],
+        centre_phi=centre_slopes(rule.reach_phi, rule.lagrange_count),
+        centre_theta=centre_slopes(rule.reach_theta, rule.lagrange_count),
+    )
 
-    If the core is counted apart, on [0, CORE] and on [CORE, 1].
+
+@lru_cache(maxsize=8)
+def _off_surface_tables(rule: Rule) -> dict:
+    degrees = np.arange(rule.core_count)
+    rings, weights = _gauss_legendre(rule.core_count)
+    legendre = np.polynomial.legendre.legvander(2 * rings - 1, rule.core_count - 1)
+    core_nodes, core_weights = _gauss_legendre(int(np.ceil(_CORE_NODES * rule.cutoff)))
+    return dict(
+        rings=radii(rule),
+        core_modes=(2 * degrees[:, None] + 1) * (legendre * weights[:, None]).T,
+        core_nodes=core_nodes,
+        core_weights=core_weights,
+    )
+
+
+def _field_interpolation(rule: Rule, angles: np.ndarray, theta: np.ndarray):
+    """Return interpolation and derivative of a field, along phi and along theta."""
+    rows = rule.src_shape[0] * (2 if rule.half_period else 1)
+    start, _ = resample.field_angles(rows, rule.nfp, rule.half_period)
+    interpolation = resample.interpolation_matrices
+    return (
+        interpolation(rows, start, 2 * np.pi / rule.nfp, angles),
+        interpolation(rule.src_shape[1], 0.0, 2 * np.pi, theta),
+    )
+
+
+def radii(rule: Rule) -> tuple[np.ndarray, np.ndarray]:
+    """Return nodes and weights of Gauss-Legendre on [0, 1]; on [0, CORE] and [CORE, 1] with a core.
+
+    One-sided, because the near kernel has a |rho|^3 term.
     """
     if not rule.core_count:
-        return gauss_legendre(rule.radial_count)
-    core, outer = (
-        gauss_legendre(rule.core_count, 0.0, CORE),
-        gauss_legendre(rule.radial_count, CORE),
-    )
+        return _gauss_legendre(rule.radial_count)
+    core = _gauss_legendre(rule.core_count, 0.0, CORE)
+    outer = _gauss_legendre(rule.radial_count, CORE)
     return np.concatenate([core[0], outer[0]]), np.concatenate([core[1], outer[1]])
 
 
-def gauss_legendre(count: int, first: float = 0.0, last: float = 1.0):
-    """Nodes and weights on an interval."""
+def _gauss_legendre(count: int, first: float = 0.0, last: float = 1.0):
     nodes, weights = np.polynomial.legendre.leggauss(count)
     half = 0.5 * (last - first)
     return first + half * (1 + nodes), half * weights
 
 
 def polar_quadrant(rule: Rule) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Polar nodes of the first quadrant: offsets (u, v) in quadrature nodes, and weights.
+    """Return the polar nodes of the first quadrant: offsets (u, v) in nodes, and weights.
 
     They are sorted by v, so that consecutive nodes take their values from few columns of the
-    patch; where the core is counted apart by radius, which does nearly as well, and by angle.
+    patch; with a core they are sorted by radius, which is nearly as good, and by angle.
     """
     rho, rho_weights = radii(rule)
     angle = 2 * np.pi * (np.arange(rule.angular_count // 4) + 0.5) / rule.angular_count
     u = np.outer(rho, np.cos(angle)).ravel() * rule.patch_phi
     v = np.outer(rho, np.sin(angle)).ravel() * rule.patch_theta
-    jacobian = (
-        rho * rho_weights * (2 * np.pi / rule.angular_count) * rule.patch_phi * rule.patch_theta
-    )
+    area = (2 * np.pi / rule.angular_count) * rule.patch_phi * rule.patch_theta
     order = np.arange(v.size) if rule.core_count else np.argsort(v, kind="stable")
-    return u[order], v[order], np.repeat(jacobian, angle.size)[order]
+    return u[order], v[order], np.repeat(rho * rho_weights * area, angle.size)[order]
 
 
 def rim_nodes(rule: Rule) -> np.ndarray:
-    """Indices into `polar_quadrant` of the nodes of the largest radius."""
+    """Return the indices into `polar_quadrant` of the nodes of the largest radius."""
     u, v, _ = polar_quadrant(rule)
     radius = np.hypot(u / rule.patch_phi, v / rule.patch_theta)
     return np.sort(np.argsort(radius)[-(rule.angular_count // 4) :])
 
 
 def lagrange_rows(points: np.ndarray, reach: int, count: int) -> np.ndarray:
-    """Local Lagrange interpolation on the integers -reach..reach.
+    """Return local Lagrange interpolation from the integers -reach..reach to points (n,).
 
     Parameters
     ----------
-    points : (n,) positions within the grid.
     count : number of points of each local stencil (even); at most 2 reach are used.
 
     Returns
@@ -143,8 +232,29 @@ def lagrange_rows(points: np.ndarray, reach: int, count: int) -> np.ndarray:
     return rows
 
 
+def centre_slopes(reach: int, count: int) -> np.ndarray:
+    """Return derivatives at 0 of the local Lagrange interpolation on -reach..reach.
+
+    They differentiate exactly the interpolant of `lagrange_rows`, whose stencil changes at 0: only
+    then the finite part cancels the singular part of its integrals to rounding.
+
+    Returns
+    -------
+    (2, 2 reach + 1), of the stencils right and left of 0.
+    """
+    count = min(count, 2 * reach)
+    stencil = np.arange(count) - count // 2 + 1
+    others = stencil[stencil != 0].astype(float)
+    slopes = np.zeros(2 * reach + 1)
+    for a in others:
+        rest = others[others != a]
+        slopes[reach + int(a)] = np.prod(-rest / (a - rest)) / a
+    slopes[reach] = -slopes.sum()
+    return np.stack([slopes, -slopes[::-1]])
+
+
 def _fold(rows: np.ndarray) -> np.ndarray:
-    """Rows on -E..E as rows for v(k) + v(-k) and for v(k) - v(-k), k = 0..E; at 0 for v(0)."""
+    """Turn rows on -E..E into rows for v(k) + v(-k) and v(k) - v(-k), k = 0..E; at 0 for v(0)."""
     reach = rows.shape[1] // 2
     right, left = rows[:, reach:], rows[:, reach::-1]
     return 0.5 * np.stack([right + left, right - left])
@@ -152,6 +262,6 @@ def _fold(rows: np.ndarray) -> np.ndarray:
 
 @lru_cache(maxsize=8)
 def theta_stencils(rule: Rule) -> np.ndarray:
-    """Columns [first, last + 1) that each polar node reads of the theta matrices, (node, 2)."""
-    read = (_host_tables(rule)["patch_theta"] != 0).any(axis=0)
+    """Return the columns [first, last + 1) of the theta matrices that each polar node reads."""
+    read = (_field_tables(rule)["patch_theta"] != 0).any(axis=0)
     return np.stack([read.argmax(axis=1), read.shape[1] - read[:, ::-1].argmax(axis=1)], axis=1)

@@ -13,7 +13,7 @@ from vcjax import (
     internal_field,
     internal_gradient,
 )
-from vcjax._errors import told_by
+from vcjax._errors import errors_named
 from vcjax.interfaces._surface_setup import (
     SurfaceSetup,
     check_shape,
@@ -128,12 +128,12 @@ class VirtualCasing:
 
     def _field(self, call: str, evaluate: Callable, B_total: Flat) -> np.ndarray:
         setup, B = self._given(call, B_total)
-        with told_by(call):
+        with errors_named(call):
             return _flat(evaluate(setup.casing("field", B), B))
 
     def _gradient(self, call: str, evaluate: Callable, B_total: Flat) -> np.ndarray:
         setup, B = self._given(call, B_total)
-        with told_by(call):
+        with errors_named(call):
             gradient = np.asarray(evaluate(setup.casing("gradient", B), B))
         return gradient.transpose(3, 2, 0, 1).ravel()
 
@@ -141,7 +141,7 @@ class VirtualCasing:
         setup, B = self._given(call, B_total)
         count = max(1, real_array(call, "Xt", Xt).size // 3)
         points = point_major(call, "Xt", Xt, (1, count), flat_only=True)[0]
-        with told_by(call):
+        with errors_named(call):
             return field_at(setup.casing("off", B), B, points)
 
     def _given(self, call: str, B_total: Flat) -> tuple[SurfaceSetup, np.ndarray]:

@@ -13,7 +13,7 @@ import numpy as np
 
 import vcjax
 from vcjax import Rule, VcjaxError
-from vcjax._errors import told_by
+from vcjax._errors import errors_named
 from vcjax.interfaces._knobs import Knobs, read_knobs
 from vcjax.interfaces._surface_setup import (
     SurfaceSetup,
@@ -33,7 +33,7 @@ def _on_surface(part: str, evaluate: Callable, kind: str) -> tuple[Callable, Cal
         call = f"compute_{part}"
         setup, options = self._begin(call, kind, knobs)
         B = point_major(call, "B0", B0, setup.src_shape)
-        with told_by(call):
+        with errors_named(call):
             casing = setup.casing(kind, B, options.wanted)
             # Only an array of the same shape can be donated to the result.
             if options.donate and np.shape(B0) == (3, *setup.trg_shape) and kind == "field":
@@ -51,7 +51,7 @@ def _on_surface(part: str, evaluate: Callable, kind: str) -> tuple[Callable, Cal
         if not len(given):
             raise VcjaxError(f"{call} got an empty B0_batch; give at least one field.")
         fields = [point_major(call, "B0", B0, setup.src_shape) for B0 in given]
-        with told_by(call):
+        with errors_named(call):
             casing = setup.casing_for_all(kind, fields, options.wanted)
             one = partial(evaluate, casing, **options.chunks)
             return jax.vmap(lambda B: turned(one(B)))(jnp.stack(fields))
@@ -70,7 +70,7 @@ def _off_surface(part: str, evaluate: Callable, kind: str) -> Callable:
         B = point_major(call, "B0", B0, setup.src_shape)
         count = max(1, np.size(real_array(call, "X_trg", X_trg)) // 3)
         points = point_major(call, "X_trg", X_trg, (1, count))[0]
-        with told_by(call):
+        with errors_named(call):
             found = evaluate(setup.casing(kind, B, options.wanted), B, points, **options.chunks)
         values = _TURNED[kind](getattr(found, part.split("_")[0]))
         return (values, found.error) if options.return_estimate else values
@@ -154,7 +154,7 @@ class VirtualCasingJAX:
         setup = required(self._setup, "plan_precision")
         if B0 is not None:
             B0 = point_major("plan_precision", "B0", B0, setup.src_shape)
-        with told_by("plan_precision"):
+        with errors_named("plan_precision"):
             return setup.rule("field", setup.known(B0), digits)
 
     def precompute_singular(self, B0: Any = None, **knobs: Any) -> None:
@@ -166,7 +166,7 @@ class VirtualCasingJAX:
         setup, options = self._begin("precompute_singular", "field", knobs)
         if B0 is not None:
             B0 = point_major("precompute_singular", "B0", B0, setup.src_shape)
-        with told_by("precompute_singular"):
+        with errors_named("precompute_singular"):
             setup.casing("field", B0, options.wanted)
 
     def get_normal(self) -> jax.Array:

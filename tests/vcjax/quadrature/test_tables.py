@@ -1,4 +1,4 @@
-"""The pieces of the quadrature: polar tables, patch interpolation, far field."""
+"""Tables of a rule: polar nodes, local interpolation, its transpose, its slope at the centre."""
 
 import dataclasses
 
@@ -9,7 +9,6 @@ import pytest
 import vcjax
 from vcjax import problems
 from vcjax._geometry.patch import PatchInterpolation
-from vcjax._kernels.far import far_field
 from vcjax._quadrature import tables
 
 
@@ -50,8 +49,16 @@ def test_rim_nodes_lie_on_the_largest_radius(rule):
     assert tables.rim_nodes(rule).size == rule.angular_count // 4
 
 
-def _dense(rule):
-    """The patch interpolation of all quadrants, as one plain matrix (4 node, patch)."""
+def test_the_slope_at_the_centre_is_that_of_the_interpolation():
+    slopes = tables.centre_slopes(8, 10)
+    for side, step in zip(slopes, (1e-6, -1e-6), strict=True):
+        rows = tables.lagrange_rows(np.array([step, 2 * step]), 8, 10)
+        difference = (4 * rows[0] - rows[1] - 3 * np.eye(17)[8]) / (2 * step)
+        np.testing.assert_allclose(side, difference, atol=1e-8)
+
+
+def _plain_matrix(rule):
+    """Return the patch interpolation of all quadrants as a plain matrix (4, node, patch)."""
     u, v, _ = tables.polar_quadrant(rule)
     rows = []
     for sign_u, sign_v in ((1, 1), (1, -1), (-1, 1), (-1, -1)):
@@ -61,54 +68,16 @@ def _dense(rule):
     return np.stack(rows)
 
 
-def test_patch_interpolation_equals_the_plain_product(rule):
-    interpolation = PatchInterpolation(vcjax.tables(rule), rule)
+def test_patch_interpolation_and_its_transpose_equal_the_plain_products(rule):
+    interpolation, matrix = PatchInterpolation(vcjax.tables(rule), rule), _plain_matrix(rule)
     shape = 2 * rule.reach_phi + 1, 2 * rule.reach_theta + 1
     values = np.random.default_rng(0).normal(size=(2, *shape))
-    expected = np.einsum("qnp,mp->qmn", _dense(rule), values.reshape(2, -1))
+    expected = np.einsum("qnp,mp->qmn", matrix, values.reshape(2, -1))
     np.testing.assert_allclose(interpolation.to_nodes(jnp.asarray(values)), expected, atol=1e-12)
-
-
-def test_spreading_is_the_transpose_of_interpolating(rule):
-    interpolation = PatchInterpolation(vcjax.tables(rule), rule)
-    shape = 2 * rule.reach_phi + 1, 2 * rule.reach_theta + 1
     nodes = rule.radial_count * rule.angular_count // 4
     values = np.random.default_rng(1).normal(size=(4, 2, nodes))
-    expected = np.einsum("qnp,qmn->mp", _dense(rule), values).reshape(2, *shape)
+    expected = np.einsum("qnp,qmn->mp", matrix, values).reshape(2, *shape)
     np.testing.assert_allclose(interpolation.from_nodes(jnp.asarray(values)), expected, atol=1e-11)
-
-
-def _plain_sum(targets, sources, normals, B, nfp):
-    total = np.zeros_like(targets)
-    for k in range(nfp):
-        angle = 2 * np.pi * k / nfp
-        turn = np.array(
-            [[np.cos(angle), -np.sin(angle), 0], [np.sin(angle), np.cos(angle), 0], [0, 0, 1]]
-        )
-        y, n, b = ((turn @ v).T for v in (sources, normals, B))
-        r = targets[:, None] - y
-        distance = np.linalg.norm(r, axis=2)
-        distance[distance < 1e-9] = np.inf
-        kernel = np.cross(b, np.cross(n, r)) - b * (n * r).sum(2)[..., None]
-        total += (kernel / distance[..., None] ** 3).sum(axis=1) / (4 * np.pi)
-    return total
-
-
-@pytest.mark.parametrize("chunks", [(7, 5), (64, 3), (10_000, 10_000), (1, 1)])
-def test_far_field_equals_the_plain_sum_whatever_the_tiles(chunks):
-    rng = np.random.default_rng(2)
-    sources, normals, B = rng.normal(size=(3, 3, 50)) + np.array([4.0, 0, 0])[:, None]
-    targets = np.concatenate([sources.T[::9], rng.normal(size=(4, 3)) + [4.0, 0, 0]])
-    grids = (v.reshape(3, 5, 10) for v in (sources, normals, B))
-    result = far_field(
-        *(jnp.asarray(v) for v in (targets, *grids)),
-        nfp=3,
-        aspect=0.5,
-        chunk_size=chunks[0],
-        target_chunk_size=chunks[1],
-    )
-    expected = _plain_sum(targets, sources, normals, B, 3)
-    np.testing.assert_allclose(result.T, expected, rtol=1e-11, atol=1e-11 * np.abs(expected).max())
 
 
 def test_rules_are_values(rule):

@@ -1,11 +1,14 @@
 """The nearest point of the surface."""
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
 import vcjax
-from vcjax._off_surface_transform import feet
+from vcjax._geometry.foot import nearest
+from vcjax._geometry.nodes import row_angles
+from vcjax._geometry.resample import rotate
 
 SECTIONS = {
     "ellipse": (lambda t: 3 + 0.5 * np.cos(t), lambda t: 0.9 * np.sin(t)),
@@ -31,4 +34,6 @@ def test_the_distance_is_the_least_one_also_beyond_centres_of_curvature(section)
     points = np.stack([R * np.cos(turn), R * np.sin(turn), Z], axis=1)
     least = np.hypot(r(ANGLES) - R[:, None], z(ANGLES) - Z[:, None]).min(axis=1)
     # The interpolated surface and the brute force both are right to about 1e-5.
-    np.testing.assert_allclose(jax.jit(feet)(casing, points).distance, least, atol=1e-4)
+    surface = rotate(casing.sources, -row_angles(casing.rule), jnp)
+    foot = jax.jit(nearest, static_argnums=2)(points, surface, casing.rule)
+    np.testing.assert_allclose(foot.distance, least, atol=1e-4)

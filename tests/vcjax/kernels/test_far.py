@@ -1,0 +1,92 @@
+"""The far sum: its tiles, blocks and derivatives against plain formulas."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from vcjax import Rule
+from vcjax._kernels.far import FIELD, block_shape, far_sum
+from vcjax._kernels.pairs import pair_product, pair_weights
+from vcjax._options import Tiles
+
+# Three periods of 5 x 10 nodes; blocks are half as many rows as columns.
+RULE = Rule(
+    nfp=3,
+    half_period=False,
+    surface_shape=(5, 10),
+    src_shape=(5, 10),
+    trg_shape=(5, 10),
+    quad_nphi=15,
+    quad_ntheta=10,
+    patch_phi=1,
+    patch_theta=2,
+    margin=1,
+    radial_count=4,
+    angular_count=4,
+    lagrange_count=4,
+    cutoff=1.0,
+)
+
+
+def plain_sum(targets, sources, normals, B, nfp):
+    total = np.zeros_like(targets)
+    for k in range(nfp):
+        angle = 2 * np.pi * k / nfp
+        turn = np.array(
+            [[np.cos(angle), -np.sin(angle), 0], [np.sin(angle), np.cos(angle), 0], [0, 0, 1]]
+        )
+        y, n, b = ((turn @ v).T for v in (sources, normals, B))
+        r = targets[:, None] - y
+        distance = np.linalg.norm(r, axis=2)
+        distance[distance < 1e-9] = np.inf
+        kernel = np.cross(b, np.cross(n, r)) - b * (n * r).sum(2)[..., None]
+        total += (kernel / distance[..., None] ** 3).sum(axis=1) / (4 * np.pi)
+    return total
+
+
+@pytest.mark.parametrize("tiles", [(7, 5), (64, 3), (10_000, 10_000), (1, 1)])
+def test_far_field_equals_the_plain_sum_whatever_the_tiles(tiles):
+    rng = np.random.default_rng(2)
+    sources, normals, B = rng.normal(size=(3, 3, 50)) + np.array([4.0, 0, 0])[:, None]
+    targets = np.concatenate([sources.T[::9], rng.normal(size=(4, 3)) + [4.0, 0, 0]])
+    grids = (v.reshape(3, 5, 10) for v in (sources, normals, B))
+    result = far_sum(FIELD, RULE, Tiles(*tiles), *(jnp.asarray(v) for v in (targets, *grids)))
+    expected = plain_sum(targets, sources, normals, B, 3)
+    np.testing.assert_allclose(result.T, expected, rtol=1e-11, atol=1e-11 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("largest", [1, 7, 512, 10**6])
+@pytest.mark.parametrize("aspect", [1e-4, 0.3, 1.0, 50.0])
+def test_blocks_hold_no_more_nodes_than_allowed(largest, aspect):
+    for grid in ((1, 1), (80, 120), (7, 1000)):
+        high, wide = block_shape(grid, largest, aspect)
+        assert 1 <= high <= grid[0] and 1 <= wide <= grid[1]
+        assert high * wide <= largest
+
+
+def plain_tile(power, x, y, moments):
+    square = ((x[:, :, None] - y[:, None]) ** 2).sum(axis=0)
+    apart = square > 0
+    return moments @ jnp.where(apart, jnp.where(apart, square, 1.0) ** (-power / 2), 0.0).T
+
+
+def tile(power, x, y, moments):
+    return pair_product(pair_weights(power, x, y, jnp.zeros(())), moments)
+
+
+@pytest.mark.parametrize("power", [3, 5])
+def test_a_tile_has_the_first_and_second_derivatives_of_its_formula(power):
+    rng = np.random.default_rng(3)
+    x, y, moments = (jnp.asarray(rng.normal(size=shape)) for shape in ((3, 4), (3, 5), (2, 5)))
+    given = x.at[:, 1].set(y[:, 2]), y, moments  # a target that is a source
+
+    def derivatives(values):
+        def scalar(given):
+            return (values(power, *given) ** 2).sum()
+
+        return jax.jit(lambda given: (jax.grad(scalar)(given), jax.hessian(scalar)(given)))(given)
+
+    both = [jax.tree.leaves(derivatives(values)) for values in (tile, plain_tile)]
+    for found, expected in zip(*both, strict=True):
+        assert jnp.abs(found - expected).max() <= 1e-11 * jnp.abs(expected).max()

@@ -1,0 +1,219 @@
+"""The near kernel along rays from the foot, for points off the surface.
+
+The patch is centred at the foot, the nearest point of the surface, wherever that lies between
+nodes. Around it the grid is first shifted to the foot, then interpolated to the same polar nodes
+for every point, and from these along each ray to nodes that crowd at the foot as the point nears
+the surface: with d the distance and delta = d/R,
+
+    rho = delta sinh(s asinh(1/delta)),   s in [0, 1],
+
+which maps the kernel's singularity at rho = i delta to a distance from s in [0, 1] that shrinks
+only like 1/log(1/delta): a fixed number of nodes serves every distance (P. R. Johnston, D. Elliott,
+Int. J. Numer. Methods Eng. 62 (2005) 564).
+
+The sum over all nodes leaves out those next to the point, where it would lose digits. They get the
+smooth far kernel, the other nodes of the patch the near kernel with a minus sign:
+
+    T = (sum without the nodes next to x)
+        + (polar integral of the near kernel) + (sum over the patch of far, or minus near, kernel).
+
+A point on the surface is its own foot; there the polar integral is the principal value.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from jaxtyping import Array, Float
+
+from vcjax._geometry.foot import Foot, angle_of, turn
+from vcjax._geometry.patch import PatchInterpolation, cut, shift
+from vcjax._kernels.near import field_split
+from vcjax._quadrature.rule import Rule
+from vcjax._quadrature.tables import CORE, OffSurfaceTables
+
+CLOSEST = 1e-10
+"""Nearer than this, in patch radii, a point counts as on the surface."""
+_SERIES = 18
+"""Terms of the far kernel's series."""
+
+
+class NearPart(NamedTuple):
+    """Contributions of patches to a field and a test field at n points; 0 without a patch.
+
+    Attributes
+    ----------
+    fields : (n, 2, 3) corrections of the punctured sums, laboratory components.
+    at_foot : (n, 3) the field on the surface.
+    on_surface : (n,) 1 for points on it, else 0.
+    """
+
+    fields: Float[Array, "n 2 3"]
+    at_foot: Float[Array, "n 3"]
+    on_surface: Float[Array, " n"]
+
+
+def near_part(
+    x,
+    foot: Foot,
+    padded,
+    test_field: Callable,
+    punctured,
+    interpolation: PatchInterpolation,
+    constants: OffSurfaceTables,
+    rule: Rule,
+) -> NearPart:
+    """Return the near part at points, with a patch for each.
+
+    Parameters
+    ----------
+    x : (t, 3) laboratory components.
+    padded : (9, row, column) `continued` points, area normals and field, co-rotating components.
+    test_field : points (3, ...) to a field (3, ...), symmetric about the z axis.
+    punctured : square of the distance below which the far sum leaves nodes out.
+    """
+    row, column = jnp.floor(foot.u), jnp.floor(foot.v)
+    windows = jax.vmap(lambda i, j: cut(padded, i, j, rule))(row, column)
+    x = turn(x, -angle_of(row, rule))
+    shifted, centre = shift(windows, foot.u - row, foot.v - column, rule)
+    from_foot = shifted[:, :3] - centre[:, :3, None, None]
+    shifted = jnp.concatenate([from_foot, shifted[:, 3:]], axis=1)
+    rings = _rings(shifted, interpolation, constants)
+    alpha, delta, on_surface = _scales(x - centre[:, :3], foot.spacing, rings, constants, rule)
+    # A point on the surface is its own foot.
+    x = jnp.where(on_surface[:, None], centre[:, :3], x)
+    polar = _polar_sum(x, centre[:, :3], rings, alpha, delta, test_field, constants, rule)
+    total = polar + _grid_sum(x, windows, alpha, test_field, punctured, rule)
+    back = angle_of(row, rule)
+    return NearPart(
+        turn(total / (4 * np.pi), jnp.broadcast_to(back[:, None], total.shape[:2])),
+        turn(centre[:, 6:], back),
+        on_surface.astype(x.dtype),
+    )
+
+
+def _rings(shifted, interpolation, constants: OffSurfaceTables):
+    """Return the values at the polar nodes, (t, c, ring, node); points divided by their radius.
+
+    A point's offset from the foot vanishes with the radius; only the quotient keeps the relative
+    accuracy that points close to the surface need.
+    """
+    t, c = shifted.shape[:2]
+    radii = constants.rings[0]
+    polar = interpolation.to_nodes(shifted.reshape(t * c, *shifted.shape[2:]))
+    polar = polar.reshape(4, t, c, radii.size, -1).transpose(1, 2, 3, 0, 4)
+    divisor = jnp.where(jnp.arange(c)[:, None] < 3, radii, 1.0)
+    return polar.reshape(t, c, radii.size, -1) / divisor[:, :, None]
+
+
+def _scales(offset, spacing, rings, constants: OffSurfaceTables, rule: Rule):
+    """Return the cut-off rate alpha, delta of the rays, and whether a point is on the surface.
+
+    None of them is differentiated: the result depends on them only through the discretisation
+    error.
+    """
+    offset, spacing, rings = lax.stop_gradient((offset, spacing, rings))
+    rim = rings[:, :3, -1] * constants.rings[0][-1]
+    radius = jnp.sqrt(((offset[:, :, None] - rim) ** 2).sum(axis=1).min(axis=1))
+    # The rule for the far kernel errs by exp(-(pi/(alpha h))^2 - (alpha d)^2), the near kernel cut
+    # off at the rim by exp(-(alpha R)^2): equal, if the rule's cut-off is out of reach.
+    height = (offset**2).sum(axis=1)
+    chord = jnp.sqrt(jnp.maximum(radius**2 - height, (0.1 * radius) ** 2))
+    alpha = jnp.minimum(rule.cutoff / radius, jnp.sqrt(np.pi / (spacing * chord)))
+    square = (rings[:, :3, 0] ** 2).sum(axis=1)
+    unit = (square.min(axis=1) * square.max(axis=1)) ** 0.25
+    delta = jnp.sqrt(height) / unit
+    return alpha, jnp.maximum(delta, CLOSEST), delta < CLOSEST
+
+
+def _polar_sum(x, foot, rings, alpha, delta, test_field, constants: OffSurfaceTables, rule: Rule):
+    """Return the polar integral of the near kernel, (t, 2, 3)."""
+    rho, weights, values = _along_rays(rings, delta[:, None], constants, rule)
+    step = 2 * np.pi / rule.angular_count * rule.patch_phi * rule.patch_theta
+    from_foot = rho[:, None, :, None] * values[:, :3]
+    r = (x - foot)[:, :, None, None] - from_foot
+    square = (r**2).sum(axis=1)
+    distance = jnp.sqrt(square)
+    near = field_split(alpha[:, None, None] * distance) / (square * distance)
+    factor = (step * weights * rho)[:, :, None] * near
+    tested = test_field(jnp.moveaxis(foot[:, :, None, None] + from_foot, 1, 0))
+    return _combined(values[:, 3:], jnp.moveaxis(tested, 0, 1), r, factor)
+
+
+def _along_rays(rings, delta, constants: OffSurfaceTables, rule: Rule):
+    """Return radii (t, s), weights (t, s) and values (t, c, s, node) along the rays.
+
+    Outside the core these are the rings, inside it nodes that depend on the point.
+    """
+    width = jnp.arcsinh(CORE / delta)
+    s = width * constants.core_nodes
+    core = delta * jnp.sinh(s)
+    core_weights = constants.core_weights * delta * width * jnp.cosh(s)
+    count = rule.core_count
+    interpolation = _legendre(2 * core / CORE - 1, count) @ constants.core_modes
+    inner = jnp.einsum("tsr,tcrn->tcsn", interpolation, rings[:, :, :count])
+    outer = (jnp.broadcast_to(v[count:], (delta.shape[0], v.size - count)) for v in constants.rings)
+    return (
+        *(jnp.concatenate(pair, axis=1) for pair in zip((core, core_weights), outer, strict=True)),
+        jnp.concatenate([inner, rings[:, :, count:]], axis=2),
+    )
+
+
+def _combined(values, tested, r, factor):
+    """Sum {B x (n x r) - B (n.r)} times a factor over all nodes, for two fields B: (t, 2, 3).
+
+    Parameters
+    ----------
+    values : (t, 6, ...) area normals and a field.
+    tested, r, factor : (t, 3, ...) the other field, (t, 3, ...), (t, ...).
+    """
+    t, normal = values.shape[0], values[:, :3]
+    curl = jnp.cross(normal, r, axis=1) * factor[:, None]
+    flux = (normal * r).sum(axis=1, keepdims=True) * factor[:, None]
+    kernel = jnp.concatenate([curl, flux], axis=1).reshape(t, 4, -1)
+    fields = jnp.concatenate([values[:, 3:], tested], axis=1).reshape(t, 6, -1)
+    moment = jnp.einsum("tin,tjn->tij", fields, kernel).reshape(t, 2, 3, 4)
+    crossed = [moment[:, :, i, j] - moment[:, :, j, i] for i, j in ((1, 2), (2, 0), (0, 1))]
+    return jnp.stack(crossed, axis=2) - moment[..., 3]
+
+
+def _legendre(z, count: int):
+    """Return Legendre polynomials of degrees 0 .. count - 1 along a last axis."""
+    values = [jnp.ones_like(z), z]
+    for n in range(2, count):
+        values.append(((2 * n - 1) * z * values[-1] - (n - 1) * values[-2]) / n)
+    return jnp.stack(values[:count], axis=-1)
+
+
+def _grid_sum(x, windows, alpha, test_field, punctured, rule: Rule):
+    """Sum the far kernel on punctured nodes, minus the near kernel on the others: (t, 2, 3)."""
+    # The nodes of the ellipse around the foot, which lies less than a node after the middle one.
+    first = rule.margin + rule.lagrange_count // 2 - 1
+    size = 2 * rule.patch_phi + 2, 2 * rule.patch_theta + 2
+    part = windows[:, :, first : first + size[0], first : first + size[1]]
+    r = x[:, :, None, None] - part[:, :3]
+    alpha = alpha[:, None, None]
+    square = (r**2).sum(axis=1)
+    left_out = square < punctured
+    apart = jnp.where(left_out, punctured, square)
+    distance = jnp.sqrt(apart)
+    near = field_split(alpha * distance) / (apart * distance)
+    factor = jnp.where(left_out, alpha**3 * _far_split(alpha**2 * square), -near)
+    tested = test_field(jnp.moveaxis(part[:, :3], 1, 0))
+    return _combined(part[:, 3:], jnp.moveaxis(tested, 0, 1), r, factor)
+
+
+def _far_split(square):
+    """Return (1 - N1(t))/t^3 as a function of t^2, for t up to about 1.
+
+    The series 4/sqrt(pi) sum_k (-t^2)^k / (k! (2k + 3)) follows from the derivative of 1 - N1,
+    4/sqrt(pi) t^2 exp(-t^2).
+    """
+    total, power = jnp.zeros_like(square), jnp.ones_like(square)
+    for k in range(_SERIES):
+        total = total + power / (2 * k + 3)
+        power = -power * square / (k + 1)
+    return (4 / np.sqrt(np.pi)) * total

@@ -1,0 +1,235 @@
+"""Options of calls: tile sizes, precision, how near weights are kept, and whether they fit.
+
+A tile is the part of the sum over sources and targets that is in memory at one time. Each operator
+has its own tile sizes, found in this order:
+
+1. the caller's argument, an integer;
+2. ``VCJAX_CHUNK_B_SRC`` and ``VCJAX_CHUNK_B_TRG``, each an integer;
+3. ``VCJAX_CHUNK_B``, "sources,targets" or one integer for both;
+4. the measured best of the backend, below;
+
+with BOFF or GRADB in place of B for the other operators. The environment is read at each call,
+before tracing, so that a changed variable takes effect at once. Under an outer ``jit`` it is read
+when the outer function is traced.
+"""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+from typing import Literal, NamedTuple
+
+import jax
+import numpy as np
+
+from vcjax._checks import check_integer
+from vcjax._errors import VcjaxError
+from vcjax._quadrature.rule import Rule
+
+Operator = Literal["B", "BOFF", "GRADB"]
+
+# (sources, targets) of a tile. On a CPU sizes hardly matter to one thread; several threads share a
+# tile, and a tile of about a thousand targets takes 15 to 20 % less time than one of a few hundred
+# (docs/chunks.md). Derivatives of the field are slower where a tile is too large for the cache.
+# Other devices: not measured, enough pairs in flight to fill their memory system.
+_AUTO: dict[str, dict[Operator, tuple[int, int]]] = {
+    "cpu": {"B": (512, 1280), "BOFF": (2048, 320), "GRADB": (1024, 1280)},
+    "gpu": {"B": (16384, 1024), "BOFF": (16384, 1024), "GRADB": (1024, 8192)},
+    "tpu": {"B": (8192, 1024), "BOFF": (8192, 1024), "GRADB": (1024, 4096)},
+}
+# Bytes that a block of targets may take while its weights are made.
+_BLOCK_BYTES = {"cpu": 2**23, "gpu": 2**28}
+_LARGEST = 2**31 - 1
+# `choose` sets the cut-off from the digits: 3.49 for 5, 3.96 for 6.
+_LARGEST_FLOAT32_CUTOFF = 3.6
+
+
+class Tiles(NamedTuple):
+    """How the far field is summed: largest numbers of a tile, and its dtype."""
+
+    sources: int
+    targets: int
+    dtype: str = "float64"
+
+
+class Setting(NamedTuple):
+    """An integer and its origin: "auto", or an environment variable."""
+
+    value: int
+    origin: str
+
+
+@dataclass(frozen=True)
+class Config:
+    """Meaning of ``"auto"`` in the current environment; printed, it is a table.
+
+    Attributes
+    ----------
+    backend : JAX's default backend, "cpu", "gpu" or "tpu".
+    chunks : for each variable, such as "VCJAX_CHUNK_B_SRC", the value in force and its origin.
+    """
+
+    backend: str
+    chunks: Mapping[str, Setting] = field(hash=False)
+
+    def __str__(self) -> str:
+        width = max(map(len, self.chunks))
+        lines = [f"{'backend':{width}}  {self.backend}"]
+        lines += [f"{name:{width}}  {s.value:<6} {s.origin}" for name, s in self.chunks.items()]
+        return "\n".join(lines)
+
+
+def config() -> Config:
+    """Return the tile sizes that ``"auto"`` stands for, and the origin of each.
+
+    Raises
+    ------
+    VcjaxError : for an environment variable that is not a size.
+    """
+    operators: tuple[Operator, ...] = ("B", "BOFF", "GRADB")
+    chunks = {k: v for operator in operators for k, v in _sizes("config", operator).items()}
+    return Config(jax.default_backend(), MappingProxyType(chunks))
+
+
+def resolve_tiles(
+    call: str,
+    operator: Operator,
+    chunk_size: int | str,
+    target_chunk_size: int | str,
+    dtype: str = "float64",
+) -> Tiles:
+    """Return the tiles of a call; ``"auto"`` becomes the size in force."""
+    sources, targets = _sizes(call, operator).values()
+    return Tiles(
+        _size(call, "chunk_size", chunk_size, sources.value),
+        _size(call, "target_chunk_size", target_chunk_size, targets.value),
+        dtype,
+    )
+
+
+def resolve_far_dtype(call: str, rule: Rule, far_dtype: str) -> str:
+    """Return "float64" or "float32"; "auto" is float32 where its error is below that of the rule.
+
+    On W7-X float32 adds at most 3e-6 of max |B|, and less than 1e-7 at half of all targets.
+    """
+    allowed = rule.cutoff <= _LARGEST_FLOAT32_CUTOFF
+    if far_dtype == "auto":
+        return "float32" if allowed else "float64"
+    if far_dtype not in ("float64", "float32"):
+        raise VcjaxError(
+            f'{call} got far_dtype={far_dtype!r}; give "float64", "float32" or "auto".'
+        )
+    if far_dtype == "float32" and not allowed:
+        raise VcjaxError(
+            f'{call} got far_dtype="float32" for a rule of 6 digits or more, and it keeps 5. Give '
+            '"auto" or "float64", or choose a rule of at most 5 digits.'
+        )
+    return far_dtype
+
+
+class NearOptions(NamedTuple):
+    """How the near part is kept.
+
+    Attributes
+    ----------
+    streamed : weights are recomputed at each evaluation.
+    dtype : of stored weights.
+    block : largest number of targets treated at once.
+    """
+
+    streamed: bool
+    dtype: str
+    block: int
+
+
+FIELD_PARTS, GRADIENT_PARTS = 4, 12
+"""Weights of each node of a patch."""
+
+
+def resolve_near(
+    call: str, rule: Rule, parts: int, near_weights: str, near_block_size: int | str
+) -> NearOptions:
+    """Return the near options of a call; refuse to store weights that do not fit into memory."""
+    if near_weights not in ("float64", "float32", "streamed"):
+        raise VcjaxError(
+            f'{call} got near_weights={near_weights!r}; give "float64", "float32" or "streamed".'
+        )
+    target_bytes = rule.radial_count * rule.angular_count * (6 + parts) * 8
+    most = _BLOCK_BYTES.get(jax.default_backend(), _BLOCK_BYTES["gpu"])
+    block = _size(call, "near_block_size", near_block_size, max(1, most // target_bytes))
+    if near_weights == "streamed":
+        return NearOptions(True, "float64", block)
+    if shortage := weights_shortage(call, rule, parts, np.dtype(near_weights).itemsize):
+        raise VcjaxError(shortage)
+    return NearOptions(False, near_weights, block)
+
+
+def weights_shortage(call: str, rule: Rule, parts: int, itemsize: int = 8) -> str:
+    """Return a message if the near weights of all targets do not fit into memory, else ""."""
+    patch = (2 * rule.reach_phi + 1) * (2 * rule.reach_theta + 1)
+    return memory_shortage(
+        f"{call}: the near weights of {rule.trg_shape} targets",
+        rule.target_count * parts * patch * itemsize,
+        'Prepare with near_weights="streamed", which recomputes them at each evaluation, '
+        'or "float32", which halves them; or ask for fewer targets or digits.',
+    )
+
+
+def memory_shortage(what: str, needed: int, advice: str) -> str:
+    """Return a message if `what` needs more bytes than the device has, else ""."""
+    available = device_bytes()
+    if needed <= available:
+        return ""
+    sizes = f"{needed / 2**30:.3g} GiB, and there are {available / 2**30:.3g} GiB"
+    return f"{what} need {sizes}. {advice}"
+
+
+def device_bytes() -> int:
+    """Return the memory of the default device; on a CPU, the part that this process may use."""
+    stats = jax.local_devices()[0].memory_stats()
+    if stats and "bytes_limit" in stats:
+        return int(stats["bytes_limit"])
+    limits = [os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")]
+    control_group = Path("/sys/fs/cgroup/memory.max")
+    if control_group.exists() and (text := control_group.read_text().strip()).isdigit():
+        limits.append(int(text))
+    return min(limits)
+
+
+def _size(call: str, name: str, value: int | str, auto: int) -> int:
+    if not isinstance(value, str):
+        return check_integer(call, name, value, 1, _LARGEST)
+    if value != "auto":
+        raise VcjaxError(f'{call} got {name}={value!r}; give "auto" or a positive integer.')
+    return auto
+
+
+def _sizes(call: str, operator: Operator) -> dict[str, Setting]:
+    """Return the sizes (sources, targets) in force by the names of their variables."""
+    auto = _AUTO.get(jax.default_backend(), _AUTO["gpu"])[operator]
+    name = f"VCJAX_CHUNK_{operator}"
+    both = _from_environment(call, name, 2) or [Setting(size, "auto") for size in auto]
+    names = f"{name}_SRC", f"{name}_TRG"
+    return {n: (_from_environment(call, n, 1) or [b])[0] for n, b in zip(names, both, strict=True)}
+
+
+def _from_environment(call: str, name: str, count: int) -> list[Setting]:
+    """Read `count` sizes from a variable; none if it is unset or empty."""
+    text = os.environ.get(name, "").strip()
+    if not text:
+        return []
+    parts = [part.strip() for part in text.split(",")]
+    if len(parts) > count or not all(_is_size(part) for part in parts):
+        wanted = "one positive integer" + (', or "sources,targets"' if count == 2 else "")
+        raise VcjaxError(
+            f"{call} found {name}={text[:40]!r} in the environment; set it to {wanted}, or unset "
+            "it."
+        )
+    return [Setting(int(part), name) for part in parts] * (count // len(parts))
+
+
+def _is_size(text: str) -> bool:
+    # No longer than the largest: Python refuses to read numbers of thousands of digits.
+    digits = text.isascii() and text.isdigit() and len(text) <= len(str(_LARGEST))
+    return digits and 0 < int(text) <= _LARGEST

@@ -1,0 +1,159 @@
+"""Steps that all casings share: the prepared surface, its near weights, the operator on targets.
+
+A casing is prepared from a rule and a surface, once, and evaluated for fields, often. All casings
+hold their sources alike (`Prepared`); casings with targets on the surface also hold the near part
+(`PreparedTargets`). Field and gradient differ in `Kernels` only.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from typing import NamedTuple
+
+import jax.numpy as jnp
+from jax.sharding import Mesh
+from jaxtyping import Array, Float
+
+from vcjax._checks import check_casing, check_rule, check_vectors, check_x64
+from vcjax._devices import divided, over_targets
+from vcjax._geometry import resample
+from vcjax._geometry.nodes import at_targets, row_angles, target_rows
+from vcjax._kernels.far import Kernel, far_sum
+from vcjax._kernels.near import apply_weights, stored_weights
+from vcjax._options import NearOptions, Tiles
+from vcjax._quadrature.rule import Rule
+from vcjax._quadrature.tables import Tables
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Prepared:
+    """A surface prepared for evaluation: an immutable pytree, to be passed as an argument.
+
+    Attributes
+    ----------
+    rule : static; the sizes of everything below.
+    field_phi, field_theta : interpolation of a field from its grid to the quadrature grid of one
+        period.
+    sources, area_normals : (3, period_rows, quad_ntheta) points and outward normals of the
+        quadrature nodes of one period, laboratory components; a normal's length is the area of its
+        node.
+    devices : static; the mesh over which targets or points are divided, or None.
+    """
+
+    rule: Rule = field(metadata={"static": True})
+    field_phi: Float[Array, "row i"]
+    field_theta: Float[Array, "column j"]
+    sources: Float[Array, "3 row column"]
+    area_normals: Float[Array, "3 row column"]
+    devices: Mesh | None = field(default=None, metadata={"static": True})
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class PreparedTargets(Prepared):
+    """A prepared surface with targets on it.
+
+    Attributes
+    ----------
+    near_weights : (trg_nphi, trg_ntheta, k, patch) correction of the punctured sum around each
+        target, k = 4 for the field and 12 for the gradient, or None where they are streamed. On
+        many devices they are divided by rows, filled up until the devices divide them.
+    near_recipe : arrays that streamed weights are made from, otherwise empty.
+    near_block : static; largest number of targets whose near part is treated at once.
+    """
+
+    near_weights: Float[Array, "tphi ttheta k patch"] | None
+    near_recipe: tuple = ()
+    near_block: int = field(default=1, metadata={"static": True})
+
+
+class Kernels(NamedTuple):
+    """Kernels of an operator on the targets.
+
+    Attributes
+    ----------
+    far : of the sum over all sources.
+    weights_at : points, normals and tables to near weights as a function of targets.
+    combine : a field on patches and near weights to values at targets.
+    """
+
+    far: Kernel
+    weights_at: Callable
+    combine: Callable
+
+
+def check_preparation(call: str, rule, X, choose: str = "vcjax.choose") -> None:
+    """Check the rule and the surface of a call that prepares."""
+    check_x64(call)
+    check_rule(call, rule, choose)
+    check_vectors(call, "X", X, rule.surface_shape)
+
+
+def check_evaluation(call: str, casing, kind: type[Prepared], prepare: str, B) -> None:
+    """Check the casing and the field of a call that evaluates."""
+    check_x64(call)
+    check_casing(call, casing, kind, prepare)
+    check_vectors(call, "B", B, casing.rule.src_shape)
+
+
+def source_fields(rule: Rule, devices: Mesh | None, constants: Tables, x, normals) -> dict:
+    """Return the fields of `Prepared` from co-rotating points and normals."""
+    angles = row_angles(rule)
+    return dict(
+        rule=rule,
+        field_phi=constants.field_phi,
+        field_theta=constants.field_theta,
+        sources=resample.rotate(x, angles, jnp),
+        area_normals=resample.rotate(normals, angles, jnp),
+        devices=devices,
+    )
+
+
+def near_fields(
+    kernels: Kernels, rule: Rule, near: NearOptions, devices: Mesh | None, *recipe
+) -> dict:
+    """Return the fields that `PreparedTargets` adds; the recipe is (points, normals, tables)."""
+    if near.streamed:
+        return dict(near_weights=None, near_recipe=recipe, near_block=near.block)
+
+    def weights(rows, *recipe):
+        at = kernels.weights_at(*recipe, rule=rule)
+        return stored_weights(at, rule, rows, near.block, near.dtype)
+
+    stored = divided(weights, devices, target_rows(rule), *recipe)
+    return dict(near_weights=stored, near_block=near.block)
+
+
+def on_nodes(casing: Prepared, B: Float[Array, "a b 3"]):
+    """Return B on its own grid (3, n, m) and on the quadrature nodes, co-rotating components."""
+    rule = casing.rule
+    samples = resample.field_period(B.transpose(2, 0, 1), rule.nfp, rule.half_period, jnp)
+    return samples, resample.interpolate(casing.field_phi, samples, casing.field_theta, jnp)
+
+
+def operator_parts(
+    kernels: Kernels, casing: PreparedTargets, nodes: Float[Array, "3 row column"], tiles: Tiles
+):
+    """Apply an operator to a field on the quadrature nodes, co-rotating components.
+
+    Returns
+    -------
+    far : (3 or 3 3, tphi, ttheta), laboratory components.
+    near : the same shape, co-rotating components.
+    """
+    rule, rank = casing.rule, kernels.far.rank
+    targets = at_targets(casing.sources, rule).reshape(3, -1).T
+    laboratory = resample.rotate(nodes, row_angles(rule), jnp)
+    far_part = partial(far_sum, kernels.far, rule, tiles)
+    sources = casing.sources, casing.area_normals, laboratory
+    count = rule.target_count
+    far = over_targets(far_part, casing.devices, targets, *sources, count=count, axis=rank)
+
+    def near_part(rows, nodes, *recipe):
+        weights = kernels.weights_at(*recipe, rule=rule) if recipe else rows[1]
+        return apply_weights(kernels.combine, nodes, weights, rule, rows[0], casing.near_block)
+
+    rows, count = (target_rows(rule), casing.near_weights), rule.trg_shape[0]
+    recipe = casing.near_recipe
+    near = over_targets(near_part, casing.devices, rows, nodes, *recipe, count=count)
+    near = jnp.moveaxis(near, (0, 1), (-2, -1))
+    return far.reshape(near.shape), near
