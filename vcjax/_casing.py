@@ -161,7 +161,8 @@ def internal_field(
 
 def _separate(call, casing, B, sizes, far_dtype, sign):
     check_evaluation(call, casing, Casing, "vcjax.prepare", B)
-    tiles = resolve_tiles(call, "B", *sizes, resolve_far_dtype(call, casing.rule, far_dtype))
+    dtype = resolve_far_dtype(call, casing.rule, far_dtype)
+    tiles = resolve_tiles(call, "B", *sizes, dtype=dtype)
     return _field(casing, copied(jnp.asarray(B), casing.devices), tiles, sign)
 
 
