@@ -96,7 +96,7 @@ def measure_head(grid: str, run_case: RunCase = jaxmeter.run_case) -> None:
     if has_changes("vcjax"):
         print("uncommitted changes of vcjax are not measured")
     store = RecordStore(store_root() / commit / key)
-    plans = [(suite(), suite().plan(grid)) for suite in SUITES]
+    plans = [(suite(), plan) for suite in SUITES if (plan := suite().plan(grid))]
     total = sum(case.rounds for _, cases in plans for case in cases)
     with run_lock(), tempfile.TemporaryDirectory(prefix="vcjax-head-") as folder:
         package = unpacked_package(commit, Path(folder) / "source")
