@@ -16,7 +16,7 @@ LOCK = ROOT / "results" / "run.lock"
 
 
 class CheckoutError(Exception):
-    """The checkout cannot be measured; the message says why."""
+    """The checkout cannot be measured as requested; the message says why."""
 
 
 def git(*arguments: str) -> bytes:

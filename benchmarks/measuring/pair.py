@@ -43,7 +43,6 @@ from benchmarks.measuring.run import SUITES
 from benchmarks.measuring.runner import RunCase, Workers
 from benchmarks.measuring.store import RecordStore, environment_name
 
-SIDES = ("base", "head")
 INJECTED = ROOT / "studies" / "detection" / "injected"
 
 # Small cases, so that a pair takes five minutes: these in many rounds for their times, the others
@@ -64,10 +63,6 @@ MOST_ROUNDS = 8
 TIMED_EFFORT = {"repeat": 30, "max_seconds": 1.0, "builds": 3}
 NOT_INJECTED = "none"
 BUDGET_SECONDS = 270.0
-
-
-class PairFailed(Exception):
-    """The options do not describe a pair to measure; the message says why."""
 
 
 @dataclass(frozen=True)
@@ -101,24 +96,28 @@ def main(argv: Sequence[str] | None = None) -> int:
         "--no-programs", action="store_true", help="do not write how programs differ"
     )
     options = parser.parse_args(argv)
+    regressions = options.inject or [NOT_INJECTED]
+    names = [Path(regression).stem for regression in regressions]
+    if options.rounds < 1:
+        parser.error(f"got --rounds {options.rounds}; give 1 or more")
+    if not options.budget > 0:
+        parser.error(f"got --budget {options.budget:g}; give seconds above 0")
+    if len(set(names)) < len(names):
+        parser.error(f"got --inject {' '.join(regressions)}; give each once")
     try:
-        check(options)
         commits = [commit_named(name) for name in (options.base, options.head)]
-        names = "..".join(commit[:10] for commit in commits)
-        names += "".join(f"+{Path(name).stem}" for name in options.inject or ())
+        pair = "..".join(commit[:10] for commit in commits)
+        pair += "".join(f"+{name}" for name in names if options.inject)
+        out = options.out or ROOT / "results" / "pairs" / pair
         if has_changes("vcjax"):
-            print("changes of vcjax that are not committed are not measured", file=sys.stderr)
-        out = options.out or ROOT / "results" / "pairs" / names
-        with (
-            run_lock(),
-            sides(commits, out, injected=options.inject or [NOT_INJECTED]) as (base, *heads),
-        ):
+            print("uncommitted changes of vcjax are not measured", file=sys.stderr)
+        with run_lock(), sides(commits, out, regressions=regressions) as (base, *heads):
             cases = chosen_cases(options.cases, options.rounds)
             measure_interleaved(cases, [base, *heads], budget_seconds=options.budget)
             if not options.no_programs:
                 for head in heads:
                     write_diffs(cases, (base, head), head.pair)
-    except (PairFailed, CheckoutError) as error:
+    except CheckoutError as error:
         print(f"benchmarks.measuring.pair: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
@@ -128,23 +127,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     return 0
 
 
-def check(options: argparse.Namespace) -> None:
-    """Raise PairFailed for options that measure nothing, without end, or one file twice."""
-    if options.rounds < 1:
-        raise PairFailed(f"got --rounds {options.rounds}; give 1 or more")
-    if not options.budget > 0:
-        raise PairFailed(f"got --budget {options.budget:g}; give seconds above 0")
-    names = [Path(name).stem for name in options.inject or ()]
-    if len(set(names)) < len(names):
-        raise PairFailed(f"got --inject {' '.join(names)}; give each once")
-
-
 def chosen_cases(patterns: Sequence[str] | None, rounds: int) -> list[PlannedCase]:
     """Return the cases of a review with their numbers of rounds, the timed cases first.
 
     Raises
     ------
-    PairFailed
+    CheckoutError
         If a pattern matches no case of the quick grid.
     """
     planned = {case.name: case for suite in SUITES for case in suite().plan("quick")}
@@ -152,7 +140,7 @@ def chosen_cases(patterns: Sequence[str] | None, rounds: int) -> list[PlannedCas
     for pattern in patterns or (*TIMED, *ONCE):
         found = fnmatch.filter(planned, pattern)
         if not found:
-            raise PairFailed(
+            raise CheckoutError(
                 f"got --cases {pattern}, which matches no case of the quick grid; e.g. {TIMED[0]}"
             )
         count = 1 if patterns is None and pattern in ONCE else rounds
@@ -168,7 +156,7 @@ def sides(
     commits: Sequence[str],
     out: Path,
     *,
-    injected: Sequence[str] = (NOT_INJECTED,),
+    regressions: Sequence[str] = (NOT_INJECTED,),
     run_case: RunCase = jaxmeter.run_case,
 ) -> Iterator[list[MeasuredSide]]:
     """Unpack the packages of BASE and of a HEAD for each injected regression.
@@ -176,32 +164,30 @@ def sides(
     Raises
     ------
     CheckoutError
-        If git has no package of a commit.
-    PairFailed
-        If there is no file with a regression of that name.
+        If git has no package of a commit, or there is no file of a regression.
     """
     with tempfile.TemporaryDirectory(prefix="vcjax-pair-") as folder:
 
-        def made(name: str, pair: Path, commit: str, injected: str = NOT_INJECTED) -> MeasuredSide:
-            label = Path(injected).stem
+        def side(name: str, pair: Path, commit: str, regression: str) -> MeasuredSide:
+            label = Path(regression).stem
             place = Path(folder) / name / label
             package = unpacked_package(commit, place / "source")
-            if injected != NOT_INJECTED:
-                inject(injected, package)
+            if regression != NOT_INJECTED:
+                inject(regression, package)
                 commit = f"{commit}+{label}"
             store = RecordStore(pair / name / commit / environment_name())
             (place / "work").mkdir()
             workers = Workers(store, place / "work", run_case, package=package)
             return MeasuredSide(name, pair, store, workers)
 
-        base = made("base", out, commits[0])
-        pairs = [out / Path(name).stem if len(injected) > 1 else out for name in injected]
-        for pair in pairs:
+        measured = [side("base", out, commits[0], NOT_INJECTED)]
+        for regression in regressions:
+            pair = out / Path(regression).stem if len(regressions) > 1 else out
             if pair != out and not (pair / "base").is_symlink():
                 pair.mkdir(parents=True, exist_ok=True)
                 (pair / "base").symlink_to(Path("..", "base"), target_is_directory=True)
-        heads = zip(pairs, injected, strict=True)
-        yield [base, *(made("head", pair, commits[1], name) for pair, name in heads)]
+            measured.append(side("head", pair, commits[1], regression))
+        yield measured
 
 
 def measure_interleaved(
@@ -245,7 +231,7 @@ def inject(regression: str, package: Path) -> None:
     source = Path(regression) if regression.endswith(".py") else INJECTED / f"{regression}.py"
     if not source.is_file() or source.stem == "__init__":
         known = ", ".join(sorted(path.stem for path in INJECTED.glob("[a-z]*.py")))
-        raise PairFailed(
+        raise CheckoutError(
             f"got --inject {regression}; give the path of a Python file, or one of {known}"
         )
     shutil.copy(source, package / "_injected.py")

@@ -1,6 +1,6 @@
-"""What shall be measured: cases, how often each, and in which order.
+"""Plan what is measured: cases, how often each, and in which order.
 
-Imported by every process that asv starts, so: standard library only.
+Every process that asv starts imports this module, so it needs the standard library only.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ GRIDS = ("small", "quick", "full")
 GRID_VARIABLE = "VCJAX_BENCH_GRID"
 SCRATCH_VARIABLE = "VCJAX_BENCH_SCRATCH"
 
-# The caller's settings that would change what is measured are set again in every worker: 64-bit
-# floats are what 12 digits need, a persistent cache would hide the compiler, flags change programs.
+# Settings of the caller that would change a measurement are set again in every worker: 12 digits
+# need 64-bit floats, a persistent cache would hide compile times, flags change programs.
 WORKER_ENVIRONMENT = {
     "JAX_ENABLE_X64": "1",
     "JAX_ENABLE_COMPILATION_CACHE": "false",
@@ -24,7 +24,7 @@ WORKER_ENVIRONMENT = {
 
 Scalar = str | int | float | bool | None
 
-# The small grid: cases of the quick one, with their rounds, to follow vcjax over dozens of commits.
+# The small grid: cases of the quick one with their rounds, to measure dozens of commits.
 SMALL_ROUNDS = {
     "casing_variants/w7x-argument-d3": 3,
     "casing_variants/w7x-argument-d6": 3,
@@ -36,14 +36,14 @@ SMALL_ROUNDS = {
 
 @dataclass(frozen=True, kw_only=True)
 class PlannedCase:
-    """One point of a suite's grid: a function, its arguments, and how to measure it.
+    """A point of a suite's grid: a function, its arguments, and how to measure it.
 
     Parameters
     ----------
     name : str
         ``suite/point``, also the folder of its records in the store.
     target : str
-        ``package.module:function``, called in the worker with `params`; makes a ``jaxmeter.Case``.
+        ``package.module:function``, called in the worker with `params`; returns a ``Case``.
     params : mapping
         Keyword arguments of the target, JSON scalars.
     rounds : int
@@ -51,21 +51,21 @@ class PlannedCase:
     repeat : int
         Steady-state calls timed in each process.
     max_seconds : float
-        Steady-state calls stop after this time, though not before the third.
+        Steady-state calls stop after this time, but not before the third.
     builds : int
         How often each process traces, lowers and compiles.
     timeout_seconds : float
-        Limit for one process; beyond it the record's status is ``timeout``.
+        Limit for one process; a record beyond it has the status ``timeout``.
     env : mapping
         Environment variables on top of `WORKER_ENVIRONMENT`, set before anything is imported.
     one_cpu : bool
         Bind the worker to a single CPU, where the system can.
     preparation : PlannedCase, optional
-        Measured in a process of its own before the first process of this case, once a run; leaves
-        what it made in the folder that `SCRATCH_VARIABLE` names. So every process of the case
-        starts alike, and none spends its time on what all share.
+        Measured once a run, in its own process before the first process of this case; its results
+        go into the folder that `SCRATCH_VARIABLE` names, so that no process of the case spends
+        time on work that all share.
     requires : mapping
-        Optional packages by the name of their module; where one is missing the case is skipped.
+        Optional packages by the name of their module; without them the case is skipped.
     """
 
     name: str
@@ -83,12 +83,12 @@ class PlannedCase:
 
 
 def grid_from_environment() -> str:
-    """The grid that ``VCJAX_BENCH_GRID`` names, "quick" where it is unset.
+    """Return the grid that ``VCJAX_BENCH_GRID`` names, "quick" if it is unset.
 
     Raises
     ------
     ValueError
-        Where the variable names no grid.
+        If the variable names no grid.
     """
     grid = os.environ.get(GRID_VARIABLE, "quick")
     if grid not in GRIDS:
@@ -97,15 +97,14 @@ def grid_from_environment() -> str:
 
 
 def interleaved(cases: Sequence[PlannedCase]) -> Iterator[tuple[PlannedCase, int]]:
-    """Every (case, round) of the plan, ordered in passes over the cases.
+    """Yield every (case, round) of the plan, ordered in passes over the cases.
 
-    A machine's speed drifts within minutes. Pass by pass every case meets each stretch of it, so
-    the drift widens all cases' spread alike instead of favouring some; turning the order round in
-    every second pass removes a drift that is linear in time.
+    A machine's speed drifts within minutes. In passes the drift widens the spread of all cases
+    alike instead of favouring some; reversing every second pass removes a linear drift.
 
-    The first pass has the first round of every case. The others of a case with few rounds come in
-    the last passes, so that those of the cases that matter most, which have many, are through
-    where a budget cuts the plan short.
+    The first pass has the first round of every case. Later rounds of a case with few rounds come in
+    the last passes, so that the most important cases, which have many rounds, are finished first
+    if a budget ends the plan early.
     """
     passes = max((case.rounds for case in cases), default=0)
     for number in range(passes):

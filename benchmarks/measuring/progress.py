@@ -1,9 +1,8 @@
-"""Progress of a measurement: a bar on a terminal, otherwise a line for each finished round."""
+"""Progress of a measurement: a line for each finished round."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 
 SUCCEEDED = ("ok", "kept", "skipped")
 
@@ -47,31 +46,3 @@ class Progress:
         note = f"; {left_out} rounds left out to stay within the time budget" if left_out else ""
         note += f"; {len(self.failures)} failed" if self.failures else ""
         self.write(f"[{self.done}/{self.total}] measured in {seconds:.0f} s{note}")
-
-
-@contextmanager
-def progress_bar(total: int) -> Iterator[Progress]:
-    """Show a bar on a terminal; otherwise, write lines."""
-    from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        TextColumn,
-        TimeElapsedColumn,
-    )
-    from rich.progress import Progress as Bar
-
-    console = Console()
-    if not console.is_terminal:
-        yield Progress(total)
-        return
-    columns = BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
-    with Bar(*columns, TextColumn("{task.description}"), console=console) as bar:
-        task = bar.add_task("starting", total=total)
-
-        class Shown(Progress):
-            def begin(self, case: str, round_index: int) -> None:
-                bar.update(task, description=f"{case}, process {round_index + 1}"[:80])
-
-        progress = Shown(total, lambda text: bar.update(task, completed=progress.done))
-        yield progress

@@ -41,7 +41,7 @@ from benchmarks.measuring.checkout import (
     unpacked_package,
 )
 from benchmarks.measuring.plan import GRID_VARIABLE, GRIDS
-from benchmarks.measuring.progress import progress_bar
+from benchmarks.measuring.progress import Progress
 from benchmarks.measuring.runner import RunCase, measure_plan
 from benchmarks.measuring.store import RecordStore, environment_name, store_root
 
@@ -97,19 +97,18 @@ def measure_head(grid: str, run_case: RunCase = jaxmeter.run_case) -> None:
         print("uncommitted changes of vcjax are not measured")
     store = RecordStore(store_root() / commit / key)
     plans = [(suite(), plan) for suite in SUITES if (plan := suite().plan(grid))]
-    total = sum(case.rounds for _, cases in plans for case in cases)
+    progress = Progress(sum(case.rounds for _, cases in plans for case in cases))
     with run_lock(), tempfile.TemporaryDirectory(prefix="vcjax-head-") as folder:
         package = unpacked_package(commit, Path(folder) / "source")
-        with progress_bar(total) as progress:
-            for suite, cases in plans:
-                measure_plan(
-                    cases,
-                    store,
-                    progress,
-                    budget_seconds=suite.budget_seconds(grid),
-                    package=package,
-                    run_case=run_case,
-                )
+        for suite, cases in plans:
+            measure_plan(
+                cases,
+                store,
+                progress,
+                budget_seconds=suite.budget_seconds(grid),
+                package=package,
+                run_case=run_case,
+            )
     for line in progress.failures:
         print(line)
 

@@ -1,1 +1,1 @@
-"""The programs that the suites measure; they know vcjax and no meter."""
+"""The programs that the suites measure; they import vcjax but not jaxmeter."""

@@ -1,6 +1,6 @@
 """Virtual casing problems by name, each with its known answer.
 
-The names are those that people of this field use for profiling; sizes belong to the name.
+The names and sizes are those that this field uses for profiling.
 """
 
 from collections.abc import Callable
@@ -10,26 +10,32 @@ from vcjax.problems import Problem
 
 
 def case_vc(*, digits: int = 5, half_period: bool = False) -> Problem:
-    """The smallest: a narrow torus, surface and sources 6 x 5, targets 4 x 4, nfp 1.
+    """Return the smallest problem: a narrow torus, sources 6 x 5, targets 4 x 4, nfp 1.
 
-    Too few sources for the digits it asks for: the error is about 0.1 with any method. It measures
-    what a call costs when there is nothing to compute.
+    It has too few sources for its digits: the error is about 0.1 with any method. It measures the
+    cost of a call that computes almost nothing.
     """
     return _torus("case_vc", digits, half_period, (6, 5), (4, 4))
 
 
 def case_vc_large(*, digits: int = 6, half_period: bool = False) -> Problem:
-    """The same torus, surface and sources 14 x 10, targets 10 x 8; resolved to about 1e-2."""
+    """Return the same torus with sources 14 x 10, targets 10 x 8; resolved to about 1e-2."""
     return _torus("case_vc_large", digits, half_period, (14, 10), (10, 8))
 
 
 def w7x(*, digits: int = 6, half_period: bool = True) -> Problem:
-    """Wendelstein 7-X, nfp 5: surface 10 x 20, sources 6d x 32d, targets 20 x 40 a half period."""
+    """Return Wendelstein 7-X: nfp 5, surface 10 x 20, sources 6d x 32d, targets 20 x 40.
+
+    The targets cover half a period; d is the number of digits.
+    """
     return problems.w7x(digits, half_period=half_period)
 
 
 def rotating_ellipse(*, digits: int = 6, half_period: bool = True) -> Problem:
-    """Rotating ellipse, nfp 4: surface 10 x 20, sources 3d x 15d, targets 19 x 29 a half period."""
+    """Return a rotating ellipse: nfp 4, surface 10 x 20, sources 3d x 15d, targets 19 x 29.
+
+    The targets cover half a period; d is the number of digits.
+    """
     return problems.rotating_ellipse(digits, half_period=half_period)
 
 
@@ -42,22 +48,19 @@ CASES: dict[str, Callable[..., Problem]] = {
 def problem_named(
     name: str, *, digits: int | None = None, half_period: bool | None = None
 ) -> Problem:
-    """The problem of a name.
+    """Return the problem of a name.
 
     Parameters
     ----------
     name : one of `CASES`.
-    digits, half_period : the case's own unless given.
+    digits, half_period : the problem's own unless given.
 
     Raises
     ------
     VcjaxError : an unknown name, digits out of range, a half period of a torus without symmetry.
     """
     if name not in CASES:
-        raise VcjaxError(
-            f"problem_named got name={name!r}; there is no such case, give one of "
-            f"{', '.join(CASES)}."
-        )
+        raise VcjaxError(f"problem_named got name={name!r}; give one of {', '.join(CASES)}.")
     given = {"digits": digits, "half_period": half_period}
     return CASES[name](**{key: value for key, value in given.items() if value is not None})
 

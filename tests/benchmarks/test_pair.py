@@ -10,8 +10,8 @@ import pytest
 
 import jaxmeter
 from benchmarks.measuring import pair, program_diff
+from benchmarks.measuring.checkout import CheckoutError
 from benchmarks.measuring.pair import (
-    PairFailed,
     chosen_cases,
     measure_interleaved,
     sides,
@@ -57,7 +57,7 @@ def measure(worker, tmp_path, monkeypatch):
     def run(*injected, budget=1e9, clock=lambda: 0.0):
         monkeypatch.setattr(pair, "unpacked_package", stand_in)
         with sides(
-            COMMITS, tmp_path / "out", injected=injected or [pair.NOT_INJECTED], run_case=worker
+            COMMITS, tmp_path / "out", regressions=injected or [pair.NOT_INJECTED], run_case=worker
         ) as both:
             measure_interleaved(CASES, both, budget_seconds=budget, clock=clock)
         return worker.calls
@@ -110,21 +110,22 @@ def test_the_default_cases_exist_and_a_pattern_without_a_case_is_refused():
     assert [case.rounds for case in cases] == [7] * len(pair.TIMED) + [1] * len(pair.ONCE)
     assert {(case.repeat, case.builds) for case in cases[: len(pair.TIMED)]} == {(30, 3)}
     assert {case.rounds for case in chosen_cases(["memory_sweep/*"], 2)} == {2}
-    with pytest.raises(PairFailed, match="got --cases nothing/\\*.*e.g. casing_variants"):
+    with pytest.raises(CheckoutError, match="got --cases nothing/\\*.*e.g. casing_variants"):
         chosen_cases(["nothing/*"], 2)
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "message"),
     [
         (["--rounds", "-2"], "got --rounds -2; give 1 or more"),
         (["--budget", "nan"], "got --budget nan; give seconds above 0"),
         (["--inject", "none", "none"], "got --inject none none; give each once"),
     ],
 )
-def test_options_that_would_measure_nothing_or_for_ever_are_refused(options, told, capsys):
-    assert pair.main(["HEAD", "HEAD", *options]) == 2
-    assert told in capsys.readouterr().err
+def test_options_that_would_measure_nothing_or_for_ever_are_refused(options, message, capsys):
+    with pytest.raises(SystemExit, match="2"):
+        pair.main(["HEAD", "HEAD", *options])
+    assert message in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("injected", ["captured_array", "elsewhere/captured_array.py"])
@@ -162,7 +163,7 @@ def test_programs_are_described_only_where_they_differ_and_only_once(
 ):
     both: Any = [
         SimpleNamespace(name=name, store=RecordStore(tmp_path / name), workers=worker)
-        for name in pair.SIDES
+        for name in ("base", "head")
     ]
     worker.worker_case = lambda planned: planned
     for case, fingerprints in zip(CASES, [("x", "y"), ("x", "x")], strict=True):
@@ -195,7 +196,7 @@ def test_a_worker_that_cannot_describe_its_program_is_refused_and_stops_nothing(
 @pytest.mark.parametrize("injected", ["nothing", "nothing.py", "__init__"])
 def test_a_regression_without_a_file_is_refused_with_the_known_names(injected, tmp_path):
     message = f"got --inject {injected}; give .*, or one of captured_array, chunk_size"
-    with pytest.raises(PairFailed, match=message):
+    with pytest.raises(CheckoutError, match=message):
         pair.inject(injected, tmp_path)
 
 

@@ -1,9 +1,9 @@
 """A coronagraph image simulator: star, planets, disk and zodiacal light on a photon counter.
 
-``resampling``, ``splines``, ``kepler``, ``off_axis`` and ``folding`` are what the parts are made
-of; ``scene``, ``optics`` and ``detector`` are the parts, equinox modules whose arrays are all
-leaves; ``model`` computes rate maps and frames of them. ``propagation`` and ``building`` make the
-optics by Fourier optics, ``example`` makes a whole system.
+``scene``, ``optics`` and ``detector`` are its parts, equinox modules whose arrays are all leaves;
+they use ``resampling``, ``splines``, ``kepler``, ``off_axis`` and ``folding``. ``model`` computes
+rate maps and frames. ``propagation`` makes the optics by Fourier optics, ``example`` makes a whole
+system.
 
 Every function follows the dtype of its arrays; `example.system` makes them float32.
 """

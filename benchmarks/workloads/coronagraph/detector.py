@@ -1,4 +1,4 @@
-"""Photons and what a detector makes of them."""
+"""A photon-counting detector."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class Detector(eqx.Module):
     """A photon counter."""
 
     pixel_ratio: Float[Array, ""]
-    """Side of its pixel in those of the optics' image."""
+    """Side of its pixel in pixels of the optics' image."""
     quantum_efficiency: Float[Array, ""]
     """Probability that a photon is counted."""
 
@@ -25,7 +25,7 @@ class Detector(eqx.Module):
         *,
         thinned: bool = False,
     ) -> Int[Array, "size size"]:
-        """A random exposure.
+        """Return the counts of a random exposure.
 
         Parameters
         ----------
@@ -34,8 +34,8 @@ class Detector(eqx.Module):
         exposure : float, seconds
         key : random key
         thinned : bool
-            Draw the counted photons at once: photons of a Poisson distribution, each counted with
-            probability q, are Poisson distributed with q times the mean.
+            Draw the counted photons directly: if photons are Poisson distributed and each is
+            counted with probability q, the counts are Poisson distributed with q times the mean.
         """
         arriving, counting = jax.random.split(key)
         mean = rate * exposure

@@ -1,4 +1,4 @@
-"""A system to look at: a nearby star with three planets and a dust ring, a large telescope."""
+"""An example system: a nearby star with three planets and a dust ring, a large telescope."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ ARCSECOND = np.pi / 648000.0
 
 
 def system(size: int) -> System:
-    """The example with images of `size` pixels a side, all arrays float32.
+    """Return the example with images of `size` pixels a side, all arrays float32.
 
     A star like the sun at 4 parsec, three giant planets within 0.3 astronomical units, a ring
     of dust, seen by a telescope of 39 metres.
     """
-    return _behind(build(Instrument(size=size)), kepler_table(), size)
+    return _system(build(Instrument(size=size)), kepler_table(), size)
 
 
 def structure() -> Any:
-    """The tree of a system without its arrays, for one whose arrays were stored alone."""
+    """Return the tree of a system without its arrays, to restore a system from stored arrays."""
     nothing = [jnp.zeros((1,) * axes, jnp.float32) for axes in range(5)]
     optics = Coronagraph(
         cube=nothing[4],
@@ -41,10 +41,10 @@ def structure() -> Any:
         sky_transmission=nothing[2],
         pixel=nothing[0],
     )
-    return jax.tree.structure(_behind(optics, kepler_table(2, 2), 4))
+    return jax.tree.structure(_system(optics, kepler_table(2, 2), 4))
 
 
-def _behind(optics: Coronagraph, solve_kepler: KeplerTable, size: int) -> System:
+def _system(optics: Coronagraph, solve_kepler: KeplerTable, size: int) -> System:
     return System(
         diameter=jnp.float32(39.0),
         throughput=jnp.float32(0.3),
@@ -61,7 +61,7 @@ def _behind(optics: Coronagraph, solve_kepler: KeplerTable, size: int) -> System
 
 
 def observation(*, exposure: float = 600.0) -> Observation:
-    """A tenth of a micrometre round 1.05, on day 12.5, seconds of `exposure`."""
+    """Return an observation of 0.1 micrometres around 1.05, on day 12.5, for `exposure` seconds."""
     return Observation(
         wavelength=_f32(1.05),
         bandwidth=_f32(0.1),
@@ -76,7 +76,7 @@ def _f32(values) -> jnp.ndarray:
 
 
 def _flux() -> Plane:
-    """A black body of 5800 K, 4.5e9 photons at 1.05 micrometres, that pulsates a little."""
+    """Return a pulsating black body of 5800 K with 4.5e9 photons at 1.05 micrometres."""
     wavelengths = np.linspace(0.5, 2.1, 33)
     times = np.linspace(0.0, 100.0, 41)
     photons = wavelengths**-4 / np.expm1(14387.8 / (wavelengths * 5800.0))
@@ -107,7 +107,7 @@ def _planets(solve_kepler: KeplerTable) -> Planets:
 
 
 def _ring(size: int) -> MapSpline:
-    """An inclined ring that scatters forwards, redder the longer the wavelength.
+    """Return an inclined ring that scatters forwards and is brighter at longer wavelengths.
 
     Scattering: L. G. Henyey, J. L. Greenstein, ApJ 93 (1941) 70.
     """

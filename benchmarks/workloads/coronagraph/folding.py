@@ -1,8 +1,8 @@
-"""Convolution with images that vary over the field, of a quarter of it alone.
+"""Convolution with images that vary over the field, stored for a quarter of it.
 
 A pupil that is its own mirror image in rows and in columns makes mirrored images of mirrored
-sources. So the images of one quadrant serve for all: the sources of the others are folded into
-it, imaged there, and mirrored back.
+sources. So the images of one quadrant are enough: the sources of the others are folded into it,
+imaged there, and mirrored back.
 
 Sources lie on whole offsets -N/2 ... N/2-1 from the centre, pixels of images on half ones, so that
 the mirror image of an image is its array reversed.
@@ -16,9 +16,10 @@ from jaxtyping import Float
 
 
 def fold(sources: Float[Array, "size size"]) -> Float[Array, "4 quarter quarter"]:
-    """Sources by quadrant: (+, +), (+, -), (-, +), (-, -) in rows and columns; N/2 + 1 a side.
+    """Return the sources by quadrant: (+, +), (+, -), (-, +), (-, -) in rows and columns.
 
-    The two axes belong to the quadrants of the sign +, so each source is counted once.
+    A quadrant has N/2 + 1 offsets a side. The two axes belong to the quadrants of the sign +, so
+    each source is counted once.
     """
     half = sources.shape[0] // 2
     quadrants = []
@@ -32,7 +33,7 @@ def fold(sources: Float[Array, "size size"]) -> Float[Array, "4 quarter quarter"
 
 
 def unfold(images: Float[Array, "4 size size"]) -> Float[Array, "size size"]:
-    """The image of all sources, from those of the folded quadrants."""
+    """Return the image of all sources from the images of the folded quadrants."""
     plus_plus, plus_minus, minus_plus, minus_minus = images
     return plus_plus + plus_minus[:, ::-1] + minus_plus[::-1] + minus_minus[::-1, ::-1]
 
@@ -40,7 +41,7 @@ def unfold(images: Float[Array, "4 size size"]) -> Float[Array, "size size"]:
 def folded_convolution(
     sources: Float[Array, "size size"], cube: Float[Array, "quarter quarter size size"]
 ) -> Float[Array, "size size"]:
-    """The image of extended sources.
+    """Return the image of extended sources.
 
     Parameters
     ----------

@@ -27,9 +27,9 @@ class KeplerTable(eqx.Module):
     def __call__(
         self, turns: Float[Array, ""], eccentricity: Float[Array, ""]
     ) -> tuple[Float[Array, ""], Float[Array, ""]]:
-        """Sine and cosine of the eccentric anomaly; the mean one in turns.
+        """Return sine and cosine of the eccentric anomaly for a mean anomaly in turns.
 
-        NaN for an eccentricity beyond the table: it may be traced, so nothing can be raised.
+        They are NaN for an eccentricity beyond the table, which may be traced and raise no error.
         """
         _, rows, columns = self.values.shape
         inside = (eccentricity >= 0.0) & (eccentricity <= LARGEST_ECCENTRICITY)
@@ -71,7 +71,9 @@ class Orbits(eqx.Module):
     period: Float[Array, " planets"]
 
     def position(self, time: Float[Array, ""], solve: Callable) -> Float[Array, "3 ..."]:
-        """North, east and away from us, in astronomical units; of one planet under `jax.vmap`.
+        """Return a planet's place: north, east and away from us, in astronomical units.
+
+        For several planets, map it with `jax.vmap`.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""From a system and an exposure to rate maps, and from these to a frame."""
+"""Compute the rate maps of a system and an exposure, and a frame from the rate maps."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ MICROMETRES = 1e6
 
 
 class System(eqx.Module):
-    """All that stays the same from one exposure to the next."""
+    """Everything that is constant between exposures."""
 
     diameter: Float[Array, ""]
     """Of the telescope, metres."""
     throughput: Float[Array, ""]
-    """Of everything but coronagraph and detector."""
+    """Of everything except coronagraph and detector."""
     coronagraph: Coronagraph
     star: Star
     planets: Planets
@@ -38,7 +38,7 @@ class System(eqx.Module):
 
 
 class RateMaps(NamedTuple):
-    """Photons a second in each pixel of the detector, by where they come from."""
+    """Photons a second in each pixel of the detector, by source."""
 
     star: Float[Array, "size size"]
     planets: Float[Array, "size size"]
@@ -47,7 +47,7 @@ class RateMaps(NamedTuple):
 
     @property
     def total(self) -> Float[Array, "size size"]:
-        """Their sum; interpolation may leave a trace below zero, which is cut off."""
+        """Return the sum of the maps; slightly negative values of interpolation are set to zero."""
         return jnp.sum(jnp.maximum(jnp.stack(self), 0.0), axis=0)
 
 
@@ -66,12 +66,12 @@ def frame(
     known: Mapping[str, Float[Array, "size size"]] | None = None,
     thinned: bool = False,
 ) -> Frame:
-    """A random exposure and its expected rate.
+    """Return a random exposure and its expected rate.
 
     Parameters
     ----------
     system, observation
-        What is seen, and how.
+        The scene with the telescope, and the exposure.
     key : random key
     known : mapping, optional
         Rate maps that were computed before, by their names in `RateMaps`.
@@ -89,7 +89,7 @@ def rate_maps(
     *,
     known: Mapping[str, Float[Array, "size size"]] | None = None,
 ) -> RateMaps:
-    """The four parts of an exposure; of those `known`, what is given."""
+    """Return the four parts of an exposure; parts in `known` are not computed."""
     made = dict(known or {})
     for part in RateMaps._fields:
         if part not in made:
@@ -99,14 +99,14 @@ def rate_maps(
 
 
 def star_rate(system: System, observation: Observation) -> Float[Array, "size size"]:
-    """The light of the star that the coronagraph lets through."""
+    """Return the star's light that the coronagraph lets through."""
     diameters = system.star.diameter / _resolution(system, observation)
     image = jnp.exp(system.coronagraph.stellar(diameters))
     return _stellar_photons(system, observation) * _on_detector(system, image)
 
 
 def planets_rate(system: System, observation: Observation) -> Float[Array, "size size"]:
-    """The light of the planets."""
+    """Return the planets' light."""
     places, contrasts = system.planets.seen(observation.time)
     offsets = _turned(places, -observation.roll) / _pixel_au(system, observation)
     images = jax.vmap(system.coronagraph.off_axis)(offsets)
@@ -115,7 +115,7 @@ def planets_rate(system: System, observation: Observation) -> Float[Array, "size
 
 
 def disk_rate(system: System, observation: Observation) -> Float[Array, "size size"]:
-    """The light of the disk: each of its points has an image of its own."""
+    """Return the disk's light; each of its points has its own image."""
     brightness = system.disk.brightness(observation.wavelength)
     scale = _pixel_au(system, observation) / system.disk.pixel
     grid = rotated_grid(
@@ -131,7 +131,7 @@ def disk_rate(system: System, observation: Observation) -> Float[Array, "size si
 
 
 def zodi_rate(system: System, observation: Observation) -> Float[Array, "size size"]:
-    """Zodiacal light."""
+    """Return the zodiacal light."""
     zodi, optics = system.zodi, system.coronagraph
     brightness = jnp.interp(observation.wavelength, zodi.wavelengths, zodi.brightness)
     pixel = optics.pixel * _resolution(system, observation) * ARCSECONDS
@@ -143,7 +143,7 @@ _RATES = {"star": star_rate, "planets": planets_rate, "disk": disk_rate, "zodi":
 
 
 def _collected(system: System, observation: Observation) -> Float[Array, ""]:
-    """Bandwidth times area times throughput: photons a second, from flux."""
+    """Return bandwidth times area times throughput, which turns flux into photons a second."""
     area = jnp.pi / 4 * system.diameter**2
     return observation.bandwidth * area * system.throughput
 
@@ -154,12 +154,12 @@ def _stellar_photons(system: System, observation: Observation) -> Float[Array, "
 
 
 def _resolution(system: System, observation: Observation) -> Float[Array, ""]:
-    """Wavelength over diameter, radians."""
+    """Return the wavelength over the diameter, radians."""
     return observation.wavelength / MICROMETRES / system.diameter
 
 
 def _pixel_au(system: System, observation: Observation) -> Float[Array, ""]:
-    """Side of the optics' pixel at the star, astronomical units."""
+    """Return the side of the optics' pixel at the star, astronomical units."""
     angle = system.coronagraph.pixel * _resolution(system, observation)
     return angle * ARCSECONDS * system.star.distance
 

@@ -12,22 +12,22 @@ NEIGHBOURS = 4
 
 
 class OffAxisTable(eqx.Module):
-    """Images of point sources in one quadrant; the other three are mirrored ones."""
+    """Images of point sources in one quadrant; the other three quadrants are mirror images."""
 
     images: Float[Array, "entries size size"]
     positions: Float[Array, "entries 2"]
     """Row and column offset of each source, in pixels from the centre, none negative."""
 
     def __call__(self, position: Float[Array, " 2"]) -> Float[Array, "size size"]:
-        """The image of a source of unit flux at a row and column offset in pixels.
+        """Return the image of a source of unit flux at a row and column offset in pixels.
 
-        The four nearest entries, each shifted to the source, are averaged with weights that fall
-        with the square of their distance.
+        It is the mean of the four nearest entries, each shifted to the source, weighted by the
+        inverse square of their distance.
         """
         place = jnp.abs(position)
         squares = jnp.sum((place - self.positions) ** 2, axis=-1)
         nearness, nearest = jax.lax.top_k(-squares, NEIGHBOURS)
-        # A source at an entry gets that entry alone, and a gradient that is finite.
+        # A source at an entry gets only that entry, with a finite gradient.
         weights = 1.0 / (1e-6 - nearness)
         weights /= jnp.sum(weights)
         shifts = place - self.positions[nearest]
@@ -40,10 +40,10 @@ class OffAxisTable(eqx.Module):
 def shifted(
     image: Float[Array, "rows columns"], shift: Float[Array, " 2"]
 ) -> Float[Array, "rows columns"]:
-    """The image moved by fractions of pixels, columns first, then rows.
+    """Move an image by fractions of pixels, columns first, then rows.
 
-    Each axis is padded to four times its length, so that what leaves on one side does not come
-    back on the other, and moved by a phase of its Fourier transform.
+    Each axis is padded to four times its length, so that light that leaves on one side does not
+    return on the other, and moved by a phase of its Fourier transform.
     """
     moved = _shifted_along_rows(image, shift[1])
     return _shifted_along_rows(moved.T, shift[0]).T

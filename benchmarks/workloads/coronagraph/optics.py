@@ -1,4 +1,4 @@
-"""What the coronagraph makes of light from anywhere in the field, as arrays ready for use."""
+"""The coronagraph's images of light from anywhere in the field, as arrays."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TABLE_SIDE = 18
 """The off-axis table has 18 x 18 = 324 entries."""
 DIAMETERS = np.linspace(0.0, 1.2, 13)
 """Of stars, in wavelengths over the telescope's diameter."""
-# Far below any photon counter's reach; a logarithm needs more than nothing.
+# Far below what a photon counter detects; a logarithm needs a positive number.
 _FAINTEST = 1e-16
 
 
@@ -30,11 +30,11 @@ class Coronagraph(eqx.Module):
     cube: Float[Array, "quarter quarter size size"]
     """Image of a source at each whole offset of one quadrant, see `folding`."""
     off_axis: Callable
-    """Row and column offset in pixels to an image: an `OffAxisTable`, or anything like it."""
+    """Row and column offset in pixels to an image: an `OffAxisTable`, or another such callable."""
     stellar: MapSpline
     """Logarithm of a star's image by its diameter in wavelengths over the telescope's."""
     sky_transmission: Float[Array, "size size"]
-    """What reaches each pixel of light that fills the field evenly, one unit in each pixel."""
+    """Fraction of uniform light, one unit in each pixel of the field, that reaches each pixel."""
     pixel: Float[Array, ""]
     """Side of a pixel, in wavelengths over the telescope's diameter."""
 
@@ -45,10 +45,10 @@ class Coronagraph(eqx.Module):
 
 
 def build(instrument: Instrument) -> Coronagraph:
-    """All images of an instrument.
+    """Compute all images of an instrument.
 
-    Memory beside the result is one row of the cube, 1 / (size/2 + 1) of it, and its complex field;
-    the cube itself is given to JAX without a copy where the backend can take it so.
+    Besides the result this takes the memory of one row of the cube, 1 / (size/2 + 1) of it, and of
+    its complex field; JAX takes the cube without a copy where the backend can.
     """
     propagator = Propagator(instrument)
     size, quarter = instrument.size, instrument.size // 2 + 1
@@ -77,7 +77,7 @@ def _off_axis(
 
 
 def _even_light(cube: Float32[np.ndarray, "q q size size"]) -> Float32[np.ndarray, "size size"]:
-    """The image of one unit from each whole offset, a row of sources at a time."""
+    """Return the image of one unit from each whole offset, a row of sources at a time."""
     size = cube.shape[-1]
     quadrants = np.asarray(fold(jnp.ones((size, size), jnp.float32)))
     images = np.zeros((4, size, size), np.float32)

@@ -5,8 +5,8 @@ Sources: R. Soummer, Apodized pupil Lyot coronagraphs for arbitrary telescope ap
 computation of Lyot-style coronagraph propagation, Opt. Express 15 (2007) 15935 (matrix Fourier
 transforms, only the mask's own area sampled).
 
-Lengths in the pupil are in its diameters, angles in wavelengths over the diameter. Host arithmetic,
-once; NumPy, in single precision, which leaves errors below 1e-6 of the peak.
+Lengths in the pupil are in its diameters, angles in wavelengths over the diameter. NumPy computes
+the images once, on the host in single precision, with errors below 1e-6 of the peak.
 """
 
 from __future__ import annotations
@@ -81,14 +81,14 @@ class Propagator:
     def images(
         self, sources: Float64[np.ndarray, "n 2"], *, masked: bool = True
     ) -> Float32[np.ndarray, "n size size"]:
-        """Images of point sources.
+        """Return the images of point sources.
 
         Parameters
         ----------
         sources : array
             Row and column angles, in wavelengths over the diameter.
         masked : bool
-            Whether the mask is in its place; the Lyot stop is.
+            Whether the mask is in its place; the Lyot stop always is.
         """
         field = _both_axes(self._to_image, self.at_stop(sources, masked=masked))
         return np.abs(field) ** 2 * np.float32(self._scale)
@@ -96,7 +96,7 @@ class Propagator:
     def at_stop(
         self, sources: Float64[np.ndarray, "n 2"], *, masked: bool = True
     ) -> Complex64[np.ndarray, "n m m"]:
-        """The field behind the Lyot stop."""
+        """Return the field behind the Lyot stop."""
         rows, columns = (
             np.exp(2j * np.pi * sources[:, axis, None] * self._u).astype(np.complex64)
             for axis in (0, 1)
@@ -112,7 +112,7 @@ class Propagator:
         return (phase / PUPIL_SAMPLES).astype(np.complex64)
 
     def _apodiser(self, pupil: Float32[np.ndarray, "m m"]) -> Float32[np.ndarray, "m m"]:
-        """The function that mask and pupil together reproduce, by power iteration; 1 at its top."""
+        """Return the function that mask and pupil reproduce, by power iteration; maximum 1."""
         made = pupil
         for _ in range(60):
             spot = self._to_mask @ made @ self._to_mask.T * self._mask
@@ -124,7 +124,7 @@ class Propagator:
 def _both_axes(
     matrix: Complex64[np.ndarray, "k m"], fields: Complex64[np.ndarray, "n m m"]
 ) -> Complex64[np.ndarray, "n k k"]:
-    """``matrix @ field @ matrix.T`` of each field, in two products of all fields at once."""
+    """Return ``matrix @ field @ matrix.T`` of each field, in two products of all fields."""
     for _ in range(2):
         shape = (*fields.shape[:2], len(matrix))
         product = fields.reshape(-1, fields.shape[2]) @ matrix.T
@@ -135,7 +135,7 @@ def _both_axes(
 def quarter_rows(
     propagator: Propagator, offsets: Float64[np.ndarray, " q"]
 ) -> Iterator[Float32[np.ndarray, "q size size"]]:
-    """Images of the sources at each pair of offsets, a row of sources at a time."""
+    """Yield images of the sources at each pair of offsets, a row of sources at a time."""
     for row in offsets:
         yield propagator.images(np.stack([np.full_like(offsets, row), offsets], axis=1))
 
@@ -143,10 +143,10 @@ def quarter_rows(
 def stellar_images(
     propagator: Propagator, diameters: Float64[np.ndarray, " n"]
 ) -> Float64[np.ndarray, "n size size"]:
-    """Images of uniform round stars on the axis, of these diameters in wavelengths over D.
+    """Return images of uniform round stars on the axis; diameters in wavelengths over D.
 
-    The disk's mean is taken by Gauss-Legendre nodes in the square of the radius and twelve equal
-    angles, of which those of one quadrant are imaged.
+    A star's mean is taken at Gauss-Legendre nodes in the square of the radius and twelve equal
+    angles, of which only those of one quadrant are imaged.
     """
     nodes, weights = np.polynomial.legendre.leggauss(3)
     radii = np.sqrt(0.5 * (nodes + 1.0))

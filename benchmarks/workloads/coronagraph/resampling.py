@@ -12,7 +12,7 @@ from jaxtyping import Float
 
 
 def keys_weights(fraction: Float[Array, " *grid"]) -> Float[Array, " 4 *grid"]:
-    """Weights of the four samples at -1, 0, 1, 2 around a point `fraction` (0 to 1) after 0."""
+    """Return weights of the samples at -1, 0, 1, 2 around a point `fraction` (0 to 1) after 0."""
     t, s = fraction, 1.0 - fraction
     return jnp.stack(
         [
@@ -30,22 +30,22 @@ def resample(
     *,
     area_ratio: Float[Array, ""] | float = 1.0,
 ) -> Float[Array, "height width"]:
-    """The image at other points, zero outside of it.
+    """Return the image at other points, zero outside of it.
 
     Parameters
     ----------
     image : array
-        What falls into each pixel.
+        Light in each pixel.
     coordinates : array
         Row and column of each point, in pixels of `image`; 0 is the middle of the first one.
     area_ratio : float
-        Area of a new pixel in old ones: what falls into a pixel grows with it, so that the sum
-        over all pixels stays.
+        Area of a new pixel in old ones: the light in a pixel is proportional to it, so that the
+        sum over all pixels is conserved.
     """
     below = jnp.floor(coordinates)
     row_weights, column_weights = jnp.unstack(keys_weights(coordinates - below), axis=1)
     taps = below.astype(jnp.int32) + jnp.arange(-1, 3, dtype=jnp.int32)[:, None, None, None]
-    # Indices below 0 would count from the end: they are sent beyond it.
+    # Indices below 0 would count from the end: replace them by one beyond it.
     rows, columns = jnp.unstack(jnp.where(taps < 0, max(image.shape), taps), axis=1)
     values = image.at[rows[:, None], columns[None, :]].get(mode="fill", fill_value=0.0)
     return area_ratio * jnp.einsum("ihw,jhw,ijhw->hw", row_weights, column_weights, values)
@@ -59,7 +59,7 @@ def rotated_grid(
     scale: Float[Array, ""] | float,
     angle: Float[Array, ""],
 ) -> Float[Array, "2 size size"]:
-    """Coordinates for `resample` on a square grid that is turned about its centre.
+    """Return coordinates for `resample` on a square grid that is rotated about its centre.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ def rotated_grid(
     scale : float
         Side of a new pixel in old ones.
     angle : float, radians
-        By which what is seen turns, from rows towards columns.
+        Rotation of the scene, from rows towards columns.
     """
     offsets = scale * (jnp.arange(size).astype(angle.dtype) - centre)
     cosine, sine = jnp.cos(angle), jnp.sin(angle)

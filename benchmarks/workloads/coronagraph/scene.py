@@ -1,4 +1,4 @@
-"""What is looked at: a star, planets, a disk, zodiacal light; and how it is looked at."""
+"""The scene: a star, planets, a disk, zodiacal light; and an observation of it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .splines import MapSpline, Plane
 
 
 class Observation(eqx.Module):
-    """One exposure."""
+    """The settings of an exposure."""
 
     wavelength: Float[Array, ""]
     """Micrometres."""
@@ -41,7 +41,7 @@ class Star(eqx.Module):
 
 
 class Planets(eqx.Module):
-    """Planets that shine by the star's light."""
+    """Planets that reflect the star's light."""
 
     orbits: Orbits
     radius: Float[Array, " planets"]
@@ -49,13 +49,13 @@ class Planets(eqx.Module):
     phase_curve: Float[Array, " n"]
     """Geometric albedo times phase function, at phase angles from 0 to pi."""
     solve_kepler: Callable
-    """A `kepler.KeplerTable`, or anything like it."""
+    """A `kepler.KeplerTable`, or another such callable."""
 
     def seen(
         self, time: Float[Array, ""]
     ) -> tuple[Float[Array, "planets 2"], Float[Array, " planets"]]:
-        """Where the planets are in the sky, north and east in astronomical units, and their
-        brightness relative to the star."""
+        """Return places in the sky, north and east in astronomical units, and brightnesses relative
+        to the star."""
 
         def one(orbit: Orbits, radius: Array) -> tuple[Array, Array]:
             place = orbit.position(time, self.solve_kepler)
@@ -79,7 +79,7 @@ class Disk(eqx.Module):
 
 
 class Zodi(eqx.Module):
-    """Light of the dust in our own system, even over the field."""
+    """Light of the dust in our own system, uniform over the field."""
 
     wavelengths: Float[Array, " n"]
     """Micrometres."""
@@ -88,7 +88,7 @@ class Zodi(eqx.Module):
 
 
 def lambert_phase_curve(albedo: float, samples: int) -> Float[Array, " n"]:
-    """Of a sphere that scatters evenly, at phase angles 0 to pi.
+    """Return the phase curve of a sphere that scatters evenly, at phase angles 0 to pi.
 
     Source: V. V. Sobolev, Light scattering in planetary atmospheres (1975), section 9.3.
     """

@@ -20,7 +20,7 @@ class MapSpline(eqx.Module):
     """Highest power first."""
 
     def __call__(self, x: Float[Array, ""]) -> Float[Array, "rows columns"]:
-        """The map at `x`; beyond the knots the outermost piece goes on."""
+        """Return the map at `x`; beyond the knots the outermost piece is extrapolated."""
         piece = jnp.clip(jnp.searchsorted(self.knots, x, side="right") - 1, 0, len(self.knots) - 2)
         c = self.coefficients[:, piece]
         step = x - self.knots[piece]
@@ -28,7 +28,7 @@ class MapSpline(eqx.Module):
 
 
 def map_spline(knots: np.ndarray, maps: Float[np.ndarray, "n rows columns"]) -> MapSpline:
-    """The spline through maps, its third derivative continuous at the outermost inner knots."""
+    """Return the spline through maps, not-a-knot at its ends."""
     coefficients: Float32[np.ndarray, "4 m rows columns"]
     coefficients = CubicSpline(knots, maps, axis=0).c.astype(np.float32)
     return MapSpline(jnp.asarray(knots, jnp.float32), jnp.asarray(coefficients))
@@ -42,7 +42,7 @@ class Plane(eqx.Module):
     step: Float[Array, " 2"]
 
     def __call__(self, x: Float[Array, ""], y: Float[Array, ""]) -> Float[Array, ""]:
-        """The value at (x, y); the outermost values hold beyond the grid."""
+        """Return the value at (x, y); beyond the grid, the value at its edge."""
         place = (jnp.stack([x, y]) - self.start) / self.step
         rows, row_weights = _four_around(place[0], self.values.shape[0])
         columns, column_weights = _four_around(place[1], self.values.shape[1])
@@ -53,7 +53,7 @@ class Plane(eqx.Module):
 def _four_around(
     place: Float[Array, ""], count: int
 ) -> tuple[Int32[Array, " 4"], Float[Array, " 4"]]:
-    """Indices and weights of the four samples around a place on an axis of `count` samples."""
+    """Return indices and weights of the four samples around a place on an axis."""
     place = jnp.clip(place, 0.0, count - 1.0)
     below = jnp.clip(jnp.floor(place).astype(jnp.int32), 0, count - 2)
     weights = keys_weights(place - below.astype(place.dtype))

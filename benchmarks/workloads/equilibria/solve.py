@@ -6,9 +6,9 @@
 - ``free_boundary_8``, ``free_boundary_12``: a tokamak of 6 MA and 5 T in the field of known coils,
   `vcjax.problems.tokamak_coils`, with 8 and 12 poloidal modes.
 
-Needs ``pip install vmecpp`` (large, hence no dependency here) beside vcjax. The solver ends the
-whole process on some bad inputs (a plasma current that the coils push outwards, for one), so it
-runs in a process of its own; the result is written only when it has converged.
+Needs ``pip install vmecpp`` (large, hence no dependency here). The solver ends the whole process on
+some bad inputs, such as a plasma current that the coils push outwards, so it runs in a process of
+its own; the result is written only if it has converged.
 """
 
 import argparse
@@ -21,7 +21,7 @@ TIMEOUT_SECONDS = 600
 
 
 def tokamak():
-    """R = R0 + a cos(theta + delta sin(theta)), Z = kappa a sin(theta), given iota."""
+    """Return R = R0 + a cos(theta + delta sin(theta)), Z = kappa a sin(theta), given iota."""
     import numpy as np
     import vmecpp  # pyright: ignore[reportMissingImports]
     from scipy.special import jv
@@ -51,7 +51,7 @@ def tokamak():
 
 
 def ellipse():
-    """R = R0 + b cos(theta) - c cos(theta - 3 phi), without net current."""
+    """Return R = R0 + b cos(theta) - c cos(theta - 3 phi), without net current."""
     import numpy as np
     import vmecpp  # pyright: ignore[reportMissingImports]
 
@@ -78,7 +78,7 @@ def ellipse():
 
 
 def free_boundary(mpol: int, surfaces: int):
-    """6 MA in the field of known coils; the boundary given here is only where it starts."""
+    """Return 6 MA in the field of known coils; the boundary is only an initial guess."""
     import numpy as np
     import vmecpp  # pyright: ignore[reportMissingImports]
 
@@ -107,7 +107,7 @@ def free_boundary(mpol: int, surfaces: int):
 
 
 def coil_field(r, phi, z):
-    """(B_R, B_phi, B_Z) of the coils at cylindrical points, for the solver."""
+    """Return (B_R, B_phi, B_Z) of the coils at cylindrical points, for the solver."""
     import numpy as np
 
     from vcjax.problems import magnetic_field, tokamak_coils
@@ -142,7 +142,7 @@ def solve(name: str, path: str) -> None:
 
 
 def main(arguments: list[str]) -> int:
-    """Solve in a process of its own, and put the file in place when all went well."""
+    """Solve in a process of its own, and write the file if that succeeds."""
     parser = argparse.ArgumentParser(description="Solve a committed equilibrium again.")
     parser.add_argument("name", choices=NAMES)
     parser.add_argument("output", type=Path, help="NetCDF file to write")
