@@ -1,4 +1,4 @@
-"""What the README shows runs as it stands."""
+"""The examples of the README run."""
 
 import re
 from pathlib import Path
@@ -40,7 +40,7 @@ def test_the_examples_of_the_readme_run(tmp_path, monkeypatch, capsys):
     assert len(names["tradeoff"].points) == 3
     exec(here, names)
     exec(tested, names)
-    names["test_step_bakes_nothing_in"](lambda fn, *args: Metered(jaxmeter.Case(fn, args)))
+    names["test_step_embeds_little"](lambda fn, *args: Metered(jaxmeter.Case(fn, args)))
     assert names["record"].constants.captured_bytes == 500 * 500 * names["weights"].itemsize
     exec(checked, names)
     assert names["record"].checks == {"error_absolute": 0.0}
