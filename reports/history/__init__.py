@@ -1,4 +1,4 @@
-"""Every metric across commits: series, where they step, and one page to look through them."""
+"""Every metric across commits: series, their change points, and one page of all."""
 
 from .page import write_history as write_history
 from .reviews import write_reviews as write_reviews

@@ -1,4 +1,4 @@
-"""The order of commits, their dates and authors' words, from git where there is a repository."""
+"""The order, dates and subjects of commits, from git where there is a repository."""
 
 import re
 import subprocess
@@ -20,7 +20,7 @@ FULL_NAME = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 
 @dataclass(frozen=True)
 class Commit:
-    """One commit; `author_date` is ISO 8601, empty like `subject` where git does not know it."""
+    """One commit; `author_date` is ISO 8601; it and `subject` are empty where git lacks it."""
 
     hash: str
     author_date: str = ""
@@ -30,21 +30,21 @@ class Commit:
 def ordered_commits(
     hashes: Sequence[str], first_measured: Mapping[str, pd.Timestamp], repository: Path | None
 ) -> tuple[Commit, ...]:
-    """The commits from the oldest to the newest.
+    """Return the commits from the oldest to the newest.
 
-    In git's topological order, parents before children, where the repository has them all;
-    commits it lacks stand where their first measurement would place them.
+    In git's topological order, parents before children; commits that the repository lacks are
+    placed by their first measurement.
 
     Parameters
     ----------
     hashes : sequence of str
         The commits of a store.
     first_measured : mapping
-        When each was first measured; NaT where nobody knows.
+        When each was first measured; NaT where unknown.
     repository : Path or None
-        A clone; None asks no git.
+        A clone; None uses no git.
     """
-    known = {} if repository is None else _told_by_git(repository, hashes)
+    known = {} if repository is None else _read_from_git(repository, hashes)
     commits = [Commit(h, *known[h][1:]) for h in sorted(known, key=lambda h: known[h][0])]
     for name in sorted(set(hashes) - set(known), key=lambda h: (_seconds(first_measured[h]), h)):
         when = _seconds(first_measured[name])
@@ -53,16 +53,16 @@ def ordered_commits(
     return tuple(commits)
 
 
-def _told_by_git(repository: Path, hashes: Sequence[str]) -> dict[str, tuple[int, str, str]]:
-    """Position, author date and subject of every commit that the repository has."""
-    # Whatever else a folder is called, git could take for a branch and tell of another commit.
+def _read_from_git(repository: Path, hashes: Sequence[str]) -> dict[str, tuple[int, str, str]]:
+    """Return position, author date and subject of each commit that the repository has."""
+    # Git could take any other folder name for a branch, which is another commit.
     names = [name for name in hashes if FULL_NAME.fullmatch(name)]
     if not names:
         return {}
-    told = _run(repository, LOG, names).split("\0")
+    fields = _run(repository, LOG, names).split("\0")
     found = {
         name.strip(): (date, subject)
-        for name, date, subject in zip(told[0::3], told[1::3], told[2::3], strict=False)
+        for name, date, subject in zip(fields[0::3], fields[1::3], fields[2::3], strict=False)
         if name.strip() in names
     }
     listed = _run(repository, ORDER, list(found)).split()
@@ -71,7 +71,7 @@ def _told_by_git(repository: Path, hashes: Sequence[str]) -> dict[str, tuple[int
 
 
 def _run(repository: Path, command: Sequence[str], names: Sequence[str]) -> str:
-    """What git says of the names; nothing where there is no git or no repository."""
+    """Return git's output for the names; empty where there is no git or no repository."""
     try:
         done = subprocess.run(
             command,

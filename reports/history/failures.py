@@ -1,4 +1,4 @@
-"""Commits at which a case was tried and no process of it succeeded."""
+"""Commits at which every process of a case failed."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ import pandas as pd
 
 from ..frames import Row, groups, rows
 
-MOST_CHARACTERS = 240  # of what a failure said
+MOST_CHARACTERS = 240  # of a failure's message
 
 
 @dataclass(frozen=True)
@@ -21,12 +21,12 @@ class Failed:
 
 
 def all_failed(table: pd.DataFrame) -> Iterator[Failed]:
-    """Where every process failed, in the order of commits and cases; some did elsewhere, too.
+    """Return the cases and commits of which every process failed, in their order.
 
     Parameters
     ----------
     table : DataFrame
-        Measurements of one setting with their commits' `position`.
+        Measurements of one environment with their commits' `position`.
     """
     where = ["position", "case"]
     is_good = table["status"].eq("ok").groupby([table[name] for name in where]).transform("any")
@@ -36,9 +36,9 @@ def all_failed(table: pd.DataFrame) -> Iterator[Failed]:
 
 
 def _reason(row: Row) -> str:
-    """Where it failed, the error's name and the first line of what it said."""
-    told = {name: row.get(f"failure_{name}") for name in ("phase", "kind", "message")}
-    known = {name: text.strip() for name, text in told.items() if isinstance(text, str)}
+    """Return the phase, the error's name and the first line of its message."""
+    parts = {name: row.get(f"failure_{name}") for name in ("phase", "kind", "message")}
+    known = {name: text.strip() for name, text in parts.items() if isinstance(text, str)}
     lines = known.get("message", "").splitlines()
     said = ": ".join(filter(None, [known.get("kind"), *lines[:1]])) or str(row["status"])
     text = f"in {known['phase']}: {said}" if known.get("phase") else said

@@ -9,24 +9,24 @@ from typing import Any
 from ..document.html import rendered
 from ..document.write import write_whole
 from .reviews import FOLDER, Reviews
-from .series import History, Series, Setting
+from .series import Environment, History, Series
 from .steps import second_opinion
 
-DIGITS = 5  # of a noisy number; the eye sees three
+DIGITS = 5  # of a noisy number; three are visible
 
 
 def write_history(history: History, out: str | Path, *, reviews: Reviews | None = None) -> Path:
-    """Write the page `out`/index.html, whole or not at all; return its path.
+    """Write the page `out`/index.html, whole or not at all, and return its path.
 
     Parameters
     ----------
-    reviews : dict from (setting, base, head) to str, optional
-        Addresses, relative to the page, of reviews that the steps link to.
+    reviews : dict from (environment, base, head) to str, optional
+        Addresses, relative to the page, of the reviews of change points.
 
     Raises
     ------
     ReportError
-        If `out` holds something else than an earlier page.
+        If `out` holds anything but an earlier page.
     """
     texts = {"index.html": history_page(history, reviews or {})}
     write_whole(out, texts, kind="history", beside=[FOLDER])
@@ -34,61 +34,65 @@ def write_history(history: History, out: str | Path, *, reviews: Reviews | None 
 
 
 def history_page(history: History, reviews: Reviews) -> str:
-    """The page as one string: nothing in it is loaded from elsewhere."""
+    """Return the page as one string: nothing in it is loaded from elsewhere."""
     data = json.dumps(compact(history, reviews), separators=(",", ":"), allow_nan=False)
     return rendered(
         "history.html.jinja",
         styles=("theme.css", "page.css", "history.css"),
         scripts=("history.js",),
         history=history,
-        # A "</script>" within a commit's subject would end the block it stands in.
+        # A "</script>" in a commit's subject would end the block.
         data=data.replace("<", "\\u003c"),
         second_opinion=second_opinion(),
-        series_count=sum(len(setting.series) for setting in history.settings),
+        series_count=sum(len(one.series) for one in history.environments),
     )
 
 
 def compact(history: History, reviews: Reviews) -> dict[str, Any]:
-    """What the page's script reads; numbers that are not finite are text."""
-    metrics = {s.metric.name: s.metric for one in history.settings for s in one.series}
+    """Return the data of the page's script; numbers that are not finite are text."""
+    metrics = {s.metric.name: s.metric for one in history.environments for s in one.series}
     index = {name: i for i, name in enumerate(metrics)}
     return {
         "commits": [[c.hash, c.author_date, c.subject] for c in history.commits],
         "metrics": [
             [m.name, m.title, m.unit, m.kind, m.meaning.capitalize()] for m in metrics.values()
         ],
-        "settings": [_setting(setting, index, reviews) for setting in history.settings],
+        "environments": [_environment(one, index, reviews) for one in history.environments],
     }
 
 
-def _setting(setting: Setting, metrics: Mapping[str, int], reviews: Reviews) -> dict[str, Any]:
-    shown = [*setting.series, *setting.failed]
+def _environment(
+    environment: Environment, metrics: Mapping[str, int], reviews: Reviews
+) -> dict[str, Any]:
+    shown = [*environment.series, *environment.failed]
     place = {case: i for i, case in enumerate(dict.fromkeys(one.case for one in shown))}
-    said = {reason: i for i, reason in enumerate(dict.fromkeys(f.reason for f in setting.failed))}
-    at = tuple(setting.environments)
+    reasons = dict.fromkeys(failed.reason for failed in environment.failed)
+    reason = {text: i for i, text in enumerate(reasons)}
+    at = tuple(environment.conditions)
     return {
-        "name": setting.name,
+        "name": environment.name,
         "at": at,
-        "told": list(setting.environments.values()),
+        "conditions": list(environment.conditions.values()),
         "cases": list(place),
-        "reasons": list(said),
+        "reasons": list(reasons),
         "failed": [
-            [place[f.case], f.commit, f.processes_count, said[f.reason]] for f in setting.failed
+            [place[f.case], f.commit, f.processes_count, reason[f.reason]]
+            for f in environment.failed
         ],
         "reviews": {
             f"{base} {head}": address
             for (name, base, head), address in reviews.items()
-            if name == setting.name
+            if name == environment.name
         },
         "series": [
             [place[one.case], metrics[one.metric.name], *_numbers(one, at)]
-            for one in setting.series
+            for one in environment.series
         ],
     }
 
 
 def _numbers(series: Series, at: tuple[int, ...]) -> list[Any]:
-    """Commits (0 for all of the setting's), values, samples (0 for none), steps."""
+    """Return commits (0 for all of the environment's), values, samples (0: none), change points."""
     digits = DIGITS if series.metric.kind == "noisy" else 17
     return [
         0 if series.commits == at else series.commits,

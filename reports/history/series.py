@@ -1,4 +1,4 @@
-"""From the measurements to series: one metric of one case in one setting, over all commits."""
+"""From measurements to series: one metric of one case in one environment, over all commits."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -21,16 +21,16 @@ from .steps import Step, find_steps
 
 @dataclass(frozen=True)
 class Series:
-    """One metric of one case.
+    """One metric of one case over commits.
 
     Attributes
     ----------
     commits : tuple of int, shape (n,)
         Positions in the history's commits, rising.
     values : tuple of float, shape (n,)
-        For each the median of the processes of a noisy metric, the largest of others.
+        The median of a commit's processes for a noisy metric, the maximum for others.
     samples : tuple of tuple of float, shape (n, processes)
-        What each process gave; empty for exact metrics that agree in all.
+        The values of the processes; empty for exact metrics on which all agree.
     """
 
     case: str
@@ -42,35 +42,39 @@ class Series:
 
 
 @dataclass(frozen=True)
-class Setting:
-    """All series of one machine and one JAX, and how each commit was measured there.
+class Environment:
+    """All series of one machine and JAX version.
 
-    `failed` are the cases and commits without a point, since every process failed; where all of
-    the setting did, it has no series.
+    Attributes
+    ----------
+    conditions : dict of int to str
+        For each commit's position: Python, load and date of its measurements, in words.
+    failed : tuple of Failed
+        The cases and commits without a point, since every process failed.
     """
 
     name: str
     series: tuple[Series, ...]
-    environments: dict[int, str]
+    conditions: dict[int, str]
     failed: tuple[Failed, ...] = ()
 
 
 @dataclass(frozen=True)
 class History:
     commits: tuple[Commit, ...]
-    settings: tuple[Setting, ...]
+    environments: tuple[Environment, ...]
     skipped: tuple[SkippedFile, ...]
 
 
 def make_history(store: Store, *, repository: Path | None = None) -> History:
-    """Every series of a store and its steps; settings with the most commits first.
+    """Return every series of a store with its change points; most commits first.
 
     Parameters
     ----------
     store : Store
         From `reports.read_store`.
     repository : Path, optional
-        A clone that knows order, dates and subjects of the commits.
+        A clone with the commits, for their order, dates and subjects.
 
     Raises
     ------
@@ -80,7 +84,7 @@ def make_history(store: Store, *, repository: Path | None = None) -> History:
     measured = tables.measurements(store)
     if not any_of(measured["status"] == "ok"):
         raise ReportError("make_history: no process of the store succeeded; reports build says why")
-    # Of the whole table: those that succeeded tell in which setting the others were.
+    # Of the whole table: failed processes take the environment of those that succeeded.
     table = with_build_seconds(with_setting(measured))
     first = {
         str(k["commit"]): cast(pd.Timestamp, g["started_utc"].min())
@@ -89,17 +93,17 @@ def make_history(store: Store, *, repository: Path | None = None) -> History:
     commits = ordered_commits(list(first), first, repository)
     position = {commit.hash: index for index, commit in enumerate(commits)}
     table = table.assign(position=[position[name] for name in table["commit"]])
-    settings = []
+    environments = []
     for key, found in groups(table, ["setting"]):
         series = tuple(_all_series(found.loc[found["status"] == "ok"]))
         failed = tuple(all_failed(found))
-        settings.append(Setting(str(key["setting"]), series, _environments(found), failed))
-    settings.sort(key=lambda one: (not one.series, -len(one.environments), one.name))
-    return History(commits, tuple(settings), store.skipped)
+        environments.append(Environment(str(key["setting"]), series, _conditions(found), failed))
+    environments.sort(key=lambda one: (not one.series, -len(one.conditions), one.name))
+    return History(commits, tuple(environments), store.skipped)
 
 
 def _all_series(table: pd.DataFrame) -> Iterator[Series]:
-    """A series for each case and metric that was ever measured in it, in the metrics' order."""
+    """Return a series for each case and metric measured in it, in the order of the metrics."""
     metrics = metrics_of(table)
     for key, case in groups(table.sort_values(["position", "round_index"]), ["case"]):
         at = case["position"].to_numpy()
@@ -123,14 +127,14 @@ def _series(case: str, metric: Metric, at: np.ndarray, values: np.ndarray) -> Se
     return Series(case, metric, tuple(map(int, commits)), points, kept, steps)
 
 
-def _environments(table: pd.DataFrame) -> dict[int, str]:
-    """For each commit: Python, load and date of its measuring, in words."""
-    told = {}
+def _conditions(table: pd.DataFrame) -> dict[int, str]:
+    """Return for each commit Python, load and date of its measurements, in words."""
+    made = {}
     wanted = ["position", "python_version", "numpy_version", "load_1min_before", "started_utc"]
     ordered = cast(pd.DataFrame, table[wanted]).sort_values("started_utc", na_position="first")
     for key, found in groups(ordered, ["position"]):
         versions = {"Python": found["python_version"], "numpy": found["numpy_version"]}
-        # A process that failed may not have lived to tell.
+        # A process that failed early recorded no versions.
         known = {name: column.dropna() for name, column in versions.items()}
         parts = [f"{name} {column.iloc[-1]}" for name, column in known.items() if len(column)]
         loads = [float(load) for load in found["load_1min_before"] if not pd.isna(load)]
@@ -139,5 +143,5 @@ def _environments(table: pd.DataFrame) -> dict[int, str]:
         started = cast(pd.Timestamp, found["started_utc"].max())
         if not pd.isna(started):
             parts.append(f"measured {started:%Y-%m-%d %H:%M} UTC")
-        told[int(key["position"])] = ", ".join(parts)
-    return told
+        made[int(key["position"])] = ", ".join(parts)
+    return made

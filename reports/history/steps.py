@@ -1,9 +1,9 @@
-"""Where a series of numbers changed its level.
+"""Change points: where a series of numbers changes its level.
 
-An exact number steps wherever it changes. A noisy one is cut into levels by `asv.step_detect`,
-which gives alerts few enough to be read, and by ruptures' kernel change-point detection, which
-finds more and is wrong more often: so asv's are alerts, confirmed or not by the other, and what
-ruptures alone finds is marked as a maybe.
+An exact number has a change point wherever it changes. A noisy one is cut into levels by
+`asv.step_detect`, whose alerts are few, and by ruptures' kernel change-point detection, which finds
+more and is wrong more often. So asv's change points are alerts, confirmed or not by ruptures, and
+those found by ruptures alone are marked "maybe".
 
 Sources: F. Friedrich et al., Complexity penalized M-estimation, J. Comput. Graph. Stat. 17 (2008)
 201, behind asv's; S. Arlot, A. Celisse, Z. Harchaoui, A kernel multiple change-point algorithm via
@@ -23,18 +23,18 @@ from ..metrics import Kind
 
 Finder = Literal["exact", "asv", "asv+ruptures", "ruptures"]
 
-# Levels nearer than this are one: within a machine's moods, and below what a reader acts on.
+# Levels closer than this are equal: within machine noise, and below what a reader acts on.
 SMALLEST_NOISY_STEP = 0.02
-RESOLUTION = 1e-9  # of clocks, in seconds; bytes and counts are whole anyway
+RESOLUTION = 1e-9  # of clocks, in seconds; bytes and counts are integers
 SMALLEST_ERROR_STEP = 0.25
-ROUNDING = 1e-13  # errors below are rounding alone
-FEWEST_POINTS = 6  # of a noisy series; below, a level and an outlier look alike
-SAME_STEP = 2  # points: two finders that differ by this little mean the same step
+ROUNDING = 1e-13  # errors below are rounding only
+FEWEST_POINTS = 6  # of a noisy series; with fewer, a level and an outlier look alike
+SAME_STEP = 2  # points: nearer change points of the two finders are the same
 
 
 @dataclass(frozen=True)
 class Step:
-    """A level that changed: `index` is the first point of the new one."""
+    """A change point: `index` is the first point of the new level."""
 
     index: int
     before: float
@@ -43,21 +43,21 @@ class Step:
 
     @property
     def ratio(self) -> float:
-        """After over before; infinite where something came from nothing."""
+        """After over before; infinite where before is zero and after is not."""
         if self.before == 0:
             return math.inf if self.after else 1.0
         return self.after / self.before
 
 
 def find_steps(values: Sequence[float], kind: Kind) -> tuple[Step, ...]:
-    """The steps of one series, in order.
+    """Return the change points of one series, in order.
 
     Parameters
     ----------
     values : sequence of float, shape (n,)
-        One number a commit, oldest first, none missing.
+        One number for each commit, oldest first, none missing.
     kind : {"exact", "noisy", "error"}
-        How the numbers behave: see `reports.metrics`.
+        See `reports.metrics`.
 
     Raises
     ------
@@ -100,7 +100,7 @@ def _noisy_steps(values: Sequence[float]) -> tuple[Step, ...]:
 
 
 def _with_levels(values: Sequence[float], found: list[tuple[int, Finder]]) -> tuple[Step, ...]:
-    """Steps between the medians of their levels; those too small to matter are left out."""
+    """Return change points between the medians of their levels, without those too small."""
     edges = [0, *(index for index, _ in found), len(values)]
     steps = []
     for k, (index, by) in enumerate(found):
@@ -118,10 +118,10 @@ def _by_asv(values: Sequence[float]) -> list[int]:
 
 
 def _by_ruptures(values: Sequence[float]) -> list[int]:
-    """Change points of the logarithms, in units of their noise; none without ruptures.
+    """Return the change points of the logarithms, in units of their noise; none without ruptures.
 
-    The noise is the median step between neighbours, which a few jumps do not move. The penalty is
-    BIC's for a mean and a position, 2 ln(n) noise variances, doubled because times have tails.
+    The noise is the median difference of neighbours, which a few jumps do not change. The penalty
+    is BIC's for a mean and a position, 2 ln(n) noise variances, doubled because times have tails.
     """
     ruptures = _ruptures()
     if ruptures is None or min(values) <= 0:
@@ -142,7 +142,7 @@ def _asv() -> ModuleType:
         from asv import step_detect
     except ImportError as error:
         raise ReportError(
-            f"find_steps: asv cannot be imported ({error}); pip install asv, which finds the steps"
+            f"find_steps: asv cannot be imported ({error}); pip install asv"
         ) from error
     return step_detect
 
@@ -157,5 +157,5 @@ def _ruptures() -> ModuleType | None:
 
 
 def second_opinion() -> bool:
-    """Whether ruptures is installed."""
+    """Return whether ruptures is installed."""
     return _ruptures() is not None

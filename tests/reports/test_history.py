@@ -32,7 +32,7 @@ def broken(made_up, tmp_path_factory):
 
 def found(history, case, metric):
     (series,) = (
-        s for s in history.settings[0].series if case in s.case and s.metric.name == metric
+        s for s in history.environments[0].series if case in s.case and s.metric.name == metric
     )
     return series
 
@@ -40,7 +40,7 @@ def found(history, case, metric):
 def test_steps_are_found_in_the_cell_and_metrics_that_have_them(history):
     stepped = {
         (one.case.rsplit("-", 2)[1], one.metric.name, one.steps[0].index)
-        for one in history.settings[0].series
+        for one in history.environments[0].series
         if any(step.found_by != "ruptures" for step in one.steps)
     }
     assert ("closure", "captured_bytes", STEP) in stepped
@@ -62,29 +62,29 @@ def test_two_jax_versions_are_two_settings_and_share_no_series(made_up, store, t
     )
     made_up.write(tmp_path, made_up.casing_case("closure", 3), 0, commit=COMMITS[0])
     made_up.write(tmp_path, other, 1, commit=COMMITS[1])
-    settings = make_history(read_store(tmp_path)).settings
-    assert len(settings) == 2
-    for setting in settings:
-        assert all(len(series.values) == 1 and not series.steps for series in setting.series)
+    environments = make_history(read_store(tmp_path)).environments
+    assert len(environments) == 2
+    for environment in environments:
+        assert all(len(series.values) == 1 and not series.steps for series in environment.series)
 
 
 def test_a_commit_all_of_whose_processes_failed_is_told_and_has_no_point(history, broken):
-    (setting,) = broken.settings
-    (failure,) = setting.failed
+    (environment,) = broken.environments
+    (failure,) = environment.failed
     assert (failure.commit, failure.processes_count) == (12, 2)
     assert failure.reason == "in compile: WrongAnswer: <b>off</b> by 2"
     assert failure.case.endswith("closure-d3") and broken.commits[12].hash == LAST
-    assert setting.series == history.settings[0].series
-    assert "Python 3.11.2" in setting.environments[12]
-    assert history.settings[0].failed == ()
+    assert environment.series == history.environments[0].series
+    assert "Python 3.11.2" in environment.conditions[12]
+    assert history.environments[0].failed == ()
 
 
 def test_one_process_that_ended_well_is_a_point_not_a_failure(made_up, tmp_path):
     case = made_up.casing_case("closure", 3)
     made_up.write(tmp_path, case, 0, commit=COMMITS[0])
     made_up.write(tmp_path, made_up.failed(case.name, {}), 1, commit=COMMITS[0])
-    (setting,) = make_history(read_store(tmp_path)).settings
-    assert setting.failed == () and all(len(one.values) == 1 for one in setting.series)
+    (environment,) = make_history(read_store(tmp_path)).environments
+    assert environment.failed == () and all(len(one.values) == 1 for one in environment.series)
 
 
 def test_a_process_that_left_no_word_failed_in_the_setting_of_its_folder(made_up, tmp_path):
@@ -92,8 +92,8 @@ def test_a_process_that_left_no_word_failed_in_the_setting_of_its_folder(made_up
     made_up.write(tmp_path, case, 0, commit=COMMITS[0])
     killed = dataclasses.replace(made_up.failed("other/case", {}), environment=None, failure=None)
     made_up.write(tmp_path, killed, 0, commit=COMMITS[0])
-    (setting,) = make_history(read_store(tmp_path)).settings
-    (failure,) = setting.failed
+    (environment,) = make_history(read_store(tmp_path)).environments
+    (failure,) = environment.failed
     assert (failure.case, failure.reason) == ("other/case", "failed")
 
 
@@ -123,8 +123,8 @@ def test_a_step_links_to_the_review_of_its_commit_against_the_one_before(store, 
     page = (tmp_path / address).read_text(encoding="utf-8")
     assert "Fails." in page and "casing_variants/w7x-closure-d3" in page and "captured" in page
     assert "least effect 5%, false alarms in 1% of reviews" in page
-    reviews = {(history.settings[0].name, COMMITS[STEP - 1], COMMITS[STEP]): address}
-    told = compact(history, reviews)["settings"][0]["reviews"]
+    reviews = {(history.environments[0].name, COMMITS[STEP - 1], COMMITS[STEP]): address}
+    told = compact(history, reviews)["environments"][0]["reviews"]
     assert told == {f"{COMMITS[STEP - 1]} {COMMITS[STEP]}": address}
     write_history(history, tmp_path, reviews=reviews)
 
@@ -157,7 +157,7 @@ def test_a_review_is_made_again_only_of_other_records_or_by_other_code(
 
 
 def test_a_name_that_begins_another_one_still_has_its_review(made_up, tmp_path):
-    """A commit and the same with a plant, in a setting without XLA flags and in one with some."""
+    """A commit and the same with a plant, once without XLA flags and once with some."""
     for day, commit in enumerate((COMMITS[0], f"{COMMITS[0]}+plant"), start=1):
         for i, flags in enumerate(("", "--xla_flag")):
             told = made_up.environment(
@@ -168,8 +168,8 @@ def test_a_name_that_begins_another_one_still_has_its_review(made_up, tmp_path):
             made_up.write(tmp_path / "cases", case, i, commit=commit)
     made = make_history(read_store(tmp_path / "cases"))
     addresses = write_reviews(made, tmp_path / "cases", tmp_path / "out")
-    assert {setting for setting, *_ in addresses} == {one.name for one in made.settings}
-    assert len(set(addresses.values())) == len(made.settings) == 2
-    for (setting, *_), address in addresses.items():
+    assert {environment for environment, *_ in addresses} == {one.name for one in made.environments}
+    assert len(set(addresses.values())) == len(made.environments) == 2
+    for (environment, *_), address in addresses.items():
         told = json.loads((tmp_path / "out" / address).with_name("review.json").read_text())
-        assert told["setting"] == setting
+        assert told["setting"] == environment

@@ -44,16 +44,18 @@ def test_numbers_that_are_not_finite_and_texts_that_close_scripts_do_not_break_t
     text = history_page(odd, {})
     assert text.count("</script>") == 2
     assert "\\u003c/script>\\u003cb>" in text
-    series = dataclasses.replace(history.settings[0].series[0], values=(math.nan, math.inf, 1.0))
-    setting = dataclasses.replace(history.settings[0], series=(series,))
-    told = compact(dataclasses.replace(history, settings=(setting,)), {})
-    assert told["settings"][0]["series"][0][3] == ["nan", "inf", 1]
+    series = dataclasses.replace(
+        history.environments[0].series[0], values=(math.nan, math.inf, 1.0)
+    )
+    environment = dataclasses.replace(history.environments[0], series=(series,))
+    told = compact(dataclasses.replace(history, environments=(environment,)), {})
+    assert told["environments"][0]["series"][0][3] == ["nan", "inf", 1]
 
 
 def test_exact_numbers_reach_the_page_without_rounding(history):
     told = json.loads(json.dumps(compact(history, {})))
     names = [name for name, *_ in told["metrics"]]
-    captured = [s for s in told["settings"][0]["series"] if names[s[1]] == "captured_bytes"]
+    captured = [s for s in told["environments"][0]["series"] if names[s[1]] == "captured_bytes"]
     assert {v for s in captured for v in s[3]} >= {100_000, 165_536}
 
 
@@ -88,7 +90,7 @@ document.title = JSON.stringify({
   said: focused.includes("2 processes: in compile: WrongAnswer: <b>off</b> by 2"),
   first: first.includes("0100000000"),
   moved: first !== second,
-  step: step.includes("step from 100 kB to 166 kB") && step.includes("processes") === false,
+  step: step.includes("change from 100 kB to 166 kB") && step.includes("processes") === false,
   told: step.includes("Python 3.11.2"), link, hidden, shown, taken, beyond,
   authored: step.includes("authored 2026-11-08 23:30 -03:30"), role: card.getAttribute("role"),
   label: card.getAttribute("aria-label"), crosses: card.querySelectorAll("path.failed").length,
@@ -110,8 +112,8 @@ PAPER = {"light": "rgb(255, 255, 255)", "dark": "rgb(20, 23, 27)"}
 def test_in_a_browser_the_keyboard_reaches_every_point_and_nothing_fails(
     history, open_page, take_picture, tmp_path, theme
 ):
-    setting = history.settings[0].name
-    reviews = {(setting, COMMITS[STEP - 1], COMMITS[STEP]): "reviews/step.html"}
+    environment = history.environments[0].name
+    reviews = {(environment, COMMITS[STEP - 1], COMMITS[STEP]): "reviews/step.html"}
     commits = tuple(
         dataclasses.replace(
             commit, author_date=f"2026-11-{i + 1:02d}T23:30:00-03:30", subject=SUBJECT
@@ -145,7 +147,7 @@ def test_in_a_browser_the_keyboard_reaches_every_point_and_nothing_fails(
         "authored": True,
         "role": "application",
         "label": "casing_variants/w7x-closure-d3, captured: 166 kB at the newest of 12 commits, "
-        "1 step, failed at 1 other",
+        "1 change point, failed at 1 other commit",
         "crosses": 1,
         "lost": True,
         "nothing": True,

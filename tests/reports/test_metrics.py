@@ -34,7 +34,7 @@ def test_numbers_that_are_missing_were_not_measured(store, made_up):
 
 
 def test_the_history_shows_a_gradient_that_is_not_a_number(store):
-    (setting,) = make_history(read_store(store)).settings
+    (setting,) = make_history(read_store(store)).environments
     (series,) = [one for one in setting.series if one.metric.name == GRADIENT.name]
     assert [str(value) for value in series.samples[0]] == ["1e-06", "nan"]
     assert math.isnan(series.values[0])

@@ -15,40 +15,40 @@ const scaled = (v, units) => {
   const [factor, name] = units.find(([f]) => Math.abs(v) >= f) || units[units.length - 1];
   return `${factor === 1 && Number.isInteger(v) ? v : three(v / factor)} ${name}`;
 };
-const TOLD = {
+const WRITTEN = {
   seconds: (v) => scaled(v, [[1, "s"], [1e-3, "ms"], [1e-6, "µs"]]),
   bytes: (v) => scaled(v, [[1e9, "GB"], [1e6, "MB"], [1e3, "kB"], [1, "B"]]),
   relative: (v) => v.toExponential(1),
   count: (v) => (Math.abs(v) >= 1e6 ? v.toPrecision(6) : String(v)),
 };
-// A ratio that rounds to one says nothing: an exact number then tells by how much it changed.
+// Where a ratio rounds to one, an exact number shows its difference instead.
 const changeOf = ({ unit, kind }, { before, after }) => {
-  if (before === 0) return `+${TOLD[unit](after)}`;
+  if (before === 0) return `+${WRITTEN[unit](after)}`;
   if (kind !== "exact" || Math.abs(after / before - 1) >= 0.005) return `${three(after / before)}×`;
-  return `${after > before ? "+" : "−"}${TOLD[unit](Math.abs(after - before))}`;
+  return `${after > before ? "+" : "−"}${WRITTEN[unit](Math.abs(after - before))}`;
 };
-// Of a commit with a regression planted into it, hash+name, the name says which of them it is.
+// A commit with an injected regression is hash+name; the name stays whole.
 const short = (hash) => hash.replace(/^(\w{10})\w+/, "$1");
 const dated = (date) => date.slice(0, 10);
 const authored = (date) => `${date.slice(0, 16).replace("T", " ")} ${date.slice(19).replace("Z", "UTC")}`.trim();
 const counted = (n, noun) => `${n} ${noun}${n === 1 ? "" : noun.endsWith("s") ? "es" : "s"}`;
 
 // Commits at which no process of a case succeeded.
-for (const setting of data.settings) {
-  setting.failed = setting.failed.map(([name, at, count, said]) => ({ case: setting.cases[name], at, count, said: setting.reasons[said] }));
+for (const environment of data.environments) {
+  environment.failed = environment.failed.map(([name, at, count, reason]) => ({ case: environment.cases[name], at, count, reason: environment.reasons[reason] }));
 }
 
 // Each series with its names, as the charts and the table need it.
-const all = data.settings.map((setting) => setting.series.map(([caseIndex, metric, at, values, samples, steps]) => {
+const all = data.environments.map((environment) => environment.series.map(([caseIndex, metric, at, values, samples, steps]) => {
   const [name, title, unit, kind, meaning] = data.metrics[metric];
   return {
-    setting, case: setting.cases[caseIndex], name, title, unit, kind, meaning, at: at || setting.at,
-    values: values.map(number), samples, failed: setting.failed.filter((failure) => failure.case === setting.cases[caseIndex]),
+    environment, case: environment.cases[caseIndex], name, title, unit, kind, meaning, at: at || environment.at,
+    values: values.map(number), samples, failed: environment.failed.filter((failure) => failure.case === environment.cases[caseIndex]),
     steps: steps.map(([i, before, after, by]) => ({ i, before: number(before), after: number(after), by })),
   };
 }));
 
-// Where the pointer and the keys may stand: at a value, i, or at a failure.
+// The stops of pointer and keys: a value, i, or a failure.
 function stopsOf(series) {
   series.stops ??= [...series.at.map((at, i) => ({ at, i })), ...series.failed.map((failure) => ({ at: failure.at, failure }))]
     .sort((a, b) => a.at - b.at);
@@ -57,8 +57,8 @@ function stopsOf(series) {
 
 function reviewOf(series, step) {
   const [base, head] = [step.i - 1, step.i].map((i) => data.commits[series.at[i]][0]);
-  const setting = data.settings.length > 1 ? ` --setting '${series.setting.name.replaceAll("'", "'\\''")}'` : "";
-  return { href: series.setting.reviews[`${base} ${head}`], command: `python -m reports review ${base} ${head}${setting}` };
+  const environment = data.environments.length > 1 ? ` --environment '${series.environment.name.replaceAll("'", "'\\''")}'` : "";
+  return { href: series.environment.reviews[`${base} ${head}`], command: `python -m reports review ${base} ${head}${environment}` };
 }
 const worse = (step) => !(step.after <= step.before);
 const tone = (step) => (step.by === "ruptures" ? "maybe" : worse(step) ? "" : "better");
@@ -73,7 +73,7 @@ function scaleOf(series) {
   const pad = (high - low) * 0.06 || Math.abs(high) * 0.05 || 1;
   const ends = [low === 0 ? 0 : low - pad, high + pad];
   const y = (v) => (Number.isFinite(v) ? H - B - ((f(v) - ends[0]) / (ends[1] - ends[0])) * (H - B - T) : T - 6);
-  const x = (at) => L + ((at - series.setting.at[0]) / Math.max(1, series.setting.at.at(-1) - series.setting.at[0])) * (W - L - R);
+  const x = (at) => L + ((at - series.environment.at[0]) / Math.max(1, series.environment.at.at(-1) - series.environment.at[0])) * (W - L - R);
   const ticks = [0, 0.5, 1].map((t) => ends[0] + pad * (low === 0 ? 0 : 1) + t * (high - low));
   return { x, y, ticks: [...new Set(high > low ? ticks : [high])].map((t) => (log ? 10 ** t : t)) };
 }
@@ -81,7 +81,7 @@ function scaleOf(series) {
 function drawing(series) {
   const { x, y, ticks } = scaleOf(series);
   const parts = ticks.map((t) => `<line class="grid" x1="${L}" x2="${W - R}" y1="${y(t).toFixed(1)}" y2="${y(t).toFixed(1)}"/>` +
-    `<text x="${L - 6}" y="${(y(t) + 4).toFixed(1)}" text-anchor="end">${TOLD[series.unit](t)}</text>`);
+    `<text x="${L - 6}" y="${(y(t) + 4).toFixed(1)}" text-anchor="end">${WRITTEN[series.unit](t)}</text>`);
   const at = series.values.map((v, i) => [x(series.at[i]).toFixed(1), y(v).toFixed(1)]);
   if (series.samples) {
     const range = series.samples.map((s, i) => {
@@ -99,7 +99,7 @@ function drawing(series) {
   }
   const crosses = series.failed.map((failure) => `M${(x(failure.at) - 4).toFixed(1)} ${FAILED - 4}l8 8m0 -8l-8 8`);
   if (crosses.length) parts.push(`<path class="failed" d="${crosses.join("")}"/>`);
-  const named = [0, series.setting.at.length - 1].map((k) => data.commits[series.setting.at[k]]);
+  const named = [0, series.environment.at.length - 1].map((k) => data.commits[series.environment.at[k]]);
   parts.push(`<text x="${L}" y="${H - 7}">${escaped(dated(named[0][1]) || short(named[0][0]))}</text>`);
   parts.push(`<text x="${W - R}" y="${H - 7}" text-anchor="end">${escaped(dated(named[1][1]) || short(named[1][0]))}</text>`);
   parts.push('<circle class="here" r="6" cx="-20" cy="-20"/>');
@@ -107,26 +107,26 @@ function drawing(series) {
 }
 
 function summary(series) {
-  const told = TOLD[series.unit], last = series.values.at(-1);
-  const lost = series.failed.length ? `, failed at ${counted(series.failed.length, "other")}` : "";
-  return `${series.case}, ${series.title}: ${told(last)} at the newest of ${counted(series.values.length, "commit")}, ${counted(series.steps.length, "step")}${lost}`;
+  const written = WRITTEN[series.unit], last = series.values.at(-1);
+  const lost = series.failed.length ? `, failed at ${counted(series.failed.length, "other commit")}` : "";
+  return `${series.case}, ${series.title}: ${written(last)} at the newest of ${counted(series.values.length, "commit")}, ${counted(series.steps.length, "change point")}${lost}`;
 }
 
 function words(series, { at, i, failure }) {
-  const [hash, date, subject] = data.commits[at], told = TOLD[series.unit];
-  const lines = [failure ? '<b class="worse">failed</b>' : `<b>${told(series.values[i])}</b>`];
+  const [hash, date, subject] = data.commits[at], written = WRITTEN[series.unit];
+  const lines = [failure ? '<b class="worse">failed</b>' : `<b>${written(series.values[i])}</b>`];
   lines.push(`<i>${escaped(short(hash))}${subject ? ` ${escaped(subject)}` : ""}</i>`);
   if (date) lines.push(`<i>authored ${escaped(authored(date))}</i>`);
   const samples = !failure && series.samples && series.samples[i].map(number);
-  if (failure) lines.push(`${counted(failure.count, "process")}: ${escaped(failure.said)}`);
-  if (samples) lines.push(`${counted(samples.length, "process")}: ${samples.map(told).join(", ")}`);
+  if (failure) lines.push(`${counted(failure.count, "process")}: ${escaped(failure.reason)}`);
+  if (samples) lines.push(`${counted(samples.length, "process")}: ${samples.map(written).join(", ")}`);
   const step = series.steps.find((s) => s.i === i);
   if (step) {
     const { href, command } = reviewOf(series, step);
-    lines.push(`<span class="${worse(step) ? "worse" : "better"}">step from ${told(step.before)} to ${told(step.after)} (${changeOf(series, step)}), found by ${step.by}</span>`);
+    lines.push(`<span class="${worse(step) ? "worse" : "better"}">change from ${written(step.before)} to ${written(step.after)} (${changeOf(series, step)}), found by ${step.by}</span>`);
     lines.push(href ? `<a href="${escaped(href)}">review of this commit</a>` : `<code>${escaped(command)}</code>`);
   }
-  lines.push(`<i>${escaped(series.setting.told[series.setting.at.indexOf(at)])}</i>`);
+  lines.push(`<i>${escaped(series.environment.conditions[series.environment.at.indexOf(at)])}</i>`);
   return lines.join("<br>").replaceAll("</i><br>", "</i>");
 }
 
@@ -187,7 +187,7 @@ function newCard(series) {
   const card = document.createElement("figure");
   card.className = "chart";
   card.tabIndex = 0;
-  // With keys of its own, which a screen reader would otherwise keep for itself.
+  // So that a screen reader passes the arrow keys on.
   card.setAttribute("role", "application");
   card.setAttribute("aria-roledescription", "chart");
   card.setAttribute("aria-label", summary(series));
@@ -204,12 +204,12 @@ function newCard(series) {
 }
 
 function stepRow({ series, step }) {
-  const { href, command } = reviewOf(series, step), told = TOLD[series.unit];
+  const { href, command } = reviewOf(series, step), written = WRITTEN[series.unit];
   const name = `<code>${escaped(short(data.commits[series.at[step.i]][0]))}</code>`;
   const link = href ? `<a href="${escaped(href)}">${name}</a>` : `<span title="${escaped(command)}">${name}</span>`;
   const by = { exact: "exact", asv: "asv alone", "asv+ruptures": "asv and ruptures", ruptures: "ruptures alone: maybe" }[step.by];
   return `<tr>${commitHead(series.at[step.i], link)}` +
-    `<td class="text">${caseName(series.case)}</td><td class="text">${escaped(series.title)}</td><td>${told(step.before)}</td><td>${told(step.after)}</td>` +
+    `<td class="text">${caseName(series.case)}</td><td class="text">${escaped(series.title)}</td><td>${written(step.before)}</td><td>${written(step.after)}</td>` +
     `<td class="${worse(step) ? "worse" : "better"}">${changeOf(series, step)}</td><td class="text">${by}</td></tr>`;
 }
 
@@ -220,12 +220,12 @@ function commitHead(at, name) {
   return `<th scope="row">${name}<small>${escaped([dated(date), subject].filter(Boolean).join(" "))}</small></th>`;
 }
 
-function failureRow({ case: name, at, count, said }) {
+function failureRow({ case: name, at, count, reason }) {
   return `<tr>${commitHead(at, `<code>${escaped(short(data.commits[at][0]))}</code>`)}<td class="text">${caseName(name)}</td>` +
-    `<td>${count}</td><td class="text">${escaped(said)}</td></tr>`;
+    `<td>${count}</td><td class="text">${escaped(reason)}</td></tr>`;
 }
 
-// The newest rows of a table, and what to say of the rest.
+// Show the newest rows of a table, and the number of the others.
 function fill(name, noun, rows, position, written) {
   rows.sort((a, b) => position(b) - position(a));
   byId(`${name}-rows`).innerHTML = rows.slice(0, MOST_ROWS).map(written).join("");
@@ -236,7 +236,7 @@ const cards = new Map();
 const MOST_ROWS = 200;
 
 function refresh() {
-  const index = byId("setting").selectedIndex, chosen = all[index] || [];
+  const index = byId("environment").selectedIndex, chosen = all[index] || [];
   const asked = byId("search").value.toLowerCase().split(/\s+/).filter(Boolean);
   const matches = (text) => asked.every((word) => text.toLowerCase().includes(word));
   const found = chosen.filter((s) => (!byId("kind").value || s.kind === byId("kind").value) &&
@@ -246,18 +246,18 @@ function refresh() {
   const shown = found.map((series) => cards.get(series));
   byId("cards").replaceChildren(...shown);
   byId("no-cards").textContent = found.length ? "" : chosen.length ? "No series matches; empty the search, or ask for all kinds." :
-    "Nothing succeeded in this setting.";
+    "Nothing succeeded in this environment.";
   shown.slice(0, 12).forEach(draw);
   shown.slice(12).forEach((card) => { if (!card.dataset.drawn) seen.observe(card); });
   const steps = found.flatMap((series) => series.steps.map((step) => ({ series, step })));
-  fill("step", "steps", steps, ({ series, step }) => series.at[step.i], stepRow);
-  if (!steps.length) byId("step-note").textContent = found.length ? "No series here has a step." : "No series matches.";
-  const failed = data.settings[index].failed.filter((failure) => matches(`${failure.case} ${failure.said}`));
+  fill("step", "change points", steps, ({ series, step }) => series.at[step.i], stepRow);
+  if (!steps.length) byId("step-note").textContent = found.length ? "No series here has a change point." : "No series matches.";
+  const failed = data.environments[index].failed.filter((failure) => matches(`${failure.case} ${failure.reason}`));
   fill("failure", "failures", failed, (failure) => failure.at, failureRow);
   byId("failures").hidden = !failed.length;
 }
 
-for (const setting of data.settings) byId("setting").add(new Option(setting.name));
+for (const environment of data.environments) byId("environment").add(new Option(environment.name));
 byId("controls").addEventListener("input", refresh);
 byId("controls").addEventListener("submit", (event) => event.preventDefault());
 refresh();
