@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,6 +18,7 @@ from benchmarks.cases import preparing
 from benchmarks.cases.quantities import FIELD, GRADIENT
 from benchmarks.workloads.casing import problem_named
 from jaxmeter import tables
+from studies.harness import Row
 
 FAR = {"B": "far_field", "BOFF": "far_field", "GRADB": "far_gradient"}
 POINTS_COUNT = 800
@@ -32,39 +32,40 @@ class Evaluation(NamedTuple):
     error: Callable[[Any], float]
 
 
-def all_sizes(
-    *, operator: str, case: str, digits: int | None, repeat: int, sizes: str, traced: bool
-) -> jaxmeter.Case:
-    """Measure all sizes, and return a case that holds the numbers in its extras.
+def process_rows(
+    operator: str,
+    process: int,
+    case: str,
+    digits: int | None,
+    repeat: int,
+    sizes: Sequence[Sequence[int]],
+    code: str,
+) -> Iterator[Row]:
+    """Measure all sizes in this process, "auto" included, and yield one row with all numbers.
 
-    The extras are named ``SOURCES,TARGETS:quantity``; times are ``seconds0``, ``seconds1``, ...
-    Only some processes trace and list buffers: traces of small tiles take longer than all else.
+    Only the first process traces and lists buffers: traces of small tiles take longer than all
+    else. `code` names the measured code.
     """
-    problem = problem_named(case, digits=digits)
-    evaluation = _evaluation(operator, problem)
-    auto = vcjax.config().chunks
-    usual = auto[f"VCJAX_CHUNK_{operator}_SRC"].value, auto[f"VCJAX_CHUNK_{operator}_TRG"].value
-    given = [(sources, targets) for sources, targets in json.loads(sizes)]
-    pairs = list(dict.fromkeys([usual, *given]))
-    found: dict[tuple[int, int], dict[str, float]] = {}
+    arguments = dict(locals())
+    evaluation = _evaluation(operator, problem_named(case, digits=digits))
+    chunks = vcjax.config().chunks
+    auto = tuple(chunks[f"VCJAX_CHUNK_{operator}_{side}"].value for side in ("SRC", "TRG"))
+    found: dict[tuple[int, ...], Row] = {}
     runs = {}
-    for pair in pairs:
-        runs[pair], found[pair] = _described(evaluation, pair, traced)
+    for pair in dict.fromkeys([auto, *map(tuple, sizes)]):
+        runs[pair], numbers = _described(evaluation, pair, traced=process == 0)
+        found[pair] = {"chunk_size": pair[0], "target_chunk_size": pair[1], **numbers}
+    seconds: dict[tuple[int, ...], list[float]] = {pair: [] for pair in runs}
     for number in range(repeat):
         # Forth and back: a drift that is linear in time favours no size.
-        for pair in pairs[:: 1 if number % 2 == 0 else -1]:
+        for pair in list(runs)[:: 1 if number % 2 == 0 else -1]:
             started = time.perf_counter()
             jax.block_until_ready(runs[pair](*evaluation.arguments))
-            found[pair][f"seconds{number}"] = time.perf_counter() - started
-    for pair in pairs if traced else ():
+            seconds[pair].append(time.perf_counter() - started)
+    for pair in runs if process == 0 else ():
         found[pair] |= _traced(runs[pair], evaluation, FAR[operator])
-    extras = {
-        f"{pair[0]},{pair[1]}:{name}": value
-        for pair, numbers in found.items()
-        for name, value in numbers.items()
-    }
-    extras |= {"auto:chunk_size": usual[0], "auto:target_chunk_size": usual[1]}
-    return jaxmeter.Case(lambda: jnp.zeros(()), extras=extras)
+    rows = [{**found[pair], "seconds": seconds[pair]} for pair in runs]
+    yield {**arguments, "auto": list(auto), "found": rows}
 
 
 def _evaluation(operator: str, problem) -> Evaluation:
@@ -100,7 +101,7 @@ def _off_surface(problem) -> Evaluation:
     )
 
 
-def _described(evaluation: Evaluation, pair: tuple[int, int], traced: bool):
+def _described(evaluation: Evaluation, pair: tuple[int, ...], traced: bool):
     """Return the compiled function of a tile size, and the numbers of its program and first run."""
     run = jax.jit(lambda *arguments: evaluation.function(*arguments, *pair))
     case = jaxmeter.Case(

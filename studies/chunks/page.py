@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from jaxmeter import Environment
-from studies.chunks.tables import ADVICE_COLUMNS, COLUMNS, Row
-from studies.harness import measured, read_rows, table
+from studies.chunks.tables import ADVICE_COLUMNS, COLUMNS
+from studies.harness import Row, measured, read_rows, table
 
 NAMES = {"B": "The field on the surface", "BOFF": "The field off it", "GRADB": "The gradient"}
 

@@ -15,17 +15,18 @@ from __future__ import annotations
 import argparse
 import hashlib
 import itertools
-import json
 import os
 import sys
-from dataclasses import asdict
 from pathlib import Path
 
-from benchmarks.measuring.plan import PlannedCase
-from benchmarks.measuring.runner import measure_plan
-from benchmarks.measuring.store import RecordStore
-from jaxmeter import Record, host_environment
-from studies.harness import RESULTS, ROOT, StudyError, replace_file, run_here
+import pandas as pd
+
+import jaxmeter.tables
+from benchmarks.measuring.checkout import ROOT
+from benchmarks.measuring.plan import WORKER_ENVIRONMENT
+from jaxmeter import host_environment
+from studies.chunks import cases, page, tables
+from studies.harness import RESULTS, Row, StudyError, in_worker, read_rows, replace_file
 
 OPERATORS = ("B", "BOFF", "GRADB")
 GRIDS = {
@@ -57,69 +58,56 @@ def run(options: argparse.Namespace) -> int:
     chosen = {name: value for name, value in os.environ.items() if name.startswith("VCJAX_CHUNK_")}
     if any(chosen.values()):
         raise StudyError(f'got {chosen} in the environment, which hide "auto"; unset them')
-    import pandas as pd
-
-    import jaxmeter.tables
-    from studies.chunks import page, tables
-
     folder = options.out or RESULTS / "chunks" / options.case
-    records = measured(options, folder / "records")
-    every = [record for found in records.values() for record in found]
-    good = [one for one in every if one.status == "ok"]
-    for one in every:
-        if one.failure is not None:
-            text = f"{one.name}: {one.status}: {one.failure.kind}: {one.failure.message}"
-            print(text, file=sys.stderr)
-    if not good:
+    processes, failures = measure(options, folder / "processes.jsonl")
+    if not processes:
         raise StudyError("no process could be measured; the tables were not written")
-    sizes, advice = tables.size_rows(records), tables.advice_rows(records)
+    sizes, advice = tables.size_rows(processes), tables.advice_rows(processes)
     frames = {
         "chunk_study": pd.DataFrame(sizes, columns=list(tables.COLUMNS)),
         "chunk_recommendations": pd.DataFrame(advice, columns=list(tables.ADVICE_COLUMNS)),
     }
-    environment = good[0].environment or host_environment()
-    jaxmeter.tables.save(frames, folder, environment, notes={"artefact": str(folder / "records")})
+    environment = host_environment()
+    jaxmeter.tables.save(frames, folder, environment)
     replace_file(folder / "chunks.env", page.variables(advice).encode())
     text = page.page(sizes, advice, environment, options.case)
     replace_file(folder / "chunks.md", text.encode())
     print(page.advice_table(advice))
     print(f"tables, page and variables: {folder}\nto use them: . {folder / 'chunks.env'}")
-    return 0 if len(good) == len(every) else 1
+    return 1 if failures else 0
 
 
-def measured(options: argparse.Namespace, folder: Path) -> dict[str, list[Record]]:
-    """Return the records of each operator, one for each process, the traced one first."""
+def measure(options: argparse.Namespace, file: Path) -> tuple[list[Row], int]:
+    """Measure the processes that the file does not hold yet; return all, and count the failed."""
     grid = GRIDS[options.grid]
     sizes = options.chunk_sizes or grid[0], options.target_chunk_sizes or grid[1]
     fixed = {name: getattr(options, name) for name in ("case", "digits", "repeat")}
-    fixed["sizes"] = json.dumps(list(itertools.product(*sizes)))
-    cases = {
-        operator: [
-            planned({"operator": operator, "traced": traced, **fixed}, rounds, options.timeout)
-            for traced, rounds in ((True, 1), (False, options.rounds - 1))
-        ]
+    fixed |= {"sizes": list(map(list, itertools.product(*sizes))), "code": code_version()}
+    wanted = [
+        {"operator": operator, "process": number, **fixed}
+        for number in range(options.rounds)
         for operator in options.operators
-    }
-    every = [case for traced in (0, 1) for case in (pair[traced] for pair in cases.values())]
-    store = RecordStore(folder / code_version())
-    found = measure_plan(every, store, run_case=run_here)
-    return {
-        operator: [record for case in pair for record in found.get(case.name, [])]
-        for operator, pair in cases.items()
-    }
+    ]
+    failures = 0
+    for one in wanted:
+        if not _kept(file, [one]):
+            print(f"{one['operator']}, process {one['process'] + 1}", flush=True)
+            try:
+                in_worker(
+                    cases.process_rows,
+                    file,
+                    one,
+                    env=WORKER_ENVIRONMENT,
+                    timeout_seconds=options.timeout,
+                )
+            except StudyError as error:
+                print(error, file=sys.stderr)
+                failures += 1
+    return _kept(file, wanted), failures
 
 
-def planned(params: dict, rounds: int, timeout_seconds: float) -> PlannedCase:
-    """Return the case of one operator; a digest of its parameters is part of its name."""
-    digest = hashlib.sha256(json.dumps(params, sort_keys=True).encode()).hexdigest()[:8]
-    return PlannedCase(
-        name=f"{params['operator']}{'-traced' * params['traced']}-{digest}",
-        target="studies.chunks.cases:all_sizes",
-        params=params,
-        rounds=rounds,
-        repeat=1,
-        timeout_seconds=timeout_seconds,
-    )
+def _kept(file: Path, wanted: list[Row]) -> list[Row]:
+    return [row for row in read_rows(file) if any(one.items() <= row.items() for one in wanted)]
 
 
 def code_version() -> str:
@@ -127,6 +115,6 @@ def code_version() -> str:
     digest = hashlib.sha256()
     for path in sorted((ROOT / "vcjax").rglob("*.py")):
         digest.update(path.read_bytes())
-    environment = asdict(host_environment())
-    digest.update(" ".join(str(environment[n]) for n in ("jax", "jaxlib", "machine")).encode())
+    environment = host_environment()
+    digest.update(f"{environment.jax} {environment.jaxlib} {environment.machine}".encode())
     return digest.hexdigest()[:12]

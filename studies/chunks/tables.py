@@ -1,13 +1,11 @@
-"""The rows of the tile size study, from its records."""
+"""The rows of the tile size study, from its processes."""
 
 from __future__ import annotations
 
 import statistics
-from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
-from jaxmeter import Record
+from studies.harness import Row
 
 WITHIN = 0.03
 """Sizes within this share of the fastest count as equally fast; the least memory decides."""
@@ -15,7 +13,6 @@ WITHIN = 0.03
 Pair = tuple[int, int]
 
 
-Row = dict[str, Any]
 COLUMNS = {
     "operator": "`B`, `BOFF` (off the surface), `GRADB`: as in VCJAX_CHUNK_*",
     "chunk_size": "sources of a tile",
@@ -54,113 +51,91 @@ ADVICE_COLUMNS = {
 """The columns of `advice_rows`."""
 
 
-def size_rows(records: Mapping[str, Sequence[Record]]) -> list[Row]:
-    """Return a row for each operator and tile size; failed processes are left out."""
-    return [row for operator, good in _good(records) for row in _sizes(operator, good)]
+def size_rows(processes: Sequence[Row]) -> list[Row]:
+    """Return a row for each operator and tile size, from a row for each process."""
+    return [row for some in _by_operator(processes) for row in _sizes(some)]
 
 
-def advice_rows(records: Mapping[str, Sequence[Record]]) -> list[Row]:
+def advice_rows(processes: Sequence[Row]) -> list[Row]:
     """Return a row for each operator: the size to set."""
-    return [_advice(_sizes(operator, good), good) for operator, good in _good(records)]
+    return [_advice(_sizes(some), some) for some in _by_operator(processes)]
 
 
-def _good(records: Mapping[str, Sequence[Record]]) -> Iterator[tuple[str, list[Record]]]:
-    for operator, every in records.items():
-        good = [record for record in every if record.status == "ok"]
-        if good:
-            yield operator, good
+def _by_operator(processes: Sequence[Row]) -> Iterator[list[Row]]:
+    for operator in dict.fromkeys(row["operator"] for row in processes):
+        yield [row for row in processes if row["operator"] == operator]
 
 
-def _numbers(record: Record) -> tuple[Pair, dict[Pair, dict[str, float]]]:
-    """Return the size of "auto", and all numbers by tile size."""
-    found: dict[Pair, dict[str, float]] = defaultdict(dict)
-    for name, value in record.extras.items():
-        sizes, _, what = name.partition(":")
-        if sizes != "auto":
-            sources, targets = map(int, sizes.split(","))
-            found[sources, targets][what] = value
-    auto = int(record.extras["auto:chunk_size"]), int(record.extras["auto:target_chunk_size"])
-    return auto, dict(found)
+def _seconds(process: Row) -> dict[Pair, float]:
+    return {_pair(size): statistics.median(size["seconds"]) for size in process["found"]}
 
 
-def _ratios(records: Sequence[Record]) -> dict[Pair, list[float]]:
+def _pair(size: Row) -> Pair:
+    return size["chunk_size"], size["target_chunk_size"]
+
+
+def _ratios(processes: Sequence[Row]) -> dict[Pair, list[float]]:
     """Return the ratios to "auto", one for each process."""
-    found: dict[Pair, list[float]] = defaultdict(list)
-    for record in records:
-        auto, numbers = _numbers(record)
-        usual = _median(numbers[auto])
-        for pair, of_size in numbers.items():
-            found[pair].append(_median(of_size) / usual)
-    return dict(found)
+    seconds = [_seconds(process) for process in processes]
+    auto = tuple(processes[0]["auto"])
+    return {pair: [one[pair] / one[auto] for one in seconds] for pair in seconds[0]}
 
 
-def _median(numbers: Mapping[str, float]) -> float:
-    return statistics.median(v for name, v in numbers.items() if name.startswith("seconds"))
-
-
-def chosen(ratios: Mapping[Pair, float], temp_bytes: Mapping[Pair, float]) -> Pair:
+def _chosen(ratios: Mapping[Pair, Sequence[float]], temp_bytes: Mapping[Pair, float]) -> Pair:
     """Return the size with the least temporaries among those within 3 % of the fastest."""
-    least = min(ratios.values())
-    good = [pair for pair, ratio in ratios.items() if ratio <= least * (1 + WITHIN)]
-    return min(good, key=lambda pair: (temp_bytes.get(pair, 0.0), ratios[pair]))
-
-
-def _sizes(operator: str, records: Sequence[Record]) -> list[Row]:
-    ratios = _ratios(records)
     middle = {pair: statistics.median(values) for pair, values in ratios.items()}
-    auto, first = _numbers(records[0])
-    best = min(middle.values())
-    temporaries = {pair: numbers.get("temp_bytes", 0.0) for pair, numbers in first.items()}
-    recommended = chosen(middle, temporaries)
+    good = [pair for pair, ratio in middle.items() if ratio <= min(middle.values()) * (1 + WITHIN)]
+    return min(good, key=lambda pair: (temp_bytes[pair], middle[pair]))
+
+
+def _sizes(processes: Sequence[Row]) -> list[Row]:
+    ratios = _ratios(processes)
+    best = min(map(statistics.median, ratios.values()))
+    first = processes[0]
+    recommended = _chosen(ratios, _temporaries(first["found"]))
     rows = []
-    for pair, numbers in first.items():
-        seconds = [_median(_numbers(record)[1][pair]) for record in records]
-        exact = {n: v for n, v in numbers.items() if not n.startswith("seconds")}
-        flops, accessed = exact.get("flops"), exact.get("accessed_bytes")
+    for size in first["found"]:
+        pair = _pair(size)
+        ratio = statistics.median(ratios[pair])
+        flops, accessed = size.get("flops"), size.get("accessed_bytes")
         rows.append(
-            {
-                "operator": operator,
-                "chunk_size": pair[0],
-                "target_chunk_size": pair[1],
-                "is_auto": pair == auto,
-                "processes_count": len(records),
-                "seconds": statistics.median(seconds),
-                "ratio_to_auto": middle[pair],
-                "ratio_to_best": middle[pair] / best,
+            size
+            | {
+                "operator": first["operator"],
+                "is_auto": pair == tuple(first["auto"]),
+                "processes_count": len(processes),
+                "seconds": statistics.median(_seconds(process)[pair] for process in processes),
+                "ratio_to_auto": ratio,
+                "ratio_to_best": ratio / best,
                 "least_ratio": min(ratios[pair]),
                 "largest_ratio": max(ratios[pair]),
                 "flops_per_byte": flops / accessed if flops and accessed else None,
                 "is_recommended": pair == recommended,
-                **exact,
             }
         )
     return sorted(rows, key=lambda row: row["ratio_to_auto"])
 
 
-def _advice(rows: list[Row], records: Sequence[Record]) -> Row:
+def _temporaries(sizes: Sequence[Row]) -> dict[Pair, float]:
+    return {_pair(size): size.get("temp_bytes", 0.0) for size in sizes}
+
+
+def _advice(rows: list[Row], processes: Sequence[Row]) -> Row:
     best = next(row for row in rows if row["is_recommended"])
     auto = next(row for row in rows if row["is_auto"])
+    names = ("operator", "chunk_size", "target_chunk_size", "ratio_to_best", "temp_bytes")
     return {
-        "operator": best["operator"],
-        "chunk_size": best["chunk_size"],
-        "target_chunk_size": best["target_chunk_size"],
-        "ratio_to_best": best["ratio_to_best"],
-        "held_out_ratio_to_best": _held_out(rows, records),
+        **{name: best.get(name) for name in names},
+        "held_out_ratio_to_best": _held_out(rows, processes),
         "auto_ratio_to_best": auto["ratio_to_best"],
-        "temp_bytes": best.get("temp_bytes"),
         "auto_temp_bytes": auto.get("temp_bytes"),
     }
 
 
-def _held_out(rows: list[Row], records: Sequence[Record]) -> float | None:
+def _held_out(rows: list[Row], processes: Sequence[Row]) -> float | None:
     """Let every other process choose, and return the ratio of its choice in the rest."""
-    if len(records) < 2:
+    if len(processes) < 2:
         return None
-    temporaries = {
-        (row["chunk_size"], row["target_chunk_size"]): row.get("temp_bytes", 0.0) for row in rows
-    }
-    sides = []
-    for half in (records[::2], records[1::2]):
-        sides.append({pair: statistics.median(v) for pair, v in _ratios(half).items()})
-    pair = chosen(sides[0], temporaries)
-    return sides[1][pair] / min(sides[1].values())
+    pair = _chosen(_ratios(processes[::2]), _temporaries(rows))
+    judged = {size: statistics.median(v) for size, v in _ratios(processes[1::2]).items()}
+    return judged[pair] / min(judged.values())

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
+
+import psutil
 
 import jaxmeter
 from benchmarks.measuring.plan import PlannedCase
@@ -54,20 +55,15 @@ def needs(cases: Sequence[PlannedCase]) -> dict[str, float]:
     return found
 
 
-def available_bytes(path: Path = Path("/proc/meminfo")) -> float | None:
-    """Return the memory available without swapping; None where the system does not report it."""
-    try:
-        lines = path.read_text().splitlines()
-    except OSError:
-        return None
-    found = [line.split()[1] for line in lines if line.startswith("MemAvailable:")]
-    return float(found[0]) * 1024 if found else None
+def available_bytes() -> float:
+    """Return the memory available without swapping."""
+    return psutil.virtual_memory().available
 
 
 def within_memory(
     needs: Mapping[str, float],
     run_case: RunCase = run_here,
-    available: Callable[[], float | None] = available_bytes,
+    available: Callable[[], float] = available_bytes,
 ) -> RunCase:
     """Return a function that runs a case, or skips it if it would not fit.
 
@@ -76,7 +72,7 @@ def within_memory(
 
     def run(case: jaxmeter.BenchmarkCase) -> jaxmeter.Record:
         need, have = needs.get(case.name, 0.0), available()
-        if have is None or need <= have:
+        if need <= have:
             return run_case(case)
         message = f"needs {need / GIGABYTE:.1f} GB, {have / GIGABYTE:.1f} GB are available"
         record = jaxmeter.Record(name=case.name, status="skipped", target=case.target)

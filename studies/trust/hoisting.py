@@ -44,7 +44,8 @@ def run(options: argparse.Namespace) -> int:
             failure = comparison.failures[0].failure
             raise StudyError(f"{other} could not be measured: {failure and failure.message}")
         found.append(comparison.processes)
-    write_rows(options.out, [row(*both) for both in zip(*found, strict=True)])
+    rows = [row(*both) for both in zip(*found, strict=True)]
+    write_rows(options.out, [{"process": n, **one} for n, one in enumerate(rows)])
     print(options.out.read_text(), end="")
     return 0
 

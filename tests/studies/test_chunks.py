@@ -1,61 +1,65 @@
 """The tile size study: which size is recommended, how far "auto" is, the variables to set."""
 
-import dataclasses
 import subprocess
 
 import pytest
 
-from jaxmeter import Failure, Record, host_environment
+from jaxmeter import host_environment
 from studies.__main__ import main
 from studies.chunks import cases, page, study, tables
+from studies.harness import StudyError, append_row
 
-SIZES = {"256,80": (1.02, 10), "1024,80": (1.0, 50), "4096,320": (2.0, 5)}
+SIZES = {(256, 80): (1.02, 10), (1024, 80): (1.0, 50), (4096, 320): (2.0, 5)}
 
 
-def record(factor=1.0, times=SIZES, auto=(4096, 320)):
-    extras = {"auto:chunk_size": auto[0], "auto:target_chunk_size": auto[1]}
-    for name, (seconds, temp_bytes) in times.items():
-        extras |= {f"{name}:seconds{n}": factor * seconds * (1 + 0.1 * n) for n in range(3)}
-        extras |= {f"{name}:temp_bytes": temp_bytes, f"{name}:flops": 8.0}
-        extras |= {f"{name}:accessed_bytes": 2.0, f"{name}:far_fraction": 0.9}
-    return Record("study", "ok", extras=extras)
+def process(factor=1.0, times=SIZES, operator="B"):
+    found = [
+        {
+            "chunk_size": sources,
+            "target_chunk_size": targets,
+            "seconds": [factor * seconds * (1 + 0.1 * n) for n in range(3)],
+            "temp_bytes": temp_bytes,
+            "flops": 8.0,
+            "accessed_bytes": 2.0,
+            "far_fraction": 0.9,
+        }
+        for (sources, targets), (seconds, temp_bytes) in times.items()
+    ]
+    return {"operator": operator, "auto": [4096, 320], "found": found}
 
 
 def test_the_size_with_the_least_memory_among_equally_fast_sizes_is_recommended():
-    records = {"B": [record(), record(3.0)]}
-    rows = {row["chunk_size"]: row for row in tables.size_rows(records)}
+    processes = [process(), process(3.0)]
+    rows = {row["chunk_size"]: row for row in tables.size_rows(processes)}
     assert [size for size in rows if rows[size]["is_recommended"]] == [256]
     assert [size for size in rows if rows[size]["is_auto"]] == [4096]
     assert rows[256]["ratio_to_auto"] == pytest.approx(0.51)  # paired: the second was slow
     assert rows[256]["ratio_to_best"] == pytest.approx(1.02)
     assert rows[256]["flops_per_byte"] == 4.0 and rows[256]["processes_count"] == 2
     assert set(rows[256]) <= set(tables.COLUMNS)
-    (advice,) = tables.advice_rows(records)
+    (advice,) = tables.advice_rows(processes)
     assert advice["auto_ratio_to_best"] == pytest.approx(2.0)
     assert advice["held_out_ratio_to_best"] == pytest.approx(1.02)
     assert set(advice) == set(tables.ADVICE_COLUMNS)
 
 
 def test_a_lucky_choice_shows_in_the_held_out_ratio():
-    lucky = {**SIZES, "4096,320": (0.5, 5)}
-    (advice,) = tables.advice_rows({"B": [record(times=lucky), record()]})
+    lucky = {**SIZES, (4096, 320): (0.5, 5)}
+    (advice,) = tables.advice_rows([process(times=lucky), process()])
     assert advice["held_out_ratio_to_best"] == pytest.approx(2.0)
 
 
-def test_a_shell_reads_the_variables_and_failed_processes_are_left_out(tmp_path):
-    failed = Record("study", "failed", failure=Failure("setup", "MemoryError", "none left"))
-    records = {"GRADB": [record(), failed], "B": [failed]}
-    assert {row["operator"] for row in tables.size_rows(records)} == {"GRADB"}
+def test_a_shell_reads_the_variables(tmp_path):
     path = tmp_path / "chunks.env"
-    path.write_text(page.variables(tables.advice_rows(records)))
+    path.write_text(page.variables(tables.advice_rows([process(operator="GRADB")])))
     command = f". {path}; echo $VCJAX_CHUNK_GRADB_SRC,$VCJAX_CHUNK_GRADB_TRG"
     done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "256,80"
 
 
 def test_the_page_marks_the_recommendation_and_auto():
-    records = {"B": [record(), record(3.0)]}
-    sizes, advice = tables.size_rows(records), tables.advice_rows(records)
+    processes = [process(), process(3.0)]
+    sizes, advice = tables.size_rows(processes), tables.advice_rows(processes)
     lines = page.page(sizes, advice, host_environment(), "w7x").splitlines()
     assert "| B | 256, 80 | 1.020 | 1.020 | 2.000 | 0.0 MB | 0.0 MB |" in lines
     assert "| 256 | **1.020** |  |" in lines
@@ -65,41 +69,41 @@ def test_the_page_marks_the_recommendation_and_auto():
 
 @pytest.fixture
 def command(monkeypatch, tmp_path):
-    """Return the command with its workers replaced, and the cases that it planned."""
-    planned, failure = [], []
+    """Return the command with its workers replaced, their arguments, and operators that fail."""
+    measured, failing = [], set()
 
-    def measure_plan(cases, store, *, run_case):
-        planned.extend(cases)
-        found = (
-            dataclasses.replace(record(), status="failed", failure=failure[0])
-            if failure
-            else (record())
-        )
-        return {case.name: [found] * case.rounds for case in cases}
+    def in_worker(function, path, arguments, **options):
+        measured.append((arguments["operator"], arguments["process"]))
+        if arguments["operator"] in failing:
+            raise StudyError("KeyError: no such case")
+        append_row(path, process(operator=arguments["operator"]) | arguments)
 
-    monkeypatch.setattr(study, "measure_plan", measure_plan)
+    monkeypatch.setattr(study, "in_worker", in_worker)
 
     def run(*arguments):
         return main(["chunks", *arguments, "--out", str(tmp_path)])
 
-    return run, planned, failure
+    return run, measured, failing
 
 
-def test_the_first_process_of_an_operator_traces_and_the_others_do_not(command, tmp_path):
-    run, planned, _ = command
-    assert run("--operators", "B", "GRADB", "--rounds", "3") == 0
-    found = [(case.params["operator"], case.params["traced"], case.rounds) for case in planned]
-    assert found == [("B", True, 1), ("GRADB", True, 1), ("B", False, 2), ("GRADB", False, 2)]
+def test_processes_are_interleaved_and_measured_once(command, tmp_path):
+    run, measured, _ = command
+    arguments = ("--operators", "B", "GRADB", "--rounds")
+    assert run(*arguments, "1") == run(*arguments, "2") == 0
+    assert measured == [("B", 0), ("GRADB", 0), ("B", 1), ("GRADB", 1)]
     assert "VCJAX_CHUNK_GRADB_SRC=256" in (tmp_path / "chunks.env").read_text()
     assert "# Tile sizes" in (tmp_path / "chunks.md").read_text()
 
 
-def test_without_a_measured_process_the_tables_stay_as_they_were(command, tmp_path, capsys):
-    run, _, failure = command
-    assert run("--operators", "B") == 0
+def test_failed_processes_are_left_out_and_without_any_other_no_table_changes(
+    command, tmp_path, capsys
+):
+    run, _, failing = command
+    failing.add("GRADB")
+    assert run("--operators", "B", "GRADB") == 1
+    assert "GRADB" not in (tmp_path / "chunks.env").read_text()
     before = {path: path.read_bytes() for path in tmp_path.iterdir()}
-    failure.append(Failure("setup", "KeyError", "no such case"))
-    assert run("--operators", "B") == 2
+    assert run("--operators", "GRADB") == 2
     assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
     error = capsys.readouterr().err
     assert "KeyError: no such case" in error and "not written" in error
@@ -117,13 +121,17 @@ def test_sizes_set_in_the_environment_are_refused(command, monkeypatch, capsys):
     assert "hide" in capsys.readouterr().err
 
 
-def test_one_operator_is_measured_at_all_sizes_with_memory_and_the_share_of_the_far_field():
-    case = cases.all_sizes(
-        operator="B", case="case_vc", digits=1, repeat=2, sizes="[[16, 8]]", traced=True
-    )
-    rows = tables.size_rows({"B": [Record("study", "ok", extras=dict(case.extras))]})
+def test_the_first_process_measures_all_sizes_with_memory_and_the_share_of_the_far_field():
+    (row,) = cases.process_rows("B", 0, "case_vc", 1, 2, [[16, 8]], "code")
+    assert row["case"] == "case_vc" and row["code"] == "code"
+    rows = tables.size_rows([row])
     assert {(row["chunk_size"], row["is_auto"]) for row in rows} >= {(16, False)}
     assert len(rows) == 2 and all(row["temp_bytes"] > 0 for row in rows)
     assert all(row["largest_temp_bytes"] > 0 for row in rows)
     assert all(0 < row["far_fraction"] <= 1 and row["fusions_count"] > 0 for row in rows)
     assert rows[0]["error_relative"] == pytest.approx(rows[1]["error_relative"], rel=1e-6)
+
+
+def test_further_processes_do_not_trace():
+    (row,) = cases.process_rows("B", 1, "case_vc", 1, 1, [], "code")
+    assert not {"far_fraction", "largest_temp_bytes"} & set(row["found"][0])

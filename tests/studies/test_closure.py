@@ -115,17 +115,7 @@ def test_a_case_that_would_not_fit_is_skipped_with_the_memory_it_needs():
     for name in ("small", "unknown"):
         assert run(jaxmeter.BenchmarkCase(name, "package:target")).status == "ok"
     assert ran == ["small", "unknown"]
-    blind = within_memory({"large": 27.3e9}, run_case, lambda: None)
-    assert blind(jaxmeter.BenchmarkCase("large", "package:target")).status == "ok"
-
-
-def test_available_memory_is_read_or_none(tmp_path):
-    file = tmp_path / "meminfo"
-    file.write_text("MemTotal:  100 kB\nMemAvailable:  40 kB\n")
-    assert available_bytes(file) == 40960
-    file.write_text("MemTotal:  100 kB\n")
-    assert available_bytes(file) is None
-    assert available_bytes(tmp_path / "absent") is None
+    assert available_bytes() > 1e6
 
 
 def test_a_picture_is_a_png_of_its_levels():
