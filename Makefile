@@ -1,4 +1,4 @@
-# From a clone to a page: make report. From a clone to a verdict: make test.
+# In a fresh clone: make report measures and builds a page, make test runs every check.
 # Another interpreter or version of JAX: make PYTHON=python3.12 report, make JAX=0.7.2 test
 
 PYTHON ?= python3
@@ -9,6 +9,8 @@ GRID ?= quick
 COMMITS ?= HEAD~10..HEAD
 BASE ?= HEAD~1
 HEAD ?= HEAD
+STORE := "$${VCJAX_BENCH_STORE:-results/records}"
+ASV_RESULTS := $(patsubst %,--asv %,$(wildcard .asv/results))
 
 .DEFAULT_GOAL := help
 .PHONY: help report bench page commits history review closure situations test lint lock hooks clean
@@ -19,27 +21,27 @@ help: ## List these targets
 report: bench ## Measure the checked-out commit (quick grid; GRID=full for all) and build the page
 	@$(MAKE) --no-print-directory page
 
-bench: env-report ## Measure only; finished cases are kept, so it may be interrupted and repeated
+bench: env-report ## Measure only; rerun to resume after an interruption
 	@$(RUN) -m benchmarks.measuring.run --grid $(GRID)
 
-page: env-report ## Build the page from what is measured already
-	@$(RUN) -m reports build --store "$${VCJAX_BENCH_STORE:-results/records}" $(patsubst %,--asv %,$(wildcard .asv/results)) --out results/report
+page: env-report ## Build the page from the records in the store
+	@$(RUN) -m reports build --store $(STORE) $(ASV_RESULTS) --out results/report
 
 commits: env-report ## Measure COMMITS=HEAD~10..HEAD in every JAX version of asv.conf.json, then the history
 	@$(RUN) -m benchmarks.measuring.run --grid small --commits $(COMMITS)
 	@$(MAKE) --no-print-directory history
 
-history: env-report ## Build the page of every metric across the commits measured so far
-	@$(RUN) -m reports history --store "$${VCJAX_BENCH_STORE:-results/records}" --out results/history
+history: env-report ## Build the page of every metric across the measured commits
+	@$(RUN) -m reports history --store $(STORE) --out results/history
 
-review: env-report ## What did HEAD change? Measures it and BASE in turns (BASE=HEAD~1)
+review: env-report ## Measure HEAD and BASE=HEAD~1 interleaved, and compare them
 	@$(RUN) -m tools.review $(BASE) $(HEAD)
 
-closure: env-report ## Measure the closure study (GRID=full: the large sizes too) and build its page
+closure: env-report ## Measure the closure study (GRID=full: large sizes too) and build its page
 	@$(RUN) -m studies closure --grid $(GRID)
 	@$(RUN) -m reports closure
 
-situations: env-test ## Compare what jaxmeter says of captured arrays with the truth, on this JAX
+situations: env-test ## Check jaxmeter against situations with known captured arrays, on this JAX
 	@$(RUN) -m studies situations
 
 test: lint ## Run every check: ruff, import-linter, pyright, pytest
@@ -54,7 +56,7 @@ lint: env-test ## Run ruff, import-linter and pyright
 lock: env-test ## Write the installed versions to locks/, from which environments are made
 	@$(RUN) tools/environment.py --write-lock
 
-hooks: env-test ## Install the same checks as git hooks
+hooks: env-test ## Install the checks as git hooks
 	@$(RUN) -m pip install --quiet pre-commit && $(RUN) -m pre_commit install
 
 clean: ## Remove environments, results and caches

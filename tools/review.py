@@ -1,64 +1,62 @@
-"""Measure two commits in turns and review what the second changed: for CI, and by hand.
+"""Measure two commits interleaved and review the changes of the second: for CI, and by hand.
 
     python -m tools.review BASE HEAD [--out FOLDER] [--cases PATTERN ...] [--gate-times]
 
-BASE is replaced by where HEAD branched off from it, so that a pull request answers for its own
-commits only. The records, the page and ``review.md`` lie in FOLDER. Exit codes: 0 nothing gated
-became worse, 1 something did, 2 the commits could not be measured or compared.
+BASE is replaced by the commit where HEAD branched off from it, so that a pull request answers for
+its own commits only. The records, the page and ``review.md`` lie in FOLDER. Exit codes: 0 no gated
+regression, 1 a gated regression, 2 the commits could not be measured or compared.
 """
 
 import argparse
-import os
 import sys
+from pathlib import Path
 
-from tools.repository import ROOT, CommitProblem, branched_off, named, run
+from benchmarks.measuring import pair
+from benchmarks.measuring.checkout import ROOT, CheckoutError, branched_off, commit_named
+from reports import __main__ as reports
 
 CANNOT = 2
 
 
 def main(argv=None):
-    """Run both commands in the interpreter that runs this one; return the exit code."""
+    """Measure and review; return the exit code."""
     parser = argparse.ArgumentParser(prog="python -m tools.review", description=__doc__)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("base", help="a commit or branch")
     parser.add_argument("head", nargs="?", default="HEAD", help="default HEAD")
-    parser.add_argument("--out", help="folder of everything; default results/reviews/BASE..HEAD")
+    parser.add_argument("--out", type=Path, help="default results/reviews/BASE..HEAD")
     parser.add_argument("--budget", default="270", help="seconds of measuring; default 270")
-    parser.add_argument("--cases", nargs="+", help="patterns of cases, in place of the usual ones")
-    parser.add_argument("--gate-times", action="store_true", help="a longer time fails as well")
+    parser.add_argument("--cases", nargs="+", help="patterns of cases, in place of the default")
+    parser.add_argument("--gate-times", action="store_true", help="longer times fail as well")
     options = parser.parse_args(argv)
     try:
         base, head = commits(options.base, options.head)
-    except CommitProblem as error:
+    except CheckoutError as error:
         print(f"tools.review: {error}", file=sys.stderr)
         return CANNOT
-    # A folder for each pair of commits: the records of two pairs may not meet.
-    names = f"{base[:10]}..{head[:10]}"
-    out = os.path.abspath(options.out or os.path.join(ROOT, "results", "reviews", names))
-    pair = os.path.join(out, "pair")
-    measure = ["benchmarks.measuring.pair", base, head, "--out", pair, "--budget", options.budget]
-    if options.cases:
-        measure += ["--cases", *options.cases]
-    if run(measure) != 0:
+    # A folder for each pair of commits, so that records of two pairs never mix.
+    out = options.out or ROOT / "results" / "reviews" / f"{base[:10]}..{head[:10]}"
+    cases = ["--cases", *options.cases] if options.cases else []
+    measured = str(out / "pair")
+    if pair.main([base, head, "--out", measured, "--budget", options.budget, *cases]) != 0:
         return CANNOT
-    review = ["reports", "review", "--pair", pair, "--out", os.path.join(out, "page")]
-    return run(review + (["--gate-times"] if options.gate_times else []))
+    gate = ["--gate-times"] if options.gate_times else []
+    return reports.main(["review", "--pair", measured, "--out", str(out / "page"), *gate])
 
 
 def commits(base, head):
-    """The full names of where `head` branched off from `base`, and of `head`.
+    """Return the full names of the commit where `head` branched off from `base`, and of `head`.
 
     Raises
     ------
-    CommitProblem
-        If git knows one of them not, or `head` has nothing that `base` has not: measuring it
-        against itself would pass whatever it does.
+    CheckoutError
+        If git has no such commit, or `base` contains `head`: a commit compared with itself passes.
     """
-    start, end = branched_off(base, head), named(head)
+    start, end = branched_off(base, head), commit_named(head)
     if start == end:
-        raise CommitProblem(
-            f"got BASE={base} and HEAD={head}, which has no commit of its own: BASE holds it; "
-            "give the older one first, or an older BASE"
+        raise CheckoutError(
+            f"got BASE={base} and HEAD={head}, but BASE contains HEAD; "
+            "give the older commit first, or an older BASE"
         )
     return start, end
 

@@ -1,11 +1,12 @@
-"""Which commits a review measures, and how it is told under a pull request."""
+"""The commits that a review measures, and its comment on a pull request."""
 
 import json
 import subprocess
 
 import pytest
 
-from tools import comment, repository, review
+from benchmarks.measuring import checkout
+from tools import comment, review
 
 
 @pytest.fixture
@@ -25,40 +26,41 @@ def history(tmp_path, monkeypatch):
     git("checkout", "-qb", "topic")
     topic = commit("topic")
     git("checkout", "-q", "main")
-    monkeypatch.setattr(repository, "ROOT", str(tmp_path))
+    monkeypatch.setattr(checkout, "ROOT", tmp_path)
     return first, topic, commit("second")
 
 
 @pytest.fixture
 def commands(monkeypatch):
-    """What would be run, not run."""
+    """Collect the arguments of both commands instead of running them."""
     ran = []
-    monkeypatch.setattr(review, "run", lambda command: ran.append(command) or 0)
+    monkeypatch.setattr(review.pair, "main", lambda arguments: ran.append(arguments) or 0)
+    monkeypatch.setattr(review.reports, "main", lambda arguments: ran.append(arguments) or 0)
     return ran
 
 
-def test_head_is_compared_with_where_it_branched_off(history, commands, tmp_path):
+def test_head_is_compared_with_the_commit_where_it_branched_off(history, commands, tmp_path):
     first, topic, _ = history
     assert review.main(["main", "topic", "--out", str(tmp_path), "--gate-times"]) == 0
     measured, judged = commands
-    assert measured[:3] == ["benchmarks.measuring.pair", first, topic]
-    assert judged[:2] == ["reports", "review"] and judged[-1] == "--gate-times"
+    assert measured[:2] == [first, topic]
+    assert judged[0] == "review" and judged[-1] == "--gate-times"
 
 
 @pytest.mark.parametrize("pair", [("main", "main"), ("main", "main~1"), ("topic", "main~1")])
-def test_a_head_without_a_commit_of_its_own_is_refused(history, commands, capsys, pair):
+def test_a_head_that_base_contains_is_refused(history, commands, capsys, pair):
     assert review.main(list(pair)) == 2 and not commands
-    assert "has no commit of its own" in capsys.readouterr().err
+    assert "BASE contains HEAD" in capsys.readouterr().err
 
 
-def test_an_unknown_commit_is_told(history, commands, capsys):
+def test_an_unknown_commit_is_refused(history, commands, capsys):
     assert review.main(["nonsense", "main"]) == 2 and not commands
-    assert "git knows no commit 'nonsense'" in capsys.readouterr().err
+    assert "nonsense" in capsys.readouterr().err
 
 
 @pytest.fixture
 def github(tmp_path, monkeypatch):
-    """A stand-in for `gh api`, after GitHub's REST reference for issue comments."""
+    """Stand in for `gh api`, as GitHub's REST reference describes issue comments."""
     found, written = [], []
 
     def gh(*arguments, text=None):
@@ -69,21 +71,21 @@ def github(tmp_path, monkeypatch):
         return json.dumps({"id": 7})
 
     monkeypatch.setattr(comment, "gh", gh)
-    told = tmp_path / "review.md"
+    path = tmp_path / "review.md"
 
-    def tell(text=None):
+    def write_comment(text=None):
         if text is not None:
-            told.write_text(text)
-        return comment.main(["12", str(told), "--head", "c" * 40])
+            path.write_text(text)
+        return comment.main(["12", str(path), "--head", "c" * 40])
 
-    return tell, found, written
+    return write_comment, found, written
 
 
 def test_the_first_review_is_a_new_comment_and_the_next_replaces_it(github):
-    tell, found, written = github
-    assert tell("**Passes.**") == 0
+    write_comment, found, written = github
+    assert write_comment("**Passes.**") == 0
     found[:] = ["4", "5"]
-    assert tell("**Regression.**") == 0
+    assert write_comment("**Regression.**") == 0
     assert [one[:2] for one in written] == [
         ("POST", ["12", "comments"]),
         ("PATCH", ["comments", "5"]),
@@ -92,14 +94,14 @@ def test_the_first_review_is_a_new_comment_and_the_next_replaces_it(github):
 
 
 def test_without_a_review_the_comment_says_so_and_a_long_one_is_cut(github):
-    tell, _, written = github
-    assert tell() == 0
+    write_comment, _, written = github
+    assert write_comment() == 0
     assert "No review of cccccccccc" in written[0][2]
-    assert tell("x" * 100_000) == 0
-    assert len(written[1][2]) < 65_536 and written[1][2].endswith("holds all of it.")
+    assert write_comment("x" * 100_000) == 0
+    assert len(written[1][2]) < 65_536 and written[1][2].endswith("has the rest.")
 
 
-def test_a_refusal_is_told(github, monkeypatch, capsys):
+def test_a_refusal_is_exit_code_2_with_its_reason(github, monkeypatch, capsys):
     def refused(*arguments, text=None):
         raise subprocess.CalledProcessError(1, "gh", stderr="HTTP 403: not accessible")
 
