@@ -29,7 +29,6 @@ from jaxmeter._compare.exact import compare_exact
 from jaxmeter._compare.pair import Compared, measure_compared
 from jaxmeter._measure import run
 from jaxmeter._measure.progress import Progress
-from jaxmeter._records import comparison
 
 HERE = str(Path(__file__).parent)
 PATH = (HERE, str(Path(__file__).parents[1]))
@@ -248,8 +247,8 @@ def test_a_worker_that_writes_no_answer_is_told(monkeypatch, failure_of):
 def test_functions_and_arguments_of_this_process_go_to_the_others(monkeypatch, tmp_path):
     tasks = []
 
-    def in_worker(module, flags, given, env, timeout_seconds):
-        tasks.append(comparison.Task.from_json(given))
+    def in_worker(module, task, env, timeout_seconds):
+        tasks.append(task)
         held = pickle.loads(Path(tasks[-1].a.pickle).read_bytes())
         assert held[0][0].shape == (3,) and held[1] == {}
         raise KeyboardInterrupt

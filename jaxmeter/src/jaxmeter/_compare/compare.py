@@ -16,8 +16,7 @@ from jaxmeter._compare.exact import compare_answers, compare_exact
 from jaxmeter._compare.rounds import Round
 from jaxmeter._compare.times import DEFAULT_CRITERIA, compare_times
 from jaxmeter._measure.environment import host_environment
-from jaxmeter._measure.progress import UNFINISHED
-from jaxmeter._measure.run import Ended, in_worker, told
+from jaxmeter._measure.run import in_worker, with_ending
 from jaxmeter._measure.targets import is_target, resolve
 from jaxmeter._records.comparison import (
     PHASES,
@@ -33,11 +32,10 @@ from jaxmeter._records.comparison import (
 )
 from jaxmeter._records.plain_data import FrozenDict
 from jaxmeter._records.record import Failure, Record
-from jaxmeter.errors import JaxmeterError, RecordError
+from jaxmeter.errors import JaxmeterError
 
 DEFAULT_PROCESSES_COUNT = 6
 DEFAULT_EFFORT = Effort()
-_NO_ANSWER = Failure("start", UNFINISHED, "ended before it wrote an answer")
 
 
 def compare(
@@ -239,26 +237,17 @@ def _side(one: Any) -> Side:
 
 
 def _run(task: Task, timeout_seconds: float, env: Mapping[str, str]) -> ComparedProcess:
-    ended = in_worker(
-        "jaxmeter._compare.worker", ("--task", "--answer"), task.to_json(), env, timeout_seconds
-    )
-    process = _read(ended, task)
+    ended = in_worker("jaxmeter._compare.worker", task, env, timeout_seconds)
+    process = ended.answer_as(ComparedProcess)
+    if isinstance(process, Failure):
+        failure, here = process, host_environment()
+        a, b = (
+            Record(side.target, "failed", side.target, failure=failure, environment=here)
+            for side in (task.a, task.b)
+        )
+        process = ComparedProcess(a, b, swapped=task.swapped)
     return dataclasses.replace(
         process,
-        a=told(process.a, ended, timeout_seconds),
-        b=told(process.b, ended, timeout_seconds),
+        a=with_ending(process.a, ended, timeout_seconds),
+        b=with_ending(process.b, ended, timeout_seconds),
     )
-
-
-def _read(ended: Ended, task: Task) -> ComparedProcess:
-    failure = _NO_ANSWER
-    if ended.answer is not None:
-        try:
-            return ComparedProcess.from_json(ended.answer)
-        except RecordError as error:
-            failure = Failure("start", type(error).__name__, str(error))
-    a, b = (
-        Record(side.target, "failed", side.target, failure=failure, environment=host_environment())
-        for side in (task.a, task.b)
-    )
-    return ComparedProcess(a, b, swapped=task.swapped)

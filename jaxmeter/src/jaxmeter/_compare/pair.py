@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import gc
 import math
 import statistics
 import time
@@ -19,8 +18,14 @@ from jaxmeter._compare.answers import answers_of
 from jaxmeter._measure.case import Case
 from jaxmeter._measure.counts import Events, listening
 from jaxmeter._measure.meter import Run
-from jaxmeter._measure.phases import Clock, no_collection, retraced, timed
-from jaxmeter._measure.progress import Progress, telling
+from jaxmeter._measure.phases import (
+    Clock,
+    no_garbage_collection,
+    retrace_error,
+    timed,
+    timed_recompile,
+)
+from jaxmeter._measure.progress import Progress
 from jaxmeter._measure.staging import jitted
 from jaxmeter._records.answers import Answers
 from jaxmeter._records.comparison import ComparedProcess, Effort
@@ -126,7 +131,7 @@ def _share_traces(pair: tuple[Compared, Compared]) -> bool:
 def _warm_up_again(run: Run) -> None:
     """Clear JAX's caches and call the function once, uncounted."""
     jax.clear_caches()
-    with telling(run.progress):
+    with run.progress.recording_failure():
         args, kwargs = run.arguments()
         jax.block_until_ready(run.jitted(*args, **kwargs))
 
@@ -136,7 +141,7 @@ def _compare_values(a: Run, b: Run) -> Answers:
     answers: list[Any] = []
     for run in (a, b):
         run.progress.enter("answers")
-        with telling(run.progress):
+        with run.progress.recording_failure():
             args, kwargs = run.arguments()
             answers.append(jax.block_until_ready(run.jitted(*args, **kwargs)))
             held = captured_fingerprint(run.traced.jaxpr)
@@ -146,7 +151,7 @@ def _compare_values(a: Run, b: Run) -> Answers:
 
 @contextmanager
 def _listening_run(one: Compared, clock: Clock) -> Iterator[Run]:
-    with telling(one.progress), listening(Events()) as events:
+    with one.progress.recording_failure(), listening(Events()) as events:
         run = Run(one.case, one.progress, events, clock)
         try:
             yield run
@@ -177,12 +182,12 @@ def _block(run: Run, clock: Clock, length: int) -> float:
     """Return seconds per call, the median of `length` calls."""
     taken: list[float] = []
     traces_before = run.traces_count()
-    with telling(run.progress), listening(run.events), no_collection():
+    with run.progress.recording_failure(), listening(run.events), no_garbage_collection():
         for _ in range(length):
             args, kwargs = run.arguments()
             taken.append(timed(clock, functools.partial(run.jitted, *args, **kwargs))[1])
         if run.traces_count() != traces_before:
-            raise retraced(run.name)
+            raise retrace_error(run.name)
     return statistics.median(taken)
 
 
@@ -197,7 +202,7 @@ def _make_calls(run: Run, one: Compared, *, again: bool) -> None:
     one.progress.enter("calls")
     if again:
         _warm_up_again(run)
-    with telling(one.progress), listening(run.events):
+    with one.progress.recording_failure(), listening(run.events):
         for args, kwargs in one.calls:
             jax.block_until_ready(run.jitted(*args, **kwargs))
     run.note_counts()
@@ -212,19 +217,8 @@ def _interleave_compiles(
         if number and clock() - start > effort.compile_seconds:
             break
         for side in order if number % 2 == 0 else order[::-1]:
-            with telling(pair[side].progress):
-                taken[side].append(_compiled_again(pair[side], clock))
+            with pair[side].progress.recording_failure():
+                pair[side].progress.enter("compile again")
+                case = pair[side].case
+                taken[side].append(timed_recompile(clock, jitted(case), case))
     return tuple(taken[0]), tuple(taken[1])
-
-
-def _compiled_again(one: Compared, clock: Clock) -> Phases:
-    one.progress.enter("compile again")
-    case = one.case
-    jax.clear_caches()
-    gc.collect()
-    program = jitted(case)
-    with no_collection():
-        traced, trace_seconds = timed(clock, lambda: program.trace(*case.args, **case.kwargs))
-        lowered, lower_seconds = timed(clock, traced.lower)
-        _, compile_seconds = timed(clock, lowered.compile)
-    return Phases(trace_seconds, lower_seconds, compile_seconds)

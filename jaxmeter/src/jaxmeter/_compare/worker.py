@@ -1,41 +1,21 @@
 """The worker process of `jaxmeter.compare`: measures two functions in turns.
 
-``python -m jaxmeter._compare.worker --task FILE --answer FILE``. Whatever goes wrong with a
-function is told in its record, and the exit status is 0 once an answer is written.
+``python -m jaxmeter._compare.worker TASK ANSWER``: both are files of JSON. An exception of a
+function is kept in its record, and the exit status is 0 once an answer is written.
 """
 
 from __future__ import annotations
 
-import argparse
 import sys
-from collections.abc import Callable, Sequence
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 from jaxmeter._cli.arguments import calls_from_options, case_from_options, with_arrays
 from jaxmeter._measure.environment import host_environment, jax_environment, load_1min
-from jaxmeter._measure.progress import Progress, telling
-from jaxmeter._measure.worker import die_with_parent, write_whole
+from jaxmeter._measure.progress import Progress
+from jaxmeter._measure.worker import run_worker
 from jaxmeter._records.comparison import ComparedProcess, Side, Task
 from jaxmeter._records.record import Record
-
-
-def main(argv: Sequence[str] | None = None) -> int:
-    """Read a task, measure, write what was measured."""
-    parser = argparse.ArgumentParser(prog="python -m jaxmeter._compare.worker")
-    parser.add_argument("--task", required=True, type=Path)
-    parser.add_argument("--answer", required=True, type=Path)
-    parser.add_argument("--die-with-parent", action="store_true")
-    options = parser.parse_args(argv)
-    if options.die_with_parent:
-        die_with_parent()
-    task = Task.from_json(options.task.read_bytes())
-
-    def write(process: ComparedProcess) -> None:
-        write_whole(options.answer, process.to_json())
-
-    write(work(task, write))
-    return 0
 
 
 def work(task: Task, report: Callable[[ComparedProcess], None]) -> ComparedProcess:
@@ -77,7 +57,7 @@ def work(task: Task, report: Callable[[ComparedProcess], None]) -> ComparedProce
 
 def _measured(sides: tuple[Side, Side], progresses: list[Progress], task: Task) -> dict[str, Any]:
     # Here, for an import of JAX that fails is told by the records too.
-    with telling(progresses[0]):
+    with progresses[0].recording_failure():
         from jaxmeter._compare.pair import measure_compared
     pair = [_made(side, progress) for side, progress in zip(sides, progresses, strict=True)]
     measured = measure_compared((pair[0], pair[1]), task.effort, swapped=task.swapped)
@@ -87,7 +67,7 @@ def _measured(sides: tuple[Side, Side], progresses: list[Progress], task: Task) 
 
 
 def _made(side: Side, progress: Progress) -> Any:
-    with telling(progress):
+    with progress.recording_failure():
         progress.enter("import")
         case = case_from_options("compare", side.target, side)
         from jaxmeter._compare.pair import Compared
@@ -102,4 +82,4 @@ def _made(side: Side, progress: Progress) -> Any:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_worker(Task, work)

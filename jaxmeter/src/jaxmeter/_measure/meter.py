@@ -20,11 +20,11 @@ from jaxmeter._measure.accounting import (
 from jaxmeter._measure.case import Case, case_of, name_of, numbers
 from jaxmeter._measure.counts import Events, ExecutionCounter, counts, listening
 from jaxmeter._measure.environment import host_environment, jax_environment, load_1min
-from jaxmeter._measure.phases import Clock, fresh_arguments, settle, timed
+from jaxmeter._measure.phases import Clock, fresh_arguments, run_steady, timed, timed_recompile
 from jaxmeter._measure.progress import Progress
 from jaxmeter._measure.staging import jitted
 from jaxmeter._program.program import describe_program
-from jaxmeter._records.record import Counts, Failure, Phases, Record
+from jaxmeter._records.record import Counts, Failure, Record
 from jaxmeter.errors import JaxmeterError
 
 # A run that takes longer than this can bear the cost of a report after it.
@@ -43,8 +43,8 @@ def measure(
     """Measure a function in this process.
 
     Here tracing and compiling are cold only if nothing the function uses was traced or compiled
-    before; `jaxmeter.run_case` measures in a fresh process. The record's counts tell: a function
-    that was compiled before has ``compiles_count`` 0.
+    before; `jaxmeter.run_case` measures in a fresh process. A function that was compiled before has
+    ``compiles_count`` 0 in its record.
 
     Parameters
     ----------
@@ -57,12 +57,12 @@ def measure(
     max_seconds : float or None
         Stop sampling after this many seconds, though not before 3 samples.
     compiles : int
-        How often to trace, lower and compile: beyond the first, after all else, when JAX is made to
-        forget every program of this process (``jax.clear_caches``).
+        How often to trace, lower and compile. All but the first come last, after
+        ``jax.clear_caches`` has removed every program of this process.
     name : str, optional
         The record's name; by default the function's.
     clock : callable
-        Gives seconds; tests give their own.
+        Returns seconds; tests give their own.
 
     Returns
     -------
@@ -72,7 +72,7 @@ def measure(
     Raises
     ------
     JaxmeterError
-        If an argument is not of its kind.
+        If an argument cannot be used.
     Exception
         Whatever the function or its check raises, with a note that names the phase.
     """
@@ -92,7 +92,7 @@ def measure(
     except Exception as error:
         error.add_note(f"jaxmeter.measure: raised in the phase {progress.phase!r}")
         raise
-    return judged(progress.record, cold=False)
+    return rejected_if_not_compiled(progress.record, cold=False)
 
 
 def measure_case(
@@ -104,12 +104,12 @@ def measure_case(
     compiles: int,
     clock: Clock,
 ) -> None:
-    """Measure a case phase by phase into ``progress``, which keeps all up to an exception."""
+    """Measure a case phase by phase; ``progress`` keeps everything before an exception."""
     with listening(Events()) as events:
         run = Run(case, progress, events, clock)
         try:
             run.prepare()
-            answer = run.settle(repeat, max_seconds)
+            answer = run.run_steady(repeat, max_seconds)
         finally:
             run.note_counts()
     progress.enter("check")
@@ -121,15 +121,15 @@ def measure_case(
     progress.note_in("environment", load_1min_after=load_1min())
 
 
-def judged(record: Record, *, cold: bool) -> Record:
-    """The record, rejected if what it calls compiling was none.
+def rejected_if_not_compiled(record: Record, *, cold: bool) -> Record:
+    """Return the record, rejected if its program was not compiled when its time was taken.
 
     Parameters
     ----------
     record : Record
-        A finished one.
+        A finished record.
     cold : bool
-        Whether it was meant to compile a program that was not compiled before.
+        Whether a program that was compiled before the measurement is rejected too.
     """
     made = record.counts
     if made.cache_hits_count:
@@ -152,7 +152,7 @@ def judged(record: Record, *, cold: bool) -> Record:
 
 
 class Run:
-    """One program on its way through the phases."""
+    """One program that is taken through the phases."""
 
     def __init__(self, case: Case, progress: Progress, events: Events, clock: Clock) -> None:
         self.case, self.progress, self.events, self.clock = case, progress, events, clock
@@ -164,7 +164,7 @@ class Run:
         self.jitted = jitted(case, self.counter)
 
     def prepare(self) -> None:
-        """All that comes before the steady-state runs."""
+        """Trace, lower, compile, describe and call: everything before the steady state."""
         self.trace()
         self.lower()
         self.compile()
@@ -180,7 +180,7 @@ class Run:
         )
         self.progress.note_in("phases", trace_seconds=seconds)
         if self.events.traced:
-            # The outermost function's event comes last, and with the name that JAX gave it.
+            # The event of the outermost function comes last, with the name that JAX gave it.
             self.name = self.events.traced[-1]
         self.progress.note(
             constants=count_constants(self.traced.jaxpr),
@@ -191,7 +191,7 @@ class Run:
         self.progress.enter("lower")
         self.lowered, seconds = timed(self.clock, self.traced.lower)
         self.progress.note_in("phases", lower_seconds=seconds)
-        # Before compiling, which may take for ever just because of them.
+        # Before compiling, which may take for ever because of the constants.
         self.progress.note(constants=count_constants(self.traced.jaxpr, self.lowered))
         self.note_counts()
 
@@ -215,7 +215,7 @@ class Run:
         self.progress.note_in("phases", first_call_seconds=seconds)
         self.note_counts()
 
-    def settle(self, repeat: int, max_seconds: float | None) -> Any:
+    def run_steady(self, repeat: int, max_seconds: float | None) -> Any:
         """Take the samples; return the last answer."""
         self.progress.enter("steady")
         samples: list[float] = []
@@ -227,7 +227,7 @@ class Run:
                 self.progress.publish()
 
         try:
-            return settle(
+            return run_steady(
                 self.jitted,
                 self.arguments,
                 repeat=repeat,
@@ -240,17 +240,10 @@ class Run:
             self.note_samples(samples)
 
     def recompile(self, count: int) -> None:
-        """Build again and again; nothing counts what happens here."""
-        recompiles: list[Phases] = []
+        """Trace, lower and compile again; the record's counts leave this out."""
         for _ in range(count):
-            jax.clear_caches()
-            traced, trace_seconds = timed(
-                self.clock, lambda: self.jitted.trace(*self.case.args, **self.kwargs)
-            )
-            lowered, lower_seconds = timed(self.clock, traced.lower)
-            _, compile_seconds = timed(self.clock, lowered.compile)
-            recompiles.append(Phases(trace_seconds, lower_seconds, compile_seconds))
-            self.progress.note(recompiles=tuple(recompiles))
+            phases = timed_recompile(self.clock, self.jitted, self.case)
+            self.progress.note(recompiles=(*self.progress.record.recompiles, phases))
 
     def note_samples(self, samples: list[float]) -> None:
         self.progress.note(samples_seconds=tuple(samples))

@@ -1,7 +1,7 @@
 """Time each phase alone: trace, lower, compile, first call, steady state.
 
-A steady-state run is one that nothing but running is left to do in. The first call is none: it is
-tens of times slower, since JAX sets up its fast path in it.
+The first call is no steady-state run: it is tens of times slower, since JAX sets up its fast path
+in it.
 """
 
 from __future__ import annotations
@@ -15,25 +15,37 @@ from typing import Any, TypeVar
 
 import jax
 
-from jaxmeter._measure.case import name_of
+from jaxmeter._measure.case import Case, name_of
+from jaxmeter._records.record import Phases
 from jaxmeter.errors import RetraceError
 
 T = TypeVar("T")
 Clock = Callable[[], float]
 Arguments = tuple[tuple[Any, ...], dict[str, Any]]
 
-LEAST_SAMPLES_COUNT = 3
-"""So many samples are taken even if they take longer than wanted."""
+MIN_SAMPLES_COUNT = 3
+"""So many samples are taken even if they take longer than ``max_seconds``."""
 
 
 def timed(clock: Clock, call: Callable[[], T]) -> tuple[T, float]:
-    """The result of a call and the seconds it took, the work on the device included."""
+    """Return the result of a call and the seconds it took, the work on the device included."""
     start = clock()
     result = jax.block_until_ready(call())
     return result, clock() - start
 
 
-def settle(
+def timed_recompile(clock: Clock, jitted: Any, case: Case) -> Phases:
+    """Trace, lower and compile a case again, with the caches of JAX cleared, and time each."""
+    jax.clear_caches()
+    gc.collect()
+    with no_garbage_collection():
+        traced, trace_seconds = timed(clock, lambda: jitted.trace(*case.args, **case.kwargs))
+        lowered, lower_seconds = timed(clock, traced.lower)
+        _, compile_seconds = timed(clock, lowered.compile)
+    return Phases(trace_seconds, lower_seconds, compile_seconds)
+
+
+def run_steady(
     call: Callable[..., Any],
     arguments: Callable[[], Arguments],
     *,
@@ -50,27 +62,27 @@ def settle(
     call : callable
         The jitted function.
     arguments : callable
-        Gives the arguments of the next run; not timed.
+        Returns the arguments of the next run; not timed.
     repeat : int
         The number of samples.
     max_seconds : float or None
-        End when the samples so far add up to more, once there are `LEAST_SAMPLES_COUNT`.
+        End when the samples so far add up to more, once there are `MIN_SAMPLES_COUNT`.
     clock : callable
-        Gives seconds.
+        Returns seconds.
     traces_count : callable
-        How often the function was traced, compiled or run by Python until now.
+        Returns how often the function was traced, compiled or run by Python until now.
     on_sample : callable
         Called with the seconds of each run after it.
 
     Returns
     -------
     Any
-        What the last run returned.
+        The answer of the last run.
 
     Raises
     ------
     RetraceError
-        If a run is traced again, which would make its time that of another thing.
+        If a run is traced again: its time would include tracing.
     """
     limit = math.inf if max_seconds is None else max_seconds
     spent = 0.0
@@ -78,24 +90,24 @@ def settle(
     traces_before = traces_count()
     # One run more than samples: the second call still meets cold caches.
     for taken in range(-1, repeat):
-        if taken >= LEAST_SAMPLES_COUNT and spent > limit:
+        if taken >= MIN_SAMPLES_COUNT and spent > limit:
             break
         answer = None  # or two answers would be in memory at once
         args, kwargs = arguments()
-        with no_collection():
+        with no_garbage_collection():
             answer, seconds = timed(clock, functools.partial(call, *args, **kwargs))
         # Counted after the run rather than forbidden by jax.no_tracing: that also refuses
         # programs with effects, which do not take JAX's fast path, though they are not traced.
         if traces_count() != traces_before:
-            raise retraced(name_of(call))
+            raise retrace_error(name_of(call))
         if taken >= 0:
             spent += seconds
             on_sample(seconds)
     return answer
 
 
-def retraced(name: str) -> RetraceError:
-    """The error of a function that was traced again for the same arguments."""
+def retrace_error(name: str) -> RetraceError:
+    """Return the error of a function that was traced again for the same arguments."""
     return RetraceError(
         f"steady-state run of {name}: got another trace for the same arguments; "
         "look for a static argument that does not equal itself, for state that the "
@@ -106,7 +118,7 @@ def retraced(name: str) -> RetraceError:
 def fresh_arguments(
     lowered: jax.stages.Lowered, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Callable[[], Arguments]:
-    """A maker of arguments for each run: the same ones, or copies if the program takes any over.
+    """Return a maker of the arguments of each run: copies if the program donates any.
 
     An array that was donated is gone after the call.
     """
@@ -124,8 +136,8 @@ def fresh_arguments(
 
 
 @contextlib.contextmanager
-def no_collection() -> Iterator[None]:
-    # As timeit does: a garbage collection that happens to fall into a run is not its time.
+def no_garbage_collection() -> Iterator[None]:
+    """Keep Python's garbage collector out of the times in a ``with`` block, as timeit does."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:

@@ -1,4 +1,4 @@
-"""A record while it is being made, and the phase that is under way."""
+"""A record that is being made, and the phase that is under way."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ UNFINISHED = "Unfinished"
 
 
 class Progress:
-    """Collects what is measured, so that a failure can keep what came before it.
+    """Collects measurements, so that a failure keeps those before it.
 
     Parameters
     ----------
@@ -45,34 +45,31 @@ class Progress:
         self.note(**{section: dataclasses.replace(getattr(self.record, section), **fields)})
 
     def publish(self) -> None:
-        """Report what there is so far."""
+        """Report the record so far."""
         if self._report is not None:
             failure = Failure(self.phase, UNFINISHED, f"ended without a word in {self.phase}")
             self._report(dataclasses.replace(self.record, status="failed", failure=failure))
 
-    def failed(self, error: BaseException) -> Record:
-        """The record of what there is so far, ended by an exception."""
-        failure = Failure(
-            phase=self.phase,
-            kind=type(error).__name__,
-            message=message_of(error),
-            traceback="".join(traceback.format_exception(error)),
-        )
-        return dataclasses.replace(self.record, status="failed", failure=failure)
-
-
-@contextmanager
-def telling(progress: Progress) -> Iterator[None]:
-    """Let the record under way tell of an exception that leaves a ``with`` block."""
-    try:
-        yield
-    except BaseException as error:
-        progress.record = progress.failed(error)
-        raise
+    @contextmanager
+    def recording_failure(self) -> Iterator[None]:
+        """Make the record failed where an exception leaves a ``with`` block."""
+        try:
+            yield
+        except BaseException as error:
+            self.note(
+                status="failed",
+                failure=Failure(
+                    phase=self.phase,
+                    kind=type(error).__name__,
+                    message=message_of(error),
+                    traceback="".join(traceback.format_exception(error)),
+                ),
+            )
+            raise
 
 
 def message_of(error: BaseException) -> str:
-    """The text of an exception, which may be one that cannot tell it."""
+    """Return the text of an exception, also of an exception that cannot make it."""
     try:
         return str(error)
     except Exception:  # an exception class of the target whose own __str__ fails

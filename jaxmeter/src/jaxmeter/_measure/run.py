@@ -1,4 +1,4 @@
-"""Run a benchmark in a fresh worker process and return its record, also if the process dies."""
+"""Measure a benchmark case in a fresh worker process; return a record also if the process dies."""
 
 from __future__ import annotations
 
@@ -15,76 +15,91 @@ import tempfile
 import time
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TypeVar
 
 import jaxmeter
 from jaxmeter._measure.benchmark import BenchmarkCase
 from jaxmeter._measure.environment import host_environment
 from jaxmeter._measure.progress import UNFINISHED
+from jaxmeter._records.plain_data import PlainData
 from jaxmeter._records.record import Failure, Record
 from jaxmeter.errors import JaxmeterError, RecordError
 
 _FOLDING_ALARM = re.compile(r"Constant folding an instruction is taking > 1s")
 _OUTPUT_TAIL_CHARACTERS = 4000
 
+T = TypeVar("T", bound=PlainData)
 
-def run_case(benchmark: BenchmarkCase) -> Record:
-    """Measure a benchmark in a fresh process, cold, within its time limit.
+
+def run_case(case: BenchmarkCase) -> Record:
+    """Measure a benchmark case in a fresh process, cold, within its time limit.
 
     Returns
     -------
     Record
-        Always: a failed import, an exception, a crash or a timeout is told by its ``status`` and
-        ``failure``, and what was measured before is kept.
+        Always: ``status`` and ``failure`` say of a failed import, an exception, a crash or a
+        timeout, and everything measured before it is kept.
 
     Raises
     ------
     JaxmeterError
-        If it gets something other than a benchmark.
+        If the argument is no `BenchmarkCase`.
 
     Notes
     -----
-    The process leads a session of its own, and when it ends, or is out of time, or this one is
+    The process leads a session of its own, and when it ends, or is out of time, or this process is
     interrupted, the whole process group is killed. POSIX only.
     """
-    if not isinstance(benchmark, BenchmarkCase):
+    if not isinstance(case, BenchmarkCase):
         raise JaxmeterError(
-            f"run_case: got {benchmark!r:.80}; give a "
+            f"run_case: got {case!r:.80}; give a "
             "jaxmeter.BenchmarkCase(name, 'package.module:function')"
         )
-    ended = in_worker(
-        "jaxmeter._measure.worker",
-        ("--case", "--record"),
-        benchmark.to_json(),
-        benchmark.env,
-        benchmark.timeout_seconds,
-    )
-    return told(_read(ended.answer, benchmark), ended, benchmark.timeout_seconds)
+    ended = in_worker("jaxmeter._measure.worker", case, case.env, case.timeout_seconds)
+    record = ended.answer_as(Record)
+    if isinstance(record, Failure):
+        record = Record(
+            name=case.name,
+            status="failed",
+            target=case.target,
+            params=case.params,
+            failure=record,
+            environment=host_environment(),
+        )
+    return with_ending(record, ended, case.timeout_seconds)
 
 
 @dataclasses.dataclass(frozen=True)
-class Ended:
-    """How a worker ended, and what it left."""
+class EndedWorker:
+    """How a worker process ended, and what it left."""
 
-    code: int | None
-    """Its exit code, negative for a signal; None if its time was up."""
+    exit_code: int | None
+    """Negative for a signal; None if its time was up."""
     answer: bytes | None
-    """The last that it wrote."""
+    """The last answer that it wrote."""
     printed: str
     seconds: float
 
+    def answer_as(self, answer_type: type[T]) -> T | Failure:
+        """Return the answer, or the failure of a worker that left none."""
+        if self.answer is None:
+            return Failure("start", UNFINISHED, "ended before it wrote an answer")
+        try:
+            return answer_type.from_json(self.answer)
+        except RecordError as error:
+            return Failure("start", type(error).__name__, str(error))
+
 
 def in_worker(
-    module: str, flags: tuple[str, str], given: str, env: Mapping[str, str], timeout_seconds: float
-) -> Ended:
+    module: str, task: PlainData, env: Mapping[str, str], timeout_seconds: float
+) -> EndedWorker:
     """Run a worker's module in a fresh process, within its time limit.
 
     Parameters
     ----------
     module : str
-        What ``python -m`` runs.
-    flags : pair of str
-        Its options for the file it reads, and the file it writes.
-    given : str
+        What ``python -m`` runs: see `worker.run_worker`.
+    task : PlainData
         What it is to read.
     env : mapping
         Environment variables set over those of this process.
@@ -92,12 +107,11 @@ def in_worker(
         When to kill it, with its children.
     """
     with tempfile.TemporaryDirectory(prefix="jaxmeter-") as folder:
-        given_file, answer_file, output_file = (
-            Path(folder, name) for name in ("given.json", "answer.json", "output.txt")
+        task_file, answer_file, output_file = (
+            Path(folder, name) for name in ("task.json", "answer.json", "output.txt")
         )
-        given_file.write_text(given)
-        command = [sys.executable, "-P", "-m", module, "--die-with-parent"]
-        command += [flags[0], str(given_file), flags[1], str(answer_file)]
+        task_file.write_text(task.to_json())
+        command = [sys.executable, "-P", "-m", module, str(task_file), str(answer_file)]
         start = time.perf_counter()
         with output_file.open("wb") as output:
             # Output goes to a file: a pipe would fill up, and a child that outlives the worker
@@ -105,11 +119,11 @@ def in_worker(
             code = _run(command, _environment(env), output, timeout_seconds)
         seconds = time.perf_counter() - start
         answer = answer_file.read_bytes() if answer_file.exists() else None
-        return Ended(code, answer, output_file.read_text(errors="replace"), seconds)
+        return EndedWorker(code, answer, output_file.read_text(errors="replace"), seconds)
 
 
 def _run(command: list[str], env: dict[str, str], output, timeout_seconds: float) -> int | None:
-    """The exit code, negative for a signal; None if the time was up."""
+    """Return the exit code, negative for a signal; None if the time was up."""
     process = subprocess.Popen(
         command,
         env=env,
@@ -143,48 +157,28 @@ def _environment(over: Mapping[str, str]) -> dict[str, str]:
     return env
 
 
-def _read(answer: bytes | None, benchmark: BenchmarkCase) -> Record:
-    """The last record that the worker wrote; one that knows nothing if there is none."""
-    kind, message = UNFINISHED, "ended before it wrote a record"
-    if answer is not None:
-        try:
-            return Record.from_json(answer)
-        except RecordError as error:
-            kind, message = type(error).__name__, str(error)
-    return Record(
-        name=benchmark.name,
-        status="failed",
-        target=benchmark.target,
-        params=benchmark.params,
-        failure=Failure("start", kind, message),
-        environment=host_environment(),
-    )
-
-
-def told(record: Record, ended: Ended, timeout_seconds: float) -> Record:
-    """The record with what only the parent knows: how the worker ended and what it printed."""
-    code = ended.code
-    constants = dataclasses.replace(
-        record.constants, folding_alarms_count=len(_FOLDING_ALARM.findall(ended.printed))
-    )
+def with_ending(record: Record, ended: EndedWorker, timeout_seconds: float) -> Record:
+    """Return the record with what only the parent can see: how the worker ended, its output."""
+    alarms = len(_FOLDING_ALARM.findall(ended.printed))
+    constants = dataclasses.replace(record.constants, folding_alarms_count=alarms)
     record = dataclasses.replace(record, constants=constants, wall_seconds=ended.seconds)
     failure = record.failure
     if failure is None:
         return record
     status = record.status
     if failure.kind == UNFINISHED:
-        # Only here does the way the process ended matter: what it wrote as finished is finished.
-        if code is None:
+        # An answer that the worker wrote as finished stands, however the process ended.
+        if ended.exit_code is None:
             status = "timeout"
             kind = "Timeout"
             message = (
                 f"was in {failure.phase} after {timeout_seconds:g} s, the limit "
                 "timeout_seconds, and was killed"
             )
-        elif code < 0:
-            kind, message = "Signal", f"died of {_signal_name(-code)} in {failure.phase}"
+        elif ended.exit_code < 0:
+            kind, message = "Signal", f"died of {_signal_name(-ended.exit_code)} in {failure.phase}"
         else:
-            kind, message = "Exit", f"left with exit code {code} in {failure.phase}"
+            kind, message = "Exit", f"left with exit code {ended.exit_code} in {failure.phase}"
         failure = dataclasses.replace(failure, kind=kind, message=message)
     failure = dataclasses.replace(failure, output=ended.printed[-_OUTPUT_TAIL_CHARACTERS:])
     return dataclasses.replace(record, status=status, failure=failure)

@@ -14,10 +14,10 @@ import pytest
 
 import jaxmeter
 from jaxmeter import Audit, Case, JaxmeterError, RecordError
-from tests.jaxmeter import held_situations
-from tests.jaxmeter.capture_situations import SITUATIONS as CAPTURED
-from tests.jaxmeter.capture_situations import marked_lines, measured
-from tests.jaxmeter.held_situations import HELD
+from tests.jaxmeter.capture import held_situations
+from tests.jaxmeter.capture.capture_situations import SITUATIONS as CAPTURED
+from tests.jaxmeter.capture.capture_situations import marked_lines, measured
+from tests.jaxmeter.capture.held_situations import HELD
 
 HERE = Path(__file__).parent
 EQUINOX = [name for name in HELD if name.startswith("equinox")]

@@ -1,4 +1,4 @@
-"""Whatever goes wrong in a worker comes back as a record, with what was measured before."""
+"""A failed worker comes back as a record that keeps everything measured before."""
 
 import contextlib
 import functools
@@ -23,7 +23,7 @@ def is_alive(pid):
         os.kill(pid, 0)
     except ProcessLookupError:
         return False
-    # A zombie is dead; whoever adopted it has not looked yet.
+    # A zombie is dead; its parent has not collected it yet.
     status = Path(f"/proc/{pid}/stat")
     return not status.exists() or status.read_text().rpartition(")")[2].split()[0] != "Z"
 
@@ -43,7 +43,7 @@ def is_alive(pid):
         ("raises", {"cpus": (99999,)}, "start", "JaxmeterError", r"cpus=\(99999,\).*give some of"),
     ],
 )
-def test_what_a_target_raises_is_told(
+def test_an_exception_of_the_target_is_in_the_record(
     function, fields, phase, kind, message, case, failure_of, monkeypatch
 ):
     monkeypatch.setattr(sys, "path", list(sys.path))  # which a worker changes
@@ -95,9 +95,7 @@ def test_a_late_failure_keeps_what_was_measured_before(function, phase, kind, ca
         assert record.program.hlo_fingerprint is not None
 
 
-def test_a_compile_that_takes_for_ever_is_stopped_and_told_with_its_folding_alarms(
-    case, failure_of
-):
+def test_a_compile_that_takes_for_ever_is_stopped_and_its_folding_alarms_counted(case, failure_of):
     record = run_case(case("folds_for_minutes", timeout_seconds=9.0))
     failure = failure_of(record, "timeout")
     assert (failure.phase, failure.kind) == ("compile", "Timeout")

@@ -13,13 +13,13 @@ from jax.experimental import io_callback
 import jaxmeter
 from jaxmeter import Case, JaxmeterError, Record, RetraceError
 from jaxmeter._measure.counts import Events, listening
-from jaxmeter._measure.meter import judged
+from jaxmeter._measure.meter import rejected_if_not_compiled
 
 X = jnp.arange(8.0)
 
 
 class FakeClock:
-    """Each question is answered by the next of the times it was given."""
+    """A clock whose readings are given in advance."""
 
     def __init__(self, *seconds):
         self.times = iter(np.cumsum(seconds))
@@ -30,14 +30,14 @@ class FakeClock:
 
 def test_each_phase_gets_its_own_seconds():
     # Pairs: idle before the phase, then the phase itself.
-    # The settling run between first call and samples is asked for too.
+    # The warm-up run between first call and samples reads the clock too.
     clock = FakeClock(0, 1, 10, 2, 10, 4, 10, 8, 10, 99, 10, 16, 10, 32, 10, 64)
     record = jaxmeter.measure(lambda x: 2.0 * x, X, repeat=3, clock=clock)
     assert record.phases == jaxmeter.Phases(1.0, 2.0, 4.0, 8.0)
     assert record.samples_seconds == (16.0, 32.0, 64.0)
 
 
-def test_a_program_is_built_again_after_all_else_and_that_counts_for_nothing():
+def test_recompiles_come_last_and_count_for_nothing():
     clock = FakeClock(0, 1, 10, 2, 10, 4, 10, 8, 10, 99, 10, 16, *(10, 1, 10, 3, 10, 5) * 2)
     record = jaxmeter.measure(lambda x: 2.0 * x, X, repeat=1, compiles=3, clock=clock)
     assert record.phases == jaxmeter.Phases(1.0, 2.0, 4.0, 8.0)
@@ -47,7 +47,7 @@ def test_a_program_is_built_again_after_all_else_and_that_counts_for_nothing():
     assert "compile again" in jaxmeter.table(record)
 
 
-def test_a_rebuild_traces_and_compiles_again():
+def test_a_recompile_traces_and_compiles_again():
     traces = []
 
     def seen(x):
@@ -144,7 +144,7 @@ def test_a_function_that_is_jitted_already_is_used_as_it_is():
     assert record.counts == jaxmeter.Counts(None, 1, 1, 0)
     again = jaxmeter.measure(Case(jitted, (X,), {"power": 3}), repeat=2)
     assert again.counts == jaxmeter.Counts(None, 0, 0, 0)
-    assert (again.status, judged(again, cold=True).status) == ("ok", "rejected")
+    assert (again.status, rejected_if_not_compiled(again, cold=True).status) == ("ok", "rejected")
 
 
 @pytest.mark.parametrize("wrap", [lambda f: f, jax.jit], ids=["plain", "jitted"])
@@ -185,7 +185,7 @@ def test_traces_and_compiles_of_other_functions_do_not_count():
 
 
 @pytest.mark.parametrize("jitted", [False, True])
-def test_a_planted_second_trace_is_an_error_of_the_steady_phase(jitted):
+def test_an_injected_second_trace_is_an_error_of_the_steady_phase(jitted):
     trace_again = itertools.count()
 
     class NeverTheSame:
@@ -217,7 +217,7 @@ def test_effects_are_no_retraces(capfd):
     assert record.counts == jaxmeter.Counts(1, 1, 1, 0)
 
 
-def test_running_without_jit_is_told_and_not_measured():
+def test_running_without_jit_is_an_error():
     with jax.disable_jit(), pytest.raises(RetraceError, match="jax_disable_jit"):
         jaxmeter.measure(lambda x: x + 1.0, X)
 

@@ -1,4 +1,4 @@
-"""Phases are timed by the clock that is given, to the second; steady-state runs only run."""
+"""Phases are timed by the given clock; steady-state runs do nothing but run."""
 
 import gc
 import itertools
@@ -8,11 +8,11 @@ import jax.numpy as jnp
 import pytest
 
 from jaxmeter import RetraceError
-from jaxmeter._measure.phases import fresh_arguments, settle, timed
+from jaxmeter._measure.phases import fresh_arguments, run_steady, timed
 
 
 class FakeClock:
-    """Seconds that pass only when they are told to."""
+    """Seconds that pass only in `sleep`."""
 
     def __init__(self):
         self.now = 1000.0
@@ -34,7 +34,7 @@ def runs(
     traces_count=lambda: 1,
 ):
     samples = []
-    answer = settle(
+    answer = run_steady(
         call,
         arguments,
         repeat=repeat,
@@ -67,7 +67,7 @@ def test_waiting_for_the_device_is_inside_the_time():
     assert timed(clock, Slow)[1] == 4.0
 
 
-def test_samples_are_raw_and_in_order_and_the_settling_run_is_none_of_them():
+def test_samples_are_raw_and_in_order_and_the_warm_up_run_is_left_out():
     clock = FakeClock()
     lengths = iter([100.0, 1.0, 5.0, 2.0, 4.0, 3.0])
 
@@ -116,7 +116,7 @@ def test_only_one_answer_is_alive_at_a_time():
         def __init__(self):
             self.number = next(alive)
             living.add(self.number)
-            assert len(living) <= 2  # the settling run's may still be there
+            assert len(living) <= 2  # that of the warm-up run may still be there
 
         def __del__(self):
             living.discard(self.number)

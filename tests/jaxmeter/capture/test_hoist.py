@@ -11,9 +11,9 @@ import pytest
 import jaxmeter
 from jaxmeter import Case, JaxmeterError
 from jaxmeter._program.program import describe_program
-from tests.jaxmeter.capture_situations import SITUATIONS as CAPTURED
-from tests.jaxmeter.capture_situations import measured
-from tests.jaxmeter.held_situations import HELD
+from tests.jaxmeter.capture.capture_situations import SITUATIONS as CAPTURED
+from tests.jaxmeter.capture.capture_situations import measured
+from tests.jaxmeter.capture.held_situations import HELD
 
 X = jnp.asarray([0.3, 0.7, 1.9])
 

@@ -1,6 +1,5 @@
 """A worker measures one case cold, and rejects a case that was not cold."""
 
-import json
 import os
 import subprocess
 import sys
@@ -11,9 +10,8 @@ import pytest
 
 import jaxmeter
 from jaxmeter import JaxmeterError, Record, run_case
-from jaxmeter._measure import worker
 
-HERE = str(Path(__file__).parent)
+TARGETS = str(Path(__file__).parents[1])
 JAX_VERSION = tuple(int(part) for part in jax.__version__.split(".")[:2])
 
 
@@ -22,7 +20,7 @@ def closure_record(case):
     return run_case(case("matrix", params={"size": 40}))
 
 
-def test_a_good_cell_comes_back_measured(closure_record):
+def test_a_good_case_comes_back_measured(closure_record):
     record = closure_record
     assert (record.status, record.failure) == ("ok", None)
     assert (record.name, record.target) == ("tests/matrix", "meter_targets:matrix")
@@ -38,7 +36,7 @@ def test_a_good_cell_comes_back_measured(closure_record):
     assert record.environment.jax_options["jax_enable_compilation_cache"] is False
 
 
-def test_not_a_number_comes_back_from_a_check(closure_record):
+def test_nan_comes_back_from_a_check(closure_record):
     assert closure_record.checks["sum"] != 0.0
     assert closure_record.checks["not_a_number"] != closure_record.checks["not_a_number"]
     Record.from_json(closure_record.to_json())
@@ -68,8 +66,8 @@ def test_simplified_constants_show_as_hidden_arguments(case):
 
 
 @pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="the system binds no process")
-def test_environment_affinity_and_path_are_those_of_the_cell(monkeypatch, capfd, case):
-    monkeypatch.chdir(HERE)
+def test_environment_affinity_and_path_are_those_of_the_case(monkeypatch, capfd, case):
+    monkeypatch.chdir(TARGETS)
     cpu = min(os.sched_getaffinity(0))
     record = run_case(
         case(
@@ -80,14 +78,14 @@ def test_environment_affinity_and_path_are_those_of_the_cell(monkeypatch, capfd,
         )
     )
     assert record.status == "ok", record.failure
-    # The folder is on the path once, by the case's wish.
+    # The folder is on the path once, since the case names it.
     assert record.extras == {"cpus_count": 1.0, "value": 2.5, "current_directory_on_path": 1.0}
     assert record.environment is not None and record.environment.cpus_available == 1
     assert capfd.readouterr() == ("", "")  # what the target printed stays in the worker
 
 
 def test_the_current_directory_is_not_on_the_path(monkeypatch, case, failure_of):
-    monkeypatch.chdir(HERE)
+    monkeypatch.chdir(TARGETS)
     failure = failure_of(run_case(case("raises", path=())))
     assert (failure.phase, failure.kind) == ("import", "ModuleNotFoundError")
 
@@ -112,47 +110,13 @@ def test_a_function_that_was_compiled_before_is_rejected(case, failure_of):
     assert (failure.phase, failure.kind) == ("compile", "AlreadyCompiled")
 
 
-def run_worker(text, *options):
-    return subprocess.run(
-        [sys.executable, "-P", "-m", "jaxmeter._measure.worker", *options],
-        input=text,
-        capture_output=True,
-        text=True,
-        timeout=100,
-        env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path), "METER_TEST": "1"},
-    )
-
-
-@pytest.fixture
-def files(tmp_path):
-    """The files of a case and of its record."""
-    return tmp_path / "case.json", tmp_path / "record.json"
-
-
-def failed_start(files):
-    case, record = map(str, files)
-    assert worker.main(["--case", case, "--record", record]) == 0
-    return Record.from_json(files[1].read_text())
-
-
-@pytest.mark.parametrize("text", ["", "{", "[]", '{"name": "a", "target": "b"}'])
-def test_bad_json_for_a_cell_is_told_in_a_record(text, files, failure_of):
-    files[0].write_text(text)
-    failure = failure_of(failed_start(files))
-    assert (failure.phase, failure.kind) == ("start", "RecordError")
-    assert "BenchmarkCase" in failure.message
-
-
-def test_a_cell_file_that_is_not_there_is_told_in_a_record(files, failure_of):
-    assert failure_of(failed_start(files)).kind == "FileNotFoundError"
-
-
-def test_the_record_on_standard_output_does_not_mix_with_what_the_target_prints(case):
-    done = run_worker(case("talkative", params={"environment_name": "METER_TEST"}).to_json())
-    assert Record.from_json(done.stdout).status == "ok"
-    assert json.loads(done.stdout)["name"] == "tests/talkative"
-    for text in ("to standard output", "past Python's buffer", "to standard error"):
-        assert text in done.stderr
+def test_a_worker_that_cannot_read_its_case_leaves_no_record(tmp_path):
+    (tmp_path / "case.json").write_text('{"name": "a", "target": "b"}')
+    command = [sys.executable, "-P", "-m", "jaxmeter._measure.worker", "case.json", "record.json"]
+    env = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, timeout=100)
+    assert done.returncode == 1 and b"BenchmarkCase.from_json: got target='b'" in done.stderr
+    assert not (tmp_path / "record.json").exists()
 
 
 def test_importing_jaxmeter_imports_no_jax():
@@ -161,6 +125,6 @@ def test_importing_jaxmeter_imports_no_jax():
     subprocess.run([sys.executable, "-P", "-c", code], env=env, check=True, timeout=60)
 
 
-def test_what_is_no_cell_is_refused():
+def test_anything_but_a_benchmark_case_is_refused():
     with pytest.raises(JaxmeterError, match=r"run_case: got 'a:b'; give a jaxmeter\.BenchmarkCase"):
         run_case("a:b")  # pyright: ignore

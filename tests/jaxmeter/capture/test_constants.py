@@ -14,7 +14,7 @@ import pytest
 
 from jaxmeter import Audit
 from jaxmeter._capture.constants import count_constants
-from tests.jaxmeter.capture_situations import SITUATIONS, measured
+from tests.jaxmeter.capture.capture_situations import SITUATIONS, measured
 
 SCRIPT = Path(__file__).with_name("capture_situations.py")
 
@@ -77,7 +77,7 @@ def test_in_simplified_mode_an_audit_finds_the_same_holders_and_nothing_to_chang
     assert all(array.shape == () for array in hoisted.arrays)
 
 
-MEASURED = Path(__file__).parents[2] / "studies" / "situations" / "measured"
+MEASURED = Path(__file__).parents[3] / "studies" / "situations" / "measured"
 TABLES = {file.stem: file for file in MEASURED.glob("jax_*.csv")}
 
 
@@ -99,12 +99,12 @@ def test_the_stored_table_is_right_in_every_situation(table):
         assert row["paths_told"] == "; ".join(sorted(truth.paths))
 
 
-def test_an_array_planted_in_a_nested_jit_is_found_with_its_place():
-    planted = jnp.asarray(np.random.default_rng(1).normal(size=(32, 32)))
+def test_an_array_in_a_nested_jit_is_found_with_its_place():
+    held = jnp.asarray(np.random.default_rng(1).normal(size=(32, 32)))
 
     @jax.jit
     def inner(x):
-        return planted @ x
+        return held @ x
 
     def outer(x):
         return jax.lax.fori_loop(0, 3, lambda _, y: inner(y), x)

@@ -1,4 +1,4 @@
-"""Cases and cases are checked when they are made, and say what is wrong."""
+"""Benchmark cases and cases are checked when they are made; errors say what is wrong."""
 
 import dataclasses
 import math
@@ -8,7 +8,7 @@ import pytest
 import jaxmeter
 from jaxmeter import BenchmarkCase, Case, JaxmeterError
 
-CELL = BenchmarkCase(
+CASE = BenchmarkCase(
     name="suite/case",
     target="package.module:function",
     params={"digits": 6, "half": True, "scale": 0.5, "mode": "argument", "chunk": None},
@@ -21,12 +21,12 @@ CELL = BenchmarkCase(
 )
 
 
-@pytest.mark.parametrize("case", [CELL, BenchmarkCase("a", "b:c")], ids=["full", "least"])
-def test_a_cell_comes_back_from_json_equal(case):
+@pytest.mark.parametrize("case", [CASE, BenchmarkCase("a", "b:c")], ids=["full", "least"])
+def test_a_benchmark_case_comes_back_from_json_equal(case):
     assert BenchmarkCase.from_json(case.to_json()) == case
 
 
-def test_a_cell_takes_lists_and_keeps_tuples():
+def test_a_benchmark_case_takes_lists_and_keeps_tuples():
     case = BenchmarkCase("a", "b:c", path=["x"], cpus=range(2))  # pyright: ignore
     assert (case.path, case.cpus) == (("x",), (0, 1))
     assert BenchmarkCase.from_json(case.to_json()) == case
@@ -59,9 +59,9 @@ def test_a_cell_takes_lists_and_keeps_tuples():
         ("cpus", 0),
     ],
 )
-def test_a_cell_refuses_what_it_cannot_use(field, value):
+def test_a_benchmark_case_refuses_what_it_cannot_use(field, value):
     with pytest.raises(JaxmeterError, match=rf"^BenchmarkCase: got .*{field[:5]}.*; give "):
-        dataclasses.replace(CELL, **{field: value})
+        dataclasses.replace(CASE, **{field: value})
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def test_a_cell_refuses_what_it_cannot_use(field, value):
         ('{"name": "a", "target": "b"}', "got target='b'"),
     ],
 )
-def test_bad_json_is_no_cell(text, message):
+def test_bad_json_is_no_benchmark_case(text, message):
     with pytest.raises(JaxmeterError, match=message):
         BenchmarkCase.from_json(text)
 
@@ -104,7 +104,7 @@ def test_a_case_turns_its_extras_into_floats():
 
 
 @pytest.mark.parametrize("name", ["audit", "hoist", "inventory", "measure", "memory"])
-def test_each_call_tells_by_its_name_what_is_no_function_or_has_arguments_twice(name):
+def test_each_call_names_itself_where_it_gets_no_function_or_arguments_twice(name):
     call = getattr(jaxmeter, name)
     with pytest.raises(JaxmeterError, match=f"^{name}: got fn=3; give a callable or a Case"):
         call(3, 1.0)
