@@ -51,7 +51,7 @@ def rows(simplified: bool) -> Iterator[Row]:
 
 def captured_rows(simplified: bool) -> Iterator[Row]:
     """Yield bytes, and the paths and lines of the audit, for each program that captures."""
-    from tests.jaxmeter import capture_situations
+    from tests.jaxmeter.capture import capture_situations
 
     for name, truth in capture_situations.SITUATIONS.items():
         found = capture_situations.measured(name)
@@ -76,7 +76,7 @@ def captured_rows(simplified: bool) -> Iterator[Row]:
 
 def held_rows() -> Iterator[Row]:
     """Yield bytes and the path for each way to hold an array."""
-    from tests.jaxmeter import held_situations
+    from tests.jaxmeter.capture import held_situations
 
     size = held_situations.CUBE_BYTES
     for name, truth in held_situations.HELD.items():

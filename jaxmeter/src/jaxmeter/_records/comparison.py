@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import dataclasses
-import math
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
+
+from msgspec import Meta
 
 from jaxmeter._records.answers import Answers
-from jaxmeter._records.plain_data import PlainData
+from jaxmeter._records.plain_data import PlainData, check_fields
 from jaxmeter._records.record import Phases, Record, Scalar
-from jaxmeter.errors import JaxmeterError
 
 PHASES = ("trace_seconds", "lower_seconds", "compile_seconds")
 TIMES = ("steady_seconds", *PHASES)
 """The times that a comparison judges."""
+Seconds = Annotated[float, Meta(ge=0, le=1e9)]
 Verdict = Literal["same", "different", "inconclusive"]
 
 
@@ -23,50 +22,37 @@ Verdict = Literal["same", "different", "inconclusive"]
 class Criteria:
     """When two functions are called different."""
 
-    minimum_effect: float = 0.03
+    minimum_effect: Annotated[float, Meta(ge=0, le=1e9)] = 0.03
     """Times that differ by less, as a share, are never called different: 0.03 for 3 %."""
-    significance: float = 0.005
+    significance: Annotated[float, Meta(gt=0, lt=1)] = 0.005
     """How often two equal functions may be called different in any of their times: the four of a
     comparison have a fourth of it each."""
-    trimmed_share: float = 0.0
+    trimmed_share: Annotated[float, Meta(ge=0, le=0.25)] = 0.0
     """This share of the rounds, rounded down, is left out of the mean at either end, the slowest
     and the fastest: with 0.125, one of eight makes a single disturbed process harmless."""
 
     def __post_init__(self) -> None:
-        self._check("minimum_effect", "a share, 0.03 for 3 %", lambda x: 0 <= x < math.inf)
-        self._check("significance", "one between 0 and 1, as 0.005", lambda x: 0 < x < 1)
-        self._check("trimmed_share", "a share from 0 to 0.25", lambda x: 0 <= x <= 0.25)
-
-    def _check(self, name: str, wanted: str, is_fit: Callable[[float], bool]) -> None:
-        value = getattr(self, name)
-        if isinstance(value, bool) or not isinstance(value, float | int) or not is_fit(value):
-            raise JaxmeterError(f"Criteria: got {name}={value!r}; give {wanted}")
+        check_fields(self)
 
 
 @dataclass(frozen=True)
 class Effort:
     """How long to measure in each process."""
 
-    turns: int = 200
+    turns: Annotated[int, Meta(ge=1)] = 200
     """The most turns of steady-state calls; in a turn each function has a block of calls."""
-    turn_seconds: float = 3e-4
+    turn_seconds: Seconds = 3e-4
     """A block has as many calls as take this long, one at least. Short ones are better: what else
     the machine does then meets both functions alike."""
-    steady_seconds: float = 1.0
+    steady_seconds: Seconds = 1.0
     """The turns end after so long, though not before five."""
-    compiles: int = 3
+    compiles: Annotated[int, Meta(ge=0)] = 3
     """The most compiles of each function that are timed."""
-    compile_seconds: float = 10.0
+    compile_seconds: Seconds = 10.0
     """No further compile begins after so long."""
 
     def __post_init__(self) -> None:
-        for field in dataclasses.fields(self):
-            value = getattr(self, field.name)
-            least = 0 if field.name == "compiles" else 1 if field.type == "int" else 0.0
-            if isinstance(value, bool) or not value >= least or math.isinf(value):
-                raise JaxmeterError(
-                    f"Effort: got {field.name}={value!r}; give a finite number, {least} or more"
-                )
+        check_fields(self)
 
 
 @dataclass(frozen=True)

@@ -10,12 +10,14 @@ import dataclasses
 import functools
 import json
 import math
+import re
+import typing
 from collections.abc import Mapping
 from typing import Any, ClassVar, NoReturn, Self
 
 import msgspec
 
-from jaxmeter.errors import RecordError
+from jaxmeter.errors import JaxmeterError, RecordError
 
 _NOT_FINITE = ("NaN", "Infinity", "-Infinity")
 
@@ -46,6 +48,37 @@ def freeze_mappings(instance: Any) -> None:
     for name, value in list(vars(instance).items()):
         if isinstance(value, Mapping) and not isinstance(value, FrozenDict):
             object.__setattr__(instance, name, FrozenDict(value))
+
+
+def check_fields(instance: Any) -> None:
+    """Check the fields of a dataclass instance by their annotations; freeze its dictionaries.
+
+    For use in ``__post_init__``. Bounds stand in the annotations as `msgspec.Meta`. Lists become
+    tuples, and whole numbers floats, where the annotations say so.
+
+    Raises
+    ------
+    JaxmeterError
+        Naming the field, its value, and its declared type.
+    """
+    freeze_mappings(instance)
+    cls = type(instance)
+    for field in dataclasses.fields(instance):
+        value = getattr(instance, field.name)
+        try:
+            converted = msgspec.convert(value, _hints(cls)[field.name])
+        except msgspec.ValidationError as error:
+            wanted = re.split(", got| - at", str(error).removeprefix("Expected "))[0]
+            raise JaxmeterError(
+                f"{cls.__name__}: got {field.name}={value!r}; give {wanted}"
+            ) from None
+        if not isinstance(value, Mapping):
+            object.__setattr__(instance, field.name, converted)
+
+
+@functools.cache
+def _hints(cls: type) -> dict[str, Any]:
+    return typing.get_type_hints(cls, include_extras=True)
 
 
 class PlainData:
