@@ -1,15 +1,13 @@
 """The base of the suites: an asv class whose ``track_`` methods read cases measured once.
 
-A suite names its grid in `params`, says how a grid point is measured (`case`), and defines
+A suite is a grid (`params`), a list of `quantities`, the `case` that measures a grid point, and
 
     def setup_cache(self):
         return self.measured()
 
-    setup_cache.timeout = common.SUITE_TIMEOUT_SECONDS
-
-in its own body, not here: asv keys caches by file and line of ``setup_cache``, and one in the base
-would be shared by all suites. asv starts a process for every number it reads, so this module and
-the suites import no JAX.
+in its own body, not here: asv keys caches by file and line of ``setup_cache``, and a cache in the
+base would be shared by all suites. asv starts a process for every number it reads, so this module
+and the suites import no JAX.
 """
 
 from __future__ import annotations
@@ -18,6 +16,7 @@ import dataclasses
 import itertools
 import os
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.measuring.plan import SMALL_ROUNDS, PlannedCase, grid_from_environment
@@ -28,13 +27,55 @@ if TYPE_CHECKING:
 # asv ends a setup_cache that is silent for this long; each case has its own, shorter limit.
 SUITE_TIMEOUT_SECONDS = 1800
 
+W7X = {"workload": "w7x", "half_period": True}
 
-def casing_preparation(workload: str, digits: int, half_period: bool) -> PlannedCase:
-    """The case that prepares a casing, for all cases that evaluate it."""
+# Simplified constants are read when JAX is imported, so they are set in the environment.
+SIMPLIFIED_ENVIRONMENT = {"JAX_USE_SIMPLIFIED_JAXPR_CONSTANTS": "1"}
+
+# For workers that are bound to one CPU: these hold where a system cannot bind.
+ONE_THREAD_ENVIRONMENT = {
+    "OMP_NUM_THREADS": "1",
+    "NPROC": "1",
+    "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false",
+}
+
+COMPILE_TIMES = ("compile_seconds", "trace_lower_compile_seconds")
+TIMES = (*COMPILE_TIMES, "steady_median_seconds", "steady_std_seconds")
+
+# Times are one sample a process; errors are the largest of all processes.
+MEANINGS = {
+    "compile_seconds": "XLA's compile phase.",
+    "trace_lower_compile_seconds": "Trace, lower and compile, added up.",
+    "steady_median_seconds": "Median of the steady-state calls.",
+    "steady_std_seconds": "Standard deviation of the steady-state calls.",
+    "prepare_seconds": "Tables and prepare, in the steady state.",
+    "prepare_compile_seconds": "The first prepare beyond a steady-state one.",
+    "setup_seconds": "A new surface to its first result, in the steady state.",
+    "reference_setup_seconds": "The C++ package: a new object, its set-up and first evaluation.",
+    "evaluation_seconds": "One evaluation, interleaved with those of the C++ package.",
+    "reference_evaluation_seconds": "The C++ package: one evaluation after the first.",
+    "value_seconds": "Prepare and evaluate, interleaved with gradients.",
+    "gradient_seconds": "The gradient, interleaved with values.",
+    "captured_bytes": "Arrays that the function closes over, nested jits included.",
+    "embedded_bytes": "Constants in the program that the compiler was handed.",
+    "temp_bytes": "Temporaries of the program, on one device.",
+    "process_peak_bytes": "The whole process, from tracing the gradient to its last call.",
+    "error_relative": "Largest error against the known answer, relative to the largest total.",
+    "reference_error_relative": "The C++ package: its error, as error_relative.",
+    "modes_error_relative": "Reverse mode against forward mode, along one direction.",
+    "rate_difference_relative": "Rates against the argument variant's, relative to their maximum.",
+}
+UNITS = {"seconds": "seconds", "bytes": "bytes", "relative": "1"}
+# Raised by hand when the meaning of a quantity changes: asv does not hash helper code.
+VERSIONS = {"compile_seconds": "2"}
+
+
+def casing_preparation(digits: int) -> PlannedCase:
+    """Return the case that prepares W7-X's casing, for all cases that evaluate it."""
     return PlannedCase(
-        name=f"casing_preparation/{workload}-d{digits}" + ("" if half_period else "-full"),
+        name=f"casing_preparation/w7x-d{digits}",
         target="benchmarks.cases.preparing:preparation",
-        params={"workload": workload, "digits": digits, "half_period": half_period},
+        params={**W7X, "digits": digits},
         rounds=1,
         repeat=3,
     )
@@ -46,19 +87,30 @@ class CaseSuite(ABC):
     suite: str
     """First part of the cases' names."""
     params: tuple[tuple, ...]
-    """The whole grid; what is measured of it is decided by the rounds of each case."""
+    """The whole grid, the same on every machine; each case's rounds select what is measured."""
     param_names: tuple[str, ...]
+    quantities: tuple[str, ...]
+    """Each gets a ``track_`` method."""
     timeout = 60
-    version = "1"
     quick_budget_seconds: float = 240.0
     """On the small and the quick grid, rounds after the first start only within this time."""
 
+    def __init_subclass__(cls) -> None:
+        """Add the ``track_`` methods."""
+        cls.setup_cache.timeout = SUITE_TIMEOUT_SECONDS
+        for quantity in cls.quantities:
+            setattr(cls, f"track_{quantity}", _track(quantity))
+
+    @abstractmethod
+    def setup_cache(self) -> dict[str, Summary]:
+        """Return ``self.measured()``."""
+
     @abstractmethod
     def case(self, grid: str, *point: Any) -> PlannedCase:
-        """How one point of the grid is measured on the "quick" or the "full" grid."""
+        """Return the case of a grid point on the "quick" or the "full" grid."""
 
     def plan(self, grid: str) -> list[PlannedCase]:
-        """All cases of a grid that are measured at least once.
+        """Return all cases of a grid that are measured at least once.
 
         The small grid is a choice of the quick one's cases, made for all suites in one place.
         """
@@ -68,8 +120,12 @@ class CaseSuite(ABC):
             cases = [dataclasses.replace(c, rounds=SMALL_ROUNDS.get(c.name, 0)) for c in cases]
         return [case for case in cases if case.rounds > 0]
 
+    def budget_seconds(self, grid: str) -> float | None:
+        """Return the time within which rounds after the first may start; None for no limit."""
+        return None if grid == "full" else self.quick_budget_seconds
+
     def measured(self) -> dict[str, Summary]:
-        """Measure what the store does not hold yet; a summary for each case's name."""
+        """Measure what the store does not hold yet; return a summary for each case's name."""
         from benchmarks.measuring.runner import measure_plan
         from benchmarks.measuring.store import RecordStore, environment_name, store_root
         from benchmarks.summary import summarise
@@ -83,31 +139,30 @@ class CaseSuite(ABC):
         )
         return {name: summarise(found) for name, found in records.items()}
 
-    def budget_seconds(self, grid: str) -> float | None:
-        """Return the time within which rounds after the first may start; None for no limit."""
-        return None if grid == "full" else self.quick_budget_seconds
-
     def setup(self, cache: dict[str, Summary], *point: Any) -> None:
         """Skip what this grid leaves out, and what could not run here."""
-        summary = cache.get(self._name(point))
+        summary = cache.get(self.case("full", *point).name)
         if summary is None:
             raise NotImplementedError("not on this grid: set VCJAX_BENCH_GRID=full")
         if summary["status"] == "skipped":
             raise NotImplementedError(summary["message"])
 
-    def times(self, cache: dict[str, Summary], quantity: str, point: tuple) -> dict[str, Any]:
-        """Samples of a time, one a process, in the form that asv tests and keeps."""
-        return {"samples": self._ok(cache, point)["times"][quantity], "number": 1}
-
-    def number(self, cache: dict[str, Summary], quantity: str, point: tuple) -> float:
-        """An exact metric or an error."""
-        return self._ok(cache, point)["numbers"][quantity]
-
-    def _ok(self, cache: dict[str, Summary], point: tuple) -> Summary:
-        summary = cache[self._name(point)]
+    def value(self, cache: dict[str, Summary], quantity: str, point: tuple) -> Any:
+        """Return a number, or the samples of a time in the form that asv tests and keeps."""
+        name = self.case("full", *point).name
+        summary = cache[name]
         if summary["status"] != "ok":
-            raise RuntimeError(f"{self._name(point)} {summary['status']}: {summary['message']}")
-        return summary
+            raise RuntimeError(f"{name} {summary['status']}: {summary['message']}")
+        if quantity in summary["times"]:
+            return {"samples": summary["times"][quantity], "number": 1}
+        return summary["numbers"][quantity]
 
-    def _name(self, point: tuple) -> str:
-        return self.case("full", *point).name
+
+def _track(quantity: str) -> Callable[..., Any]:
+    def track(self: CaseSuite, cache: dict[str, Summary], *point: Any) -> Any:
+        return self.value(cache, quantity, point)
+
+    track.__doc__ = track.pretty_source = MEANINGS[quantity]
+    track.unit = UNITS[quantity.rsplit("_", 1)[1]]
+    track.version = VERSIONS.get(quantity, "1")
+    return track

@@ -1,18 +1,19 @@
-"""From the records of one case to the numbers that asv keeps.
+"""Summarise the records of a case as the numbers that asv keeps.
 
-The samples of a time are one number a *process*: within a process the calls share one memory
-layout and one stretch of the machine's mood, so they agree far better among themselves than with
-the next process. Exact metrics (bytes, counts) must be equal in all of them.
+A time has one sample a *process*: the calls within a process share a memory layout and a short
+stretch of machine noise, so they agree far better with each other than with the next process.
+Exact metrics (bytes, counts) must be equal in all processes.
 """
 
 from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Callable, Sequence
-from typing import TypedDict
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, TypedDict
 
-from jaxmeter import Record
+if TYPE_CHECKING:
+    from jaxmeter import Record
 
 
 class Summary(TypedDict):
@@ -23,48 +24,16 @@ class Summary(TypedDict):
     message: str
     """Why a case is not ok."""
     times: dict[str, list[float]]
-    """Seconds, one a process."""
+    """Seconds, one sample a process."""
     numbers: dict[str, float]
     """Exact metrics, and errors (the largest of all processes)."""
 
 
-def compile_seconds(record: Record) -> float | None:
-    """Seconds from the call to the program: trace, lower and compile, of each the least build."""
-    build = record.least_compile()
-    parts = (build.trace_seconds, build.lower_seconds, build.compile_seconds)
-    known = [seconds for seconds in parts if seconds is not None]
-    return sum(known) if len(known) == len(parts) else None
-
-
-def steady_median_seconds(record: Record) -> float | None:
-    """Median of the steady-state calls of one process."""
-    return statistics.median(record.samples_seconds) if record.samples_seconds else None
-
-
-def steady_std_seconds(record: Record) -> float | None:
-    """Standard deviation of the steady-state calls of one process."""
-    samples = record.samples_seconds
-    return statistics.stdev(samples) if len(samples) > 1 else None
-
-
-_TIMES: dict[str, Callable[[Record], float | None]] = {
-    "compile_seconds": compile_seconds,
-    "steady_median_seconds": steady_median_seconds,
-    "steady_std_seconds": steady_std_seconds,
-}
-
-_EXACT: dict[str, Callable[[Record], float | None]] = {
-    "captured_bytes": lambda record: record.constants.captured_bytes,
-    "embedded_bytes": lambda record: record.constants.embedded_bytes,
-    "temp_bytes": lambda record: record.memory.temp_bytes,
-}
-
-
 def summarise(records: Sequence[Record]) -> Summary:
-    """Gather one case's records, one a process, into the numbers asv keeps.
+    """Summarise the records of one case, one a process.
 
-    Extras and checks ending in ``_seconds`` become times as well; all others become numbers, the
-    largest over the processes.
+    Extras and checks ending in ``_seconds`` become times; all others become numbers, the largest
+    of the processes.
     """
     ok = [record for record in records if record.status == "ok"]
     bad = [record for record in records if record.status != "ok"]
@@ -76,30 +45,41 @@ def summarise(records: Sequence[Record]) -> Summary:
             f"{failure.phase}: {failure.kind}: {failure.message}" if failure else "no record"
         )
         return summary
-    for name, quantity in _TIMES.items():
-        _add_time(summary, name, [quantity(record) for record in ok])
-    for name, quantity in _EXACT.items():
-        values = {value for record in ok if (value := quantity(record)) is not None}
+    exact = [_exact(record) for record in ok]
+    for name in exact[0]:
+        values = {value for one in exact if (value := one[name]) is not None}
         if len(values) > 1:
             summary["status"] = "failed"
             summary["message"] = f"{name} differs between processes: {sorted(values)}"
-        for value in values:
-            summary["numbers"][name] = value
-    for name in {**ok[0].extras, **ok[0].checks}:
-        values = [record.extras.get(name, record.checks.get(name)) for record in ok]
+        summary["numbers"].update((name, value) for value in values)
+    samples = [{**record.checks, **record.extras, **_times(record)} for record in ok]
+    for name in samples[0]:
+        values = [value for one in samples if (value := one.get(name)) is not None]
+        if not values:
+            continue
         if name.endswith("_seconds"):
-            _add_time(summary, name, values)
+            summary["times"][name] = values
         else:
-            summary["numbers"][name] = _largest([value for value in values if value is not None])
+            # `max` would lose a NaN.
+            summary["numbers"][name] = math.nan if any(map(math.isnan, values)) else max(values)
     return summary
 
 
-def _largest(values: Sequence[float]) -> float:
-    """The largest; NaN where one is NaN, which `max` would lose."""
-    return math.nan if any(map(math.isnan, values)) else max(values)
+def _times(record: Record) -> dict[str, float | None]:
+    least, samples = record.least_compile(), record.samples_seconds
+    parts = (least.trace_seconds, least.lower_seconds, least.compile_seconds)
+    known = [seconds for seconds in parts if seconds is not None]
+    return {
+        "compile_seconds": least.compile_seconds,
+        "trace_lower_compile_seconds": sum(known) if len(known) == len(parts) else None,
+        "steady_median_seconds": statistics.median(samples) if samples else None,
+        "steady_std_seconds": statistics.stdev(samples) if len(samples) > 1 else None,
+    }
 
 
-def _add_time(summary: Summary, name: str, values: Sequence[float | None]) -> None:
-    known = [value for value in values if value is not None]
-    if known:
-        summary["times"][name] = known
+def _exact(record: Record) -> dict[str, int | None]:
+    return {
+        "captured_bytes": record.constants.captured_bytes,
+        "embedded_bytes": record.constants.embedded_bytes,
+        "temp_bytes": record.memory.temp_bytes,
+    }

@@ -1,12 +1,10 @@
-"""What runs in a worker: a frame of the coronagraph, its arrays reached in one of several ways."""
+"""Cases of a coronagraph's frame whose arrays are reached in several ways, and after a change."""
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable
-from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -14,9 +12,10 @@ import jax.numpy as jnp
 import numpy as np
 
 import jaxmeter
-from benchmarks.cases.closure_variants import VARIANTS, Given, Program
+from benchmarks.cases import variants
+from benchmarks.cases.preparing import array_bytes, scratch_file
 from benchmarks.cases.quantities import WrongAnswer
-from benchmarks.measuring.plan import SCRATCH_VARIABLE
+from benchmarks.cases.variants import Hidden, Program
 from benchmarks.workloads import coronagraph
 from benchmarks.workloads.coronagraph import Frame, Observation, RateMaps, System
 from jaxmeter import Case
@@ -28,8 +27,18 @@ PUBLISHED = ("closure", "argument")
 SCRIPT_CALLS = 20
 
 
+class Given(NamedTuple):
+    """A system and the other inputs from which every variant is made."""
+
+    system: System
+    observation: Observation
+    key: jax.Array
+    maps: RateMaps
+    """Of the system and observation."""
+
+
 def preparation(*, size: int) -> Case:
-    """A frame and the rate maps of a system built here; its check hands all on."""
+    """Return the case of a new system's frame and rate maps; its check stores all of them."""
     system, observation, key = coronagraph.system(size), coronagraph.observation(), _key()
 
     def frame_and_maps(system: System, observation: Observation, key: jax.Array):
@@ -38,7 +47,7 @@ def preparation(*, size: int) -> Case:
         return Frame(counts, maps.total), maps
 
     def check(answer: tuple[Frame, RateMaps]) -> dict[str, float]:
-        path = _handed_on(size)
+        path = _stored(size)
         if path is not None:
             np.savez(path, *map(np.asarray, jax.tree.leaves((system, *answer))))
         return {}
@@ -47,15 +56,16 @@ def preparation(*, size: int) -> Case:
 
 
 def frame(*, size: int, variant: str) -> Case:
-    """A frame by one of `closure_variants.VARIANTS`; its check compares with the argument variant.
+    """Return the case of a frame by one of `VARIANTS`, checked against the argument variant.
 
     Raises
     ------
     ValueError
         For an unknown variant, or "simplified" in a process started without its setting.
     """
+    variants.check_variant("frame", variant, VARIANTS)
     given, expected = _given(size)
-    program = _program(variant, given)
+    program = VARIANTS[variant](given)
 
     def check(answer: Frame) -> dict[str, float]:
         return _compared(answer, expected)
@@ -64,7 +74,7 @@ def frame(*, size: int, variant: str) -> Case:
 
 
 def frame_to_audit(variant: str, size: int) -> Case:
-    """A frame whose system is built here, and whose known maps are dark: to look at, not to run."""
+    """Return the case of a frame of a new system with dark maps: to inspect, not to run."""
     dark = jnp.zeros((size, size), jnp.float32)
     maps = RateMaps(dark, dark, dark, dark)
     given = Given(coronagraph.system(size), coronagraph.observation(), _key(), maps)
@@ -72,17 +82,18 @@ def frame_to_audit(variant: str, size: int) -> Case:
 
 
 def changed(*, size: int, variant: str) -> Case:
-    """A frame as in `frame`; its check then changes the cube and tells what that takes.
+    """Return the case of `frame`, whose check then changes the cube and measures the cost of that.
 
-    Where the published table has the variant, it also times calls as a script would.
+    Where the published table has the variant, the check also times calls as a script would.
     """
+    variants.check_variant("changed", variant, VARIANTS)
     given, expected = _given(size)
-    program = _program(variant, given)
+    program = VARIANTS[variant](given)
     jitted = jax.jit(program.function)
 
     def check(answer: Frame) -> dict[str, float]:
-        told = _compared(answer, expected) | _after_change(variant, given, program, jitted)
-        return told | (_as_a_script(program) if variant in PUBLISHED else {})
+        results = _compared(answer, expected) | _after_change(variant, given, program, jitted)
+        return results | (_as_a_script(program) if variant in PUBLISHED else {})
 
     return Case(jitted, program.arguments, check=check, extras=_sizes(given.system))
 
@@ -90,10 +101,10 @@ def changed(*, size: int, variant: str) -> Case:
 def _after_change(
     variant: str, given: Given, program: Program, jitted: Callable[..., Frame]
 ) -> dict[str, float]:
-    """What it takes until a frame follows a change of the cube, twice as bright.
+    """Return the cost of a frame that follows a change of the cube, twice as bright.
 
-    Where the cube is an argument the same program is called with the new one. Where that is not
-    so, or the frame stays what it was, the variant is made again.
+    Where the cube is an argument the same program is called with the new cube. Where it is not, or
+    the frame stays the same, the variant is made again.
     """
     cube = given.system.coronagraph.cube
     brighter = jax.block_until_ready(2.0 * cube)
@@ -116,18 +127,18 @@ def _after_change(
 
 
 def _as_a_script(program: Program) -> dict[str, float]:
-    """Seconds of the call that compiles, ``script_call_00_seconds``, and of those right after it.
+    """Return seconds of the call that compiles, ``script_call_00_seconds``, and of later calls.
 
-    No call is left out, as the meter does with those in which JAX and the allocator settle.
+    No call is left out, unlike the meter's warm-up, in which JAX and the allocator settle.
     """
     # A function that JAX has not seen, so that it is compiled.
     jitted = jax.jit(lambda *arguments: program.function(*arguments))
-    told = {}
+    seconds = {}
     for call in range(SCRIPT_CALLS + 1):
         start = time.perf_counter()
         jax.block_until_ready(jitted(*program.arguments))
-        told[f"script_call_{call:02}_seconds"] = time.perf_counter() - start
-    return told
+        seconds[f"script_call_{call:02}_seconds"] = time.perf_counter() - start
+    return seconds
 
 
 def _watched(function: Callable[..., Frame], arguments: Any) -> tuple[Frame, int, float]:
@@ -139,25 +150,12 @@ def _watched(function: Callable[..., Frame], arguments: Any) -> tuple[Frame, int
     return result, sum(one.compiles_count for one in ours), seconds
 
 
-def _program(variant: str, given: Given) -> Program:
-    if variant not in VARIANTS:
-        raise ValueError(f"frame got variant={variant!r}; give one of {', '.join(VARIANTS)}")
-    simplified = bool(getattr(jax.config, "jax_use_simplified_jaxpr_constants", False))
-    if (variant == "simplified") != simplified:
-        raise ValueError(
-            f"frame got variant={variant!r} in a process where simplified constants are "
-            f"{'on' if simplified else 'off'}; set JAX_USE_SIMPLIFIED_JAXPR_CONSTANTS in the "
-            "case's env, which is read when JAX is imported"
-        )
-    return VARIANTS[variant](given)
-
-
 def _given(size: int) -> tuple[Given, Frame]:
-    """What the preparation handed on, and the frame to compare with; made here where it did not."""
+    """Return the stored inputs and the frame to compare with, made here if none are stored."""
     observation, key = coronagraph.observation(), _key()
-    path = _handed_on(size)
+    path = _stored(size)
     if path is not None and path.exists():
-        # Leaves alone, and one by one: equinox keeps modules that were unpickled alive for ever.
+        # Only leaves, one by one: equinox keeps unpickled modules alive for ever.
         with np.load(path) as file:
             *parts, counts, rate, star, planets, disk, zodi = map(jnp.asarray, file.values())
         system = jax.tree.unflatten(coronagraph.structure(), parts)
@@ -170,7 +168,7 @@ def _given(size: int) -> tuple[Given, Frame]:
 
 
 def _compared(answer: Frame, expected: Frame) -> dict[str, float]:
-    """Differences to the argument variant's frame, refused where rates differ by too much."""
+    """Return differences to the argument variant's frame; refuse rates that differ by too much."""
     ours, theirs = np.asarray(answer.rate, float), np.asarray(expected.rate, float)
     difference = float(np.abs(ours - theirs).max() / theirs.max())
     if not difference <= LARGEST_DIFFERENCE:
@@ -183,7 +181,7 @@ def _compared(answer: Frame, expected: Frame) -> dict[str, float]:
 
 def _sizes(system: System) -> dict[str, float]:
     return {
-        "system_bytes": float(sum(leaf.nbytes for leaf in jax.tree.leaves(system))),
+        "system_bytes": array_bytes(system),
         "cube_bytes": float(system.coronagraph.cube.nbytes),
     }
 
@@ -192,6 +190,55 @@ def _key() -> jax.Array:
     return jax.random.key(20)
 
 
-def _handed_on(size: int) -> Path | None:
-    scratch = os.environ.get(SCRATCH_VARIABLE)
-    return Path(scratch) / f"coronagraph-{size}.npz" if scratch else None
+def _stored(size: int):
+    return scratch_file(f"coronagraph-{size}.npz")
+
+
+def _argument(given: Given) -> Program:
+    return Program(coronagraph.frame, (given.system, given.observation, given.key))
+
+
+def _closure(given: Given) -> Program:
+    return variants.closure(_argument(given))
+
+
+def _cached(given: Given) -> Program:
+    """Close over the rate maps of star and disk, computed before; pass the system."""
+    known = {"star": given.maps.star, "disk": given.maps.disk}
+
+    def frame_of_rest(system: System, observation: Observation, key: jax.Array) -> Frame:
+        return coronagraph.frame(system, observation, key, known=known)
+
+    return Program(frame_of_rest, (given.system, given.observation, given.key))
+
+
+def _hoisted(given: Given) -> Program:
+    return variants.hoisted(_argument(given))
+
+
+def _static_callable(given: Given) -> Program:
+    """Pass the system, but reach two of its tables by static callables: the off-axis images and
+    the solution of Kepler's equation."""
+
+    def tables(system: System) -> tuple[Any, ...]:
+        return system.coronagraph.off_axis, system.planets.solve_kepler
+
+    def hidden(table: Callable) -> Hidden:
+        def look_up(*arguments: Any) -> Any:
+            return table(*arguments)
+
+        return Hidden(look_up)
+
+    static = eqx.tree_at(tables, given.system, tuple(map(hidden, tables(given.system))))
+    return _argument(given._replace(system=static))
+
+
+VARIANTS: dict[str, Callable[[Given], Program]] = {
+    "closure": _closure,
+    "argument": _argument,
+    "cached": _cached,
+    # A closure in a process with JAX_USE_SIMPLIFIED_JAXPR_CONSTANTS=1.
+    "simplified": _closure,
+    "hoisted": _hoisted,
+    "static_callable": _static_callable,
+}

@@ -1,15 +1,27 @@
-"""What runs in a worker: one evaluation of a prepared casing, handed to the meter."""
+"""Cases that evaluate a prepared casing, called in worker processes."""
 
 from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from functools import partial
+from typing import Any
 
 import jax
 
 import vcjax
-from benchmarks.cases.preparing import prepared_casing
-from benchmarks.cases.quantities import FIELD
+from benchmarks.cases import variants
+from benchmarks.cases.preparing import Prepared, prepare, prepared_casing
+from benchmarks.cases.quantities import FIELD, GRADIENT, WrongAnswer
+from benchmarks.cases.variants import Program
+from benchmarks.workloads import casing as workloads
 from jaxmeter import Case
 
-VARIANTS = ("argument", "closure", "simplified")
+# The grid of case_vc_large leaves errors of 0.01 in its field and 0.05 in its gradient.
+LARGEST_ERROR = 0.1
+
+SMALL_ARRAYS = ("field_phi", "field_theta")
+"""Matrices of an interpolation, the smallest of a casing's arrays: "cached" closes over them."""
 
 
 def external_field(
@@ -21,54 +33,114 @@ def external_field(
     chunk_size: int | str = "auto",
     target_chunk_size: int | str = "auto",
     far_dtype: str | None = None,
+    device_count: int | None = None,
 ) -> Case:
-    """The external field of a prepared casing, as the meter's case.
+    """Return the case of the external field of a prepared casing.
 
     Parameters
     ----------
     workload : str
-        Name of a case in ``benchmarks.workloads.casing``.
+        Name of a problem in ``benchmarks.workloads.casing``.
     digits, half_period
         Of the problem.
-    variant : {"argument", "closure", "simplified"}
-        Whether the casing is an argument of the jitted function or closed over; "simplified" closes
-        over it too, in a worker started with JAX_USE_SIMPLIFIED_JAXPR_CONSTANTS=1.
+    variant : str
+        One of `VARIANTS`: how the jitted function reaches the casing. "simplified" closes over it,
+        in a worker started with JAX_USE_SIMPLIFIED_JAXPR_CONSTANTS=1.
     chunk_size, target_chunk_size : int or "auto"
         Tile of the far field.
     far_dtype : str, optional
-        In which it is summed, where vcjax knows such a choice; older ones do not.
+        Type of the far field's sum, which older versions of vcjax do not take.
+    device_count : int, optional
+        Divide the targets over all devices, which must be this many.
 
     Raises
     ------
     ValueError
-        For an unknown variant, or "simplified" in a process started without its setting.
+        For an unknown variant, and in a process that was started without the setting for
+        "simplified" or with another number of devices.
     """
-    if variant not in VARIANTS:
-        raise ValueError(f"external_field got variant={variant!r}; give one of {VARIANTS}")
-    simplified = bool(getattr(jax.config, "jax_use_simplified_jaxpr_constants", False))
-    if (variant == "simplified") != simplified:
-        raise ValueError(
-            f"external_field got variant={variant!r} in a process where simplified constants are "
-            f"{'on' if simplified else 'off'}; set JAX_USE_SIMPLIFIED_JAXPR_CONSTANTS in the "
-            "case's env, which is read when JAX is imported"
-        )
-    prepared = prepared_casing(workload, digits, half_period)
-    chosen = {} if far_dtype is None else {"far_dtype": far_dtype}
+    variants.check_variant("external_field", variant, VARIANTS)
+    if device_count is None:
+        prepared = prepared_casing(workload, digits, half_period)
+    else:
+        prepared = _divided(workload, digits, half_period, device_count)
+    options: dict[str, Any] = {"chunk_size": chunk_size, "target_chunk_size": target_chunk_size}
+    if far_dtype is not None:
+        options["far_dtype"] = far_dtype
 
     def evaluate(casing, B):
-        return vcjax.external_field(
-            casing, B, chunk_size=chunk_size, target_chunk_size=target_chunk_size, **chosen
-        )
+        return vcjax.external_field(casing, B, **options)
 
     def check(field) -> dict[str, float]:
         return {"error_relative": FIELD.checked_error(prepared.problem, field)}
 
-    if variant == "argument":
-        return Case(
-            fn=evaluate, args=(prepared.casing, prepared.B), check=check, extras=prepared.extras
+    function, arguments = VARIANTS[variant](Program(evaluate, (prepared.casing, prepared.B)))
+    return Case(fn=function, args=arguments, check=check, extras=prepared.extras)
+
+
+def case_vc_large(*, quantity: str, chunk_size: int | str, target_chunk_size: int | str) -> Case:
+    """Return the case of ``case_vc_large``'s external field or its gradient, by tile."""
+    computed = {"field": FIELD, "gradient": GRADIENT}[quantity]
+    prepared = prepare(workloads.case_vc_large(), computed)
+
+    def check(result) -> dict[str, float]:
+        error = computed.error(prepared.problem, result)
+        if not error <= LARGEST_ERROR:
+            raise WrongAnswer(f"case_vc_large: error {error:.2e}, limit {LARGEST_ERROR}")
+        return {"error_relative": error}
+
+    return Case(
+        fn=partial(computed.evaluate, chunk_size=chunk_size, target_chunk_size=target_chunk_size),
+        args=(prepared.casing, prepared.B),
+        check=check,
+        extras=prepared.extras,
+    )
+
+
+def _divided(workload: str, digits: int, half_period: bool, device_count: int) -> Prepared:
+    if jax.device_count() != device_count:
+        raise ValueError(
+            f"external_field got device_count={device_count} in a process with "
+            f"{jax.device_count()} devices; set XLA_FLAGS in the case's env"
         )
+    problem = workloads.problem_named(workload, digits=digits, half_period=half_period)
+    divided = partial(vcjax.prepare, devices=jax.devices())
+    return prepare(problem, dataclasses.replace(FIELD, prepare=divided))
 
-    def evaluate_closure(B):
-        return evaluate(prepared.casing, B)
 
-    return Case(fn=evaluate_closure, args=(prepared.B,), check=check, extras=prepared.extras)
+def _argument(program: Program) -> Program:
+    return program
+
+
+def _cached(program: Program) -> Program:
+    """Close over the casing's small arrays; pass the others, which make up its bytes."""
+    import equinox as eqx  # the other variants need no equinox
+
+    evaluate, (casing, B) = program
+
+    def small(casing: vcjax.Casing) -> list:
+        return [getattr(casing, name) for name in SMALL_ARRAYS]
+
+    kept = small(casing)
+
+    def evaluate_with_kept(rest: vcjax.Casing, B: jax.Array) -> jax.Array:
+        return evaluate(eqx.tree_at(small, rest, kept, is_leaf=lambda leaf: leaf is None), B)
+
+    return Program(evaluate_with_kept, (eqx.tree_at(small, casing, [None] * len(kept)), B))
+
+
+def _static_callable(program: Program) -> Program:
+    """Pass an object that looks like an argument, but holds the casing in a static callable."""
+    evaluate, (casing, B) = program
+    hidden = variants.Hidden(lambda B: evaluate(casing, B))
+    return Program(lambda hidden, B: hidden(B), (hidden, B))
+
+
+VARIANTS: dict[str, Callable[[Program], Program]] = {
+    "argument": _argument,
+    "closure": variants.closure,
+    "simplified": variants.closure,
+    "cached": _cached,
+    "hoisted": variants.hoisted,
+    "static_callable": _static_callable,
+}

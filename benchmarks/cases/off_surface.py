@@ -1,4 +1,4 @@
-"""What runs in a worker that asks what points off the surface cost."""
+"""The case of off-surface points at one distance, called in worker processes."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from jaxmeter import Case
 from vcjax.problems import Problem, magnetic_field
 
 
-def fields_beside(*, workload: str, digits: int, distance: float, point_count: int) -> Case:
-    """The separated fields at points of one distance from a surface, on either side in turn."""
+def fields_at_distance(*, workload: str, digits: int, distance: float, point_count: int) -> Case:
+    """Return the case of the separated fields at points of one distance, on both sides."""
     problem = problem_named(workload, digits=digits)
     rule = vcjax.choose_off_surface(
         problem.X, problem.B, digits, nfp=problem.nfp, half_period=problem.half_period
     )
     casing = vcjax.prepare_off_surface(rule, jnp.asarray(problem.X))
-    points = _points_beside(problem, distance, point_count)
+    points = _points(problem, distance, point_count)
 
     def check(found: vcjax.OffSurface) -> dict[str, float]:
         error = _error(problem, points, found)
@@ -33,8 +33,8 @@ def fields_beside(*, workload: str, digits: int, distance: float, point_count: i
     return Case(fn=vcjax.field_at, args=arguments, check=check)
 
 
-def _points_beside(problem: Problem, distance: float, count: int) -> np.ndarray:
-    """(count, 3), spread over the surface on 8 rows, inside and outside in turn."""
+def _points(problem: Problem, distance: float, count: int) -> np.ndarray:
+    """(count, 3), spread over the surface on 8 rows, alternately inside and outside."""
     options: dict[str, Any] = {"nfp": problem.nfp, "half_period": problem.half_period}
     options |= {"nphi": 8, "ntheta": -(-count // 8)}
     x = vcjax.surface_points(problem.X, **options)
@@ -45,7 +45,7 @@ def _points_beside(problem: Problem, distance: float, count: int) -> np.ndarray:
 
 
 def _error(problem: Problem, points: np.ndarray, found: vcjax.OffSurface) -> float:
-    """Largest error of the field that is given at each point, over max |B|."""
+    """Return the largest error of the field that is given at each point, over max |B|."""
     inside = np.asarray(found.inside)[:, None]
     external, internal = (
         magnetic_field(sources, points) for sources in (problem.outside, problem.inside)

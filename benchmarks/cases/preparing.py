@@ -1,4 +1,4 @@
-"""In a worker: from a problem to a casing on the device, and from one worker to the next."""
+"""Prepare a problem's casing in a worker, hand it on to later workers, and time calls."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pickle
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -22,14 +22,16 @@ from jaxmeter import Case
 from vcjax.problems import Problem
 
 CHOICES = 3
-SETTLED_PREPARATIONS = 2
+STEADY_PREPARATIONS = 2
+# An interleaved comparison that takes longer than this stops: its ratio is then clear enough.
+ENOUGH_SECONDS = 15.0
 
 T = TypeVar("T")
 
 
 @dataclasses.dataclass(frozen=True)
 class Prepared:
-    """A problem, its casing and total field on the device, and what making them cost."""
+    """A problem, its casing and total field on the device, and the cost of making them."""
 
     problem: Problem
     casing: vcjax.Casing | vcjax.GradientCasing
@@ -38,7 +40,7 @@ class Prepared:
 
 
 def preparation(*, workload: str, digits: int, half_period: bool) -> Case:
-    """The preparation of a casing as the meter's case; its check hands the casing on."""
+    """Return the case of preparing a casing; its check hands the casing on."""
     problem = problem_named(workload, digits=digits, half_period=half_period)
     rule, extras = chosen(problem)
 
@@ -46,52 +48,52 @@ def preparation(*, workload: str, digits: int, half_period: bool) -> Case:
         return vcjax.prepare(rule, X, constants=constants)
 
     def check(casing: vcjax.Casing) -> dict[str, float]:
-        path = _handed_on(workload, digits, half_period)
+        path = _casing_file(workload, digits, half_period)
         if path is not None:
             path.write_bytes(pickle.dumps((problem, jax.tree.map(np.asarray, casing))))
-        return {"casing_bytes": _casing_bytes(casing)}
+        return {"casing_bytes": array_bytes(casing)}
 
     arguments = (jnp.asarray(problem.X), vcjax.tables(rule))
     return Case(fn=prepare_casing, args=arguments, check=check, extras=extras)
 
 
 def prepared_casing(workload: str, digits: int, half_period: bool) -> Prepared:
-    """The casing that an earlier worker handed on; made here where there is none."""
-    path = _handed_on(workload, digits, half_period)
+    """Return the casing that an earlier worker handed on, or else prepare it here."""
+    path = _casing_file(workload, digits, half_period)
     if path is None or not path.exists():
         return prepare(problem_named(workload, digits=digits, half_period=half_period))
     problem, casing = pickle.loads(path.read_bytes())
     casing = jax.tree.map(jnp.asarray, casing)
-    extras = {"casing_bytes": _casing_bytes(casing)}
+    extras = {"casing_bytes": array_bytes(casing)}
     return Prepared(problem, casing, jnp.asarray(problem.B), extras)
 
 
 def prepare(problem: Problem, quantity: Quantity = FIELD) -> Prepared:
-    """Choose and prepare, several times: the first `prepare` shows what compiling it takes.
+    """Choose and prepare, several times: the first `prepare` includes its compile time.
 
     vcjax keeps the tables of a rule, but a surface with another rule needs new ones, therefore
     ``prepare_seconds`` includes them.
     """
     rule, extras = chosen(problem, quantity)
     X = jnp.asarray(problem.X)
-    made = [timed(lambda: quantity.prepare(rule, X)) for _ in range(1 + SETTLED_PREPARATIONS)]
+    made = [timed(lambda: quantity.prepare(rule, X)) for _ in range(1 + STEADY_PREPARATIONS)]
     steady = float(np.median([seconds for seconds, _ in made[1:]]))
     casing = made[-1][1]
     extras = {
         **extras,
         "prepare_seconds": extras["tables_seconds"] + steady,
         "prepare_compile_seconds": made[0][0] - steady,
-        "casing_bytes": _casing_bytes(casing),
+        "casing_bytes": array_bytes(casing),
     }
     return Prepared(problem, casing, jnp.asarray(problem.B), extras)
 
 
 def chosen(problem: Problem, quantity: Quantity = FIELD) -> tuple[vcjax.Rule, dict[str, float]]:
-    """The rule of a problem, and the seconds that choosing it and its tables take."""
+    """Return the rule of a problem, and the seconds that choosing it and its tables take."""
     choices = [timed(lambda: choose(problem, quantity)) for _ in range(CHOICES)]
     rule = choices[-1][1]
-    # A rule that differs by nothing that matters: the first tables of a process also pay for what
-    # numpy loads on first use, and those of the very same rule would be kept.
+    # Warm-up with a rule that differs negligibly: the first tables of a process include what numpy
+    # loads on first use, and vcjax would keep the tables of the same rule.
     quantity.tables(dataclasses.replace(rule, cutoff=float(np.nextafter(rule.cutoff, np.inf))))
     tables_seconds, _ = timed(lambda: quantity.tables(rule))
     choose_seconds = float(np.median([seconds for seconds, _ in choices]))
@@ -99,7 +101,7 @@ def chosen(problem: Problem, quantity: Quantity = FIELD) -> tuple[vcjax.Rule, di
 
 
 def choose(problem: Problem, quantity: Quantity = FIELD) -> vcjax.Rule:
-    """The rule for a problem and its own target grid."""
+    """Return the rule for a problem and its own target grid."""
     return vcjax.choose(
         problem.X,
         problem.B,
@@ -113,17 +115,52 @@ def choose(problem: Problem, quantity: Quantity = FIELD) -> vcjax.Rule:
 
 
 def timed(call: Callable[[], T]) -> tuple[float, T]:
-    """Seconds until everything that the call returns is computed, and what it returns."""
+    """Return the seconds until all results of a call are computed, and the results."""
     started = time.perf_counter()
     result = jax.block_until_ready(call())
     return time.perf_counter() - started, result
 
 
-def _casing_bytes(casing: vcjax.Casing | vcjax.GradientCasing) -> float:
-    return float(sum(leaf.nbytes for leaf in jax.tree.leaves(casing)))
+@dataclasses.dataclass(frozen=True)
+class Timing:
+    """Median time of a call, and the processors that it kept busy."""
+
+    wall_seconds: float
+    cpu_per_wall: float
 
 
-def _handed_on(workload: str, digits: int, half_period: bool) -> Path | None:
+def timed_interleaved(first: Callable, second: Callable, count: int) -> tuple[Timing, Timing]:
+    """Time two calls alternately, `count` times or for `ENOUGH_SECONDS`."""
+    times: tuple[list, list] = ([], [])
+    started = time.perf_counter()
+    for _ in range(count):
+        for side, call in zip(times, (first, second), strict=True):
+            cpu = time.process_time()
+            wall_seconds, _ = timed(call)
+            side.append((wall_seconds, time.process_time() - cpu))
+        if time.perf_counter() - started > ENOUGH_SECONDS:
+            break
+    one, other = (
+        Timing(
+            wall_seconds=float(np.median([wall for wall, _ in side])),
+            cpu_per_wall=sum(cpu for _, cpu in side) / sum(wall for wall, _ in side),
+        )
+        for side in times
+    )
+    return one, other
+
+
+def array_bytes(tree: Any) -> float:
+    """Return the bytes of a pytree's arrays."""
+    return float(sum(leaf.nbytes for leaf in jax.tree.leaves(tree)))
+
+
+def scratch_file(name: str) -> Path | None:
+    """Return a file through which workers of a run hand something on; None outside a run."""
     scratch = os.environ.get(SCRATCH_VARIABLE)
+    return Path(scratch) / name if scratch else None
+
+
+def _casing_file(workload: str, digits: int, half_period: bool) -> Path | None:
     period = "half" if half_period else "full"
-    return Path(scratch) / f"{workload}-d{digits}-{period}.pickle" if scratch else None
+    return scratch_file(f"{workload}-d{digits}-{period}.pickle")

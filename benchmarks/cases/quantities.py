@@ -1,4 +1,4 @@
-"""What is computed on a surface, by vcjax and by the C++ package: a field, or its gradient."""
+"""The field on a surface and its gradient: calls of vcjax and the C++ package, and error limits."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from vcjax.problems import Problem
 
 
 class WrongAnswer(ArithmeticError):
-    """A measured program gave a result that is off by more than its digits allow."""
+    """The result of a measured program has a larger error than its digits allow."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Quantity:
-    """One result of the virtual casing principle and the calls that lead to it.
+    """A result of the virtual casing principle and the calls that lead to it.
 
     Parameters
     ----------
     name : str
-        Of the check that holds its error, ahead of ``error_relative``; empty for the field.
+        Prefix of ``error_relative`` in the name of its check; empty for the field.
     gradient : bool
-        What `vcjax.choose` is told.
+        The argument of `vcjax.choose`.
     tables, prepare, evaluate : callable
         ``tables(rule)``, ``prepare(rule, X, constants=...)`` and ``evaluate(casing, B)``.
     reference_method : str
@@ -31,9 +31,8 @@ class Quantity:
     error : callable
         ``error(problem, result)``, relative to the largest component of the total.
     w7x_limits : mapping
-        Digits to the errors of the C++ reference on the W7-X boundary. Beyond these a case has
-        failed: a fast wrong answer is no result. Elsewhere the limit is ten times what the digits
-        promise.
+        Error limits by digits on the W7-X boundary: the errors of the C++ reference. A case with a
+        larger error has failed. Elsewhere the limit is ten times what the digits promise.
     """
 
     name: str
@@ -47,11 +46,11 @@ class Quantity:
 
     @property
     def error_name(self) -> str:
-        """The check's name for the error of vcjax."""
+        """The name of the check that holds the error of vcjax."""
         return f"{self.name}error_relative"
 
     def checked_error(self, problem: Problem, result: Any) -> float:
-        """The error, refused where it is beyond the limit of the problem's digits.
+        """Return the error if it is within the limit of the problem's digits.
 
         Raises
         ------

@@ -1,4 +1,4 @@
-"""What runs in a worker that compares vcjax with the C++ package ``virtual_casing``."""
+"""Cases that compare vcjax with the C++ package ``virtual_casing``, called in worker processes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ import numpy as np
 
 from benchmarks.cases import preparing
 from benchmarks.cases.quantities import FIELD, GRADIENT, Quantity
-from benchmarks.cases.turns import in_turns
 from benchmarks.workloads.casing import problem_named
 from jaxmeter import Case
 from vcjax.problems import Problem
@@ -21,28 +20,16 @@ SETUPS = 2
 
 
 def external_field(*, workload: str, digits: int, half_period: bool) -> Case:
-    """The external field by vcjax as the measured function; the reference's turns in its check."""
-    return _beside_reference(FIELD, workload, digits, half_period)
+    """Return the case of the external field by vcjax, compared with the reference in its check."""
+    return _against_reference(FIELD, workload, digits, half_period)
 
 
 def external_gradient(*, workload: str, digits: int, half_period: bool) -> Case:
-    """The gradient of the external field, as `external_field`."""
-    return _beside_reference(GRADIENT, workload, digits, half_period)
+    """Return the case of the external field's gradient, as `external_field`."""
+    return _against_reference(GRADIENT, workload, digits, half_period)
 
 
-def _beside_reference(quantity: Quantity, workload: str, digits: int, half_period: bool) -> Case:
-    """A quantity by vcjax as the measured function; the reference's turns in its check.
-
-    The check runs when vcjax has been compiled and measured. It adds, in seconds,
-
-    - ``setup_seconds`` and ``reference_setup_seconds``: a new surface up to its first result. For
-      vcjax: choose, tables, prepare, evaluate, all compiled before; for the reference: a new
-      object, its set-up and its first evaluation, in which it builds its quadrature;
-    - ``evaluation_seconds`` and ``reference_evaluation_seconds``: a further one;
-
-    medians over turns taken one after the other, so that both meet the same machine; and
-    ``cpu_per_wall`` and ``reference_cpu_per_wall``, which are 1 where one thread did the work.
-    """
+def _against_reference(quantity: Quantity, workload: str, digits: int, half_period: bool) -> Case:
     problem = problem_named(workload, digits=digits, half_period=half_period)
     prepared = preparing.prepare(problem, quantity)
     evaluate = jax.jit(quantity.evaluate)
@@ -61,7 +48,17 @@ def _beside_reference(quantity: Quantity, workload: str, digits: int, half_perio
 def compare(
     prepared: preparing.Prepared, evaluate: Callable[..., jax.Array], quantity: Quantity
 ) -> dict[str, float]:
-    """Both programs turn by turn: new surface to first result, then a further one."""
+    """Return times and errors of both programs, interleaved, with all of vcjax compiled before.
+
+    In seconds, medians:
+
+    - ``setup_seconds`` and ``reference_setup_seconds``: a new surface to its first result. For
+      vcjax: choose, tables, prepare, evaluate; for the reference: a new object, its set-up and its
+      first evaluation, in which it makes its quadrature;
+    - ``evaluation_seconds`` and ``reference_evaluation_seconds``: one more evaluation.
+
+    ``cpu_per_wall`` and ``reference_cpu_per_wall`` are 1 where one thread did the work.
+    """
     problem = prepared.problem
     reference = Reference(problem, quantity)
 
@@ -69,9 +66,9 @@ def compare(
         casing = quantity.prepare(preparing.choose(problem, quantity), jnp.asarray(problem.X))
         return evaluate(casing, prepared.B)
 
-    jax.block_until_ready(set_up())  # all programs are compiled from here on
-    ours, theirs = in_turns(set_up, reference.set_up, SETUPS)
-    again, theirs_again = in_turns(
+    jax.block_until_ready(set_up())
+    ours, theirs = preparing.timed_interleaved(set_up, reference.set_up, SETUPS)
+    again, theirs_again = preparing.timed_interleaved(
         lambda: evaluate(prepared.casing, prepared.B), reference.evaluate, EVALUATIONS
     )
     return {
@@ -86,7 +83,7 @@ def compare(
 
 
 class Reference:
-    """The C++ package on a problem: flat lists, components first, as it wants them."""
+    """The C++ package on a problem, with its inputs: flat lists, components first."""
 
     def __init__(self, problem: Problem, quantity: Quantity) -> None:
         self._quantity = quantity
@@ -95,7 +92,7 @@ class Reference:
         self._problem = problem
         self._casing: Any = None
         self.result = np.empty(0)
-        """The last one evaluated, (trg_nphi, trg_ntheta, 3) or (trg_nphi, trg_ntheta, 3, 3)."""
+        """Of the last evaluation, (trg_nphi, trg_ntheta, 3) or (trg_nphi, trg_ntheta, 3, 3)."""
 
     def _new(self) -> Any:
         import virtual_casing
@@ -117,12 +114,12 @@ class Reference:
         return casing
 
     def set_up(self) -> None:
-        """A new object and its first result."""
+        """Make a new object and its first result."""
         self._casing = self._new()
         self.evaluate()
 
     def evaluate(self) -> None:
-        """A further one."""
+        """Evaluate once more."""
         values = np.asarray(getattr(self._casing, self._quantity.reference_method)(self._field))
         axes = (3, 3) if self._quantity.gradient else (3,)
         grid = self._problem.trg_nphi, self._problem.trg_ntheta

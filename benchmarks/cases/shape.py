@@ -1,4 +1,4 @@
-"""What runs in a worker that differentiates a field in the surface."""
+"""The case that differentiates a field in the surface, called in worker processes."""
 
 from __future__ import annotations
 
@@ -9,20 +9,19 @@ import numpy as np
 import vcjax
 from benchmarks.cases import preparing
 from benchmarks.cases.quantities import WrongAnswer
-from benchmarks.cases.turns import in_turns
 from benchmarks.workloads.casing import problem_named
 from jaxmeter import Case, peak_rss_bytes
 
-TURNS = 5
+COMPARISONS = 5
 # Forward and reverse mode compute the same number in two ways: only rounding may differ.
 LARGEST_DIFFERENCE = 1e-10
 
 
 def shape_gradient(*, workload: str, digits: int) -> Case:
-    """The gradient, in the points of a surface, of a scalar of its external field.
+    """Return the case of a gradient: of a scalar of the external field, in the surface's points.
 
-    The measured function is the gradient; in its check, when all samples are taken, value and
-    gradient take turns, and the gradient along a direction is compared to forward mode.
+    Its check, after all samples, times value and gradient interleaved, and compares the gradient
+    along a direction with forward mode.
     """
     problem = problem_named(workload, digits=digits)
     rule, extras = preparing.chosen(problem)
@@ -37,7 +36,7 @@ def shape_gradient(*, workload: str, digits: int) -> Case:
     X = jnp.asarray(problem.X)
 
     def check(found) -> dict[str, float]:
-        # Of the gradient alone: before anything else is compiled.
+        # Of the gradient alone, before anything else is compiled.
         peak = peak_rss_bytes()
         along = 0.1 * X * jnp.cos(problem.nfp * jnp.arctan2(X[..., 1:2], X[..., :1]))
         slope = jax.jit(lambda X, along, *rest: _slope(value, X, along, *rest))(X, along, *given)
@@ -46,7 +45,9 @@ def shape_gradient(*, workload: str, digits: int) -> Case:
             raise WrongAnswer(f"{workload}: forward and reverse mode differ by {difference:.1e}")
         forward = jax.jit(value)
         jax.block_until_ready(forward(X, *given))
-        ours, theirs = in_turns(lambda: forward(X, *given), lambda: gradient(X, *given), TURNS)
+        ours, theirs = preparing.timed_interleaved(
+            lambda: forward(X, *given), lambda: gradient(X, *given), COMPARISONS
+        )
         return {
             "value_seconds": ours.wall_seconds,
             "gradient_seconds": theirs.wall_seconds,
@@ -59,5 +60,5 @@ def shape_gradient(*, workload: str, digits: int) -> Case:
 
 
 def _slope(value, X, along, *rest):
-    """The derivative of the value along a direction, by forward mode."""
+    """Return the derivative of the value along a direction, by forward mode."""
     return jax.jvp(lambda X: value(X, *rest), (X,), (along,))[1]

@@ -32,7 +32,7 @@ JAXMETER = tuple(
 CASES = (
     "studies/closure/break_even.py",
     "benchmarks/closure.py",
-    *(f"benchmarks/cases/{name}.py" for name in ("closure", "closure_variants", "closure_casing")),
+    *(f"benchmarks/cases/{name}.py" for name in ("closure", "variants")),
 )
 MEASURED = ("benchmarks/workloads/coronagraph", *CASES, *JAXMETER)
 CASING_MEASURED = (

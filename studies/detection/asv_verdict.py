@@ -17,7 +17,7 @@ from jaxmeter import Record
 from studies.harness import StudyError
 
 FACTOR = 1.1
-NAMES = {"compile_seconds": "build_seconds"}
+NAMES = {"trace_lower_compile_seconds": "build_seconds"}
 """Quantities of a suite whose names in the reports differ."""
 
 

@@ -9,8 +9,9 @@ import jax
 import jax.numpy as jnp
 import pytest
 
-from benchmarks.cases import closure, closure_casing
-from benchmarks.cases.closure_variants import VARIANTS, Program
+from benchmarks.cases import closure, field
+from benchmarks.cases.closure import VARIANTS
+from benchmarks.cases.variants import Program
 from benchmarks.workloads import coronagraph
 from benchmarks.workloads.coronagraph import Frame
 from jaxmeter._capture.constants import count_constants
@@ -109,7 +110,7 @@ def test_each_variant_of_the_casing_captures_what_it_says_and_gives_the_same_fie
     fields, captured = {}, {}
     small = 0.0
     for variant in ("argument", "cached", "hoisted", "static_callable"):
-        case = closure_casing.external_field(
+        case = field.external_field(
             workload="case_vc", digits=5, half_period=False, variant=variant
         )
         jitted = jax.jit(case.fn)
@@ -117,16 +118,14 @@ def test_each_variant_of_the_casing_captures_what_it_says_and_gives_the_same_fie
         captured[variant] = sum(array.bytes for array in arrays)
         fields[variant] = jitted(*case.args)
         if variant == "argument":
-            small = sum(getattr(case.args[0], n).nbytes for n in closure_casing.SMALL_ARRAYS)
+            small = sum(getattr(case.args[0], n).nbytes for n in field.SMALL_ARRAYS)
     assert captured["argument"] == captured["hoisted"] == 0
     assert 0 < captured["cached"] == small < captured["static_callable"]
     assert captured["static_callable"] == case.extras["casing_bytes"]
-    for field in fields.values():
-        assert jnp.abs(field - fields["argument"]).max() <= 1e-12
+    for found in fields.values():
+        assert jnp.abs(found - fields["argument"]).max() <= 1e-12
     with pytest.raises(ValueError, match="give one of"):
-        closure_casing.external_field(
-            workload="case_vc", digits=5, half_period=False, variant="embedded"
-        )
+        field.external_field(workload="case_vc", digits=5, half_period=False, variant="embedded")
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from asv_runner.benchmarks.track import TrackBenchmark
 from asv_runner.discovery import disc_benchmarks
 
 import benchmarks
+from benchmarks import common
 from benchmarks.casing import CasingVariants
 from benchmarks.measuring.run import SUITES
 from benchmarks.summary import Summary
@@ -85,7 +86,8 @@ def test_every_benchmark_has_the_unit_of_its_name_a_version_and_limits(collected
     for name, benchmark in collected.items():
         units = [unit for suffix, unit in UNITS.items() if name.endswith(suffix)]
         assert [benchmark.unit] == units, name
-        assert benchmark.version == "1"
+        quantity = name.split(".track_")[1]
+        assert benchmark.version == common.VERSIONS.get(quantity, "1")
         assert benchmark.timeout > 0 and benchmark.setup_cache_timeout > 0
 
 
@@ -153,4 +155,4 @@ def test_what_the_grid_leaves_out_is_skipped_and_a_failed_cell_fails(collected):
     failed = {name: Summary(status="failed", message="check: WrongAnswer", times={}, numbers={})}
     suite.setup(failed, "closure", 3)
     with pytest.raises(RuntimeError, match="check: WrongAnswer"):
-        suite.track_error_relative(failed, "closure", 3)
+        suite.value(failed, "error_relative", ("closure", 3))
