@@ -1,4 +1,4 @@
-"""The errors of jaxmeter; whatever a worker process meets is told in a record instead."""
+"""The errors of jaxmeter. An exception in a worker process is in its record instead."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ class JaxmeterError(ValueError):
 
 
 class RecordError(JaxmeterError):
-    """A text is not a record of jaxmeter: truncated, foreign, or of another schema."""
+    """A text is not a record of jaxmeter: truncated, of another program, or of another schema."""
 
 
 class RetraceError(JaxmeterError):
-    """A function was traced again though it was called with the same arguments."""
+    """A function was retraced although it was called with the same arguments."""

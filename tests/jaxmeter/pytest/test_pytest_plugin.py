@@ -1,10 +1,10 @@
-"""The pytest fixture measures what it is asked for, holds budgets, and says what to do."""
+"""The pytest fixture measures quantities, holds budgets, and makes suggestions."""
 
 import pytest
 
 pytest_plugins = ["pytester"]
 
-# Loaded by its name, be it installed or not; others would take their time.
+# Loaded by name, whether installed or not; other plugins would take time.
 PLUGINS = "-p no:jaxmeter -p jaxmeter.pytest_plugin -p no:hypothesispytest -p no:jaxtyping".split()
 STEP = """
 import itertools
@@ -41,7 +41,7 @@ def run(pytester):
     return run
 
 
-def test_quantities_are_measured_when_they_are_asked_for(run):
+def test_quantities_are_measured_at_first_use(run):
     result = run("""
 def test_it(jaxmeter):
     metered = jaxmeter(step, x)
@@ -58,7 +58,7 @@ def test_it(jaxmeter):
     result.assert_outcomes(passed=1)
 
 
-def test_a_failing_comparison_names_the_array_its_line_and_the_remedy(run):
+def test_a_failing_comparison_names_the_array_its_line_and_a_suggestion(run):
     result = run("""
 def test_it(jaxmeter):
     assert jaxmeter(step, x).captured_bytes < 100
@@ -68,7 +68,7 @@ def test_it(jaxmeter):
         [
             "*jaxmeter: captured_bytes of step is 512",
             "*large    weights  float64[[]8, 8]    512  embedded once",
-            "*_remedy.py:14 used in step: return jnp.tanh(weights @ x)",
+            "*_suggestion.py:14 used in step: return jnp.tanh(weights @ x)",
             "*- give step an argument weights and pass weights in the call*",
         ]
     )
@@ -107,20 +107,20 @@ def test_too_many(jaxmeter):
     )
 
 
-def test_a_function_that_is_traced_for_ever_is_told_by_its_count(run):
+def test_a_function_that_is_always_retraced_is_shown_by_its_count(run):
     result = run("""
-class Setting:
+class Unequal:
     __hash__ = lambda self: next(numbers)
     __eq__ = lambda self, other: False
 
 fn = lambda x, s: x + 1.0
 
 def test_plain(jaxmeter):
-    case = Case(fn, (x, Setting()), {}, {"static_argnums": 1})
+    case = Case(fn, (x, Unequal()), {}, {"static_argnums": 1})
     assert jaxmeter(case).traces == 1
 
 def test_jitted(jaxmeter):
-    metered = jaxmeter(jax.jit(fn, static_argnums=1), x, Setting())
+    metered = jaxmeter(jax.jit(fn, static_argnums=1), x, Unequal())
     assert metered.captured_bytes == 0
     assert metered.traces == 1
 """)
@@ -138,7 +138,7 @@ captured_bytes = 512
 """
 
 
-def test_budgets_hold_for_all_tests_and_narrower_ones_go_before(run):
+def test_budgets_hold_for_all_tests_and_narrower_budgets_override_them(run):
     result = run(
         """
 def test_it(jaxmeter):
@@ -173,7 +173,7 @@ def test_of_its_own(jaxmeter):
     )
 
 
-def test_what_cannot_be_measured_of_a_shape_is_told_in_one_line(run):
+def test_a_quantity_that_needs_arrays_fails_in_one_line_for_shapes(run):
     result = run(
         """
 shape = jax.ShapeDtypeStruct((8,), "float64")
@@ -209,7 +209,7 @@ def test_of_its_own(jaxmeter):
         ("traces = true", "got traces = True; give a whole number"),
     ],
 )
-def test_a_budget_that_is_none_ends_the_run_with_advice(run, limit, message):
+def test_an_invalid_budget_ends_the_run_with_advice(run, limit, message):
     result = run("def test_it(): pass", f"[tool.jaxmeter.budgets]\n{limit}\n")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines([f"*tool.jaxmeter.budgets[]]: *{message}*"])

@@ -1,7 +1,7 @@
-"""Sequences of calls, each with the truth known by construction: which trace, and why.
+"""Sequences of calls with the truth known by construction: which calls trace, and why.
 
-The truth of a call is None where nothing is traced or compiled, "" for the first trace, and else
-the causes, each as ``kind of argument: before -> now``; one that is compiled only has a mark.
+The truth of a call is None if nothing is traced or compiled, "" for the first trace, and otherwise
+the causes, each as ``kind of argument: before -> now``, marked if the call only compiles.
 """
 
 import functools
@@ -23,7 +23,7 @@ COMPILED_ONLY = "compiled only: "
 
 @dataclass(frozen=True)
 class Situation:
-    """A function, its calls, and the truth of each."""
+    """A function, its calls, and the truth of each call."""
 
     fn: Callable[..., Any]
     calls: Callable[[], Iterable[Any]]

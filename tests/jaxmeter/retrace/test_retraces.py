@@ -1,4 +1,4 @@
-"""Each retrace has its cause, and no cause is told of what was not traced."""
+"""Each retrace has its cause, and a call without a trace has none."""
 
 import dataclasses
 import runpy
@@ -20,7 +20,7 @@ X = jnp.ones(3)
 
 
 def truth_of(call):
-    """What the report says of a call, in the terms of the table of situations."""
+    """Returns the report of a call in the terms of the table of situations."""
     if not (call.traced or call.compiled):
         assert call.nearest is None and not call.causes
         return None
@@ -28,7 +28,7 @@ def truth_of(call):
 
 
 @pytest.mark.parametrize("name", SITUATIONS)
-def test_each_call_is_told_as_it_was(name):
+def test_each_call_is_reported_as_constructed(name):
     situation = SITUATIONS[name]
     ran = 0
 
@@ -40,7 +40,6 @@ def test_each_call_is_told_as_it_was(name):
     report = jaxmeter.retraces(situation.fn, situation.calls(), **situation.options)
     assert tuple(map(truth_of, report.calls)) == situation.truth
     for call in report.calls:
-        # Every count agrees with every other: nothing is told that did not happen.
         assert call.executions_count == call.traces_count == int(call.traced)
         assert call.compiles_count == int(call.compiled) >= int(call.traced)
     assert Retraces.from_json(report.to_json()) == report
@@ -54,7 +53,7 @@ def test_each_call_is_told_as_it_was(name):
 
 
 @pytest.mark.skipif(jax.__version_info__ < (0, 10), reason="older JAX takes 20 for 20.0")
-def test_an_equal_static_value_of_another_type_is_another():
+def test_an_equal_static_value_of_another_type_is_a_different_one():
     calls = [(X, 20), (X, 20.0), (X, 20)]
     report = jaxmeter.retraces(lambda x, n: x * n, calls, static_argnums=1)
     assert [truth_of(call) for call in report.calls] == [
@@ -64,7 +63,7 @@ def test_an_equal_static_value_of_another_type_is_another():
     ]
 
 
-def test_a_function_that_is_already_jitted_is_called_from_the_start():
+def test_the_cache_of_a_jitted_function_is_cleared_first():
     jitted = jax.jit(lambda x, n: x * n, static_argnames="n")
     jitted(X, n=1)
     report = jaxmeter.retraces(jitted, [((X,), {"n": n}) for n in (1, 2, 2)])
@@ -78,7 +77,7 @@ def test_a_case_gives_options_and_the_first_call():
     assert [truth_of(call) for call in report.calls] == [FIRST, "static value of n: 1 -> 2"]
 
 
-def test_nested_functions_of_one_name_do_not_count():
+def test_nested_functions_of_the_same_name_do_not_count():
     def step(x):
         def step(y):
             return y + 1.0
@@ -89,7 +88,7 @@ def test_nested_functions_of_one_name_do_not_count():
     assert (report.traces_count, report.compiles_count) == (1, 1)
 
 
-def test_programs_from_the_persistent_cache_are_told_apart(tmp_path):
+def test_programs_from_the_persistent_cache_are_counted_separately(tmp_path):
     from jax.experimental.compilation_cache import compilation_cache
 
     options = {
@@ -117,7 +116,7 @@ def test_programs_from_the_persistent_cache_are_told_apart(tmp_path):
     assert "traced and taken from the persistent cache" in jaxmeter.table(second)
 
 
-def test_a_filter_jit_of_equinox_is_called_as_it_is():
+def test_a_filter_jit_of_equinox_is_not_jitted_again():
     eqx = pytest.importorskip("equinox")
     scaled = eqx.filter_jit(lambda x, factor: x * factor)
     report = jaxmeter.retraces(scaled, [(X, 2.0), (X, 3.0), (X, 3.0), (jnp.ones(4), 3.0)])
@@ -129,19 +128,19 @@ def test_a_filter_jit_of_equinox_is_called_as_it_is():
     ]
 
 
-def test_seconds_are_those_of_the_clock():
+def test_seconds_come_from_the_clock():
     ticks = iter(range(10))
     report = jaxmeter.retraces(jnp.sin, [(X,), (X,)], clock=lambda: next(ticks))
     assert [call.seconds for call in report.calls] == [1, 1]
 
 
-def test_an_error_of_a_call_is_raised_with_its_number():
+def test_an_exception_has_a_note_with_the_number_of_the_call():
     with pytest.raises(jax.errors.TracerBoolConversionError) as caught:
         jaxmeter.retraces(lambda x, n: x if n else -x, [(X, True)])
     assert caught.value.__notes__[-1] == "jaxmeter.retraces: raised in call 0 of <lambda>"
 
 
-def test_what_cannot_be_compared_is_another_value():
+def test_values_that_cannot_be_compared_are_different():
     class Odd:
         def __eq__(self, other):
             raise TypeError("no")
@@ -156,7 +155,7 @@ def test_what_cannot_be_compared_is_another_value():
     assert (difference.kind, difference.argument) == ("static value", "x")
 
 
-def test_of_a_static_tuple_the_item_that_changed_is_told():
+def test_of_a_static_tuple_the_item_that_changed_is_named():
     calls = [(X, (1, (2, "a"))), (X, (1, (2, "b"))), (X, (3, (2, "b")))]
     report = jaxmeter.retraces(lambda x, sizes: x, calls, static_argnames="sizes")
     assert [truth_of(call) for call in report.calls] == [
@@ -175,12 +174,12 @@ def test_of_a_static_tuple_the_item_that_changed_is_told():
         (lambda: jaxmeter.retraces(jax.jit(abs), [(X,)], inline=True), "already jitted"),
     ],
 )
-def test_arguments_that_cannot_be_used_are_named(call, message):
+def test_an_error_names_the_argument_that_cannot_be_used(call, message):
     with pytest.raises(JaxmeterError, match=message):
         call()
 
 
-def test_table_and_markdown_tell_the_causes_and_what_to_change():
+def test_text_and_markdown_show_causes_and_suggestions():
     ticks = iter(np.arange(0.0, 10.0, 0.5))
     report = jaxmeter.retraces(
         NAMES["scaled"], [(X, 1), (X, 2), (X, 2.0)], clock=lambda: next(ticks)
