@@ -8,20 +8,25 @@ import pytest
 from jaxmeter import (
     ComparedProcess,
     Comparison,
+    Constants,
     Criteria,
+    Environment,
+    Failure,
     JaxmeterError,
+    Memory,
+    Phases,
+    Program,
     Record,
     compare_processes,
     compare_records,
     compare_times,
     markdown,
+    seconds_text,
     table,
 )
 from jaxmeter._compare.exact import compare_answers, compare_exact
 from jaxmeter._records.answers import Answers
-from jaxmeter._records.record import Constants, Environment, Failure, Memory, Phases, Program
 from jaxmeter._render.comparison import comparison_sheet
-from jaxmeter._render.units import seconds_text
 from tests.jaxmeter.compare.draws import draw, rounds
 
 pytestmark = pytest.mark.usefixtures("same_draws")

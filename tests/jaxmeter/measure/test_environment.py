@@ -4,7 +4,7 @@ import platform
 
 import pytest
 
-from jaxmeter._measure.environment import host_environment
+from jaxmeter import host_environment
 
 
 def test_the_host_is_called_what_the_variable_says(monkeypatch):

@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 import jaxmeter
-from jaxmeter import Case, JaxmeterError, MemoryUse, Record, Tradeoff
+from jaxmeter import Allocator, Buffer, Case, JaxmeterError, MemoryUse, Record, Tradeoff
 from jaxmeter._program import buffers, memory
-from jaxmeter._records.memory import Allocator, Buffer
 from jaxmeter._render.memory import allocator_text
 
 W = jnp.ones((200, 200))

@@ -8,9 +8,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from jaxmeter import Environment, JaxmeterError
+from jaxmeter import Environment, JaxmeterError, host_environment
 from jaxmeter import tables as artefacts
-from jaxmeter._measure.environment import host_environment
 from jaxmeter.tables import documentation, frame
 
 CHECKOUT = Path(__file__).resolve().parents[3]

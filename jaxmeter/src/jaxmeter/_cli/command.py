@@ -81,9 +81,7 @@ def run_command(command: str, argv: Sequence[str]) -> int:
 
 
 def add_target_options(
-    parser: argparse.ArgumentParser,
-    *names: str,
-    help: str = TARGET_HELP,
+    parser: argparse.ArgumentParser, name: str = "target", *, help: str = TARGET_HELP
 ) -> None:
     """Add the options that name a function and its arguments, for `case_from_options`.
 
@@ -91,15 +89,12 @@ def add_target_options(
     ----------
     parser : argparse.ArgumentParser
         The parser of a command.
-    *names : str
-        The positional arguments, by default one named ``target``. The last has the help text.
+    name : str
+        The name of the positional argument.
     help : str
-        Help of the target, for a command that takes more than functions.
+        Its help, for a command that takes more than functions.
     """
-    *others, last = names or ("target",)
-    for name in others:
-        parser.add_argument(name, help=f"the first function, named as {last}")
-    parser.add_argument(last, help=help)
+    parser.add_argument(name, help=help)
     given = parser.add_mutually_exclusive_group()
     _repeatable(
         given,
@@ -138,14 +133,14 @@ def add_static(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_call(parser: argparse.ArgumentParser) -> None:
+def add_call(parser: argparse.ArgumentParser, purpose: str) -> None:
     """Add ``--call``: the arguments of a call."""
     _repeatable(
         parser,
         *("-c", "--call"),
         metavar="ARGUMENTS",
-        help="the arguments of a call, 'f64[64,3] n=20': types and shapes, filled with ones, or "
-        "numbers",
+        help=f"the arguments of a call {purpose}, 'f64[64,3] n=20': types and shapes, filled with "
+        "ones, or numbers",
     )
 
 

@@ -19,8 +19,9 @@ from jaxmeter._records.comparison import Comparison, Criteria, Effort, Side
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    add_target_options(parser, "a", "b")
-    add_call(parser)
+    parser.add_argument("a", help="the first function, named as the second")
+    add_target_options(parser, "b")
+    add_call(parser, "of both, whose retraces are counted")
     parser.add_argument(
         "--processes",
         type=int,

@@ -16,12 +16,12 @@ from jaxmeter.errors import JaxmeterError
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    add_target_options(parser, "before", "now")
     parser.add_argument(
-        "--save",
-        metavar="FILE",
-        help="write the inventory of the second program, a .json file that a later diff takes as "
-        "the first",
+        "before", help="the first function, named as the second, or the .json file of --save"
+    )
+    add_target_options(parser, "now")
+    parser.add_argument(
+        "--save", metavar="FILE", help="write the inventory of the second, for a later diff"
     )
 
 

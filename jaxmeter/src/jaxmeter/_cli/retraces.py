@@ -23,7 +23,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="package.module:function; without --call its calls are those of "
         f"{CALLS_HOOK}(name) in the module, a list of tuples or of pairs (args, kwargs)",
     )
-    add_call(parser)
+    add_call(parser, "to make")
     add_static(parser)
     parser.add_argument(
         "--traces", type=int, default=1, help="allowed number of traces (default %(default)s)"
