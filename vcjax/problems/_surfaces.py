@@ -2,12 +2,14 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 from jaxtyping import Float
 
 from vcjax._geometry.resample import grid_angles
-from vcjax.problems._w7x_boundary import W7X_BOUNDARY
+
+_W7X_COEFFICIENTS = Path(__file__).parents[1] / "data" / "w7x_boundary.txt"
 
 Shape = Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]
 
@@ -38,7 +40,7 @@ class Surface:
 
 def w7x_boundary() -> Surface:
     """Return the Wendelstein 7-X boundary (nfp 5, major radius 5.5 m, minor radius 0.5 m)."""
-    m, n, r, z = np.array(W7X_BOUNDARY).T
+    m, n, r, z = np.loadtxt(_W7X_COEFFICIENTS, unpack=True)
 
     def shape(phi, theta):
         phase = np.multiply.outer(theta, m) - np.multiply.outer(5 * phi, n)
