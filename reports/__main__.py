@@ -44,7 +44,7 @@ def build(options: argparse.Namespace) -> int:
     if not report.succeeded_count:
         print(
             f"reports build: nothing measured at commit {report.commit[:12]} in "
-            f"{report.environment_key} succeeded; the page tells what failed",
+            f"{report.environment_key} succeeded; the page lists the failures",
             file=sys.stderr,
         )
         return 1

@@ -1,4 +1,4 @@
-"""Reads what asv keeps in its results folder, through asv's own reader."""
+"""Reads asv's results folder with asv's own reader."""
 
 import itertools
 import json
@@ -31,17 +31,17 @@ COLUMNS = (
 
 @dataclass(frozen=True)
 class AsvResults:
-    """What asv keeps, as a table, and the files of it that could not be read."""
+    """The values that asv stores, as a table, and the files that could not be read."""
 
     table: pd.DataFrame
     skipped: tuple[SkippedFile, ...]
 
 
 def read_asv(root: str | Path) -> AsvResults:
-    """One row for each value asv keeps: benchmark x parameters x commit x environment.
+    """Read one row for each value in asv: benchmark x parameters x commit x environment.
 
-    Values that asv holds no number for (skipped or failed) have a missing `value`. `interval_low`
-    and `interval_high` are asv's 99 % interval in the row's `unit`, where it kept samples.
+    Values without a number (skipped or failed) have a missing `value`. `interval_low` and
+    `interval_high` are asv's 99 % interval in the row's `unit`, where it stored samples.
 
     Raises
     ------
@@ -50,9 +50,7 @@ def read_asv(root: str | Path) -> AsvResults:
     """
     root = Path(root)
     if not root.is_dir():
-        raise ReportError(
-            f"read_asv: {root} is no folder; run asv first (make report), or leave --asv out"
-        )
+        raise ReportError(f"read_asv: {root} is no folder; run asv first, or leave --asv out")
     try:
         from asv import results as asv_results
         from asv.util import UserError
@@ -88,7 +86,7 @@ def _rows_of(kept: Any, units: dict[str, str]) -> Iterator[dict[str, Any]]:
                 "commit": kept.commit_hash,
                 "commit_date_utc": date,
                 "machine": kept.params.get("machine"),
-                # As the store of cases spells it, so that the tables can be joined.
+                # Spelled as in the store of cases, so that the tables can be joined.
                 "environment_key": re.sub(r"[^\w.+-]+", "-", kept.env_name or ""),
                 "benchmark": key,
                 "parameters": ", ".join(value.strip("'") for value in combination),
@@ -101,7 +99,7 @@ def _rows_of(kept: Any, units: dict[str, str]) -> Iterator[dict[str, Any]]:
 
 
 def _units(root: Path) -> dict[str, str]:
-    """Unit of each benchmark; empty when asv's list of benchmarks is missing or broken."""
+    """Return the unit of each benchmark; empty if asv's list of benchmarks cannot be read."""
     try:
         listed = json.loads((root / "benchmarks.json").read_text(encoding="utf-8"))
     except (OSError, ValueError):
