@@ -5,11 +5,12 @@ from __future__ import annotations
 import argparse
 
 from studies.chunks import page as chunks
+from studies.closure import study as closure
 from studies.detection import table as detection
 from studies.harness import ROOT, with_tables
 from studies.trust import page as trust
 
-TABLES = {**trust.TABLES, **detection.TABLES, **chunks.TABLES}
+TABLES = {**trust.TABLES, **detection.TABLES, **chunks.TABLES, **closure.TABLES}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

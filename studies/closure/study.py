@@ -20,7 +20,7 @@ from benchmarks.measuring.runner import measure_plan
 from benchmarks.measuring.store import RecordStore, environment_name
 from studies.closure import break_even, pictures
 from studies.closure.memory import needs, within_memory
-from studies.harness import RESULTS, StudyError
+from studies.harness import RESULTS, StudyError, measured, read_rows, table
 
 # The files that records depend on. The rest of jaxmeter draws, compares and audits.
 JAXMETER = tuple(
@@ -145,3 +145,19 @@ def run(options: argparse.Namespace) -> int:
             pictures.write_picture(PICTURED_SIZE, results / "picture.png")
         print(f"study measured in {(time.monotonic() - started) / 60:.1f} minutes")
     return 0
+
+
+def versions_table() -> str:
+    """Return the closure's trace, lower and compile time over the argument's, by JAX version."""
+    lines = []
+    for path in sorted(measured("closure", "").glob("*.csv"), key=lambda path: path.name):
+        for row in read_rows(path):
+            if row["variant"] == "closure":
+                name = "trace_lower_compile_to_argument{}_ratio"
+                ratios = [float(row[name.format(end)]) for end in ("", "_low", "_high")]
+                shown = "{:.2f} ({:.2f} to {:.2f})".format(*ratios)
+                lines.append((row["jax_version"], row["size"], shown))
+    return table(("JAX", "N", "closure over argument"), lines)
+
+
+TABLES = {"closure versions": versions_table}

@@ -74,18 +74,25 @@ def buffered(kind: str, seed: int, injected: bool) -> Made:
     return Case(function, case.args), ()
 
 
-CHANGES: dict[str, tuple[Callable[[str, int, bool], Made], str]] = {
-    "4096 bytes captured": (captured, "constants.captured_bytes"),
-    "one captured value": (revalued, "constants.captured_fingerprint"),
-    "one retrace": (retraced, "counts.traces_count"),
-    "one temporary": (buffered, "memory.temp_bytes"),
+CHANGES: dict[str, tuple[Callable[[str, int, bool], Made], str, str]] = {
+    "4096 bytes captured": (
+        captured,
+        "constants.captured_bytes",
+        "an array of 4096 bytes captured",
+    ),
+    "one captured value": (
+        revalued,
+        "constants.captured_fingerprint",
+        "another value in one number of a captured array",
+    ),
+    "one retrace": (
+        retraced,
+        "counts.traces_count",
+        "one call of five retraces (shape, dtype, keyword)",
+    ),
+    "one temporary": (buffered, "memory.temp_bytes", "one temporary buffer more"),
 }
-SENTENCES = {
-    "4096 bytes captured": "an array of 4096 bytes captured",
-    "one captured value": "another value in one number of a captured array",
-    "one retrace": "one call of five retraces (shape, dtype, keyword)",
-    "one temporary": "one temporary buffer more",
-}
+"""For each change the function that makes a case, the quantity that shows it, and a sentence."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -109,7 +116,7 @@ def rows(pairs: list[tuple[str, int]]) -> Iterator[Row]:
     """Yield an equal and a changed pair of functions for each (change, number)."""
     kinds = list(KINDS)
     for change, number in pairs:
-        make, quantity = CHANGES[change]
+        make, quantity, _ = CHANGES[change]
         kind = kinds[number % len(kinds)]
         both = []
         for injected in (False, True):
@@ -134,7 +141,7 @@ def rows(pairs: list[tuple[str, int]]) -> Iterator[Row]:
 def found_table(found: list[Row]) -> str:
     """Return how many changes were found, and how many equal pairs differ in anything."""
     lines = []
-    for change, sentence in SENTENCES.items():
+    for change, (*_, sentence) in CHANGES.items():
         pairs = [row for row in found if row["change"] == change]
         injected = [row["found"] == "True" for row in pairs if row["injected"] == "True"]
         equal = [row["differing_count"] != "0" for row in pairs if row["injected"] == "False"]

@@ -14,7 +14,7 @@ import jax
 from studies.trust.kinds import FORMS, KINDS
 
 Shares = Mapping[str, Mapping[str, float]]
-TURNS = 20
+TURNS = {"loop": 20, "unrolled": 12}
 
 
 def growing_shares() -> dict[str, dict[str, float]]:
@@ -42,7 +42,9 @@ def ratios(form: str, more: Mapping[str, float]) -> dict[str, float]:
     found = {}
     for kind, share in more.items():
         timers = [TIMERS[form](FORMS[form](kind, 0, longer)) for longer in (0.0, share)]
-        pairs = [[timer() for timer in timers] for _ in range(TURNS + 1)][1:]  # the first is cold
+        pairs = [[timer() for timer in timers] for _ in range(TURNS[form] + 1)][
+            1:
+        ]  # the first is cold
         found[kind] = round(statistics.median(longer / once for once, longer in pairs), 4)
         print(f"{form}, {kind}: {share:.3f} longer takes {found[kind]} times as long", flush=True)
     return found

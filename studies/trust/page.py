@@ -74,8 +74,8 @@ def injected_effects() -> str:
         cells = [found("different", processes=count, **shown) for count in counts]
         lines.append((f"{100 * effect:g} %, {condition}", *cells))
     shown = {"condition": "quiet", "study": "injected", "effect": 0.1}
-    apart = {"file": "samples.csv", "design": "one function per process"}
-    cells = [found("different", processes=count, **apart, **shown) for count in counts]
+    single = {"file": "samples.csv", "design": "one function per process"}
+    cells = [found("different", processes=count, **single, **shown) for count in counts]
     lines.append(("10 %, quiet, one function per process", *cells))
     return table(("injected", "3 processes", "4", "6", "8"), lines)
 

@@ -5,7 +5,7 @@
 ``rounds.csv.gz`` keeps the ratios of each process. ``samples.csv`` counts how often designs that
 `jaxmeter.compare` does not follow call two functions different; these need all samples, which are
 not kept. ``verdicts.csv``, made from the rounds, counts the verdicts of `jaxmeter.compare` for each
-condition, study, effect and number of processes, pairs with and without compile times apart. Rows
+condition, study, effect and number of processes, separately with and without compile times. Rows
 of other conditions stay; without a file the verdicts alone are made again.
 """
 
@@ -34,7 +34,6 @@ from studies.harness import Row, StudyError, measured, read_rows, write_rows
 from studies.trust.pairs import EQUAL
 
 PROCESSES = (3, 4, 6, 8)
-PAIR = ("study", "form", "kind", "effect", "seed")
 CRITERIA = Criteria()
 PHASE_COLUMNS = tuple(phase.replace("_seconds", "_ratio") for phase in PHASES)
 
@@ -86,22 +85,20 @@ def round_row(condition: str, row: Row) -> Row:
     }
 
 
-def groups(rows: Iterable[Row], *names: str) -> Iterator[tuple[tuple, list[list[Row]]]]:
-    """Yield each group (the names, study, effect) with its pairs: the rows of all processes."""
+def groups(rows: Iterable[Row], *names: str) -> list[tuple[tuple, list[list[Row]]]]:
+    """Group rows by these columns: for each group its pairs, for each pair a row per process."""
     pairs: dict[tuple, list[Row]] = defaultdict(list)
     for row in sorted(rows, key=lambda row: int(row["process"])):
-        pairs[tuple(row[name] for name in (*PAIR, *names))].append(row)
+        pairs[tuple(row[name] for name in (*names, "form", "kind", "seed"))].append(row)
     found: dict[tuple, list[list[Row]]] = defaultdict(list)
-    for pair in pairs.values():
-        first = pair[0]
-        group = (*(first[name] for name in names), first["study"], float(first["effect"]))
-        found[group].append(pair)
-    yield from sorted(found.items())
+    for key, pair in pairs.items():
+        found[key[: len(names)]].append(pair)
+    return sorted(found.items())
 
 
 def sample_rows(condition: str, rows: Sequence[Row]) -> Iterator[Row]:
     """Yield a row for each study, effect, number of processes and design."""
-    for (study, effect), pairs in groups(rows):
+    for (study, effect), pairs in groups(rows, "study", "effect"):
         for name, (design, counts) in DESIGNS.items():
             for count in counts:
                 enough = [pair[: max(count, 2)] for pair in pairs if len(pair) >= max(count, 3)]
@@ -154,26 +151,14 @@ DESIGNS: dict[str, tuple[Callable[[Sequence[Row]], bool], tuple[int, ...]]] = {
 
 def verdict_rows(rounds: Sequence[Row]) -> Iterator[Row]:
     """Yield a row for each condition, study, effect, with or without phases, and process count."""
+    names = ("condition", "study", "effect", "has_phases")
     marked = [row | {"has_phases": row[PHASE_COLUMNS[0]] != ""} for row in rounds]
-    for (condition, has_phases, study, effect), pairs in sorted(
-        groups(marked, "condition", "has_phases"), key=lambda group: _order(group[0])
-    ):
+    for group, pairs in groups(marked, *names):
         for count in PROCESSES:
             enough = [pair[:count] for pair in pairs if len(pair) >= count]
             if enough:
-                yield {
-                    "condition": condition,
-                    "study": study,
-                    "effect": effect,
-                    "has_phases": has_phases,
-                    "processes": count,
-                    **verdict_counts(enough),
-                }
-
-
-def _order(group: tuple) -> tuple:
-    condition, has_phases, study, effect = group
-    return condition, study, effect, has_phases
+                found = {"processes": count, **verdict_counts(enough)}
+                yield dict(zip(names, group, strict=True)) | found
 
 
 def verdict_counts(pairs: Sequence[Sequence[Row]]) -> Row:
