@@ -1,9 +1,6 @@
 """Programs that capture arrays, each with the truth known by construction.
 
-A mark at the end of a line, ``# <- CUBE``, tells that the line uses the array at this path.
-
-Run as a script, it measures all of them and prints JSON: the tests do so in a process that began
-with JAX_USE_SIMPLIFIED_JAXPR_CONSTANTS set, which must be set before JAX is imported.
+A mark at the end of a line, ``# <- CUBE``, says that the line uses the array at this path.
 """
 
 import ast
@@ -341,7 +338,7 @@ _MARK = re.compile(r"# <- ([^#]*[^#\s])")
 
 
 def marked_lines(name: str) -> dict[str, set[int]]:
-    """The lines of a situation that are marked to use an array, by the array's path."""
+    """Return the lines of a situation that are marked to use an array, by the array's path."""
     text = Path(__file__).read_text()
     found: dict[str, set[int]] = defaultdict(set)
     for node in ast.parse(text).body:
@@ -356,7 +353,7 @@ def marked_lines(name: str) -> dict[str, set[int]]:
 
 @dataclass(frozen=True)
 class Measured:
-    """What the meter says of a situation."""
+    """The constants and audits of a situation, as jaxmeter reports them."""
 
     constants: jaxmeter.Constants
     audit: jaxmeter.Audit
@@ -368,7 +365,7 @@ class Measured:
 
 @functools.cache
 def measured(name: str) -> Measured:
-    """What the meter says of a situation; it is asked once in a process."""
+    """Measure a situation, once in a process."""
     fn = SITUATIONS[name].fn
     traced = jax.jit(fn).trace(X)
     constants = count_constants(traced.jaxpr, traced.lower())

@@ -1,4 +1,4 @@
-"""Which arrays a function embeds into its program, who holds them, and which lines use them."""
+"""Audit the arrays that a function captures: their holders, the lines that use them, their cost."""
 
 from __future__ import annotations
 
@@ -57,15 +57,15 @@ def audit(
     Raises
     ------
     JaxmeterError
-        If an argument is not of its kind.
+        If an argument cannot be used.
     Exception
         Whatever the function raises while it is traced.
 
     Notes
     -----
-    An array is found at its path by being the very same object. What the function makes while it
-    is traced, such as ``weights.T`` of a numpy array, is found if it looks into the memory of an
-    array that is held, or equals one.
+    An array is found at its path by being the very same object. An array that the function makes
+    while it is traced, such as ``weights.T`` of a numpy array, is found if it is a view of a held
+    array, or equals one.
     """
     case = case_of("audit", fn, args, kwargs)
     if isinstance(threshold_bytes, bool) or not threshold_bytes >= 0:
@@ -134,14 +134,14 @@ def _key_of(array: Any, arrays: dict[Hashable, Any]) -> Hashable | None:
 
 
 def _container(key: Hashable, held: dict[Hashable, tuple[Holder, Match]]) -> Hashable:
-    """The variable that holds an array; of one that is not held, itself."""
+    """Return the variable that holds an array, or the array's own key if nothing holds it."""
     return held[key][0].root if key in held else key
 
 
 def holders_of(
     fn: Callable[..., Any], arrays: dict[Hashable, Any], arguments: Mapping[str, Any] | None = None
 ) -> dict[Hashable, tuple[Holder, Match]]:
-    """Who holds each captured array, function or arguments; what no one holds is left out."""
+    """Return the holder of each captured array that the function or its arguments hold."""
     found: dict[Hashable, tuple[Holder, Match]] = {}
     holders: list[Holder] = []
     for holder in held_arrays(fn, arguments or {}):
@@ -210,11 +210,11 @@ def _advice(root: Root, fn: Callable[..., Any], size: int, known: Calibration | 
             return f"pass {root.name} in the call and not in a partial: {embedded}"
         case "argument":
             return (
-                f"make the array a leaf of the argument {root.name}: it stands in a static part of "
-                f"it, whose values are no arguments, and {embedded}"
+                f"make the array a leaf of the argument {root.name}: its static parts are "
+                f"constants of the program, and {embedded}"
             )
         case _:
             return (
-                "make the array before the call and pass it as an argument; now it is made while "
-                f"{name} is traced: {embedded}"
+                f"make the array before the call, not while {name} is traced, and pass it as an "
+                f"argument: {embedded}"
             )

@@ -1,6 +1,6 @@
-"""What embedding arrays into a program costs on this machine, measured once and kept.
+"""Measure the cost of embedding arrays into programs on this machine, and keep it.
 
-Compiling takes time in proportion to the bytes that are embedded, besides what is folded.
+Compile time grows in proportion to the embedded bytes; constant folding adds to it.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ _CACHE = "jax_enable_compilation_cache"
 
 
 def calibrate(*, clock: Clock = time.perf_counter) -> Calibration:
-    """Measure what embedding arrays costs here, and keep it for `jaxmeter.audit` to tell.
+    """Measure the cost of embedding arrays here, and keep it for `jaxmeter.audit`.
 
-    It takes a few seconds: programs with and without an array of 32 MB are compiled in turn, and
+    It takes a few seconds: programs with and without an array of 32 MB are interleaved, and
     the median of nine differences counts. The answer is kept for this user, version of JAX, backend
     and machine, in ``$XDG_CACHE_HOME/jaxmeter`` or ``~/.cache/jaxmeter``.
 
     Parameters
     ----------
     clock : callable
-        Gives seconds; tests give their own.
+        Returns seconds; tests give their own.
     """
     array = jax.numpy.asarray(
         np.random.default_rng(0).normal(size=_MEGABYTES * MEGABYTE_BYTES // 4), "float32"
@@ -42,7 +42,7 @@ def calibrate(*, clock: Clock = time.perf_counter) -> Calibration:
     was_enabled = getattr(jax.config, _CACHE)
     jax.config.update(_CACHE, False)
     try:
-        _compile_seconds(small, clock)  # what is set up for the first time is no part of it
+        _compile_seconds(small, clock)  # the first compile also sets up the compiler
         pairs = [
             (_compile_seconds(array, clock), _compile_seconds(small, clock)) for _ in range(_ROUNDS)
         ]
@@ -64,7 +64,7 @@ def calibrate(*, clock: Clock = time.perf_counter) -> Calibration:
 
 
 def calibration() -> Calibration | None:
-    """What was measured here before; None if nothing was, or on another machine or JAX."""
+    """Return the calibration of this machine and JAX; None if there is none."""
     try:
         found = Calibration.from_json(_file().read_bytes())
     except (OSError, RecordError):
@@ -84,13 +84,9 @@ def _compile_seconds(array: jax.Array, clock: Clock) -> float:
 
 
 def _here() -> dict[str, str]:
-    told = jax_environment()
-    return {
-        "jax": told["jax"],
-        "backend": told["backend"],
-        "device_kind": told["device_kind"],
-        "cpu_model": host_environment().cpu_model or "",
-    }
+    environment = jax_environment()
+    here = {name: environment[name] for name in ("jax", "backend", "device_kind")}
+    return here | {"cpu_model": host_environment().cpu_model or ""}
 
 
 def _file() -> Path:

@@ -1,4 +1,4 @@
-"""What the compiler computes by itself, slowly: operations on captured arrays alone.
+"""Estimate constant folding: operations on captured arrays alone, which the compiler computes.
 
 XLA folds them with an interpreter that takes thousands of times as long as the program would: a
 sort of 128 x 128 captured numbers 5 s, of 1024 x 1024 three minutes.
@@ -16,7 +16,7 @@ from jaxmeter._program.jaxprs import inner
 from jaxmeter._records.audit import Folding, Use
 
 ALARM_SECONDS = 0.5
-"""Foldings that take less are not worth a word."""
+"""Faster foldings are not reported."""
 
 # Seconds for each step of the interpreter, measured with JAX 0.10.2 on one CPU core.
 _COMPARISON_SECONDS = 4e-5
@@ -28,7 +28,7 @@ _CONVOLUTION_SECONDS = 4e-8
 
 
 def foldings(closed_jaxpr: Any, is_embedded: Callable[[Any], bool]) -> tuple[Folding, ...]:
-    """The expensive operations on captured arrays alone, the slowest first.
+    """Return the expensive operations on captured arrays alone, the slowest first.
 
     Parameters
     ----------
@@ -56,10 +56,10 @@ def foldings(closed_jaxpr: Any, is_embedded: Callable[[Any], bool]) -> tuple[Fol
 def _on_constants(
     jaxpr: Any, given: set[Any], caller: Use | None, is_embedded: Callable[[Any], bool]
 ) -> Iterator[tuple[Any, Use | None]]:
-    """The equations that need nothing but captured arrays, each with its line.
+    """Yield the equations that need nothing but captured arrays, each with its line.
 
-    ``given`` are variables that hold what can be computed from these; ``caller`` is the line that
-    calls the jitted function around, since those inside are of its first trace.
+    ``given`` are variables that can be computed from captured arrays alone; ``caller`` is the line
+    that calls the jitted function around, since the lines inside are of its first trace.
     """
     body = inner(jaxpr)
     known = given | {variable for variable, array in closed_over(jaxpr) if is_embedded(array)}
@@ -82,7 +82,7 @@ def _on_constants(
             held_here or hasattr(atom, "val") or atom in fixed
             for held_here, atom in zip(constant, equation.invars, strict=True)
         )
-        # Loops are not folded, and what has an effect is not either.
+        # Loops and operations with effects are not folded.
         if not alone or name in ("while", "scan") or equation.effects:
             continue
         if not any(constant):
@@ -94,7 +94,7 @@ def _on_constants(
 
 
 def _seconds(equation: Any) -> float:
-    """How long the compiler will take, roughly; 0 for what is fast or not folded."""
+    """Estimate how long the compiler takes; 0 for operations that are fast or not folded."""
     name, params = equation.primitive.name, equation.params
     avals = [atom.aval for atom in equation.invars]
     shape: Any = tuple(getattr(avals[0], "shape", ()))

@@ -1,4 +1,4 @@
-"""What a function is made of: what it wraps, its cells and defaults, and the names it uses."""
+"""Look into a function: the function it wraps, its cells and defaults, the names it uses."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 
 def unwrapped(fn: Any) -> Any:
-    """The function itself, out of partials and wrappers."""
+    """Return the function itself, out of partials and wrappers."""
     while True:
         if isinstance(fn, functools.partial):
             fn = fn.func
@@ -20,7 +20,7 @@ def unwrapped(fn: Any) -> Any:
 
 
 def cells(fn: types.FunctionType) -> Iterator[tuple[str, Any]]:
-    """The variables that it closes over, by name, those without a value left out."""
+    """Yield the names and values of the variables that it closes over, if they have a value."""
     for name, cell in zip(fn.__code__.co_freevars, fn.__closure__ or (), strict=True):
         try:
             yield name, cell.cell_contents
@@ -29,7 +29,7 @@ def cells(fn: types.FunctionType) -> Iterator[tuple[str, Any]]:
 
 
 def defaults(fn: types.FunctionType) -> Iterator[tuple[str, Any]]:
-    """The defaults of its parameters, by name."""
+    """Yield the names and defaults of its parameters."""
     code = fn.__code__
     values = fn.__defaults__ or ()
     positional = code.co_varnames[: code.co_argcount]
@@ -38,7 +38,7 @@ def defaults(fn: types.FunctionType) -> Iterator[tuple[str, Any]]:
 
 
 def code_names(code: types.CodeType) -> Iterator[str]:
-    """Every global and attribute that a code, or a function defined in it, names."""
+    """Yield every global and attribute that a code, or a function defined in it, names."""
     yield from code.co_names
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):
@@ -46,7 +46,7 @@ def code_names(code: types.CodeType) -> Iterator[str]:
 
 
 def parameter_names(fn: Any) -> tuple[str, ...]:
-    """The names of the positional parameters that are still to be given."""
+    """Return the names of the positional parameters that are still to be given."""
     taken = 0
     while isinstance(fn, functools.partial):
         taken += len(fn.args)

@@ -20,7 +20,7 @@ from jaxmeter.errors import JaxmeterError
 def hoist(
     fn: Case | Callable[..., Any], *args: Any, **kwargs: Any
 ) -> tuple[Callable[..., Any], dict[str, jax.Array]]:
-    """Make a function that takes what it captured as its first argument.
+    """Make a function that takes the captured arrays as its first argument.
 
     Parameters
     ----------
@@ -37,8 +37,8 @@ def hoist(
         constants included. It holds for arguments of the shapes and dtypes given here. Arguments
         that ``fn`` donates it donates.
     constants : dict
-        The captured arrays of one dimension or more, by their paths as `jaxmeter.audit` tells
-        them; those without a path are ``"constant 0"``, ``"constant 1"``, ...
+        The captured arrays of one dimension or more, by their paths as in `jaxmeter.audit`;
+        arrays without a path are ``"constant 0"``, ``"constant 1"``, ...
 
     Raises
     ------
@@ -89,7 +89,7 @@ def hoist(
         return jax.tree.unflatten(out_tree, replay(jaxpr, values, given))
 
     hoisted.__name__ = hoisted.__qualname__ = name
-    hoisted.__doc__ = f"{name}, with what it captured as its first argument."
+    hoisted.__doc__ = f"{name}, with its captured arrays as its first argument."
     constants = {path: _device_array(hoistable[key]) for path, key in keys.items()}
     donated = _donated_arguments(jaxpr, args)
     return jax.jit(hoisted, donate_argnums=[number + 1 for number in donated]), constants
@@ -102,14 +102,14 @@ def _is_traced(leaf: Any) -> bool:
 def _static_values(
     fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> list[Any]:
-    """Those among the arguments that a jitted function takes as static."""
+    """Return the arguments that a jitted function takes as static."""
     numbers, names = static_arguments(getattr(fn, "_jit_info", None))
     own = [args[number] for number in numbers if -len(args) <= number < len(args)]
     return own + [value for name, value in kwargs.items() if name in names]
 
 
 def _named(fn: Callable[..., Any], arrays: dict[Hashable, Any]) -> dict[str, Hashable]:
-    """The arrays' keys by their paths, each path being used once."""
+    """Return the arrays' keys by their paths, each path used once."""
     held = holders_of(fn, arrays)
     named: dict[str, Hashable] = {}
     for key in arrays:
@@ -129,7 +129,7 @@ def _device_array(array: Any) -> jax.Array:
 
 
 def _fitting(name: str, arguments: Any, tree: Any, avals: list[Any]) -> list[Any]:
-    """The leaves of the arguments, sure to be of the shapes that the program is for."""
+    """Return the leaves of the arguments; refuse shapes that the program is not for."""
     leaves, given_tree = jax.tree.flatten(arguments)
     advice = "call jaxmeter.hoist with such arguments"
     if given_tree != tree:
@@ -147,7 +147,7 @@ def _fitting(name: str, arguments: Any, tree: Any, avals: list[Any]) -> list[Any
 
 
 def _donated_arguments(jaxpr: Any, args: tuple[Any, ...]) -> list[int]:
-    """The numbers of the positional arguments that the function itself donates."""
+    """Return the numbers of the positional arguments that the function itself donates."""
     donated = {
         variable
         for equation in inner(jaxpr).eqns

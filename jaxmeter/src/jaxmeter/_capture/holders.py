@@ -1,4 +1,4 @@
-"""Who holds an array: a walk through everything a function can reach, with the path to each.
+"""Find the holders of arrays: everything that a function can reach, with the path to it.
 
 A path reads as its author would write it: ``optical_path.coronagraph.cube``, ``self.weights[0]``,
 ``default of scale``, ``partial argument cube``, ``closure of apply: cube``.
@@ -24,7 +24,7 @@ from jaxmeter._capture.functions import cells, code_names, defaults, parameter_n
 
 Kind = Literal["closure", "global", "class", "self", "default", "partial", "argument", "unknown"]
 
-# Functions of these are not entered: their globals are no one's captures.
+# Functions of these are not entered: their globals are no captures of the author's.
 _LIBRARIES = {"jax", "jaxlib", "numpy", "scipy", "jaxmeter"} | set(sys.stdlib_module_names)
 _LIBRARIES -= {"__main__"}
 _OBJECTS_COUNT_LIMIT = 50_000
@@ -33,7 +33,7 @@ _MEMBERS_COUNT_LIMIT = 10_000
 
 @dataclasses.dataclass(frozen=True)
 class Root:
-    """Where a path begins: what the author would pass as an argument instead."""
+    """Where a path begins: the variable that the author would pass as an argument instead."""
 
     kind: Kind
     name: str
@@ -52,14 +52,14 @@ class Holder:
 def held_arrays(
     fn: Callable[..., Any], arguments: Mapping[str, Any] = MappingProxyType({})
 ) -> Iterator[Holder]:
-    """Every array that a function can reach, each once, those with the shortest way first.
+    """Yield every array that a function can reach, each once, the shortest paths first.
 
-    What its arguments hold comes last: arrays that stand in a static part of one, as in a callable
-    among a pytree's metadata, are embedded though the object is passed.
+    Arrays of its arguments come last: those in a static part of an argument, as in a callable among
+    a pytree's metadata, are embedded though the object is passed.
 
     Followed are closure cells, defaults, partials, the objects of bound methods, the globals that
     the code names, functions among these, and the members of containers, modules and objects.
-    What the function makes while it runs, or gets from a call, cannot be known.
+    Arrays that the function makes while it runs, or gets from a call, cannot be found.
     """
     walk = _Walk(fn)
     yield from walk.arrays()
@@ -76,7 +76,7 @@ class _Place:
     value: Any
     path: str
     root: Root | None
-    """None while it is the function itself, or one it calls, that is looked into."""
+    """None while the function itself, or a function that it calls, is looked into."""
 
     def member(self, value: Any, suffix: str) -> _Place:
         return _Place(value, self.path + suffix, self.root)
@@ -105,8 +105,8 @@ class _Walk:
         try:
             return list(itertools.islice(self.inside(place), _MEMBERS_COUNT_LIMIT))
         except Exception:
-            # Objects may compute their members and raise whatever they like; one that cannot be
-            # looked into leaves its arrays without a path, no more.
+            # Objects may compute their members and raise anything; the arrays of such an object
+            # stay without a path.
             return []
 
     def inside(self, place: _Place) -> Iterator[_Place]:
@@ -134,10 +134,10 @@ class _Walk:
             yield from _in_object(place)
 
     def in_function(self, place: _Place) -> Iterator[_Place]:
-        """What a Python function holds.
+        """Yield the members of a Python function.
 
-        The paths of the function that is asked about, and of those that wrap or are wrapped by
-        it, begin with the bare name; those of another tell which function it is.
+        Paths that begin in the audited function, in its wrappers or in the function that it wraps,
+        begin with the bare name; paths that begin in another function name that function.
         """
         fn = place.value
         owner = place.path
@@ -151,7 +151,7 @@ class _Walk:
                 yield _Place(value, place.path, place.root)
                 continue
             path = f"closure of {owner}: {name}" if owner else name
-            # What a callable among an argument's metadata holds is the argument's own doing.
+            # A callable among an argument's metadata belongs to the argument.
             is_argument = place.root is not None and place.root.kind == "argument"
             yield _Place(value, path, place.root if is_argument else Root("closure", name))
         inside = f" in {owner}" if owner else ""
@@ -161,7 +161,7 @@ class _Walk:
             yield from self.globals_of(fn)
 
     def globals_of(self, fn: types.FunctionType) -> Iterator[_Place]:
-        """What the code names of its module, and of the modules that it names there."""
+        """Yield the globals that the code names, also of other modules that it names."""
         names = set(code_names(fn.__code__))
         own = fn.__globals__
         module = own.get("__name__")
@@ -212,7 +212,7 @@ def _in_method(place: _Place) -> Iterator[_Place]:
 
 
 def _in_class(place: _Place) -> Iterator[_Place]:
-    """Class attributes, and what the methods reach."""
+    """Yield class attributes and methods."""
     if _top_package(place.value.__module__) in _LIBRARIES:
         return
     for name, member in list(vars(place.value).items()):
@@ -226,7 +226,7 @@ def _in_class(place: _Place) -> Iterator[_Place]:
 
 
 def _classes(cls: type) -> Iterator[_Place]:
-    """A class and those it inherits from, for what their methods reach and for attributes."""
+    """Yield a class and its base classes, for their methods and attributes."""
     for base in cls.__mro__:
         if _top_package(base.__module__) not in _LIBRARIES:
             yield _Place(base, base.__name__, Root("class", base.__name__))
@@ -237,8 +237,8 @@ def _in_object(place: _Place) -> Iterator[_Place]:
     cls = type(value)
     called = place.root is None and not place.path
     if called:
-        # An instance that is called as the function is its own self; a wrapper, as a jitted
-        # function or one of custom derivatives is, stands for what it wraps.
+        # An instance that is called as the function is its own self; a wrapper, such as a jitted
+        # function or one with custom derivatives, stands for the function that it wraps.
         wrapper = (
             _attribute(value, "__wrapped__") is not None
             or _top_package(cls.__module__) in _LIBRARIES
@@ -269,7 +269,7 @@ def _attributes(value: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _attribute(value: Any, name: str) -> Any:
-    # Each for itself: one that cannot be had does not hide the others.
+    # An attribute that raises does not hide the others.
     try:
         return getattr(value, name, None)
     except Exception:

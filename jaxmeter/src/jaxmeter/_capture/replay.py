@@ -13,11 +13,11 @@ from jaxmeter._program.jaxprs import inner, scan_counts, sub_jaxprs
 from jaxmeter.errors import JaxmeterError
 
 Values = Mapping[Hashable, Any]
-"""What to take for each captured array, by its `identity`."""
+"""The value to take for each captured array, by its `identity`."""
 
 
 def replay(closed_jaxpr: Any, values: Values, args: Sequence[Any]) -> list[Any]:
-    """Evaluate a jaxpr, or trace its evaluation, with ``values`` for what it captured.
+    """Evaluate a jaxpr, or trace its evaluation, with ``values`` for the captured arrays.
 
     Sub-programs that capture none of these arrays are taken as they are; the others are traced
     again, and get the values as further operands.
@@ -63,7 +63,7 @@ def replay(closed_jaxpr: Any, values: Values, args: Sequence[Any]) -> list[Any]:
 
 
 def _held(equation: Any, values: Values) -> dict[Hashable, Any]:
-    """Of the values those that the sub-programs of an equation capture."""
+    """Return the values of the arrays that the sub-programs of an equation capture."""
     return {
         key: values[key]
         for sub in sub_jaxprs(equation)
@@ -81,7 +81,7 @@ def _bind(equation: Any, operands: Sequence[Any], params: Mapping[str, Any]) -> 
 
 
 def _traced_again(closed_jaxpr: Any, held: Values) -> Any:
-    """A closed jaxpr that captures none of ``held`` and takes them before its arguments."""
+    """Return a closed jaxpr that captures none of ``held`` and takes them as first arguments."""
 
     def run(values: Sequence[Any], *args: Any) -> list[Any]:
         return replay(closed_jaxpr, dict(zip(held, values, strict=True)), args)
@@ -164,13 +164,13 @@ def _cond(equation: Any, operands: Sequence[Any], held: Values) -> Sequence[Any]
 
 
 def _remat(equation: Any, operands: Sequence[Any], held: Values) -> Sequence[Any]:
-    # Bound and not called by jax.checkpoint, which makes one that is yet to be differentiated.
+    # Not by jax.checkpoint, whose function would be yet to be differentiated.
     jaxpr = inner(_traced_again(equation.params["jaxpr"], held))
     return _bind(equation, [*held.values(), *operands], equation.params | {"jaxpr": jaxpr})
 
 
 def _custom(equation: Any, operands: Sequence[Any], held: Values) -> Sequence[Any]:
-    # The first operands are constants to the rule for the derivatives, which is kept.
+    # The rule for the derivatives is kept; it takes the first operands as constants.
     params = equation.params | {
         "call_jaxpr": _traced_again(equation.params["call_jaxpr"], held),
         "num_consts": equation.params["num_consts"] + len(held),

@@ -1,4 +1,4 @@
-"""Which source lines use the arrays that a program captured."""
+"""Find the source lines that use the arrays that a program captured."""
 
 from __future__ import annotations
 
@@ -28,24 +28,24 @@ JIT = ("jit", "pjit")
 """Names that versions of JAX give to the primitive of a nested jitted function."""
 
 KeyOf = Callable[[Any], Hashable | None]
-"""What an array of the program is known by; None for what is no captured array."""
+"""Returns the key of a captured array; None for anything else."""
 
 
 def uses_of(closed_jaxpr: Any, key_of: KeyOf) -> dict[Hashable, tuple[Use, ...]]:
-    """The lines that use each captured array, in the order of the program, each line once.
+    """Return the lines that use each captured array, in the order of the program, each line once.
 
     Parameters
     ----------
     closed_jaxpr : jax.extend.core.ClosedJaxpr
         The traced program.
     key_of : callable
-        Gives the key of an array.
+        Returns the key of an array.
 
     Returns
     -------
     dict
-        Of the keys of arrays that are used at all. An array that is carried into a loop, a
-        branch or a rematerialised function is used by the line in there.
+        By key; arrays that are never used are left out. An array that is carried into a loop, a
+        branch or a rematerialised function is used by the line inside.
     """
     found: dict[Hashable, dict[Use, None]] = {}
     for key, use in _walk(closed_jaxpr, {}, key_of, set()):
@@ -101,7 +101,10 @@ def passed_operands(equation: Any) -> Iterator[tuple[Any, range]]:
     name, params, count = equation.primitive.name, equation.params, len(equation.invars)
     for sub in sub_jaxprs(equation):
         if name == "scan":
-            yield sub, range(scan_counts(params)[0])  # what is scanned over, or carried, changes
+            yield (
+                sub,
+                range(scan_counts(params)[0]),
+            )  # operands that are scanned over, or carried, change
         elif name == "cond":
             yield sub, range(1, count)
         elif name == "while":
@@ -113,19 +116,20 @@ def passed_operands(equation: Any) -> Iterator[tuple[Any, range]]:
 
 
 def use_of(equation: Any) -> Use | None:
+    """Return the source line of an equation; None if JAX does not report it."""
     summary = jax.extend.source_info_util.summarize(equation.source_info, _FRAMES_COUNT_LIMIT)
     frames = []
     for text in reversed(summary.splitlines()):  # the innermost comes last
         match = _FRAME.fullmatch(text)
         if match is None or match["file"].startswith(_OURS):
-            break  # what called jaxmeter has no part in it
+            break  # the callers of jaxmeter have no part in it
         frames.append(match)
     if not frames:
         return None
     use = _use_at(frames[0], "used")
     if not use.file.startswith(_INSTALLED):
         return use
-    # In an installed package; its caller's line is the one that an author can change.
+    # In an installed package: the author can change the line that calls it.
     for match in frames:
         if not match["file"].startswith(_INSTALLED):
             return _use_at(match, "used", f"{use.file}:{use.line}")
@@ -133,7 +137,7 @@ def use_of(equation: Any) -> Use | None:
 
 
 def _returned(jaxpr: Any) -> Use | None:
-    """No equation tells where an array is returned: the line of the function does."""
+    """Return the line of the function, for arrays that are returned: they have no equation."""
     information = getattr(jaxpr, "debug_info", None)
     match = _DEFINED.fullmatch(getattr(information, "func_src_info", None) or "")
     if match is None:

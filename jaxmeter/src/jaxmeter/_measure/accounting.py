@@ -1,4 +1,4 @@
-"""Memory: the compiler's account of a program, and the peaks of the process and the device."""
+"""Memory: the compiler's plan of a program, and the peaks of the process and the device."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _CLEAR_REFS = Path("/proc/self/clear_refs")
 
 
 def compiler_account(compiled: jax.stages.Compiled) -> dict[str, int | None]:
-    """What the compiler planned, as fields of `jaxmeter.Memory`; all None if it does not tell.
+    """Return the compiler's plan as fields of `jaxmeter.Memory`; all None if it reports none.
 
     On CPU, constants show in none of these.
     """
@@ -29,12 +29,12 @@ def compiler_account(compiled: jax.stages.Compiled) -> dict[str, int | None]:
 
 
 def rss_bytes() -> int | None:
-    """The resident set of this process now; None where the system does not tell."""
+    """Return the resident set of this process now; None where the system does not report it."""
     return _status_bytes("VmRSS")
 
 
 def peak_rss_bytes() -> int:
-    """The peak of the resident set, since `reset_peak_rss` if that succeeded, else since the
+    """Return the peak of the resident set since `reset_peak_rss`, or, where that failed, since the
     process began."""
     # ru_maxrss outlives exec on Linux: a child of a large process would begin with its parent's.
     peak = _status_bytes("VmHWM")
@@ -45,7 +45,7 @@ def peak_rss_bytes() -> int:
 
 
 def reset_peak_rss() -> bool:
-    """Let the peak start again from the present resident set; True if the system allowed it."""
+    """Restart the peak from the present resident set; return whether the system allowed it."""
     try:
         _CLEAR_REFS.write_text("5")  # proc(5): 5 resets the peak and touches nothing else
     except OSError:
@@ -54,8 +54,8 @@ def reset_peak_rss() -> bool:
 
 
 def device_peak_bytes() -> int | None:
-    """The peak on the first device since the process began; None where the backend, such as CPU,
-    does not tell."""
+    """Return the peak on the first device since the process began; None where the backend, such as
+    CPU, does not report it."""
     stats = jax.local_devices()[0].memory_stats()
     return None if stats is None else stats.get("peak_bytes_in_use")
 

@@ -23,11 +23,11 @@ class BenchmarkCase(PlainData):
     Parameters
     ----------
     name : str
-        The name the record will bear, such as ``casing_variants/w7x-closure-d6``.
+        Name of the record, such as ``casing_variants/w7x-closure-d6``.
     target : str
         ``package.module:function``. The worker imports it and calls ``function(**params)``, which
-        returns a `jaxmeter.Case`. It should not call the function to be measured: what was
-        compiled before is not measured cold.
+        returns a `jaxmeter.Case`. It should not call the function to be measured, which
+        would then be compiled before the measurement.
     params : dict
         Keyword arguments of the target: strings, finite numbers, booleans, None.
     repeat : int
@@ -35,8 +35,8 @@ class BenchmarkCase(PlainData):
     max_seconds : float or None
         Stop sampling after this many seconds, though not before 3 samples.
     compiles : int
-        How often the program is traced, lowered and compiled: once before it runs, the other times
-        after all else. Compilers' times scatter; several in one process scatter less.
+        How often the program is traced, lowered and compiled: once before it runs, and the other
+        times last. Compile times scatter; several in one process scatter less.
     timeout_seconds : float
         Limit for the whole life of the worker, after which it and its children are killed.
     env : dict
@@ -50,7 +50,7 @@ class BenchmarkCase(PlainData):
     Raises
     ------
     JaxmeterError
-        If a field does not hold such a value.
+        If a field has another value.
     """
 
     name: Annotated[str, Meta(min_length=1)]

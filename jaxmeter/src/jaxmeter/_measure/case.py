@@ -21,7 +21,7 @@ class Case:
         The function to measure. A plain function is passed to `jax.jit`; a function that is
         already jitted is used as it is, and then runs of its Python body cannot be counted.
     args, kwargs : tuple, mapping
-        Its arguments. Arguments that are donated are copied before each call.
+        Its arguments. Donated arguments are copied before each call.
     jit_options : mapping
         Keyword arguments for `jax.jit`: ``static_argnames``, ``donate_argnums``, ...
     check : callable, optional
@@ -33,7 +33,7 @@ class Case:
     Raises
     ------
     JaxmeterError
-        If a field is not of its kind.
+        If a field has the wrong type.
     """
 
     fn: Callable[..., Any]
@@ -72,12 +72,12 @@ def case_of(
     args: tuple[Any, ...] = (),
     kwargs: Mapping[str, Any] = FrozenDict(),
 ) -> Case:
-    """What a call was given, a function with its arguments or a case, as a case.
+    """Return the case that a call got: as such, or as a function with its arguments.
 
     Raises
     ------
     JaxmeterError
-        If it is neither, or a case with more arguments.
+        If it got neither, or a case with more arguments.
     """
     if not isinstance(fn, Case):
         if not callable(fn):
@@ -92,7 +92,7 @@ def case_of(
 
 
 def numbers(call: str, what: str, named: Any) -> dict[str, float]:
-    """Named numbers as a dictionary of floats.
+    """Return named numbers as a dictionary of floats.
 
     Raises
     ------
@@ -121,7 +121,7 @@ def split_call(given: tuple[Any, ...]) -> tuple[tuple[Any, ...], dict[str, Any]]
 
 
 def name_of(fn: Callable[..., Any]) -> str:
-    """A name for any callable: of the function itself, inside a partial, or of its class."""
+    """Return a name for any callable: of the function, also inside a partial, or of its class."""
     while isinstance(fn, functools.partial):
         fn = fn.func
     return getattr(fn, "__name__", None) or type(fn).__name__

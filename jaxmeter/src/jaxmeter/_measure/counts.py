@@ -1,4 +1,4 @@
-"""How often a function is run by Python, traced and compiled, from wrappers and JAX's events."""
+"""Count Python executions, traces and compiles, from wrappers and JAX's events."""
 
 from __future__ import annotations
 
@@ -22,24 +22,24 @@ _CACHE_HIT = "/jax/compilation_cache/cache_hits"
 
 
 class Listener:
-    """Hears of JAX's events, each with the name of its function."""
+    """Base of listeners to JAX's events."""
 
-    def hear_trace(self, fun_name: str, seconds: float) -> None:
-        """A function was traced; its name stands alone, ``step``."""
+    def on_trace(self, fun_name: str, seconds: float) -> None:
+        """Handle a trace of a function ``step``."""
 
-    def hear_lowering(self, fun_name: str, seconds: float) -> None:
-        """A program was lowered; its name is that of the program, ``jit(step)``."""
+    def on_lowering(self, fun_name: str, seconds: float) -> None:
+        """Handle the lowering of a program ``jit(step)``."""
 
-    def hear_compile(self, fun_name: str, seconds: float, *, is_hit: bool) -> None:
-        """A program was compiled, or taken from the persistent cache instead."""
+    def on_compile(self, fun_name: str, seconds: float, *, is_hit: bool) -> None:
+        """Handle a compile of a program, or its hit in the persistent cache."""
 
 
 @dataclass
 class Events(Listener):
-    """What happened while this was listening, each event by the name of its function.
+    """Collects events by the names of their functions.
 
-    Older JAX reports nested traces and operations run on the side as well, hence by name; a
-    nested function of the same name cannot be told apart there.
+    Older JAX reports nested traces and other operations too; there a nested function of the same
+    name cannot be distinguished.
     """
 
     traced: list[str] = field(default_factory=list)
@@ -47,18 +47,18 @@ class Events(Listener):
     cache_hits: list[str] = field(default_factory=list)
     """Programs taken from the persistent cache."""
 
-    def hear_trace(self, fun_name: str, seconds: float) -> None:
+    def on_trace(self, fun_name: str, seconds: float) -> None:
         self.traced.append(fun_name)
 
-    def hear_compile(self, fun_name: str, seconds: float, *, is_hit: bool) -> None:
+    def on_compile(self, fun_name: str, seconds: float, *, is_hit: bool) -> None:
         (self.cache_hits if is_hit else self.compiled).append(fun_name)
 
 
 class ExecutionCounter:
-    """Wraps a function so that the runs of its Python body are counted.
+    """Wraps a function and counts the runs of its Python body.
 
-    The wrapper keeps the name and the signature: JAX names programs by the one and finds
-    ``static_argnames`` in the other.
+    The wrapper keeps the name, from which JAX names programs, and the signature, in which it finds
+    ``static_argnames``.
     """
 
     def __init__(self, fn: Callable[..., Any]) -> None:
@@ -74,18 +74,18 @@ class ExecutionCounter:
 
 @contextmanager
 def listening(listener: L) -> Iterator[L]:
-    """Let a listener hear JAX's events for the duration of a ``with`` block."""
+    """Call a listener with JAX's events within a ``with`` block."""
     _register_once()
     _listening.append(listener)
     try:
         yield listener
     finally:
-        # By identity: two listeners that heard the same are equal.
+        # By identity: two listeners with the same events are equal.
         _listening[:] = [other for other in _listening if other is not listener]
 
 
 def counts(events: Events, name: str, executions_count: int | None) -> Counts:
-    """The counts of the function of that name, out of all that was heard."""
+    """Return the counts of the function of that name."""
     program = f"jit({name})"
     return Counts(
         python_executions_count=executions_count,
@@ -122,8 +122,8 @@ def _on_duration(event: str, duration_secs: float, **keywords: Any) -> None:
         _hit_pending = False
     for listener in list(_listening):
         if event == _TRACE:
-            listener.hear_trace(name, duration_secs)
+            listener.on_trace(name, duration_secs)
         elif event == _LOWER:
-            listener.hear_lowering(name, duration_secs)
+            listener.on_lowering(name, duration_secs)
         elif event == _COMPILE:
-            listener.hear_compile(name, duration_secs, is_hit=is_hit)
+            listener.on_compile(name, duration_secs, is_hit=is_hit)

@@ -1,4 +1,4 @@
-"""Where and with what a measurement is made: versions, machine, backend, options, load."""
+"""Describe the environment of a measurement: versions, machine, backend, options, load."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from jaxmeter._records.record import Environment, Scalar
 from jaxmeter.version import VERSION
 
 HOST_VARIABLE = "JAXMETER_HOST"
-"""Names the host, where the system's own name says nothing: in CI each run has a new one."""
+"""Environment variable that names the host where its own name changes, as in CI."""
 
 JAX_OPTIONS = (
     "jax_enable_x64",
@@ -32,7 +32,7 @@ JAX_OPTIONS = (
 
 
 def host_environment() -> Environment:
-    """The environment without JAX, which is not imported: its fields are None but the versions."""
+    """Return the environment without importing JAX: its fields are None but the versions."""
     return Environment(
         python=platform.python_version(),
         jax=_version("jax"),
@@ -54,7 +54,7 @@ def host_environment() -> Environment:
 
 
 def jax_environment() -> dict[str, Any]:
-    """The fields of `Environment` that need JAX; starts the backend if it was not started."""
+    """Return the fields of `Environment` that need JAX; start the backend if necessary."""
     import jax
 
     devices = jax.devices()
@@ -72,7 +72,7 @@ def jax_environment() -> dict[str, Any]:
 
 
 def load_1min() -> float | None:
-    """Mean number of runnable processes over the last minute; None where there is none."""
+    """Return the mean number of runnable processes over the last minute; None if unknown."""
     try:
         return os.getloadavg()[0]
     except (AttributeError, OSError):

@@ -1,4 +1,4 @@
-"""A case traced and lowered, neither compiled nor run."""
+"""Jit, trace and lower a case, without compiling or running it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from jaxmeter.errors import JaxmeterError
 
 @dataclasses.dataclass(frozen=True)
 class Staged:
-    """A program, as traced and as lowered."""
+    """A traced and lowered program."""
 
     jaxpr: Any
     lowered: jax.stages.Lowered
@@ -35,7 +35,7 @@ def staged(case: Case) -> Staged:
     traced = jitted(case).trace(*case.args, **case.kwargs)
     if not _jitted_by_others(case.fn):
         return Staged(traced.jaxpr, traced.lower())
-    # Such as by equinox: what it passes to its own jit is no capture.
+    # Such as by equinox: arrays that it passes to its own jit are not captured.
     programs = [
         equation
         for equation in inner(traced.jaxpr).eqns
@@ -58,10 +58,10 @@ def _jitted_by_others(fn: Any) -> bool:
 
 
 def jitted(case: Case, counter: ExecutionCounter | None = None) -> Any:
-    """The jitted function of a case: its own if it is one already.
+    """Return the jitted function of a case: its own if it is jitted already.
 
-    A plain function gets a wrapper, ``counter``'s if there is one: else JAX would take up what it
-    traced of the function before, though a global may since be another array.
+    A plain function gets a wrapper, ``counter``'s if there is one: without it JAX would use its
+    earlier trace of the function, though a global may be another array now.
     """
     if not isinstance(case.fn, jax.stages.Wrapped):
         counter = counter or ExecutionCounter(case.fn)
@@ -75,15 +75,17 @@ def jitted(case: Case, counter: ExecutionCounter | None = None) -> Any:
 
 
 def fresh(case: Case) -> tuple[Any, ExecutionCounter | None]:
-    """What to call for a case, as if it had never been called, and a counter of its executions.
+    """Return the function of a case as if never called, and a counter of its executions.
 
-    A function that is already jitted has its cache cleared, and there is no counter; one that
-    others than JAX have jitted is as it is.
+    A function that is already jitted has its cache cleared, and there is no counter; a function
+    that another library has jitted is returned as it is.
     """
     if _jitted_by_others(case.fn) and not case.jit_options:
         return case.fn, None
     if isinstance(case.fn, jax.stages.Wrapped):
-        clear_cache = getattr(case.fn, "clear_cache", None)  # others than jax.jit may lack it
+        clear_cache = getattr(
+            case.fn, "clear_cache", None
+        )  # functions jitted by another library may lack it
         if clear_cache is not None:
             clear_cache()
         return jitted(case), None

@@ -1,4 +1,4 @@
-"""What two functions answered: immutable plain data."""
+"""The answers of two functions compared: immutable plain data."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Answers:
-    """How far apart the answers of two functions are, of one call each in one process."""
+    """The difference of the answers of two functions, of one call each in one process."""
 
     a_fingerprint: str
     """SHA-256 of all arrays of the first one's answer with their dtypes, shapes and places."""

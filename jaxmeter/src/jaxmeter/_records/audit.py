@@ -1,4 +1,4 @@
-"""What an audit says: immutable plain data that round-trips through JSON."""
+"""The result of an audit: immutable plain data."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Literal
 from jaxmeter._records.plain_data import PlainData
 
 DEFAULT_THRESHOLD_BYTES = 1_000_000
-"""Containers up to this size are fine to embed into a program.
+"""Variables up to this size are fine to embed into a program.
 
-Tables, masks and quadrature rules stay below it. Baking costs time and memory in proportion to
+Tables, masks and quadrature rules stay below it. Embedding costs time and memory in proportion to
 the size: lowering and compiling copy each constant several times, and operations on constants
 alone are carried out by the compiler, slowly.
 """
@@ -29,14 +29,14 @@ class Use:
     text: str
     """The line itself, stripped."""
     how: Literal["used", "returned"] = "used"
-    """``returned``: nothing computes with it, and the line is that of the function."""
+    """``returned``: nothing computes with it, and the line is the function's."""
     within: str = ""
     """``file:line`` in an installed package that the line calls and that uses the array."""
 
 
 @dataclass(frozen=True)
 class AuditedArray:
-    """One captured array, told once however often it is used."""
+    """One captured array, listed once however often it is used."""
 
     shape: tuple[int, ...]
     dtype: str
@@ -46,31 +46,31 @@ class AuditedArray:
     path: str
     """How the function reaches it: ``optical_path.coronagraph.cube``; empty if not known."""
     match: Match
-    """What is at the path: the ``same`` array; one that this is a ``view`` of; one of ``equal``
-    values, converted perhaps. ``unknown``: it was made while the function was traced."""
+    """The relation to the array at the path: the ``same`` array; a ``view`` of it; an array with
+    ``equal`` values, converted perhaps. ``unknown``: made while the function was traced."""
     argument: str
-    """What to pass as an argument instead: the variable at which the path begins."""
+    """The variable to pass as an argument instead: the path begins with it."""
     uses: tuple[Use, ...]
     embedded_count: int
-    """How often the compiler was handed it as a constant; 0 for one whose elements are all
-    equal, and for one that is never used."""
+    """How often it is a constant of the program; 0 if its elements are all equal, or if it is never
+    used."""
     hidden_count: int
     """How often JAX passes it as a hidden argument; above 0 in simplified mode only."""
     verdict: Verdict
     advice: str
-    """What to change; empty if the array is fine."""
+    """The suggested change; empty if the array is fine."""
 
 
 @dataclass(frozen=True)
 class Folding:
-    """An operation on captured arrays alone, which the compiler carries out by itself."""
+    """An operation on captured arrays alone, which the compiler computes (constant folding)."""
 
     operation: str
     """``sort``, ``cumsum``, ``dot_general``."""
     shape: str
-    """Of what it is applied to: ``float32[64, 3]``."""
+    """Of its first operand: ``float32[64, 3]``."""
     seconds: float
-    """Of every compile, roughly: its order of magnitude is what counts."""
+    """Added to every compile; right to the order of magnitude."""
     uses: tuple[Use, ...]
     """The line of the operation, if it is known."""
 
@@ -90,12 +90,12 @@ class Audit(PlainData):
     """Of all occurrences, tables that JAX adds by itself included."""
     embedded_count: int
     hidden_argument_bytes: int | None
-    """None if this JAX does not tell."""
+    """None if this JAX does not report it."""
     jax: str
-    """The version of JAX: it decides what is embedded."""
+    """The version of JAX, on which embedding depends."""
     embedding_seconds: float | None = None
-    """What embedding all this in adds to every compile, foldings aside, by the calibration of this
-    machine; None if there is none (`jaxmeter.calibrate`)."""
+    """Seconds that the embedded bytes add to every compile, without foldings, by the calibration of
+    this machine; None if there is no calibration (`jaxmeter.calibrate`)."""
     foldings: tuple[Folding, ...] = ()
     """The slowest first; those that take a fraction of a second are left out."""
 
@@ -108,10 +108,10 @@ class Audit(PlainData):
 
     @property
     def advice(self) -> tuple[str, ...]:
-        """What to change, each advice once, that on the slowest folding or largest array first."""
+        """The suggested changes, each once; slow foldings first, then large arrays."""
         folded = (
             f"compute {folding.operation} of {folding.shape} once, before the call, and pass the "
-            "result as an argument: the compiler does it by itself in every compile, in roughly "
+            "result as an argument: the compiler folds it in every compile, in roughly "
             f"{folding.seconds:g} s"
             for folding in self.foldings
         )

@@ -1,4 +1,4 @@
-"""What embedding arrays into a program costs: immutable plain data."""
+"""The cost of embedding arrays into a program: immutable plain data."""
 
 from __future__ import annotations
 
@@ -23,5 +23,5 @@ class Calibration(PlainData):
     """Of each round, in order; the median of these counts."""
 
     def seconds(self, size_bytes: float) -> float:
-        """What embedding so many bytes in adds to every compile."""
+        """Return the seconds that embedding so many bytes adds to every compile."""
         return self.seconds_per_megabyte * size_bytes / MEGABYTE_BYTES

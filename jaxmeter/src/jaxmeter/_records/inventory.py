@@ -1,4 +1,4 @@
-"""What a program is made of, and in what two differ: immutable plain data."""
+"""The contents of a program, and the differences of two programs: immutable plain data."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from jaxmeter._records.record import Constants, Memory, Program
 
 @dataclass(frozen=True)
 class Fusion:
-    """Operations that the compiler made into one."""
+    """Operations that the compiler fused."""
 
     kind: str
     shape: str
@@ -23,7 +23,7 @@ class Fusion:
 
 @dataclass(frozen=True)
 class Inventory(PlainData):
-    """What a program is made of. What is not known is None."""
+    """The contents of a program; None for unknown ones."""
 
     name: str
     jax: str
@@ -50,7 +50,7 @@ class Change:
 
 @dataclass(frozen=True)
 class FusionChange:
-    """Fusions of one program and those of the other that share operations with them."""
+    """Fusions of one program, and the fusions of the other that share operations with them."""
 
     kind: Literal["appeared", "vanished", "split", "merged", "changed", "regrouped"]
     before: tuple[Fusion, ...]
@@ -59,16 +59,16 @@ class FusionChange:
 
 @dataclass(frozen=True)
 class ProgramDiff(PlainData):
-    """In what two programs differ; what is the same, or not known of both, is left out."""
+    """The differences of two programs, in everything that is known of both."""
 
     before: str
     """The name of the first."""
     now: str
     same: bool | None
     """Whether the optimised programs are the same, by their fingerprints, with the same values of
-    what they captured; of values that the compiler folded to large constants it does not tell."""
+    the captured arrays. Values that the compiler folded to large constants are not compared."""
     values: bool | None = None
-    """Whether what was captured has the same values; None if that is not known of both."""
+    """Whether the captured arrays have the same values; None if that is not known of both."""
     sizes: tuple[Change, ...] = ()
     """Flops, bytes, counts."""
     primitives: tuple[Change, ...] = ()

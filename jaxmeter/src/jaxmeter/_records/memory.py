@@ -1,4 +1,4 @@
-"""What memory a program takes, and the tradeoff of memory for time: immutable plain data."""
+"""The memory of a program, and the tradeoff of memory for time: immutable plain data."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ class Buffer:
     instruction: str
     """Its name in the HLO."""
     offset_bytes: int | None
-    """Where it begins within all temporaries; buffers that overlap are never there at once."""
+    """Where it begins within all temporaries; buffers that overlap are never live at once."""
 
 
 @dataclass(frozen=True)
 class Allocator:
-    """How JAX takes memory of the device, as the environment variables say."""
+    """How JAX allocates memory of the device, by the environment variables."""
 
     preallocate: bool | None
     """Whether it takes its share when it starts. None where the backend has no such thing."""
@@ -41,12 +41,12 @@ class Allocator:
     limit_bytes: int | None
     """The most it may take, by the device itself."""
     in_use_bytes: int | None
-    """What all arrays of this process take now."""
+    """Of all arrays of this process now."""
 
 
 @dataclass(frozen=True)
 class MemoryUse(PlainData):
-    """What memory one program takes."""
+    """The memory of one program."""
 
     name: str
     jax: str
@@ -55,8 +55,8 @@ class MemoryUse(PlainData):
     buffers: tuple[Buffer, ...]
     """The largest first."""
     source: Literal["assignment", "instructions"]
-    """Whether the buffers are those of the compiler's own assignment, or, where it does not tell,
-    what the instructions compute."""
+    """Whether the buffers come from the compiler's own assignment, or, where it reports none,
+    from the results of the instructions."""
     ran: bool
     """Whether it was run, which the peaks need."""
     allocator: Allocator
@@ -70,7 +70,7 @@ class TradeoffPoint(PlainData):
     seconds: float | None
     """The median of its steady-state runs."""
     temp_bytes: int | None
-    """What it needs besides arguments and outputs."""
+    """Memory besides arguments and outputs."""
     is_best: bool
     """None of the others is both faster and smaller."""
     failure: str = ""

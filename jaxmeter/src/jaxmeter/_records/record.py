@@ -1,7 +1,7 @@
 """The record of one measurement: immutable plain data that round-trips through JSON exactly.
 
-A record keeps raw samples and never a summary of them. What was not reached, or what a backend
-does not tell, is None; so the record of a failure keeps what was measured before it.
+A record keeps raw samples and never a summary of them. A quantity that was not reached, or that a
+backend does not report, is None; so the record of a failure keeps everything measured before it.
 Names end in their units: ``_seconds``, ``_bytes``, ``_count``.
 """
 
@@ -25,7 +25,7 @@ class Failure:
     """Why a measurement did not succeed."""
 
     phase: str
-    """What was being done: start, import, setup, trace, lower, compile, program, first_call,
+    """Where it failed: start, import, setup, trace, lower, compile, program, first_call,
     steady, check, recompile, end."""
     kind: str
     """The exception's class name, or Timeout, Signal, Exit, CacheHit, AlreadyCompiled."""
@@ -60,22 +60,22 @@ class ConstantArray:
 class Constants:
     """Arrays that entered the program other than as arguments, counted in three ways.
 
-    ``captured`` is what the author closed over: distinct arrays in the jaxpr and all its
-    sub-jaxprs. ``embedded`` is what the compiler was handed: non-splat constants in the
-    StableHLO, each occurrence counted. ``hidden_argument`` is what JAX passes behind the author's
-    back when JAX_USE_SIMPLIFIED_JAXPR_CONSTANTS is set.
+    ``captured`` arrays are closed over: distinct arrays in the jaxpr and all its sub-jaxprs.
+    ``embedded`` ones are non-splat constants in the StableHLO that the compiler gets, each
+    occurrence counted. ``hidden_argument`` are arrays that JAX passes as further arguments when
+    JAX_USE_SIMPLIFIED_JAXPR_CONSTANTS is set.
     """
 
     captured_bytes: int | None = None
     captured_count: int | None = None
     captured_fingerprint: str | None = None
-    """SHA-256 of their values; known to comparisons only, for it takes its time."""
+    """SHA-256 of their values; in comparisons only, for it takes time."""
     embedded_bytes: int | None = None
     embedded_count: int | None = None
     hidden_argument_bytes: int | None = None
     hidden_argument_count: int | None = None
     folding_alarms_count: int | None = None
-    """XLA's complaints that folding a constant takes over 1 s; known to worker benchmarks only."""
+    """XLA's warnings that folding a constant takes over 1 s; measured in worker processes only."""
     arrays: tuple[ConstantArray, ...] = ()
 
 
@@ -107,7 +107,7 @@ class Program:
 
 @dataclass(frozen=True)
 class Memory:
-    """The compiler's account (the first five), and the process's and the device's own."""
+    """The compiler's plan (the first five), and peaks of the process and the device."""
 
     argument_bytes: int | None = None
     output_bytes: int | None = None
@@ -121,12 +121,12 @@ class Memory:
     peak_rss_bytes: int | None = None
     """Its peak from there to the last steady-state run."""
     device_peak_bytes: int | None = None
-    """Since the process began; None where the backend does not tell, as on CPU."""
+    """Since the process began; None where the backend does not report it, as on CPU."""
 
 
 @dataclass(frozen=True)
 class Environment(PlainData):
-    """Where and with what the measurement was made."""
+    """The machine and the versions of the measurement."""
 
     python: str
     jax: str | None
@@ -153,7 +153,7 @@ class Environment(PlainData):
 class Record(PlainData):
     """One measurement of one program in one process.
 
-    ``phases`` and everything below them may be partly None: see the module's docstring.
+    ``phases`` and all later sections may be partly None.
     """
 
     name: str
@@ -174,9 +174,9 @@ class Record(PlainData):
     program: Program = Program()
     memory: Memory = Memory()
     checks: dict[str, float] = FrozenDict()
-    """What the case's own check of the answer returned."""
+    """The numbers that the case's check of the answer returned."""
     extras: dict[str, float] = FrozenDict()
-    """What the case measured by itself."""
+    """The numbers that the case measured by itself."""
     environment: Environment | None = None
     wall_seconds: float | None = None
     """Life of the worker process, from its start to its end; None in-process."""

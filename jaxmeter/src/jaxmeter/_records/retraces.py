@@ -1,4 +1,4 @@
-"""What is told of traces and their causes: immutable plain data that round-trips through JSON."""
+"""Traces and their causes: immutable plain data."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ ADVICE: dict[str, str] = {
     "unknown": "look for a static argument that does not equal itself, for caches that are "
     "cleared, and for jax_disable_jit",
 }
-"""What to do about each cause."""
+"""The suggested change for each cause."""
 
 
 @dataclass(frozen=True)
@@ -54,13 +54,13 @@ class Difference:
 
     @property
     def advice(self) -> str:
-        """What to do about it."""
+        """The suggested change."""
         return ADVICE[self.kind].format(argument=self.argument or "the argument")
 
     def __str__(self) -> str:
         match self.kind:
             case "unknown":
-                return "no cause that is known"
+                return "no known cause"
             case "new function":
                 return f"{self.now} of the same code, made again"
             case "new object":
@@ -75,7 +75,7 @@ UNKNOWN = Difference("unknown", "", "", "")
 
 @dataclass(frozen=True)
 class TracedCall:
-    """What JAX did in one call."""
+    """Traces and compiles of one call."""
 
     number: int
     """From 0."""
@@ -88,9 +88,9 @@ class TracedCall:
     seconds: float
     """Of the call, the work on the device included."""
     nearest: int | None
-    """The earlier call that it differs least from; None unless it was traced or compiled again."""
+    """The earlier call from which it differs least; None unless it was traced or compiled again."""
     causes: tuple[Difference, ...]
-    """In what it differs from that one."""
+    """Its differences from the nearest call."""
 
     @property
     def traced(self) -> bool:
@@ -106,7 +106,7 @@ class TracedCall:
 
 @dataclass(frozen=True)
 class Retraces(PlainData):
-    """What JAX did in a sequence of calls."""
+    """Traces and compiles of a sequence of calls."""
 
     derived = ("traces_count", "compiles_count", "cache_hits_count", "advice")
 
@@ -136,7 +136,7 @@ class Retraces(PlainData):
 
     @property
     def advice(self) -> tuple[str, ...]:
-        """What to change, each advice once."""
+        """The suggested changes, each once."""
         return tuple(dict.fromkeys(cause.advice for call in self.retraces for cause in call.causes))
 
 
@@ -154,18 +154,18 @@ class Place:
 
 @dataclass(frozen=True)
 class WatchedFunction:
-    """What JAX did with the jitted functions of one name and one piece of code."""
+    """Traces and compiles of the jitted functions of one name and one piece of code."""
 
     name: str
     defined: str
-    """``file:line``; empty if this JAX does not tell."""
+    """``file:line``; empty if this JAX does not report it."""
     is_jax: bool
     """A function of JAX itself, such as those behind jnp.where and eager operations."""
     traces_count: int
     compiles_count: int
     cache_hits_count: int
     objects_count: int | None
-    """How many function objects of this code were traced; None if this JAX does not tell."""
+    """How many function objects of this code were traced; None if this JAX does not report it."""
     trace_seconds: float
     compile_seconds: float
     places: tuple[Place, ...]
@@ -175,7 +175,7 @@ class WatchedFunction:
 
 @dataclass(frozen=True)
 class Watched(PlainData):
-    """What was traced and compiled within a ``with`` block."""
+    """Traces and compiles within a ``with`` block."""
 
     derived = ("traces_count", "compiles_count", "cache_hits_count", "advice")
 
@@ -200,7 +200,7 @@ class Watched(PlainData):
 
     @property
     def advice(self) -> tuple[str, ...]:
-        """What to change, each advice once."""
+        """The suggested changes, each once."""
         return tuple(
             dict.fromkeys(
                 f"{function.name}: {cause.advice}"

@@ -153,7 +153,7 @@ class Watch(Listener):
         functions.sort(key=lambda one: -(one.trace_seconds + one.compile_seconds))
         return Watched(tuple(functions), jax.__version__)
 
-    def hear_trace(self, fun_name: str, seconds: float) -> None:
+    def on_trace(self, fun_name: str, seconds: float) -> None:
         frames = _frames()
         if sum(frame.f_code.co_name == "_infer_params" for frame in frames) > 1:
             return  # nested; JAX up to 0.7 reports it too, within the time of the outer
@@ -162,11 +162,11 @@ class Watch(Listener):
         group.traced_at[_line(frames)] += 1
         group.explain(call, traced=True)
 
-    def hear_lowering(self, fun_name: str, seconds: float) -> None:
+    def on_lowering(self, fun_name: str, seconds: float) -> None:
         group, _ = self._group(_function_name(fun_name), _frames())
         group.compile_seconds += seconds
 
-    def hear_compile(self, fun_name: str, seconds: float, *, is_hit: bool) -> None:
+    def on_compile(self, fun_name: str, seconds: float, *, is_hit: bool) -> None:
         frames = _frames()
         group, call = self._group(_function_name(fun_name), frames)
         group.compile_seconds += seconds
