@@ -27,6 +27,11 @@ COMMIT = "1234567890abcdef1234567890abcdef12345678"
 KEY = "py3.11-jax0.10.2-cpu"
 CASING_BYTES = {3: 1_800_000, 6: 14_700_000, 9: 61_000_000, 12: 163_000_000}
 WOBBLE = (1.0, 1.02, 0.985, 1.01, 0.99, 1.035)
+BROWSER_OPTIONS = (
+    "--headless=new --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-sync "
+    "--disable-background-networking --disable-component-update --enable-logging=stderr "
+    "--window-size=500,900"
+).split()
 ERRORS = {3: 1.6e-4, 6: 1.9e-7, 9: 7.4e-10, 12: 1.3e-11}
 
 
@@ -190,7 +195,7 @@ def reference_case(digits: int, round_index: int = 0, **changes: Any) -> Record:
     return record(name, params, round_index=round_index, **(values | changes))
 
 
-def gradient_reference_cell(digits: int, round_index: int = 0) -> Record:
+def gradient_reference_case(digits: int, round_index: int = 0) -> Record:
     field = reference_case(digits, round_index)
     checks = {
         name.replace("error", "gradient_error"): value * (20 if "error" in name else 3)
@@ -229,7 +234,7 @@ def write_full(root: Path, *, rounds: int = 6) -> Path:
                     write(root, chunk_case(chunk, target, i), i)
         for digits in (6, 9, 12):
             write(root, reference_case(digits, i), i)
-        write(root, gradient_reference_cell(6, i), i)
+        write(root, gradient_reference_case(6, i), i)
     for digits in (3, 6, 9, 12):
         write(root, preparation_case(digits))
     params = {"workload": "w7x", "variant": "closure", "digits": 12, "half_period": False}
@@ -240,22 +245,10 @@ def write_full(root: Path, *, rounds: int = 6) -> Path:
 @pytest.fixture(scope="session")
 def made_up() -> SimpleNamespace:
     """The makers of records and stores above, for tests that need one of their own."""
-    makers: dict[str, Callable[..., Any]] = {
-        maker.__name__: maker
-        for maker in (
-            record,
-            failed,
-            environment,
-            casing_case,
-            chunk_case,
-            reference_case,
-            gradient_reference_cell,
-            preparation_case,
-            write,
-            write_full,
-        )
-    }
-    return SimpleNamespace(**makers, commit=COMMIT, key=KEY, casing_bytes=CASING_BYTES)
+    makers: tuple[Callable[..., Any], ...] = (record, failed, environment, write, write_full)
+    makers += (casing_case, chunk_case, reference_case, gradient_reference_case, preparation_case)
+    named = {maker.__name__: maker for maker in makers}
+    return SimpleNamespace(**named, commit=COMMIT, key=KEY, casing_bytes=CASING_BYTES)
 
 
 @pytest.fixture(scope="session")
@@ -273,23 +266,8 @@ def open_page(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Any]:
     folder = tmp_path_factory.mktemp("browser")
 
     def opened(page: Path, *options: str) -> subprocess.CompletedProcess[str]:
-        command = [
-            browser,
-            "--headless=new",
-            "--no-sandbox",
-            "--disable-gpu",
-            "--disable-quic",
-            "--no-first-run",
-            "--disable-background-networking",
-            "--disable-component-update",
-            "--disable-sync",
-            "--enable-logging=stderr",
-            f"--user-data-dir={folder / 'profile'}",
-            "--window-size=500,900",
-            *options,
-            "--dump-dom",
-            page.as_uri(),
-        ]
+        profile = f"--user-data-dir={folder / 'profile'}"
+        command = [browser, *BROWSER_OPTIONS, profile, *options, "--dump-dom", page.as_uri()]
         return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
 
     plain = folder / "plain.html"

@@ -1,4 +1,4 @@
-"""The page in a real browser, where one is installed: nothing fails, nothing is fetched."""
+"""The page in a real browser, where available: no script fails, nothing is fetched."""
 
 import re
 

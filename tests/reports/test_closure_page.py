@@ -1,4 +1,4 @@
-"""The page of the closure study, from made-up records: what it says follows from them alone."""
+"""The closure report: its sentences, tables and figures follow from made-up records."""
 
 import dataclasses
 import shutil

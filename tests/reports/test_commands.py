@@ -1,4 +1,4 @@
-"""What the commands leave behind and exit with, whatever goes wrong."""
+"""Exit codes of the commands, and the files they leave."""
 
 import pytest
 
@@ -19,7 +19,7 @@ def test_an_unexpected_error_exits_2_with_its_traceback_and_never_1(monkeypatch,
     assert "Traceback" in told and "RecursionError: too deep" in told
 
 
-def test_names_beside_a_pair_are_an_error_not_passed_over(made_up, tmp_path, capsys):
+def test_commit_names_together_with_a_pair_are_an_error(made_up, tmp_path, capsys):
     pair = str(Pair(made_up, tmp_path / "pair").write(rounds=1))
     for names in (["nonsense"], ["nonsense", "other"]):
         assert main(["review", *names, "--pair", pair, "--out", str(tmp_path / "out")]) == 2

@@ -1,4 +1,4 @@
-"""The history: series that are never joined across settings, and the page."""
+"""The history: series that are never joined across environments, and the page."""
 
 import dataclasses
 import json
@@ -37,7 +37,7 @@ def found(history, case, metric):
     return series
 
 
-def test_steps_are_found_in_the_cell_and_metrics_that_have_them(history):
+def test_change_points_are_found_in_the_right_case_and_metrics(history):
     stepped = {
         (one.case.rsplit("-", 2)[1], one.metric.name, one.steps[0].index)
         for one in history.environments[0].series
@@ -55,7 +55,7 @@ def test_a_point_is_the_median_of_its_processes_and_keeps_them(history):
     assert found(history, "closure", "temp_bytes").samples == ()
 
 
-def test_two_jax_versions_are_two_settings_and_share_no_series(made_up, store, tmp_path):
+def test_two_jax_versions_are_two_environments_and_share_no_series(made_up, store, tmp_path):
     other = dataclasses.replace(
         made_up.casing_case("closure", 3, captured_bytes=1),
         environment=made_up.environment(jax="0.7.2", jaxlib="0.7.2"),
@@ -68,7 +68,7 @@ def test_two_jax_versions_are_two_settings_and_share_no_series(made_up, store, t
         assert all(len(series.values) == 1 and not series.steps for series in environment.series)
 
 
-def test_a_commit_all_of_whose_processes_failed_is_told_and_has_no_point(history, broken):
+def test_a_commit_where_every_process_failed_is_listed_and_has_no_point(history, broken):
     (environment,) = broken.environments
     (failure,) = environment.failed
     assert (failure.commit, failure.processes_count) == (12, 2)
@@ -79,7 +79,7 @@ def test_a_commit_all_of_whose_processes_failed_is_told_and_has_no_point(history
     assert history.environments[0].failed == ()
 
 
-def test_one_process_that_ended_well_is_a_point_not_a_failure(made_up, tmp_path):
+def test_one_process_that_succeeded_makes_a_point_not_a_failure(made_up, tmp_path):
     case = made_up.casing_case("closure", 3)
     made_up.write(tmp_path, case, 0, commit=COMMITS[0])
     made_up.write(tmp_path, made_up.failed(case.name, {}), 1, commit=COMMITS[0])
@@ -87,7 +87,7 @@ def test_one_process_that_ended_well_is_a_point_not_a_failure(made_up, tmp_path)
     assert environment.failed == () and all(len(one.values) == 1 for one in environment.series)
 
 
-def test_a_process_that_left_no_word_failed_in_the_setting_of_its_folder(made_up, tmp_path):
+def test_a_process_without_an_environment_failed_in_that_of_its_folder(made_up, tmp_path):
     case = made_up.casing_case("closure", 3)
     made_up.write(tmp_path, case, 0, commit=COMMITS[0])
     killed = dataclasses.replace(made_up.failed("other/case", {}), environment=None, failure=None)

@@ -1,4 +1,4 @@
-"""The order of commits, their dates and subjects: what git says, whatever it says."""
+"""The order of commits, their dates and subjects, whatever git prints."""
 
 import subprocess
 

@@ -1,4 +1,4 @@
-"""The history's page: what reaches it, and how it behaves in a browser."""
+"""The data of the history's page, and its behaviour in a browser."""
 
 import dataclasses
 import json

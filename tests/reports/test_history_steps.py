@@ -1,4 +1,4 @@
-"""Steps of a series: exact numbers, errors and noisy ones."""
+"""Change points of exact, error and noisy series."""
 
 import math
 import random

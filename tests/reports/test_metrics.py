@@ -1,4 +1,4 @@
-"""What counts as measured: an error that is not a number, but not one that nobody asked for."""
+"""A NaN error counts as measured; a missing one does not."""
 
 import math
 

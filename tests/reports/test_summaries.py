@@ -1,4 +1,4 @@
-"""Summaries: medians of process medians, paired ratios, and what is left out of them."""
+"""Summaries: medians of process medians, paired ratios, and the processes left out."""
 
 import dataclasses
 import math
@@ -46,20 +46,16 @@ def test_variants_stand_closure_argument_simplified(full_store):
     assert len(table) == 12 and list(table["digits"].unique()) == [3, 6, 9, 12]
 
 
-def test_without_an_argument_variant_there_is_a_row_and_no_ratio(made_up, tmp_path):
-    made_up.write(tmp_path, made_up.casing_case("closure", 6))
-    row = variants(measured(tmp_path)).iloc[0]
-    assert row["captured_bytes"] == made_up.casing_bytes[6]
-    assert math.isnan(row["compile_to_argument_ratio"])
-    assert row["compile_to_argument_pairs_count"] == 0
-
-
-def test_failed_processes_are_in_no_summary(made_up, tmp_path):
+def test_failed_processes_count_nowhere_and_without_an_argument_there_is_no_ratio(
+    made_up, tmp_path
+):
     case = made_up.casing_case("closure", 6)
-    made_up.write(tmp_path, case, 0)
+    made_up.write(tmp_path, case)
     made_up.write(tmp_path, made_up.failed(case.name, case.params), 1)
     row = variants(measured(tmp_path)).iloc[0]
-    assert row["processes_count"] == 1
+    assert row["processes_count"] == 1 and row["captured_bytes"] == made_up.casing_bytes[6]
+    assert math.isnan(row["compile_to_argument_ratio"])
+    assert row["compile_to_argument_pairs_count"] == 0
 
 
 def test_commits_and_environments_are_never_pooled(made_up, tmp_path):
@@ -118,7 +114,7 @@ def test_speed_ups_are_taken_process_by_process(made_up, tmp_path):
 
 def test_gradients_have_a_table_of_their_own_and_stay_out_of_the_fields_accuracy(made_up, tmp_path):
     made_up.write(tmp_path, made_up.reference_case(6))
-    gradient = made_up.gradient_reference_cell(6)
+    gradient = made_up.gradient_reference_case(6)
     made_up.write(tmp_path, gradient)
     frame = measured(tmp_path)
     (field_row,) = reference.summary(frame).to_dict("records")
