@@ -18,6 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import vcjax
+from tests.vcjax.common import captured_bytes
 from vcjax import problems
 
 # Nothing divides: 3 rows of targets, 15 targets, 4 or 8 devices.
@@ -93,10 +94,6 @@ def deviations(many: dict, one: dict) -> dict[str, float]:
     # The self-test is what is left of fields of size 1.
     scales = {name: np.abs(one[name]).max() for name in many} | {"self_test": 1.0}
     return {name: float(worst(name) / scales[name]) for name in many}
-
-
-def captured_bytes(program) -> int:
-    return sum(np.asarray(constant).nbytes for constant in program.consts)
 
 
 def facts(mesh) -> dict:

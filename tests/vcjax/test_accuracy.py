@@ -11,34 +11,22 @@ import numpy as np
 import pytest
 
 import vcjax
+from tests.vcjax.common import casing_of
 from vcjax import problems, wout
-
-
-def separate(problem, digits):
-    rule = vcjax.choose(
-        problem.X,
-        problem.B,
-        digits,
-        nfp=problem.nfp,
-        half_period=problem.half_period,
-        trg_nphi=problem.trg_nphi,
-        trg_ntheta=problem.trg_ntheta,
-    )
-    return vcjax.prepare(rule, problem.X)
 
 
 @pytest.mark.parametrize("half_period", [True, False])
 @pytest.mark.parametrize("digits, limit", [(3, 1.9e-4), (6, 2.2e-7), (9, 8.6e-10), (12, 1.5e-11)])
 def test_w7x_is_as_accurate_as_the_reference(digits, limit, half_period):
     problem = problems.w7x(digits, half_period=half_period)
-    casing = separate(problem, digits)
+    casing = casing_of(problem, digits)
     assert problem.external_error(vcjax.external_field(casing, problem.B)) <= limit
 
 
 @pytest.mark.parametrize("digits, limit", [(3, 2e-4), (6, 2e-8), (9, 1e-9)])
 def test_rotating_ellipse_is_within_the_limits_of_the_reference(digits, limit):
     problem = problems.rotating_ellipse(digits)
-    casing = separate(problem, digits)
+    casing = casing_of(problem, digits)
     error = problem.external_error(vcjax.external_field(casing, problem.B))
     assert error <= limit
     assert error <= vcjax.error_estimate(casing, problem.B) <= 100 * error
@@ -57,7 +45,7 @@ def test_the_grid_resolves_the_surface_even_where_the_field_is_constant(digits, 
 @pytest.mark.parametrize("digits, cross_section", [(3, "shaped"), (6, "circular"), (9, "shaped")])
 def test_tori_reach_the_digits_asked_for(digits, cross_section):
     problem = problems.axisymmetric(digits, cross_section=cross_section)
-    casing = separate(problem, digits)
+    casing = casing_of(problem, digits)
     external = vcjax.external_field(casing, problem.B)
     assert problem.external_error(external) <= 10.0**-digits
     # The internal field also carries what the source grid leaves out of B at the targets.
@@ -69,7 +57,7 @@ def test_tori_reach_the_digits_asked_for(digits, cross_section):
 @pytest.mark.parametrize("digits", [3, 9])
 def test_the_estimate_foretells_the_error_of_a_resolved_field(digits):
     problem = problems.axisymmetric(digits + 3)
-    casing = separate(problem, digits)
+    casing = casing_of(problem, digits)
     error = problem.external_error(vcjax.external_field(casing, problem.B))
     foretold = vcjax.error_estimate(casing, problem.B)
     assert error / 5 <= foretold <= 10.0**-digits * 10
@@ -125,6 +113,6 @@ def test_reversed_poloidal_angle_gives_the_same_fields():
 
 def test_full_and_half_period_agree():
     half, full = (problems.rotating_ellipse(6, half_period=h) for h in (True, False))
-    fields = [np.asarray(vcjax.external_field(separate(p, 6), p.B)) for p in (half, full)]
+    fields = [np.asarray(vcjax.external_field(casing_of(p, 6), p.B)) for p in (half, full)]
     for problem, field in zip((half, full), fields, strict=True):
         assert problem.external_error(field) <= 2e-8

@@ -9,20 +9,12 @@ from typing import Any
 import jax
 import numpy as np
 import pytest
-from jaxtyping import config as jaxtyping_config
 
 import vcjax
 from vcjax import VcjaxError, problems
 
+pytestmark = pytest.mark.usefixtures("no_shape_checks")
 KIND: dict[str, Any] = dict(nfp=4, half_period=True)
-
-
-@pytest.fixture(autouse=True)
-def no_shape_checks():
-    """Users run without the annotation checks of the tests: what they see is vcjax's own error."""
-    jaxtyping_config.update("jaxtyping_disable", True)
-    yield
-    jaxtyping_config.update("jaxtyping_disable", False)
 
 
 @pytest.fixture(scope="module")

@@ -75,6 +75,21 @@ def test_prepare_and_evaluate_can_be_traced_together(rule, casing, problem):
     )
 
 
+def test_an_evaluation_does_not_copy_the_field_to_the_host(casing, problem, monkeypatch):
+    B = jnp.asarray(problem.B)
+    expected = vcjax.external_field(casing, problem.B)
+
+    def refuse(*_, **__):
+        raise AssertionError("a JAX array was copied to the host")
+
+    monkeypatch.setattr(type(B), "__array__", refuse)
+    found = vcjax.external_field(casing, B)
+    closure = jax.jit(lambda casing: vcjax.external_field(casing, B))(casing)
+    monkeypatch.undo()
+    np.testing.assert_array_equal(found, expected)
+    np.testing.assert_allclose(closure, expected, atol=1e-12)
+
+
 def test_many_fields_share_one_casing_under_vmap(casing, problem):
     fields = jnp.stack([problem.B, 3.0 * problem.B])
     mapped = jax.vmap(lambda B: vcjax.external_field(casing, B))(fields)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import vcjax
+from tests.vcjax.common import largest_error
 from vcjax import _options, problems
 
 
@@ -27,11 +28,6 @@ def casing(rule, problem):
 @pytest.fixture(scope="module")
 def operator(casing):
     return vcjax.dense_operator(casing)
-
-
-def largest_error(value, expected):
-    expected = np.asarray(expected)
-    return np.abs(np.asarray(value) - expected).max() / np.abs(expected).max()
 
 
 def test_it_equals_the_evaluation_for_any_field_and_batch(operator, casing, problem):

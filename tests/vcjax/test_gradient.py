@@ -1,10 +1,14 @@
 """Gradients: known answers are gradients, and the separated ones meet them to the digits asked."""
 
+from functools import partial
+
 import jax
 import numpy as np
 import pytest
 
 import vcjax
+from tests.vcjax import common
+from tests.vcjax.common import captured_bytes
 from vcjax import problems
 
 
@@ -35,22 +39,7 @@ def test_known_gradients_are_symmetric_and_free_of_divergence():
         assert np.abs(gradient - gradient.swapaxes(2, 3)).max() < scale
 
 
-def casing_of(problem, digits):
-    rule = vcjax.choose(
-        problem.X,
-        problem.B,
-        digits,
-        nfp=problem.nfp,
-        half_period=problem.half_period,
-        trg_nphi=problem.trg_nphi,
-        trg_ntheta=problem.trg_ntheta,
-        gradient=True,
-    )
-    return vcjax.prepare_gradient(rule, problem.X)
-
-
-def captured_bytes(program):
-    return sum(np.asarray(constant).nbytes for constant in program.consts)
+casing_of = partial(common.casing_of, prepare=vcjax.prepare_gradient)
 
 
 @pytest.fixture(scope="module")

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import vcjax
+from tests.vcjax.common import captured_bytes
 from vcjax import problems
 
 DIGITS = 6
@@ -37,10 +38,6 @@ def beside(problem, shape, places, distances):
 
 def relative(error, problem):
     return np.abs(np.asarray(error)).max() / np.abs(problem.B).max()
-
-
-def captured_bytes(program):
-    return sum(np.asarray(constant).nbytes for constant in program.consts)
 
 
 @pytest.fixture(scope="module")

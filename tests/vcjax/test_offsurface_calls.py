@@ -4,7 +4,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from jaxtyping import config as jaxtyping_config
 
 import vcjax
 from vcjax import problems
@@ -116,14 +115,6 @@ def test_second_derivatives_in_points_are_those_of_the_known_fields():
     expected = (known_slope(1e-3) - known_slope(-1e-3)) / 2e-3
     found = bend(casing, jnp.asarray(problem.B), jnp.asarray(points))
     assert np.abs(found - expected).max() < 1e-2 * np.abs(expected).max()
-
-
-@pytest.fixture
-def no_shape_checks():
-    """Users run without the annotation checks of the tests: what they see is vcjax's own error."""
-    jaxtyping_config.update("jaxtyping_disable", True)
-    yield
-    jaxtyping_config.update("jaxtyping_disable", False)
 
 
 def test_what_cannot_be_used_is_named(casing, problem, no_shape_checks):

@@ -11,6 +11,7 @@ from jax.extend.core import jaxprs_in_params
 
 import vcjax
 from benchmarks.workloads.casing import problem_named
+from tests.vcjax.common import casing_of, largest_error
 from vcjax import problems
 from vcjax._options import Tiles, resolve_tiles
 
@@ -28,28 +29,9 @@ def problem():
     return problems.axisymmetric(3, shape=(6, 20), src_shape=(6, 20), trg_shape=(6, 20))
 
 
-def casing_of(problem, prepare=vcjax.prepare, **options):
-    rule = vcjax.choose(
-        problem.X,
-        problem.B,
-        problem.digits,
-        nfp=problem.nfp,
-        trg_nphi=problem.trg_nphi,
-        trg_ntheta=problem.trg_ntheta,
-        gradient=prepare is vcjax.prepare_gradient,
-    )
-    return prepare(rule, problem.X, **options)
-
-
 @pytest.fixture(scope="module")
 def casing(problem):
-    return casing_of(problem)
-
-
-def largest_error(value, expected):
-    """Largest difference over the largest expected value."""
-    expected = np.asarray(expected)
-    return np.abs(np.asarray(value) - expected).max() / np.abs(expected).max()
+    return casing_of(problem, 3)
 
 
 # Tile sizes.
@@ -130,7 +112,7 @@ def test_a_changed_setting_takes_effect_at_the_next_call(casing, problem, monkey
 )
 def test_temporaries_stay_small(prepare, evaluate, most_mebibytes):
     problem = problem_named("case_vc_large")
-    casing = casing_of(problem, prepare)
+    casing = casing_of(problem, problem.digits, prepare)
     memory = jax.jit(evaluate).lower(casing, problem.B).compile().memory_analysis()
     assert memory is not None
     assert memory.temp_size_in_bytes <= most_mebibytes * 2**20
@@ -186,21 +168,21 @@ def plain(request):
         "gradient": (vcjax.prepare_gradient, vcjax.internal_gradient),
     }
     prepare, evaluate = ways[request.param]
-    casing = casing_of(problem, prepare)
+    casing = casing_of(problem, 3, prepare)
     return problem, prepare, evaluate, casing, evaluate(casing, problem.B)
 
 
 @pytest.mark.parametrize("kept", KEPT)
 def test_blocks_and_streams_of_weights_change_the_result_by_rounding_only(plain, kept):
     problem, prepare, evaluate, _, expected = plain
-    casing = casing_of(problem, prepare, near_weights=kept, near_block_size=3)
+    casing = casing_of(problem, 3, prepare, near_weights=kept, near_block_size=3)
     assert (casing.near_weights is None) == (kept == "streamed")
     assert largest_error(evaluate(casing, problem.B), expected) < 1e-11
 
 
 def test_weights_in_float32_take_half_the_memory_and_keep_six_digits(plain):
     problem, prepare, evaluate, casing, expected = plain
-    rounded = casing_of(problem, prepare, near_weights="float32")
+    rounded = casing_of(problem, 3, prepare, near_weights="float32")
     assert 2 * rounded.near_weights.nbytes == casing.near_weights.nbytes
     value = evaluate(rounded, problem.B)
     assert value.dtype == np.float64
@@ -209,7 +191,7 @@ def test_weights_in_float32_take_half_the_memory_and_keep_six_digits(plain):
 
 def test_streamed_weights_carry_the_derivative_in_the_surface():
     problem = problems.axisymmetric(3, shape=(4, 20), src_shape=(4, 20), trg_shape=(2, 4))
-    rule = casing_of(problem).rule
+    rule = casing_of(problem, 3).rule
     X = jnp.asarray(problem.X)
 
     def slope(kept, constants):
@@ -228,7 +210,7 @@ def test_streamed_weights_carry_the_derivative_in_the_surface():
 )
 def test_options_of_the_near_part_that_do_not_exist_are_named(problem, options):
     with pytest.raises(vcjax.VcjaxError, match="prepare got near_"):
-        casing_of(problem, **options)
+        casing_of(problem, 3, **options)
 
 
 def test_weights_beyond_the_memory_are_announced_and_refused_with_their_size(problem):

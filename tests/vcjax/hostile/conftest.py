@@ -1,7 +1,6 @@
 """One torus and its casings for all tests of hostile input, prepared once."""
 
 import pytest
-from jaxtyping import config as jaxtyping_config
 
 import vcjax
 from tests.vcjax.hostile.problems import chosen, torus_problem
@@ -9,11 +8,8 @@ from vcjax import problems
 
 
 @pytest.fixture(autouse=True, scope="module")
-def no_shape_checks():
-    """Users run without the annotation checks of the tests: what they see is vcjax's own error."""
-    jaxtyping_config.update("jaxtyping_disable", True)
-    yield
-    jaxtyping_config.update("jaxtyping_disable", False)
+def _every_module(no_shape_checks):
+    pass
 
 
 @pytest.fixture(scope="session")
