@@ -1,11 +1,11 @@
-"""What `test_devices` runs in processes of its own: the same calls on one device and on many.
+"""Program of `test_devices`, run in processes of its own: the same calls on one device and on many.
 
     python devices_program.py PATH                        one device, then all of this process
     python devices_program.py PATH ADDRESS COUNT NUMBER   process NUMBER of COUNT, all devices
 
-The numbers of one device are left in the file PATH; further processes compare with those. Prints a
-JSON object: for each quantity the largest deviation from one device, relative to the largest value;
-facts about where arrays lie; messages of errors.
+The numbers of one device are written to the file PATH; further processes compare with them. Prints
+a JSON object: for each quantity the largest deviation from one device, relative to the largest
+value; facts about where arrays lie; messages of errors.
 """
 
 import json
@@ -52,11 +52,11 @@ def quantities(devices) -> dict[str, Any]:
 
 
 def off_the_surface(devices) -> dict[str, Any]:
-    """Points are what is divided there: 5, on either side, beside the surface and far away."""
+    """Five points are divided: on either side, near the surface and far away."""
     rule = vcjax.choose_off_surface(X, B, 1, nfp=1)
     casing = vcjax.prepare_off_surface(rule, X, devices=devices)
-    beside = 1.001 * X[:3, 5] + np.array([[0.0, 0.0, 0.0], [0.1, 0.0, 0.0], [-0.1, 0.0, 0.0]])
-    points = np.concatenate([beside, [[0.0, 0.0, 0.3], [5.0, 5.0, 5.0]]])
+    near = 1.001 * X[:3, 5] + np.array([[0.0, 0.0, 0.0], [0.1, 0.0, 0.0], [-0.1, 0.0, 0.0]])
+    points = np.concatenate([near, [[0.0, 0.0, 0.3], [5.0, 5.0, 5.0]]])
     found = vcjax.field_at(casing, B, points)
     return {
         "field_off_the_surface": jnp.where(found.inside[:, None], found.external, found.internal),
@@ -91,7 +91,7 @@ def deviations(many: dict, one: dict) -> dict[str, float]:
         rows = [(data, one[name][start : start + len(data)]) for start, data in held]
         return max(np.abs(data[: len(row)] - row).max(initial=0.0) for data, row in rows)
 
-    # The self-test is what is left of fields of size 1.
+    # The self-test is the error for fields of size 1.
     scales = {name: np.abs(one[name]).max() for name in many} | {"self_test": 1.0}
     return {name: float(worst(name) / scales[name]) for name in many}
 

@@ -48,22 +48,22 @@ def test_tori_reach_the_digits_asked_for(digits, cross_section):
     casing = casing_of(problem, digits)
     external = vcjax.external_field(casing, problem.B)
     assert problem.external_error(external) <= 10.0**-digits
-    # The internal field also carries what the source grid leaves out of B at the targets.
+    # The internal field also has the error of B on the source grid.
     internal = vcjax.internal_field(casing, problem.B)
     tail = vcjax.spectral_tail(problem.B, nfp=1, half_period=False)
     assert problem.internal_error(internal) <= 10.0**-digits + 2 * tail
 
 
 @pytest.mark.parametrize("digits", [3, 9])
-def test_the_estimate_foretells_the_error_of_a_resolved_field(digits):
+def test_the_estimate_is_close_to_the_error_of_a_resolved_field(digits):
     problem = problems.axisymmetric(digits + 3)
     casing = casing_of(problem, digits)
     error = problem.external_error(vcjax.external_field(casing, problem.B))
-    foretold = vcjax.error_estimate(casing, problem.B)
-    assert error / 5 <= foretold <= 10.0**-digits * 10
+    estimate = vcjax.error_estimate(casing, problem.B)
+    assert error / 5 <= estimate <= 10.0**-digits * 10
 
 
-def test_spectral_tail_tells_an_unresolved_field():
+def test_the_spectral_tail_of_an_unresolved_field_is_large():
     coarse, fine = problems.w7x(3), problems.w7x(9)
     assert vcjax.spectral_tail(coarse.B, nfp=5, half_period=True) > 1e-4
     assert vcjax.spectral_tail(fine.B, nfp=5, half_period=True) < 1e-8

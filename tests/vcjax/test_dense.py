@@ -30,7 +30,7 @@ def operator(casing):
     return vcjax.dense_operator(casing)
 
 
-def test_it_equals_the_evaluation_for_any_field_and_batch(operator, casing, problem):
+def test_the_operator_equals_the_evaluation_for_any_field_and_batch(operator, casing, problem):
     fields = np.random.default_rng(0).normal(size=(2, 2, *problem.B.shape))
     values = operator.apply(fields)
     assert values.shape == (2, 2, 2, 6, 3)
@@ -38,13 +38,13 @@ def test_it_equals_the_evaluation_for_any_field_and_batch(operator, casing, prob
     assert largest_error(operator.apply(fields[0, 1]), values[0, 1]) < 1e-13
 
 
-def test_the_internal_one_does_too_from_streamed_weights(rule, problem):
+def test_the_internal_operator_equals_the_evaluation_from_streamed_weights(rule, problem):
     casing = vcjax.prepare(rule, problem.X, near_weights="streamed")
     value = vcjax.dense_operator(casing, internal=True).apply(problem.B)
     assert largest_error(value, vcjax.internal_field(casing, problem.B)) < 1e-12
 
 
-def test_it_is_a_pytree_to_be_passed_as_an_argument(operator, problem):
+def test_the_operator_is_a_pytree_to_be_passed_as_an_argument(operator, problem):
     def energy(operator, B):
         return (operator.apply(B) ** 2).sum()
 

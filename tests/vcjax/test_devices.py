@@ -1,4 +1,4 @@
-"""Many devices give the numbers of one, whatever divides; eight of one process, four of two."""
+"""Many devices give the numbers of one device: eight of one process, four of two processes."""
 
 import json
 import os
@@ -16,7 +16,7 @@ from vcjax import problems
 from vcjax._devices import device_mesh
 
 PROGRAM = Path(__file__).with_name("devices_program.py")
-# Rounding: a device's share of the targets is cut into other tiles, and derivatives are added up
+# Rounding: a device cuts its share of the targets into other tiles, and derivatives are summed
 # over devices.
 ROUNDING = 1e-13
 
@@ -41,7 +41,7 @@ def start(device_count, *arguments):
 
 
 def reports(processes):
-    """What the processes printed; none outlives the test."""
+    """Return the printed reports, and end all processes."""
     try:
         printed = [process.communicate(timeout=240) for process in processes]
     finally:
@@ -49,7 +49,7 @@ def reports(processes):
             process.kill()
     for process, (_, errors) in zip(processes, printed, strict=True):
         assert process.returncode == 0, errors
-    # The last line: gloo tells about its connections before.
+    # The last line: gloo prints its connections first.
     return [json.loads(output.splitlines()[-1]) for output, _ in printed]
 
 
@@ -103,8 +103,8 @@ def test_programs_for_many_devices_capture_nothing(eight_devices):
 
 
 def test_more_devices_than_targets_are_refused(eight_devices):
-    told = eight_devices["too_many_devices"]
-    assert told.startswith("prepare got 8 devices for 5 targets; give at most 5")
+    message = eight_devices["too_many_devices"]
+    assert message.startswith("prepare got 8 devices for 5 targets; give at most 5")
 
 
 @pytest.fixture(scope="module")
@@ -122,7 +122,7 @@ def test_one_device_of_a_mesh_gives_the_numbers_of_none(problem):
 
 
 @pytest.mark.parametrize(
-    "devices, told",
+    "devices, message",
     [
         ("cpu", r"^prepare got devices='cpu'; give a jax.sharding.Mesh, a list"),
         (4, "prepare got devices=4; give"),
@@ -131,9 +131,9 @@ def test_one_device_of_a_mesh_gives_the_numbers_of_none(problem):
         (lambda: jax.devices() * 2, "prepare got 2 devices, 1 of them different"),
     ],
 )
-def test_what_are_no_devices_is_refused(devices, told):
+def test_anything_but_devices_is_refused(devices, message):
     found = devices() if callable(devices) else devices
-    with pytest.raises(vcjax.VcjaxError, match=told):
+    with pytest.raises(vcjax.VcjaxError, match=message):
         device_mesh("prepare", found, 100)
 
 

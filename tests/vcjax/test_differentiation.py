@@ -100,11 +100,11 @@ def test_forward_and_reverse_mode_agree(gradient, change, weight, rule, at, alon
 
 
 def test_the_field_of_a_surface_drawn_larger_is_the_same_but_for_a_digit(change, rule, at):
-    """The principle knows no unit of length: the derivative by the size of the surface is zero.
+    """The principle has no unit of length: the derivative by the size of the surface is zero.
 
-    A uniform field is all external, and tells the error of the quadrature. That depends on the
-    cut-off rate alpha like exp(-T^2), T = `rule.cutoff` in proportion to alpha; what is missed by
-    not differentiating alpha is the derivative of that, at most 2 T^2 times the error.
+    A uniform field is all external, so that its error is the error of the quadrature. It depends
+    on the cut-off rate alpha like exp(-T^2), T = `rule.cutoff` in proportion to alpha; without the
+    derivative of alpha, derivatives miss at most 2 T^2 times the error.
     """
     uniform = jnp.zeros_like(at[1]).at[..., 2].set(1.0)
     value, slope = change((at[0], uniform), (at[0], jnp.zeros_like(uniform)))
@@ -135,6 +135,6 @@ def test_the_hessian_is_symmetric(hessian, at, along):
 
 
 def test_the_gradient_keeps_less_than_one_number_for_each_pair(gradient, rule):
-    """Tiles and rows are computed again, not stored: the kernel alone has one number a pair."""
+    """Tiles and rows are recomputed, not stored: the kernel alone has a number for each pair."""
     pairs = rule.quad_nphi * rule.quad_ntheta * rule.trg_shape[0] * rule.trg_shape[1]
     assert gradient.memory_analysis().temp_size_in_bytes < 8 * pairs

@@ -1,4 +1,4 @@
-"""Gradients: known answers are gradients, and the separated ones meet them to the digits asked."""
+"""Gradients: known answers are gradients, and separated gradients have the digits asked for."""
 
 from functools import partial
 

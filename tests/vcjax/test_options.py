@@ -58,7 +58,7 @@ def test_the_nearest_setting_wins(operator, monkeypatch):
     assert resolve_tiles("test", other, "auto", "auto").targets != 9
 
 
-def test_config_says_which_sizes_are_in_force_and_why(monkeypatch):
+def test_config_shows_the_sizes_in_force_and_their_origin(monkeypatch):
     monkeypatch.setenv("VCJAX_CHUNK_B", "300,20")
     monkeypatch.setenv("VCJAX_CHUNK_GRADB_SRC", "40")
     shown = vcjax.config()
@@ -161,7 +161,7 @@ KEPT = ["float64", "streamed"]
 
 @pytest.fixture(scope="module", params=["field", "gradient"])
 def plain(request):
-    """A problem, ways to prepare and evaluate it, and what comes out without options."""
+    """A problem, calls to prepare and evaluate it, and their result without options."""
     problem = problems.axisymmetric(3, shape=(4, 20), src_shape=(4, 20), trg_shape=(2, 4))
     ways = {
         "field": (vcjax.prepare, vcjax.external_field),
@@ -230,7 +230,7 @@ def test_a_far_field_in_float32_keeps_five_digits():
     expected = vcjax.external_field(casing, problem.B)
     value = vcjax.external_field(casing, problem.B, far_dtype="auto")
     assert value.dtype == np.float64
-    # The bound that the documentation gives: half of what 5 digits allow.
+    # The bound in the documentation: half the error of 5 digits.
     assert 0 < np.abs(value - expected).max() < 5e-6 * np.abs(problem.B).max()
 
 

@@ -1,4 +1,4 @@
-"""The estimates that users read bound the errors that they do not see."""
+"""Estimates bound the errors."""
 
 import numpy as np
 import pytest

@@ -10,7 +10,7 @@ from tests.vcjax.hostile.problems import chosen, toroidal_field
 from vcjax import VcjaxError, problems
 
 _REFUSED: dict[str, tuple] = {
-    # name: (what becomes of X, of B, options, what the error says)
+    # name: (change of X, change of B, options, part of the error)
     "X of objects": (lambda X: X.astype(object), None, {}, "dtype object"),
     "X in half precision": (lambda X: X.astype(np.float16), None, {}, "dtype float16"),
     "X in long double": (lambda X: X.astype(np.longdouble), None, {}, "dtype|float64"),
@@ -32,12 +32,6 @@ _REFUSED: dict[str, tuple] = {
     ),
     "X with four components": (lambda X: np.pad(X, ((0, 0), (0, 0), (0, 1))), None, {}, "shape"),
     "X with its first row again": (lambda X: np.concatenate([X, X[:1]]), None, {}, "repeat"),
-    "X with its first column again": (
-        lambda X: np.concatenate([X, X[:, :1]], axis=1),
-        None,
-        {},
-        "repeats",
-    ),
     "X without its last row": (lambda X: X[:-1], None, {}, "open surface"),
     "X without its last column": (lambda X: X[:, :-1], None, {}, "open surface"),
     "X shuffled": (lambda X: X[:, np.random.default_rng(0).permutation(16)], None, {}, "."),
@@ -48,10 +42,7 @@ _REFUSED: dict[str, tuple] = {
     "nfp infinite": (None, None, dict(nfp=float("inf")), "nfp=inf"),
     "nfp NaN": (None, None, dict(nfp=float("nan")), "nfp=nan"),
     "nfp a thousand and one": (None, None, dict(nfp=1001), "nfp=1001"),
-    "digits 0": (None, None, dict(digits=0), "digits=0"),
-    "digits 14": (None, None, dict(digits=14), "digits=14"),
     "digits -3": (None, None, dict(digits=-3), "digits=-3"),
-    "no targets": (None, None, dict(trg_nphi=0), "trg_nphi=0"),
     "targets by a float": (None, None, dict(trg_ntheta=8.0), "trg_ntheta=8.0"),
     "targets below none": (None, None, dict(trg_ntheta=-8), "trg_ntheta=-8"),
     "B zero": (None, lambda B: 0 * B, {}, "zero everywhere"),
@@ -59,8 +50,6 @@ _REFUSED: dict[str, tuple] = {
     "B of 1e-200": (None, lambda B: 1e-200 * B, {}, "another unit"),
     "B of 1e200": (None, lambda B: 1e200 * B, {}, "another unit"),
     "B complex": (None, lambda B: B.astype(complex), {}, "dtype complex128"),
-    "B in single precision": (None, lambda B: B.astype(np.float32), {}, "dtype float32"),
-    "B component first": (None, lambda B: np.moveaxis(B, 2, 0), {}, "shape"),
     "B with a jump": (
         None,
         lambda B: B * np.linspace(1.0, 2.0, B.shape[1])[:, None],
@@ -72,12 +61,12 @@ _REFUSED: dict[str, tuple] = {
 
 @pytest.mark.parametrize("name", _REFUSED)
 def test_choose_refuses(torus, name):
-    of_X, of_B, options, told = _REFUSED[name]
+    of_X, of_B, options, message = _REFUSED[name]
     X = of_X(torus.X) if of_X else torus.X
     B = of_B(torus.B) if of_B else torus.B
     with pytest.raises(VcjaxError, match="^choose (got|found)") as error:
         chosen(X, B, **options)
-    assert error.match(told)
+    assert error.match(message)
 
 
 _HALF_REFUSED = {
@@ -114,7 +103,7 @@ def test_choosing_is_no_part_of_a_traced_program(torus):
             lambda f: jax.vmap(jax.jit(f)),
             lambda f: jax.vmap(jax.grad(f)),
         ):
-            with pytest.raises(VcjaxError, match=f"traced {traced}"):
+            with pytest.raises(VcjaxError, match=f"traced {traced}.*prepare"):
                 transform(cutoff)(
                     jnp.stack([arrays[traced]] * 2) if transform is jax.vmap else arrays[traced]
                 )

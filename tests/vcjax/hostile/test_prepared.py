@@ -19,7 +19,7 @@ from vcjax import VcjaxError
 
 
 class Held:
-    """Fixtures with a short name of their own, for hypothesis prints what a test is given."""
+    """Fixtures with a short repr, because hypothesis prints the arguments of a test."""
 
     def __init__(self, **what):
         vars(self).update(what)
@@ -54,7 +54,7 @@ def test_whatever_is_given_as_surface_or_field_ends_in_an_error_of_ours(held, va
             call()
         except VcjaxError:
             continue
-        # What passes is a small field: a resolved one, or one whose tail is told.
+        # Only a small field passes: resolved, or with a large spectral tail.
         assert values.dtype == np.float64 and values.ndim == 3 and values.shape[2] == 3
 
 
@@ -102,7 +102,7 @@ def test_one_array_of_a_casing_in_single_precision_is_enough(torus, casing):
 
 def test_casings_of_the_other_kind_are_refused(torus, casing, gradient_casing):
     other: Any
-    for call, other, told in (
+    for call, other, message in (
         (vcjax.external_field, gradient_casing, "vcjax.prepare"),
         (vcjax.internal_field, gradient_casing, "vcjax.prepare"),
         (vcjax.external_gradient, casing, "vcjax.prepare_gradient"),
@@ -111,7 +111,7 @@ def test_casings_of_the_other_kind_are_refused(torus, casing, gradient_casing):
         (vcjax.external_gradient, None, "vcjax.prepare_gradient"),
         (vcjax.error_estimate, torus, "vcjax.prepare"),
     ):
-        with pytest.raises(VcjaxError, match=told):
+        with pytest.raises(VcjaxError, match=message):
             call(other, torus.B)
     with pytest.raises(VcjaxError, match="vcjax.prepare"):
         vcjax.self_test(torus)  # pyright: ignore[reportArgumentType]
@@ -123,11 +123,11 @@ def test_tables_of_another_rule_are_refused(torus, rule):
     with pytest.raises(VcjaxError, match="constants of another rule"):
         vcjax.prepare(rule, torus.X, constants=vcjax.tables(other))
     made: Any
-    for call, made, told in (
+    for call, made, message in (
         (vcjax.prepare, vcjax.gradient_tables(rule), r"vcjax.tables\(rule\)"),
         (vcjax.prepare_gradient, vcjax.tables(rule), r"vcjax.gradient_tables\(rule\)"),
     ):
-        with pytest.raises(VcjaxError, match=f"^{call.__name__} got constants of type .*{told}"):
+        with pytest.raises(VcjaxError, match=f"^{call.__name__} got constants of type .*{message}"):
             call(rule, torus.X, constants=made)
 
 
@@ -166,14 +166,14 @@ def test_a_rule_changed_so_that_its_numbers_do_not_fit_is_refused(rule, change):
         dataclasses.replace(rule, **change)
 
 
-def test_a_rule_for_another_surface_is_refused_by_its_shape_or_told_by_the_self_test(torus, rule):
-    with pytest.raises(VcjaxError, match="rule was chosen for"):
+def test_a_rule_for_another_surface_is_refused_by_shape_or_has_a_large_self_test(torus, rule):
+    with pytest.raises(VcjaxError, match=r"^prepare got X of shape \(4, 15, 3\), but the rule was"):
         vcjax.prepare(rule, torus.X[:, :-1])
     thin = section(lambda t: 2 + 0.5 * np.cos(t), lambda t: 0.02 * np.sin(t), nphi=4, ntheta=16)
     assert vcjax.self_test(vcjax.prepare(rule, thin)).max() > 0.02
 
 
-def test_what_is_refused_before_tracing_is_nan_or_refused_within(torus, casing):
+def test_bad_fields_under_a_trace_are_refused_or_give_nan(torus, casing):
     B = np.where(torus.B == torus.B[0, 0], np.nan, torus.B)
     with pytest.raises(VcjaxError, match="NaN"):
         vcjax.external_field(casing, B)
@@ -184,7 +184,7 @@ def test_what_is_refused_before_tracing_is_nan_or_refused_within(torus, casing):
         jax.jit(vcjax.external_field)(casing, B[:, :-1])
 
 
-def test_no_field_has_no_parts(torus, casing, gradient_casing):
+def test_a_zero_field_has_zero_parts(torus, casing, gradient_casing):
     assert not np.asarray(vcjax.external_field(casing, 0 * torus.B)).any()
     assert not np.asarray(vcjax.internal_field(casing, 0 * torus.B)).any()
     assert not np.asarray(vcjax.external_gradient(gradient_casing, 0 * torus.B)).any()
@@ -198,7 +198,7 @@ _SIZES = [0, -1, 2.5, float("nan"), "all", "", None, True, 2**31, np.array([3, 4
 
 @pytest.mark.parametrize("size", _SIZES, ids=str)
 @pytest.mark.parametrize("name", ["chunk_size", "target_chunk_size"])
-def test_sizes_of_tiles_that_are_none_are_refused(torus, casing, gradient_casing, name, size):
+def test_invalid_tile_sizes_are_refused(torus, casing, gradient_casing, name, size):
     for call, whole in (
         (vcjax.external_field, casing),
         (vcjax.external_gradient, gradient_casing),

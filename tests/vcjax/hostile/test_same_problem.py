@@ -1,4 +1,4 @@
-"""Right answers to hostile input: the same problem turned, moved, scaled or in another order.
+"""Right answers to the same problem turned, moved, scaled or in another order.
 
 Right means: the known answer, or an error within `error_estimate`.
 """
@@ -38,7 +38,7 @@ def _read_only(values):
 
 
 _SAME: dict[str, tuple] = {
-    # name: (what becomes of X, of B, of the external field)
+    # name: (change of X, of B, of the external field)
     "as it is": (lambda X: X, lambda B: B, lambda B: B),
     "turned about the axis": tuple([lambda v: v @ _turn(1.0).T] * 3),
     "theta starts an eighth later": (
@@ -66,7 +66,7 @@ _SAME: dict[str, tuple] = {
 
 
 @pytest.mark.parametrize("name", _SAME)
-def test_the_same_problem_in_other_words_has_the_same_answer(torus, name):
+def test_equivalent_inputs_have_the_same_answer(torus, name):
     of_X, of_B, of_answer = _SAME[name]
     X, B, known = of_X(torus.X), of_B(torus.B), of_answer(torus.B_ext)
     assert np.abs(separated(X, B) - known).max() < 1e-3 * np.abs(B).max()
@@ -118,7 +118,7 @@ def test_grids_without_common_factors_are_as_accurate_as_the_estimate_says(data)
             trg_ntheta=problem.trg_ntheta,
         )
     except VcjaxError as error:
-        # Too few points of B for the bends of the seam to be told from those of a wrong grid.
+        # With so few points of B a seam bends like the seam of a wrong grid.
         assert "seam" in str(error) and min(*grids["shape"], *grids["src"]) < 12
         return
     casing = vcjax.prepare(rule, problem.X)
@@ -127,7 +127,7 @@ def test_grids_without_common_factors_are_as_accurate_as_the_estimate_says(data)
 
 
 @pytest.mark.parametrize("kind", ["a column missing", "a tenth of it noise"])
-def test_the_error_of_a_field_off_its_grid_is_told(torus, kind):
+def test_the_estimate_has_the_size_of_the_error_of_a_field_off_its_grid(torus, kind):
     noise = np.random.default_rng(1).normal(size=torus.B.shape)
     B = {
         "a column missing": np.delete(torus.B, 20, axis=1),
@@ -135,5 +135,5 @@ def test_the_error_of_a_field_off_its_grid_is_told(torus, kind):
     }[kind]
     casing = vcjax.prepare(chosen(torus.X, B, 1), torus.X)
     error = torus.external_error(vcjax.external_field(casing, B))
-    # Such spectra do not decay, so that the tail tells the size of the error and no bound.
+    # Such spectra do not decay: the tail estimates the size of the error but does not bound it.
     assert 0.01 < error <= 2 * vcjax.error_estimate(casing, B)

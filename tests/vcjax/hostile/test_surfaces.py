@@ -68,9 +68,9 @@ _BROKEN = {
 
 @pytest.mark.parametrize("name", _BROKEN)
 def test_a_surface_that_bounds_no_torus_is_refused(name):
-    r, z, told = _BROKEN[name]
+    r, z, message = _BROKEN[name]
     X = section(r, z)
-    with pytest.raises(VcjaxError, match=told):
+    with pytest.raises(VcjaxError, match=message):
         chosen(X, toroidal_field(X))
 
 
@@ -95,7 +95,7 @@ def test_a_surface_hard_to_resolve_keeps_about_the_digits_asked_for(name):
     casing = vcjax.prepare(rule, X)
     # The field is all external.
     error = np.abs(np.asarray(vcjax.external_field(casing, B)) - B[:1, ::4]).max()
-    # At tips, where these targets are, up to 2.6 times what was asked for; the limit follows that.
+    # At tips, where these targets are, errors are up to 2.6 times the request; hence the limit.
     assert error < 3e-3 * np.abs(B).max()
 
 

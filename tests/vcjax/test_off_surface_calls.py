@@ -8,7 +8,7 @@ import pytest
 import vcjax
 from vcjax import problems
 
-# Inside and outside, beside the surface and far from it.
+# Inside and outside, near the surface and far from it.
 POINTS = np.array(
     [[2.3, 0.1, 0.0], [2.49, 0.1, 0.1], [2.6, 0.1, 0.1], [0.5, 0.3, 0.1], [0.0, 2.4, 0.2]]
 )
@@ -46,11 +46,11 @@ def test_caps_that_allow_the_digits_change_nothing(choose):
     assert choose(3, max_nphi=rule.quad_nphi, max_ntheta=rule.quad_ntheta) == rule
 
 
-def test_caps_cost_digits_which_the_warning_and_the_estimate_tell(choose, problem):
+def test_caps_cost_digits_as_the_warning_and_the_estimate_show(choose, problem):
     fine = choose(5)
-    with pytest.warns(UserWarning, match="but 5 digits need .* the rule has . digits") as told:
+    with pytest.warns(UserWarning, match="but 5 digits need .* the rule has . digits") as message:
         rule = choose(5, max_ntheta=fine.quad_ntheta - 1)
-    digits = int(str(told[0].message)[-9])
+    digits = int(str(message[0].message)[-9])
     assert rule == choose(digits) and rule.quad_ntheta < fine.quad_ntheta
     casing = vcjax.prepare_off_surface(rule, problem.X)
     found = vcjax.field_at(casing, problem.B, POINTS)
@@ -63,8 +63,8 @@ def test_caps_cost_digits_which_the_warning_and_the_estimate_tell(choose, proble
 
 
 def test_caps_too_low_for_a_single_digit_are_refused(choose):
-    told = "^choose_off_surface got max_nphi=None, max_ntheta=5, but 3 digits need .* raise them"
-    with pytest.raises(vcjax.VcjaxError, match=told):
+    message = "^choose_off_surface got max_nphi=None, max_ntheta=5, but 3 digits need .* raise them"
+    with pytest.raises(vcjax.VcjaxError, match=message):
         choose(3, max_ntheta=5)
     with pytest.raises(vcjax.VcjaxError, match="max_nphi=0"):
         choose(3, max_nphi=0)
@@ -93,7 +93,7 @@ def test_points_are_mapped_over(casing, problem, found):
 
 
 def test_second_derivatives_in_points_are_those_of_the_known_fields():
-    # The rule needs a field with as many digits. Inside it is the external one, outside the other.
+    # The rule needs a field with as many digits. Inside it is external, outside internal.
     problem = problems.axisymmetric(6, shape=(4, 20), src_shape=(4, 40), trg_shape=(2, 6))
     rule = vcjax.choose_off_surface(problem.X, problem.B, 4, nfp=1)
     casing = vcjax.prepare_off_surface(rule, problem.X)
@@ -117,7 +117,7 @@ def test_second_derivatives_in_points_are_those_of_the_known_fields():
     assert np.abs(found - expected).max() < 1e-2 * np.abs(expected).max()
 
 
-def test_what_cannot_be_used_is_named(casing, problem, no_shape_checks):
+def test_unusable_arguments_are_named(casing, problem, no_shape_checks):
     point = np.ones((1, 3))
     for wrong, match in [
         ((problem.X, problem.B, point), "field_at got a casing of type"),

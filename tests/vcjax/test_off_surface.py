@@ -29,7 +29,7 @@ def frame(problem, shape, places):
     return x[i, j], normal[i, j]
 
 
-def beside(problem, shape, places, distances):
+def points_near(problem, shape, places, distances):
     """Points (distance, side, place, 3): inside first, then outside."""
     x, normal = frame(problem, shape, places)
     step = np.array(distances)[:, None, None, None] * np.array([-1.0, 1.0])[:, None, None]
@@ -57,7 +57,7 @@ def casing(rule, problem):
 
 @pytest.fixture(scope="module")
 def points(problem):
-    return beside(problem, SHAPE, PLACES, DISTANCES)
+    return points_near(problem, SHAPE, PLACES, DISTANCES)
 
 
 @pytest.fixture(scope="module")
@@ -68,7 +68,7 @@ def found(casing, problem, points):
 
 @pytest.fixture(scope="module")
 def result(found, points):
-    """Those beside the surface; the leaves have the points' axes (distance, side, place)."""
+    """Results near the surface, with the axes (distance, side, place) of the points."""
     count = points[..., 0].size
     return jax.tree.map(
         lambda v: np.asarray(v)[:count].reshape(*points.shape[:3], *v.shape[1:]), found
@@ -93,10 +93,10 @@ def test_on_the_surface_both_fields_are_given(result, problem, points):
     assert not result.inside[-1].any() and (result.distance[-1] == 0).all()
 
 
-def test_the_mask_tells_inside_from_outside_and_the_distance_is_right(result):
+def test_the_mask_and_the_distance_are_right(result):
     assert result.inside[:-1, 0].all() and not result.inside[:-1, 1].any()
     expected = np.broadcast_to(np.array(DISTANCES)[:-1, None, None], result.distance[:-1].shape)
-    # The quadrature knows the surface to its own accuracy.
+    # The surface is accurate to the digits of the rule.
     np.testing.assert_allclose(result.distance[:-1], expected, atol=1e-8)
 
 
@@ -126,7 +126,7 @@ def test_points_far_away_on_the_axis_and_deep_inside_need_no_care(found, problem
 def test_w7x_keeps_nine_digits_from_the_surface_to_far_from_it():
     problem = problems.w7x(9)
     distances = (3e-1, 3e-2, 1e-3, 1e-4)
-    points = beside(problem, (20, 40), [(0, 0), (6, 13), (13, 29), (19, 31)], distances)
+    points = points_near(problem, (20, 40), [(0, 0), (6, 13), (13, 29), (19, 31)], distances)
     found = vcjax.off_surface_field(
         problem.X, problem.B, points.reshape(-1, 3), 9, nfp=5, half_period=True
     )
@@ -153,7 +153,7 @@ GRADIENT_DIGITS, GRADIENT_DISTANCES = 4, (5e-2, 5e-3, 1e-4, 0.0)
 
 @pytest.fixture(scope="module")
 def gradient_points(problem):
-    return beside(problem, SHAPE, PLACES[:2], GRADIENT_DISTANCES)
+    return points_near(problem, SHAPE, PLACES[:2], GRADIENT_DISTANCES)
 
 
 @pytest.fixture(scope="module")
