@@ -90,18 +90,18 @@ def history(options: argparse.Namespace) -> int:
 
 
 def review(options: argparse.Namespace) -> int:
-    """Compare two commits; 0 when nothing gated became worse, 1 when something did.
+    """Compare two commits; 0 without a gated regression, 1 with one.
 
     2 when they cannot be compared: not measured, or on two machines or JAX versions.
     """
     from jaxmeter import JaxmeterError
 
     from .review import (
-        Judging,
+        Policy,
         make_review,
+        read_commits,
+        read_pair,
         review_markdown,
-        sides_of_pair,
-        sides_of_store,
         write_review,
     )
 
@@ -111,21 +111,21 @@ def review(options: argparse.Namespace) -> int:
             f"--pair {options.pair}; name BASE and HEAD of the store, or a folder of both"
         )
     if options.pair is not None:
-        sides = sides_of_pair(options.pair, setting=options.setting)
+        commits = read_pair(options.pair, environment=options.environment)
     elif options.base and options.head:
-        sides = sides_of_store(
+        commits = read_commits(
             Path(options.store),
             options.base,
             options.head,
             repository=options.repository,
-            setting=options.setting,
+            environment=options.environment,
         )
     else:
         raise ReportError("review: name BASE and HEAD, or a folder of both with --pair")
     try:
-        asked = {k: getattr(options, k) for k in ("minimum_effect", "significance")}
-        criteria = replace(Judging.criteria, **{k: v for k, v in asked.items() if v is not None})
-        made = make_review(sides, Judging(criteria, options.gate_times))
+        given = {k: getattr(options, k) for k in ("minimum_effect", "significance")}
+        criteria = replace(Policy.criteria, **{k: v for k, v in given.items() if v is not None})
+        made = make_review(commits, Policy(criteria, options.gate_times))
     except JaxmeterError as error:
         raise ReportError(f"review: {error}") from error
     page = write_review(made, options.out)
@@ -195,7 +195,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     one.add_argument("--out", default="results/review/page", help="folder to write")
     one.add_argument("--repository", default=".", type=Path, help="clone that knows the names")
-    one.add_argument("--setting", help="beginning of the machine and JAX, where there are several")
+    one.add_argument("--environment", help="beginning of its name, where there are several")
     one.add_argument("--gate-times", action="store_true", help="a longer time fails as well")
     one.add_argument("--minimum-effect", type=float, help="share; default 0.05")
     one.add_argument("--significance", type=float, help="default 0.01")

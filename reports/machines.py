@@ -1,7 +1,7 @@
-"""Which machine, and with which JAX, something was measured: what may be compared with what.
+"""Name the environment of each measurement: machine, Python, JAX and device.
 
-Told by the records themselves, never by the folder they lie in: two machines may have made
-environments of one name. Only what a process did not live to tell is taken from its neighbours.
+The records themselves say it, never the folder they lie in, since two machines may use one folder
+name. Only a process that ended too early to say takes the environment of its neighbours.
 """
 
 import functools
@@ -30,8 +30,8 @@ MADE_WITH = (
 
 
 @dataclass(frozen=True)
-class _Told:
-    """What one process said of itself; None for what it ended too early to know."""
+class _Recorded:
+    """What one process recorded of itself; None for what it ended too early to know."""
 
     machine: str | None
     python: str | None
@@ -42,10 +42,10 @@ class _Told:
     x64: bool | None
     flags: str | None
 
-    def may_be(self, other: "_Told") -> bool:
-        """Whether nothing that is known of both differs.
+    def may_be(self, other: "_Recorded") -> bool:
+        """Return whether nothing that is known of both differs.
 
-        But the flags: of a process that left no word at all they are those of its parent.
+        Flags are not compared: those of a process that recorded nothing are its parent's.
         """
         names = ("machine", "python", "jax", "jaxlib")
         pairs = [(getattr(self, name), getattr(other, name)) for name in names]
@@ -57,115 +57,115 @@ class _Process:
     commit: str
     environment_key: str
     case: str
-    told: _Told
+    recorded: _Recorded
     cpus: int | None
-    """Of its machine: the most that any process of its folder saw, since some are bound to one."""
+    """Of its machine: the maximum over the processes of its folder, since some are bound to one."""
 
 
 def machine_name(environment: Mapping[str, Any] | None) -> str:
-    """A short name that differs where the host, the system, the processor or the memory does.
+    """Return a short name that differs where host, system, processor or memory does.
 
-    Not the device, of which a process that ended before it started JAX knows nothing.
+    It leaves the device out, which a process that ended before it started JAX does not know.
 
     Parameters
     ----------
     environment : mapping or None
-        A record's environment as plain data; None where the process never told.
+        A record's environment as plain data; None where the process recorded none.
     """
     if not environment:
         return UNKNOWN
     host = re.sub(r"[^\w.]+", "-", str(environment.get("machine") or "")).strip("-") or "host"
     ram = environment.get("ram_bytes")
-    told = (
+    hardware = (
         environment.get("machine"),
         str(environment.get("platform") or "").split("-")[0],
         environment.get("cpu_model"),
         None if ram is None else round(ram / 2**30),  # kernels reserve a little, and differ in it
     )
-    return f"{host}-{hashlib.sha256(repr(told).encode()).hexdigest()[:6]}"
+    return f"{host}-{hashlib.sha256(repr(hardware).encode()).hexdigest()[:6]}"
 
 
-def with_setting(measured: pd.DataFrame) -> pd.DataFrame:
-    """`tables.measurements` with a column `setting`: machine, Python, JAX, device, in words.
+def with_environment(measured: pd.DataFrame) -> pd.DataFrame:
+    """Return `tables.measurements` with a column `environment`: machine, Python, JAX, device.
 
-    Numbers of two settings are never pooled and never compared. A process that ended before JAX
-    had started takes the setting of those of its environment's folder, at whatever commit, that
-    may be its own: of its machine and versions, then rather of its case, its flags, its number of
-    CPUs and its commit. It is "unknown" where these leave several. So give the measurements of all
-    commits at once, that one may tell the setting of another.
+    Numbers of two environments are never pooled and never compared. A process that ended before JAX
+    had started takes the environment of others in its folder, at any commit, that agree with it in
+    machine and versions, then preferably in case, flags, number of CPUs and commit. If several are
+    left it is "unknown". Give the measurements of all commits at once, so that one can complete the
+    other.
     """
     processes = _processes(measured)
     distinct = list(dict.fromkeys(processes))
     folders: dict[str, list[_Process]] = {}
     for process in distinct:
-        if process.told.device is not None:
+        if process.recorded.device is not None:
             folders.setdefault(process.environment_key, []).append(process)
     names = {
         process: _name(process)
-        if process.told.device is not None
-        else _name_of_silent(process, folders.get(process.environment_key, []))
+        if process.recorded.device is not None
+        else _name_by_neighbours(process, folders.get(process.environment_key, []))
         for process in distinct
     }
     found = [names[process] for process in processes]
-    return measured.assign(setting=pd.Series(found, index=measured.index, dtype=object))
+    return measured.assign(environment=pd.Series(found, index=measured.index, dtype=object))
 
 
-def _name_of_silent(process: _Process, folder: Iterable[_Process]) -> str:
-    fitting = [other for other in folder if process.told.may_be(other.told)]
+def _name_by_neighbours(process: _Process, folder: Iterable[_Process]) -> str:
+    fitting = [other for other in folder if process.recorded.may_be(other.recorded)]
     if not fitting:
-        return UNKNOWN if process.told.jax is None else _name(process)
-    machines = {other.told.machine for other in fitting if other.commit == process.commit}
-    alike: tuple[Callable[[_Process], bool], ...] = (
-        lambda other: other.told.machine in machines,
+        return UNKNOWN if process.recorded.jax is None else _name(process)
+    machines = {other.recorded.machine for other in fitting if other.commit == process.commit}
+    preferred: tuple[Callable[[_Process], bool], ...] = (
+        lambda other: other.recorded.machine in machines,
         lambda other: other.case == process.case,
-        lambda other: other.told.flags == process.told.flags,
+        lambda other: other.recorded.flags == process.recorded.flags,
         lambda other: other.cpus == process.cpus,
         lambda other: other.commit == process.commit,
     )
-    for is_alike in alike:
-        fitting = [other for other in fitting if is_alike(other)] or fitting
+    for is_preferred in preferred:
+        fitting = [other for other in fitting if is_preferred(other)] or fitting
     names = {_name(other) for other in fitting}
     return names.pop() if len(names) == 1 else UNKNOWN
 
 
 def _name(process: _Process) -> str:
-    told, cpus = process.told, process.cpus
+    recorded, cpus = process.recorded, process.cpus
     parts = [
-        told.machine or UNKNOWN,
+        recorded.machine or UNKNOWN,
         None if cpus is None else f"{cpus} CPU{'s' if cpus > 1 else ''}",
-        told.python and f"Python {told.python}",
-        f"JAX {told.jax}",
-        None if told.jaxlib in (None, told.jax) else f"jaxlib {told.jaxlib}",
-        told.device,
-        None if told.x64 is None else "x64" if told.x64 else "no x64",
-        told.flags,
+        recorded.python and f"Python {recorded.python}",
+        f"JAX {recorded.jax}",
+        None if recorded.jaxlib in (None, recorded.jax) else f"jaxlib {recorded.jaxlib}",
+        recorded.device,
+        None if recorded.x64 is None else "x64" if recorded.x64 else "no x64",
+        recorded.flags,
     ]
     return ", ".join(part for part in parts if part)
 
 
 def _processes(measured: pd.DataFrame) -> list[_Process]:
-    """What each row tells of its process, in their order."""
+    """Return the process of each row, in their order."""
     wanted = [*PLACE, "cpus_available_count", *HOST, *MADE_WITH]
     frame = measured.reindex(columns=wanted).astype(object)
     lines = frame.where(frame.notna(), None).to_numpy().tolist()
-    told = [_told(tuple(line[len(PLACE) + 1 :])) for line in lines]
-    folders = [(line[0], line[1], one.machine) for line, one in zip(lines, told, strict=True)]
+    recorded = [_recorded(tuple(line[len(PLACE) + 1 :])) for line in lines]
+    folders = [(line[0], line[1], one.machine) for line, one in zip(lines, recorded, strict=True)]
     most: dict[tuple[str | None, ...], int] = {}
     for folder, line in zip(folders, lines, strict=True):
         if line[3] is not None:
             most[folder] = max(int(line[3]), most.get(folder, 0))
     return [
         _Process(line[0], line[1], line[2], one, most.get(folder))
-        for line, one, folder in zip(lines, told, folders, strict=True)
+        for line, one, folder in zip(lines, recorded, folders, strict=True)
     ]
 
 
 @functools.lru_cache(maxsize=4096)
-def _told(values: tuple[Any, ...]) -> _Told:
+def _recorded(values: tuple[Any, ...]) -> _Recorded:
     row: dict[str, Any] = dict(zip((*HOST, *MADE_WITH), values, strict=True))
     python, backend, kind = row["python_version"], row["backend"], row["device_kind"]
     options = json.loads(row["jax_options"] or "{}")
-    return _Told(
+    return _Recorded(
         machine=None if row["machine"] is None else machine_name(row),
         python=None if python is None else ".".join(python.split(".")[:2]),
         jax=row["jax_version"],

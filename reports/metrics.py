@@ -1,8 +1,8 @@
-"""What is followed over commits and reviewed: every measured quantity, and how it may be compared.
+"""Every measured quantity that the history and the review show, and how it is compared.
 
-Three kinds. *Exact* numbers are the same in all processes of one commit, so any difference is one.
-*Noisy* ones (times, resident memory) need several processes and statistics. *Errors* are the
-answer's distance from the known one: not noise, yet free to move within rounding.
+There are three kinds. *Exact* numbers are the same in all processes of a commit, so that any
+difference counts. *Noisy* ones (times, resident memory) need several processes and statistics.
+*Errors* are the distance of the answer from the known one; they may move within rounding.
 """
 
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ KINDS: tuple[Kind, ...] = ("exact", "noisy", "error")
 
 @dataclass(frozen=True)
 class Metric:
-    """One quantity, a column of the measurements; smaller is better for all of them."""
+    """A quantity, a column of the measurements; smaller is always better."""
 
     name: str
     kind: Kind
@@ -34,14 +34,14 @@ class Metric:
 
     @property
     def title(self) -> str:
-        """The name without its unit, as words."""
+        """The name as words, without its unit."""
         stem = self.name.removesuffix(f"_{self.unit}")
         words = stem.replace("_", " ").replace("steady", "steady-state")
         return words.replace("hlo", "HLO").replace("rss", "RSS")
 
 
 KNOWN = (
-    Metric("build_seconds", "noisy", "trace, lower and compile: from the call to the program"),
+    Metric("trace_lower_compile_seconds", "noisy", "trace, lower and compile"),
     Metric("steady_median_seconds", "noisy", "median of the steady-state calls of one process"),
     Metric("trace_seconds", "noisy"),
     Metric("lower_seconds", "noisy"),
@@ -50,8 +50,8 @@ KNOWN = (
     Metric("steady_std_seconds", "noisy", "spread of the steady-state calls within one process"),
     Metric("compile_peak_rss_bytes", "noisy", "peak resident set up to the end of compiling"),
     Metric("peak_rss_bytes", "noisy", "peak resident set up to the last steady-state call"),
-    Metric("captured_bytes", "exact", "arrays the function closes over"),
-    Metric("embedded_bytes", "exact", "constants that the compiler was handed"),
+    Metric("captured_bytes", "exact", "arrays that the function closes over"),
+    Metric("embedded_bytes", "exact", "constants in the compiled program"),
     Metric("hidden_argument_bytes", "exact", "captured arrays that JAX passes as arguments"),
     Metric("argument_bytes", "exact"),
     Metric("output_bytes", "exact"),
@@ -66,20 +66,20 @@ KNOWN = (
     Metric("error_relative", "error", "largest error against the known answer"),
     Metric("gradient_error_relative", "error", "largest error against the known gradient"),
 )
-BUILDING = ["trace_seconds", "lower_seconds", "compile_seconds"]
+COMPILE_PHASES = ["trace_seconds", "lower_seconds", "compile_seconds"]
 
-# Of the C++ package, of the machine, or summarised from samples that are followed already.
+# Of the C++ package, of the machine, or summarised from samples that have metrics already.
 NOT_OURS = ("reference_", "baseline_", "wall_", "factory_", "steady_m", "failure_", "load_")
 
 
-def with_build_seconds(measured: pd.DataFrame) -> pd.DataFrame:
-    """The measurements with trace, lower and compile added up as `build_seconds`."""
-    parts = measured.reindex(columns=BUILDING).apply(numeric)
-    return measured.assign(build_seconds=parts.sum(axis=1, skipna=False))
+def with_compile_sum(measured: pd.DataFrame) -> pd.DataFrame:
+    """Return the measurements with a column `trace_lower_compile_seconds`."""
+    parts = measured.reindex(columns=COMPILE_PHASES).apply(numeric)
+    return measured.assign(trace_lower_compile_seconds=parts.sum(axis=1, skipna=False))
 
 
 def metrics_of(measured: pd.DataFrame) -> tuple[Metric, ...]:
-    """The known metrics that `measured` has a value of, then what cases measured by themselves."""
+    """Return the known metrics that `measured` has values of, then those that cases added."""
     have = [name for name in measured.columns if any_of(measured[name].notna())]
     known = [metric for metric in KNOWN if metric.name in have]
     names = {metric.name for metric in KNOWN}
@@ -88,9 +88,9 @@ def metrics_of(measured: pd.DataFrame) -> tuple[Metric, ...]:
 
 
 def was_measured(table: pd.DataFrame, metric: Metric) -> np.ndarray:
-    """Whether each process measured the metric.
+    """Return whether each process measured the metric.
 
-    An error that is not a number was: that is a finding, and what was never measured is a gap.
+    An error that is NaN was measured: that is a finding, and only a missing error is a gap.
 
     Returns
     -------
@@ -110,5 +110,5 @@ def _own(names: Sequence[str]) -> list[Metric]:
     for name in names:
         kind = kinds.get(name.rsplit("_", 1)[-1])
         if kind is not None and name not in ("ram_bytes", "device_peak_bytes", "alias_bytes"):
-            found.append(Metric(name, kind, "measured by the case itself"))
+            found.append(Metric(name, kind, "added by the case"))
     return found

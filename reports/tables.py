@@ -49,7 +49,7 @@ ENVIRONMENT = {
 }
 PER_PROCESS_ENVIRONMENT = ("load_1min_before", "load_1min_after", "started_utc")
 # Columns that come later: of the environment, and those that readers of the table add.
-ADDED = ("setting", "side", "position", "build_seconds")
+ADDED = ("environment", "side", "position", "trace_lower_compile_seconds")
 TAKEN = frozenset((*ENVIRONMENT.values(), *PER_PROCESS_ENVIRONMENT, *ADDED))
 FAILURE = ("phase", "kind", "message", "traceback")
 MEASURED = ("phases", "constants", "counts", "program", "memory", "checks", "extras")

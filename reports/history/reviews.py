@@ -17,7 +17,7 @@ import pandas as pd
 import jaxmeter
 
 from ..errors import ReportError
-from ..review import make_review, sides_of_store, write_review
+from ..review import make_review, read_commits, write_review
 from .series import Environment, History
 
 FOLDER = "reviews"
@@ -47,10 +47,10 @@ def write_reviews(history: History, store: str | Path, out: str | Path) -> Revie
             made_of = _digest(*key, records(base), records(head), code)
             if _is_new(Path(out) / address, made_of):
                 try:
-                    sides = sides_of_store(Path(store), base, head, setting=environment.name)
+                    commits = read_commits(Path(store), base, head, environment=environment.name)
                 except ReportError:
                     continue  # not readable as a pair: no link
-                write_review(make_review(sides), Path(out) / address)
+                write_review(make_review(commits), Path(out) / address)
                 (Path(out) / address / MADE_OF).write_text(made_of, encoding="utf-8")
             addresses[key] = f"{address}/index.html"
     return addresses

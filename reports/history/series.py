@@ -12,8 +12,8 @@ from .. import tables
 from ..errors import ReportError
 from ..frames import any_of, groups, numeric
 from ..load import SkippedFile, Store
-from ..machines import with_setting
-from ..metrics import Metric, metrics_of, was_measured, with_build_seconds
+from ..machines import with_environment
+from ..metrics import Metric, metrics_of, was_measured, with_compile_sum
 from .commits import Commit, ordered_commits
 from .failures import Failed, all_failed
 from .steps import Step, find_steps
@@ -85,7 +85,7 @@ def make_history(store: Store, *, repository: Path | None = None) -> History:
     if not any_of(measured["status"] == "ok"):
         raise ReportError("make_history: no process of the store succeeded; reports build says why")
     # Of the whole table: failed processes take the environment of those that succeeded.
-    table = with_build_seconds(with_setting(measured))
+    table = with_compile_sum(with_environment(measured))
     first = {
         str(k["commit"]): cast(pd.Timestamp, g["started_utc"].min())
         for k, g in groups(table, ["commit"])
@@ -94,10 +94,11 @@ def make_history(store: Store, *, repository: Path | None = None) -> History:
     position = {commit.hash: index for index, commit in enumerate(commits)}
     table = table.assign(position=[position[name] for name in table["commit"]])
     environments = []
-    for key, found in groups(table, ["setting"]):
+    for key, found in groups(table, ["environment"]):
         series = tuple(_all_series(found.loc[found["status"] == "ok"]))
         failed = tuple(all_failed(found))
-        environments.append(Environment(str(key["setting"]), series, _conditions(found), failed))
+        name = str(key["environment"])
+        environments.append(Environment(name, series, _conditions(found), failed))
     environments.sort(key=lambda one: (not one.series, -len(one.conditions), one.name))
     return History(commits, tuple(environments), store.skipped)
 

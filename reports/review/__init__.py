@@ -1,9 +1,9 @@
-"""What a commit changed: findings, their causes, a verdict; Markdown and a page."""
+"""What a commit changed: findings, their causes and a verdict, as a page, Markdown and JSON."""
 
-from .comment import review_markdown as review_markdown
-from .pages import write_review as write_review
-from .reading import sides_of_pair as sides_of_pair
-from .reading import sides_of_store as sides_of_store
-from .review import Judging as Judging
-from .review import Review as Review
-from .review import make_review as make_review
+from .output import review_markdown as review_markdown
+from .output import write_review as write_review
+from .read import read_commits as read_commits
+from .read import read_pair as read_pair
+from .verdict import Policy as Policy
+from .verdict import Review as Review
+from .verdict import make_review as make_review

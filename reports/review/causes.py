@@ -1,8 +1,7 @@
-"""Findings grouped by what explains them: one cause, its evidence, and all it did.
+"""Group findings by cause: one cause, its evidence, and everything it explains.
 
-The rules are few and look only at what was measured in the same case. A cause is *said to explain*
-a slower time where it is of the kind that could; where nothing in the program changed, that is said
-too: then the cause lies outside of it.
+The rules are few and use only what was measured in the same case. A cause explains a longer time if
+it is of a kind that can; where the program is unchanged, the cause lies elsewhere.
 """
 
 import functools
@@ -13,12 +12,9 @@ from dataclasses import dataclass
 from ..document.words import counted
 from ..metrics import Metric
 from ..units import bytes_
-from .findings import Finding
-from .sides import CaseSide, Sides
-from .values import values_of
+from .model import REPORTED, CaseResults, CommitPair, Finding
 
-TOLD: tuple[str, ...] = ("worse", "better", "changed")
-BUILD = ("build_seconds", "trace_seconds", "lower_seconds", "compile_seconds")
+COMPILING = ("trace_lower_compile_seconds", "trace_seconds", "lower_seconds", "compile_seconds")
 CONSTANTS = ("captured_bytes", "embedded_bytes", "hidden_argument_bytes")
 COUNTS = ("traces_count", "compiles_count")
 PROGRAM = {
@@ -27,15 +23,26 @@ PROGRAM = {
     "fusions_count": "fusions",
     "flops": "flops",
     "accessed_bytes": "bytes accessed",
-    "temp_bytes": "bytes of temporary memory",
+    "temp_bytes": "temp bytes",
 }
+TITLES = {
+    "accuracy": "Accuracy changed",
+    "one_sided": "Measured at one commit only",
+    "constants": "Captured constants changed",
+    "retraces": "The number of traces or compiles changed",
+    "program": "The compiled program changed",
+    "unexplained": "Not explained by the program",
+}
+MAX_ARRAYS = 6
+
+Evidence = dict[str, tuple[str, ...]]
 
 
 @dataclass(frozen=True)
 class Cause:
-    """What explains the findings; `evidence` are sentences, one for each thing seen.
+    """The explanation of some findings.
 
-    `kind` is "accuracy", "one_sided", "constants", "retraces", "program" or "unexplained".
+    `kind` is a key of `TITLES`; `evidence` are sentences.
     """
 
     kind: str
@@ -44,62 +51,50 @@ class Cause:
     findings: tuple[Finding, ...]
 
     @property
-    def is_worse(self) -> bool:
-        return any(finding.verdict == "worse" for finding in self.findings)
+    def is_regression(self) -> bool:
+        return any(finding.verdict == "regression" for finding in self.findings)
 
 
-TITLES = {
-    "accuracy": "Accuracy changed",
-    "one_sided": "Measured of one commit only",
-    "constants": "What the functions close over changed",
-    "retraces": "Functions are traced or compiled another number of times",
-    "program": "The compiled program changed",
-    "unexplained": "Nothing in the program explains it",
-}
-
-
-def causes(sides: Sides, findings: Sequence[Finding]) -> tuple[Cause, ...]:
-    """Every told finding under one cause; those that make something worse come first."""
+def causes(commits: CommitPair, findings: Sequence[Finding]) -> tuple[Cause, ...]:
+    """Put every reported finding under one cause; causes of regressions come first."""
     by_case: dict[str, list[Finding]] = {}
     for finding in findings:
-        if finding.verdict in TOLD:
+        if finding.verdict in REPORTED:
             by_case.setdefault(finding.case, []).append(finding)
 
     @functools.cache
-    def evidence(case: str) -> dict[str, tuple[str, ...]]:
-        pair = (sides.base.cases[case], sides.head.cases[case])
-        return _evidence(pair, by_case.get(case, ()))
+    def evidence(case: str) -> Evidence:
+        return _evidence(commits.case(case), by_case.get(case, ()))
 
     grouped: dict[tuple[str, tuple[str, ...]], list[Finding]] = {}
-    for case, told in by_case.items():
-        for finding in told:
-            # Of several cases judged together, the first in which something explains the time.
-            seen_in = [evidence(name) for name in finding.joined or (case,)]
-            kinds = [_kind(finding, seen) for seen in seen_in]
-            kind, seen = next(
-                (pair for pair in zip(kinds, seen_in, strict=True) if pair[0] != "unexplained"),
-                (kinds[0], seen_in[0]),
-            )
-            grouped.setdefault((kind, seen.get(kind, ())), []).append(finding)
-    found: list[Cause] = []
+    for finding in (finding for found in by_case.values() for finding in found):
+        # Of pooled cases, the first whose program explains the time.
+        seen = [evidence(case) for case in finding.pooled or (finding.case,)]
+        kinds = [_kind(finding, one) for one in seen]
+        place = next((i for i, kind in enumerate(kinds) if kind != "unexplained"), 0)
+        lines = seen[place].get(kinds[place], ())
+        grouped.setdefault((kinds[place], lines), []).append(finding)
+    found = []
     for kind, title in TITLES.items():
-        here = {evidence: told for (of, evidence), told in grouped.items() if of == kind}
-        if kind != "constants" and len(here) > 1:  # arrays have a section each, others share one
-            said = tuple(
-                f"{_cells(told)}: {line}" for lines, told in here.items() for line in lines
+        here = {lines: members for (of, lines), members in grouped.items() if of == kind}
+        if kind != "constants" and len(here) > 1:  # only arrays get a section for each case
+            lines = tuple(
+                f"{_case_names(members)}: {line}"
+                for evidence_lines, members in here.items()
+                for line in evidence_lines
             )
-            here = {said: [finding for told in here.values() for finding in told]}
-        found += [Cause(kind, title, evidence, tuple(told)) for evidence, told in here.items()]
-    return tuple(sorted(found, key=lambda cause: not cause.is_worse))  # kinds in their order
+            here = {lines: [finding for members in here.values() for finding in members]}
+        found += [Cause(kind, title, lines, tuple(members)) for lines, members in here.items()]
+    return tuple(sorted(found, key=lambda cause: not cause.is_regression))
 
 
-def _cells(told: Sequence[Finding]) -> str:
-    first, *more = dict.fromkeys(finding.case for finding in told)
+def _case_names(findings: Sequence[Finding]) -> str:
+    first, *more = dict.fromkeys(finding.case for finding in findings)
     return f"{first} and {counted(len(more), 'other')}" if more else first
 
 
 def _kind(finding: Finding, seen: Mapping[str, tuple[str, ...]]) -> str:
-    """The kind of cause a finding belongs to, given what was seen in its case."""
+    """Return the kind of cause that a finding belongs to, given the evidence in its case."""
     name = finding.metric.name
     if finding.only_at:
         return "one_sided"
@@ -111,22 +106,20 @@ def _kind(finding: Finding, seen: Mapping[str, tuple[str, ...]]) -> str:
         return "retraces"
     if finding.metric.kind == "exact":
         return "program"
-    # A captured array is compiled in, a second trace is paid at the start: first for those times.
+    # Captured arrays and further traces cost compile time first.
     order = ("retraces", "constants", "program")
-    if name not in BUILD:
+    if name not in COMPILING:
         order = ("retraces", "program", "constants")
     return next((kind for kind in order if kind in seen), "unexplained")
 
 
-def _evidence(
-    pair: tuple[CaseSide, CaseSide], told: Iterable[Finding]
-) -> dict[str, tuple[str, ...]]:
-    """For each kind of cause that is present in a case, what was seen of it."""
-    seen: dict[str, tuple[str, ...]] = {}
-    by_name = {finding.metric.name: finding for finding in told if not finding.only_at}
+def _evidence(pair: tuple[CaseResults, CaseResults], findings: Iterable[Finding]) -> Evidence:
+    """Return the evidence in a case for each kind of cause that is present."""
+    seen: Evidence = {}
+    by_name = {finding.metric.name: finding for finding in findings if not finding.only_at}
     arrays = _arrays(pair)
     if arrays or any(name in by_name for name in CONSTANTS):
-        same = "the same arrays are captured, but embedded or passed in another number"
+        same = "the same arrays are captured, but embedded or passed differently"
         seen["constants"] = arrays or (same,)
     counts = [by_name[name] for name in COUNTS if name in by_name]
     if counts:
@@ -134,50 +127,45 @@ def _evidence(
             f"{f.metric.title}: {f.base:.0f} became {f.head:.0f} in one process" for f in counts
         )
     program = _program(by_name)
+    is_same = _is_same_program(pair)
     if program:
         seen["program"] = program
-    elif (alike := _same_program(pair)) is False:
+    elif is_same is False:
         seen["program"] = ("another program of the same size",)
     else:
-        said = "the optimised program is the same" if alike else "no record tells of the program"
-        seen["unexplained"] = (said,)
+        text = "the optimised program is the same" if is_same else "no record has the program"
+        seen["unexplained"] = (text,)
     return seen
 
 
-def _arrays(pair: tuple[CaseSide, CaseSide]) -> tuple[str, ...]:
-    if not all(_told_constants(case) for case in pair):
-        return ()
+def _arrays(pair: tuple[CaseResults, CaseResults]) -> tuple[str, ...]:
+    captured = Metric("captured_bytes", "exact")
+    if not all(case.values(captured) for case in pair):
+        return ()  # not measured, which is not the same as an empty list
     base, head = (Counter(case.arrays) for case in pair)
-    said = [
+    lines = [
         f"{verb} {name} ({bytes_(size)}){f' in {where}' if where else ''}"
         + (f", {count} times" if count > 1 else "")
         for verb, arrays in (("captures", head - base), ("no longer captures", base - head))
         for (name, size, where), count in sorted(arrays.items(), key=lambda item: -item[0][1])
     ]
-    more = len(said) - MOST_ARRAYS
-    return tuple(said[:MOST_ARRAYS] + ([f"and {counted(more, 'array')} more"] if more > 0 else []))
-
-
-MOST_ARRAYS = 6
-
-
-def _told_constants(case: CaseSide) -> bool:
-    """Whether any process told what it captures: silence is not an empty list."""
-    return bool(values_of(case, Metric("captured_bytes", "exact")))
+    more = len(lines) - MAX_ARRAYS
+    rest = [f"and {counted(more, 'array')} more"] if more > 0 else []
+    return (*lines[:MAX_ARRAYS], *rest)
 
 
 def _program(by_name: Mapping[str, Finding]) -> tuple[str, ...]:
-    """How the program changed, in numbers; without the bytes, which findings say themselves."""
-    said = []
+    """Return how the program changed, in numbers."""
+    changes = []
     for name, words in PROGRAM.items():
         finding = by_name.get(name)
         if finding is not None and finding.base != finding.head:
-            said.append(f"{finding.head - finding.base:+.4g} {words}")
-    return (", ".join(said).replace("-", "−"),) if said else ()
+            changes.append(f"{finding.head - finding.base:+.4g} {words}")
+    return (", ".join(changes).replace("-", "−"),) if changes else ()
 
 
-def _same_program(pair: tuple[CaseSide, CaseSide]) -> bool | None:
-    """Whether the optimised programs are the same, constants' values aside; None if unknown."""
+def _is_same_program(pair: tuple[CaseResults, CaseResults]) -> bool | None:
+    """Return whether the optimised programs are the same up to constants; None if unknown."""
     base, head = (
         {text for row in case.good.values() if isinstance(text := row.get("hlo_fingerprint"), str)}
         for case in pair

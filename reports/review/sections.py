@@ -1,20 +1,24 @@
-"""What a review tells, section by section: the page and the Markdown are made of the same."""
+"""The sections of a review, from which the page and the Markdown are made."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
-from jaxmeter import MIN_ROUNDS_COUNT
+from jaxmeter import MIN_ROUNDS_COUNT, Criteria
 
-from ..document.section import Fact, Section
+from ..document.section import Fact, Figure, Section
+from ..document.svg import BOTTOM, TOP, Drawing, linear_scale
 from ..document.table import Cell, Column, Table
 from ..document.words import counted
 from ..units import MISSING, bytes_, scientific, seconds, significant
 from .causes import Cause
-from .figure import times_figure
-from .findings import Finding
-from .review import Review
+from .model import Finding
+from .verdict import Review
 
-TELL = {
+WIDTH, LEFT, RIGHT, ROW = 720.0, 330.0, 60.0, 22.0
+MAX_SHOWN_RATIO = 1.6  # longer intervals are cut, so that one noisy case does not flatten the rest
+MAX_TIMES_SHOWN = 40
+NUMBERS = ("Base", "Head", "Change")
+FORMATS = {
     "seconds": seconds,
     "bytes": bytes_,
     "relative": scientific,
@@ -23,160 +27,175 @@ TELL = {
 
 
 def title(review: Review) -> str:
-    base, head = (_short(side.commit) for side in (review.sides.base, review.sides.head))
+    base, head = (_short(one.commit) for one in (review.commits.base, review.commits.head))
     return f"Review of {head} against {base}"
 
 
 def _short(commit: str) -> str:
-    """The beginning of a commit's name, with the regression that was planted into it, if any."""
-    name, plus, planted = commit.partition("+")
-    return f"{name[:10]}{plus}{planted}"
+    """Return the beginning of a commit's name, with the regression injected into it, if any."""
+    name, plus, injected = commit.partition("+")
+    return f"{name[:10]}{plus}{injected}"
 
 
 def facts(review: Review) -> tuple[Fact, ...]:
-    sides = review.sides
-    criteria = review.judging.criteria
-    gate = (
-        "exact metrics, accuracy and times"
-        if review.judging.gate_times
-        else ("exact metrics and accuracy; times inform")
-    )
-    untested = len(review.untested)
-    tested = [f for f in review.findings if f.is_primary and f.is_tested]
-    rounds = [f.rounds_count for f in tested if not f.joined]
-    told = "none tested"
-    if rounds:
-        few, many = min(rounds), max(rounds)
-        told = f"{f'{few} to ' if many > few else ''}{counted(many, 'round')} side by side"
+    commits, criteria = review.commits, review.policy.criteria
+    gate = "exact metrics and accuracy; times inform"
+    if review.policy.gate_times:
+        gate = "exact metrics, accuracy and times"
+    counts = [f.rounds_count for f in review.tested if not f.pooled]
+    rounds = "none tested"
+    if counts:
+        few, many = min(counts), max(counts)
+        rounds = f"{f'{few} to ' if many > few else ''}{counted(many, 'paired round')}"
     return (
-        Fact("Base", sides.base.commit[:12]),
-        Fact("Head", sides.head.commit[:12]),
-        Fact("Setting", sides.base.setting, "the only one compared"),
+        Fact("Base", commits.base.commit[:12]),
+        Fact("Head", commits.head.commit[:12]),
+        Fact("Environment", commits.environment, "the only one compared"),
         Fact("Cases", f"{review.compared_count} compared", f"{len(review.lost)} not"),
         Fact("Gate", gate),
         Fact(
             "Times",
-            f"{len(tested)} tested, {untested} not",
-            f"{told}; least effect {100 * criteria.minimum_effect:g}%, false alarms in "
+            f"{len(review.tested)} tested, {len(review.untested)} not",
+            f"{rounds}; minimum effect {100 * criteria.minimum_effect:g}%, false alarms in "
             f"{100 * criteria.significance:g}% of reviews",
         ),
     )
 
 
 def sections(review: Review) -> tuple[Section, ...]:
-    """Broken cases, the causes, the tested times, what was not compared, everything."""
-    made = []
+    """Return broken cases, causes, times, everything not compared, all findings."""
+    return tuple(_sections(review))
+
+
+def _sections(review: Review) -> Iterator[Section]:
     if review.broken:
-        made.append(Section("broken", "Broken", "", tables=(_lost_table(review, is_worse=True),)))
+        table = _lost_table(review, is_regression=True)
+        yield Section("broken", "Broken", "", tables=(table,))
     for index, cause in enumerate(review.causes):
-        table = findings_table(cause.findings, f"cause-{index}", "What it changed")
-        name = cause_name(index, cause)
-        texts = _program_diffs(review, cause)
-        made.append(Section(name, cause.title, "", cause.evidence, tables=(table,), texts=texts))
+        table = _findings_table(cause.findings, f"cause-{index}", "Findings")
+        name, texts = cause_name(index, cause), _program_diffs(review, cause)
+        yield Section(name, cause.title, "", cause.evidence, tables=(table,), texts=texts)
     primary = [f for f in review.findings if f.is_primary]
-    tested = [finding for finding in primary if finding.is_tested]
     if primary:
-        figures = (times_figure(tested, review.judging.criteria),) if tested else ()
+        tested = review.tested
+        figures = (times_figure(tested, review.policy.criteria),) if tested else ()
         lead = f"{len(tested)} tested, {len(review.slower)} longer, {len(review.faster)} shorter."
-        said = _untested(review)
-        table = findings_table(primary, "times", "Building and steady-state runs of every case")
-        made.append(Section("times", "Times", lead, said, figures=figures, tables=(table,)))
+        table = _findings_table(primary, "times", "Compile and steady-state times of every case")
+        notes = _untested(review)
+        yield Section("times", "Times", lead, notes, figures=figures, tables=(table,))
     if review.inconclusive:
-        lead = "The processes of one commit disagree, so that these tell nothing for sure."
-        table = findings_table(
-            review.inconclusive, "inconclusive", "Exact metrics and errors that vary"
-        )
-        made.append(Section("inconclusive", "Unclear", lead, tables=(table,)))
-    made += _not_compared(review)
+        lead = "The processes of one commit disagree."
+        caption = "Exact metrics and errors that vary"
+        table = _findings_table(review.inconclusive, "inconclusive", caption)
+        yield Section("inconclusive", "Inconclusive", lead, tables=(table,))
+    yield from _not_compared(review)
     if review.findings:
-        rest = findings_table(review.findings, "everything", "Every metric of every case")
+        table = _findings_table(review.findings, "everything", "Every metric of every case")
         lead = f"{len(review.findings)} numbers of {review.compared_count} cases."
-        made.append(Section("everything", "Everything compared", lead, tables=(rest,)))
-    return tuple(made)
+        yield Section("everything", "All numbers", lead, tables=(table,))
 
 
-def _not_compared(review: Review) -> list[Section]:
-    """Processes, cases, settings, folders and files that no number of the review comes from."""
-    made = []
+def _not_compared(review: Review) -> Iterator[Section]:
+    """Yield the processes, cases, environments, folders and files that have no part in a number."""
     if review.flaky:
         lead = "These cases are compared by the processes that succeeded."
-        said = tuple(f"{case}: {told}" for case, told in review.flaky.items())
-        made.append(Section("flaky", "Failed processes", lead, said))
-    if len(review.lost) > len(review.broken) or review.sides.left_out:
-        lead = "Of these there are no numbers of both commits that could be compared."
-        said = tuple(f"{entry.name}: {entry.reason}" for entry in review.sides.left_out)
-        table = _lost_table(review, is_worse=False)
+        lines = tuple(f"{case}: {message}" for case, message in review.flaky.items())
+        yield Section("flaky", "Failed processes", lead, lines)
+    table = _lost_table(review, is_regression=False)
+    if table.rows or review.commits.left_out:
+        lead = "These have no numbers of both commits that could be compared."
+        lines = tuple(f"{entry.name}: {entry.reason}" for entry in review.commits.left_out)
         tables = (table,) if table.rows else ()
-        made.append(Section("missing", "Not compared", lead, said, tables=tables))
-    if review.sides.skipped:
-        said = tuple(f"{item.path}: {item.reason}" for item in review.sides.skipped)
-        made.append(Section("set-aside", "Files set aside", "", said))
-    return made
+        yield Section("missing", "Not compared", lead, lines, tables=tables)
+    if review.commits.skipped:
+        lines = tuple(f"{file.path}: {file.reason}" for file in review.commits.skipped)
+        yield Section("skipped", "Files skipped", "", lines)
 
 
 def _program_diffs(review: Review, cause: Cause) -> tuple[tuple[str, str], ...]:
-    """In what the programs of the cause's cases differ, where that is known."""
+    """Return the differences between the programs of the cause's cases, where they are known."""
     if cause.kind != "program":
         return ()
-    known = review.sides.programs
+    known = review.commits.programs
     cases = dict.fromkeys(f.case for f in cause.findings if f.case in known)
-    return tuple((f"In what the programs of {case} differ", known[case]) for case in cases)
+    return tuple((f"Differences between the programs of {case}", known[case]) for case in cases)
 
 
 def _untested(review: Review) -> tuple[str, ...]:
-    apart = sum(finding.verdict == "apart" for finding in review.untested)
-    few = len(review.untested) - apart
-    said = []
-    if apart:
-        said.append(
-            f"{apart} could not be tested: BASE and HEAD were measured apart, so the machine's "
-            "mood may explain any difference; python -m benchmarks.measuring.pair measures them "
-            "in turns."
+    unpaired = sum(finding.verdict == "unpaired" for finding in review.untested)
+    few = len(review.untested) - unpaired
+    notes = []
+    if unpaired:
+        notes.append(
+            f"{unpaired} could not be tested: BASE and HEAD were measured one after the other, so "
+            "machine noise may explain any difference; python -m benchmarks.measuring.pair "
+            "measures them interleaved."
         )
     if few:
-        said.append(
-            f"{few} have fewer than {MIN_ROUNDS_COUNT} rounds side by side, too few to tell."
-        )
-    return tuple(said)
+        notes.append(f"{few} have fewer than {MIN_ROUNDS_COUNT} paired rounds.")
+    return tuple(notes)
 
 
 def cause_name(index: int, cause: Cause) -> str:
     return f"{cause.kind}-{index}"
 
 
-def findings_table(findings: Sequence[Finding], name: str, caption: str) -> Table:
-    """One row for each finding."""
-    titles = (("Case", True), ("Metric", True), ("Base", False), ("Head", False))
-    titles += (("Change", False), ("Verdict", True))
-    columns = tuple(Column(text, lambda frame: [], is_text=is_text) for text, is_text in titles)
-    return Table(name, caption, columns, tuple(_row(finding) for finding in findings))
+def _table(
+    name: str, caption: str, titles: Sequence[str], rows: Sequence[tuple[Cell, ...]]
+) -> Table:
+    """Return a table of ready cells."""
+    columns = (Column(text, lambda frame: [], is_text=text not in NUMBERS) for text in titles)
+    return Table(name, caption, tuple(columns), tuple(rows))
+
+
+def _findings_table(findings: Sequence[Finding], name: str, caption: str) -> Table:
+    rows = [_row(finding) for finding in findings]
+    return _table(name, caption, ("Case", "Metric", *NUMBERS, "Verdict"), rows)
+
+
+def _lost_table(review: Review, *, is_regression: bool) -> Table:
+    lost = [entry for entry in review.lost if entry.is_regression == is_regression]
+    rows = [(_text(entry.case), _text(entry.reason)) for entry in lost]
+    name = "broken" if is_regression else "missing"
+    return _table(name, "Cases that cannot be compared", ("Case", "Reason"), rows)
+
+
+def _text(text: str) -> Cell:
+    return Cell(text, order=text)
 
 
 def _row(finding: Finding) -> tuple[Cell, ...]:
     verdict = finding.verdict
-    tone = {"worse": "bad", "better": "good"}.get(verdict, "")
-    gated = " (gated)" if verdict == "worse" and finding.is_gated else ""
-    # Of a time that differs the interval says all; what is exact has its reason.
-    is_told = finding.note and not (finding.is_tested and verdict in ("worse", "better"))
-    note = f": {finding.note}" if is_told else ""
+    is_judged = verdict in ("regression", "improvement")
+    tone = {"regression": "bad", "improvement": "good"}.get(verdict, "")
+    gated = " (gated)" if verdict == "regression" and finding.is_gated else ""
+    # A significant time is explained by its interval; exact metrics have a reason.
+    note = f": {finding.note}" if finding.note and not (finding.is_tested and is_judged) else ""
+    interval = f"{significant(finding.low)}–{significant(finding.high)}"
     return (
-        Cell(finding.case, order=finding.case),
-        Cell(finding.metric.title, order=finding.metric.title),
-        *(_number(finding, value) for value in (finding.base, finding.head)),
-        Cell(change(finding), note=_interval(finding), order=finding.ratio, tone=tone),
+        _text(finding.case),
+        _text(finding.metric.title),
+        _number(finding, finding.base),
+        _number(finding, finding.head),
+        Cell(
+            _change(finding),
+            note=interval if finding.is_tested else "",
+            order=finding.ratio,
+            tone=tone,
+        ),
         Cell(f"{verdict}{gated}{note}", order=verdict),
     )
 
 
 def _number(finding: Finding, value: float) -> Cell:
-    """The number; of a commit that has none, a dash, though an error may be no number itself."""
+    """Return the number; a dash if the commit has none, although an error may be NaN."""
     if math.isnan(value) and (finding.only_at or finding.metric.kind != "error"):
         return Cell(MISSING, order=-math.inf)
-    return Cell(TELL[finding.metric.unit](value), exact=repr(value), order=value)
+    return Cell(FORMATS[finding.metric.unit](value), exact=repr(value), order=value)
 
 
-def change(finding: Finding) -> str:
-    """Head over base, or the difference where a ratio would round to one."""
+def _change(finding: Finding) -> str:
+    """Return head over base, or the difference where a ratio would round to one."""
     base, head = finding.base, finding.head
     if finding.only_at:
         return f"only at {finding.only_at}"
@@ -184,23 +203,42 @@ def change(finding: Finding) -> str:
         return "="
     if base and (finding.metric.kind != "exact" or abs(finding.ratio - 1) >= 0.005):
         return f"{significant(finding.ratio)}×"
-    told = TELL[finding.metric.unit](abs(head - base))
-    return f"+{told}" if head > base else f"−{told}"
+    difference = FORMATS[finding.metric.unit](abs(head - base))
+    return f"+{difference}" if head > base else f"−{difference}"
 
 
-def _interval(finding: Finding) -> str:
-    if not finding.is_tested:
-        return ""
-    return f"{significant(finding.low)}–{significant(finding.high)}"
-
-
-def _lost_table(review: Review, *, is_worse: bool) -> Table:
-    titles = ("Case", "Why")
-    columns = tuple(Column(text, lambda frame: [], is_text=True) for text in titles)
-    rows = tuple(
-        (Cell(entry.case, order=entry.case), Cell(entry.reason, order=entry.reason))
-        for entry in review.lost
-        if entry.is_worse == is_worse
+def times_figure(findings: Sequence[Finding], criteria: Criteria) -> Figure:
+    """Draw each tested time as HEAD over BASE with its interval."""
+    ordered = sorted(findings, key=lambda f: -abs(f.ratio - 1))[:MAX_TIMES_SHOWN]
+    high = max([1.1, *(max(f.high, 1 / max(f.low, 1e-9)) for f in ordered)])
+    high = min(high, MAX_SHOWN_RATIO)
+    x = linear_scale(2 - high, high, LEFT, WIDTH - RIGHT)
+    height = TOP + ROW * len(ordered) + BOTTOM
+    listed = "; ".join(f"{f.case} {f.metric.title} {significant(f.ratio)}" for f in ordered)
+    panel = Drawing("Times at HEAD over times at BASE", listed, height, WIDTH)
+    step = 0.05 if high < 1.2 else 0.2
+    count = round((high - 1) / step - 0.49)
+    ticks = [1 + step * i for i in range(-count, count + 1)]
+    panel.bottom_axis([(x(t), f"{t:.2f}") for t in ticks], "HEAD / BASE", LEFT, RIGHT)
+    for bound in (1 / (1 + criteria.minimum_effect), 1 + criteria.minimum_effect):
+        panel.line(x(bound), TOP - 6, x(bound), height - BOTTOM, "limit")
+    marks = {"regression": ("series-1", "triangle"), "improvement": ("series-2", "diamond")}
+    for index, finding in enumerate(ordered):
+        y = TOP + ROW * (index + 0.5)
+        series, shape = marks.get(finding.verdict, ("series-5", "circle"))
+        low, middle, end = (
+            x(min(max(value, 2 - high), high))
+            for value in (finding.low, finding.ratio, finding.high)
+        )
+        name = f"{finding.case}, {finding.metric.title}"
+        panel.text(LEFT - 8, y + 4, name, "small", anchor="end")
+        panel.polyline([(low, y), (end, y)], f"series {series}")
+        tip = f"{name}: {finding.verdict}, {finding.note}"
+        panel.mark(shape, middle, y, f"mark {series}", r=4.5, tip=tip)
+        panel.text(WIDTH - RIGHT + 8, y + 4, f"{significant(finding.ratio)}×", "value small")
+    caption = (
+        "Each mark is the weighted geometric mean of the rounds' ratios, its line the interval. "
+        "Triangles are longer times, diamonds shorter ones, circles neither; between the dashed "
+        "lines times count as equal."
     )
-    name = "broken" if is_worse else "missing"
-    return Table(name, "Cases that cannot be compared", columns, rows)
+    return Figure("times", "Times, HEAD over BASE", caption, (panel,), columns=1)

@@ -17,8 +17,6 @@ from jaxmeter import Record
 from studies.harness import StudyError
 
 FACTOR = 1.1
-NAMES = {"trace_lower_compile_seconds": "build_seconds"}
-"""Quantities of a suite whose names in the reports differ."""
 
 
 def of_pair(pair: Path) -> list[tuple[str, str]]:
@@ -54,8 +52,7 @@ def worse(base: dict[str, Summary], head: dict[str, Summary]) -> list[tuple[str,
             # `summarise` writes "phase: kind: message".
             found.append((case, after["message"].split(": ")[1]))
             continue
-        judged = [name for name in sorted(names) if _is_worse(before, after, name)]
-        found += [(case, NAMES.get(name, name)) for name in judged]
+        found += [(case, name) for name in sorted(names) if _is_worse(before, after, name)]
     return found
 
 

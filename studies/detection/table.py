@@ -1,9 +1,9 @@
 """The runs of the detection study: what was found, and what is a false alarm.
 
-A run *finds* a regression if a metric of its own gets worse in a case that it acts on. All that
-cannot come from it is a *false alarm*: in an A/A test any finding at all, worse, better or changed;
-any finding in a case that the regression does not touch; and, where it leaves the program as it is,
-any metric but its own in the other cases.
+A run *finds* a regression if one of its own metrics is a regression in a case that it acts on. All
+that cannot come from it is a *false alarm*: in an A/A test any finding at all; any finding in a
+case that the regression does not touch; and, where it leaves the program as it is, any metric but
+its own in the other cases.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ EQUAL = "none"
 SMALLEST = "casing_variants/w7x-argument-d3"
 UNTOUCHED = ("casing_preparation/", "memory_sweep/gradient")
 """Cases that regressions of the field's evaluation do not touch."""
-WORSE = "worse"
-ALARMS = (WORSE, "better", "changed")
+REGRESSION = "regression"
+ALARMS = (REGRESSION, "improvement", "changed")
 """Verdicts of a review that report a change."""
 Finding = tuple[str, str, str]
 """Case, metric and verdict."""
@@ -54,7 +54,7 @@ INJECTED = {
     ),
     "more_temporaries": Regression(("temp_bytes",), SMALLEST),
     "retrace": Regression(("RetraceError",), SMALLEST),
-    "slower_compile": Regression(("build_seconds",), explains=("compile_seconds",)),
+    "slower_compile": Regression(("trace_lower_compile_seconds",), explains=("compile_seconds",)),
     "slower_run": Regression(("steady_median_seconds",)),
 }
 
@@ -79,12 +79,12 @@ class Run:
 def run_of(name: str, review: dict[str, Any], asv: Iterable[tuple[str, str]]) -> Run:
     """Return a run from its review.json and the (case, metric) pairs that asv calls worse."""
     findings = [(one["case"], one["metric"], one["verdict"]) for one in review["findings"]]
-    broken = [one for one in review["not_compared"] if one["is_worse"]]
-    findings += [(one["case"], one["failure_kind"], WORSE) for one in broken]
-    of_asv = [(case, metric, WORSE) for case, metric in asv]
+    broken = [one for one in review["not_compared"] if one["is_regression"]]
+    findings += [(one["case"], one["failure_kind"], REGRESSION) for one in broken]
+    of_asv = [(case, metric, REGRESSION) for case, metric in asv]
     return Run(
         injected=name,
-        environment=review["setting"],
+        environment=review["environment"],
         tested_count=review["tested_count"],
         verdict=review["verdict"],
         found_in="; ".join(found_in(name, findings)),
@@ -95,9 +95,9 @@ def run_of(name: str, review: dict[str, Any], asv: Iterable[tuple[str, str]]) ->
 
 
 def found_in(name: str, findings: Iterable[Finding]) -> list[str]:
-    """Return the cases that the regression touches and in which a metric of its own got worse."""
+    """Return the cases with a regression in one of its own metrics."""
     own = INJECTED[name].found_by if name in INJECTED else ()
-    found = [case for case, metric, verdict in findings if verdict == WORSE and metric in own]
+    found = [case for case, metric, verdict in findings if verdict == REGRESSION and metric in own]
     return list(dict.fromkeys(case for case in found if not case.startswith(UNTOUCHED)))
 
 

@@ -5,7 +5,7 @@ import pytest
 from reports import ReportError, __main__
 from reports.__main__ import main
 from reports.document.write import write_whole
-from tests.reports.review_pairs import Pair
+from tests.reports.review.pairs import Pair
 
 
 @pytest.mark.parametrize("command", ["build", "history", "review", "merge"])

@@ -49,7 +49,7 @@ def test_change_points_are_found_in_the_right_case_and_metrics(history):
 
 
 def test_a_point_is_the_median_of_its_processes_and_keeps_them(history):
-    series = found(history, "closure", "build_seconds")
+    series = found(history, "closure", "trace_lower_compile_seconds")
     assert len(series.values) == 12 and all(len(sample) == 3 for sample in series.samples)
     assert series.values[0] == sorted(series.samples[0])[1]
     assert found(history, "closure", "temp_bytes").samples == ()
@@ -122,7 +122,7 @@ def test_a_step_links_to_the_review_of_its_commit_against_the_one_before(store, 
     assert address.startswith(f"reviews/{COMMITS[STEP - 1][:10]}-{COMMITS[STEP][:10]}-")
     page = (tmp_path / address).read_text(encoding="utf-8")
     assert "Fails." in page and "casing_variants/w7x-closure-d3" in page and "captured" in page
-    assert "least effect 5%, false alarms in 1% of reviews" in page
+    assert "minimum effect 5%, false alarms in 1% of reviews" in page
     reviews = {(history.environments[0].name, COMMITS[STEP - 1], COMMITS[STEP]): address}
     told = compact(history, reviews)["environments"][0]["reviews"]
     assert told == {f"{COMMITS[STEP - 1]} {COMMITS[STEP]}": address}
@@ -172,4 +172,4 @@ def test_a_name_that_begins_another_one_still_has_its_review(made_up, tmp_path):
     assert len(set(addresses.values())) == len(made.environments) == 2
     for (environment, *_), address in addresses.items():
         told = json.loads((tmp_path / "out" / address).with_name("review.json").read_text())
-        assert told["setting"] == environment
+        assert told["environment"] == environment

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from reports.load import StoredRecord
-from reports.machines import UNKNOWN, machine_name, with_setting
+from reports.machines import UNKNOWN, machine_name, with_environment
 from reports.tables import measurement_row
 
 BEFORE_JAX = {"backend": None, "device_kind": None, "device_count": None, "jax_options": {}}
@@ -34,7 +34,7 @@ def died(one):
 
 
 def settings(*rows):
-    return list(with_setting(pd.DataFrame(list(rows)))["setting"])
+    return list(with_environment(pd.DataFrame(list(rows)))["environment"])
 
 
 def test_a_setting_is_told_in_words(one):

@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 
 from reports import ReportError, read_store, tables
-from reports.machines import UNKNOWN, machine_name, with_setting
+from reports.machines import UNKNOWN, machine_name, with_environment
 from reports.merge import merge_stores
 
 
@@ -26,10 +26,10 @@ def test_records_of_one_place_and_two_machines_do_not_meet(made_up, tmp_path):
     b = store_of(made_up, tmp_path / "b", machine="other")
     merged = merge_stores([a, b], tmp_path / "all")
     assert (merged.copied_count, merged.same_count, merged.refused) == (4, 0, ())
-    table = with_setting(tables.measurements(read_store(tmp_path / "all")))
+    table = with_environment(tables.measurements(read_store(tmp_path / "all")))
     assert len(set(zip(table["environment_key"], table["machine"], strict=True))) == 2
     assert len(set(table["environment_key"])) == 2
-    assert len(set(table["setting"])) == 2
+    assert len(set(table["environment"])) == 2
 
 
 def test_merging_again_and_merging_the_merged_changes_nothing(made_up, tmp_path):
@@ -118,9 +118,9 @@ def test_a_process_that_never_told_its_machine_takes_that_of_its_folder(made_up,
     silent = dataclasses.replace(made_up.failed("a/b", {}), environment=None)
     made_up.write(a, silent)
     merge_stores([a], tmp_path / "all")
-    table = with_setting(tables.measurements(read_store(tmp_path / "all")))
-    assert len(set(table["environment_key"])) == len(set(table["setting"])) == 1
-    assert UNKNOWN not in set(table["setting"])
+    table = with_environment(tables.measurements(read_store(tmp_path / "all")))
+    assert len(set(table["environment_key"])) == len(set(table["environment"])) == 1
+    assert UNKNOWN not in set(table["environment"])
 
 
 def test_two_machines_mixed_in_one_folder_are_told_apart_and_the_silent_is_unknown(
@@ -131,9 +131,9 @@ def test_two_machines_mixed_in_one_folder_are_told_apart_and_the_silent_is_unkno
     told = made_up.environment(cpu_model="Another CPU")
     made_up.write(tmp_path, dataclasses.replace(case, environment=told))
     made_up.write(tmp_path, dataclasses.replace(made_up.failed("a/b", {}), environment=None))
-    table = with_setting(tables.measurements(read_store(tmp_path)))
+    table = with_environment(tables.measurements(read_store(tmp_path)))
     assert len(set(table["environment_key"])) == 1
-    assert len(set(table["setting"])) == 3 and UNKNOWN in set(table["setting"])
+    assert len(set(table["environment"])) == 3 and UNKNOWN in set(table["environment"])
 
 
 @pytest.mark.parametrize("change", [{"jax": "0.11.0"}, {"jaxlib": "0.11.0"}, {"backend": "gpu"}])
@@ -142,7 +142,7 @@ def test_another_jax_or_backend_is_another_setting(made_up, tmp_path, change):
     case = made_up.casing_case("closure", 6)
     told = made_up.environment(**change)
     made_up.write(tmp_path, dataclasses.replace(case, environment=told))
-    assert len(set(with_setting(tables.measurements(read_store(tmp_path)))["setting"])) == 2
+    assert len(set(with_environment(tables.measurements(read_store(tmp_path)))["environment"])) == 2
 
 
 def test_the_kernels_version_and_its_few_bytes_of_memory_make_no_other_machine(made_up):

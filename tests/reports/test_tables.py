@@ -56,7 +56,7 @@ def test_chunk_sizes_auto_numbers_and_none_share_one_column_of_text(measured):
     assert {"auto", "1024", "none"} <= set(measured["chunk_size"].dropna())
 
 
-@pytest.mark.parametrize("name", ["commit", "case", "machine", "setting", "position", "side"])
+@pytest.mark.parametrize("name", ["commit", "case", "machine", "environment", "position", "side"])
 def test_what_a_case_calls_like_a_column_says_whose_it_is(made_up, tmp_path, name):
     found = []
     for extras in ({name: 7.0}, {}):

@@ -23,14 +23,14 @@ from studies.harness import StudyError, measured
 TOUCHED, GRADIENT = "casing_variants/w7x-argument-d3", "memory_sweep/gradient-cauto-tauto"
 
 
-def review(*found, broken=(), verdict="worse"):
+def review(*found, broken=(), verdict="regression"):
     findings = [{"case": c, "metric": m, "verdict": verdict} for c, m in found]
-    lost = [{"case": c, "is_worse": True, "failure_kind": kind} for c, kind in broken]
+    lost = [{"case": c, "is_regression": True, "failure_kind": kind} for c, kind in broken]
     return {
         "findings": findings,
         "not_compared": lost,
         "tested_count": 6,
-        "setting": "a machine, JAX 1",
+        "environment": "a machine, JAX 1",
         "verdict": "a sentence",
     }
 
@@ -43,10 +43,10 @@ def test_every_regression_is_described_and_the_exact_ones_have_a_case():
 @pytest.mark.parametrize(
     ("case", "metric", "verdict", "found"),
     [
-        (TOUCHED, "temp_bytes", "worse", [TOUCHED]),
-        (TOUCHED, "temp_bytes", "better", []),
-        (GRADIENT, "temp_bytes", "worse", []),
-        (TOUCHED, "build_seconds", "worse", []),
+        (TOUCHED, "temp_bytes", "regression", [TOUCHED]),
+        (TOUCHED, "temp_bytes", "improvement", []),
+        (GRADIENT, "temp_bytes", "regression", []),
+        (TOUCHED, "trace_lower_compile_seconds", "regression", []),
     ],
 )
 def test_a_regression_is_found_by_its_own_metric_in_cases_that_it_touches(
@@ -63,16 +63,19 @@ def test_a_case_that_breaks_by_another_error_than_the_regression_is_no_find():
 
 
 def test_every_finding_of_an_a_a_test_is_a_false_alarm():
-    for verdict in ("worse", "better", "changed"):
+    for verdict in ("regression", "improvement", "changed"):
         one = run_of("none", review((TOUCHED, "flops"), (GRADIENT, "x"), verdict=verdict), [])
         assert one.false_alarms == f"{TOUCHED} flops {verdict}; {GRADIENT} x {verdict}"
-    assert run_of("none", review(), [(TOUCHED, "x")]).asv_false_alarms == f"{TOUCHED} x worse"
+    assert run_of("none", review(), [(TOUCHED, "x")]).asv_false_alarms == f"{TOUCHED} x regression"
 
 
 def test_a_finding_that_the_regression_cannot_explain_is_a_false_alarm():
-    found = [(TOUCHED, "build_seconds", "worse"), (TOUCHED, "steady_median_seconds", "better")]
+    found = [
+        (TOUCHED, "trace_lower_compile_seconds", "regression"),
+        (TOUCHED, "steady_median_seconds", "improvement"),
+    ]
     assert false_alarms("slower_run", found) == []  # it changes the program
-    assert false_alarms("slower_compile", found) == [f"{TOUCHED} steady_median_seconds better"]
+    assert false_alarms("slower_compile", found) == [f"{TOUCHED} steady_median_seconds improvement"]
     untouched = [("casing_preparation/w7x-d3", "flops", "changed")]
     assert len(false_alarms("slower_run", untouched)) == 1
 
@@ -91,8 +94,8 @@ def test_the_table_counts_runs_and_lists_every_false_alarm(tmp_path):
         "| slower run | 2 | 2 | 0 | 1 | 0 |",
     ]
     assert lines[5:] == [
-        f"- nothing (A/A test), run 0: {TOUCHED} flops worse",
-        f"- asv, nothing (A/A test), run 1: {TOUCHED} x worse; {GRADIENT} x worse",
+        f"- nothing (A/A test), run 0: {TOUCHED} flops regression",
+        f"- asv, nothing (A/A test), run 1: {TOUCHED} x regression; {GRADIENT} x regression",
     ]
     write_runs(tmp_path / "kept.csv", "c" * 40, runs)
     assert read_runs(tmp_path / "kept.csv") == runs
@@ -167,7 +170,10 @@ def test_an_unknown_regression_and_one_that_needs_times_are_refused(arguments, c
 
 def summary(status="ok", message="", *, times=(), **numbers):
     return Summary(
-        status=status, message=message, times={"compile_seconds": list(times)}, numbers=numbers
+        status=status,
+        message=message,
+        times={"trace_lower_compile_seconds": list(times)},
+        numbers=numbers,
     )
 
 
@@ -175,7 +181,7 @@ def test_asv_needs_a_tenth_in_numbers_and_processes_that_agree_in_times():
     steady, slower, noisy = (1.0, 1.01, 0.99) * 3, (1.3, 1.31, 1.29) * 3, (0.9, 1.4, 0.8) * 3
     base = {TOUCHED: summary(times=steady, temp_bytes=100)}
     for times, temp, found in [
-        (slower, 100, ["build_seconds"]),
+        (slower, 100, ["trace_lower_compile_seconds"]),
         (noisy, 105, []),
         (steady, 112, ["temp_bytes"]),
     ]:

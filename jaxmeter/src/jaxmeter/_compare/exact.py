@@ -78,16 +78,16 @@ def compare_largest(
     if a[0] < a[-1] and a[0] <= b[-1] and b[0] <= a[-1]:
         return "same" if a == b else "inconclusive", _VARIES
     if b[-1] > a[-1]:
-        return "larger", share_text(sum(value > a[-1] for value in b), len(b))
+        return "larger", _share_text(sum(value > a[-1] for value in b), len(b))
     if b[-1] < a[-1]:
         return "smaller", ""
     if b[0] < a[-1]:
-        fewer = share_text(sum(value < a[-1] for value in b), len(b))
+        fewer = _share_text(sum(value < a[-1] for value in b), len(b))
         return "inconclusive", f"lower {fewer}"
     return "same", ""
 
 
-def share_text(part: int, whole: int) -> str:
+def _share_text(part: int, whole: int) -> str:
     """Return "in 5 of 6 processes", or nothing where it is all of them."""
     return "" if part == whole else f"in {part} of {whole} processes"
 

@@ -1,4 +1,4 @@
-"""What a review writes under a pull request says what was measured, and can do nothing else."""
+"""Text under a pull request is shown as it is and cannot act as markup."""
 
 import dataclasses
 import math
@@ -8,13 +8,13 @@ import pytest
 from jaxmeter import Criteria
 from reports.document.markdown import escaped, escaped_html
 from reports.review import review_markdown
-from reports.review.comment import MOST_CHARACTERS
-from reports.review.figure import times_figure
-from tests.reports.review_pairs import CLOSURE, HEAD, Pair, part, reviewed
+from reports.review.output import MAX_CHARACTERS
+from reports.review.sections import times_figure
+from tests.reports.review.pairs import CLOSURE, HEAD, part, reviewed
 
 
 @pytest.mark.parametrize(
-    "text, told",
+    "text, shown",
     [
         ("![x](https://example.org/p.png)", "![x\\](https://example.org/p.png)"),
         ("[approve](x) [a]: x [a][b]", "[approve\\](x) [a\\]: x [a\\][b]"),
@@ -36,20 +36,15 @@ from tests.reports.review_pairs import CLOSURE, HEAD, Pair, part, reviewed
         ("float64[8192] (65.5 kB)", "float64[8192] (65.5 kB)"),
     ],
 )
-def test_text_is_told_as_it_is_and_is_never_markup(text, told):
-    assert escaped(text) == told
+def test_text_is_shown_as_it_is_and_is_never_markup(text, shown):
+    assert escaped(text) == shown
 
 
-def test_text_within_a_line_of_html_is_told_as_it_is():
+def test_text_within_a_line_of_html_is_shown_as_it_is():
     assert escaped_html("a_b* <i>\n@you & me") == "a_b* &lt;i&gt; @\u200byou &amp; me"
 
 
-@pytest.fixture
-def pair(made_up, tmp_path):
-    return Pair(made_up, tmp_path / "pair")
-
-
-def test_the_message_of_a_failure_stays_a_message(made_up, pair):
+def test_the_message_of_a_failure_cannot_act_as_markup(made_up, pair):
     root = pair.write(rounds=1)
     message = "![x](https://example.org) @org/team \\| <img src=x> ~~~"
     failed = made_up.failed(CLOSURE, {}, kind="WrongAnswer", message=message)
@@ -59,12 +54,12 @@ def test_the_message_of_a_failure_stays_a_message(made_up, pair):
     assert line.replace("\\\\", "").replace("\\|", "").count("|") == 3
 
 
-def test_a_program_s_text_cannot_end_its_fence_and_is_cut_to_fit(pair):
+def test_a_programs_text_cannot_end_its_fence_and_is_cut_to_fit(pair):
     text = "a\n~~~~~~~~~\n@team ![x](https://example.org)\n" + "x" * 90_000
-    told = review_markdown(reviewed(with_program(pair, text)))
-    assert "\n~~~~~~~~~~\na\n~~~~~~~~~\n" in told and told.count("~" * 10) == 2
-    assert len(told) < MOST_CHARACTERS and "more characters are on the page" in told
-    assert told.rstrip().endswith("</details>")
+    text = review_markdown(reviewed(with_program(pair, text)))
+    assert "\n~~~~~~~~~~\na\n~~~~~~~~~\n" in text and text.count("~" * 10) == 2
+    assert len(text) < MAX_CHARACTERS and "more characters are on the page" in text
+    assert text.rstrip().endswith("</details>")
 
 
 def with_program(pair, text):
@@ -79,18 +74,20 @@ def test_a_review_too_long_for_a_comment_leaves_whole_parts_to_the_page(made_up,
     review = reviewed(pair.write(part("constants", captured_bytes=5_000_000), rounds=1))
     (cause,) = review.causes
     many = [dataclasses.replace(cause, title=f"Cause {i} {'x' * 900}") for i in range(200)]
-    told = review_markdown(dataclasses.replace(review, causes=tuple(many)))
-    assert len(told) < 65_536 and "further parts are on the page" in told
-    assert told.count("<details>") == told.count("</details>")
+    text = review_markdown(dataclasses.replace(review, causes=tuple(many)))
+    assert len(text) < 65_536 and "further parts are on the page" in text
+    assert text.count("<details>") == text.count("</details>")
 
 
-def test_a_number_that_a_commit_lacks_is_a_dash(pair):
-    told = review_markdown(reviewed(pair.write(part("memory", temp_bytes=None), rounds=1)))
-    assert "| temp | 9.00 MB | – | only at BASE | worse (gated): only at BASE, missing at" in told
+def test_a_number_that_a_commit_lacks_is_shown_as_a_dash(pair):
+    text = review_markdown(reviewed(pair.write(part("memory", temp_bytes=None), rounds=1)))
+    assert (
+        "| temp | 9.00 MB | – | only at BASE | regression (gated): only at BASE, missing at" in text
+    )
 
 
-def test_the_dashed_lines_of_the_figure_are_the_rule_s(pair):
-    """A time counts as equal from 1/(1 + e) to 1 + e: the rule looks at logarithms."""
+def test_the_dashed_lines_of_the_figure_are_the_minimum_effect(pair):
+    """A time counts as equal from 1/(1 + e) to 1 + e: the test uses logarithms."""
     review = reviewed(pair.write())
     (panel,) = times_figure(review.tested, Criteria(minimum_effect=0.25)).panels
     svg = panel.render("x")

@@ -1,0 +1,168 @@
+"""A review as a folder: the page, Markdown for a pull request, JSON for programs."""
+
+import json
+import math
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from ..document.html import html_page
+from ..document.markdown import escaped, escaped_html, markdown_table
+from ..document.section import Document, Section
+from ..document.table import Table
+from ..document.write import write_whole
+from .model import REPORTED, Finding
+from .sections import cause_name, facts, sections, title
+from .verdict import Review
+
+JSON_SCHEMA = 3  # 3: verdicts "regression", "improvement", "unpaired"; `environment`
+MAX_ROWS = 24  # of a table in Markdown; the page has all
+MAX_TEXTS = 2  # of a section in Markdown
+MAX_TEXT_CHARACTERS = 12_000  # of each
+MAX_CHARACTERS = 60_000  # of all; GitHub takes 65536 in a comment, to which a header is added
+FOOTER = (
+    "Intervals of times: one ratio for each round, Student's t of their logarithms, p-values "
+    "corrected by Holm's method over all cases."
+)
+
+
+def write_review(review: Review, out: str | Path) -> Path:
+    """Write index.html, review.md and review.json, each whole or not at all; return the page.
+
+    Raises
+    ------
+    ReportError
+        If `out` holds something other than an earlier review.
+    """
+    texts = {
+        "review.json": review_json(review),
+        "review.md": review_markdown(review),
+        "index.html": review_page(review),
+    }
+    write_whole(out, texts, kind="review")
+    return Path(out) / "index.html"
+
+
+def review_page(review: Review) -> str:
+    """Return the page as one string, which loads nothing from elsewhere."""
+    return html_page(
+        Document(
+            title(review),
+            facts(review),
+            sections(review),
+            footer=(FOOTER,),
+            outcome=review.outcome,
+            verdict=review.verdict,
+            is_bad=bool(review.exit_code),
+        )
+    )
+
+
+def review_json(review: Review) -> str:
+    """Return the review as strict JSON; numbers that are not finite are null."""
+    causes = {id(f): cause.kind for cause in review.causes for f in cause.findings}
+    commits = review.commits
+    data = {
+        "schema": JSON_SCHEMA,
+        "base": commits.base.commit,
+        "head": commits.head.commit,
+        "environment": commits.environment,
+        "verdict": review.verdict,
+        "exit_code": review.exit_code,
+        "cases_count": review.compared_count,
+        "tested_count": sum(finding.is_tested for finding in review.findings),
+        "findings": [_finding(f, causes[id(f)]) for f in review.findings if f.verdict in REPORTED],
+        "not_compared": [
+            {
+                "case": entry.case,
+                "reason": entry.reason,
+                "is_regression": entry.is_regression,
+                "failure_kind": entry.failure_kind or None,
+            }
+            for entry in review.lost
+        ],
+        "failed_processes": review.flaky,
+        "left_out": [{"name": e.name, "reason": e.reason} for e in commits.left_out],
+    }
+    return json.dumps(data, indent=1, allow_nan=False) + "\n"
+
+
+def _finding(finding: Finding, cause: str) -> dict[str, Any]:
+    numbers = {name: getattr(finding, name) for name in ("base", "head", "low", "high")}
+    return {
+        "case": finding.case,
+        "metric": finding.metric.name,
+        "verdict": finding.verdict,
+        "cause": cause,
+        "note": finding.note,
+        "only_at": finding.only_at or None,
+        "is_gated": finding.is_gated,
+        "rounds_count": finding.rounds_count,
+        **{name: value if math.isfinite(value) else None for name, value in numbers.items()},
+    }
+
+
+def review_markdown(review: Review) -> str:
+    """Return the review for a pull request: verdict, causes, what was not compared.
+
+    Parts that do not fit into a comment are left to the page, and the text says so.
+    """
+    lines = [f"### {escaped(title(review))}", ""]
+    lines += [f"**{review.outcome}.** {escaped(review.verdict)}", ""]
+    lines += [
+        f"- {f.name}: {escaped(f.value)}{f' ({escaped(f.note)})' if f.note else ''}"
+        for f in facts(review)
+    ]
+    text, left = "\n".join(lines) + "\n", 0
+    for part in _parts(review):
+        if len(text) + len(part) > MAX_CHARACTERS:
+            left += 1
+        else:
+            text += part
+    if left:
+        text += f"\nToo long for a comment: {left} further parts are on the page.\n"
+    return text
+
+
+def _parts(review: Review) -> Iterator[str]:
+    """Yield parts that can be left out one by one."""
+    folded = {"times"} | {
+        cause_name(index, cause)
+        for index, cause in enumerate(review.causes)
+        if all(finding.verdict == "changed" for finding in cause.findings)
+    }
+    for section in sections(review):
+        if section.name != "everything":  # the page has it
+            yield _section(section, is_folded=section.name in folded)
+            yield from (_folded_text(*text) for text in section.texts[:MAX_TEXTS])
+
+
+def _section(section: Section, *, is_folded: bool) -> str:
+    head = f"{section.title}. {section.lead}".rstrip()
+    summary = f"<details><summary>{escaped_html(head)}</summary>"
+    lines = ["", summary if is_folded else f"#### {escaped(head)}"]
+    if section.findings:
+        lines += ["", *(f"- {escaped(line)}" for line in section.findings[:MAX_ROWS])]
+        lines += _more(len(section.findings), "lines")
+    for table in section.tables:
+        shown = Table(table.name, table.caption, table.columns, table.rows[:MAX_ROWS])
+        lines += ["", markdown_table(shown), *_more(len(table.rows), "rows")]
+    if is_folded:
+        lines += ["", "</details>"]
+    return "\n".join(lines) + "\n"
+
+
+def _more(count: int, noun: str) -> list[str]:
+    return ["", f"{count - MAX_ROWS} more {noun} on the page."] if count > MAX_ROWS else []
+
+
+def _folded_text(summary: str, text: str) -> str:
+    """Return the text in a fence that it cannot end, cut to its share of the comment."""
+    shown, cut = text.rstrip(), ""
+    if len(shown) > MAX_TEXT_CHARACTERS:
+        cut = f"Cut here: {len(shown) - MAX_TEXT_CHARACTERS} more characters are on the page.\n\n"
+        shown = shown[:MAX_TEXT_CHARACTERS]
+    fence = "~" * max([3, *(len(run) + 1 for run in re.findall("~+", shown))])
+    opened = f"<details><summary>{escaped_html(summary)}</summary>"
+    return f"\n{opened}\n\n{fence}\n{shown}\n{fence}\n\n{cut}</details>\n"

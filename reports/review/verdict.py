@@ -1,0 +1,281 @@
+"""A review: the verdict on what HEAD changed against BASE, before any markup."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+
+from jaxmeter import Criteria
+
+from ..document.words import counted
+from ..frames import Row
+from ..metrics import KNOWN, Metric, metrics_of
+from .causes import Cause, causes
+from .exact import compare_exact_metric, is_more_often
+from .model import PRIMARY, CaseResults, CommitPair, Finding, LostCase, Verdict
+from .times import compare_times_of
+
+NOTHING, REGRESSION, NO_VERDICT = 0, 1, 2
+OUTCOMES = {NOTHING: "Passes", REGRESSION: "Fails", NO_VERDICT: "No verdict"}
+MAX_NAMES = 3
+MAX_CHARACTERS = 300  # of an error's message
+
+
+@dataclass(frozen=True)
+class Policy:
+    """When times differ, and whether longer times fail a review.
+
+    The default criteria hold for every review, from the command line or linked from the history,
+    and for the detection rates in docs/detection.md.
+    """
+
+    criteria: Criteria = Criteria(minimum_effect=0.05, significance=0.01)
+    gate_times: bool = False
+
+
+@dataclass(frozen=True)
+class Review:
+    commits: CommitPair
+    policy: Policy
+    findings: tuple[Finding, ...]
+    lost: tuple[LostCase, ...]
+    causes: tuple[Cause, ...]
+
+    def of(self, verdict: Verdict) -> tuple[Finding, ...]:
+        """Return the findings with a verdict."""
+        return tuple(f for f in self.findings if f.verdict == verdict)
+
+    @property
+    def failing(self) -> tuple[Finding, ...]:
+        """Regressions of gated metrics; they fail the review."""
+        return tuple(f for f in self.of("regression") if f.is_gated)
+
+    @property
+    def broken(self) -> tuple[LostCase, ...]:
+        """Cases that work at BASE and not at HEAD; they fail the review too."""
+        return tuple(entry for entry in self.lost if entry.is_regression)
+
+    @property
+    def exit_code(self) -> int:
+        """1 with a gated regression, 2 where nothing could be judged, else 0.
+
+        Where times decide, at least one must have been tested; not every one, because cases that
+        are measured once for their exact metrics have times as well.
+        """
+        if self.failing or self.broken:
+            return REGRESSION
+        is_untested = self.policy.gate_times and not self.tested
+        return NO_VERDICT if is_untested or not self.compared_count else NOTHING
+
+    @property
+    def outcome(self) -> str:
+        """The exit code in words."""
+        return OUTCOMES[self.exit_code]
+
+    @property
+    def slower(self) -> tuple[Finding, ...]:
+        """Primary times that became longer, gated or not."""
+        return tuple(f for f in self.of("regression") if f.is_primary)
+
+    @property
+    def faster(self) -> tuple[Finding, ...]:
+        return tuple(f for f in self.of("improvement") if f.is_primary)
+
+    @property
+    def inconclusive(self) -> tuple[Finding, ...]:
+        """Exact metrics and errors in which the processes of a commit disagree."""
+        return tuple(f for f in self.of("inconclusive") if f.metric.kind != "noisy")
+
+    @property
+    def compared_count(self) -> int:
+        """Number of cases that were compared."""
+        return len({f.case for f in self.findings if not (f.only_at or f.pooled)})
+
+    @property
+    def tested(self) -> tuple[Finding, ...]:
+        """Primary times that were tested statistically."""
+        return tuple(f for f in self.findings if f.is_primary and f.is_tested)
+
+    @property
+    def untested(self) -> tuple[Finding, ...]:
+        """Primary times that could not be tested: unpaired, or of too few rounds."""
+        primary = (f for f in self.findings if f.is_primary and not f.only_at)
+        return tuple(f for f in primary if not f.is_tested)
+
+    @property
+    def flaky(self) -> dict[str, str]:
+        """Cases that are compared although some of their processes failed, and how."""
+        cases = dict.fromkeys(f.case for f in self.findings if not f.pooled)
+        messages = {case: _failure_message(*self.commits.case(case)) for case in cases}
+        return {case: message for case, message in messages.items() if message}
+
+    @property
+    def verdict(self) -> str:
+        """The review in one sentence."""
+        if not self.compared_count and self.exit_code == NO_VERDICT:
+            return f"Nothing could be compared{self._gaps}."
+        cases = counted(self.compared_count, "case") if self.compared_count else "no case"
+        judged, changed = self._judged, self._changes
+        sentence = "; ".join([*(judged or ["No regression or improvement"]), *changed])
+        prefix = {
+            REGRESSION: "Regression: ",
+            NO_VERDICT: "No verdict on times, none was tested. ",
+        }.get(self.exit_code, "")
+        return f"{prefix}{sentence}; {cases} compared{self._gaps}."
+
+    @property
+    def _judged(self) -> list[str]:
+        """Regressions and improvements, those that decide first."""
+        parts = []
+        for text, is_missing in (("regressed", False), ("missing", True)):
+            failing = [f for f in self.failing if bool(f.only_at) == is_missing]
+            names = ", ".join(dict.fromkeys(f.metric.title for f in failing))
+            if failing:
+                parts.append(f"{names} {text} in {counted(len({f.case for f in failing}), 'case')}")
+        if self.broken:
+            parts.append(f"{counted(len(self.broken), 'case')} broken")
+        slower = [f for f in self.slower if not f.is_gated]
+        if slower:
+            parts.append(f"{counted(len(slower), 'time')} longer (informs only)")
+        if self.faster:
+            parts.append(f"{counted(len(self.faster), 'time')} shorter")
+        improved = [f for f in self.of("improvement") if f.metric.kind != "noisy"]
+        if improved:
+            parts.append(f"{counted(len(improved), 'exact metric')} improved")
+        verdicts: tuple[tuple[Verdict, str], ...] = (
+            ("regression", "regressed"),
+            ("improvement", "improved"),
+        )
+        for verdict, text in verdicts:
+            noisy = [f for f in self.of(verdict) if f.metric.kind == "noisy" and not f.is_primary]
+            if noisy:
+                parts.append(f"{_names(noisy)} {text} (informs only)")
+        return parts
+
+    @property
+    def _changes(self) -> list[str]:
+        """Numbers that changed, or exist at one commit alone, without a verdict."""
+        changed = [f for f in self.of("changed") if not f.only_at]
+        exact = [f for f in changed if f.metric.kind == "exact"]
+        errors = [f for f in changed if f.metric.kind == "error"]
+        parts = [f"{counted(len(exact), 'exact metric')} changed"] if exact else []
+        if errors:
+            parts.append(f"{counted(len(errors), 'error')} changed within rounding")
+        for commit in ("BASE", "HEAD"):
+            alone = [f for f in self.of("changed") if f.only_at == commit]
+            if alone:
+                parts.append(f"{_names(alone)} only at {commit}")
+        return parts
+
+    @property
+    def _gaps(self) -> str:
+        """Everything the verdict does not cover; without it, silence would read as a pass."""
+        elsewhere = [entry for entry in self.commits.left_out if not entry.is_asked]
+        unpaired = sum(f.verdict == "unpaired" for f in self.untested)
+        once = sum(f.verdict != "unpaired" and f.rounds_count == 1 for f in self.untested)
+        counts = (
+            (once, "time", "measured once, not tested"),
+            (len(self.untested) - unpaired - once, "time", "of too few rounds, not tested"),
+            (unpaired, "time", "measured unpaired, not tested"),
+            (len(self.inconclusive), "exact metric", "inconclusive"),
+            (len(self.lost) - len(self.broken), "case", "not compared"),
+            (len(self.flaky), "case", "with failed processes"),
+            (len(elsewhere), "environment", "left out"),
+            (len(self.commits.skipped), "unreadable file", "skipped"),
+        )
+        parts = [f"{counted(count, noun)} {text}" for count, noun, text in counts if count]
+        return f" ({', '.join(parts)})" if parts else ""
+
+
+def make_review(commits: CommitPair, policy: Policy | None = None) -> Review:
+    """Compare every case that both commits have, and group the findings by cause."""
+    policy = policy or Policy()
+    base, head = commits.base.cases, commits.head.cases
+    found_lost = {name: _lost(name, base.get(name), head.get(name)) for name in base | head}
+    lost = [entry for _, entry in sorted(found_lost.items()) if entry is not None]
+    names = sorted(name for name, entry in found_lost.items() if entry is None)
+    metrics = [(name, metric) for name in names for metric in _metrics(*commits.case(name))]
+    noisy = [(name, metric) for name, metric in metrics if metric.kind == "noisy"]
+    exact = [
+        compare_exact_metric(name, metric, commits.case(name))
+        for name, metric in metrics
+        if metric.kind != "noisy"
+    ]
+    findings = [found for found in exact if found is not None]
+    for is_primary in (True, False):
+        family = [
+            (name, metric) for name, metric in noisy if (metric.name in PRIMARY) == is_primary
+        ]
+        is_gated = policy.gate_times and is_primary
+        findings += compare_times_of(family, commits, policy.criteria, is_gated=is_gated)
+    with_findings = {finding.case for finding in findings}
+    lost += [
+        LostCase(name, "its processes measured nothing")
+        for name in names
+        if name not in with_findings
+    ]
+    order = {metric.name: index for index, metric in enumerate(KNOWN)}
+    findings.sort(key=lambda f: (f.case, order.get(f.metric.name, len(order))))
+    return Review(commits, policy, tuple(findings), tuple(lost), causes(commits, findings))
+
+
+def _metrics(base: CaseResults, head: CaseResults) -> tuple[Metric, ...]:
+    return metrics_of(pd.DataFrame([*base.good.values(), *head.good.values()]))
+
+
+def _lost(name: str, base: CaseResults | None, head: CaseResults | None) -> LostCase | None:
+    if base is None or head is None:
+        commit, where = ("HEAD", "BASE: new") if base is None else ("BASE", "HEAD: removed")
+        failed = _failed(head or base, commit)
+        return LostCase(
+            name, f"not measured at {where}, or on another grid{failed and f'; {failed}'}"
+        )
+    if base.good and is_more_often(_counts(head), _counts(base)):
+        first = head.broken[0]
+        failed, whole = _counts(base)
+        reason = f"{_failed(head, 'HEAD')}, at BASE in {failed} of {whole}: {_message(first)}"
+        return LostCase(name, reason, True, str(first["failure_kind"]))
+    if not base.good or not head.good:
+        return LostCase(name, _nothing_good({"BASE": base, "HEAD": head}))
+    if base.definition != head.definition:
+        return LostCase(name, "its function or parameters changed: the numbers mean another thing")
+    return None
+
+
+def _nothing_good(cases: dict[str, CaseResults]) -> str:
+    bad = {commit: case for commit, case in cases.items() if not case.good}
+    failed = [_failed(case, commit) for commit, case in cases.items() if case.broken]
+    skipped = [f"skipped at {commit}" for commit, case in bad.items() if not case.broken]
+    message = _message(next(iter(bad.values())).failed[0])
+    how = "; ".join(failed + skipped)
+    return f"no process succeeded at {' and '.join(bad)} ({how}): {message}"
+
+
+def _failure_message(base: CaseResults, head: CaseResults) -> str:
+    """Return `failed at HEAD in 1 of 6 processes: KIND: message`; nothing if all succeeded."""
+    failed = [_failed(case, commit) for commit, case in (("BASE", base), ("HEAD", head))]
+    first = next(iter((*base.broken, *head.broken)), None)
+    return f"{', '.join(filter(None, failed))}: {_message(first)}" if first else ""
+
+
+def _failed(case: CaseResults | None, commit: str) -> str:
+    """Return `failed at HEAD in 5 of 6 processes`; nothing if none did."""
+    failed, whole = _counts(case) if case else (0, 0)
+    return f"failed at {commit} in {failed} of {whole} processes" if failed else ""
+
+
+def _counts(case: CaseResults) -> tuple[int, int]:
+    return len(case.broken), len(case.broken) + len(case.good)
+
+
+def _message(row: Row) -> str:
+    message = f"{row['failure_kind']}: {row['failure_message']}"
+    return " ".join(message.split())[:MAX_CHARACTERS]
+
+
+def _names(findings: Sequence[Finding]) -> str:
+    """Return `peak RSS, first call and 2 others`."""
+    names = list(dict.fromkeys(f.metric.title for f in findings))
+    more = len(names) - MAX_NAMES
+    others = f" and {counted(more, 'other')}" if more > 0 else ""
+    return f"{', '.join(names[:MAX_NAMES])}{others}"

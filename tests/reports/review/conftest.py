@@ -1,0 +1,1 @@
+from tests.reports.review.pairs import pair as pair

@@ -1,0 +1,182 @@
+"""Cases, files and environments that are missing, broken, or must not be compared."""
+
+import dataclasses
+import json
+import math
+import shutil
+
+import pytest
+
+from reports import ReportError
+from reports.__main__ import main
+from reports.review import make_review, read_commits, read_pair, review_markdown
+from tests.reports.review.pairs import BASE, CLOSURE, HEAD, regressions, reviewed
+
+
+@pytest.mark.parametrize("other", [{"jax": "0.7.2", "jaxlib": "0.7.2"}, {"machine": "elsewhere"}])
+def test_two_jax_versions_or_machines_are_refused_with_the_reason(pair, capsys, tmp_path, other):
+    root = pair.write(**other)
+    with pytest.raises(ReportError, match="two machines or two JAX versions are never compared"):
+        read_pair(root)
+    out = tmp_path / "out"
+    assert main(["review", "--pair", str(root), "--out", str(out)]) == 2
+    assert next(iter(other.values())) in capsys.readouterr().err and not out.exists()
+
+
+def test_new_removed_broken_and_redefined_cases_are_listed_with_their_reasons(made_up, pair):
+    root = pair.write()
+    made_up.write(root / "head", made_up.casing_case("closure", 6), commit=HEAD)
+    made_up.write(root / "base", made_up.casing_case("closure", 9), commit=BASE)
+    case = made_up.casing_case("closure", 12)
+    made_up.write(root / "base", case, commit=BASE)
+    broken = dataclasses.replace(made_up.failed(case.name, case.params), environment=None)
+    made_up.write(root / "head", broken, commit=HEAD)
+    for side, commit in (("base", BASE), ("head", HEAD)):
+        made_up.write(root / side, made_up.failed("a/b", {}), commit=commit)
+        chunk = made_up.chunk_case("auto", 20 if side == "base" else 80)
+        redefined = dataclasses.replace(chunk, name="chunk_sweep/x")
+        made_up.write(root / side, redefined, commit=commit)
+    review = reviewed(root)
+    reasons = {entry.case: entry.reason for entry in review.lost}
+    expected = {
+        "casing_variants/w7x-closure-d6": "not measured at BASE",
+        "casing_variants/w7x-closure-d9": "not measured at HEAD",
+        case.name: "failed at HEAD in 1 of 1 processes, at BASE in 0 of 1: Timeout",
+        "a/b": "no process succeeded at BASE and HEAD",
+        "chunk_sweep/x": "parameters changed",
+    }
+    assert reasons.keys() == expected.keys()
+    assert all(text in reasons[name] for name, text in expected.items())
+    assert review.exit_code == 1 and [entry.case for entry in review.broken] == [case.name]
+    assert "1 case broken" in review.verdict
+
+
+def test_a_case_or_a_file_that_head_lacks_is_part_of_the_verdict(pair):
+    root = pair.write()
+    (garbled, *gone) = sorted((root / "head").rglob("w7x-argument-d3/*.json"))
+    garbled.write_text(garbled.read_text()[:500])
+    assert reviewed(root).verdict.endswith("; 2 cases compared (1 unreadable file skipped).")
+    for path in (garbled, *gone):
+        path.unlink()
+    assert reviewed(root).verdict.endswith("; 1 case compared (1 case not compared).")
+
+
+@pytest.mark.parametrize("seconds", [math.inf, math.nan, -1.0])
+def test_a_file_with_an_impossible_time_is_skipped_with_its_reason(pair, seconds):
+    root = pair.write()
+    path = min((root / "head").rglob("w7x-argument-d3/*.json"))
+    record = json.loads(path.read_text())
+    record["samples_seconds"][0] = seconds
+    path.write_text(json.dumps(record))
+    (item,) = reviewed(root).commits.skipped
+    assert "samples_seconds" in item.reason
+
+
+def test_a_regression_injected_into_a_commit_is_in_the_title(pair):
+    commits = read_pair(pair.write())
+    injected = dataclasses.replace(commits.head, commit=f"{BASE}+captured_array")
+    text = review_markdown(make_review(dataclasses.replace(commits, head=injected)))
+    assert text.startswith("### Review of bbbbbbbbbb+captured_array against bbbbbbbbbb\n")
+
+
+def as_store(root, goal):
+    """The records of a pair as one store of two commits."""
+    for side in ("base", "head"):
+        shutil.copytree(root / side, goal, dirs_exist_ok=True)
+    return goal
+
+
+def edit_records(folder, edit):
+    for path in folder.rglob("*.json"):
+        record = json.loads(path.read_text())
+        edit(record)
+        path.write_text(json.dumps(record))
+
+
+def test_commits_of_a_store_are_found_by_the_beginning_of_their_names(pair, tmp_path):
+    store = as_store(pair.write(rounds=1), tmp_path / "store")
+    commits = read_commits(store, "bb", "dd")
+    assert (commits.base.commit, commits.head.commit) == (BASE, HEAD)
+    with pytest.raises(ReportError, match="no measurements of 'main'; it holds bbbb"):
+        read_commits(store, "main", "dd", repository=tmp_path)
+    with pytest.raises(ReportError, match="are one commit.*benchmarks.measuring.pair"):
+        read_commits(store, BASE, BASE[:8])
+
+
+def test_a_full_name_means_its_commit_although_another_begins_with_it(made_up, pair, tmp_path):
+    store = as_store(pair.write(rounds=1), tmp_path / "store")
+    shutil.copytree(store / HEAD, store / f"{HEAD}+slower_run")
+    for commit in (BASE, HEAD):
+        flags = store / commit / "flags"
+        shutil.copytree(store / commit / made_up.key, flags)
+        edit_records(flags, lambda r: r["environment"].update(xla_flags="--xla_a=1"))
+    with pytest.raises(ReportError, match="choose with --environment") as raised:
+        read_commits(store, BASE, HEAD)
+    environment = str(raised.value).split("(")[1].split(";")[0]
+    commits = read_commits(store, BASE, HEAD, environment=environment)
+    assert (commits.head.commit, commits.environment) == (HEAD, environment)
+    assert "environment" not in make_review(commits).verdict  # the other was not asked for
+
+
+def test_a_review_that_compares_nothing_does_not_pass(pair, tmp_path, capsys):
+    root = pair.write(rounds=1)
+    (suite,) = (root / "head" / HEAD).glob("*/*")
+    suite.rename(suite.with_name("renamed"))
+    out = tmp_path / "out"
+    assert main(["review", "--pair", str(root), "--out", str(out)]) == 2
+    assert capsys.readouterr().out == "Nothing could be compared (4 cases not compared).\n"
+    assert "**No verdict.**" in (out / "review.md").read_text("utf-8")
+    assert json.loads((out / "review.json").read_text("utf-8"))["exit_code"] == 2
+    assert "Passes" not in (out / "index.html").read_text("utf-8")
+
+
+def test_cases_measured_once_raise_no_alarm_where_others_are_tested(made_up, pair):
+    root = pair.write()
+    for side, commit in (("base", BASE), ("head", HEAD)):
+        made_up.write(root / side, made_up.casing_case("closure", 6), commit=commit)
+    review = reviewed(root, gate_times=True)
+    assert review.exit_code == 0 and review.outcome == "Passes"
+    assert review.verdict == (
+        "No regression or improvement; 3 cases compared (2 times measured once, not tested)."
+    )
+    assert "1 paired round" in review_markdown(review)
+
+
+def test_an_environment_that_one_commit_alone_has_is_reported(made_up, pair, tmp_path):
+    store = as_store(pair.write(rounds=1), tmp_path / "store")
+    for commit, machine in ((BASE, "boxB"), (HEAD, "boxC")):
+        shutil.copytree(store / commit / made_up.key, store / commit / machine)
+        rename = lambda record, name=machine: record["environment"].update(machine=name)  # noqa: E731
+        edit_records(store / commit / machine, rename)
+    review = make_review(read_commits(store, BASE, HEAD))
+    assert [entry.name.split("-")[0] for entry in review.commits.left_out] == ["boxB", "boxC"]
+    assert "2 environments left out" in review.verdict
+    text = review_markdown(review)
+    assert "#### Not compared." in text and "another environment, measured at BASE alone" in text
+
+
+def test_of_two_folders_of_an_environment_the_one_of_both_commits_is_compared(
+    made_up, pair, tmp_path
+):
+    store = as_store(pair.write(rounds=2), tmp_path / "store")
+    more = store / HEAD / "another"
+    shutil.copytree(store / HEAD / made_up.key, more)
+    edit_records(more, lambda record: record["constants"].update(captured_bytes=10**9))
+    review = make_review(read_commits(store, BASE, HEAD))
+    assert review.exit_code == 0 and regressions(review) == set()
+    ((name, reason),) = ((e.name, e.reason) for e in review.commits.left_out)
+    assert name == "another" and f"at HEAD; {made_up.key} is compared" in reason
+    (store / BASE / made_up.key).rename(store / BASE / "third")
+    max(more.rglob("*.json")).unlink()  # none is shared: the one with most processes is compared
+    review = make_review(read_commits(store, BASE, HEAD))
+    assert [entry.name for entry in review.commits.left_out] == ["another"]
+
+
+def test_a_case_that_measured_nothing_is_not_compared(pair):
+    commits = read_pair(pair.write(rounds=1))
+    for side in (commits.base, commits.head):
+        names = ("round_index", "status", "started_utc")
+        row = {name: side.cases[CLOSURE].good[0][name] for name in names}
+        side.cases[CLOSURE] = dataclasses.replace(side.cases[CLOSURE], good={0: row}, checked={})
+    (entry,) = make_review(commits).lost
+    assert (entry.case, entry.reason) == (CLOSURE, "its processes measured nothing")
