@@ -1,7 +1,4 @@
-"""The coronagraph's variants: equal frames, hidden arrays found, what a change of the cube takes.
-
-At 16 pixels a side, in this process.
-"""
+"""The coronagraph's variants at 16 pixels a side: frames, hidden arrays, the cost of a change."""
 
 from pathlib import Path
 
@@ -22,7 +19,7 @@ SIZE = 16
 
 @pytest.fixture(scope="module", autouse=True)
 def handed_on(tmp_path_factory):
-    """What a preparation leaves, as it does for a worker."""
+    """Store the results of a preparation, as a worker finds them."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("VCJAX_BENCH_SCRATCH", str(tmp_path_factory.mktemp("scratch")))
         case = closure.preparation(size=SIZE)
@@ -53,7 +50,7 @@ def test_the_audit_names_both_hidden_tables_with_path_and_line():
 
 
 @pytest.mark.parametrize("variant", sorted(set(VARIANTS) - {"simplified"}))
-def test_a_variant_captures_what_it_says(variant):
+def test_each_variant_captures_the_arrays_that_its_name_says(variant):
     case = closure.frame(size=SIZE, variant=variant)
     arrays = count_constants(jax.jit(case.fn).trace(*case.args).jaxpr).arrays
     # Four tables of ten numbers that JAX's binomial random numbers bring along.
@@ -70,19 +67,19 @@ def test_a_variant_captures_what_it_says(variant):
 
 def test_a_change_of_the_cube_recompiles_the_closure_and_not_the_argument_variant(monkeypatch):
     monkeypatch.setattr(closure, "PUBLISHED", ())  # scripts have a test of their own
-    told = {}
+    results = {}
     for variant in ("closure", "argument"):
         case = closure.changed(size=SIZE, variant=variant)
         assert case.check is not None
-        told[variant] = case.check(case.fn(*case.args))
-        assert told[variant]["rate_difference_relative"] <= 1e-5
-    assert told["argument"]["change_compiles_count"] == 0
-    assert told["argument"]["change_follows_count"] == 1
-    assert told["closure"]["change_compiles_count"] == 1
-    assert told["closure"]["change_follows_count"] == 0
+        results[variant] = case.check(case.fn(*case.args))
+        assert results[variant]["rate_difference_relative"] <= 1e-5
+    assert results["argument"]["change_compiles_count"] == 0
+    assert results["argument"]["change_follows_count"] == 1
+    assert results["closure"]["change_compiles_count"] == 1
+    assert results["closure"]["change_follows_count"] == 0
 
 
-def test_a_script_meets_the_compiler_in_its_first_call_and_tells_every_later_one():
+def test_a_script_compiles_in_its_first_call_and_reports_every_later_call():
     traced = []
 
     def summed(x):
@@ -91,9 +88,9 @@ def test_a_script_meets_the_compiler_in_its_first_call_and_tells_every_later_one
 
     program = Program(summed, (jnp.ones(8),))
     for times in (1, 2):  # the second script too: to JAX it is another function
-        told = closure._as_a_script(program)
-        assert list(told) == [f"script_call_{call:02}_seconds" for call in range(21)]
-        assert min(told.values()) > 0 and len(traced) == times
+        seconds = closure._as_a_script(program)
+        assert list(seconds) == [f"script_call_{call:02}_seconds" for call in range(21)]
+        assert min(seconds.values()) > 0 and len(traced) == times
 
 
 def test_a_frame_that_differs_is_refused():
@@ -106,7 +103,7 @@ def test_a_frame_that_differs_is_refused():
         case.check(closure.Frame(counts, jnp.nan * rate))
 
 
-def test_each_variant_of_the_casing_captures_what_it_says_and_gives_the_same_field():
+def test_each_variant_of_the_casing_captures_its_arrays_and_gives_the_same_field():
     fields, captured = {}, {}
     small = 0.0
     for variant in ("argument", "cached", "hoisted", "static_callable"):
@@ -131,6 +128,6 @@ def test_each_variant_of_the_casing_captures_what_it_says_and_gives_the_same_fie
 @pytest.mark.parametrize(
     "variant, message", [("embedded", "give one of"), ("simplified", "are off")]
 )
-def test_a_variant_that_cannot_be_had_is_refused(variant, message):
+def test_an_unknown_or_unavailable_variant_is_refused(variant, message):
     with pytest.raises(ValueError, match=message):
         closure.frame(size=SIZE, variant=variant)

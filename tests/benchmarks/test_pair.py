@@ -1,4 +1,4 @@
-"""Two commits in turns: order, budget, resuming, and which package a worker imports."""
+"""Two commits, interleaved: order, budget, resuming, and the package that a worker imports."""
 
 import dataclasses
 import itertools
@@ -28,7 +28,7 @@ COMMITS = ("b" * 40, "d" * 40)
 
 
 class Worker:
-    """Stands in for jaxmeter.run_case: writes down whose package each case would import."""
+    """Stand in for jaxmeter.run_case: collect the package that each case would import."""
 
     def __init__(self):
         self.calls = []
@@ -65,7 +65,7 @@ def measure(worker, tmp_path, monkeypatch):
     return run
 
 
-def test_rounds_of_both_follow_each_other_and_the_first_place_changes(measure):
+def test_rounds_of_both_commits_alternate_in_which_comes_first(measure):
     assert measure() == [
         ("b", "suite/a"),
         ("d", "suite/a"),
@@ -78,7 +78,7 @@ def test_rounds_of_both_follow_each_other_and_the_first_place_changes(measure):
     ]
 
 
-def test_records_lie_in_two_stores_each_with_one_commit(measure, tmp_path):
+def test_each_commit_has_its_own_store(measure, tmp_path):
     measure()
     for side, commit in zip(("base", "head"), COMMITS, strict=True):
         (folder,) = (tmp_path / "out" / side).iterdir()
@@ -86,13 +86,13 @@ def test_records_lie_in_two_stores_each_with_one_commit(measure, tmp_path):
         assert len(list(folder.rglob("*.json"))) == 4
 
 
-def test_measured_rounds_are_kept_and_half_a_round_is_measured_whole_again(measure, tmp_path):
+def test_whole_rounds_are_kept_and_half_a_round_is_measured_again_on_both_sides(measure, tmp_path):
     measure().clear()
     next((tmp_path / "out" / "base").rglob("suite/a/1.json")).unlink()
     assert sorted(measure()) == [("b", "suite/a"), ("d", "suite/a")]
 
 
-def test_rounds_that_failed_are_tried_again(measure, worker):
+def test_failed_rounds_are_measured_again(measure, worker):
     worker.status = "failed"
     assert len(measure()) == 8
     worker.status = "ok"

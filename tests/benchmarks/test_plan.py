@@ -25,13 +25,13 @@ def test_passes_are_interleaved_and_every_second_one_runs_backwards():
     ]
 
 
-def test_every_round_of_every_cell_comes_once():
+def test_every_round_of_every_case_comes_once():
     cases = [case("a", 1), case("b", 6), case("c", 0), case("d", 2)]
     order = [(c.name, r) for c, r in interleaved(cases)]
     assert sorted(order) == [(c.name, r) for c in cases for r in range(c.rounds)]
 
 
-def test_a_cell_of_no_rounds_is_never_measured():
+def test_a_case_of_no_rounds_is_never_measured():
     assert list(interleaved([case("a", 0)])) == []
     assert list(interleaved([])) == []
 

@@ -1,4 +1,4 @@
-"""Measuring a plan: resume, retry, budget, and what workers may import."""
+"""Measuring a plan: resume, repeat failures, budget, and the imports of workers."""
 
 import dataclasses
 import itertools
@@ -20,7 +20,7 @@ CASES = [
 
 
 class Worker:
-    """Stands in for jaxmeter.run_case: writes down its calls; may fail or be interrupted."""
+    """Stand in for jaxmeter.run_case: collect its calls; fail or be interrupted on request."""
 
     def __init__(self, *, status: Any = "ok", interrupt_at=None):
         self.calls, self.status, self.interrupt_at = [], status, interrupt_at

@@ -1,4 +1,4 @@
-"""The case store: whole records or none, and never a foreign one."""
+"""The store: a record is whole or absent, and belongs to its case."""
 
 import jax
 import pytest
@@ -16,20 +16,20 @@ def store(tmp_path):
     return RecordStore(tmp_path / "cases")
 
 
-def test_a_written_record_is_read_back_equal_and_rounds_are_apart(store):
+def test_a_written_record_is_read_back_equal_in_its_own_round(store):
     store.write(CASE, 1, RECORD)
     assert store.read(CASE, 1) == RECORD
     assert store.read(CASE, 0) is None
     assert store.path(CASE, 1).relative_to(store.root).as_posix() == "suite/point/1.json"
 
 
-def test_writing_leaves_no_draft_beside_the_record(store):
+def test_writing_leaves_no_draft_next_to_the_record(store):
     path = store.write(CASE, 0, RECORD)
     assert [entry.name for entry in path.parent.iterdir()] == ["0.json"]
 
 
 @pytest.mark.parametrize("text", ["", '{"schema": 1, "na', "[]", '{"schema": 999}'])
-def test_what_is_no_record_is_set_aside_and_counts_as_absent(store, text):
+def test_a_file_that_is_no_record_is_renamed_and_counts_as_absent(store, text):
     path = store.path(CASE, 0)
     path.parent.mkdir(parents=True)
     path.write_text(text)
@@ -38,7 +38,7 @@ def test_what_is_no_record_is_set_aside_and_counts_as_absent(store, text):
     assert path.with_suffix(".unreadable").read_text() == text
 
 
-def test_a_record_of_other_parameters_is_set_aside(store):
+def test_a_record_of_other_parameters_is_renamed(store):
     path = store.write(CASE, 0, Record(name="x", status="ok", target=CASE.target))
     assert store.read(CASE, 0) is None
     assert path.with_suffix(".stale").exists()

@@ -91,7 +91,7 @@ def test_every_benchmark_has_the_unit_of_its_name_a_version_and_limits(collected
         assert benchmark.timeout > 0 and benchmark.setup_cache_timeout > 0
 
 
-def test_every_suite_has_a_cache_of_its_own(collected):
+def test_each_suite_has_its_own_cache(collected):
     keys = {suite.__name__: set() for suite in SUITES}
     for name, benchmark in collected.items():
         keys[name.split(".")[1]].add(benchmark.setup_cache_key)
@@ -100,7 +100,7 @@ def test_every_suite_has_a_cache_of_its_own(collected):
 
 
 @pytest.mark.parametrize("suite", SUITES)
-def test_cells_of_a_suite_have_names_of_their_own(suite):
+def test_the_cases_of_a_suite_have_distinct_names(suite):
     names = [case.name for case in suite().plan("full")]
     assert len(set(names)) == len(names) > 0
     assert all(name.startswith(f"{suite.suite}/") for name in names)
@@ -114,7 +114,7 @@ def test_the_quick_grid_is_part_of_the_full_one_with_no_more_rounds(suite):
         assert case.rounds <= full[case.name].rounds
 
 
-def test_variants_at_six_digits_have_enough_processes_to_be_told_apart():
+def test_variants_at_six_digits_have_enough_processes_to_show_a_difference():
     cases = {case.name: case for case in CasingVariants().plan("quick")}
     for variant in ("closure", "argument", "simplified"):
         assert cases[f"casing_variants/w7x-{variant}-d6"].rounds >= 6
@@ -144,7 +144,7 @@ def test_every_benchmark_runs_at_its_smallest_size(suite, collected, monkeypatch
     assert cache[case.name]["numbers"][error] < bound
 
 
-def test_what_the_grid_leaves_out_is_skipped_and_a_failed_cell_fails(collected):
+def test_what_the_grid_leaves_out_is_skipped_and_a_failed_case_fails(collected):
     suite = CasingVariants()
     with pytest.raises(NotImplementedError, match="VCJAX_BENCH_GRID=full"):
         suite.setup({}, "closure", 3)

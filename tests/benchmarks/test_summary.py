@@ -1,4 +1,4 @@
-"""Summaries: one sample a process, exact metrics exact, failures told."""
+"""Summaries: one sample a process, exact metrics, and failures with their reason."""
 
 import math
 
@@ -42,18 +42,18 @@ def test_an_error_is_the_largest_of_all_processes_and_bytes_are_exact():
     }
 
 
-def test_an_error_that_is_no_number_in_one_process_stays_visible():
+def test_an_error_that_is_nan_in_one_process_stays_nan():
     records = [record((1.0,), error=error) for error in (1e-7, float("nan"), 2e-7)]
     assert math.isnan(summarise(records)["numbers"]["error_relative"])
 
 
-def test_an_exact_metric_that_differs_between_processes_fails_the_cell():
+def test_an_exact_metric_that_differs_between_processes_fails_the_case():
     summary = summarise([record((1.0,), captured=8), record((1.0,), captured=9)])
     assert summary["status"] == "failed"
     assert "captured_bytes differs" in summary["message"]
 
 
-def test_one_failed_process_fails_the_cell_with_its_reason():
+def test_one_failed_process_fails_the_case_with_its_reason():
     failed = record((), status="failed", failure=Failure("check", "WrongAnswer", "off by 1"))
     summary = summarise([record((1.0,)), failed])
     assert summary["status"] == "failed"

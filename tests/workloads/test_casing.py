@@ -30,7 +30,7 @@ def test_digits_and_period_can_be_chosen():
     assert problem_named("case_vc", digits=3, half_period=False).digits == 3
 
 
-def test_an_unknown_name_is_refused_with_those_there_are():
+def test_an_unknown_name_is_refused_with_the_known_names():
     with pytest.raises(vcjax.VcjaxError, match="'w7y'.*case_vc, case_vc_large, w7x"):
         problem_named("w7y")
 

@@ -29,8 +29,7 @@ def propagator():
 
 @pytest.fixture(scope="module")
 def period():
-    """One pixel a wavelength over D and as many as the pupil has samples: a full period, in which
-    Parseval's theorem holds exactly."""
+    """Return a propagator whose image is a full period: Parseval's theorem holds exactly."""
     return Propagator(Instrument(size=64, field_of_view=64.0))
 
 
@@ -40,7 +39,7 @@ _jitted_folded = jax.jit(folded_convolution)
 
 
 def doubled(tree):
-    """In double precision, for what is compared more closely than single holds."""
+    """Return a pytree in double precision, for comparisons closer than single precision."""
     return jax.tree.map(lambda leaf: jnp.asarray(leaf, jnp.float64), tree)
 
 
@@ -59,7 +58,7 @@ def test_all_light_behind_the_stop_reaches_the_image(period):
     np.testing.assert_allclose(period.images(sources).sum(axis=(1, 2)), behind, rtol=1e-5)
 
 
-def test_the_mask_stops_the_star_and_lets_others_pass(period):
+def test_the_mask_blocks_the_star_and_passes_other_sources(period):
     sources = np.array([[0.0, 0.0], [9.0, 6.0]])
     masked = period.images(sources).sum(axis=(1, 2))
     free = period.images(sources, masked=False).sum(axis=(1, 2))
@@ -82,7 +81,7 @@ def test_moving_an_image_by_fractions_of_pixels_keeps_its_flux():
     np.testing.assert_allclose(moved, blob(32, 16.3, 15.4, width=2.0), atol=1e-8)
 
 
-def test_an_image_on_another_grid_keeps_its_flux_and_turns_as_asked():
+def test_an_image_on_another_grid_keeps_its_flux_and_rotates():
     image = blob(33, 22.0, 16.0, width=2.0)
     grid = rotated_grid(
         49, centre=24.0, image_centre=16.0, scale=0.75, angle=jnp.asarray(np.pi / 2)
@@ -93,7 +92,7 @@ def test_an_image_on_another_grid_keeps_its_flux_and_turns_as_asked():
     assert np.unravel_index(turned.argmax(), turned.shape) == (24, 32)
 
 
-def test_beyond_the_image_there_is_nothing():
+def test_an_image_is_zero_beyond_its_edges():
     rows, columns = np.meshgrid(np.arange(4.0), np.arange(4.0), indexing="ij")
     away = jnp.asarray(np.stack([rows, columns])) + 100.0
     for grid in (away, -away):
@@ -157,7 +156,7 @@ def test_the_kepler_table_solves_keplers_equation():
 
 
 @pytest.mark.parametrize("eccentricity", [-0.1, 0.81, 1.2, np.nan])
-def test_an_eccentricity_beyond_the_table_gives_nan_and_no_wrong_place(eccentricity):
+def test_an_eccentricity_beyond_the_table_gives_nan(eccentricity):
     table = kepler_table(3, 5)
     found = table(jnp.float32(0.3), jnp.float32(eccentricity))
     assert np.all(np.isnan(found))
@@ -238,7 +237,7 @@ def test_gradients_of_the_rate_map_equal_differences(system):
         np.testing.assert_allclose(jnp.vdot(gradient[index], direction), difference, rtol=1e-5)
 
 
-def test_rate_maps_that_are_known_are_not_computed_again(system):
+def test_known_rate_maps_are_not_computed_again(system):
     two = jnp.full((SIZE, SIZE), 2.0, jnp.float32)
     known = {"star": two, "planets": two, "disk": two}
 
@@ -260,7 +259,7 @@ def test_all_arrays_are_single_precision_and_leaves(system):
     assert (2, 513, 2049) in shapes
 
 
-def test_a_system_is_made_again_of_its_arrays_alone(system):
+def test_a_system_is_restored_from_its_arrays(system):
     arrays, structure = jax.tree.flatten(system)
     assert coronagraph.structure() == structure
     assert jax.tree.unflatten(coronagraph.structure(), arrays).coronagraph.size == SIZE

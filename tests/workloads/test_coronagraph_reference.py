@@ -1,4 +1,4 @@
-"""Every part of the coronagraph's rate maps beside a plain NumPy program of the same formulas.
+"""Every part of the coronagraph's rate maps against a plain NumPy program of the same formulas.
 
 The reference computes in double precision, with loops in place of gathers, scipy in place of the
 splines and tables, and all four quadrants in place of the folded one. It gets the model's arrays
@@ -170,7 +170,7 @@ def test_each_part_equals_the_plain_reference_within_1e_5_of_its_maximum(sides, 
     assert np.abs(np.asarray(ours, np.float64) - plain).max() <= LARGEST_DIFFERENCE * plain.max()
 
 
-def test_the_total_is_the_sum_of_the_parts_without_what_is_below_zero(sides):
+def test_the_total_is_the_sum_of_the_parts_without_negative_values(sides):
     system, observation, maps = sides
     parts = [np.maximum(reference(system, observation), 0) for reference in REFERENCE.values()]
     total = np.sum(parts, axis=0)
