@@ -1,26 +1,38 @@
-"""What memory a function takes over choices of its parameters, and which are best in time against
-memory.
+"""Measure memory and time of a function over choices of its parameters, and mark the best choices:
+those that no other beats in both.
 
     python profiling/memory.py benchmarks.cases.field:external_field \
         -p workload=w7x -p digits=6 -p half_period=true \
         --vary chunk_size=256,1024,4096 --vary target_chunk_size=80,320 --rounds 2
 
-Each choice runs in processes of its own, for a process never gives back what it took. What is
-measured is kept in --out, so that an interrupted command goes on. docs/tables.md tells the columns.
+Each choice runs in processes of its own, for a process never returns all its memory to the system.
+Records are kept in --out: rerun to resume. docs/tables.md describes the columns.
 """
 
 from __future__ import annotations
 
 import argparse
 import dataclasses
+import hashlib
 import itertools
 import json
+import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import scripting
-from jaxmeter import TARGET_HELP, Case, JaxmeterError, is_target, parse_parameter, resolve
+from jaxmeter import (
+    Case,
+    JaxmeterError,
+    Record,
+    host_environment,
+    is_target,
+    parse_parameter,
+    resolve,
+    run_case,
+)
 
 SHOWN = {
     "memory": (
@@ -30,29 +42,29 @@ SHOWN = {
 }
 
 
-def observed(*, function: str, given: str):
-    """In a worker: the case that a target makes, its check telling of the allocator too."""
-    from jaxmeter.tables import allocator_checks
+def observed(*, function: str, given: str) -> Case:
+    """Return the case of a function, with the allocator's numbers among its checks; in a worker."""
+    from jaxmeter import tables as jt
 
     case = resolve(function, "memory")(**json.loads(given))
     if not isinstance(case, Case):
         raise JaxmeterError(f"{function} returned {type(case).__name__}; return jaxmeter.Case")
 
     def check(answer) -> dict[str, float]:
-        return {**(case.check(answer) if case.check else {}), **allocator_checks()}
+        return {**(case.check(answer) if case.check else {}), **jt.allocator_checks()}
 
     return dataclasses.replace(case, check=check)
 
 
 def parse(argv: Sequence[str] | None) -> argparse.Namespace:
-    """The options, those of --vary as names with their values."""
-    parser = scripting.parser_of(__doc__, target=TARGET_HELP)
+    """Return the options."""
+    parser = scripting.parser_of(__doc__, target="package.module:function that makes a Case")
     parser.add_argument(
         "--vary",
         action="append",
         default=[],
         metavar="NAME=VALUE,VALUE",
-        help="values of a parameter; with several, all combinations",
+        help="values of a parameter; with several options all combinations",
     )
     parser.add_argument("--rounds", type=int, default=1, help="processes of each choice")
     parser.add_argument("--repeat", type=int, default=5, help="steady-state runs in each")
@@ -60,7 +72,7 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
     options = parser.parse_args(argv)
     if options.arg or options.npz or options.pickle:
         raise JaxmeterError(
-            "memory: got --arg, --npz or --pickle; name a function that makes a Case, with -p"
+            "got --arg, --npz or --pickle; name a function that makes a Case, with -p"
         )
     if not is_target(options.target):
         raise JaxmeterError(f"got target={options.target!r}; give 'package.module:function'")
@@ -72,7 +84,7 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
 
 
 def choices(options: argparse.Namespace) -> list[dict[str, Any]]:
-    """All combinations of the parameters."""
+    """Return all combinations of the parameters."""
     varied = []
     for text in options.vary:
         name, _, values = text.partition("=")
@@ -81,45 +93,90 @@ def choices(options: argparse.Namespace) -> list[dict[str, Any]]:
         varied.append([parse_parameter(f"{name}={value}") for value in values.split(",")])
     fixed = dict(map(parse_parameter, options.param))
     found = [{**fixed, **dict(chosen)} for chosen in itertools.product(*varied)]
-    texts = [json.dumps(one) for one in found]
-    twice = next((text for text in texts if texts.count(text) > 1), None)
-    if twice is not None:
-        raise JaxmeterError(f"--vary: got {twice} twice; give each value once")
+    texts = [json.dumps(point) for point in found]
+    for text in texts:
+        if texts.count(text) > 1:
+            raise JaxmeterError(f"--vary: got {text} twice; give each value once")
     return found
 
 
 def label(point: dict[str, Any], points: Sequence[dict[str, Any]]) -> str:
-    """What tells a choice from the others; of a single one all of it."""
+    """Return the parameters of a choice that differ between choices; all of a single choice."""
     texts = [{name: json.dumps(value) for name, value in one.items()} for one in (point, *points)]
     names = [name for name in point if len({one[name] for one in texts}) > 1] or list(point)
     return " ".join(f"{name}={texts[0][name]}" for name in names)
 
 
+def measured(
+    points: Mapping[str, Any], store: Path, options: argparse.Namespace
+) -> list[list[Record]]:
+    """Measure choices in worker processes; return the records of each, one for each process.
+
+    Rounds of the choices are interleaved. A record in the store that is ``ok`` is not measured
+    again while vcjax, JAX, the machine and the parameters are the same.
+    """
+    from benchmarks.measuring.plan import PlannedCase
+    from benchmarks.measuring.progress import Progress
+    from benchmarks.measuring.runner import measure_plan
+    from benchmarks.measuring.store import RecordStore
+
+    class Begun(Progress):
+        """Print a line also when a process begins."""
+
+        def begin(self, case: str, round_index: int) -> None:
+            self.write(f"[{self.done}/{self.total}] {case}, process {round_index + 1}: begun")
+
+    def run_here(case: Any) -> Record:
+        path = (*case.path, str(scripting.HERE), os.getcwd())
+        return run_case(dataclasses.replace(case, path=path))
+
+    cases = []
+    for name, point in points.items():
+        params = {"function": options.target, "given": json.dumps(point)}
+        decides = json.dumps([params, options.repeat], sort_keys=True)
+        digest = hashlib.sha256(decides.encode()).hexdigest()[:8]
+        case = PlannedCase(
+            name=f"{scripting.plain(name)[:80]}-{digest}".lstrip("-"),
+            target="memory:observed",
+            params=params,
+            rounds=options.rounds,
+            repeat=options.repeat,
+            timeout_seconds=options.timeout,
+        )
+        cases.append(case)
+    kept = RecordStore(store / code_version())
+    progress = Begun(options.rounds * len(points), scripting.say)
+    measure_plan(cases, kept, progress, run_case=run_here)
+    found = [[kept.read(case, number) for number in range(options.rounds)] for case in cases]
+    return [[record for record in records if record is not None] for records in found]
+
+
+def code_version() -> str:
+    """Return a short digest of the code of vcjax, the version of JAX and the machine."""
+    digest = hashlib.sha256()
+    for path in sorted((scripting.ROOT / "vcjax").rglob("*.py")):
+        digest.update(path.read_bytes())
+    environment = host_environment()
+    digest.update(f"{environment.jax} {environment.jaxlib} {environment.machine}".encode())
+    return digest.hexdigest()[:12]
+
+
 def work(argv: Sequence[str] | None) -> bool:
-    """Measure what is not measured yet, print, save; whether all choices could be measured."""
+    """Measure the choices without records, print, save; return whether all could be measured."""
     options = parse(argv)
     folder = scripting.folder_for(options, "memory", options.target)
-    from jaxmeter import tables as artefacts
+    from jaxmeter import tables as jt
 
     points = choices(options)
-    records = scripting.measured(
-        {label(one, points): one for one in points},
-        folder / "cases",
-        target="memory:observed",
-        params=lambda one: {"function": options.target, "given": json.dumps(one)},
-        rounds=options.rounds,
-        repeat=options.repeat,
-        timeout_seconds=options.timeout,
-    )
-    table = artefacts.memory_table(
-        [artefacts.Point(one, found) for one, found in zip(points, records, strict=True)]
-    )
-    every = [record for found in records for record in found]
+    named = {label(point, points): point for point in points}
+    records = measured(named, folder / "cases", options)
+    table = jt.memory_table(list(map(jt.Point, points, records)))
+    every = itertools.chain(*records)
     cases = str(folder / "cases")
-    scripting.save({"memory": table}, folder, live=False, records=every, artefact=cases)
+    scripting.save({"memory": table}, folder, live=False, records=every, source=cases)
     names = [label(json.loads(text), points) for text in table["parameters"]]
     scripting.show({"memory": table.assign(parameters=names)}, SHOWN, options.top)
-    failed = [row for row in table.to_dict("records") if row["status"] != "ok"]
+    failed = table.query("status != 'ok'").to_dict("records")
     for row in failed:
         scripting.say(f"memory: {row['parameters']}: {row['status']}: {row['failure']}")
     return not failed

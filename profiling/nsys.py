@@ -1,12 +1,13 @@
-"""Capture a function with NVIDIA's Nsight Systems, or read a capture that is there: kernels joined
-with operations and named scopes, copies, NVTX ranges.
+"""Capture a function with NVIDIA's Nsight Systems, or read a capture: kernels joined with
+operations and named scopes, copies, NVTX ranges.
 
     python profiling/nsys.py benchmarks.cases.field:external_field \
         -p workload=w7x -p digits=6 -p half_period=true
     python profiling/nsys.py FILE.nsys-rep --hlo after_optimizations.txt
     python profiling/nsys.py FILE.sqlite                        # nsys export --type sqlite
 
-Without nsys, on a GPU, the kernels are those of JAX's own trace. docs/tables.md tells the columns.
+Without nsys, on a GPU, the kernels are those of JAX's own trace. docs/tables.md describes the
+columns.
 """
 
 from __future__ import annotations
@@ -16,9 +17,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-import jaxmeter
 import scripting
-from jaxmeter import TARGET_HELP, JaxmeterError, is_target, with_arrays
+from jaxmeter import JaxmeterError
 
 SHOWN = {
     "kernels": ("kernel", "op", "scope", "launches_count", "total_seconds", "registers_count"),
@@ -28,101 +28,82 @@ SHOWN = {
 
 
 def parse(argv: Sequence[str] | None) -> argparse.Namespace:
-    """The options."""
-    help_text = f"a .nsys-rep or .sqlite of nsys, or {TARGET_HELP}"
-    parser = scripting.parser_of(__doc__, target=help_text)
-    parser.add_argument("--nsys", help="its program; else the one on the PATH")
+    """Return the options."""
+    parser = scripting.parser_of(__doc__, target="a .nsys-rep or .sqlite file of nsys")
+    parser.add_argument("--nsys", help="the program nsys; else the one on the PATH")
     parser.add_argument("--repeat", type=int, default=3, help="runs in the capture")
     parser.add_argument(
         "--hlo", type=Path, nargs="*", default=[], help="HLO texts, for the scopes of a capture"
     )
-    parser.add_argument("--only-run", action="store_true", help="run the function and end")
+    parser.add_argument("--only-run", action="store_true", help="run the function, then stop")
     return parser.parse_args(argv)
 
 
 def work(argv: Sequence[str] | None) -> bool:
-    """Capture or find, read, print, save; whether there was any kernel or range."""
+    """Capture or read, print, save; return whether there is any kernel or range."""
     options = parse(argv)
-    if options.only_run:
-        return run(options) is not None
-    from jaxmeter import tables as artefacts
+    from jaxmeter import tables as jt
 
-    place = Path(options.target)
-    live = not place.exists()
-    if live and not is_target(options.target):
-        raise JaxmeterError(
-            f"got target={options.target!r}, which is no file that is there and no "
-            "'package.module:function'"
-        )
-    folder = scripting.folder_for(options, "nsys", options.target if live else place.stem)
-    texts = dict(artefacts.hlo_file(file) for file in options.hlo)
-    if live:
+    if options.only_run:
+        run = jt.runner(scripting.case_of("nsys", options))
+        for _ in range(1 + options.repeat):
+            run()
+        return True
+    place = scripting.existing(options.target)
+    live = place is None
+    folder = scripting.folder_for(options, "nsys", place.stem if place else options.target)
+    texts = dict(map(jt.hlo_file, options.hlo))
+    if place is None:
         try:
             place = captured(options, folder, list(sys.argv[1:] if argv is None else argv))
         except JaxmeterError as error:
-            if str(error) != artefacts.INSTALL_NSYS:
+            if str(error) != jt.INSTALL_NSYS:
                 raise
             return kernels_of_trace(options, folder)
-        texts |= programs(options)
+        texts |= jt.hlo_of(scripting.case_of("nsys", options))
     if place.suffix == ".nsys-rep":
-        place = artefacts.nsys_export(artefacts.nsys_program(options.nsys), place)
-    tables = artefacts.nsys_tables(artefacts.read_nsys(place), texts)
-    scripting.save(tables, folder, live=live, artefact=str(place))
+        place = jt.nsys_export(jt.nsys_program(options.nsys), place)
+    tables = jt.nsys_tables(jt.read_nsys(place), texts)
+    scripting.save(tables, folder, live=live, source=str(place))
     scripting.show(tables, SHOWN, options.top)
-    (told,) = tables["nsys"].to_dict("records")
+    (total,) = tables["nsys"].to_dict("records")
     print(
-        f"\nnsys {told['version'] or 'of unknown version'}: {told['kernels_count']} kernels, "
-        f"{told['kernels_with_op_count']} joined with an operation, "
-        f"{told['kernels_with_scope_count']} with a named scope; {told['nvtx_ranges_count']} ranges"
+        f"\nnsys {total['version'] or 'of unknown version'}: {total['kernels_count']} kernels, "
+        f"{total['kernels_with_op_count']} joined with an operation, "
+        f"{total['kernels_with_scope_count']} with a named scope; "
+        f"{total['nvtx_ranges_count']} ranges"
     )
-    if not told["nvtx_ranges_count"]:
-        scripting.say(f"nsys: {artefacts.NO_RANGES}")
-    if not told["kernels_count"]:
-        scripting.say("nsys: no kernel in it: nothing ran on a GPU while it was captured")
-    return bool(told["kernels_count"] or told["nvtx_ranges_count"])
+    if not total["nvtx_ranges_count"]:
+        scripting.say(f"nsys: {jt.NO_RANGES}")
+    if not total["kernels_count"]:
+        scripting.say("nsys: it has no kernel: nothing ran on a GPU during the capture")
+    return bool(total["kernels_count"] or total["nvtx_ranges_count"])
 
 
 def captured(options: argparse.Namespace, folder: Path, arguments: list[str]) -> Path:
-    """The report of a run of this very command in a process of its own, under nsys."""
-    from jaxmeter import tables as artefacts
+    """Run this very command under nsys, in a process of its own; return the report."""
+    from jaxmeter import tables as jt
 
-    nsys = artefacts.nsys_program(options.nsys)
-    scripting.say(f"nsys: version {artefacts.nsys_version(nsys)}, capturing {options.target}")
+    nsys = jt.nsys_program(options.nsys)
+    scripting.say(f"nsys: version {jt.nsys_version(nsys)}, capturing {options.target}")
     folder.mkdir(parents=True, exist_ok=True)
     command = [sys.executable, str(Path(__file__).resolve()), "--only-run", *arguments]
-    return artefacts.nsys_profile(nsys, command, folder / "capture")
-
-
-def run(options: argparse.Namespace):
-    """Call the function, the first time apart from what is repeated."""
-    import jax
-
-    case = with_arrays(scripting.case_of("nsys", options))
-    function, result = jaxmeter.jitted(case), None
-    for _ in range(1 + options.repeat):
-        result = jax.block_until_ready(function(*case.args, **case.kwargs))
-    return result
-
-
-def programs(options: argparse.Namespace) -> dict[str, str]:
-    """The HLO text of the function's program, by its module's name."""
-    text = jaxmeter.staged(scripting.case_of("nsys", options)).lowered.compile().as_text() or ""
-    return {text.partition("HloModule ")[2].partition(",")[0]: text} if text else {}
+    return jt.nsys_profile(nsys, command, folder / "capture")
 
 
 def kernels_of_trace(options: argparse.Namespace, folder: Path) -> bool:
-    """Without nsys: the same table of kernels from a trace of JAX, on a GPU."""
+    """Make the table of kernels from a trace of JAX, on a GPU without nsys."""
     import jax
 
-    from jaxmeter import tables as artefacts
+    from jaxmeter import tables as jt
 
     scripting.start_jax()
     if jax.default_backend() not in ("gpu", "cuda", "rocm"):
-        raise JaxmeterError(artefacts.INSTALL_NSYS)
-    scripting.say(f"{artefacts.INSTALL_NSYS}\nnsys: kernels from JAX's own trace instead")
-    path = artefacts.capture(scripting.case_of("nsys", options), folder, repeat=options.repeat)
-    tables = artefacts.trace_tables(artefacts.read_trace(path))
-    scripting.save(tables, folder, live=True, artefact=str(path))
+        raise JaxmeterError(jt.INSTALL_NSYS)
+    scripting.say(f"{jt.INSTALL_NSYS}\nnsys: kernels from JAX's own trace instead")
+    path = jt.capture(scripting.case_of("nsys", options), folder, repeat=options.repeat)
+    tables = jt.trace_tables(jt.read_trace(path))
+    scripting.save(tables, folder, live=True, source=str(path))
     scripting.show(tables, {"kernels": SHOWN["kernels"]}, options.top)
     return len(tables["kernels"]) > 0
 

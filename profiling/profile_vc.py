@@ -1,150 +1,271 @@
-"""Profile one virtual casing evaluation: phases, steady-state times, constants, and a trace on
-request.
+"""Profile one operation of vcjax on one benchmark case: phases, steady-state times, constants,
+memory, error, and a trace on request.
 
     python profiling/profile_vc.py --case case_vc --op B --jit --repeat 5 \
         --chunk-size auto --target-chunk-size auto --trace-dir DIR
+    python profiling/profile_vc.py --case w7x --op GradBOFF --jit --points 1000 --distance 0.05
 
+Operations: B and B_int, the external and the internal field on the surface; GradB, the gradient of
+B; BOFF and GradBOFF, both fields and their gradients at points off the surface; GradX, the gradient
+of a scalar of B by the points of the surface. docs/parameters.md describes the options of vcjax.
 Open the trace with ``tensorboard --logdir DIR`` (packages tensorboard and xprof).
 """
 
 from __future__ import annotations
 
 import argparse
-import statistics
+import dataclasses
+import inspect
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from typing import Any, NamedTuple
 
-# Run by path from a clone: the suites' workloads lie beside this folder. What is installed wins.
-ROOT = Path(__file__).resolve().parents[1]
-sys.path += [str(ROOT), str(ROOT / "jaxmeter" / "src")]
+import jax
+import jax.numpy as jnp
+import numpy as np
 
-import jax  # noqa: E402
-from rich.console import Console  # noqa: E402
-from rich.table import Table  # noqa: E402
+import scripting
+import vcjax
+from benchmarks.cases import off_surface, preparing
+from benchmarks.cases.quantities import FIELD, GRADIENT
+from benchmarks.workloads.casing import CASES, problem_named
+from jaxmeter import (
+    Case,
+    JaxmeterError,
+    Phases,
+    Record,
+    host_environment,
+    jax_environment,
+    measure,
+    table,
+)
+from vcjax.problems import Problem, magnetic_field, magnetic_field_gradient
 
-import jaxmeter  # noqa: E402
-import vcjax  # noqa: E402
-from benchmarks.cases import preparing  # noqa: E402
-from benchmarks.workloads.casing import CASES  # noqa: E402
-from jaxmeter import host_environment, jax_environment  # noqa: E402
 
-OPERATIONS = {"B": vcjax.external_field, "B_int": vcjax.internal_field}
+class Operation(NamedTuple):
+    """An operation of vcjax.
+
+    Attributes
+    ----------
+    make : ``make(operation, problem, options)`` returns its case.
+    prepare, evaluate : the functions of vcjax; their signatures decide which options it takes.
+    error : ``error(problem, result)`` on the surface; the exact values at points off it.
+    """
+
+    make: Callable[..., Case]
+    prepare: Callable[..., Any]
+    evaluate: Callable[..., Any]
+    error: Callable[..., Any] | None = None
 
 
-class UsageError(Exception):
-    """The command line asks for something that does not exist; the message says what does."""
+POINT_OPTIONS = ("point_count", "distance", "count_multiple")
+
+
+def taken(function: Callable[..., Any], options: argparse.Namespace) -> dict[str, Any]:
+    """Return the given options that a function of vcjax takes."""
+    names = inspect.signature(function).parameters
+    return {name: value for name, value in vars(options).items() if name in names and value}
+
+
+def on_surface(operation: Operation, problem: Problem, options: argparse.Namespace) -> Case:
+    """Return the case of a field or gradient on the surface, with a casing prepared beforehand."""
+    prepare = partial(operation.prepare, **taken(operation.prepare, options))
+    quantity = GRADIENT if operation.prepare is vcjax.prepare_gradient else FIELD
+    prepared = preparing.prepare(problem, dataclasses.replace(quantity, prepare=prepare))
+
+    def check(result) -> dict[str, float]:
+        assert operation.error is not None
+        estimate = vcjax.error_estimate(prepared.casing, problem.B)
+        error = operation.error(problem, result)
+        return {"error_relative": error, "error_estimate_relative": estimate}
+
+    evaluate = partial(operation.evaluate, **taken(operation.evaluate, options))
+    return Case(evaluate, (prepared.casing, prepared.B), check=check, extras=prepared.extras)
+
+
+def at_points(operation: Operation, problem: Problem, options: argparse.Namespace) -> Case:
+    """Return the case of fields or gradients at points on both sides of the surface."""
+    choose = partial(vcjax.choose_off_surface, nfp=problem.nfp, half_period=problem.half_period)
+    gradient = operation.evaluate is vcjax.gradient_at
+    choose_seconds, rule = preparing.timed(
+        lambda: choose(problem.X, problem.B, problem.digits, gradient=gradient)
+    )
+    X, B = jnp.asarray(problem.X), jnp.asarray(problem.B)
+    prepare = partial(operation.prepare, rule, X, **taken(operation.prepare, options))
+    (first_seconds, _), (seconds, casing) = (preparing.timed(prepare) for _ in range(2))
+    distance = 0.1 if options.distance is None else options.distance
+    points = off_surface.points_at_distance(problem, distance, options.point_count or 64)
+
+    def check(found: vcjax.OffSurface) -> dict[str, float]:
+        assert operation.error is not None
+        error = off_surface.error_at(problem, points, found, operation.error)
+        return {"error_relative": error, "error_estimate_relative": float(found.error.max())}
+
+    extras = {
+        "choose_seconds": choose_seconds,
+        "prepare_seconds": seconds,
+        "prepare_compile_seconds": first_seconds - seconds,
+        "casing_bytes": preparing.array_bytes(casing),
+    }
+    evaluate = partial(operation.evaluate, **taken(operation.evaluate, options))
+    return Case(evaluate, (casing, B, jnp.asarray(points)), check=check, extras=extras)
+
+
+def in_surface(operation: Operation, problem: Problem, options: argparse.Namespace) -> Case:
+    """Return the case of the gradient, by the surface's points, of a scalar of the field.
+
+    The casing is prepared inside. The check compares with forward mode along one direction.
+    """
+    rule, extras = preparing.chosen(problem)
+    weight = np.random.default_rng(0).normal(size=(*rule.trg_shape, 3))
+    X, *rest = *map(jnp.asarray, (problem.X, problem.B, weight)), vcjax.tables(rule)
+
+    def value(X, B, weight, constants):
+        prepare = partial(operation.prepare, **taken(operation.prepare, options))
+        casing = prepare(rule, X, constants=constants)
+        field = operation.evaluate(casing, B, **taken(operation.evaluate, options))
+        return (weight * field**2).sum()
+
+    def check(result) -> dict[str, float]:
+        along = 0.1 * X * jnp.cos(problem.nfp * jnp.arctan2(X[..., 1:2], X[..., :1]))
+        slope = jax.jit(lambda X, *rest: jax.jvp(lambda X: value(X, *rest), (X,), (along,))[1])
+        ratio = (result * along).sum() / slope(X, *rest)
+        return {"modes_error_relative": float(jnp.abs(ratio - 1))}
+
+    return Case(jax.grad(value), (X, *rest), check=check, extras=extras)
+
+
+OPERATIONS = {
+    "B": Operation(on_surface, vcjax.prepare, vcjax.external_field, Problem.external_error),
+    "B_int": Operation(on_surface, vcjax.prepare, vcjax.internal_field, Problem.internal_error),
+    "GradB": Operation(
+        on_surface,
+        vcjax.prepare_gradient,
+        vcjax.external_gradient,
+        Problem.external_gradient_error,
+    ),
+    "BOFF": Operation(at_points, vcjax.prepare_off_surface, vcjax.field_at, magnetic_field),
+    "GradBOFF": Operation(
+        at_points, vcjax.prepare_off_surface, vcjax.gradient_at, magnetic_field_gradient
+    ),
+    "GradX": Operation(in_surface, vcjax.prepare, vcjax.external_field),
+}
 
 
 def parse(argv: Sequence[str] | None) -> argparse.Namespace:
-    """The options, with names and numbers checked."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.error = _usage_error  # type: ignore[method-assign]
-    parser.add_argument("--case", default="case_vc", help=f"one of {', '.join(CASES)}")
-    parser.add_argument("--op", default="B", help="B (external field) or B_int (internal field)")
-    parser.add_argument("--jit", action="store_true", help="jit the evaluation and time its phases")
-    parser.add_argument("--repeat", type=int, default=5, help="steady evaluations to time")
-    parser.add_argument("--chunk-size", type=_chunk, default="auto", help='sources or "auto"')
-    parser.add_argument("--target-chunk-size", type=_chunk, default="auto", help='or "auto"')
-    parser.add_argument("--trace-dir", type=Path, help="write a JAX trace into this folder")
-    parser.add_argument("--digits", type=int, help="digits of the case, where it lets you choose")
-    parser.add_argument("--json", type=Path, help="record's file; else in results/profile")
-    parser.add_argument("--device", choices=("cpu", "gpu"), help="where to run; else JAX's choice")
+    """Return the options, with names and numbers checked."""
+    parser = scripting.parser_of(__doc__, tables=False)
+    add = parser.add_argument
+    add("--case", default="case_vc", help=f"one of {', '.join(CASES)}")
+    add("--op", default="B", help=f"one of {', '.join(OPERATIONS)}")
+    add("--jit", action="store_true", help="jit the operation and time its phases")
+    add("--repeat", type=_count, default=5, help="steady-state runs to time")
+    add("--digits", type=int, help="digits of the case, where it has a choice")
+    add("--half-period", action=argparse.BooleanOptionalAction, help="cover half a period")
+    add("--chunk-size", type=_size, default="auto", help='sources of a tile, or "auto"')
+    add("--target-chunk-size", type=_size, default="auto", help='targets of a tile, or "auto"')
+    add("--near-weights", choices=("float64", "float32", "streamed"), help="how they are kept")
+    add("--near-block-size", type=_size, help='targets whose weights are made at once, or "auto"')
+    add("--far-dtype", choices=("float64", "float32", "auto"), help="precision of the far field")
+    add("--points", type=_count, dest="point_count", help="points off the surface; else 64")
+    add("--distance", type=float, help="of the points from the surface, in the unit of X; else 0.1")
+    add("--count-multiple", type=_count, help="points are filled up to a multiple of it")
+    add("--device", choices=("cpu", "gpu"), help="where to run; else JAX's choice")
+    add("--devices", type=_count, help="number of devices that share the targets or points")
+    add("--trace-dir", type=Path, help="write a JAX trace into this folder")
+    add("--json", type=Path, help="the record's file; else in results/profile")
     options = parser.parse_args(argv)
     if options.case not in CASES:
-        raise UsageError(f"--case {options.case}: no such case; give one of {', '.join(CASES)}")
-    if options.op not in OPERATIONS:
-        raise UsageError(f"--op {options.op}: no such operation; give {' or '.join(OPERATIONS)}")
-    if options.repeat < 1:
-        raise UsageError(f"--repeat {options.repeat}: give at least 1")
+        raise JaxmeterError(f"--case {options.case}: no such case; give one of {', '.join(CASES)}")
+    operation = OPERATIONS.get(options.op)
+    if operation is None:
+        listed = ", ".join(OPERATIONS)
+        raise JaxmeterError(f"--op {options.op}: no such operation; give one of {listed}")
+    known = {*taken(operation.prepare, options), *taken(operation.evaluate, options)}
+    known |= {"point_count", "distance"} if operation.make is at_points else set()
+    for name in ("near_weights", "near_block_size", "far_dtype", *POINT_OPTIONS):
+        if getattr(options, name) is not None and name not in known:
+            option = {"point_count": "points"}.get(name, name.replace("_", "-"))
+            raise JaxmeterError(f"--{option}: {options.op} has no such option; leave it out")
     if options.json is not None and options.json.is_dir():
-        raise UsageError(f"--json {options.json}: that is a folder; give a file")
+        raise JaxmeterError(f"--json {options.json}: that is a folder; give a file")
     if options.trace_dir is not None and options.trace_dir.is_file():
-        raise UsageError(f"--trace-dir {options.trace_dir}: that is a file; give a folder")
+        raise JaxmeterError(f"--trace-dir {options.trace_dir}: that is a file; give a folder")
     return options
 
 
-def _usage_error(message: str) -> None:
-    raise UsageError(message)
+def _count(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"got {text!r}; give a number of at least 1")
+    return int(text)
 
 
-def _chunk(text: str) -> int | str:
-    if text == "auto":
-        return text
-    try:
-        size = int(text)
-    except ValueError:
-        size = 0
-    if size < 1:
+def _size(text: str) -> int | str:
+    if text != "auto" and (not text.isdecimal() or int(text) < 1):
         raise argparse.ArgumentTypeError(f'got {text!r}; give "auto" or a number of at least 1')
-    return size
+    return text if text == "auto" else int(text)
 
 
-def profile(options: argparse.Namespace, console: Console) -> Path:
-    """Prepare, measure, trace, print; return the record's path."""
-    problem = CASES[options.case](**({} if options.digits is None else {"digits": options.digits}))
-    prepared = preparing.prepare(problem)
-    chunks = {
-        "chunk_size": options.chunk_size,
-        "target_chunk_size": options.target_chunk_size,
-    }
+def start_jax(options: argparse.Namespace) -> list[Any] | None:
+    """Start JAX and return the devices that ``--devices`` asks for."""
+    jax.config.update("jax_enable_x64", True)
+    if options.device is not None:
+        jax.config.update("jax_platforms", {"gpu": "cuda"}.get(options.device, options.device))
+    try:
+        if options.devices is not None:
+            jax.config.update("jax_num_cpu_devices", options.devices)
+        found = jax.devices()
+    except RuntimeError as error:
+        reason = str(error).splitlines()[0]
+        raise JaxmeterError(
+            f"JAX cannot start: {reason} Check --device, --devices and JAX_PLATFORMS."
+        ) from error
+    if options.devices is not None and len(found) < options.devices:
+        raise JaxmeterError(f"--devices {options.devices}: there are {len(found)}; give fewer")
+    return None if options.devices is None else found[: options.devices]
+
+
+def profile(options: argparse.Namespace) -> None:
+    """Prepare, measure, print, write the record and the trace."""
     operation = OPERATIONS[options.op]
-
-    def evaluate(casing, B):
-        return operation(casing, B, **chunks)
-
-    error = problem.external_error if options.op == "B" else problem.internal_error
-    case = jaxmeter.Case(
-        fn=evaluate,
-        args=(prepared.casing, prepared.B),
-        check=lambda field: {
-            "error_relative": error(field),
-            "error_estimate_relative": vcjax.error_estimate(prepared.casing, problem.B),
-        },
-        extras=prepared.extras,
-    )
+    params = {"workload": options.case, **vars(options)}
+    for name in ("case", "repeat", "json", "trace_dir"):
+        del params[name]
+    options.devices = start_jax(options)
+    problem = problem_named(options.case, digits=options.digits, half_period=options.half_period)
+    params |= {"digits": problem.digits, "half_period": problem.half_period}
+    case = operation.make(operation, problem, options)
     name = f"profile/{options.case}-{options.op}"
-    if options.jit:
-        record = jaxmeter.measure(case, repeat=options.repeat, name=name)
-    else:
-        record = measure_eager(case, options.repeat, name)
-    params = {"workload": options.case, "op": options.op, "jit": options.jit, **chunks}
-    record = replace(record, params={**params, "digits": problem.digits})
-    console.print(table(record))
-    path = options.json or Path("results/profile") / f"{options.case}-{options.op}.json"
+    measured = partial(measure, name=name) if options.jit else partial(measure_eager, name=name)
+    record = dataclasses.replace(measured(case, repeat=options.repeat), params=params)
+    path = options.json or scripting.RESULTS / f"{options.case}-{options.op}.json"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(record.to_json(indent=1), encoding="utf-8")
-    console.print(f"record: {path}", markup=False, highlight=False, soft_wrap=True)
+    print(f"{table(record)}\nrecord: {path}")
     if options.trace_dir is not None:
         trace(case, options, name)
-        text = f"trace: tensorboard --logdir {options.trace_dir}"
-        console.print(text, markup=False, highlight=False, soft_wrap=True)
-    return path
+        print(f"trace: tensorboard --logdir {options.trace_dir}")
 
 
-def measure_eager(case: jaxmeter.Case, repeat: int, name: str) -> jaxmeter.Record:
-    """First and steady-state calls without a jit around them; vcjax still jits its own parts."""
-    environment = replace(host_environment(), **jax_environment())
-    call = lambda: case.fn(*case.args)  # noqa: E731
-    first, _ = preparing.timed(call)
-    steady = [preparing.timed(call) for _ in range(repeat)]
+def measure_eager(case: Case, *, repeat: int, name: str) -> Record:
+    """Time calls without a jit around them; vcjax still jits its own parts."""
+    timed = [preparing.timed(lambda: case.fn(*case.args)) for _ in range(1 + repeat)]
     assert case.check is not None
-    return jaxmeter.Record(
+    return Record(
         name=name,
         status="ok",
-        phases=jaxmeter.Phases(first_call_seconds=first),
-        samples_seconds=tuple(seconds for seconds, _ in steady),
-        checks=dict(case.check(steady[-1][1])),
+        phases=Phases(first_call_seconds=timed[0][0]),
+        samples_seconds=tuple(seconds for seconds, _ in timed[1:]),
+        checks=dict(case.check(timed[-1][1])),
         extras=dict(case.extras),
-        environment=environment,
+        environment=dataclasses.replace(host_environment(), **jax_environment()),
     )
 
 
-def trace(case: jaxmeter.Case, options: argparse.Namespace, name: str) -> None:
-    """Write a JAX trace of the steady evaluations, each under an annotation of its own."""
+def trace(case: Case, options: argparse.Namespace, name: str) -> None:
+    """Write a JAX trace of steady-state runs, each as a step."""
     evaluate = jax.jit(case.fn) if options.jit else case.fn
     jax.block_until_ready(evaluate(*case.args))
     with jax.profiler.trace(str(options.trace_dir)):
@@ -153,68 +274,18 @@ def trace(case: jaxmeter.Case, options: argparse.Namespace, name: str) -> None:
                 jax.block_until_ready(evaluate(*case.args))
 
 
-def table(record: jaxmeter.Record) -> Table:
-    """Phases, steady-state times, sizes and the error of a record, a row each."""
-    view = Table("quantity", "value", title=f"{record.name}, {record.params['digits']} digits")
-    view.columns[1].justify = "right"
-    phases, samples = record.phases, record.samples_seconds
-    rows: list[tuple[str, float | None, Callable[[float], str]]] = [
-        ("choose", record.extras["choose_seconds"], _seconds),
-        ("prepare, first beyond steady", record.extras["prepare_compile_seconds"], _seconds),
-        ("prepare, steady", record.extras["prepare_seconds"], _seconds),
-        ("trace", phases.trace_seconds, _seconds),
-        ("lower", phases.lower_seconds, _seconds),
-        ("compile", phases.compile_seconds, _seconds),
-        ("first call", phases.first_call_seconds, _seconds),
-        (f"steady-state median of {len(samples)}", statistics.median(samples), _seconds),
-        ("steady least", min(samples), _seconds),
-        ("steady standard deviation", _spread(samples), _seconds),
-        ("casing", record.extras["casing_bytes"], _megabytes),
-        ("captured constants", record.constants.captured_bytes, _megabytes),
-        ("temporary memory", record.memory.temp_bytes, _megabytes),
-        ("error relative to max|B|", record.checks["error_relative"], "{:.2e}".format),
-        ("its estimate, for B", record.checks["error_estimate_relative"], "{:.2e}".format),
-    ]
-    for label, value, form in rows:
-        if value is not None:
-            view.add_row(label, form(value))
-    return view
-
-
-def _seconds(value: float) -> str:
-    return f"{value:.4f} s"
-
-
-def _megabytes(value: float) -> str:
-    return f"{value / 1e6:.3f} MB"
-
-
-def _spread(samples: Sequence[float]) -> float | None:
-    return statistics.stdev(samples) if len(samples) > 1 else None
-
-
-def _start_backend() -> None:
-    """Fail in one line, before any work, where JAX finds no such device."""
+def work(argv: Sequence[str] | None) -> bool:
+    """Profile; arguments that vcjax or the system refuses are bad usage."""
     try:
-        jax.devices()
-    except RuntimeError as error:
-        reason = str(error).splitlines()[0]
-        raise UsageError(f"JAX cannot start: {reason} Check --device and JAX_PLATFORMS.") from error
+        profile(parse(argv))
+    except (vcjax.VcjaxError, OSError) as error:
+        raise JaxmeterError(str(error)) from error
+    return True
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command line; 2 for a command that cannot be run, with one line that says why."""
-    try:
-        options = parse(argv)
-        jax.config.update("jax_enable_x64", True)
-        if options.device is not None:
-            jax.config.update("jax_platforms", {"gpu": "cuda"}.get(options.device, options.device))
-        _start_backend()
-        profile(options, Console())
-    except (UsageError, vcjax.VcjaxError, OSError) as error:
-        print(f"profile_vc: {error}", file=sys.stderr)
-        return 2
-    return 0
+    """Run the command line."""
+    return scripting.run("profile_vc", lambda: work(argv))
 
 
 if __name__ == "__main__":

@@ -1,12 +1,12 @@
-"""Let XLA dump the program of one function, or read a dump that is there, and tell what it is made
-of: instructions, passes, fusions, buffers, constants, precision, calls of foreign code.
+"""Dump the program of a function with XLA, or read a dump, and show what it is made of:
+instructions, passes, fusions, buffers, constants, precision, calls of foreign code.
 
     python profiling/xla_dump.py benchmarks.cases.field:external_field \
         -p workload=w7x -p digits=6 -p half_period=true -p chunk_size=2048 --by-pass
-    python profiling/xla_dump.py ... --than chunk_size=512      # and in what it differs from that
-    python profiling/xla_dump.py FOLDER --than FOLDER           # of other commits, say
+    python profiling/xla_dump.py ... --than chunk_size=512      # and compare with this program
+    python profiling/xla_dump.py FOLDER --than FOLDER           # of another commit, for example
 
-docs/tables.md tells the columns.
+docs/tables.md describes the columns.
 """
 
 from __future__ import annotations
@@ -17,9 +17,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-import jaxmeter
 import scripting
-from jaxmeter import TARGET_HELP, JaxmeterError, is_target
+from jaxmeter import JaxmeterError
 
 SHOWN = {
     "dump_buffers": ("buffer_kind", "bytes", "shape", "opcode", "scope", "source"),
@@ -32,10 +31,9 @@ DIFFERENT = ("what", "item", "before_shape", "now_shape", "change_bytes", "ratio
 
 
 def parse(argv: Sequence[str] | None) -> argparse.Namespace:
-    """The options."""
-    help_text = f"a folder that XLA dumped to, or {TARGET_HELP}"
-    parser = scripting.parser_of(__doc__, target=help_text)
-    parser.add_argument("--module", help="which program of a folder that holds several")
+    """Return the options."""
+    parser = scripting.parser_of(__doc__, target="a folder of an XLA dump")
+    parser.add_argument("--module", help="the program, of a folder with several")
     parser.add_argument("--by-pass", action="store_true", help="dump it after each pass too")
     parser.add_argument("--dump-dir", type=Path, help="a new folder for the dump; else in --out")
     parser.add_argument(
@@ -43,77 +41,64 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
         action="append",
         default=[],
         metavar="FOLDER | NAME=VALUE",
-        help="tell in what it differs from that dump, or from that of other parameters",
+        help="compare with another dump, or with the program of other parameters",
     )
     return parser.parse_args(argv)
 
 
 def work(argv: Sequence[str] | None) -> bool:
-    """Dump or find, read, compare, print, save."""
+    """Dump or read, compare, print, save."""
     options = parse(argv)
-    place = Path(options.target)
-    live = not place.is_dir()
-    name = options.target if live else place.resolve().name
+    place = scripting.existing(options.target)
+    name = place.resolve().name if place else options.target
     folder = scripting.folder_for(options, "xla", name)
-    if live and not is_target(options.target):
-        raise JaxmeterError(
-            f"got target={options.target!r}, which is no folder that is there and no "
-            "'package.module:function'"
-        )
-    from jaxmeter import tables as artefacts
+    from jaxmeter import tables as jt
 
     dumps = options.dump_dir or folder / "dump"
-    tables = tables_of(options, dumps if live else place, live=live)
+    tables = tables_of(options, place, dumps)
     if options.than:
-        tables["dump_diff"] = artefacts.diff_dumps(other(options, dumps, live=live), tables)
-    scripting.save(tables, folder, live=live, artefact=str(dumps if live else place))
+        tables["dump_diff"] = jt.diff_dumps(other_tables(options, place, dumps), tables)
+    scripting.save(tables, folder, live=place is None, source=str(place or dumps))
     shown = {**SHOWN, **({"dump_diff": DIFFERENT} if options.than else {})}
     scripting.show(tables, shown, options.top)
-    (told,) = tables["dump"].to_dict("records")
-    analysed = f" ({told['analysed_temp_bytes']} by memory_analysis())" if live else ""
+    (total,) = tables["dump"].to_dict("records")
+    analysed = "" if place else f" ({total['analysed_temp_bytes']} by memory_analysis())"
     print(
-        f"\n{told['module']}: {told['instructions_count']} instructions, "
-        f"{told['temp_bytes']} bytes of temporaries{analysed}"
+        f"\n{total['module']}: {total['instructions_count']} instructions, "
+        f"{total['temp_bytes']} bytes of temporaries{analysed}"
     )
     return True
 
 
-def tables_of(options: argparse.Namespace, folder: Path, *, live: bool):
-    """The tables of the dump in a folder; made there first from the target if it is `live`."""
-    from jaxmeter import tables as artefacts
+def tables_of(options: argparse.Namespace, place: Path | None, folder: Path):
+    """Return the tables of the dump in a place; without one, dump the target into a new folder."""
+    from jaxmeter import tables as jt
 
-    if not live:
-        return artefacts.dump_tables(artefacts.read_dump(folder, options.module))
-    folder = fresh(folder)
-    scripting.say(f"xla_dump: compiling {options.target} into {folder}")
-    lowered = jaxmeter.staged(scripting.case_of("xla_dump", options)).lowered
-    return artefacts.dump_tables(artefacts.dump_program(lowered, folder, by_pass=options.by_pass))
+    if place is not None:
+        return jt.dump_tables(jt.read_dump(place, options.module))
+    number, chosen = 1, folder
+    while chosen.exists():
+        number += 1
+        chosen = folder.with_name(f"{folder.name}-{number}")
+    scripting.say(f"xla_dump: compiling {options.target} into {chosen}")
+    case = scripting.case_of("xla_dump", options)
+    return jt.dump_tables(jt.dump_program(case, chosen, by_pass=options.by_pass))
 
 
-def other(options: argparse.Namespace, folder: Path, *, live: bool):
-    """The tables of what to compare with."""
-    places = [Path(text) for text in options.than]
-    if len(places) == 1 and places[0].is_dir():
-        return tables_of(options, places[0], live=False)
-    if not live or not all("=" in text for text in options.than):
+def other_tables(options: argparse.Namespace, place: Path | None, folder: Path):
+    """Return the tables of the dump to compare with."""
+    if len(options.than) == 1 and Path(options.than[0]).is_dir():
+        return tables_of(options, Path(options.than[0]), folder)
+    if place is not None or not all("=" in text for text in options.than):
         raise JaxmeterError(
-            f"--than: got {' '.join(options.than)!r}; give one folder that is there, or for a "
+            f"--than: got {' '.join(options.than)!r}; give one existing folder, or for a "
             "function NAME=VALUE"
         )
     changed = copy.copy(options)
     names = {text.partition("=")[0] for text in options.than}
     kept = [text for text in options.param if text.partition("=")[0] not in names]
     changed.param = [*kept, *options.than]
-    return tables_of(changed, folder.with_name(f"{folder.name}-than"), live=True)
-
-
-def fresh(folder: Path) -> Path:
-    """A folder that is not there yet: this one, or with a number."""
-    number, chosen = 1, folder
-    while chosen.exists():
-        number += 1
-        chosen = folder.with_name(f"{folder.name}-{number}")
-    return chosen
+    return tables_of(changed, None, folder.with_name(f"{folder.name}-than"))
 
 
 def main(argv: Sequence[str] | None = None) -> int:

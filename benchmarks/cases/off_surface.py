@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import jax.numpy as jnp
@@ -21,10 +22,10 @@ def fields_at_distance(*, workload: str, digits: int, distance: float, point_cou
         problem.X, problem.B, digits, nfp=problem.nfp, half_period=problem.half_period
     )
     casing = vcjax.prepare_off_surface(rule, jnp.asarray(problem.X))
-    points = _points(problem, distance, point_count)
+    points = points_at_distance(problem, distance, point_count)
 
     def check(found: vcjax.OffSurface) -> dict[str, float]:
-        error = _error(problem, points, found)
+        error = error_at(problem, points, found)
         if not error <= 10.0 ** (1 - digits):
             raise WrongAnswer(f"{workload} at {distance:g}: error {error:.2e} at {digits} digits")
         return {"error_relative": error, "estimate_relative": float(np.max(found.error))}
@@ -33,7 +34,7 @@ def fields_at_distance(*, workload: str, digits: int, distance: float, point_cou
     return Case(fn=vcjax.field_at, args=arguments, check=check)
 
 
-def _points(problem: Problem, distance: float, count: int) -> np.ndarray:
+def points_at_distance(problem: Problem, distance: float, count: int) -> np.ndarray:
     """(count, 3), spread over the surface on 8 rows, alternately inside and outside."""
     options: dict[str, Any] = {"nfp": problem.nfp, "half_period": problem.half_period}
     options |= {"nphi": 8, "ntheta": -(-count // 8)}
@@ -44,11 +45,14 @@ def _points(problem: Problem, distance: float, count: int) -> np.ndarray:
     return (x + distance * side[:, :, None] * normal).reshape(-1, 3)[:count]
 
 
-def _error(problem: Problem, points: np.ndarray, found: vcjax.OffSurface) -> float:
-    """Return the largest error of the field that is given at each point, over max |B|."""
-    inside = np.asarray(found.inside)[:, None]
-    external, internal = (
-        magnetic_field(sources, points) for sources in (problem.outside, problem.inside)
-    )
+def error_at(
+    problem: Problem,
+    points: np.ndarray,
+    found: vcjax.OffSurface,
+    exact: Callable[..., np.ndarray] = magnetic_field,
+) -> float:
+    """Return the largest error at points of the field, or gradient, on their side, over max |B|."""
+    external, internal = (exact(sources, points) for sources in (problem.outside, problem.inside))
+    inside = np.asarray(found.inside).reshape(-1, *[1] * (external.ndim - 1))
     missed = np.where(inside, found.external - external, found.internal - internal)
     return float(np.abs(missed).max() / np.abs(problem.B).max())

@@ -1,4 +1,4 @@
-"""The scripts as modules. Their folder comes last: its `trace.py` must not hide Python's own."""
+"""Load the scripts as modules. Their folder comes last: `trace.py` must not hide Python's own."""
 
 import importlib.util
 import sys
@@ -13,7 +13,7 @@ if str(SCRIPTS) not in sys.path:
 
 @pytest.fixture(scope="session")
 def script():
-    """Loads a script by its name."""
+    """Return a function that loads a script by its name."""
 
     def load(name):
         spec = importlib.util.spec_from_file_location(f"script_{name}", SCRIPTS / f"{name}.py")

@@ -1,4 +1,4 @@
-"""A target for the tests of the scripts."""
+"""Targets for the tests of the scripts."""
 
 import jax
 import jax.numpy as jnp
@@ -7,7 +7,7 @@ from jaxmeter import Case
 
 
 def scoped(*, chunk=10, size=40):
-    """Sums of products, by chunk; the larger it is, the larger a temporary."""
+    """Return a case of sums of products; a larger chunk needs a larger temporary."""
     w = jnp.linspace(0.0, 1.0, size * size).reshape(size, size)
 
     def fn(w, x):
@@ -18,5 +18,5 @@ def scoped(*, chunk=10, size=40):
 
 
 def failing():
-    """A function that cannot be traced."""
+    """Return a case that cannot be traced."""
     return Case(lambda x: x.nothing, (jnp.ones(3),))

@@ -1,4 +1,4 @@
-"""memory: processes of their own for each choice, the table, and the front."""
+"""memory: separate processes for each choice, the table, and the Pareto front."""
 
 import json
 from pathlib import Path
@@ -17,8 +17,8 @@ def memory(script):
 @pytest.fixture(autouse=True)
 def here(monkeypatch, memory):
     monkeypatch.chdir(Path(__file__).parent)
-    # Whoever edits vcjax while the tests run shall not confuse them.
-    monkeypatch.setattr(memory.scripting, "code_version", lambda: "this")
+    # An edit of vcjax while the tests run does not invalidate their records.
+    monkeypatch.setattr(memory, "code_version", lambda: "this")
 
 
 def test_choices_are_measured_once_and_failures_do_not_stop_the_others(memory, tmp_path, capsys):
@@ -34,21 +34,21 @@ def test_choices_are_measured_once_and_failures_do_not_stop_the_others(memory, t
     assert small["is_front"] or small["seconds"] > large["seconds"]
     files = sorted((tmp_path / "cases").rglob("0.json"))
     before = [path.stat().st_mtime_ns for path in files]
-    printed = capsys.readouterr().out  # what varies is told, and nothing else
+    printed = capsys.readouterr().out  # only varied parameters are printed
     assert "chunk=2 " in printed and "chunk=50 " in printed and "size" not in printed
     assert memory.main([*command[:4], "chunk=2,50", *command[5:]]) == 0
     assert capsys.readouterr().err.count(": kept") == 2
     assert before == [path.stat().st_mtime_ns for path in files]
 
 
-def test_what_makes_no_case_is_named(memory):
+def test_a_function_that_makes_no_case_is_named(memory):
     with pytest.raises(JaxmeterError, match="builtins:dict returned dict; return jaxmeter.Case"):
         memory.observed(function="builtins:dict", given="{}")
 
 
 @pytest.fixture
 def cases(memory, monkeypatch):
-    """The names of the cases that a command plans; none is measured."""
+    """Return the names of the cases that a command plans; none is measured."""
     planned = []
 
     def measure_plan(cases, store, progress, run_case):
@@ -64,7 +64,7 @@ def cases(memory, monkeypatch):
     return of
 
 
-def test_all_that_decides_a_record_has_a_folder_of_its_own(cases, monkeypatch, tmp_path):
+def test_everything_that_decides_a_record_changes_its_folder(cases, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     (usual,) = cases("profiled:scoped")
     assert usual and [usual] == cases("profiled:scoped", "--rounds", "3")
@@ -87,6 +87,6 @@ def test_all_that_decides_a_record_has_a_folder_of_its_own(cases, monkeypatch, t
         (["--arg", "f64[3]"], "name a function that makes a Case"),
     ],
 )
-def test_bad_usage_is_a_message(memory, arguments, message, tmp_path, capsys):
+def test_bad_usage_has_a_message(memory, arguments, message, tmp_path, capsys):
     assert memory.main(["profiled:scoped", *arguments, "--out", str(tmp_path)]) == 2
     assert message in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""nsys: a capture that is there to tables; without nsys or ranges a message that says so."""
+"""nsys: a capture becomes tables; without nsys or ranges there is a message."""
 
 import shutil
 from pathlib import Path
@@ -19,31 +19,31 @@ def here(monkeypatch):
     monkeypatch.chdir(Path(__file__).parent)
 
 
-def test_a_capture_becomes_tables_and_zero_ranges_are_said_loudly(nsys, tmp_path, capsys):
+def test_a_capture_becomes_tables_with_a_warning_if_it_has_no_ranges(nsys, tmp_path, capsys):
     path = rows.write(
         tmp_path / "run.sqlite",
         {"StringIds": rows.STRINGS, "CUPTI_ACTIVITY_KIND_KERNEL": [rows.kernel(0, 900, 1)]},
     )
     assert nsys.main([str(path), "--out", str(tmp_path)]) == 0
-    told = capsys.readouterr()
-    assert "1 kernels, 0 joined" in told.out and "NO NVTX RANGES" in told.err
+    printed = capsys.readouterr()
+    assert "1 kernels, 0 joined" in printed.out and "NO NVTX RANGES" in printed.err
     assert pd.read_parquet(tmp_path / "kernels.parquet")["kernel"].tolist() == ["fused_sine"]
 
 
-def test_a_capture_without_kernels_and_ranges_ends_in_1(nsys, tmp_path, capsys):
+def test_a_capture_without_kernels_and_ranges_has_exit_code_1(nsys, tmp_path, capsys):
     path = rows.write(tmp_path / "run.sqlite", {"StringIds": rows.STRINGS})
     assert nsys.main([str(path), "--out", str(tmp_path)]) == 1
-    assert "no kernel in it" in capsys.readouterr().err
+    assert "it has no kernel" in capsys.readouterr().err
 
 
-def test_without_nsys_a_cpu_is_told_what_to_install(nsys, tmp_path, monkeypatch, capsys):
+def test_without_nsys_a_cpu_has_a_message_what_to_install(nsys, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(shutil, "which", lambda name: None)
     assert nsys.main(["profiled:scoped", "--out", str(tmp_path / "out")]) == 2
     assert "install Nsight Systems" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
 
 
-def test_without_nsys_a_gpu_gives_the_kernels_of_jax_own_trace(nsys, tmp_path, monkeypatch, capsys):
+def test_without_nsys_a_gpu_has_the_kernels_of_jax_own_trace(nsys, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(shutil, "which", lambda name: None)
     monkeypatch.setattr("jax.default_backend", lambda: "gpu")
     assert nsys.main(["profiled:scoped", "--out", str(tmp_path)]) == 1  # a CPU has no kernels
@@ -52,6 +52,6 @@ def test_without_nsys_a_gpu_gives_the_kernels_of_jax_own_trace(nsys, tmp_path, m
 
 
 @pytest.mark.parametrize("target", ["nowhere/at.all", str(Path(__file__))])
-def test_what_is_no_capture_ends_in_a_message(nsys, target, tmp_path, capsys):
+def test_a_file_that_is_no_capture_has_a_message(nsys, target, tmp_path, capsys):
     assert nsys.main([target, "--out", str(tmp_path)]) == 2
     assert "nsys: " in capsys.readouterr().err

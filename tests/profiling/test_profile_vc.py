@@ -1,5 +1,6 @@
-"""profile_vc: the table, the record, the trace, and one clear line for what cannot be run."""
+"""profile_vc: every operation and option, the record, the trace, and one line for bad usage."""
 
+import inspect
 import subprocess
 import sys
 from pathlib import Path
@@ -9,6 +10,7 @@ import pytest
 
 import jaxmeter
 import profile_vc
+import vcjax
 
 SCRIPT = Path(profile_vc.__file__)
 USUAL = [
@@ -17,63 +19,107 @@ USUAL = [
 ]
 
 
-def test_phases_and_steady_times_are_printed_and_recorded(tmp_path, capsys):
+def profiled(tmp_path, *arguments):
+    """The record of a run of the script."""
     path = tmp_path / "record.json"
-    assert profile_vc.main([*USUAL, "--json", str(path)]) == 0
+    assert profile_vc.main([*arguments, "--json", str(path)]) == 0
+    return jaxmeter.Record.from_json(path.read_text())
+
+
+def test_phases_steady_times_and_the_trace_are_written_where_asked(tmp_path, capsys):
+    traces = tmp_path / "traces"
+    record = profiled(tmp_path, *USUAL, "--trace-dir", str(traces))
     printed = capsys.readouterr().out
-    for row in ("trace", "lower", "compile", "first call", "steady-state median of 3", "error"):
+    for row in (
+        "trace",
+        "lower",
+        "compile",
+        "first call",
+        "median of 3",
+        "captured",
+        "temporaries",
+    ):
         assert row in printed
-    record = jaxmeter.Record.from_json(path.read_text())
+    assert str(tmp_path / "record.json") in printed and "tensorboard --logdir" in printed
     assert record.status == "ok" and len(record.samples_seconds) == 3
     assert record.phases.compile_seconds is not None and record.phases.compile_seconds > 0
+    assert record.constants.captured_bytes == 0
+    assert record.memory.temp_bytes is not None and record.memory.temp_bytes > 0
     assert record.params["workload"] == "case_vc" and record.params["chunk_size"] == "auto"
-    assert record.checks["error_relative"] < 1
-    assert str(path) in printed
-
-
-def test_the_trace_is_where_tensorboard_looks_and_holds_the_evaluations(tmp_path):
-    traces, record = tmp_path / "traces", tmp_path / "record.json"
-    assert profile_vc.main([*USUAL, "--json", str(record), "--trace-dir", str(traces)]) == 0
     (path,) = (traces / "plugins" / "profile").glob("*/*.xplane.pb")
     data = jax.profiler.ProfileData.from_file(str(path))
     names = [e.name for plane in data.planes for line in plane.lines for e in line.events]
     assert sum(name == "vcjax profile/case_vc-B" for name in names) == 3
 
 
-@pytest.mark.parametrize("op", ["B", "B_int"])
-def test_without_jit_calls_are_timed_and_phases_left_out(op, tmp_path, capsys):
-    path = tmp_path / "record.json"
-    assert profile_vc.main(["--op", op, "--repeat", "1", "--json", str(path)]) == 0
-    record = jaxmeter.Record.from_json(path.read_text())
+@pytest.mark.parametrize(
+    ("op", "arguments"),
+    [
+        ("B", ["--chunk-size", "8", "--target-chunk-size", "4", "--far-dtype", "float32"]),
+        ("B_int", ["--near-weights", "streamed", "--near-block-size", "4", "--digits", "3"]),
+        ("GradB", ["--near-weights", "float32", "--near-block-size", "2"]),
+        ("BOFF", ["--points", "5", "--distance", "0.2", "--count-multiple", "4"]),
+        ("GradBOFF", ["--points", "3", "--distance", "0.3"]),
+        ("GradX", ["--chunk-size", "16", "--no-half-period"]),
+    ],
+)
+def test_every_operation_runs_with_its_options_and_checks_its_result(
+    op, arguments, tmp_path, capsys
+):
+    record = profiled(tmp_path, "--op", op, "--repeat", "1", *arguments)
     assert record.phases.compile_seconds is None and len(record.samples_seconds) == 1
-    assert "lower" not in capsys.readouterr().out
-    assert record.checks["error_relative"] < 1
+    assert "lower" not in capsys.readouterr().out  # not jitted: there are no phases
+    assert record.checks["modes_error_relative" if op == "GradX" else "error_relative"] < 1
+    assert record.params["op"] == op
+    for option, value in zip(arguments[::2], arguments[1::2], strict=False):
+        name = "point_count" if option == "--points" else option[2:].replace("-", "_")
+        assert str(record.params[name]) == value
+    assert {"choose_seconds"} <= set(record.extras)
+
+
+def test_every_option_of_the_operations_in_vcjax_can_be_given():
+    known = set(vars(profile_vc.parse([])))
+    given_by_the_case = {"rule", "X", "constants", "casing", "B", "points"}
+    for operation in profile_vc.OPERATIONS.values():
+        for function in (operation.prepare, operation.evaluate):
+            assert set(inspect.signature(function).parameters) <= known | given_by_the_case
+    evaluated = {operation.evaluate for operation in profile_vc.OPERATIONS.values()}
+    assert {vcjax.external_field, vcjax.external_gradient, vcjax.gradient_at} <= evaluated
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (["--case", "case_cv"], "no such case; give one of case_vc"),
-        (["--op", "gradC"], "no such operation; give B or B_int"),
+        (
+            ["--op", "gradC"],
+            "no such operation; give one of B, B_int, GradB, BOFF, GradBOFF, GradX",
+        ),
+        (["--op", "GradB", "--far-dtype", "auto"], "--far-dtype: GradB has no such option"),
+        (["--points", "3"], "--points: B has no such option"),
         (["--chunk-size", "0"], 'give "auto" or a number of at least 1'),
         (["--target-chunk-size", "some"], 'give "auto" or a number of at least 1'),
-        (["--repeat", "0"], "give at least 1"),
+        (["--repeat", "0"], "give a number of at least 1"),
         (["--json", str(SCRIPT.parent)], "that is a folder; give a file"),
         (["--trace-dir", str(SCRIPT)], "that is a file; give a folder"),
         (["--digits", "99"], "99"),
+        (["--half-period"], "half_period"),
         (["--nonsense"], "--nonsense"),
     ],
 )
-def test_what_cannot_be_run_is_one_line_and_exit_code_2(arguments, message, capsys):
+def test_bad_usage_is_one_line_and_exit_code_2(arguments, message, capsys):
     assert profile_vc.main(arguments) == 2
-    told = capsys.readouterr()
-    assert told.out == ""
-    assert message in told.err and told.err.count("\n") == 1
-    assert "Traceback" not in told.err
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert message in printed.err and printed.err.count("\n") == 1
+    assert "Traceback" not in printed.err
 
 
-def test_the_script_runs_by_path_from_anywhere(tmp_path):
-    command = [sys.executable, str(SCRIPT), *USUAL, "--json", "record.json"]
+def test_the_script_runs_by_path_from_anywhere_on_several_devices(tmp_path):
+    command = [sys.executable, str(SCRIPT), "--devices", "2", "--repeat", "1"]
+    command += ["--json", "record.json"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
-    assert (tmp_path / "record.json").is_file()
+    record = jaxmeter.Record.from_json((tmp_path / "record.json").read_text())
+    assert record.params["devices"] == 2
+    assert record.environment is not None and record.environment.device_count == 2

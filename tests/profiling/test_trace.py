@@ -1,4 +1,4 @@
-"""trace: from a function or a folder to tables, and to TensorBoard."""
+"""trace: a function or a folder becomes tables, which TensorBoard opens too."""
 
 import gzip
 import importlib.util
@@ -23,24 +23,24 @@ def trace(script):
 
 @pytest.fixture(scope="module")
 def traced(trace, tmp_path_factory):
-    """The folder of a run of the script, and its exit code."""
+    """Return the output folder of a run of the script, and its exit code."""
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(Path(__file__).parent)
         out = tmp_path_factory.mktemp("out")
         return out, trace.main([TARGET, "--param", "size=30", "--out", str(out), "--no-xprof"])
 
 
-def test_a_function_is_traced_and_its_tables_saved_beside_the_environment(traced):
+def test_a_function_is_traced_and_its_tables_are_saved_with_the_environment(traced):
     out, code = traced
     assert code == 0
     ops = pd.read_parquet(out / "trace_ops.parquet")
     assert "products" in set(ops["scope"])
     assert len(pd.read_csv(out / "trace_ops.csv")) == len(ops)
-    told = json.loads((out / "environment.json").read_text())
-    assert told["environment"]["jax"] and told["artefact"].endswith(".xplane.pb")
+    saved = json.loads((out / "environment.json").read_text())
+    assert saved["environment"]["jax"] and saved["source"].endswith(".xplane.pb")
 
 
-def test_an_existing_folder_gives_the_same_operations(trace, traced, tmp_path, capsys):
+def test_reading_the_trace_again_gives_the_same_operations(trace, traced, tmp_path, capsys):
     out, _ = traced
     assert trace.main([str(out), "--out", str(tmp_path), "--no-xprof"]) == 0
     printed = capsys.readouterr().out
@@ -53,7 +53,7 @@ def test_an_existing_folder_gives_the_same_operations(trace, traced, tmp_path, c
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        (["nowhere/at_all"], 2, "no file or folder"),
+        (["nowhere/at_all"], 2, "neither an existing file or folder"),
         ([TARGET, "--repeat", "0"], 2, "give at least 1"),
         (["profiled:failing"], 3, "AttributeError"),
         (["profiled:absent"], 2, "has no absent"),
@@ -64,30 +64,30 @@ def test_an_existing_folder_gives_the_same_operations(trace, traced, tmp_path, c
         ([str(Path(__file__))], 2, "cut short or no trace"),
     ],
 )
-def test_what_cannot_be_traced_ends_in_a_message_and_a_code(
+def test_bad_targets_and_options_have_a_message_and_an_exit_code(
     trace, arguments, code, message, monkeypatch, tmp_path, capsys
 ):
     monkeypatch.chdir(Path(__file__).parent)
     assert trace.main(["--out", str(tmp_path), "--no-xprof", *arguments]) == code
-    told = capsys.readouterr().err
-    assert message in told and "trace: trace: " not in told
+    printed = capsys.readouterr().err
+    assert message in printed and "trace: trace: " not in printed
     assert not list(tmp_path.iterdir())
 
 
-def test_who_reads_only_the_first_line_has_all_tables_and_no_traceback(script, traced, tmp_path):
+def test_a_reader_that_closes_the_pipe_gets_all_tables_and_no_traceback(script, traced, tmp_path):
     command = [sys.executable, script("trace").__file__, str(traced[0]), "--out", str(tmp_path)]
     with subprocess.Popen(
         [*command, "--no-xprof"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as running:
         assert running.stdout is not None and running.stderr is not None
         running.stdout.close()
-        told = running.stderr.read()
+        errors = running.stderr.read()
         assert running.wait(timeout=120) == 0
-    assert "Traceback" not in told and "Broken" not in told
+    assert "Traceback" not in errors and "Broken" not in errors
     assert (tmp_path / "trace_ops.parquet").is_file()
 
 
-def test_what_is_interrupted_says_so_in_a_line(trace, monkeypatch, capsys):
+def test_an_interrupt_is_reported_in_one_line(trace, monkeypatch, capsys):
     def interrupted(argv):
         raise KeyboardInterrupt
 
@@ -96,7 +96,7 @@ def test_what_is_interrupted_says_so_in_a_line(trace, monkeypatch, capsys):
     assert capsys.readouterr().err == "trace: interrupted\n"
 
 
-def test_the_script_runs_by_path_and_hides_no_module_of_python(tmp_path, script):
+def test_the_script_runs_by_path_and_hides_no_standard_module(tmp_path, script):
     path = script("trace").__file__
     code = (
         f"import runpy, sys; sys.path.insert(0, {str(Path(path).parent)!r})\n"
@@ -114,7 +114,7 @@ def test_the_script_runs_by_path_and_hides_no_module_of_python(tmp_path, script)
     not all(map(importlib.util.find_spec, ("tensorboard", "xprof"))),
     reason="needs tensorboard and tensorboard-plugin-profile",
 )
-def test_tensorboard_serves_the_folder_and_its_plugin_the_data(traced):
+def test_tensorboard_and_its_plugin_serve_the_folder(traced):
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -138,7 +138,7 @@ def test_tensorboard_serves_the_folder_and_its_plugin_the_data(traced):
 
 
 def _answer(url, server):
-    """The JSON at an address, once the server is there and has read the folder."""
+    """Return the JSON at an address, once the server has read the folder."""
     for _ in range(120):
         assert server.poll() is None, "tensorboard ended"
         try:

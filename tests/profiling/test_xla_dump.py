@@ -1,4 +1,4 @@
-"""xla_dump: from a function or a folder to tables, and what differs."""
+"""xla_dump: a function or a folder becomes tables, and a table of differences."""
 
 from pathlib import Path
 
@@ -32,13 +32,13 @@ def test_a_function_is_dumped_and_compared_with_other_parameters(xla_dump, tmp_p
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        (["nowhere/at_all"], 2, "no folder that is there"),
+        (["nowhere/at_all"], 2, "neither an existing file or folder"),
         (["."], 2, "has no *after_optimizations.txt"),
         (["profiled:failing"], 3, "AttributeError"),
-        (["profiled:scoped", "--than", "nowhere"], 2, "give one folder that is there"),
+        (["profiled:scoped", "--than", "nowhere"], 2, "give one existing folder"),
     ],
 )
-def test_what_cannot_be_dumped_ends_in_a_message(
+def test_bad_targets_have_a_message_and_an_exit_code(
     xla_dump, arguments, code, message, tmp_path, capsys
 ):
     assert xla_dump.main([*arguments, "--out", str(tmp_path)]) == code

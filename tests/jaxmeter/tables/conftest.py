@@ -1,4 +1,4 @@
-"""Artefacts that are made once: a trace, its tables, and traces written by hand."""
+"""A trace and its tables, made once, and traces written by hand."""
 
 import jax
 import jax.numpy as jnp
@@ -7,7 +7,7 @@ from jax.profiler import ProfileData
 
 from jaxmeter import Case
 
-artefacts = pytest.importorskip("jaxmeter.tables", reason="needs pandas and pyarrow")
+jt = pytest.importorskip("jaxmeter.tables", reason="needs pandas and pyarrow")
 
 W = jnp.ones((60, 60))
 
@@ -28,30 +28,30 @@ def case():
 @pytest.fixture(scope="session")
 def trace_folder(case, tmp_path_factory):
     folder = tmp_path_factory.mktemp("traces")
-    artefacts.capture(case, folder, repeat=2, cold=True)
+    jt.capture(case, folder, repeat=2, cold=True)
     return folder
 
 
 @pytest.fixture(scope="session")
 def trace(trace_folder):
-    return artefacts.read_trace(artefacts.trace_file(trace_folder))
+    return jt.read_trace(jt.trace_file(trace_folder))
 
 
 @pytest.fixture(scope="session")
 def tables(trace):
-    return artefacts.trace_tables(trace)
+    return jt.trace_tables(trace)
 
 
 @pytest.fixture
 def written(tmp_path):
-    """Writes a trace of given lines: {plane: {line: [(name, start ps, duration ps, stats)]}}."""
+    """Return a writer of traces from {plane: {line: [(name, start ps, duration ps, stats)]}}."""
 
     def write(planes):
         parts = []
         for plane, lines in planes.items():
             names, stats, texts = {}, {}, []
             for line, events in lines.items():
-                told = []
+                written = []
                 for name, start, duration, notes in events:
                     number = names.setdefault(name, len(names) + 1)
                     values = " ".join(
@@ -59,11 +59,11 @@ def written(tmp_path):
                         f'str_value: "{value}" }}'
                         for key, value in notes.items()
                     )
-                    told.append(
+                    written.append(
                         f"events {{ metadata_id: {number} offset_ps: {start} "
                         f"duration_ps: {duration} {values} }}"
                     )
-                texts.append(f'lines {{ name: "{line}" {" ".join(told)} }}')
+                texts.append(f'lines {{ name: "{line}" {" ".join(written)} }}')
             for field, known in (("event_metadata", names), ("stat_metadata", stats)):
                 texts += [
                     f'{field} {{ key: {number} value {{ id: {number} name: "{name}" }} }}'

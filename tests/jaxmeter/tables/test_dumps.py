@@ -1,11 +1,11 @@
-"""Dumps of XLA as tables: what a program is made of, its buffers, and what two differ in."""
+"""Tables of XLA dumps: operations of a program, its buffers, and the differences of two dumps."""
 
 import jax
 import jax.numpy as jnp
 import pytest
 
 from jaxmeter import JaxmeterError
-from jaxmeter import tables as artefacts
+from jaxmeter import tables as jt
 
 
 def chunked(x, *, chunk):
@@ -22,50 +22,50 @@ def folders(tmp_path_factory):
     made = {}
     for chunk in (4, 16):
         folder = tmp_path_factory.mktemp("dumps") / str(chunk)
-        made[chunk] = artefacts.dump_program(lowered(chunk), folder, by_pass=chunk == 4)
+        made[chunk] = jt.dump_program(lowered(chunk), folder, by_pass=chunk == 4)
     return made
 
 
 @pytest.fixture(scope="module")
 def dumped(folders):
-    return {chunk: artefacts.dump_tables(dump) for chunk, dump in folders.items()}
+    return {chunk: jt.dump_tables(dump) for chunk, dump in folders.items()}
 
 
-def test_the_temporaries_of_the_assignment_are_those_of_memory_analysis(dumped):
+def test_the_buffer_assignment_and_memory_analysis_agree_on_temporaries(dumped):
     for tables in dumped.values():
-        (told,) = tables["dump"].to_dict("records")
-        assert told["temp_bytes"] == told["analysed_temp_bytes"] > 0
-        assert told["argument_bytes"] == 32 * 40 * 8
-        assert told["output_bytes"] == 32 * 8
+        (total,) = tables["dump"].to_dict("records")
+        assert total["temp_bytes"] == total["analysed_temp_bytes"] > 0
+        assert total["argument_bytes"] == 32 * 40 * 8
+        assert total["output_bytes"] == 32 * 8
         temporary = tables["dump_buffers"].query("buffer_kind == 'temporary'")
-        assert temporary["bytes"].max() == told["largest_temp_bytes"] <= told["temp_bytes"]
+        assert temporary["bytes"].max() == total["largest_temp_bytes"] <= total["temp_bytes"]
 
 
 def test_the_diff_of_two_chunk_sizes_names_the_buffers_that_grew(dumped):
-    found = artefacts.diff_dumps(dumped[4], dumped[16])
+    found = jt.diff_dumps(dumped[4], dumped[16])
     grown = found.query("what == 'buffer' and change_bytes > 0").to_dict("records")
     assert grown and all("outer_products" in row["item"] for row in grown[:1])
     assert grown[0]["now_bytes"] > 2 * grown[0]["before_bytes"]
     (temp,) = found.query("item == 'temp_bytes'").to_dict("records")
     assert temp["change_bytes"] == temp["now_bytes"] - temp["before_bytes"] > 0
-    assert len(artefacts.diff_dumps(dumped[4], dumped[4])) == 0
+    assert len(jt.diff_dumps(dumped[4], dumped[4])) == 0
 
 
 def test_instructions_are_counted_before_and_after_and_by_pass(dumped):
     tables = dumped[4]
     opcodes = tables["dump_opcodes"]
-    (told,) = tables["dump"].to_dict("records")
+    (total,) = tables["dump"].to_dict("records")
     counts = dict(opcodes.groupby("stage")["count"].sum())
-    assert counts["after"] == told["instructions_count"]
-    assert counts["before"] == told["instructions_before_count"]
+    assert counts["after"] == total["instructions_count"]
+    assert counts["before"] == total["instructions_before_count"]
     passes = tables["dump_passes"]
-    assert len(passes) == told["passes_count"] > 3
+    assert len(passes) == total["passes_count"] > 3
     assert passes["instructions_count"].iloc[0] == counts["before"]
-    assert passes["fusions_count"].iloc[-1] == told["fusions_count"] == len(tables["dump_fusions"])
+    assert passes["fusions_count"].iloc[-1] == total["fusions_count"] == len(tables["dump_fusions"])
     assert len(dumped[16]["dump_passes"]) == 0
 
 
-def test_fusions_and_precision_tell_operations_types_and_scopes(dumped):
+def test_fusions_and_precision_show_operations_types_and_scopes(dumped):
     fusions = dumped[4]["dump_fusions"]
     (sine,) = fusions[fusions["operations"].str.contains("sine")].to_dict("records")
     assert sine["scope"] == "outer_products" and "test_dumps.py:" in sine["source"]
@@ -73,15 +73,15 @@ def test_fusions_and_precision_tell_operations_types_and_scopes(dumped):
     assert {"f64"} <= set(precision["dtype"]) and "f32" not in set(precision["dtype"])
 
 
-def test_constants_and_calls_of_foreign_code_are_listed(tmp_path):
+def test_constants_and_custom_calls_are_listed(tmp_path):
     table = jnp.arange(50.0) ** 0.5
 
     def fn(x):
         with jax.named_scope("solve"):
             return jnp.linalg.cholesky(x) @ table.astype(x.dtype)
 
-    dump = artefacts.dump_program(jax.jit(fn).lower(jnp.eye(50, dtype="float32")), tmp_path / "d")
-    tables = artefacts.dump_tables(dump)
+    dump = jt.dump_program(jax.jit(fn).lower(jnp.eye(50, dtype="float32")), tmp_path / "d")
+    tables = jt.dump_tables(dump)
     constant = tables["dump_constants"].iloc[0]
     assert constant["bytes"] == 50 * 4 and constant["shape"] == "f32[50]"
     calls = tables["dump_custom_calls"]
@@ -89,19 +89,19 @@ def test_constants_and_calls_of_foreign_code_are_listed(tmp_path):
     assert calls["scope"].str.startswith("solve").all()
 
 
-def test_a_folder_is_never_mixed_up_with_another_programs(folders, tmp_path):
+def test_the_dumps_of_two_programs_are_never_mixed(folders, tmp_path):
     folder = folders[4].folder
     with pytest.raises(JaxmeterError, match="not empty"):
-        artefacts.dump_program(lowered(8), folder)
+        jt.dump_program(lowered(8), folder)
     with pytest.raises(JaxmeterError, match="is a dump of jit__lambda"):
-        artefacts.read_dump(folder, "jit_other")
+        jt.read_dump(folder, "jit_other")
     with pytest.raises(JaxmeterError, match="no \\*after_optimizations"):
-        artefacts.read_dump(tmp_path)
+        jt.read_dump(tmp_path)
     for name in ("jit_f", "jit_g"):
         (tmp_path / f"module_0001.{name}.cpu_after_optimizations.txt").write_text(
             f"HloModule {name}"
         )
     with pytest.raises(JaxmeterError, match="has 2 programs; give one of jit_f, jit_g"):
-        artefacts.read_dump(tmp_path)
+        jt.read_dump(tmp_path)
     with pytest.raises(JaxmeterError, match="is empty; was the compiler interrupted"):
-        artefacts.dump_tables(artefacts.read_dump(tmp_path, "jit_g"))
+        jt.dump_tables(jt.read_dump(tmp_path, "jit_g"))

@@ -1,4 +1,4 @@
-"""Captures of nsys: kernels joined with operations and scopes, copies, ranges; broken files."""
+"""Tables of nsys captures: kernels joined with operations and scopes, copies, ranges; bad files."""
 
 import os
 import shutil
@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from jaxmeter import JaxmeterError
-from jaxmeter import tables as artefacts
+from jaxmeter import tables as jt
 from tests.jaxmeter.tables import nsys_rows as rows
 
 MODULE = "XlaModule:#hlo_module=jit_f,program_id=3#"
@@ -41,7 +41,7 @@ FULL = {
 
 
 def read(path, hlo=None):
-    return artefacts.nsys_tables(artefacts.read_nsys(path), hlo)
+    return jt.nsys_tables(jt.read_nsys(path), hlo)
 
 
 @pytest.mark.parametrize(
@@ -62,13 +62,13 @@ def test_kernels_are_joined_with_the_operation_that_launched_them(tmp_path, meta
     assert first["shared_bytes"] == 512
     assert found["dot.2"]["scope"] == "near"  # by the range's own name: the HLO lacks it
     assert found[""]["program"] == "jit_f"
-    (told,) = tables["nsys"].to_dict("records")
-    assert (told["version"], told["kernels_count"], told["kernels_with_op_count"]) == (
+    (total,) = tables["nsys"].to_dict("records")
+    assert (total["version"], total["kernels_count"], total["kernels_with_op_count"]) == (
         version,
         3,
         2,
     )
-    assert (told["nvtx_ranges_count"], told["thunk_ranges_count"]) == (5, 2)
+    assert (total["nvtx_ranges_count"], total["thunk_ranges_count"]) == (5, 2)
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,7 @@ def test_the_text_of_another_program_is_refused(tmp_path, hlo):
         read(rows.write(tmp_path / "a.sqlite", FULL), hlo)
 
 
-def test_a_kernel_of_a_program_without_text_takes_no_scope_of_another(tmp_path):
+def test_a_kernel_of_a_program_without_hlo_takes_no_scope_of_another(tmp_path):
     ranges = [
         *FULL["NVTX_EVENTS"],
         rows.text_range(3000, 4000, MODULE.replace("jit_f", "jit_g")),
@@ -106,7 +106,7 @@ def test_ranges_and_copies_are_summed(tmp_path):
     assert copies["bytes_per_second"] == pytest.approx(3e9)
 
 
-def test_tables_that_nsys_left_out_are_empty_and_no_ranges_are_told(tmp_path):
+def test_tables_that_nsys_left_out_are_empty(tmp_path):
     no_ranges = {name: FULL[name] for name in FULL if name != "NVTX_EVENTS"}
     tables = read(rows.write(tmp_path / "a.sqlite", no_ranges))
     assert tables["nsys"]["nvtx_ranges_count"].tolist() == [0]
@@ -118,7 +118,7 @@ def test_tables_that_nsys_left_out_are_empty_and_no_ranges_are_told(tmp_path):
     assert tables["nsys"]["nvtx_ranges_count"].tolist() == [5]
 
 
-def test_broken_files_say_what_they_are_and_stay(tmp_path):
+def test_broken_files_have_a_message_and_are_left_alone(tmp_path):
     path = rows.write(tmp_path / "a.sqlite", FULL)
     cut = tmp_path / "cut.sqlite"
     cut.write_bytes(path.read_bytes()[:9000])
@@ -130,29 +130,29 @@ def test_broken_files_say_what_they_are_and_stay(tmp_path):
         (tmp_path / "none.sqlite", "which is no file"),
     ):
         with pytest.raises(JaxmeterError, match=message):
-            artefacts.read_nsys(broken)
+            jt.read_nsys(broken)
     assert cut.stat().st_size == 9000 and not (tmp_path / "none.sqlite").exists()
 
 
-def test_a_missing_nsys_says_what_to_install(monkeypatch):
+def test_without_nsys_the_message_says_what_to_install(monkeypatch):
     monkeypatch.setenv("PATH", "")
     with pytest.raises(JaxmeterError, match=r"install Nsight Systems .* nsys export --type sqlite"):
-        artefacts.nsys_program()
+        jt.nsys_program()
     with pytest.raises(JaxmeterError, match="'/no/nsys', which is no program"):
-        artefacts.nsys_program("/no/nsys")
+        jt.nsys_program("/no/nsys")
 
 
-def test_what_nsys_says_when_it_fails_is_passed_on(tmp_path):
+def test_the_output_of_a_failing_nsys_is_in_the_message(tmp_path):
     fake = tmp_path / "nsys"
     fake.write_text("#!/bin/sh\necho 'Importer was not found' >&2\nexit 3\n")
     fake.chmod(0o755)
     with pytest.raises(JaxmeterError, match="profile ended with 3:\nImporter was not found"):
-        artefacts.nsys_profile(str(fake), ["true"], tmp_path / "capture")
+        jt.nsys_profile(str(fake), ["true"], tmp_path / "capture")
     fake.write_text("#!/bin/sh\nexit 0\n")
     with pytest.raises(JaxmeterError, match="its importer is missing"):
-        artefacts.nsys_profile(str(fake), ["true"], tmp_path / "capture")
+        jt.nsys_profile(str(fake), ["true"], tmp_path / "capture")
     with pytest.raises(JaxmeterError, match="exported nothing"):
-        artefacts.nsys_export(str(fake), tmp_path / "capture.nsys-rep")
+        jt.nsys_export(str(fake), tmp_path / "capture.nsys-rep")
 
 
 @pytest.mark.skipif(
@@ -161,10 +161,10 @@ def test_what_nsys_says_when_it_fails_is_passed_on(tmp_path):
 )
 def test_a_real_capture_has_this_layout(tmp_path):
     pytest.importorskip("nvtx", reason="needs the Python package nvtx")
-    nsys = artefacts.nsys_program(os.environ.get("JAXMETER_NSYS"))
+    nsys = jt.nsys_program(os.environ.get("JAXMETER_NSYS"))
     code = "import nvtx\nwith nvtx.annotate('Thunk:#name=jit(f)/far/dot,hlo_op=dot.1#'): pass"
-    report = artefacts.nsys_profile(nsys, [sys.executable, "-c", code], tmp_path / "capture")
-    capture = artefacts.read_nsys(artefacts.nsys_export(nsys, report))
-    assert artefacts.nsys_version(nsys).startswith(capture.version)
-    (row,) = artefacts.nsys_tables(capture)["nsys_nvtx"].to_dict("records")
+    report = jt.nsys_profile(nsys, [sys.executable, "-c", code], tmp_path / "capture")
+    capture = jt.read_nsys(jt.nsys_export(nsys, report))
+    assert jt.nsys_version(nsys).startswith(capture.version)
+    (row,) = jt.nsys_tables(capture)["nsys_nvtx"].to_dict("records")
     assert (row["op"], row["scope"], row["count"]) == ("dot.1", "far", 1)

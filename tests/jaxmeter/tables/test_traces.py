@@ -1,4 +1,4 @@
-"""Traces as tables: self time, scopes, threads, steps, phases, kernels; and broken files."""
+"""Tables of traces: self time, scopes, threads, steps, phases, kernels; and broken files."""
 
 import json
 
@@ -7,42 +7,42 @@ import numpy as np
 import pytest
 
 from jaxmeter import Case, JaxmeterError
-from jaxmeter import tables as artefacts
+from jaxmeter import tables as jt
 from jaxmeter._tables.events import union
 
 OP = {"hlo_op": "dot.1", "hlo_module": "jit_f", "program_id": "7"}
 
 
-def test_self_time_is_an_events_own_less_what_it_holds():
+def test_self_time_is_the_duration_less_that_of_nested_events():
     starts, durations = np.array([0.0, 1.0, 2.0, 6.0]), np.array([10.0, 4.0, 1.0, 3.0])
-    own, busy = artefacts.self_times(starts, durations)
+    own, busy = jt.self_times(starts, durations)
     assert own.tolist() == [3.0, 3.0, 1.0, 3.0] and busy == 10.0
 
 
-def test_of_events_that_merely_overlap_no_moment_counts_twice():
-    own, busy = artefacts.self_times(np.array([0.0, 3.0, 20.0]), np.array([5.0, 7.0, 1.0]))
+def test_no_moment_of_overlapping_events_counts_twice():
+    own, busy = jt.self_times(np.array([0.0, 3.0, 20.0]), np.array([5.0, 7.0, 1.0]))
     assert own.tolist() == [3.0, 7.0, 1.0] and busy == 11.0
 
 
 def test_self_times_sum_to_the_union_of_any_intervals():
     draw = np.random.default_rng(0)
     starts, durations = draw.uniform(0, 50, 300), draw.uniform(0, 3, 300)
-    own, busy = artefacts.self_times(starts, durations)
+    own, busy = jt.self_times(starts, durations)
     assert own.min() >= 0
     assert own.sum() == pytest.approx(busy, rel=1e-12)
     assert busy == pytest.approx(union(starts, durations), rel=1e-12)
 
 
-def test_operations_carry_scope_source_and_counts(tables):
+def test_operations_have_scope_source_and_counts(tables):
     ops = tables["trace_ops"]
     inner = ops[ops["scope"] == "outer/inner"]
     assert len(inner) and inner["count"].max() == 2 * 5  # two steps of five rounds
     assert inner["source"].str.contains("conftest.py:").all()
     assert (ops["self_seconds"] <= ops["total_seconds"] * (1 + 1e-9)).all()
     assert ops["self_fraction"].sum() == pytest.approx(1)
-    (told,) = tables["trace"].to_dict("records")
-    assert told["scoped_fraction"] > 0.9 and told["programs_count"] == 1
-    assert told["op_events_count"] == ops["count"].sum() <= told["events_count"]
+    (total,) = tables["trace"].to_dict("records")
+    assert total["scoped_fraction"] > 0.9 and total["programs_count"] == 1
+    assert total["op_events_count"] == ops["count"].sum() <= total["events_count"]
 
 
 def test_the_self_times_of_a_thread_sum_to_its_busy_time(tables, trace):
@@ -57,7 +57,7 @@ def test_the_self_times_of_a_thread_sum_to_its_busy_time(tables, trace):
     assert busy["op_self_seconds"].sum() == pytest.approx(tables["trace_ops"]["self_seconds"].sum())
 
 
-def test_steps_and_phases_of_a_cold_trace_are_apart(tables):
+def test_a_cold_trace_has_steps_and_all_phases(tables):
     steps = tables["trace_steps"]
     assert steps["step"].tolist() == [0, 1] and set(steps["name"]) == {"layered"}
     phases = set(tables["trace_phases"]["phase"])
@@ -74,7 +74,7 @@ def test_annotations_keep_their_keywords_and_phases_do_not_count_twice(written):
         ("mine", 320_000_000, 10_000_000, {"size": "4"}),
         ("dot.1", 400_000_000, 5_000_000, OP),
     ]
-    tables = artefacts.trace_tables(artefacts.read_trace(written({"/host:CPU": {"main": line}})))
+    tables = jt.trace_tables(jt.read_trace(written({"/host:CPU": {"main": line}})))
     mine = tables["trace_annotations"].query("name == 'mine'")
     assert [json.loads(text) for text in mine["keywords"]] == [{"size": "3"}, {"size": "4"}]
     phases = dict(tables["trace_phases"][["phase", "seconds"]].itertuples(index=False))
@@ -83,7 +83,7 @@ def test_annotations_keep_their_keywords_and_phases_do_not_count_twice(written):
     assert tables["trace"]["programs_with_hlo_count"].tolist() == [0]
 
 
-def test_kernels_of_a_gpu_come_from_its_streams_alone(written):
+def test_kernels_are_read_from_the_streams_of_a_gpu_alone(written):
     details = "regs:32 static_shared:16 dynamic_shared:8 grid:10,1,1 block:256,1,1 occ_pct:50"
     kernel = ("fused_dot", 0, 4_000_000, {**OP, "kernel_details": details})
     copy = ("MemcpyD2H", 5_000_000, 1_000_000, {"memcpy_details": "kind_src:device size:8"})
@@ -94,7 +94,7 @@ def test_kernels_of_a_gpu_come_from_its_streams_alone(written):
         '  ROOT %dot.1 = f32[] dot(%p), metadata={op_name="jit(f)/far/dot_general"}\n}\n'
     )
     path = written({"/device:GPU:0": device})
-    tables = artefacts.trace_tables(artefacts.read_trace(path), {"jit_f": hlo})
+    tables = jt.trace_tables(jt.read_trace(path), {"jit_f": hlo})
     (row,) = tables["kernels"].to_dict("records")
     assert row["launches_count"] == 2 and row["total_seconds"] == pytest.approx(6e-6)
     assert (row["registers_count"], row["shared_bytes"]) == (32, 24)
@@ -106,44 +106,44 @@ def test_hlo_of_another_program_is_refused(trace):
     other = "ENTRY %main (p: f32[]) -> f32[] {\n  ROOT %dot.1 = f32[] dot(%p)\n}\n"
     for name in ("jit_layered", "jit_absent"):
         with pytest.raises(JaxmeterError, match="is not the program that ran: the trace has"):
-            artefacts.trace_tables(trace, {name: f"HloModule {name}\n\n{other}"})
+            jt.trace_tables(trace, {name: f"HloModule {name}\n\n{other}"})
 
 
 @pytest.mark.parametrize("keep", [0.0, 0.3, 0.999])
-def test_a_file_that_is_cut_short_says_so_and_is_left_alone(keep, trace, tmp_path):
+def test_a_truncated_file_is_refused_and_left_alone(keep, trace, tmp_path):
     whole = trace.path.read_bytes()
     path = tmp_path / "host.xplane.pb"
     path.write_bytes(whole[: int(keep * len(whole))])
     with pytest.raises(JaxmeterError, match=r"cut short|is empty"):
-        artefacts.read_trace(path)
+        jt.read_trace(path)
     assert path.stat().st_size == int(keep * len(whole))
 
 
-def test_a_file_that_is_whole_but_garbled_says_so(written):
+def test_a_garbled_file_is_refused(written):
     path = written({"/host:CPU": {"main": [("event", 0, 10, {})]}})
     data = bytearray(path.read_bytes())
     data[12:24] = b"\xff" * 12
     path.write_bytes(data)
     with pytest.raises(JaxmeterError, match="cannot read|cut short"):
-        artefacts.read_trace(path)
+        jt.read_trace(path)
 
 
-def test_arguments_given_by_shape_are_filled_to_be_traced(tmp_path):
+def test_a_case_with_shapes_for_arguments_can_be_traced(tmp_path):
     case = Case(jax.numpy.sin, (jax.ShapeDtypeStruct((3,), "float64"),))
-    paths = [artefacts.capture(case, tmp_path, repeat=1) for _ in range(2)]
+    paths = [jt.capture(case, tmp_path, repeat=1) for _ in range(2)]
     assert all(path.is_file() for path in paths)
 
 
-def test_a_trace_in_which_nothing_happened_says_so(written, tmp_path):
+def test_an_empty_trace_and_a_missing_one_are_refused(written, tmp_path):
     with pytest.raises(JaxmeterError, match="contains no event"):
-        artefacts.read_trace(written({"/host:CPU": {}}))
+        jt.read_trace(written({"/host:CPU": {}}))
     with pytest.raises(JaxmeterError, match=r"no \*\.xplane\.pb"):
-        artefacts.trace_file(tmp_path / "nowhere")
+        jt.trace_file(tmp_path / "nowhere")
     with pytest.raises(JaxmeterError, match="no HLO text"):
-        artefacts.hlo_file(written({"/host:CPU": {}}))
+        jt.hlo_file(written({"/host:CPU": {}}))
 
 
-def test_xproofs_tables_without_data_are_named_and_failures_do_not_stop_the_others(trace):
+def test_empty_and_failing_tools_of_xprof_are_listed_with_the_others(trace):
     def convert(paths, tool, options):
         if tool == "op_profile":
             raise RuntimeError("no such thing")
@@ -152,9 +152,9 @@ def test_xproofs_tables_without_data_are_named_and_failures_do_not_stop_the_othe
         rows = [{"c": [{"v": 1}, None]}] if tool == "overview_page" else []
         return json.dumps([{"cols": [{"id": "a"}, {"label": "b"}], "rows": rows}])
 
-    tables = artefacts.xprof_tables(trace.path, ["jit_f(7)"], convert)
-    told = dict(tables["xprof_tools"][["tool", "status"]].itertuples(index=False))
-    assert told["overview_page"] == told["memory_viewer"] == "filled"
-    assert told["hlo_stats"] == "empty" and "no such thing" in told["op_profile"]
+    tables = jt.xprof_tables(trace.path, ["jit_f(7)"], convert)
+    status = dict(tables["xprof_tools"][["tool", "status"]].itertuples(index=False))
+    assert status["overview_page"] == status["memory_viewer"] == "filled"
+    assert status["hlo_stats"] == "empty" and "no such thing" in status["op_profile"]
     assert tables["xprof_memory_viewer_jit_f_7"]["shapeString"].tolist() == ["jit_f(7)"]
     assert list(tables["xprof_overview_page_0"].columns) == ["a", "b"]

@@ -104,7 +104,7 @@ def capture(case: Case, folder: Path, *, repeat: int = 3, cold: bool = False) ->
     case : Case
         What to run, by `runner`.
     folder : Path
-        Of all traces; this one gets its own folder below ``plugins/profile``.
+        For all traces: this trace gets its own folder below ``plugins/profile``.
     repeat : int
         Runs in the trace.
     cold : bool

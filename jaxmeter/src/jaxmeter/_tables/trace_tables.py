@@ -45,7 +45,7 @@ schema(
         "scope": (TEXT, "named scopes, the outermost first: `far_field/tile`"),
         "op_name": (TEXT, "JAX's name, transformations and control flow included"),
         "source": (TEXT, "file and line"),
-        "is_inherited": (TRUTH, "whether op_name and source are those of an operation inside it"),
+        "is_inherited": (TRUTH, "whether op_name and source are taken from an operation inside it"),
         "device": (TEXT, "plane of the trace on which it ran"),
         "count": (WHOLE, "runs"),
         "lines_count": (WHOLE, "threads or streams on which it ran"),
