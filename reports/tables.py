@@ -16,7 +16,7 @@ import pandas as pd
 from .frames import groups, numeric, whole
 from .load import SkippedFile, Store, StoredRecord
 
-# What tells one kind of measurement from another; other parameters become `parameter_<name>`.
+# Parameters that identify a kind of measurement; others become `parameter_<name>`.
 PARAMETERS = (
     "workload",
     "half_period",
@@ -56,12 +56,12 @@ MEASURED = ("phases", "constants", "counts", "program", "memory", "checks", "ext
 
 
 def measurements(store: Store) -> pd.DataFrame:
-    """One row for each process: where it belongs, its parameters, and all that it measured."""
+    """Return one row for each process: its place, its parameters, and all its measurements."""
     return frame_of_rows([measurement_row(stored) for stored in store.records])
 
 
 def frame_of_rows(rows: Sequence[dict[str, Any]]) -> pd.DataFrame:
-    """The table of rows that `measurement_row` made, each column with its type."""
+    """Return the table of rows of `measurement_row`, each column with its type."""
     first = [*IDENTITY, *PARAMETERS]
     found = [name for row in rows for name in row]
     frame = pd.DataFrame(rows, columns=pd.Index(dict.fromkeys([*first, *found])))
@@ -70,7 +70,7 @@ def frame_of_rows(rows: Sequence[dict[str, Any]]) -> pd.DataFrame:
 
 
 def samples(store: Store) -> pd.DataFrame:
-    """One row for each steady-state run, raw and in the order in which they ran."""
+    """Return one row for each steady-state run, raw, in the order of the runs."""
     rows = [
         {**place_row(stored), "sample_index": index, "steady_seconds": seconds}
         for stored in store.records
@@ -81,7 +81,7 @@ def samples(store: Store) -> pd.DataFrame:
 
 
 def captured_arrays(store: Store) -> pd.DataFrame:
-    """One row for each array that the measured function closed over, in each process."""
+    """Return one row for each captured array of each process."""
     rows = [
         {
             **place_row(stored),
@@ -100,7 +100,7 @@ def captured_arrays(store: Store) -> pd.DataFrame:
 
 
 def failures(frame: pd.DataFrame, skipped: tuple[SkippedFile, ...]) -> pd.DataFrame:
-    """One row for each process that did not succeed, and for each file that was skipped."""
+    """Return one row for each process that did not succeed, and for each skipped file."""
     columns = [*IDENTITY, *(f"failure_{name}" for name in FAILURE)]
     failed = frame.loc[frame["status"] != "ok", [c for c in columns if c in frame]]
     unread = [
@@ -114,7 +114,7 @@ def failures(frame: pd.DataFrame, skipped: tuple[SkippedFile, ...]) -> pd.DataFr
 
 
 def environments(frame: pd.DataFrame) -> pd.DataFrame:
-    """One row for each commit and environment: the machine, the versions, when and how busy."""
+    """Return one row for each commit and environment: machine, versions, times and load."""
     rows = []
     for place, group in groups(frame, PLACE):
         newest_last = group.sort_values("started_utc", na_position="first")
@@ -135,7 +135,7 @@ def environments(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _last_known(column: Any) -> Any:
-    """The last value that is not missing: a process that failed early knows less than others."""
+    """Return the last value that is not missing: a process that failed early records less."""
     known = column.dropna()
     return None if known.empty else known.iloc[-1]
 
@@ -181,7 +181,7 @@ def place_row(stored: StoredRecord) -> dict[str, Any]:
 
 
 def _parameters(params: dict[str, Any]) -> dict[str, Any]:
-    """Chunk sizes are text, since "auto" and numbers stand in one column; None means one chunk."""
+    """Return parameters as columns; chunk sizes as text, since "auto" is one; None is one chunk."""
     row: dict[str, Any] = dict.fromkeys(PARAMETERS)
     for name, value in params.items():
         if name in ("chunk_size", "target_chunk_size"):
@@ -194,12 +194,12 @@ def _parameters(params: dict[str, Any]) -> dict[str, Any]:
 
 
 def _not_a_number(found: Mapping[str, float]) -> str | None:
-    """The names of what is not a number, as text; None where there is none."""
+    """Return the names of NaN values, as text; None where there is none."""
     return ", ".join(sorted(name for name, value in found.items() if math.isnan(value))) or None
 
 
 def _steady(seconds: Sequence[float]) -> dict[str, float | int | None]:
-    """The process's own median and standard deviation; one run has no deviation."""
+    """Return the process's own median and standard deviation; one run has no deviation."""
     return {
         "steady_count": len(seconds),
         "steady_median_seconds": statistics.median(seconds) if seconds else None,
@@ -210,7 +210,7 @@ def _steady(seconds: Sequence[float]) -> dict[str, float | int | None]:
 
 
 def _std(values: Sequence[float]) -> float:
-    """Like `statistics.stdev`, whose exact fractions take most of a large store's reading."""
+    """Return the standard deviation, much faster than `statistics.stdev`."""
     mean = math.fsum(values) / len(values)
     return math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1))
 

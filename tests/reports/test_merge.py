@@ -1,4 +1,4 @@
-"""Stores of several machines: merged without mixing, without loss, as often as one likes."""
+"""Stores of several machines merge without mixing, without loss, and repeatedly."""
 
 import dataclasses
 
@@ -87,7 +87,7 @@ def test_folders_that_are_no_commit_stay_behind(made_up, tmp_path, name):
     assert merged.copied_count == 2
 
 
-def test_what_was_set_aside_before_is_told(made_up, tmp_path):
+def test_a_file_that_was_renamed_before_is_refused(made_up, tmp_path):
     a = store_of(made_up, tmp_path / "a")
     path = next(a.rglob("1.json"))
     path.rename(path.with_suffix(".unreadable"))
@@ -103,9 +103,7 @@ def test_merged_records_have_the_rights_of_any_new_file(made_up, tmp_path):
     assert len(modes) == 1
 
 
-def test_a_commit_of_which_no_process_told_its_machine_takes_that_of_its_environment(
-    made_up, tmp_path
-):
+def test_a_commit_without_a_machine_takes_the_machine_of_its_environment(made_up, tmp_path):
     a = store_of(made_up, tmp_path / "a")
     silent = dataclasses.replace(made_up.failed("a/b", {}), environment=None)
     made_up.write(a, silent, commit="f" * 40)
@@ -113,7 +111,7 @@ def test_a_commit_of_which_no_process_told_its_machine_takes_that_of_its_environ
     assert len({path.name for path in (tmp_path / "all").glob("*/*")}) == 1
 
 
-def test_a_process_that_never_told_its_machine_takes_that_of_its_folder(made_up, tmp_path):
+def test_a_process_without_a_machine_takes_the_machine_of_its_folder(made_up, tmp_path):
     a = store_of(made_up, tmp_path / "a")
     silent = dataclasses.replace(made_up.failed("a/b", {}), environment=None)
     made_up.write(a, silent)
@@ -123,7 +121,7 @@ def test_a_process_that_never_told_its_machine_takes_that_of_its_folder(made_up,
     assert UNKNOWN not in set(table["environment"])
 
 
-def test_two_machines_mixed_in_one_folder_are_told_apart_and_the_silent_is_unknown(
+def test_two_machines_in_one_folder_are_separated_and_a_process_without_one_is_unknown(
     made_up, tmp_path
 ):
     store_of(made_up, tmp_path)
