@@ -52,9 +52,7 @@ _KERNELS = Kernels(FIELD, field_weights_at, combine_field)
 class Casing(PreparedTargets):
     """A surface prepared for fields: an immutable pytree, to be passed as an argument.
 
-    Attributes
-    ----------
-    See `vcjax._prepared.Prepared` and `vcjax._prepared.PreparedTargets`.
+    Attributes are documented in `vcjax._prepared`: `Prepared` and `PreparedTargets`.
     """
 
 

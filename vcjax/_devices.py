@@ -1,9 +1,9 @@
-"""Many devices: each does its share of the targets, the sources are everywhere.
+"""Many devices: each computes its share of the targets and holds all sources.
 
-Every loop of this package runs over targets, and targets do not know of each other. A loop over
-flat targets or over rows of them is divided with ``shard_map``; what it reads besides is copied to
-every device, because it is small: the sources of one field period. Results are gathered, a copy on
-each device, except the near weights, which stay where they were made and are used.
+Every loop of this package runs over targets, which are independent of each other. A loop over flat
+targets or over rows of targets is divided with ``shard_map``; its other operands, the sources of
+one field period, are small and copied to every device. Results are gathered, a copy on each
+device, except the near weights, which stay on the device that makes and uses them.
 """
 
 from collections.abc import Callable, Sequence
@@ -18,11 +18,11 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from vcjax._errors import VcjaxError
 
 Devices: TypeAlias = Mesh | Sequence[Any] | None
-"""What callers may give: a mesh, whose axes all divide the targets, devices, or None for one."""
+"""A mesh (all its axes divide the targets), a list of devices, or None for one device."""
 
 
 def device_mesh(call: str, devices, target_count: int | None = None) -> Mesh | None:
-    """The mesh over which targets are divided; None where there is nothing to divide.
+    """Return the mesh over which targets are divided; None without devices.
 
     Parameters
     ----------
@@ -30,8 +30,8 @@ def device_mesh(call: str, devices, target_count: int | None = None) -> Mesh | N
 
     Raises
     ------
-    VcjaxError : for what are no devices, several platforms or one that is not JAX's default, more
-        devices than targets, or none of this process.
+    VcjaxError : for anything but devices, devices of another platform than JAX's default, more
+        devices than targets, or no device of this process.
     """
     if devices is None:
         return None
@@ -40,8 +40,8 @@ def device_mesh(call: str, devices, target_count: int | None = None) -> Mesh | N
     else:
         found, names = _device_array(call, devices), ("targets",)
     _check_devices(call, list(found.ravel()), target_count)
-    # Axes of a mesh of one's own may be "explicit": then every slice of an array would have to say
-    # where it lives. Those of a new one are left to the compiler.
+    # Axes of a caller's mesh may be "explicit": every slice of an array would then need a sharding.
+    # The axes of a new mesh are left to the compiler.
     return Mesh(found, names)
 
 
@@ -83,19 +83,19 @@ def _check_devices(call: str, found: list, target_count: int | None) -> None:
 
 
 def copied(values: Any, mesh: Mesh | None) -> Any:
-    """Arrays with a copy on every device; over processes, JAX checks that all gave the same."""
+    """Copy arrays to every device; over processes, JAX checks that all gave the same."""
     return values if mesh is None else jax.device_put(values, NamedSharding(mesh, PartitionSpec()))
 
 
 def divided(
     function: Callable, mesh: Mesh | None, targets: Any, *everywhere: Any, axis: int = 0
 ) -> Any:
-    """``function(targets, *everywhere)``, each device with its share of the targets.
+    """Call ``function(targets, *everywhere)`` on each device with its share of the targets.
 
     Parameters
     ----------
-    targets : arrays whose first axis is divided, filled up with the last entry until it can be.
-    everywhere : arrays that every device sees whole.
+    targets : arrays to be divided along their first axis, filled up with the last entry.
+    everywhere : arrays that every device reads whole.
     axis : of the result, along which targets lie.
 
     Returns
@@ -124,7 +124,7 @@ def divided(
 def over_targets(
     function: Callable, mesh: Mesh | None, targets: Any, *everywhere: Any, count: int, axis: int = 0
 ) -> Any:
-    """`divided`, then gathered: the ``count`` results along an axis, a copy on every device."""
+    """Call `divided` and gather ``count`` results along an axis, a copy on every device."""
     result = divided(function, mesh, targets, *everywhere, axis=axis)
     if mesh is not None:
         result = lax.with_sharding_constraint(result, NamedSharding(mesh, PartitionSpec()))
