@@ -83,10 +83,10 @@ def test_a_zero_field_accepts_any_quadrature(setup, problem, kind):
 def test_a_grid_at_its_caps_is_kept(setup, problem):
     free = setup.casing("off", problem.B)
     capped = CasingOptions(options={"max_nphi": free.rule.quad_nphi - 1})
-    with pytest.warns(UserWarning, match="the rule is one of 2 digits"):
+    with pytest.warns(UserWarning, match="the rule has 2 digits"):
         coarse = setup.casing("off", problem.B, capped)
     assert coarse.rule.quad_nphi < free.rule.quad_nphi
-    with pytest.warns(UserWarning, match="the rule is one of 2 digits"):
+    with pytest.warns(UserWarning, match="the rule has 2 digits"):
         assert setup.casing("off", problem.B, capped) is coarse
     assert setup.casing("off", problem.B) is free
 
