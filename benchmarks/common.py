@@ -97,7 +97,7 @@ class CaseSuite(ABC):
 
     def __init_subclass__(cls) -> None:
         """Add the ``track_`` methods."""
-        cls.setup_cache.timeout = SUITE_TIMEOUT_SECONDS
+        annotated(cls.setup_cache, timeout=SUITE_TIMEOUT_SECONDS)
         for quantity in cls.quantities:
             setattr(cls, f"track_{quantity}", _track(quantity))
 
@@ -106,8 +106,8 @@ class CaseSuite(ABC):
         """Return ``self.measured()``."""
 
     @abstractmethod
-    def case(self, grid: str, *point: Any) -> PlannedCase:
-        """Return the case of a grid point on the "quick" or the "full" grid."""
+    def case(self, *args: Any, **kwargs: Any) -> PlannedCase:
+        """Return the case of a grid, "quick" or "full", and a point of it."""
 
     def plan(self, grid: str) -> list[PlannedCase]:
         """Return all cases of a grid that are measured at least once.
@@ -158,11 +158,17 @@ class CaseSuite(ABC):
         return summary["numbers"][quantity]
 
 
+def annotated(function: Callable[..., Any], **attributes: Any) -> Callable[..., Any]:
+    """Return the function with the attributes that asv reads from it."""
+    vars(function).update(attributes)
+    return function
+
+
 def _track(quantity: str) -> Callable[..., Any]:
     def track(self: CaseSuite, cache: dict[str, Summary], *point: Any) -> Any:
         return self.value(cache, quantity, point)
 
-    track.__doc__ = track.pretty_source = MEANINGS[quantity]
-    track.unit = UNITS[quantity.rsplit("_", 1)[1]]
-    track.version = VERSIONS.get(quantity, "1")
-    return track
+    track.__doc__ = MEANINGS[quantity]
+    unit = UNITS[quantity.rsplit("_", 1)[1]]
+    version = VERSIONS.get(quantity, "1")
+    return annotated(track, pretty_source=track.__doc__, unit=unit, version=version)

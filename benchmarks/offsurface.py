@@ -41,5 +41,4 @@ class OffSurface(common.CaseSuite):
         times = self.value(cache, "steady_median_seconds", (distance, digits))
         return {**times, "samples": [seconds / POINT_COUNT for seconds in times["samples"]]}
 
-    track_per_point_seconds.unit = "seconds"
-    track_per_point_seconds.version = "1"
+    common.annotated(track_per_point_seconds, unit="seconds", version="1")

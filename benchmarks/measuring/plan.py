@@ -52,7 +52,7 @@ class PlannedCase:
         Steady-state calls timed in each process.
     max_seconds : float
         Steady-state calls stop after this time, but not before the third.
-    builds : int
+    compiles : int
         How often each process traces, lowers and compiles.
     timeout_seconds : float
         Limit for one process; a record beyond it has the status ``timeout``.
@@ -74,7 +74,7 @@ class PlannedCase:
     rounds: int
     repeat: int = 10
     max_seconds: float = 10.0
-    builds: int = 1
+    compiles: int = 1
     timeout_seconds: float = 300.0
     env: Mapping[str, str] = field(default_factory=dict)
     one_cpu: bool = False

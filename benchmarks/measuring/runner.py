@@ -73,7 +73,7 @@ class Workers:
             params=dict(case.params),
             repeat=case.repeat,
             max_seconds=case.max_seconds,
-            compiles=case.builds,
+            compiles=case.compiles,
             timeout_seconds=case.timeout_seconds,
             env={**WORKER_ENVIRONMENT, SCRATCH_VARIABLE: str(self._scratch), **case.env},
             path=(str(self._imports),),

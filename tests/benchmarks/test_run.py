@@ -43,7 +43,7 @@ def worker():
         status = "timeout" if "gradient" in case.name else "ok"
         return Record(name=case.name, status=status, target=case.target, params=case.params)
 
-    run_case.calls = calls
+    vars(run_case)["calls"] = calls
     return run_case
 
 

@@ -1,9 +1,12 @@
-"""What a newcomer meets first: the README's lines and the list of targets."""
+"""The README's first lines, the list of targets, and who may import whom among the scripts."""
 
+import ast
 import re
 import subprocess
 import sys
 from pathlib import Path
+
+import pytest
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 
@@ -22,3 +25,26 @@ def test_make_lists_its_targets_when_called_without_one():
     done = subprocess.run(["make"], cwd=CHECKOUT, capture_output=True, text=True, timeout=60)
     targets = re.findall(r"^  make (\w+) +\w", done.stdout, re.MULTILINE)
     assert {"help", "report", "test", "lint", "clean"} <= set(targets)
+
+
+# import-linter checks packages; scripts that are run by path are checked here.
+@pytest.mark.parametrize(
+    ("folder", "forbidden"),
+    [("profiling", {"reports", "studies"}), ("examples", {"jaxmeter", "benchmarks"})],
+)
+def test_scripts_import_public_names_only(folder, forbidden):
+    scripts = sorted((CHECKOUT / folder).glob("*.py"))
+    imported = {name for script in scripts for name in imports(script.read_text())}
+    assert imported & {"vcjax", "jaxmeter"}  # the reader sees imports
+    private = {name for name in imported if re.match(r"(vcjax|jaxmeter)\..*\b_", name)}
+    assert not private
+    assert not {name for name in imported if name.split(".")[0] in forbidden}
+
+
+def imports(source):
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        if isinstance(node, ast.ImportFrom) and node.module:
+            yield node.module
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)

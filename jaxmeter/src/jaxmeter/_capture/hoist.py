@@ -6,6 +6,7 @@ from collections.abc import Callable, Hashable
 from typing import Any, cast
 
 import jax
+from jax.stages import Wrapped
 
 from jaxmeter._capture.audit import holders_of
 from jaxmeter._capture.constants import captured_values
@@ -19,7 +20,7 @@ from jaxmeter.errors import JaxmeterError
 
 def hoist(
     fn: Case | Callable[..., Any], *args: Any, **kwargs: Any
-) -> tuple[Callable[..., Any], dict[str, jax.Array]]:
+) -> tuple[Wrapped, dict[str, jax.Array]]:
     """Make a function that takes the captured arrays as its first argument.
 
     Parameters
