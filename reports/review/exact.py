@@ -73,7 +73,7 @@ def missing_number(
 def is_more_often(head: tuple[int, int], base: tuple[int, int]) -> bool:
     """Return whether something happens more often at HEAD, given (how many, of how many).
 
-    One more of many more processes is chance; all of them never is, if BASE had a better one.
+    One more among many more processes is chance; all of them never are, if BASE had a good one.
     """
     more = head[0] * base[1] > base[0] * head[1]
     return more and (head[0] > base[0] or head[0] == head[1])

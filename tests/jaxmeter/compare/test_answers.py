@@ -12,7 +12,7 @@ def is_equal(found):
     return found.a_fingerprint == found.b_fingerprint
 
 
-def test_equal_answers_are_equal_and_nothing_apart():
+def test_equal_answers_have_equal_fingerprints_and_no_difference():
     answer = {"x": jnp.arange(3.0), "y": (1, np.array([True]), jax.random.key(0))}
     found = answers_of(answer, jax.tree.map(lambda leaf: leaf, answer))
     assert is_equal(found) and found.max_difference == 0.0

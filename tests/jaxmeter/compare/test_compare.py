@@ -1,4 +1,4 @@
-"""Two functions are measured in turns, by processes of their own, and what fails is told."""
+"""Two functions are measured interleaved in fresh processes, and failures are recorded."""
 
 import itertools
 import pickle
@@ -58,7 +58,7 @@ def measured(both, effort, swapped=False):
     return records, ComparedProcess(*records, swapped=swapped, **found)
 
 
-def test_both_are_measured_in_one_process_in_turns():
+def test_both_are_measured_interleaved_in_one_process():
     both, _ = pair(Case(lambda x: x + 1.0, (X,)), Case(lambda x: TABLE[:3] * x, (X,)))
     effort = Effort(turns=7, turn_seconds=3e-3, steady_seconds=100.0, compiles=2)
     (a, b), found = measured(both, effort)
@@ -81,13 +81,13 @@ def test_the_order_is_swapped_from_process_to_process(swapped):
     assert again == first
 
 
-def test_turns_end_in_time_but_not_before_there_are_five():
+def test_turns_end_in_time_but_at_least_five_are_taken():
     both, _ = pair(Case(lambda x: x + 1.0, (X,)), Case(lambda x: x + 2.0, (X,)))
     (a, _), found = measured(both, Effort(turns=99, steady_seconds=1e-9, compiles=0))
     assert len(a.samples_seconds) == 5 and found.a_compiles == found.b_compiles == ()
 
 
-def test_calls_made_besides_count_their_retraces():
+def test_further_calls_count_their_retraces():
     calls = [((jnp.ones(n),), {}) for n in (3, 4, 4, 5)]
     both, _ = pair(*(Case(lambda x: x + 1.0, (X,)) for _ in "ab"), calls=(calls[:1], calls))
     (a, b), _ = measured(both, QUICK)
@@ -95,7 +95,7 @@ def test_calls_made_besides_count_their_retraces():
 
 
 @pytest.mark.parametrize("swapped", [False, True])
-def test_a_function_that_is_jitted_already_is_the_same_as_itself(swapped):
+def test_a_function_that_is_already_jitted_equals_itself(swapped):
     def step(x):
         return x + 1.0
 
@@ -108,7 +108,7 @@ def test_a_function_that_is_jitted_already_is_the_same_as_itself(swapped):
         assert len(found.a_compiles) == len(found.b_compiles) == 1
 
 
-def test_functions_that_captured_other_values_are_told_apart():
+def test_functions_that_captured_other_values_differ():
     def adding(values):
         held = jnp.asarray(values)
         return Case(lambda x: x + held, (jnp.ones(50),))
@@ -138,7 +138,7 @@ def test_donated_arguments_are_there_in_every_call():
     assert len(a.samples_seconds) == 5
 
 
-def test_a_steady_run_that_is_traced_again_is_an_error_of_its_function():
+def test_a_retrace_in_a_steady_state_call_is_an_error_of_its_function():
     numbers = itertools.count()
 
     class NeverTheSame:
@@ -172,7 +172,7 @@ def differing(tmp_path_factory):
     return code, Comparison.from_json((folder / "c.json").read_bytes()), (folder / "c.md")
 
 
-def test_what_differs_is_told_by_fresh_processes(differing):
+def test_fresh_processes_find_every_difference(differing):
     code, found, written = differing
     assert code == 1 and found.verdict == "different"
     differences = {one.quantity for one in found.differences}
@@ -208,7 +208,7 @@ def test_each_process_keeps_its_samples_and_its_environment(differing):
         ("broken_target:any", "ModuleNotFoundError", "import"),
     ],
 )
-def test_a_function_that_fails_is_told_with_its_phase(target, kind, phase, failure_of):
+def test_a_failure_is_recorded_with_its_phase(target, kind, phase, failure_of):
     # First where that needs no other function to be measured before it.
     sides = (Side(target, arg=("f32[3]",)), Side("compared_targets:step", arg=("f32[3]",)))
     found = compare(*sides, path=PATH)
@@ -229,7 +229,7 @@ def test_a_function_that_hangs_is_killed_in_time(tmp_path, failure_of):
     assert record.target == "hanging_target:any"
 
 
-def test_the_command_tells_a_failure_by_its_code(tmp_path, monkeypatch, capsys):
+def test_the_command_exits_with_3_after_a_failure(tmp_path, monkeypatch, capsys):
     (tmp_path / "raising_target.py").write_text("raise LookupError('on purpose')\n")
     monkeypatch.chdir(tmp_path)
     assert main(["compare", "raising_target:a", "raising_target:b", "-a", "f32[3]"]) == 3
@@ -237,7 +237,7 @@ def test_the_command_tells_a_failure_by_its_code(tmp_path, monkeypatch, capsys):
     assert "not compared" in printed.out and "LookupError: on purpose" in printed.err
 
 
-def test_a_worker_that_writes_no_answer_is_told(monkeypatch, failure_of):
+def test_a_worker_that_writes_no_answer_has_failed(monkeypatch, failure_of):
     monkeypatch.setattr(run, "_run", lambda *args: 3)
     found = compare("compared_targets:step", "compared_targets:more")
     assert found.verdict == "failed"
@@ -280,7 +280,7 @@ def test_arguments_that_cannot_be_used_are_named(call, message):
         call()
 
 
-def test_the_command_calls_as_long_as_it_is_told():
+def test_the_command_measures_for_the_seconds_given():
     assert _effort(None) == Effort()
     assert _effort(0.1).steady_seconds == 0.1
     longer = _effort(3.0)
@@ -290,7 +290,7 @@ def test_the_command_calls_as_long_as_it_is_told():
         _effort(-1.0)
 
 
-def test_bad_usage_of_the_command_is_told_in_one_line(capsys):
+def test_bad_usage_of_the_command_is_reported_in_one_line(capsys):
     assert main(["compare", "nothing", "m:f"]) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert "compare: got target='nothing'" in line

@@ -1,4 +1,4 @@
-"""The verdict on two functions from what was measured, and what is said of it."""
+"""The verdict on two functions from their measurements, and its text."""
 
 import dataclasses
 
@@ -71,7 +71,7 @@ def test_programs_of_two_versions_of_jax_are_not_compared():
     assert exact == () and timings
 
 
-def test_what_varies_from_process_to_process_is_no_difference():
+def test_a_quantity_that_varies_between_processes_is_inconclusive():
     varying = [record(fingerprint=text) for text in "fgf"]
     found = {one.quantity: one for one in compare_exact(varying, [record(fingerprint="g")] * 3)}
     assert found["program.hlo_fingerprint"].verdict == "inconclusive"
@@ -84,15 +84,15 @@ def test_what_varies_from_process_to_process_is_no_difference():
     assert "is never the same" in other.reason
 
 
-def test_what_is_never_the_same_twice_is_not_different_from_itself():
+def test_a_quantity_that_never_repeats_does_not_differ_from_itself():
     a, b = ([record(fingerprint=text) for text in texts] for texts in ("fgh", "ijk"))
-    (told,) = (one for one in compare_exact(a, b) if one.quantity.endswith("hlo_fingerprint"))
-    assert told.verdict == "inconclusive"
+    (found,) = (one for one in compare_exact(a, b) if one.quantity.endswith("hlo_fingerprint"))
+    assert found.verdict == "inconclusive"
     (same,) = (one for one in compare_exact(a, a) if one.quantity.endswith("hlo_fingerprint"))
     assert (same.verdict, same.reason) == ("same", "equal in each process, though it varies")
 
 
-def test_quantities_that_are_not_known_of_both_are_left_out():
+def test_quantities_that_one_function_lacks_are_left_out():
     quantities = {one.quantity for one in compare_exact([record()], [record()])}
     assert "program.flops" in quantities and "program.fusions_count" not in quantities
 
@@ -105,7 +105,7 @@ def test_quantities_that_are_not_known_of_both_are_left_out():
         ([Record("x", "timeout")], [record()], "a record of x with status 'timeout'"),
     ],
 )
-def test_records_that_make_no_rounds_are_refused(a, b, message):
+def test_records_that_form_no_rounds_are_refused(a, b, message):
     with pytest.raises(JaxmeterError, match=message):
         compare_records(a, b)
 
@@ -143,8 +143,8 @@ def test_a_comparison_reads_well():
     text = table(compared(1.1, captured=4096))
     assert text.startswith("a -> b: different in captured bytes, steady-state call +")
     assert "  captured bytes  0 B  4096 B  different  not equal" in text
-    told = markdown(compared(1.1, captured=4096))
-    assert "| captured bytes | 0 B | 4096 B | different | not equal |" in told
+    found = markdown(compared(1.1, captured=4096))
+    assert "| captured bytes | 0 B | 4096 B | different | not equal |" in found
     assert table(compared()).startswith("a -> b: the same within the precision of the measurement")
 
 
@@ -163,7 +163,7 @@ def compiled(factor):
     return tuple(Phases(*(factor * np.exp(draw.normal(0.0, 0.005, 3)))) for _ in range(3))
 
 
-def test_answers_decide_and_are_told():
+def test_answers_decide_and_are_shown():
     same = compared(answers=answered())
     assert same.verdict == "same"
     assert "including the answers, bit by bit" in table(same)
@@ -173,14 +173,14 @@ def test_answers_decide_and_are_told():
     assert "tree, shape or dtype differs" in table(compared(answers=answered(b="g", apart=None)))
 
 
-def test_answers_that_vary_by_themselves_are_unclear():
+def test_answers_that_vary_by_themselves_are_inconclusive():
     varying = [answered(f"f{n}", f"g{n}", 0.1) for n in range(6)]
-    (told,) = compare_answers(varying)
-    assert told.verdict == "inconclusive"
+    (found,) = compare_answers(varying)
+    assert found.verdict == "inconclusive"
     assert compare_answers([*varying, None]) == compare_answers([]) == ()
 
 
-def test_answers_that_are_no_numbers_are_mentioned():
+def test_answers_with_nan_are_mentioned():
     text = table(compared(answers=answered(not_finite=3)))
     assert "the answer of a has 3 numbers that are NaN or infinite" in text
     assert "answer of b" not in text
@@ -202,7 +202,7 @@ def test_the_times_of_the_second_follow_from_the_ratio():
     assert cells[:3] == ("steady-state call", "2 s", seconds_text(2 * found.timings[0].ratio))
 
 
-def test_few_processes_are_warned_of_and_wide_intervals_are_not_spelled_out():
+def test_few_processes_give_a_warning_and_wide_intervals_are_shortened():
     text = table(compared(8.4, scatter=2.0, count=2))
     assert "fewer than 4 processes find only large differences of times" in text
     assert "x8.4" in text and "any to any" in text
@@ -217,7 +217,7 @@ def test_times_of_any_name_are_shown():
     assert text.startswith("a -> b: different in odd seconds +10.5 %")
 
 
-def test_a_failure_is_told_and_nothing_compared():
+def test_a_failure_is_shown_and_nothing_is_compared():
     failure = Failure("trace", "ZeroDivisionError", "on purpose")
     bad = dataclasses.replace(record(name="m:b"), status="failed", failure=failure)
     found = compare_processes((ComparedProcess(record(name="m:a"), bad),))

@@ -1,4 +1,4 @@
-"""Are the answers of two functions equal, bit by bit, and if not, how far apart are they?"""
+"""Compare the answers of two functions bit by bit, and measure how far apart they are."""
 
 from __future__ import annotations
 
@@ -38,25 +38,25 @@ def answers_of(a: Any, b: Any) -> Answers:
 
 
 def values_fingerprint(arrays: Iterable[Any], about: str = "") -> str:
-    """SHA-256 of arrays, in order, with their dtypes and shapes, bit by bit.
+    """Return the SHA-256 of arrays with their dtypes and shapes, bit by bit and in order.
 
     Parameters
     ----------
     arrays : iterable of array
-        Of jax or numpy; random keys count by their data.
+        Arrays of JAX or numpy; random keys count by their data.
     about : str
-        What else counts.
+        Text that is hashed first.
     """
-    found = hashlib.sha256(about.encode())
+    digest = hashlib.sha256(about.encode())
     for array in map(on_host, arrays):
-        found.update(f"{array.dtype} {array.shape}\n".encode())
-        # By way of bytes: numpy gives no buffer of dtypes that are not its own, as bfloat16.
-        found.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
-    return found.hexdigest()
+        digest.update(f"{array.dtype} {array.shape}\n".encode())
+        # As bytes, because numpy has no buffers of dtypes such as bfloat16.
+        digest.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
+    return digest.hexdigest()
 
 
 def on_host(array: Any) -> np.ndarray:
-    """An array as numpy's; that of random keys as their data."""
+    """Return an array as a numpy array; random keys as their data."""
     array = getattr(array, "val", array)  # out of JAX's wrapper of a numpy array in a jaxpr
     if isinstance(array, jax.Array) and jax.numpy.issubdtype(array.dtype, jax.dtypes.extended):
         array = jax.random.key_data(array)
@@ -80,5 +80,5 @@ def _not_finite_count(a: np.ndarray) -> int:
 
 
 def _numbers(a: np.ndarray) -> np.ndarray:
-    """In double precision, in which dtypes that are not numpy's own can be compared too."""
+    """Return double precision, in which dtypes such as bfloat16 can be compared too."""
     return a.astype(np.complex128 if np.iscomplexobj(a) else np.float64)

@@ -1,4 +1,4 @@
-"""The worker process of `jaxmeter.compare`: measures two functions in turns.
+"""The worker process of `jaxmeter.compare`: measures two functions, interleaved.
 
 ``python -m jaxmeter._compare.worker TASK ANSWER``: both are files of JSON. An exception of a
 function is kept in its record, and the exit status is 0 once an answer is written.
@@ -24,9 +24,9 @@ def work(task: Task, report: Callable[[ComparedProcess], None]) -> ComparedProce
     Parameters
     ----------
     task : Task
-        What to measure.
+        Both functions and the effort.
     report : callable
-        Called with what there is so far whenever a phase begins.
+        Called with the unfinished result whenever a phase begins.
     """
     sides = (task.a, task.b)
     progresses: list[Progress] = []
@@ -48,15 +48,15 @@ def work(task: Task, report: Callable[[ComparedProcess], None]) -> ComparedProce
     measured: dict[str, Any] = {}
     try:
         measured = _measured(sides, progresses, task)
-    except BaseException as error:  # SystemExit too: whatever a function does is told
+    except BaseException as error:  # SystemExit too
         if all(progress.record.status == "ok" for progress in progresses):
-            raise error  # no function's fault
+            raise error  # neither function failed
     a, b = (progress.record for progress in progresses)
     return ComparedProcess(a, b, swapped=task.swapped, **measured)
 
 
 def _measured(sides: tuple[Side, Side], progresses: list[Progress], task: Task) -> dict[str, Any]:
-    # Here, for an import of JAX that fails is told by the records too.
+    # Imported here, so that a failing import of JAX is recorded too.
     with progresses[0].recording_failure():
         from jaxmeter._compare.pair import measure_compared
     pair = [_made(side, progress) for side, progress in zip(sides, progresses, strict=True)]
@@ -77,8 +77,8 @@ def _made(side: Side, progress: Progress) -> Any:
         progress.note_in("environment", **jax_environment())
         case = with_arrays(case)
         calls = calls_from_options(side.target, side.call) or ()
-        told = [call_arguments(call, number) for number, call in enumerate(calls)]
-        return Compared(case, progress, tuple(told))
+        given = (call_arguments(call, number) for number, call in enumerate(calls))
+        return Compared(case, progress, tuple(given))
 
 
 if __name__ == "__main__":

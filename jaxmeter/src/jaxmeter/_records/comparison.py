@@ -25,11 +25,11 @@ class Criteria:
     minimum_effect: Annotated[float, Meta(ge=0, le=1e9)] = 0.03
     """Times that differ by less, as a share, are never called different: 0.03 for 3 %."""
     significance: Annotated[float, Meta(gt=0, lt=1)] = 0.005
-    """How often two equal functions may be called different in any of their times: the four of a
-    comparison have a fourth of it each."""
+    """How often two equal functions may be called different in any of their times; the four times
+    of a comparison have a quarter of it each."""
     trimmed_share: Annotated[float, Meta(ge=0, le=0.25)] = 0.0
-    """This share of the rounds, rounded down, is left out of the mean at either end, the slowest
-    and the fastest: with 0.125, one of eight makes a single disturbed process harmless."""
+    """Share of the rounds, rounded down, that is left out of the mean at either end: with 0.125
+    and eight rounds a single disturbed process is harmless."""
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -40,16 +40,16 @@ class Effort:
     """How long to measure in each process."""
 
     turns: Annotated[int, Meta(ge=1)] = 200
-    """The most turns of steady-state calls; in a turn each function has a block of calls."""
+    """Maximum number of turns; a turn has a block of steady-state calls of each function."""
     turn_seconds: Seconds = 3e-4
-    """A block has as many calls as take this long, one at least. Short ones are better: what else
-    the machine does then meets both functions alike."""
+    """A block has as many calls as take this long, at least one. With short blocks machine noise
+    affects both functions alike."""
     steady_seconds: Seconds = 1.0
-    """The turns end after so long, though not before five."""
+    """No turn begins after this time, but at least five are taken."""
     compiles: Annotated[int, Meta(ge=0)] = 3
-    """The most compiles of each function that are timed."""
+    """Maximum number of timed compiles of each function."""
     compile_seconds: Seconds = 10.0
-    """No further compile begins after so long."""
+    """No compile begins after this time."""
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -74,17 +74,17 @@ class Side:
     no_args: bool = False
     """Whether it is called without arguments, and does not make its case."""
     call: tuple[str, ...] = ()
-    """Calls to be made after it is measured, each as ``f32[64,3] n=3``, for their retraces."""
+    """Calls to make after the measurement, as ``f32[64,3] n=3``, to count their retraces."""
 
 
 @dataclass(frozen=True)
 class Exact:
-    """A quantity that is free of noise, of both functions."""
+    """An exact quantity of both functions."""
 
     quantity: str
     """``constants.captured_bytes``: the section and the field of the record."""
     a: tuple[Scalar, ...]
-    """Its values, distinct ones, over the processes: one, unless it varies."""
+    """The distinct values over the processes: one, unless it varies."""
     b: tuple[Scalar, ...]
     verdict: Verdict
     reason: str
@@ -98,15 +98,14 @@ class Timing:
     """``steady_seconds``, or the ``trace_seconds``, ``lower_seconds``, ``compile_seconds`` of
     the phases."""
     ratio: float
-    """Of the second to the first: the geometric mean over the processes, in which those that
-    were disturbed count for less."""
+    """Second over first: the geometric mean over the processes, weighted by their errors."""
     low: float
     """``low`` to ``high`` holds the true ratio with a confidence of 1 - significance: for all times
     of a comparison together, for each time alone of `compare_times`."""
     high: float
     p_value: float
-    """How often equal functions give a ratio as far from 1, corrected for the number of times
-    that are compared."""
+    """Probability that equal functions give a ratio as far from 1, corrected for the number of
+    times that are compared."""
     ratios: tuple[float, ...]
     """One for each process."""
     verdict: Verdict
@@ -115,7 +114,7 @@ class Timing:
 
 @dataclass(frozen=True)
 class Task(PlainData):
-    """What one process is to measure."""
+    """The measurement that one process makes."""
 
     a: Side
     b: Side
@@ -123,18 +122,18 @@ class Task(PlainData):
     swapped: bool
     """Whether the second goes first."""
     path: tuple[str, ...]
-    """What goes in front of ``sys.path``."""
+    """Entries in front of ``sys.path``."""
 
 
 @dataclass(frozen=True)
 class ComparedProcess(PlainData):
-    """What one process measured of both functions."""
+    """The measurements of both functions in one process."""
 
     a: Record
     """Its ``samples_seconds`` are seconds per call, one for each turn."""
     b: Record
     a_compiles: tuple[Phases, ...] = ()
-    """Tracing, lowering and compiling it again, in turns with the other."""
+    """Recompiles, interleaved with those of the other function."""
     b_compiles: tuple[Phases, ...] = ()
     swapped: bool = False
     """Whether the second went first."""
