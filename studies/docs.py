@@ -6,7 +6,7 @@ import argparse
 
 from studies.chunks import page as chunks
 from studies.closure import study as closure
-from studies.detection import table as detection
+from studies.detection import findings as detection
 from studies.harness import ROOT, with_tables
 from studies.trust import page as trust
 

@@ -26,9 +26,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from benchmarks.measuring.checkout import commit_named
-from studies.detection import asv_verdict
-from studies.detection.table import EQUAL, INJECTED, SMALLEST, Run, markdown, run_of, write_runs
-from studies.harness import RESULTS, ROOT, StudyError
+from studies.detection.findings import (
+    EQUAL,
+    INJECTED,
+    SMALLEST,
+    asv_regressions,
+    markdown,
+    read_run,
+)
+from studies.harness import RESULTS, ROOT, StudyError, write_rows
 
 EXACT = [name for name, regression in INJECTED.items() if regression.exact_case is not None]
 REVIEW = Path("page", "review.json")
@@ -68,7 +74,8 @@ def run(options: argparse.Namespace) -> int:
                 break
             measure(commit, names, folder, options)
         for name in names if options.judge_again else missing:
-            judge(pair_folder(folder, names, name), folder / name)
+            # `benchmarks.measuring.pair` adds a folder for each of several runs.
+            judge(folder / "pair" / (name if len(names) > 1 else ""), folder / name)
         if missing:
             write_table(commit, options, out)
     print(write_table(commit, options, out), end="")
@@ -99,11 +106,6 @@ def is_done(folder: Path) -> bool:
     return (folder / REVIEW).exists() and (folder / ASV).exists()
 
 
-def pair_folder(folder: Path, names: list[str], name: str) -> Path:
-    """Return the records of a run; `benchmarks.measuring.pair` adds a folder if there are many."""
-    return folder / "pair" / name if len(names) > 1 else folder / "pair"
-
-
 def measure(commit: str, names: list[str], folder: Path, options: argparse.Namespace) -> None:
     """Measure the runs that share the unchanged side."""
     command = ["benchmarks.measuring.pair", commit, commit, "--out", str(folder / "pair")]
@@ -118,7 +120,7 @@ def judge(pair: Path, folder: Path) -> None:
     """Review a run, and let asv judge the same samples."""
     if call("reports", "review", "--pair", str(pair), "--out", str(folder / "page")) not in (0, 1):
         raise StudyError(f"{pair} could not be reviewed")
-    (folder / ASV).write_text(json.dumps(asv_verdict.of_pair(pair)) + "\n", encoding="utf-8")
+    (folder / ASV).write_text(json.dumps(asv_regressions(pair)) + "\n", encoding="utf-8")
 
 
 def call(*arguments: str) -> int:
@@ -129,24 +131,15 @@ def call(*arguments: str) -> int:
 def write_table(commit: str, options: argparse.Namespace, out: Path) -> str:
     """Write the table of the runs so far, with --keep also their rows; return the text."""
     runs = [
-        read_run(name, folder / name, options)
+        read_run(name, folder / name / REVIEW, folder / name / ASV, exact=options.exact)
         for names, folder in planned(options, out)
         for name in names
         if is_done(folder / name)
     ]
-    runs.sort(key=lambda one: options.only.index(one.injected))
+    runs.sort(key=lambda row: options.only.index(row["injected"]))
     text = f"Of commit {commit[:12]}:\n\n{markdown(runs)}"
     out.mkdir(parents=True, exist_ok=True)
     (out / "detection.md").write_text(text, encoding="utf-8")
     if options.keep:
-        write_runs(options.keep, commit, runs)
+        write_rows(options.keep, [{"commit": commit, **row} for row in runs])
     return text
-
-
-def read_run(name: str, folder: Path, options: argparse.Namespace) -> Run:
-    """Return a run; asv's verdicts on times only where there are enough processes."""
-    found = json.loads((folder / ASV).read_text(encoding="utf-8"))
-    asv = [(case, metric) for case, metric in found]
-    if options.exact:
-        asv = [one for one in asv if not one[1].endswith("_seconds")]
-    return run_of(name, json.loads((folder / REVIEW).read_text(encoding="utf-8")), asv)

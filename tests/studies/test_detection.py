@@ -7,18 +7,19 @@ import pytest
 from benchmarks.measuring import pair
 from benchmarks.measuring.pair import chosen_cases
 from benchmarks.summary import Summary
+from reports.metrics import KNOWN
 from studies.__main__ import main
-from studies.detection import asv_verdict, study
-from studies.detection.table import (
+from studies.detection import study
+from studies.detection.findings import (
     INJECTED,
+    asv_regressed,
+    asv_regressions,
     false_alarms,
     found_in,
     markdown,
-    read_runs,
-    run_of,
-    write_runs,
+    run_row,
 )
-from studies.harness import StudyError, measured
+from studies.harness import StudyError, measured, read_rows, write_rows
 
 TOUCHED, GRADIENT = "casing_variants/w7x-argument-d3", "memory_sweep/gradient-cauto-tauto"
 
@@ -58,15 +59,16 @@ def test_a_regression_is_found_by_its_own_metric_in_cases_that_it_touches(
 
 def test_a_case_that_breaks_by_another_error_than_the_regression_is_no_find():
     for kind, found in (("RetraceError", TOUCHED), ("Timeout", "")):
-        one = run_of("retrace", review(broken=[(TOUCHED, kind)]), [])
-        assert (one.found_in, one.asv_found_in) == (found, "")
+        row = run_row("retrace", review(broken=[(TOUCHED, kind)]), [])
+        assert (row["found_in"], row["asv_found_in"]) == (found, "")
 
 
 def test_every_finding_of_an_a_a_test_is_a_false_alarm():
     for verdict in ("regression", "improvement", "changed"):
-        one = run_of("none", review((TOUCHED, "flops"), (GRADIENT, "x"), verdict=verdict), [])
-        assert one.false_alarms == f"{TOUCHED} flops {verdict}; {GRADIENT} x {verdict}"
-    assert run_of("none", review(), [(TOUCHED, "x")]).asv_false_alarms == f"{TOUCHED} x regression"
+        row = run_row("none", review((TOUCHED, "flops"), (GRADIENT, "x"), verdict=verdict), [])
+        assert row["false_alarms"] == f"{TOUCHED} flops {verdict}; {GRADIENT} x {verdict}"
+    row = run_row("none", review(), [(TOUCHED, "x")])
+    assert row["asv_false_alarms"] == f"{TOUCHED} x regression"
 
 
 def test_a_finding_that_the_regression_cannot_explain_is_a_false_alarm():
@@ -83,10 +85,10 @@ def test_a_finding_that_the_regression_cannot_explain_is_a_false_alarm():
 def test_the_table_counts_runs_and_lists_every_false_alarm(tmp_path):
     slow = review((TOUCHED, "steady_median_seconds"))
     runs = [
-        run_of("none", review((TOUCHED, "flops")), []),
-        run_of("none", review(), [(TOUCHED, "x"), (GRADIENT, "x")]),
-        run_of("slower_run", slow, [(TOUCHED, "steady_median_seconds")]),
-        run_of("slower_run", slow, []),
+        run_row("none", review((TOUCHED, "flops")), []),
+        run_row("none", review(), [(TOUCHED, "x"), (GRADIENT, "x")]),
+        run_row("slower_run", slow, [(TOUCHED, "steady_median_seconds")]),
+        run_row("slower_run", slow, []),
     ]
     lines = markdown(runs).splitlines()
     assert lines[2:4] == [
@@ -97,15 +99,21 @@ def test_the_table_counts_runs_and_lists_every_false_alarm(tmp_path):
         f"- nothing (A/A test), run 0: {TOUCHED} flops regression",
         f"- asv, nothing (A/A test), run 1: {TOUCHED} x regression; {GRADIENT} x regression",
     ]
-    write_runs(tmp_path / "kept.csv", "c" * 40, runs)
-    assert read_runs(tmp_path / "kept.csv") == runs
+    write_rows(tmp_path / "kept.csv", runs)
+    assert markdown(read_rows(tmp_path / "kept.csv")) == markdown(runs)
 
 
 @pytest.mark.parametrize("kept", ["exact", "times", "times_while_choosing"])
-def test_the_committed_runs_of_a_table_come_from_one_environment(kept):
-    runs = read_runs(measured("detection", f"{kept}.csv"))
-    assert len({one.environment for one in runs}) == 1
-    assert {one.injected for one in runs} <= {"none", *INJECTED}
+def test_the_committed_runs_come_from_one_environment_and_use_the_words_of_a_review(kept):
+    rows = read_rows(measured("detection", f"{kept}.csv"))
+    assert len({row["environment"] for row in rows}) == 1
+    assert {row["injected"] for row in rows} <= {"none", *INJECTED}
+    for row in rows:
+        alarms = f"{row['false_alarms']}; {row['asv_false_alarms']}".split("; ")
+        for alarm in filter(None, alarms):
+            case, metric, verdict = alarm.rsplit(" ", 2)
+            assert metric in {one.name for one in KNOWN}
+            assert false_alarms(row["injected"], [(case, metric, verdict)]) == [alarm]
 
 
 @pytest.fixture
@@ -186,15 +194,15 @@ def test_asv_needs_a_tenth_in_numbers_and_processes_that_agree_in_times():
         (steady, 112, ["temp_bytes"]),
     ]:
         head = {TOUCHED: summary(times=times, temp_bytes=temp)}
-        assert asv_verdict.worse(base, head) == [(TOUCHED, metric) for metric in found]
+        assert asv_regressed(base, head) == [(TOUCHED, metric) for metric in found]
 
 
 def test_asv_sees_a_case_that_fails_and_nothing_in_cases_of_no_suite():
     failed = summary("failed", "steady: RetraceError: traced again: for the same arguments")
     cases = dict.fromkeys([TOUCHED, "casing_preparation/w7x-d3"], summary())
-    assert asv_verdict.worse(cases, dict.fromkeys(cases, failed)) == [(TOUCHED, "RetraceError")]
+    assert asv_regressed(cases, dict.fromkeys(cases, failed)) == [(TOUCHED, "RetraceError")]
 
 
 def test_a_folder_that_is_no_pair_is_refused(tmp_path):
     with pytest.raises(StudyError, match="is no measured pair"):
-        asv_verdict.of_pair(tmp_path)
+        asv_regressions(tmp_path)

@@ -1,0 +1,239 @@
+"""The findings of a review and of asv in a run: finds and false alarms, and the table of all runs.
+
+A run *finds* a regression if one of its own metrics is a regression in a case that it acts on. All
+that cannot come from it is a *false alarm*: in an A/A test any finding at all; any finding in a
+case that the regression does not touch; and, where it leaves the program as it is, any metric but
+its own in the other cases.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import statistics
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from benchmarks.measuring.run import SUITES
+from benchmarks.summary import Summary, summarise
+from jaxmeter import Record
+from studies.harness import Row, StudyError, measured, read_rows, table
+
+EQUAL = "none"
+SMALLEST = "casing_variants/w7x-argument-d3"
+UNTOUCHED = ("casing_preparation/", "memory_sweep/gradient")
+"""Cases that regressions of the field's evaluation do not touch."""
+REGRESSION = "regression"
+ALARMS = (REGRESSION, "improvement", "changed")
+"""Verdicts of a review that report a change."""
+ASV_FACTOR = 1.1
+Finding = tuple[str, str, str]
+"""Case, metric and verdict."""
+
+
+@dataclass(frozen=True)
+class Regression:
+    """A regression of studies/detection/injected.
+
+    Attributes
+    ----------
+    found_by : tuple of str
+        Metrics of which one must regress, or the name of the error that breaks a case.
+    exact_case : str or None
+        The smallest case in which a metric other than a time shows it.
+    explains : tuple of str or None
+        Metrics that also regress because of it; None where it changes the program, which may
+        explain any metric of the same case.
+    """
+
+    found_by: tuple[str, ...]
+    exact_case: str | None = None
+    explains: tuple[str, ...] | None = None
+
+
+INJECTED = {
+    "captured_array": Regression(("captured_bytes", "embedded_bytes"), SMALLEST),
+    "chunk_size": Regression(("temp_bytes", "steady_median_seconds"), SMALLEST),
+    "float32_slip": Regression(
+        ("error_relative", "WrongAnswer"), "casing_variants/w7x-argument-d9"
+    ),
+    "more_temporaries": Regression(("temp_bytes",), SMALLEST),
+    "retrace": Regression(("RetraceError",), SMALLEST),
+    "slower_compile": Regression(("trace_lower_compile_seconds",), explains=("compile_seconds",)),
+    "slower_run": Regression(("steady_median_seconds",)),
+}
+
+
+def run_row(name: str, review: Mapping[str, Any], asv: Iterable[Sequence[str]]) -> Row:
+    """Return the row of a run: its finds are cases, its false alarms "case metric verdict".
+
+    Parameters
+    ----------
+    name : str
+        The injected regression.
+    review : mapping
+        Its review.json.
+    asv : iterable of (case, metric)
+        Regressions by asv.
+    """
+    findings = [(one["case"], one["metric"], one["verdict"]) for one in review["findings"]]
+    broken = [one for one in review["not_compared"] if one["is_regression"]]
+    findings += [(one["case"], one["failure_kind"], REGRESSION) for one in broken]
+    of_asv = [(case, metric, REGRESSION) for case, metric in asv]
+    return {
+        "injected": name,
+        **{key: review[key] for key in ("environment", "tested_count", "verdict")},
+        "found_in": "; ".join(found_in(name, findings)),
+        "false_alarms": "; ".join(false_alarms(name, findings)),
+        "asv_found_in": "; ".join(found_in(name, of_asv)),
+        "asv_false_alarms": "; ".join(false_alarms(name, of_asv)),
+    }
+
+
+def found_in(name: str, findings: Iterable[Finding]) -> list[str]:
+    """Return the cases with a regression in one of its own metrics."""
+    own = INJECTED[name].found_by if name in INJECTED else ()
+    found = [case for case, metric, verdict in findings if verdict == REGRESSION and metric in own]
+    return list(dict.fromkeys(case for case in found if not case.startswith(UNTOUCHED)))
+
+
+def false_alarms(name: str, findings: Iterable[Finding]) -> list[str]:
+    """Return the findings that the regression cannot explain, as "case metric verdict"."""
+    return [
+        f"{case} {metric} {verdict}"
+        for case, metric, verdict in findings
+        if verdict in ALARMS and not _is_explained(name, case, metric)
+    ]
+
+
+def _is_explained(name: str, case: str, metric: str) -> bool:
+    if name == EQUAL or case.startswith(UNTOUCHED):
+        return False
+    regression = INJECTED[name]
+    return regression.explains is None or metric in regression.found_by + regression.explains
+
+
+def asv_regressions(pair: Path) -> list[tuple[str, str]]:
+    """Return the (case, metric) pairs that `asv continuous` would report for a measured pair.
+
+    The records of `benchmarks.measuring.pair` are gathered as the suites gather them for asv, and
+    asv's own functions judge them with its defaults: a factor of 1.1, and for times its
+    Mann-Whitney test of the process medians.
+
+    Raises
+    ------
+    StudyError
+        If one side has no records.
+    """
+    base, head = (_summaries(pair / side) for side in ("base", "head"))
+    if not base or not head:
+        raise StudyError(f"{pair} is no measured pair")
+    return asv_regressed(base, head)
+
+
+def _summaries(side: Path) -> dict[str, Summary]:
+    found: dict[str, list[Record]] = {}
+    for path in sorted(side.glob("*/*/*/*/*.json")):
+        case = "/".join(path.parts[-3:-1])
+        found.setdefault(case, []).append(Record.from_json(path.read_bytes()))
+    return {case: summarise(records) for case, records in found.items()}
+
+
+def asv_regressed(
+    base: Mapping[str, Summary], head: Mapping[str, Summary]
+) -> list[tuple[str, str]]:
+    """Return the tracked (case, metric) pairs that regressed; of failed cases the error's name."""
+    tracked = {
+        suite.suite: {n.removeprefix("track_") for n in dir(suite) if n.startswith("track_")}
+        for suite in SUITES
+    }
+    found = []
+    for case in sorted(base.keys() & head.keys()):
+        before, after = base[case], head[case]
+        names = sorted(tracked.get(case.split("/")[0], ()))
+        if before["status"] != "ok":
+            continue
+        if after["status"] != "ok":
+            # `summarise` writes "phase: kind: message".
+            names = [after["message"].split(": ")[1]] if names else []
+        else:
+            names = [name for name in names if _asv_regressed(before, after, name)]
+        found += [(case, name) for name in names]
+    return found
+
+
+def _asv_regressed(base: Summary, head: Summary, name: str) -> bool:
+    from asv._stats import is_different
+    from asv_runner.statistics import compute_stats
+
+    if name in base["times"] and name in head["times"]:
+        samples = base["times"][name], head["times"][name]
+        before, after = (compute_stats(one, 1)[1] for one in samples)
+        # asv compares single samples by the factor alone.
+        if min(map(len, samples)) > 1 and not is_different(*samples, before, after):
+            return False
+        return statistics.median(samples[0]) < statistics.median(samples[1]) / ASV_FACTOR
+    if name in base["numbers"] and name in head["numbers"]:
+        low, high = base["numbers"][name], head["numbers"][name]
+        return low < high / ASV_FACTOR or (math.isnan(high) and not math.isnan(low))
+    return False
+
+
+def read_run(name: str, review: Path, asv: Path, *, exact: bool) -> Row:
+    """Return the row of a run from its files; if `exact`, without asv's verdicts on times."""
+    found = json.loads(asv.read_text(encoding="utf-8"))
+    if exact:
+        found = [one for one in found if not one[1].endswith("_seconds")]
+    return run_row(name, json.loads(review.read_text(encoding="utf-8")), found)
+
+
+def markdown(runs: Sequence[Row]) -> str:
+    """Return the table and every false alarm."""
+    alarms, numbers = [], dict.fromkeys((row["injected"] for row in runs), 0)
+    for row in runs:
+        name = row["injected"]
+        for who, column in (("", "false_alarms"), ("asv, ", "asv_false_alarms")):
+            if row[column]:
+                alarms.append(f"- {who}{_title(name)}, run {numbers[name]}: {row[column]}\n")
+        numbers[name] += 1
+    return rates_table(runs) + "".join(["\n", *alarms] if alarms else [])
+
+
+COUNTED = {
+    "found_in": "found",
+    "false_alarms": "with false alarms",
+    "asv_found_in": "found by asv",
+    "asv_false_alarms": "with false alarms of asv",
+}
+"""The columns that are counted where they are not empty, and their headings."""
+
+
+def rates_table(runs: Sequence[Row]) -> str:
+    """Return in how many runs each regression was found, and how many had false alarms."""
+    lines = []
+    frame = pd.DataFrame(runs, columns=["injected", *COUNTED])
+    for name, some in frame.groupby("injected", sort=False):
+        counts = some[list(COUNTED)].ne("").sum().astype(object)
+        if name == EQUAL:
+            counts[["found_in", "asv_found_in"]] = "–"
+        lines.append((_title(str(name)), len(some), *counts))
+    return table(("injected", "runs", *COUNTED.values()), lines)
+
+
+def _title(name: str) -> str:
+    return "nothing (A/A test)" if name == EQUAL else name.replace("_", " ")
+
+
+def _committed(name: str) -> str:
+    return rates_table(read_rows(measured("detection", f"{name}.csv")))
+
+
+TABLES = {
+    "detection exact": lambda: _committed("exact"),
+    "detection times": lambda: _committed("times"),
+    "detection times while choosing": lambda: _committed("times_while_choosing"),
+}
