@@ -27,7 +27,6 @@ from jaxmeter import (
     Case,
     JaxmeterError,
     Record,
-    host_environment,
     is_target,
     parse_parameter,
     resolve,
@@ -115,6 +114,7 @@ def measured(
     Rounds of the choices are interleaved. A record in the store that is ``ok`` is not measured
     again while vcjax, JAX, the machine and the parameters are the same.
     """
+    from benchmarks.measuring.checkout import code_version
     from benchmarks.measuring.plan import PlannedCase
     from benchmarks.measuring.progress import Progress
     from benchmarks.measuring.runner import measure_plan
@@ -149,16 +149,6 @@ def measured(
     measure_plan(cases, kept, progress, run_case=run_here)
     found = [[kept.read(case, number) for number in range(options.rounds)] for case in cases]
     return [[record for record in records if record is not None] for records in found]
-
-
-def code_version() -> str:
-    """Return a short digest of the code of vcjax, the version of JAX and the machine."""
-    digest = hashlib.sha256()
-    for path in sorted((scripting.ROOT / "vcjax").rglob("*.py")):
-        digest.update(path.read_bytes())
-    environment = host_environment()
-    digest.update(f"{environment.jax} {environment.jaxlib} {environment.machine}".encode())
-    return digest.hexdigest()[:12]
 
 
 def work(argv: Sequence[str] | None) -> bool:

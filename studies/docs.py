@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from studies.chunks import page as chunks
+from studies.chunks import tables as chunks
 from studies.closure import study as closure
 from studies.detection import findings as detection
 from studies.harness import ROOT, with_tables

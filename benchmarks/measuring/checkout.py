@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import hashlib
 import io
 import os
 import subprocess
@@ -10,6 +11,8 @@ import tarfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+from jaxmeter import host_environment
 
 ROOT = Path(__file__).resolve().parents[2]
 LOCK = ROOT / "results" / "run.lock"
@@ -53,6 +56,16 @@ def branched_off(base: str, head: str) -> str:
 def has_changes(*paths: str) -> bool:
     """Return whether files below `paths` have changes that are not committed."""
     return bool(git("status", "--porcelain", "--", *paths))
+
+
+def code_version() -> str:
+    """Return a short digest of the code of vcjax, the version of JAX and the machine."""
+    digest = hashlib.sha256()
+    for path in sorted((ROOT / "vcjax").rglob("*.py")):
+        digest.update(path.read_bytes())
+    environment = host_environment()
+    digest.update(f"{environment.jax} {environment.jaxlib} {environment.machine}".encode())
+    return digest.hexdigest()[:12]
 
 
 def unpacked_package(commit: str, folder: Path) -> Path:

@@ -13,19 +13,16 @@ process of each operator also traces every size. Let nothing else run.
 from __future__ import annotations
 
 import argparse
-import hashlib
 import itertools
 import os
 import sys
 from pathlib import Path
 
-import pandas as pd
-
 import jaxmeter.tables
-from benchmarks.measuring.checkout import ROOT
+from benchmarks.measuring.checkout import code_version
 from benchmarks.measuring.plan import WORKER_ENVIRONMENT
 from jaxmeter import host_environment
-from studies.chunks import cases, page, tables
+from studies.chunks import cases, tables
 from studies.harness import RESULTS, Row, StudyError, in_worker, read_rows, replace_file
 
 OPERATORS = ("B", "BOFF", "GRADB")
@@ -62,17 +59,14 @@ def run(options: argparse.Namespace) -> int:
     processes, failures = measure(options, folder / "processes.jsonl")
     if not processes:
         raise StudyError("no process could be measured; the tables were not written")
-    sizes, advice = tables.size_rows(processes), tables.advice_rows(processes)
-    frames = {
-        "chunk_study": pd.DataFrame(sizes, columns=list(tables.COLUMNS)),
-        "chunk_recommendations": pd.DataFrame(advice, columns=list(tables.ADVICE_COLUMNS)),
-    }
+    sizes, advice = tables.study_tables(processes)
     environment = host_environment()
+    frames = {"chunk_study": sizes, "chunk_recommendations": advice}
     jaxmeter.tables.save(frames, folder, environment)
-    replace_file(folder / "chunks.env", page.variables(advice).encode())
-    text = page.page(sizes, advice, environment, options.case)
+    replace_file(folder / "chunks.env", tables.variables(advice).encode())
+    text = tables.page(sizes, advice, environment, options.case)
     replace_file(folder / "chunks.md", text.encode())
-    print(page.advice_table(advice))
+    print(tables.advice_table(advice))
     print(f"tables, page and variables: {folder}\nto use them: . {folder / 'chunks.env'}")
     return 1 if failures else 0
 
@@ -108,13 +102,3 @@ def measure(options: argparse.Namespace, file: Path) -> tuple[list[Row], int]:
 
 def _kept(file: Path, wanted: list[Row]) -> list[Row]:
     return [row for row in read_rows(file) if any(one.items() <= row.items() for one in wanted)]
-
-
-def code_version() -> str:
-    """Return a short name for the code of vcjax, this JAX and this machine."""
-    digest = hashlib.sha256()
-    for path in sorted((ROOT / "vcjax").rglob("*.py")):
-        digest.update(path.read_bytes())
-    environment = host_environment()
-    digest.update(f"{environment.jax} {environment.jaxlib} {environment.machine}".encode())
-    return digest.hexdigest()[:12]

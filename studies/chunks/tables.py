@@ -1,17 +1,20 @@
-"""The rows of the tile size study, from its processes."""
+"""The tables and the page of the tile size study, and the tables of docs/chunks.md."""
 
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
-from studies.harness import Row
+import pandas as pd
+
+from jaxmeter import Environment
+from studies.harness import Row, measured, table
 
 WITHIN = 0.03
 """Sizes within this share of the fastest count as equally fast; the least memory decides."""
-
-Pair = tuple[int, int]
-
+SIZE = ["chunk_size", "target_chunk_size"]
+NAMES = {"B": "The field on the surface", "BOFF": "The field off it", "GRADB": "The gradient"}
 
 COLUMNS = {
     "operator": "`B`, `BOFF` (off the surface), `GRADB`: as in VCJAX_CHUNK_*",
@@ -37,7 +40,6 @@ COLUMNS = {
     "kernels_count": "kernels launched in that trace; 0 on a CPU",
     "error_relative": "error over the largest total field; for BOFF the estimate",
 }
-"""The columns of `size_rows`."""
 ADVICE_COLUMNS = {
     "operator": "`B`, `BOFF`, `GRADB`",
     "chunk_size": "sources of a tile to set",
@@ -48,94 +50,151 @@ ADVICE_COLUMNS = {
     "temp_bytes": "temporaries, bytes",
     "auto_temp_bytes": 'temporaries of "auto", bytes',
 }
-"""The columns of `advice_rows`."""
 
 
-def size_rows(processes: Sequence[Row]) -> list[Row]:
-    """Return a row for each operator and tile size, from a row for each process."""
-    return [row for some in _by_operator(processes) for row in _sizes(some)]
+def study_tables(processes: Sequence[Row]) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Return a row for each operator and tile size, and for each operator the size to set.
+
+    Parameters
+    ----------
+    processes : sequence of dict
+        The rows of `studies.chunks.cases.process_rows`.
+    """
+    found: Any = pd.DataFrame(
+        {
+            **size,
+            "operator": process["operator"],
+            "process": number,
+            "is_auto": [size[name] for name in SIZE] == process["auto"],
+            "seconds": statistics.median(size["seconds"]),
+        }
+        for number, process in enumerate(processes)
+        for size in process["found"]
+    )
+    auto = found[found["is_auto"]].set_index("process")["seconds"]
+    found["ratio_to_auto"] = found["seconds"] / found["process"].map(auto)
+    sizes, advice = [], []
+    for _, some in found.groupby("operator", sort=False):
+        sizes.append(_sizes(some))
+        advice.append(_advice(sizes[-1], some))
+    every = pd.concat(sizes, ignore_index=True).reindex(columns=list(COLUMNS))
+    return every, pd.DataFrame(advice, columns=list(ADVICE_COLUMNS))
 
 
-def advice_rows(processes: Sequence[Row]) -> list[Row]:
-    """Return a row for each operator: the size to set."""
-    return [_advice(_sizes(some), some) for some in _by_operator(processes)]
+def _sizes(found: Any) -> Any:
+    groups = found.groupby(SIZE, sort=False)
+    ratios = groups["ratio_to_auto"]
+    sizes = groups.first()
+    sizes["processes_count"] = groups["process"].nunique()
+    sizes["seconds"] = groups["seconds"].median()
+    sizes["ratio_to_auto"] = ratios.median()
+    sizes["ratio_to_best"] = sizes["ratio_to_auto"] / sizes["ratio_to_auto"].min()
+    sizes["least_ratio"], sizes["largest_ratio"] = ratios.min(), ratios.max()
+    sizes["flops_per_byte"] = sizes["flops"] / sizes["accessed_bytes"]
+    sizes["is_recommended"] = sizes.index == _chosen(sizes["ratio_to_auto"], sizes["temp_bytes"])
+    return sizes.sort_values("ratio_to_auto", kind="stable").reset_index()
 
 
-def _by_operator(processes: Sequence[Row]) -> Iterator[list[Row]]:
-    for operator in dict.fromkeys(row["operator"] for row in processes):
-        yield [row for row in processes if row["operator"] == operator]
-
-
-def _seconds(process: Row) -> dict[Pair, float]:
-    return {_pair(size): statistics.median(size["seconds"]) for size in process["found"]}
-
-
-def _pair(size: Row) -> Pair:
-    return size["chunk_size"], size["target_chunk_size"]
-
-
-def _ratios(processes: Sequence[Row]) -> dict[Pair, list[float]]:
-    """Return the ratios to "auto", one for each process."""
-    seconds = [_seconds(process) for process in processes]
-    auto = tuple(processes[0]["auto"])
-    return {pair: [one[pair] / one[auto] for one in seconds] for pair in seconds[0]}
-
-
-def _chosen(ratios: Mapping[Pair, Sequence[float]], temp_bytes: Mapping[Pair, float]) -> Pair:
+def _chosen(ratios: Any, temp_bytes: Any) -> tuple[int, int]:
     """Return the size with the least temporaries among those within 3 % of the fastest."""
-    middle = {pair: statistics.median(values) for pair, values in ratios.items()}
-    good = [pair for pair, ratio in middle.items() if ratio <= min(middle.values()) * (1 + WITHIN)]
-    return min(good, key=lambda pair: (temp_bytes[pair], middle[pair]))
+    sizes: Any = pd.DataFrame({"temp_bytes": temp_bytes, "ratio": ratios})
+    good = sizes[ratios <= ratios.min() * (1 + WITHIN)]
+    return good.sort_values(["temp_bytes", "ratio"], na_position="first").index[0]
 
 
-def _sizes(processes: Sequence[Row]) -> list[Row]:
-    ratios = _ratios(processes)
-    best = min(map(statistics.median, ratios.values()))
-    first = processes[0]
-    recommended = _chosen(ratios, _temporaries(first["found"]))
-    rows = []
-    for size in first["found"]:
-        pair = _pair(size)
-        ratio = statistics.median(ratios[pair])
-        flops, accessed = size.get("flops"), size.get("accessed_bytes")
-        rows.append(
-            size
-            | {
-                "operator": first["operator"],
-                "is_auto": pair == tuple(first["auto"]),
-                "processes_count": len(processes),
-                "seconds": statistics.median(_seconds(process)[pair] for process in processes),
-                "ratio_to_auto": ratio,
-                "ratio_to_best": ratio / best,
-                "least_ratio": min(ratios[pair]),
-                "largest_ratio": max(ratios[pair]),
-                "flops_per_byte": flops / accessed if flops and accessed else None,
-                "is_recommended": pair == recommended,
-            }
-        )
-    return sorted(rows, key=lambda row: row["ratio_to_auto"])
+def _advice(sizes: Any, found: Any) -> Row:
+    best, auto = (sizes[sizes[name]].iloc[0] for name in ("is_recommended", "is_auto"))
+    others = {f"auto_{name}": auto[name] for name in ("ratio_to_best", "temp_bytes")}
+    temp_bytes = sizes.set_index(SIZE)["temp_bytes"]
+    return {**best, **others, "held_out_ratio_to_best": _held_out(found, temp_bytes)}
 
 
-def _temporaries(sizes: Sequence[Row]) -> dict[Pair, float]:
-    return {_pair(size): size.get("temp_bytes", 0.0) for size in sizes}
-
-
-def _advice(rows: list[Row], processes: Sequence[Row]) -> Row:
-    best = next(row for row in rows if row["is_recommended"])
-    auto = next(row for row in rows if row["is_auto"])
-    names = ("operator", "chunk_size", "target_chunk_size", "ratio_to_best", "temp_bytes")
-    return {
-        **{name: best.get(name) for name in names},
-        "held_out_ratio_to_best": _held_out(rows, processes),
-        "auto_ratio_to_best": auto["ratio_to_best"],
-        "auto_temp_bytes": auto.get("temp_bytes"),
-    }
-
-
-def _held_out(rows: list[Row], processes: Sequence[Row]) -> float | None:
+def _held_out(found: Any, temp_bytes: Any) -> float | None:
     """Let every other process choose, and return the ratio of its choice in the rest."""
-    if len(processes) < 2:
+    chooses = found["process"].isin(found["process"].unique()[::2])
+    if chooses.all():
         return None
-    pair = _chosen(_ratios(processes[::2]), _temporaries(rows))
-    judged = {size: statistics.median(v) for size, v in _ratios(processes[1::2]).items()}
-    return judged[pair] / min(judged.values())
+    chosen, judged = (
+        found[some].groupby(SIZE)["ratio_to_auto"].median() for some in (chooses, ~chooses)
+    )
+    return judged[_chosen(chosen, temp_bytes)] / judged.min()
+
+
+def page(sizes: pd.DataFrame, advice: pd.DataFrame, where: Environment, case: str) -> str:
+    """Return the recommendations, how far "auto" is from them, and a map of each operator."""
+    parts = [
+        "# Tile sizes\n",
+        f"`python -m studies chunks --case {case}` on {where.cpus_available} cores of "
+        f"{where.cpu_model}, JAX {where.jax}. Times are ratios within processes; docs/chunks.md "
+        "describes the columns of the tables.\n",
+        advice_table(advice),
+        f"```\n{variables(advice)}```\n",
+    ]
+    for operator in sizes["operator"].unique():
+        parts += [
+            f"## {NAMES[operator]}\n",
+            f"`{operator}`: time over that of the fastest, sources down, targets across; the "
+            'recommendation in bold, "auto" in italics.\n',
+            map_table(sizes, operator),
+        ]
+    return "\n".join(parts)
+
+
+def variables(advice: pd.DataFrame) -> str:
+    """Return the variables to set, as a text that a shell reads."""
+    lines = ["# Tile sizes of vcjax that `python -m studies chunks` found best on this machine."]
+    for operator, *sizes in advice[["operator", *SIZE]].itertuples(index=False):
+        for side, size in zip(("SRC", "TRG"), sizes, strict=True):
+            lines.append(f"export VCJAX_CHUNK_{operator}_{side}={size}")
+    return "\n".join(lines) + "\n"
+
+
+_ADVICE_SHOWN = {
+    "ratio_to_best": ("time over the best", 1.0, "{:.3f}"),
+    "held_out_ratio_to_best": ("held out", 1.0, "{:.3f}"),
+    "auto_ratio_to_best": ("auto over the best", 1.0, "{:.3f}"),
+    "temp_bytes": ("temporaries", 1e-6, "{:.1f} MB"),
+    "auto_temp_bytes": ("of auto", 1e-6, "{:.1f} MB"),
+}
+
+
+def advice_table(advice: pd.DataFrame) -> str:
+    """Return the recommendation of each operator, and "auto"."""
+    lines = []
+    for row in advice.to_dict("records"):
+        shown = [
+            "" if pd.isna(row[name]) else template.format(factor * row[name])
+            for name, (_, factor, template) in _ADVICE_SHOWN.items()
+        ]
+        lines.append((row["operator"], ", ".join(str(row[name]) for name in SIZE), *shown))
+    headings = [heading for heading, *_ in _ADVICE_SHOWN.values()]
+    return table(("operator", "sources, targets", *headings), lines)
+
+
+def map_table(sizes: pd.DataFrame, operator: str) -> str:
+    """Return the ratios to the fastest of an operator, by sources and targets."""
+    sizes = sizes.loc[sizes["operator"] == operator]
+    shown = sizes["ratio_to_best"].map("{:.3f}".format)
+    for column, sign in (("is_auto", "*"), ("is_recommended", "**")):
+        shown = shown.mask(sizes[column], sign + shown + sign)
+    grid = sizes.assign(shown=shown).pivot(index=SIZE[0], columns=SIZE[1], values="shown")
+    return table(("", *grid), grid.fillna("").itertuples())
+
+
+def _columns(columns: Mapping[str, str]) -> str:
+    lines = [(f"`{name}`", text) for name, text in columns.items()]
+    return table(("column", "meaning"), lines, left=2)
+
+
+def _committed(name: str) -> pd.DataFrame:
+    return pd.read_csv(measured("chunks", name))
+
+
+TABLES = {
+    "chunks advice": lambda: advice_table(_committed("advice.csv")),
+    "chunks map B": lambda: map_table(_committed("sizes.csv"), "B"),
+    "chunks map BOFF": lambda: map_table(_committed("sizes.csv"), "BOFF"),
+    "chunks map GRADB": lambda: map_table(_committed("sizes.csv"), "GRADB"),
+    "chunks columns": lambda: _columns(COLUMNS),
+    "chunks advice columns": lambda: _columns(ADVICE_COLUMNS),
+}

@@ -6,6 +6,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from benchmarks.measuring import checkout
 from jaxmeter import JaxmeterError
 
 
@@ -15,10 +16,10 @@ def memory(script):
 
 
 @pytest.fixture(autouse=True)
-def here(monkeypatch, memory):
+def here(monkeypatch):
     monkeypatch.chdir(Path(__file__).parent)
     # An edit of vcjax while the tests run does not invalidate their records.
-    monkeypatch.setattr(memory, "code_version", lambda: "this")
+    monkeypatch.setattr(checkout, "code_version", lambda: "this")
 
 
 def test_choices_are_measured_once_and_failures_do_not_stop_the_others(memory, tmp_path, capsys):

@@ -2,11 +2,12 @@
 
 import subprocess
 
+import numpy as np
 import pytest
 
 from jaxmeter import host_environment
 from studies.__main__ import main
-from studies.chunks import cases, page, study, tables
+from studies.chunks import cases, study, tables
 from studies.harness import StudyError, append_row
 
 SIZES = {(256, 80): (1.02, 10), (1024, 80): (1.0, 50), (4096, 320): (2.0, 5)}
@@ -29,38 +30,34 @@ def process(factor=1.0, times=SIZES, operator="B"):
 
 
 def test_the_size_with_the_least_memory_among_equally_fast_sizes_is_recommended():
-    processes = [process(), process(3.0)]
-    rows = {row["chunk_size"]: row for row in tables.size_rows(processes)}
+    sizes, advice = tables.study_tables([process(), process(3.0)])
+    rows = {row["chunk_size"]: row for row in sizes.to_dict("records")}
     assert [size for size in rows if rows[size]["is_recommended"]] == [256]
     assert [size for size in rows if rows[size]["is_auto"]] == [4096]
     assert rows[256]["ratio_to_auto"] == pytest.approx(0.51)  # paired: the second was slow
     assert rows[256]["ratio_to_best"] == pytest.approx(1.02)
     assert rows[256]["flops_per_byte"] == 4.0 and rows[256]["processes_count"] == 2
-    assert set(rows[256]) <= set(tables.COLUMNS)
-    (advice,) = tables.advice_rows(processes)
-    assert advice["auto_ratio_to_best"] == pytest.approx(2.0)
-    assert advice["held_out_ratio_to_best"] == pytest.approx(1.02)
-    assert set(advice) == set(tables.ADVICE_COLUMNS)
+    ratios = advice[["auto_ratio_to_best", "held_out_ratio_to_best"]]
+    np.testing.assert_allclose(ratios, [[2.0, 1.02]])
 
 
 def test_a_lucky_choice_shows_in_the_held_out_ratio():
     lucky = {**SIZES, (4096, 320): (0.5, 5)}
-    (advice,) = tables.advice_rows([process(times=lucky), process()])
-    assert advice["held_out_ratio_to_best"] == pytest.approx(2.0)
+    _, advice = tables.study_tables([process(times=lucky), process()])
+    np.testing.assert_allclose(advice["held_out_ratio_to_best"], [2.0])
 
 
 def test_a_shell_reads_the_variables(tmp_path):
     path = tmp_path / "chunks.env"
-    path.write_text(page.variables(tables.advice_rows([process(operator="GRADB")])))
+    path.write_text(tables.variables(tables.study_tables([process(operator="GRADB")])[1]))
     command = f". {path}; echo $VCJAX_CHUNK_GRADB_SRC,$VCJAX_CHUNK_GRADB_TRG"
     done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "256,80"
 
 
 def test_the_page_marks_the_recommendation_and_auto():
-    processes = [process(), process(3.0)]
-    sizes, advice = tables.size_rows(processes), tables.advice_rows(processes)
-    lines = page.page(sizes, advice, host_environment(), "w7x").splitlines()
+    found = tables.study_tables([process(), process(3.0)])
+    lines = tables.page(*found, host_environment(), "w7x").splitlines()
     assert "| B | 256, 80 | 1.020 | 1.020 | 2.000 | 0.0 MB | 0.0 MB |" in lines
     assert "| 256 | **1.020** |  |" in lines
     assert "| 4096 |  | *2.000* |" in lines
@@ -124,12 +121,13 @@ def test_sizes_set_in_the_environment_are_refused(command, monkeypatch, capsys):
 def test_the_first_process_measures_all_sizes_with_memory_and_the_share_of_the_far_field():
     (row,) = cases.process_rows("B", 0, "case_vc", 1, 2, [[16, 8]], "code")
     assert row["case"] == "case_vc" and row["code"] == "code"
-    rows = tables.size_rows([row])
-    assert {(row["chunk_size"], row["is_auto"]) for row in rows} >= {(16, False)}
-    assert len(rows) == 2 and all(row["temp_bytes"] > 0 for row in rows)
-    assert all(row["largest_temp_bytes"] > 0 for row in rows)
-    assert all(0 < row["far_fraction"] <= 1 and row["fusions_count"] > 0 for row in rows)
-    assert rows[0]["error_relative"] == pytest.approx(rows[1]["error_relative"], rel=1e-6)
+    sizes, _ = tables.study_tables([row])
+    assert len(sizes) == 2 and not sizes.query("chunk_size == 16 and not is_auto").empty
+    for name in ("temp_bytes", "largest_temp_bytes", "far_fraction", "fusions_count"):
+        assert min(sizes[name].to_list()) > 0
+    assert max(sizes["far_fraction"].to_list()) <= 1
+    errors = sizes["error_relative"].to_numpy()
+    assert np.ptp(errors) <= 1e-6 * errors.max()
 
 
 def test_further_processes_do_not_trace():
