@@ -1,6 +1,6 @@
 """Functions that hold the array they capture in different ways, each with the path to it.
 
-A mark at the end of a line, ``# <- bound_method``, tells that the line uses the array in the
+A mark at the end of a line, ``# <- bound_method``, says that the line uses the array in the
 situation of this name. Each function captures one array of `CUBE_BYTES`, and has one argument
 like `X`.
 """
@@ -29,26 +29,13 @@ def cube():
 
 @dataclasses.dataclass(frozen=True)
 class Held:
-    """A function, and the path to what it captures."""
+    """A function, and the path to the array it captures."""
 
     fn: Callable[..., Any]
     path: str
     argument: str
-    """What should be an argument."""
+    """The holder that should be an argument."""
     match: str = "same"
-
-
-HELD: dict[str, Held] = {}
-
-
-def held(path, argument, match="same"):
-    """Adds what the decorated function makes."""
-
-    def add(make):
-        HELD[make.__name__] = Held(make(), path, argument, match)
-        return make
-
-    return add
 
 
 @dataclasses.dataclass(frozen=True)
@@ -71,11 +58,11 @@ class Model:
     def apply(self, x):
         return self.weights[0] @ x  # <- bound_method, jitted_bound_method, object_in_a_closure
 
-    def apply_by_way_of(self, x):
+    def apply_through_another(self, x):
         return self._first(x)
 
     def _first(self, x):
-        return self.weights[0] @ x  # <- method_by_way_of_another
+        return self.weights[0] @ x  # <- method_through_another
 
     @classmethod
     def of_no_object(cls, x):
@@ -88,6 +75,10 @@ class Model:
         return self.weights[0] @ x  # <- object_that_is_called
 
 
+class Submodel(Model):
+    pass
+
+
 class Slotted:
     __slots__ = ("cube",)
 
@@ -97,181 +88,121 @@ class Slotted:
 
 Pair = collections.namedtuple("Pair", "first second")
 
-
-def doubled(fn):
-    @functools.wraps(fn)
-    def call(x):
-        return 2.0 * fn(x)
-
-    return call
-
-
-@held("optical_path.coronagraph.cube", "optical_path")
-def members_of_dataclasses():
-    optical_path = OpticalPath(Coronagraph(cube()))
-    return lambda x: optical_path.coronagraph.cube @ x  # <- members_of_dataclasses
-
-
-@held("self.weights[0]", "self")
-def bound_method():
-    return Model([cube()]).apply
+MODEL = Model([cube()])
+SELF = ("self.weights[0]", "self")
+CLASS = ("Model.table['deep']", "Model")
+HELD = {
+    "bound_method": Held(MODEL.apply, *SELF),
+    "jitted_bound_method": Held(jax.jit(MODEL.apply), *SELF),
+    "method_through_another": Held(MODEL.apply_through_another, *SELF),
+    "object_that_is_called": Held(MODEL, *SELF),
+    "class_attribute": Held(Model([]).of_the_class, *CLASS),
+    "class_method": Held(Model.of_no_object, *CLASS),
+    "class_method_inherited": Held(Submodel.of_no_object, *CLASS),
+    "class_in_a_function": Held(
+        lambda x: Model.table["deep"] @ x,  # <- class_in_a_function
+        *CLASS,
+    ),
+}
 
 
-@held("self.weights[0]", "self")
-def method_by_way_of_another():
-    return Model([cube()]).apply_by_way_of
-
-
-@held("Model.table['deep']", "Model")
-def class_attribute():
-    return Model([]).of_the_class
-
-
-class Submodel(Model):
-    pass
-
-
-@held("Model.table['deep']", "Model")
-def class_method():
-    return Model.of_no_object
-
-
-@held("Model.table['deep']", "Model")
-def class_method_inherited():
-    return Submodel.of_no_object
-
-
-@held("Model.table['deep']", "Model")
-def class_in_a_function():
-    return lambda x: Model.table["deep"] @ x  # <- class_in_a_function
-
-
-@held("self.weights[0]", "self")
-def object_that_is_called():
-    return Model([cube()])
-
-
-@held("self.weights[0]", "self")
-def jitted_bound_method():
-    return jax.jit(Model([cube()]).apply)
-
-
-@held("model.weights[0]", "model")
-def object_in_a_closure():
-    model = Model((cube(),))
-    return lambda x: model.apply(x)
-
-
-@held("settings['masks']['lyot'][1]", "settings")
-def containers_in_containers():
+def closures():
+    """Return functions that hold the array in a variable of this function."""
+    optical_path, model = OpticalPath(Coronagraph(cube())), Model((cube(),))
     settings = {"masks": {"lyot": [None, cube()]}}
-    return lambda x: settings["masks"]["lyot"][1] @ x  # <- containers_in_containers
+    pair, slotted = Pair(1, cube()), Slotted(cube())
+    return {
+        "members_of_dataclasses": Held(
+            lambda x: optical_path.coronagraph.cube @ x,  # <- members_of_dataclasses
+            "optical_path.coronagraph.cube",
+            "optical_path",
+        ),
+        "object_in_a_closure": Held(lambda x: model.apply(x), "model.weights[0]", "model"),
+        "containers_in_containers": Held(
+            lambda x: settings["masks"]["lyot"][1] @ x,  # <- containers_in_containers
+            "settings['masks']['lyot'][1]",
+            "settings",
+        ),
+        "named_tuple": Held(lambda x: pair.second @ x, "pair.second", "pair"),  # <- named_tuple
+        "slots": Held(lambda x: slotted.cube @ x, "slotted.cube", "slotted"),  # <- slots
+    }
 
 
-@held("pair.second", "pair")
-def named_tuple():
-    pair = Pair(1, cube())
-    return lambda x: pair.second @ x  # <- named_tuple
+def defaults_and_partials():
+    """Return functions that hold the array as the default or the partial value of an argument."""
 
-
-@held("slotted.cube", "slotted")
-def slots():
-    slotted = Slotted(cube())
-    return lambda x: slotted.cube @ x  # <- slots
-
-
-@held("default of scale", "scale")
-def default():
-    return lambda x, scale=cube(): scale @ x  # <- default  # noqa: B008
-
-
-@held("default of scale['a']", "scale")
-def default_of_a_keyword():
-    def apply(x, *, scale={"a": cube()}):  # noqa: B006, B008
+    def with_a_keyword(x, *, scale={"a": cube()}):  # noqa: B006, B008
         return scale["a"] @ x  # <- default_of_a_keyword
 
-    return apply
-
-
-@held("partial argument scale", "scale")
-def partial_of_a_keyword():
-    return functools.partial(lambda x, *, scale: scale @ x, scale=cube())  # <- partial_of_a_keyword
-
-
-@held("partial argument b", "b")
-def partial_of_a_partial():
+    product = lambda x, *, scale: scale @ x  # <- partial_of_a_keyword  # noqa: E731
     inner = functools.partial(lambda a, b, x: a * (b @ x), 2.0)  # <- partial_of_a_partial
-    return functools.partial(inner, cube())
-
-
-@held("partial argument scale[0]", "scale")
-def partial_of_jax():
-    return jax.tree_util.Partial(lambda scale, x: scale[0] @ x, [cube()])  # <- partial_of_jax
-
-
-@held("stage.args[0]", "stage")
-def partial_in_a_closure():
     stage = functools.partial(lambda scale, x: scale @ x, cube())  # <- partial_in_a_closure
-    return lambda x: stage(x)
+    return {
+        "default": Held(
+            lambda x, scale=cube(): scale @ x,  # <- default  # noqa: B008
+            "default of scale",
+            "scale",
+        ),
+        "default_of_a_keyword": Held(with_a_keyword, "default of scale['a']", "scale"),
+        "partial_of_a_keyword": Held(
+            functools.partial(product, scale=cube()), "partial argument scale", "scale"
+        ),
+        "partial_of_a_partial": Held(functools.partial(inner, cube()), "partial argument b", "b"),
+        "partial_of_jax": Held(
+            jax.tree_util.Partial(lambda scale, x: scale[0] @ x, [cube()]),  # <- partial_of_jax
+            "partial argument scale[0]",
+            "scale",
+        ),
+        "partial_in_a_closure": Held(lambda x: stage(x), "stage.args[0]", "stage"),
+    }
 
 
-@held("closure of apply: matrix", "matrix")
-def function_in_a_closure():
-    matrix = cube()
+def functions_in_closures(matrix):
+    """Return functions whose own or called functions hold the array in a closure."""
 
     def apply(x):
         return matrix @ x  # <- function_in_a_closure
 
-    return lambda x: 2.0 * apply(x)
+    def doubled(fn):
+        return functools.wraps(fn)(lambda x: 2.0 * fn(x))
 
-
-@held("closure of stages['last']: matrix", "matrix")
-def function_in_a_container():
-    matrix = cube()
     stages = {"last": lambda x: matrix @ x}  # <- function_in_a_container
-    return lambda x: stages["last"](x)
-
-
-@held("closure of function: matrix", "matrix")
-def static_callable():
-    matrix = cube()
     function = lambda x: matrix @ x  # <- static_callable  # noqa: E731
     run = jax.jit(lambda f, x: f(x), static_argnums=0)
-    return lambda x: run(function, x)
-
-
-@held("matrix", "matrix")
-def decorated():
-    matrix = cube()
-    return doubled(lambda x: matrix @ x)  # <- decorated
-
-
-@held("matrix", "matrix")
-def jit_of_vmap_of_grad():
-    matrix = cube()
     gradient = jax.grad(lambda s: (matrix @ (s * jnp.ones(3))).sum())  # <- jit_of_vmap_of_grad
-    return jax.jit(jax.vmap(gradient))
+    rows = jax.sharding.PartitionSpec("rows")
+    mesh = jax.make_mesh((1,), ("rows",), axis_types=(jax.sharding.AxisType.Auto,))
+    over_rows = functools.partial(jax.shard_map, mesh=mesh, in_specs=rows, out_specs=rows)
+    held = {
+        "function_in_a_closure": ("closure of apply: matrix", lambda x: 2.0 * apply(x)),
+        "function_in_a_container": (
+            "closure of stages['last']: matrix",
+            lambda x: stages["last"](x),
+        ),
+        "static_callable": ("closure of function: matrix", lambda x: run(function, x)),
+        "decorated": ("matrix", doubled(lambda x: matrix @ x)),  # <- decorated
+        "jit_of_vmap_of_grad": ("matrix", jax.jit(jax.vmap(gradient))),
+        "shard_map": ("matrix", over_rows(lambda x: matrix @ x)),  # <- shard_map
+    }
+    return {name: Held(fn, path, "matrix") for name, (path, fn) in held.items()}
 
 
-@held("matrix", "matrix")
-def copied_while_traced():
-    matrix = np.array(HOST)
-    return lambda x: matrix.copy() @ x  # <- copied_while_traced
-
-
-HELD["copied_while_traced"] = dataclasses.replace(HELD["copied_while_traced"], match="equal")
-
-
-@held("", "", match="unknown")
-def made_while_traced():
-    matrix = np.array(HOST)
-    return lambda x: (matrix + 1.0) @ x  # <- made_while_traced
-
-
-@held("matrix", "matrix", match="view")
-def transposed_while_traced():
-    matrix = np.array(HOST.T)
-    return lambda x: matrix.T @ x  # <- transposed_while_traced
+def changed_while_traced(matrix, transposed):
+    """Return functions that make the array they capture from another."""
+    return {
+        "copied_while_traced": Held(
+            lambda x: matrix.copy() @ x,  # <- copied_while_traced
+            *("matrix", "matrix", "equal"),
+        ),
+        "made_while_traced": Held(
+            lambda x: (matrix + 1.0) @ x,  # <- made_while_traced
+            *("", "", "unknown"),
+        ),
+        "transposed_while_traced": Held(
+            lambda x: transposed.T @ x,  # <- transposed_while_traced
+            *("transposed", "transposed", "view"),
+        ),
+    }
 
 
 _module = types.ModuleType("module_of_tables")
@@ -279,34 +210,21 @@ _module.CUBE = cube()  # pyright: ignore[reportAttributeAccessIssue]
 sys.modules["module_of_tables"] = _module
 
 
-@held("_module.CUBE", "CUBE")
-def attribute_of_a_module():
-    return lambda x: _module.CUBE @ x  # <- attribute_of_a_module  # pyright: ignore
+def import_in_the_body(x):
+    import module_of_tables  # pyright: ignore
+
+    return module_of_tables.CUBE @ x  # <- module_imported_in_the_body
 
 
-@held("module_of_tables.CUBE", "CUBE")
-def module_imported_in_the_body():
-    def apply(x):
-        import module_of_tables  # pyright: ignore
-
-        return module_of_tables.CUBE @ x  # <- module_imported_in_the_body
-
-    return apply
-
-
-@held("cube", "cube")
-def shard_map():
-    mesh = jax.make_mesh((1,), ("rows",), axis_types=(jax.sharding.AxisType.Auto,))
-    spec = jax.sharding.PartitionSpec("rows")
-
-    def make(cube):
-        def apply(x):
-            return cube @ x  # <- shard_map
-
-        return jax.shard_map(apply, mesh=mesh, in_specs=spec, out_specs=spec)
-
-    return make(cube())
-
+HELD |= closures() | defaults_and_partials() | functions_in_closures(cube())
+HELD |= changed_while_traced(np.array(HOST), np.array(HOST.T))
+HELD |= {
+    "attribute_of_a_module": Held(
+        lambda x: _module.CUBE @ x,  # <- attribute_of_a_module  # pyright: ignore
+        *("_module.CUBE", "CUBE"),
+    ),
+    "module_imported_in_the_body": Held(import_in_the_body, "module_of_tables.CUBE", "CUBE"),
+}
 
 with contextlib.suppress(ImportError):
     import equinox as eqx
@@ -318,24 +236,20 @@ with contextlib.suppress(ImportError):
         def __call__(self, x):
             return self.weight @ x  # <- equinox
 
-    @held("self.weight", "self")
-    def equinox_module():
-        return Layer(cube())
+    def equinox_situations(layer, layers):
+        return {
+            "equinox_module": Held(layer, "self.weight", "self"),
+            "equinox_bound_method": Held(layer.__call__, "self.weight", "self"),
+            "equinox_module_in_a_closure": Held(
+                lambda x: layers[0](x), "layers[0].weight", "layers"
+            ),
+            "equinox_jit_of_a_closure": Held(
+                eqx.filter_jit(lambda x: layer(x)), "layer.weight", "layer"
+            ),
+        }
 
-    @held("self.weight", "self")
-    def equinox_bound_method():
-        return Layer(cube()).__call__
-
-    @held("layers[0].weight", "layers")
-    def equinox_module_in_a_closure():
-        layers = [Layer(cube())]
-        return lambda x: layers[0](x)
-
-    @held("layer.weight", "layer")
-    def equinox_jit_of_a_closure():
-        layer = Layer(cube())
-        return eqx.filter_jit(lambda x: layer(x))
+    HELD |= equinox_situations(Layer(cube()), [Layer(cube())])
 
     def equinox_jit_of_a_module():
-        """This passes the module's arrays as arguments."""
+        """Return a function that passes the module's arrays as arguments."""
         return eqx.filter_jit(Layer(cube()))

@@ -1,6 +1,5 @@
-"""An audit names each captured array's holder, the lines that use it, and what to change."""
+"""An audit names each captured array's holder, the lines that use it, and the remedy."""
 
-import json
 import re
 import runpy
 from collections import defaultdict
@@ -25,7 +24,7 @@ MARK = re.compile(r"# <- ([^#]*[^#\s])")
 
 
 def lines(audited):
-    """The lines of each path, as the audit says."""
+    """Return the lines of each path in an audit."""
     found = defaultdict(set)
     for array in audited.arrays:
         found[array.path] |= {use.line for use in array.uses}
@@ -74,7 +73,7 @@ def marked_names(line):
 
 
 @pytest.mark.skipif("equinox_module" not in HELD, reason="needs equinox")
-def test_what_equinox_passes_to_its_jit_is_no_capture():
+def test_arrays_that_equinox_passes_to_its_jit_are_not_captured():
     audited = jaxmeter.audit(held_situations.equinox_jit_of_a_module(), jnp.ones(3))
     assert (audited.captured_bytes, audited.embedded_bytes) == (0, 0)
 
@@ -86,14 +85,11 @@ def test_a_network_of_equinox_is_audited_as_counted_by_hand():
     network = eqx.nn.MLP(64, 64, 512, 3, key=jax.random.key(0), dtype=jnp.float32)
     x = jnp.ones(64, jnp.float32)
     audited = jaxmeter.audit(lambda x: network(x), x)
-    weights = {"layers[0]": 512 * 64, "layers[1]": 512**2, "layers[2]": 512**2} | {
-        "layers[3]": 64 * 512
-    }
-    biases = {"layers[0]": 512, "layers[1]": 512, "layers[2]": 512, "layers[3]": 64}
+    numbers = {"weight": (512 * 64, 512**2, 512**2, 64 * 512), "bias": (512, 512, 512, 64)}
     assert {array.path: array.bytes for array in audited.arrays} == {
-        f"network.{layer}.{name}": count * 4
-        for name, counts in (("weight", weights), ("bias", biases))
-        for layer, count in counts.items()
+        f"network.layers[{layer}].{name}": count * 4
+        for name, counts in numbers.items()
+        for layer, count in enumerate(counts)
     }
     # As the README says.
     assert audited.embedded_bytes == audited.captured_bytes == 591_424 * 4 == 2_365_696
@@ -110,7 +106,7 @@ def weights():
     return jnp.asarray(np.random.default_rng(1).normal(size=(20, 10)))
 
 
-def test_a_variable_is_judged_by_all_that_is_baked_of_it():
+def test_a_variable_is_judged_by_all_its_embedded_arrays():
     layers = [jnp.asarray(np.random.default_rng(n).normal(size=10)) for n in range(6)]
     small = jnp.arange(5.0)
 
@@ -136,20 +132,11 @@ def test_each_occurrence_counts_towards_the_threshold(weights):
     assert (array.embedded_count, array.verdict) == (2, "large")
 
 
-def test_arrays_of_one_shape_are_counted_apart(weights):
-    other = weights + 1.0
-
-    def step(x):
-        return jax.jit(lambda y: weights @ y)(x) + weights @ x + other @ x
-
-    counts = {a.path: a.embedded_count for a in jaxmeter.audit(step, jnp.ones(10)).arrays}
-    assert counts == {"weights": 2, "other": 1}
-
-
 @pytest.mark.parametrize(
-    "dtype", ["bool", "int8", "uint16", "bfloat16", "float8_e4m3fn", "float32", "complex128"]
+    "dtype",
+    ["bool", "int8", "uint16", "bfloat16", "float8_e4m3fn", "float32", "float64", "complex128"],
 )
-def test_arrays_are_counted_apart_in_every_dtype(dtype):
+def test_arrays_of_one_shape_are_counted_separately_in_every_dtype(dtype):
     first, second = (jnp.asarray((np.arange(40) + n) % 2).astype(dtype) for n in range(2))
 
     def step(i):
@@ -165,7 +152,7 @@ def test_a_large_array_is_counted_without_comparing_its_values():
     assert (array.embedded_count, array.verdict) == (1, "large")
 
 
-def test_a_line_in_an_installed_package_is_told_with_the_line_that_calls_it(tmp_path, monkeypatch):
+def test_a_line_in_an_installed_package_is_shown_with_the_line_that_calls_it(tmp_path, monkeypatch):
     monkeypatch.setattr("jaxmeter._capture.uses._INSTALLED", (str(tmp_path),))
     package = tmp_path / "layers.py"
     package.write_text("def apply(weights, x):\n    return weights @ x\n")
@@ -188,7 +175,7 @@ def test_a_global_that_was_replaced_since_the_last_trace_is_the_new_one():
 
 
 class Exploding:
-    """An object whose members cannot be had, beside one that can."""
+    """An object with one readable member."""
 
     def __init__(self, weights):
         self.weights = weights
@@ -202,7 +189,7 @@ class ExplodingMapping(dict):
         raise ValueError("no items here")
 
 
-def test_objects_that_cannot_be_looked_into_do_no_harm(weights):
+def test_objects_that_cannot_be_inspected_do_no_harm(weights):
     hidden, shown, numbers = ExplodingMapping(a=weights), Exploding(weights), list(range(10**6))
 
     def step(x):
@@ -226,14 +213,14 @@ def test_the_advice_on_an_object_shows_the_call_to_jit(weights, make, call):
 
 
 @pytest.mark.parametrize("name", ["class_attribute", "class_method", "class_in_a_function"])
-def test_the_advice_on_a_class_is_to_pass_what_it_holds(name):
+def test_the_advice_on_a_class_is_to_pass_its_arrays(name):
     audited = jaxmeter.audit(HELD[name].fn, jnp.ones(3), threshold_bytes=0)
     (advice,) = audited.advice
     assert "an argument for what the class Model holds, and pass it in the call: " in advice
     assert "self" not in advice
 
 
-def test_shapes_will_do_for_arguments_and_a_case_gives_options(weights):
+def test_arguments_may_be_shapes_and_a_case_gives_options(weights):
     case = Case(
         lambda x, *, n: n * (weights @ x),
         (jax.ShapeDtypeStruct((10,), "float64"),),
@@ -245,12 +232,11 @@ def test_shapes_will_do_for_arguments_and_a_case_gives_options(weights):
 
 def test_an_audit_comes_back_from_json(weights):
     audited = jaxmeter.audit(lambda x: weights @ x, jnp.ones(10), threshold_bytes=1)
-    assert Audit.from_json(audited.to_json()) == audited
-    assert json.loads(audited.to_json(indent=1))["arrays"][0]["path"] == "weights"
+    assert Audit.from_json(audited.to_json(indent=1)) == audited
 
 
 @pytest.mark.parametrize("text", ["", "[]", '{"name": 3}'])
-def test_what_is_no_audit_is_refused(text):
+def test_text_of_no_audit_is_refused(text):
     with pytest.raises(RecordError, match="give the text of Audit.to_json"):
         Audit.from_json(text)
 

@@ -26,7 +26,9 @@ print(json.dumps({name: [asdict(one.constants), one.audit.to_json(), one.hoisted
                   for name, one in found.items()}))
 """
 
-JAX_VERSION = tuple(int(part) for part in jax.__version__.split(".")[:2])
+simplified = pytest.mark.skipif(
+    jax.__version_info__ < (0, 8), reason="JAX 0.7 fails to lower in simplified mode"
+)
 
 
 @pytest.fixture(scope="module")
@@ -44,20 +46,16 @@ def measured_simplified():
 
 
 @pytest.mark.parametrize("name", SITUATIONS)
-def test_captured_bytes_are_exact(name):
-    truth, found = SITUATIONS[name].captured, measured(name).constants
-    assert sorted(array.bytes for array in found.arrays) == sorted(truth)
-    assert found.captured_bytes == sum(truth)
-
-
-@pytest.mark.parametrize("name", SITUATIONS)
-def test_embedded_bytes_are_exact_each_occurrence_counted(name):
-    truth, found = SITUATIONS[name].embedded, measured(name).constants
-    assert (found.embedded_count, found.embedded_bytes) == (len(truth), sum(truth))
+def test_captured_bytes_and_each_embedded_occurrence_are_counted_exactly(name):
+    truth, found = SITUATIONS[name], measured(name).constants
+    assert sorted(array.bytes for array in found.arrays) == sorted(truth.captured)
+    assert found.captured_bytes == sum(truth.captured)
+    assert found.embedded_count == len(truth.embedded)
+    assert found.embedded_bytes == sum(truth.embedded)
     assert found.hidden_argument_bytes == 0
 
 
-@pytest.mark.skipif(JAX_VERSION < (0, 8), reason="JAX 0.7 fails to lower in simplified mode")
+@simplified
 @pytest.mark.parametrize("name", SITUATIONS)
 def test_simplified_mode_turns_embedded_into_hidden_arguments(name, measured_simplified):
     situation, found = SITUATIONS[name], measured_simplified[name][0]
@@ -65,13 +63,13 @@ def test_simplified_mode_turns_embedded_into_hidden_arguments(name, measured_sim
     assert sorted(sizes) == sorted(situation.captured)
     assert found["hidden_argument_bytes"] == sum(situation.hidden)
     assert found["hidden_argument_count"] == len(situation.hidden)
-    # What is no hidden argument, being small, is embedded still.
+    # Small arrays stay embedded.
     assert found["embedded_bytes"] == sum(size for size in situation.embedded if size <= 32)
 
 
-@pytest.mark.skipif(JAX_VERSION < (0, 8), reason="JAX 0.7 fails to lower in simplified mode")
+@simplified
 @pytest.mark.parametrize("name", SITUATIONS)
-def test_in_simplified_mode_an_audit_finds_the_same_holders_and_nothing_to_change(
+def test_an_audit_in_simplified_mode_finds_the_same_holders_and_nothing_to_change(
     name, measured_simplified
 ):
     situation = SITUATIONS[name]

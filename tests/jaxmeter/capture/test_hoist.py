@@ -25,7 +25,7 @@ def bits(answer):
 
 @pytest.fixture(scope="module")
 def answers():
-    """Of all situations, as they are and hoisted, in two programs: compiling each takes long."""
+    """Return the answers of all situations, original and hoisted, from two programs."""
 
     @jax.jit
     def original(x):
@@ -54,7 +54,7 @@ def test_in_every_capture_situation_nothing_is_captured_any_more(name):
 
 
 @pytest.mark.parametrize("name", HELD)
-def test_however_an_array_is_held_it_is_hoisted_by_its_path(name):
+def test_an_array_is_hoisted_by_its_path_however_it_is_held(name):
     held = HELD[name]
     hoisted, constants = jaxmeter.hoist(held.fn, X)
     assert list(constants) == [held.path or "constant 0"]
@@ -62,13 +62,8 @@ def test_however_an_array_is_held_it_is_hoisted_by_its_path(name):
 
 
 CUBE = jnp.asarray(np.random.default_rng(0).normal(size=(3, 3)))
-DEEP: dict[str, Any] = {}
-
-
-def deep(fn):
-    """Adds a function that captures the cube within a jitted one, within something else."""
-    DEEP[fn.__name__] = fn
-    return fn
+MESH = jax.make_mesh((1,), ("rows",), axis_types=(jax.sharding.AxisType.Auto,))
+ROWS = jax.sharding.PartitionSpec("rows")
 
 
 @jax.jit
@@ -76,7 +71,6 @@ def inner(x):
     return jnp.tanh(CUBE @ x)
 
 
-@deep
 def scan(x):
     def step(carry, item):
         return (inner(carry[0]) + item, carry[1] + 1.0), inner(item)
@@ -84,92 +78,62 @@ def scan(x):
     return jax.lax.scan(step, (x, 0.0), jnp.outer(x, x), reverse=True, unroll=2)
 
 
-@deep
-def while_loop(x):
-    return jax.lax.while_loop(lambda y: inner(y).sum() < 2.0, lambda y: y + inner(y) ** 2, x)
-
-
-@deep
-def cond(x):
-    return jax.lax.cond(x[0] > 0, inner, lambda y: inner(inner(y)), x)
-
-
-@deep
-def switch(x):
-    return jax.lax.switch(2, [inner, lambda y: y, lambda y: inner(2.0 * y)], x)
-
-
-@deep
-def remat(x):
-    return jax.checkpoint(inner)(x)
-
-
-@deep
-def grad_of_remat(x):
-    return jax.grad(jax.checkpoint(lambda y: inner(inner(y)).sum()))(x)
-
-
 @jax.custom_jvp
-def _halved_derivative(x):
+def halved_derivative(x):
     return inner(x)
 
 
-_halved_derivative.defjvp(lambda primals, tangents: (inner(*primals), 0.5 * tangents[0]))
-
-
-@deep
-def custom_jvp(x):
-    return _halved_derivative(x)
+halved_derivative.defjvp(lambda primals, tangents: (inner(*primals), 0.5 * tangents[0]))
 
 
 @jax.custom_vjp
-def _doubled_derivative(x):
+def doubled_derivative(x):
     return inner(x)
 
 
-_doubled_derivative.defvjp(lambda x: (inner(x), None), lambda _, g: (2.0 * g,))
+doubled_derivative.defvjp(lambda x: (inner(x), None), lambda _, g: (2.0 * g,))
 
 
-@deep
-def custom_vjp(x):
-    return _doubled_derivative(x)
-
-
-@deep
-def vmap_of_scan(x):
-    return jax.vmap(lambda s: scan(s * x))(x)
-
-
-@deep
-def shard_map(x):
-    mesh = jax.make_mesh((1,), ("rows",), axis_types=(jax.sharding.AxisType.Auto,))
-    spec = jax.sharding.PartitionSpec("rows")
-    return jax.shard_map(
-        lambda y: inner(y) + jax.lax.psum(y, "rows"), mesh=mesh, in_specs=spec, out_specs=spec
-    )(x)
-
-
-@deep
 def everything(x):
     def step(carry, _):
-        return jax.lax.cond(carry[0] > 0, jax.checkpoint(inner), _halved_derivative, carry), None
+        return jax.lax.cond(carry[0] > 0, jax.checkpoint(inner), halved_derivative, carry), None
 
     return jax.lax.scan(step, x, None, length=2)
 
 
+# Each captures the cube within a jitted function, within something else.
+DEEP = {
+    "scan": scan,
+    "while_loop": lambda x: jax.lax.while_loop(
+        lambda y: inner(y).sum() < 2.0, lambda y: y + inner(y) ** 2, x
+    ),
+    "cond": lambda x: jax.lax.cond(x[0] > 0, inner, lambda y: inner(inner(y)), x),
+    "switch": lambda x: jax.lax.switch(2, [inner, lambda y: y, lambda y: inner(2.0 * y)], x),
+    "remat": lambda x: jax.checkpoint(inner)(x),
+    "grad_of_remat": jax.grad(jax.checkpoint(lambda y: inner(inner(y)).sum())),
+    "custom_jvp": lambda x: halved_derivative(x),
+    "custom_vjp": lambda x: doubled_derivative(x),
+    "vmap_of_scan": lambda x: jax.vmap(lambda s: scan(s * x))(x),
+    "shard_map": jax.shard_map(
+        lambda y: inner(y) + jax.lax.psum(y, "rows"), mesh=MESH, in_specs=ROWS, out_specs=ROWS
+    ),
+    "everything": everything,
+}
+
+
 @pytest.mark.parametrize("name", DEEP)
-def test_what_a_jitted_function_captures_is_hoisted_out_of_whatever_calls_it(name):
+def test_captures_of_a_jitted_function_are_hoisted_out_of_every_caller(name):
     hoisted, constants = jaxmeter.hoist(DEEP[name], X)
     assert list(constants) == ["CUBE"]
     assert bits(hoisted(constants, X)) == bits(jax.jit(DEEP[name])(X))
     assert jaxmeter.audit(hoisted, constants, X).captured_bytes == 0
 
 
-@pytest.mark.parametrize("name", ["custom_jvp", "custom_vjp"])
-def test_rules_for_derivatives_are_kept(name):
-    hoisted, constants = jaxmeter.hoist(DEEP[name], X)
+@pytest.mark.parametrize("fn", [halved_derivative, doubled_derivative])
+def test_rules_for_derivatives_are_kept(fn):
+    hoisted, constants = jaxmeter.hoist(fn, X)
     derivative = jax.grad(lambda x: hoisted(constants, x).sum())(X)
-    assert bits(derivative) == bits(jax.grad(lambda x: DEEP[name](x).sum())(X))
+    assert bits(derivative) == bits(jax.grad(lambda x: fn(x).sum())(X))
 
 
 def test_the_program_differs_by_its_arguments_alone():
@@ -201,7 +165,7 @@ def test_arguments_and_answers_keep_their_structure():
     assert answer["state"][1] is None
 
 
-def test_several_views_of_one_array_are_hoisted_apart():
+def test_several_views_of_one_array_are_hoisted_separately():
     host = np.arange(12.0)
     step = lambda x: x * host[:3] + host[3:6]  # noqa: E731
     hoisted, constants = jaxmeter.hoist(step, X)
@@ -209,10 +173,13 @@ def test_several_views_of_one_array_are_hoisted_apart():
     assert bits(hoisted(constants, X)) == bits(jax.jit(step)(X))
 
 
-def test_donation_stays_with_its_argument_and_may_be_added():
+def test_donation_of_a_function_or_case_stays_with_its_argument_and_may_be_added():
     donating = jax.jit(lambda n, x: inner(x) + n, donate_argnums=1)
     hoisted, constants = jaxmeter.hoist(donating, 1.0, X)
     assert donated(hoisted.lower(constants, 1.0, X)) == [False, False, True]
+    case = Case(lambda x: CUBE @ x, (X,), {}, {"donate_argnums": 0})
+    hoisted, constants = jaxmeter.hoist(case)
+    assert donated(hoisted.lower(constants, X)) == [False, True]
     hoisted, constants = jaxmeter.hoist(inner, X)
     assert donated(hoisted.lower(constants, X)) == [False, False]
     again = jax.jit(hoisted, donate_argnums=1)
@@ -225,19 +192,12 @@ def donated(lowered):
 
 
 def test_shardings_stay_where_they_were():
-    mesh = jax.make_mesh((1,), ("rows",), axis_types=(jax.sharding.AxisType.Auto,))
-    sharding = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec("rows"))
+    sharding = jax.sharding.NamedSharding(MESH, ROWS)
     sharded = jax.jit(lambda x: inner(x), in_shardings=sharding, out_shardings=sharding)
     hoisted, constants = jaxmeter.hoist(sharded, X)
     assert hoisted(constants, X).sharding.is_equivalent_to(sharding, 1)
     text = str(hoisted.trace(constants, X).jaxpr)
     assert text.count("NamedSharding") == str(jax.make_jaxpr(sharded)(X)).count("NamedSharding") > 0
-
-
-def test_a_case_gives_options_of_jit():
-    case = Case(lambda x: CUBE @ x, (X,), {}, {"donate_argnums": 0})
-    hoisted, constants = jaxmeter.hoist(case)
-    assert donated(hoisted.lower(constants, X)) == [False, True]
 
 
 def test_an_array_within_an_unknown_program_is_refused_by_the_name_of_its_primitive():
@@ -272,7 +232,7 @@ def test_static_arguments_are_bound_first():
         (lambda made: made[0]({}, X), "give those that jaxmeter.hoist returned, named CUBE"),
     ],
 )
-def test_what_does_not_fit_is_refused_with_advice(call, message):
+def test_unusable_arguments_are_refused_with_advice(call, message):
     made = jaxmeter.hoist(inner, X)
     with pytest.raises(JaxmeterError, match=message):
         call(made)

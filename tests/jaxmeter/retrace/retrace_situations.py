@@ -1,12 +1,13 @@
 """Sequences of calls with the truth known by construction: which calls trace, and why.
 
-The truth of a call is None if nothing is traced or compiled, "" for the first trace, and otherwise
-the causes, each as ``kind of argument: before -> now``, marked if the call only compiles.
+The first call of each sequence traces. The truth of every further call is None if nothing is
+traced or compiled, and otherwise the causes, each as ``kind of argument: before -> now``, marked
+if the call only compiles.
 """
 
 import functools
 import inspect
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -16,24 +17,24 @@ import numpy as np
 
 X = jnp.ones(3)
 Y = jnp.ones(4)
+SQUARE = jnp.ones((2, 2))
 DEVICE = jax.devices()[0]
-FIRST = ""
+COMMITTED = jax.device_put(X, DEVICE)
 COMPILED_ONLY = "compiled only: "
 
 
-@dataclass(frozen=True)
-class Situation:
-    """A function, its calls, and the truth of each call."""
+class Situation(NamedTuple):
+    """A function, its calls, the truth of each call but the first, and the options of jit."""
 
     fn: Callable[..., Any]
-    calls: Callable[[], Iterable[Any]]
+    calls: Any
+    """A list, or a function that yields the calls while they are made."""
     truth: tuple[str | None, ...]
-    options: dict[str, Any] = field(default_factory=dict)
+    options: dict[str, Any]
 
 
-class Pair(NamedTuple):
-    left: Any
-    right: Any
+def calls_of(fn, calls, *truth, **options):
+    return Situation(fn, calls if callable(calls) else lambda: calls, truth, options)
 
 
 @jax.tree_util.register_dataclass
@@ -66,8 +67,8 @@ def summed(params, *rest, **named):
     return sum(jax.tree.leaves((params, rest, named)), jnp.zeros(()))
 
 
-def many(x, n):
-    return x.sum() * jnp.arange(n, dtype=x.dtype).sum()
+def applied(layer):
+    return layer.weights * layer.depth
 
 
 def made_again():
@@ -87,220 +88,152 @@ def options_of_jax():
     yield (X,)
 
 
-def static_values():
-    for n in (20, 20, 21):
-        yield (X, n)
-    yield (X,), {"n": 20}
-    yield (X, 20)
-
-
 f32 = np.float32
-
-SINE_LINE = inspect.getsourcelines(made_again)[1] + 3
+SINE = f"activation: sine of {__file__}:{inspect.getsourcelines(made_again)[1] + 3}, made again"
 
 SITUATIONS = {
-    "the same shapes": Situation(
-        scaled, lambda: [(X,), (X + 1,), (np.ones(3),)], (FIRST, None, None)
-    ),
-    "numbers of one type": Situation(scaled, lambda: [(X, 1), (X, 2), (X, 3)], (FIRST, None, None)),
-    "shape": Situation(
+    "the same shapes": calls_of(scaled, [(X,), (X + 1,), (np.ones(3),)], None, None),
+    "numbers of one type": calls_of(scaled, [(X, 1), (X, 2), (X, 3)], None, None),
+    "shape": calls_of(
         scaled,
-        lambda: [(X,), (Y,), (X,), (jnp.ones((3, 4)),), (Y,)],
-        (FIRST, "shape of x: (3,) -> (4,)", None, "shape of x: (3,) -> (3, 4)", None),
+        [(X,), (Y,), (X,), (jnp.ones((3, 4)),), (Y,)],
+        *("shape of x: (3,) -> (4,)", None, "shape of x: (3,) -> (3, 4)", None),
     ),
-    "only the branch taken": Situation(
+    "only the branch taken": calls_of(
         lambda x: jnp.sin(x) if x.ndim == 1 else jnp.cos(x),
-        lambda: [(X,), (jnp.ones((2, 2)),), (X,), (Y,), (Y,), (jnp.ones((2, 2)),)],
-        (
-            FIRST,
-            "shape of x: (3,) -> (2, 2)",
-            None,
-            "shape of x: (3,) -> (4,)",
-            None,
-            None,
-        ),
+        [(X,), (SQUARE,), (X,), (Y,), (Y,), (SQUARE,)],
+        *("shape of x: (3,) -> (2, 2)", None, "shape of x: (3,) -> (4,)", None, None),
     ),
-    "dtype": Situation(
+    "dtype": calls_of(
         scaled,
-        lambda: [(X,), (X.astype(f32),), (np.ones(3, f32),)],
-        (FIRST, "dtype of x: float64 -> float32", None),
+        [(X,), (X.astype(f32),), (np.ones(3, f32),)],
+        *("dtype of x: float64 -> float32", None),
     ),
-    "number of another type": Situation(
+    "number of another type": calls_of(
+        scaled, [(X, 2), (X, 2.0), (X, 3.0)], "dtype of factor: int64 -> float64", None
+    ),
+    "weak type": calls_of(
         scaled,
-        lambda: [(X, 2), (X, 2.0), (X, 3.0)],
-        (FIRST, "dtype of factor: int64 -> float64", None),
+        # The second is weak, without a dtype.
+        [(X, n) for n in (2.0, jnp.asarray(2.0), jnp.asarray(2.0, "float64"), np.float64(2), 4.0)],
+        *(None, "weak type of factor: weak float64 -> strong float64", None, None),
     ),
-    "weak type": Situation(
+    "weak type of a result computed from numbers": calls_of(
         scaled,
-        lambda: [
-            (X, 2.0),
-            (X, jnp.asarray(2.0)),  # weak, without a dtype
-            (X, jnp.asarray(2.0, np.float64)),
-            (X, np.float64(2.0)),
-            (X, 4.0),
-        ],
-        (FIRST, None, "weak type of factor: weak float64 -> strong float64", None, None),
+        [(X, jnp.ones(())), (X, jnp.sin(1.0))],
+        "weak type of factor: strong float64 -> weak float64",
     ),
-    "weak type of what is computed from numbers": Situation(
-        scaled,
-        lambda: [(X, jnp.ones(())), (X, jnp.sin(1.0))],
-        (FIRST, "weak type of factor: strong float64 -> weak float64"),
+    "static value": calls_of(
+        lambda x, n: x.sum() * jnp.arange(n, dtype=x.dtype).sum(),
+        [(X, 20), (X, 20), (X, 21), ((X,), {"n": 20}), (X, 20)],
+        *(None, "static value of n: 20 -> 21", "form of n: by position -> by keyword", None),
+        static_argnums=1,
     ),
-    "static value": Situation(
-        many,
-        static_values,
-        (
-            FIRST,
-            None,
-            "static value of n: 20 -> 21",
-            "form of n: by position -> by keyword",
-            None,
-        ),
-        {"static_argnums": 1},
-    ),
-    "static value by name": Situation(
+    "static value by name": calls_of(
         powers,
-        lambda: [((X,), {"n": n}) for n in range(1, 5)] + [((X,), {"n": 1})],
-        (
-            FIRST,
-            "static value of n: 1 -> 2",
-            "static value of n: 2 -> 3",
-            "static value of n: 3 -> 4",
-            None,
-        ),
-        {"static_argnames": "n"},
+        [((X,), {"n": n}) for n in (1, 2, 3, 4, 1)],
+        *(*(f"static value of n: {n} -> {n + 1}" for n in (1, 2, 3)), None),
+        static_argnames="n",
     ),
-    "equal settings": Situation(
+    "equal settings": calls_of(
         lambda x, settings: x * settings.size,
-        lambda: [(X, Settings(2)), (X, Settings(2)), (X, Settings(3))],
-        (FIRST, None, "static value of settings: Settings(size=2) -> Settings(size=3)"),
-        {"static_argnames": "settings"},
+        [(X, Settings(2)), (X, Settings(2)), (X, Settings(3))],
+        *(None, "static value of settings: Settings(size=2) -> Settings(size=3)"),
+        static_argnames="settings",
     ),
-    "a static object made again": Situation(
+    "a static object made again": calls_of(
         lambda x, plain: x,
-        lambda: [(X, Plain()), (X, Plain())],
-        (FIRST, "plain: a Plain, made again"),
-        {"static_argnames": "plain"},
+        [(X, Plain()), (X, Plain())],
+        "plain: a Plain, made again",
+        static_argnames="plain",
     ),
-    "a static number that is not equal to itself": Situation(
+    "a static number that is not equal to itself": calls_of(
         lambda x, n: x,
-        lambda: [(X, float("nan")), (X, float("nan"))],
-        (FIRST, "static value of n: nan -> nan"),
-        {"static_argnames": "n"},
+        [(X, float("nan")), (X, float("nan"))],
+        "static value of n: nan -> nan",
+        static_argnames="n",
     ),
-    "keyword instead of position": Situation(
+    "keyword instead of position": calls_of(
         scaled,
-        lambda: [(X, 2), ((X,), {"factor": 2}), ((), {"x": X, "factor": 2}), (X, 3)],
-        (
-            FIRST,
-            "form of factor: by position -> by keyword",
-            "form of x: by position -> by keyword",
-            None,
-        ),
+        [(X, 2), ((X,), {"factor": 2}), ((), {"x": X, "factor": 2}), (X, 3)],
+        "form of factor: by position -> by keyword",
+        *("form of x: by position -> by keyword", None),
     ),
-    "a default that is given": Situation(
-        scaled,
-        lambda: [(X,), (X, 1), (X,)],
-        (FIRST, "form of factor: left out -> by position", None),
+    "a default that is given": calls_of(
+        scaled, [(X,), (X, 1), (X,)], "form of factor: left out -> by position", None
     ),
-    "another number of arguments": Situation(
+    "another number of arguments": calls_of(
         summed,
-        lambda: [(X[0], 1.0), (X[0], 1.0, 2.0), ((X[0], 1.0), {"z": 1.0})],
-        (FIRST, "form of rest[1]: left out -> by position", "form of z: left out -> by keyword"),
+        [(X[0], 1.0), (X[0], 1.0, 2.0), ((X[0], 1.0), {"z": 1.0})],
+        *("form of rest[1]: left out -> by position", "form of z: left out -> by keyword"),
     ),
-    "keys of a dictionary": Situation(
+    "keys of a dictionary": calls_of(
         lambda params: params["w"],
-        lambda: [({"w": X},), ({"w": X, "b": Y},), ({"w": X},)],
-        (FIRST, "structure of params['b']: nothing -> float64[4]", None),
+        [({"w": X},), ({"w": X, "b": Y},), ({"w": X},)],
+        *("structure of params['b']: nothing -> float64[4]", None),
     ),
-    "order of the keys of a dictionary": Situation(
-        lambda params: params["w"],
-        lambda: [({"w": X, "b": Y},), ({"b": Y, "w": X},)],
-        (FIRST, None),
+    "order of the keys of a dictionary": calls_of(
+        lambda params: params["w"], [({"w": X, "b": Y},), ({"b": Y, "w": X},)], None
     ),
-    "an array within a dictionary": Situation(
+    "an array within a dictionary": calls_of(
         lambda params: params["a"][1]["w"],
-        lambda: [({"a": [X, {"w": X}]},), ({"a": [X, {"w": Y}]},)],
-        (FIRST, "shape of params['a'][1]['w']: (3,) -> (4,)"),
+        [({"a": [X, {"w": X}]},), ({"a": [X, {"w": Y}]},)],
+        "shape of params['a'][1]['w']: (3,) -> (4,)",
     ),
-    "list and tuple": Situation(
+    "list and tuple": calls_of(
         lambda pair: pair[0],
-        lambda: [([X, X],), ((X, X),), ([X, X],)],
-        (FIRST, "structure of pair: PyTreeDef([*, *]) -> PyTreeDef((*, *))", None),
+        [([X, X],), ((X, X),), ([X, X],)],
+        *("structure of pair: PyTreeDef([*, *]) -> PyTreeDef((*, *))", None),
     ),
-    "a static attribute of a class of its own": Situation(
-        lambda layer: layer.weights * layer.depth,
-        lambda: [(Layer(X, 1),), (Layer(X, 2),), (Layer(Y, 2),)],
-        (
-            FIRST,
-            "structure of layer: PyTreeDef(CustomNode(Layer[(1,)], [*])) -> "
-            "PyTreeDef(CustomNode(Layer[(2,)], [*]))",
-            "shape of layer.weights: (3,) -> (4,)",
-        ),
+    "a static attribute of a user's class": calls_of(
+        applied,
+        [(Layer(X, 1),), (Layer(X, 2),), (Layer(Y, 2),)],
+        "structure of layer: PyTreeDef(CustomNode(Layer[(1,)], [*])) -> "
+        "PyTreeDef(CustomNode(Layer[(2,)], [*]))",
+        "shape of layer.weights: (3,) -> (4,)",
     ),
-    "None and an array": Situation(
-        lambda x, mask: x,
-        lambda: [(X, None), (X, X)],
-        (FIRST, "structure of mask: nothing -> float64[3]"),
+    "an attribute of a user's class": calls_of(
+        applied,
+        [(Layer(X),), (Layer(Y),), (Layer(X),)],
+        *("shape of layer.weights: (3,) -> (4,)", None),
     ),
-    "an attribute of a class of its own": Situation(
-        lambda layer: layer.weights * layer.depth,
-        lambda: [(Layer(X),), (Layer(Y),), (Layer(X),)],
-        (FIRST, "shape of layer.weights: (3,) -> (4,)", None),
+    "None and an array": calls_of(
+        lambda x, mask: x, [(X, None), (X, X)], "structure of mask: nothing -> float64[3]"
     ),
-    "two arguments at once": Situation(
+    "two arguments at once": calls_of(
         lambda a, b: (a, b),
-        lambda: [(X, X), (Y, X.astype(f32))],
-        (FIRST, "shape of a: (3,) -> (4,); dtype of b: float64 -> float32"),
+        [(X, X), (Y, X.astype(f32))],
+        "shape of a: (3,) -> (4,); dtype of b: float64 -> float32",
     ),
-    "the nearest of the earlier calls": Situation(
+    "the nearest of the earlier calls": calls_of(
         lambda a, b: a.sum() + b.sum(),
-        lambda: [(X, X), (Y, jnp.ones((2, 2))), (X, Y), (Y, Y)],
-        (
-            FIRST,
-            "shape of a: (3,) -> (4,); shape of b: (3,) -> (2, 2)",
-            "shape of b: (3,) -> (4,)",
-            "shape of a: (3,) -> (4,)",
-        ),
+        [(X, X), (Y, SQUARE), (X, Y), (Y, Y)],
+        "shape of a: (3,) -> (4,); shape of b: (3,) -> (2, 2)",
+        *("shape of b: (3,) -> (4,)", "shape of a: (3,) -> (4,)"),
     ),
-    "an option of JAX": Situation(
+    "an option of JAX": calls_of(
         scaled,
         options_of_jax,
-        (FIRST, "option jax_default_matmul_precision: None -> 'float32'", None, None),
+        *("option jax_default_matmul_precision: None -> 'float32'", None, None),
     ),
-    "an array committed to its device": Situation(
+    "an array committed to its device": calls_of(
         scaled,
-        lambda: [(X,), (jax.device_put(X, DEVICE),), (X,), (jax.device_put(X, DEVICE),)],
-        (
-            FIRST,
-            f"{COMPILED_ONLY}placement of x: not committed, on {DEVICE} -> committed to {DEVICE}",
-            None,
-            None,
-        ),
+        [(X,), (COMMITTED,), (X,), (COMMITTED,)],
+        f"{COMPILED_ONLY}placement of x: not committed, on {DEVICE} -> committed to {DEVICE}",
+        *(None, None),
     ),
-    "a partial given as an argument": Situation(
+    "a partial given as an argument": calls_of(
         lambda apply, x: apply(x),
-        lambda: [(jax.tree_util.Partial(jnp.multiply, value), X) for value in (X, X + 1)],
-        (FIRST, None),
+        [(jax.tree_util.Partial(jnp.multiply, value), X) for value in (X, X + 1)],
+        None,
     ),
-    "a key of random numbers": Situation(
-        lambda key: jax.random.normal(key),
-        lambda: [(jax.random.key(0),), (jax.random.key(1),)],
-        (FIRST, None),
+    "a key of random numbers": calls_of(
+        lambda key: jax.random.normal(key), [(jax.random.key(0),), (jax.random.key(1),)], None
     ),
-    "a partial": Situation(
-        functools.partial(scaled, factor=3),
-        lambda: [(X,), (Y,)],
-        (FIRST, "shape of x: (3,) -> (4,)"),
+    "a partial": calls_of(
+        functools.partial(scaled, factor=3), [(X,), (Y,)], "shape of x: (3,) -> (4,)"
     ),
-    "a static function made again": Situation(
-        powers,
-        made_again,
-        (
-            FIRST,
-            f"activation: sine of {__file__}:{SINE_LINE}, made again",
-            f"activation: sine of {__file__}:{SINE_LINE}, made again",
-        ),
-        {"static_argnames": "activation"},
+    "a static function made again": calls_of(
+        powers, made_again, SINE, SINE, static_argnames="activation"
     ),
 }

@@ -1,30 +1,32 @@
 """Each retrace has its cause, and a call without a trace has none."""
 
 import dataclasses
-import runpy
-from pathlib import Path
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from jax.experimental.compilation_cache import compilation_cache
 
 import jaxmeter
 from jaxmeter import Case, JaxmeterError, Retraces
-
-FILE = Path(__file__).with_name("retrace_situations.py")
-NAMES = runpy.run_path(str(FILE))
-SITUATIONS = NAMES["SITUATIONS"]
-FIRST, COMPILED_ONLY = NAMES["FIRST"], NAMES["COMPILED_ONLY"]
-X = jnp.ones(3)
+from jaxmeter._retrace.signatures import causes, signature
+from tests.jaxmeter.retrace.retrace_situations import COMPILED_ONLY, SITUATIONS, X, scaled
 
 
 def truth_of(call):
-    """Returns the report of a call in the terms of the table of situations."""
+    """Return the report of a call in the terms of the table of situations."""
     if not (call.traced or call.compiled):
         assert call.nearest is None and not call.causes
         return None
     return ("" if call.traced else COMPILED_ONLY) + "; ".join(map(str, call.causes))
+
+
+def further(report):
+    """Return the reports of all calls but the first, which traces and has no cause."""
+    first, *calls = map(truth_of, report.calls)
+    assert first == ""
+    return tuple(calls)
 
 
 @pytest.mark.parametrize("name", SITUATIONS)
@@ -38,7 +40,7 @@ def test_each_call_is_reported_as_constructed(name):
         return situation.fn(*args, **kwargs)
 
     report = jaxmeter.retraces(situation.fn, situation.calls(), **situation.options)
-    assert tuple(map(truth_of, report.calls)) == situation.truth
+    assert further(report) == situation.truth
     for call in report.calls:
         assert call.executions_count == call.traces_count == int(call.traced)
         assert call.compiles_count == int(call.compiled) >= int(call.traced)
@@ -56,25 +58,21 @@ def test_each_call_is_reported_as_constructed(name):
 def test_an_equal_static_value_of_another_type_is_a_different_one():
     calls = [(X, 20), (X, 20.0), (X, 20)]
     report = jaxmeter.retraces(lambda x, n: x * n, calls, static_argnums=1)
-    assert [truth_of(call) for call in report.calls] == [
-        FIRST,
-        "static value of n: 20 -> 20.0",
-        None,
-    ]
+    assert further(report) == ("static value of n: 20 -> 20.0", None)
 
 
 def test_the_cache_of_a_jitted_function_is_cleared_first():
     jitted = jax.jit(lambda x, n: x * n, static_argnames="n")
     jitted(X, n=1)
     report = jaxmeter.retraces(jitted, [((X,), {"n": n}) for n in (1, 2, 2)])
-    assert [truth_of(call) for call in report.calls] == [FIRST, "static value of n: 1 -> 2", None]
+    assert further(report) == ("static value of n: 1 -> 2", None)
     assert {call.executions_count for call in report.calls} == {None}
 
 
 def test_a_case_gives_options_and_the_first_call():
     case = Case(lambda x, n: x * n, (X,), {"n": 1}, jit_options={"static_argnames": "n"})
     report = jaxmeter.retraces(case, [((X,), {"n": 2})])
-    assert [truth_of(call) for call in report.calls] == [FIRST, "static value of n: 1 -> 2"]
+    assert further(report) == ("static value of n: 1 -> 2",)
 
 
 def test_nested_functions_of_the_same_name_do_not_count():
@@ -88,9 +86,8 @@ def test_nested_functions_of_the_same_name_do_not_count():
     assert (report.traces_count, report.compiles_count) == (1, 1)
 
 
-def test_programs_from_the_persistent_cache_are_counted_separately(tmp_path):
-    from jax.experimental.compilation_cache import compilation_cache
-
+@pytest.fixture
+def persistent_cache(tmp_path):
     options = {
         "jax_compilation_cache_dir": str(tmp_path),
         "jax_enable_compilation_cache": True,
@@ -98,19 +95,20 @@ def test_programs_from_the_persistent_cache_are_counted_separately(tmp_path):
         "jax_persistent_cache_min_entry_size_bytes": -1,
     }
     before = {name: getattr(jax.config, name) for name in options}
-    try:
-        for name, value in options.items():
+
+    def use(values):
+        for name, value in values.items():
             jax.config.update(name, value)
         compilation_cache.reset_cache()
 
-        def cached(x):
-            return jnp.cos(x) * 1.25
+    use(options)
+    yield
+    use(before)
 
-        first, second = (jaxmeter.retraces(cached, [(X,)]) for _ in range(2))
-    finally:
-        for name, value in before.items():
-            jax.config.update(name, value)
-        compilation_cache.reset_cache()
+
+def test_programs_from_the_persistent_cache_are_counted_separately(persistent_cache):
+    cached = lambda x: jnp.cos(x) * 1.25  # noqa: E731
+    first, second = (jaxmeter.retraces(cached, [(X,)]) for _ in range(2))
     assert (first.compiles_count, first.cache_hits_count) == (1, 0)
     assert (second.compiles_count, second.cache_hits_count) == (0, 1)
     assert "traced and taken from the persistent cache" in jaxmeter.table(second)
@@ -120,12 +118,11 @@ def test_a_filter_jit_of_equinox_is_not_jitted_again():
     eqx = pytest.importorskip("equinox")
     scaled = eqx.filter_jit(lambda x, factor: x * factor)
     report = jaxmeter.retraces(scaled, [(X, 2.0), (X, 3.0), (X, 3.0), (jnp.ones(4), 3.0)])
-    assert [truth_of(call) for call in report.calls] == [
-        FIRST,
+    assert further(report) == (
         "static value of factor: 2.0 -> 3.0",  # equinox makes Python numbers static
         None,
         "shape of x: (3,) -> (4,)",
-    ]
+    )
 
 
 def test_seconds_come_from_the_clock():
@@ -148,21 +145,18 @@ def test_values_that_cannot_be_compared_are_different():
         def __hash__(self):
             return 3
 
-    from jaxmeter._retrace.signatures import causes, signature
-
     before, now = (signature(abs, (Odd(),), {}, ({0}, set())) for _ in range(2))
     _, (difference,) = causes(now, [before])
     assert (difference.kind, difference.argument) == ("static value", "x")
 
 
-def test_of_a_static_tuple_the_item_that_changed_is_named():
+def test_the_changed_item_of_a_static_tuple_is_named():
     calls = [(X, (1, (2, "a"))), (X, (1, (2, "b"))), (X, (3, (2, "b")))]
     report = jaxmeter.retraces(lambda x, sizes: x, calls, static_argnames="sizes")
-    assert [truth_of(call) for call in report.calls] == [
-        FIRST,
+    assert further(report) == (
         "static value of sizes[1][1]: 'a' -> 'b'",
         "static value of sizes[0]: 1 -> 3",
-    ]
+    )
 
 
 @pytest.mark.parametrize(
@@ -181,9 +175,7 @@ def test_an_error_names_the_argument_that_cannot_be_used(call, message):
 
 def test_text_and_markdown_show_causes_and_suggestions():
     ticks = iter(np.arange(0.0, 10.0, 0.5))
-    report = jaxmeter.retraces(
-        NAMES["scaled"], [(X, 1), (X, 2), (X, 2.0)], clock=lambda: next(ticks)
-    )
+    report = jaxmeter.retraces(scaled, [(X, 1), (X, 2), (X, 2.0)], clock=lambda: next(ticks))
     assert jaxmeter.table(report).splitlines() == [
         "scaled: 3 calls, 2 traces, 2 compiles",
         "  call  action                 time  compared with",
