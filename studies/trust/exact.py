@@ -8,6 +8,7 @@ buffer more. Next to each stands a pair of equal functions. Rerun to resume.
 from __future__ import annotations
 
 import argparse
+import itertools
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -15,11 +16,12 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pandas as pd
 
 from jaxmeter import Case, Effort
 from studies.harness import RESULTS, Row, in_worker, read_rows, table
 from studies.trust.kinds import KINDS, plain
-from studies.trust.pairs import compared
+from studies.trust.measure import compared
 
 EFFORT = Effort(turns=1, turn_seconds=1e-6, steady_seconds=1e-6, compiles=0)
 Made = tuple[Case, tuple[Any, ...]]
@@ -104,11 +106,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Measure the pairs that the file does not hold yet and print the table."""
     done = {(row["change"], int(row["number"])) for row in read_rows(options.out)}
-    wanted = [(change, n) for change in CHANGES for n in range(options.pairs)]
+    wanted = itertools.product(CHANGES, range(options.pairs))
     missing = [one for one in wanted if one not in done]
     if missing:
         in_worker(rows, options.out, {"pairs": missing})
-    print(found_table(read_rows(options.out)))
+    print(found_table(options.out))
     return 0
 
 
@@ -138,13 +140,14 @@ def rows(pairs: list[tuple[str, int]]) -> Iterator[Row]:
         yield from both
 
 
-def found_table(found: list[Row]) -> str:
+def found_table(path: Path) -> str:
     """Return how many changes were found, and how many equal pairs differ in anything."""
+    rows = pd.read_csv(path).assign(differs=lambda row: row["differing_count"] > 0)
     lines = []
     for change, (*_, sentence) in CHANGES.items():
-        pairs = [row for row in found if row["change"] == change]
-        injected = [row["found"] == "True" for row in pairs if row["injected"] == "True"]
-        equal = [row["differing_count"] != "0" for row in pairs if row["injected"] == "False"]
-        counts = [f"{sum(side)} of {len(side)}" for side in (injected, equal)]
-        lines.append((sentence, *counts))
+        sides = [
+            rows.loc[(rows["change"] == change) & (rows["injected"] == injected), column]
+            for injected, column in ((True, "found"), (False, "differs"))
+        ]
+        lines.append((sentence, *(f"{side.sum()} of {len(side)}" for side in sides)))
     return table(("injected", "found", "equal pairs that differ"), lines)

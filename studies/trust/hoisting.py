@@ -16,7 +16,7 @@ import numpy as np
 
 import jaxmeter
 from jaxmeter import Case, Effort, Phases
-from studies.harness import RESULTS, Row, StudyError, measured, read_rows, table, write_rows
+from studies.harness import RESULTS, Row, StudyError, write_rows
 
 BYTES = 256_000_000
 COLUMNS = 8000
@@ -68,10 +68,7 @@ def row(by_hand: jaxmeter.ComparedProcess, captured: jaxmeter.ComparedProcess) -
 
 
 def _total(phases: Phases) -> float:
-    return sum(
-        seconds or 0.0
-        for seconds in (phases.trace_seconds, phases.lower_seconds, phases.compile_seconds)
-    )
+    return sum(getattr(phases, name) or 0.0 for name in jaxmeter.PHASES)
 
 
 def _bit_equal(process: jaxmeter.ComparedProcess) -> bool:
@@ -105,15 +102,3 @@ def _arrays() -> tuple[Any, Any]:
     draw = np.random.default_rng(0)
     matrix = jnp.asarray(draw.normal(size=(BYTES // 4 // COLUMNS, COLUMNS)).astype("float32"))
     return matrix, jnp.asarray(draw.normal(size=COLUMNS).astype("float32"))
-
-
-def seconds_table() -> str:
-    """Return the least and largest seconds of the committed rows."""
-    rows = read_rows(measured("trust", "hoisting.csv"))
-    lines = []
-    for form in ("captured", "hoisted", "by_hand"):
-        seconds = [float(row[f"{form}_seconds"]) for row in rows]
-        lines.append((form.replace("_", " "), f"{min(seconds):.2g} s", f"{max(seconds):.2g} s"))
-    ratios = [float(row["ratio"]) for row in rows]
-    lines.append(("hoisted / by hand", f"{min(ratios):.2f}", f"{max(ratios):.2f}"))
-    return table(("trace, lower, compile", "least", "largest"), lines)

@@ -19,23 +19,98 @@ import json
 import math
 import random
 import time
-from collections.abc import Iterator
-from dataclasses import asdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
-from jaxmeter import Effort, load_1min
+import jax
+
+from jaxmeter import (
+    Case,
+    ComparedProcess,
+    Effort,
+    Exact,
+    compare_processes,
+    load_1min,
+    measure_pair,
+)
 from studies.harness import RESULTS, Row, append_row, in_worker, measured, read_rows, replace_file
 from studies.trust.growth import Shares, growing_shares, injected_effects
-from studies.trust.kinds import FORMS
-from studies.trust.pairs import PLANS, Pair, compared
+from studies.trust.kinds import FORMS, KINDS
 
+EQUAL = "A/A"
+SECOND_SEED = 100
+"""The first seed of the second plan, so that no pair is measured twice."""
 CHUNK = 30
 """Pairs of each process."""
+FILES = {"shares": "shares.json", "measure": "pairs.jsonl", "check": "check.jsonl"}
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two functions to compare.
+
+    ``A/A`` pairs are equal functions. In ``injected`` pairs the second loop takes longer, or
+    shorter, by a known share of its time. In ``compile`` pairs the second program has more of the
+    same operations, so it takes longer to trace, lower and compile.
+    """
+
+    study: str
+    kind: str
+    form: str
+    effect: float
+    """The share of its time by which the second takes longer."""
+    seed: int
+    compiles: int = 0
+    """Timed recompilations of each function."""
+
+    @property
+    def key(self) -> str:
+        return f"{self.study}-{self.form}-{self.kind}-{self.effect:g}-{self.seed}"
+
+
+def first_plan() -> list[Pair]:
+    """Return the first plan: the most important pairs first, kinds spread over the chunks."""
+    both = _pairs(EQUAL, ["plain"], range(20), compiles=2) + _pairs(EQUAL, ["loop"], range(10))
+    both += _pairs("injected", ["loop"], range(15), [0.10])
+    others = _pairs("injected", ["loop"], range(5), [0.03, 0.05, 0.20])
+    random.Random(1).shuffle(both)
+    random.Random(2).shuffle(others)
+    return both + others
+
+
+def second_plan() -> list[Pair]:
+    """Return the pairs that the first plan lacks: as many compiles as `jaxmeter.compare` makes, in
+    loops too, shorter steady-state times, and longer compile times."""
+    seeds = range(SECOND_SEED, SECOND_SEED + 6)
+    equal = _pairs(EQUAL, ["plain", "loop"], seeds, compiles=3)
+    injected = _pairs("injected", ["loop"], seeds[:5], [-0.10])
+    injected += _pairs("compile", ["unrolled"], seeds[:5], [0.20, 0.50], compiles=3)
+    random.Random(3).shuffle(equal)
+    random.Random(4).shuffle(injected)
+    return equal + injected
+
+
+def _pairs(
+    study: str,
+    forms: Iterable[str],
+    seeds: Iterable[int],
+    effects: Iterable[float] = (0.0,),
+    compiles: int = 0,
+) -> list[Pair]:
+    return [
+        Pair(study, kind, form, effect, seed, compiles)
+        for seed, form, effect, kind in itertools.product(seeds, forms, effects, KINDS)
+    ]
+
+
+PLANS = {"first": first_plan, "second": second_plan}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
-    parser.add_argument("step", choices=("shares", "measure", "check"))
+    parser.add_argument("step", choices=FILES)
     parser.add_argument("--out", type=Path, help="default: a file in results/trust")
     parser.add_argument("--shares", type=Path, default=measured("trust", "shares.json"))
     parser.add_argument("--plan", choices=PLANS, default="first", help="the pairs to measure")
@@ -46,17 +121,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Run one step."""
-    names = {"shares": "shares.json", "measure": "pairs.jsonl", "check": "check.jsonl"}
-    out = options.out or RESULTS / "trust" / names[options.step]
+    out = options.out or RESULTS / "trust" / FILES[options.step]
     if options.step == "shares":
         replace_file(out, (json.dumps(growing_shares(), indent=2) + "\n").encode())
         return 0
     shares = json.loads(options.shares.read_text())
     if options.step == "check":
         append_row(out, injected_effects(shares))
-        return 0
-    pairs = PLANS[options.plan]()[: options.pairs]
-    measure(pairs, out, shares, options.processes, options.minutes)
+    else:
+        pairs = PLANS[options.plan]()[: options.pairs]
+        measure(pairs, out, shares, options.processes, options.minutes)
     return 0
 
 
@@ -76,10 +150,9 @@ def measure(pairs: list[Pair], out: Path, shares: Shares, processes: int, minute
 
 def process_rows(pairs: list[Row], process: int, shares: Shares) -> Iterator[Row]:
     """Measure pairs in this process and yield a row for each."""
-    chunk = [Pair(**fields) for fields in pairs]
-    random.Random(process).shuffle(chunk)  # so that no pair always follows the same other pair
-    for pair in chunk:
-        yield pair_row(pair, process, shares)
+    random.Random(process).shuffle(pairs)  # so that no pair always follows the same other pair
+    for fields in pairs:
+        yield pair_row(Pair(**fields), process, shares)
 
 
 def pair_row(pair: Pair, process: int, shares: Shares) -> Row:
@@ -105,3 +178,12 @@ def pair_row(pair: Pair, process: int, shares: Shares) -> Row:
         "utc": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         "wall_seconds": round(time.perf_counter() - start, 3),
     }
+
+
+def compared(
+    cases: Sequence[Case], effort: Effort, *, swapped: bool = False, calls: Any = ((), ())
+) -> tuple[ComparedProcess, dict[str, Exact]]:
+    """Measure two cases in this process; return the measurement and the exact quantities."""
+    process = measure_pair(cases[0], cases[1], effort, swapped=swapped, calls=calls)
+    jax.clear_caches()
+    return process, {one.quantity: one for one in compare_processes([process]).exact}

@@ -2,82 +2,93 @@
 
 from __future__ import annotations
 
-from studies.harness import Row, measured, read_rows, table
-from studies.trust import exact, hoisting
-from studies.trust.pairs import EQUAL
+from typing import Any
+
+import pandas as pd
+
+from studies.harness import measured, table
+from studies.trust.exact import found_table
+from studies.trust.measure import EQUAL
+from studies.trust.verdicts import PROCESSES
 
 CONDITIONS = ("quiet", "loaded")
+SINGLE = "one function per process"
 
 
-def found(column: str, file: str = "verdicts.csv", **wanted: object) -> str:
+def rows_of(file: str, **wanted: object) -> pd.DataFrame:
+    """Return the committed rows with these values."""
+    rows = pd.read_csv(measured("trust", file))
+    for name, value in wanted.items():
+        rows = rows.loc[rows[name] == value]
+    return rows
+
+
+def found(column: str = "different", **wanted: Any) -> str:
     """Return "how many of how many pairs" of a column; empty where no pair was measured."""
-    rows = rows_of(file, **wanted)
-    counts = [sum(int(row[name]) for row in rows) for name in (column, "pairs")]
-    return f"{counts[0]} of {counts[1]}" if rows else ""
+    rows = rows_of("samples.csv" if "design" in wanted else "verdicts.csv", **wanted)
+    return f"{rows[column].sum()} of {rows['pairs'].sum()}" if len(rows) else ""
 
 
-def rows_of(file: str, **wanted: object) -> list[Row]:
-    """Return the rows with these values."""
-    rows = read_rows(measured("trust", file))
-    return [row for row in rows if all(row[name] == str(value) for name, value in wanted.items())]
+def equal(**wanted: Any) -> list[str]:
+    """Return `found` of equal functions in each condition."""
+    return [found(condition=condition, study=EQUAL, **wanted) for condition in CONDITIONS]
 
 
 def equal_functions() -> str:
     """Return the verdicts of equal functions, by all four times."""
-    lines, columns = [], ("pairs", "same", "inconclusive", "different")
-    for condition in CONDITIONS:
-        (row,) = rows_of(
-            "verdicts.csv", condition=condition, study=EQUAL, has_phases=True, processes=6
-        )
-        lines.append([int(row[name]) for name in columns])
-    lines.append([sum(pair) for pair in zip(*lines, strict=True)])
-    names = (*CONDITIONS, "both")
-    return table(("", *columns), [(name, *line) for name, line in zip(names, lines, strict=True)])
+    columns = ["pairs", "same", "inconclusive", "different"]
+    rows = rows_of("verdicts.csv", study=EQUAL, has_phases=True, processes=6)
+    counts = rows.set_index("condition").loc[list(CONDITIONS), columns]
+    counts.loc["both"] = counts.sum()
+    return table(("", *columns), counts.itertuples())
 
 
 def fewer_processes() -> str:
     """Return how often equal functions are called different, by number of processes."""
-    counts = (6, 4, 3)
-    lines = [(count, *equal("different", has_phases=True, processes=count)) for count in counts]
+    lines = [(count, *equal(has_phases=True, processes=count)) for count in (6, 4, 3)]
     return table(("processes", *CONDITIONS), lines)
 
 
 def designs() -> str:
     """Return how often each design calls the steady-state times of equal functions different."""
     one_side = "interleaved, all ratios on one side, 3 %"
-    lines = [
-        ("`jaxmeter compare`", 6, *equal("steady_different", processes=6)),
-        (one_side, 6, *equal("steady_one_side", processes=6)),
-        (one_side, 3, *equal("steady_one_side", processes=3)),
-    ]
-    for name, design, count in (
-        ("interleaved, Mann-Whitney test of the samples", "samples, interleaved", 1),
-        ("one function each, Mann-Whitney test", "samples, two processes", 2),
-        ("the same, and medians 3 % apart", "samples, two processes, 3 %", 2),
-    ):
-        lines.append((name, count, *equal("different", "samples.csv", design=design)))
-    return table(("called different by", "processes", *CONDITIONS), lines)
-
-
-def equal(column: str, file: str = "verdicts.csv", **wanted: object) -> list[str]:
-    """Return `found` of equal functions in each condition."""
-    return [found(column, file, condition=c, study=EQUAL, **wanted) for c in CONDITIONS]
+    lines = (
+        ("`jaxmeter compare`", 6, {"column": "steady_different"}),
+        (one_side, 6, {"column": "steady_one_side"}),
+        (one_side, 3, {"column": "steady_one_side"}),
+        ("interleaved, Mann-Whitney test of the samples", 1, {"design": "samples, interleaved"}),
+        ("one function each, Mann-Whitney test", 2, {"design": "samples, two processes"}),
+        ("the same, and medians 3 % apart", 2, {"design": "samples, two processes, 3 %"}),
+    )
+    shown = [(name, count, *equal(processes=count, **wanted)) for name, count, wanted in lines]
+    return table(("called different by", "processes", *CONDITIONS), shown)
 
 
 def injected_effects() -> str:
     """Return how often an injected effect is found, by its size and the number of processes."""
-    counts = (3, 4, 6, 8)
     groups = (("quiet", 0.2), ("quiet", 0.1), ("quiet", 0.05), ("quiet", 0.03), ("loaded", 0.1))
-    lines = []
-    for condition, effect in groups:
-        shown = {"condition": condition, "study": "injected", "effect": effect}
-        cells = [found("different", processes=count, **shown) for count in counts]
-        lines.append((f"{100 * effect:g} %, {condition}", *cells))
-    shown = {"condition": "quiet", "study": "injected", "effect": 0.1}
-    single = {"file": "samples.csv", "design": "one function per process"}
-    cells = [found("different", processes=count, **single, **shown) for count in counts]
-    lines.append(("10 %, quiet, one function per process", *cells))
-    return table(("injected", "3 processes", "4", "6", "8"), lines)
+    lines = [
+        (f"{100 * effect:g} %, {condition}", {"condition": condition, "effect": effect})
+        for condition, effect in groups
+    ]
+    name, wanted = lines[1]
+    lines.append((f"{name}, {SINGLE}", {**wanted, "design": SINGLE}))
+    shown = [
+        (name, *(found(study="injected", processes=count, **wanted) for count in PROCESSES))
+        for name, wanted in lines
+    ]
+    return table(("injected", "3 processes", "4", "6", "8"), shown)
+
+
+def hoisting_seconds() -> str:
+    """Return the least and largest seconds of each way to pass an array."""
+    ends = rows_of("hoisting.csv").agg(["min", "max"])
+    lines = [
+        (form.replace("_", " "), *(f"{seconds:.2g} s" for seconds in ends[f"{form}_seconds"]))
+        for form in ("captured", "hoisted", "by_hand")
+    ]
+    lines.append(("hoisted / by hand", *(f"{ratio:.2f}" for ratio in ends["ratio"])))
+    return table(("trace, lower, compile", "least", "largest"), lines)
 
 
 TABLES = {
@@ -85,6 +96,6 @@ TABLES = {
     "trust processes": fewer_processes,
     "trust designs": designs,
     "trust injected": injected_effects,
-    "trust exact": lambda: exact.found_table(read_rows(measured("trust", "exact.csv"))),
-    "trust hoisting": hoisting.seconds_table,
+    "trust exact": lambda: found_table(measured("trust", "exact.csv")),
+    "trust hoisting": hoisting_seconds,
 }

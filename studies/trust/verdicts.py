@@ -14,8 +14,10 @@ from __future__ import annotations
 import argparse
 import math
 import statistics
-from collections import defaultdict
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 
 from scipy.stats import mannwhitneyu
@@ -31,11 +33,13 @@ from jaxmeter import (
     compare_times,
 )
 from studies.harness import Row, StudyError, measured, read_rows, write_rows
-from studies.trust.pairs import EQUAL
+from studies.trust.measure import EQUAL
 
 PROCESSES = (3, 4, 6, 8)
 CRITERIA = Criteria()
 PHASE_COLUMNS = tuple(phase.replace("_seconds", "_ratio") for phase in PHASES)
+Processes = Sequence[Row]
+"""The rows of a pair, one for each process."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -46,34 +50,29 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Keep the rounds, and write both tables."""
-    rounds_file, samples_file = options.out / "rounds.csv.gz", options.out / "samples.csv"
-    rounds, samples = read_rows(rounds_file), read_rows(samples_file)
     for given in options.rows:
         condition, _, file = given.partition("=")
-        rows = read_rows(Path(file))
+        rows = [{"condition": condition, **row} for row in read_rows(Path(file))]
         if not rows:
             raise StudyError(f"got {given!r}; give CONDITION=FILE of rows that trust measured")
-        rounds = [row for row in rounds if row["condition"] != condition]
-        rounds += [round_row(condition, row) for row in rows]
-        samples = [row for row in samples if row["condition"] != condition]
-        samples += sample_rows(condition, rows)
-    if options.rows:
-        write_rows(rounds_file, rounds)
-        write_rows(samples_file, samples)
-    write_rows(options.out / "verdicts.csv", verdict_rows(read_rows(rounds_file)))
+        new = {"rounds.csv.gz": map(round_row, rows), "samples.csv": sample_rows(rows)}
+        for name, of_condition in new.items():
+            kept = [row for row in read_rows(options.out / name) if row["condition"] != condition]
+            write_rows(options.out / name, [*kept, *of_condition])
+    write_rows(options.out / "verdicts.csv", verdict_rows(read_rows(options.out / "rounds.csv.gz")))
     print((options.out / "verdicts.csv").read_text(), end="")
     return 0
 
 
-def round_row(condition: str, row: Row) -> Row:
+def round_row(row: Row) -> Row:
     """Return the part of a measured row that is kept."""
     steady = Round.from_samples(row["a"], row["b"], interleaved=True)
     a, b = row["compiles"]
     phases = zip(PHASE_COLUMNS, zip(*a, strict=True), zip(*b, strict=True), strict=False)
     rounds = {name: Round.from_samples(*both, interleaved=True) for name, *both in phases}
+    kept = ("condition", "study", "form", "kind", "effect", "seed", "process")
     return {
-        "condition": condition,
-        **{name: row[name] for name in ("study", "form", "kind", "effect", "seed", "process")},
+        **{name: row[name] for name in kept},
         "compiles": len(a),
         "a_seconds": f"{statistics.median(row['a']):.4g}",
         "steady_ratio": round(steady.ratio, 4),
@@ -85,36 +84,24 @@ def round_row(condition: str, row: Row) -> Row:
     }
 
 
-def groups(rows: Iterable[Row], *names: str) -> list[tuple[tuple, list[list[Row]]]]:
-    """Group rows by these columns: for each group its pairs, for each pair a row per process."""
-    pairs: dict[tuple, list[Row]] = defaultdict(list)
-    for row in sorted(rows, key=lambda row: int(row["process"])):
-        pairs[tuple(row[name] for name in (*names, "form", "kind", "seed"))].append(row)
-    found: dict[tuple, list[list[Row]]] = defaultdict(list)
-    for key, pair in pairs.items():
-        found[key[: len(names)]].append(pair)
-    return sorted(found.items())
+def counted(
+    rows: Iterable[Row],
+    names: Sequence[str],
+    counts: Sequence[int],
+    judge: Callable[[list[Processes]], Row],
+) -> Iterator[Row]:
+    """Judge the pairs of each group of rows with equal columns, by each number of processes."""
+    group, pair = itemgetter(*names), itemgetter(*names, "form", "kind", "seed")
+    ordered = sorted(rows, key=lambda row: (*pair(row), int(row["process"])))
+    for key, some in groupby(ordered, group):
+        pairs = [list(processes) for _, processes in groupby(some, pair)]
+        for count in counts:
+            enough: list[Processes] = [one[:count] for one in pairs if len(one) >= count]
+            if enough:
+                yield dict(zip(names, key, strict=True)) | {"processes": count} | judge(enough)
 
 
-def sample_rows(condition: str, rows: Sequence[Row]) -> Iterator[Row]:
-    """Yield a row for each study, effect, number of processes and design."""
-    for (study, effect), pairs in groups(rows, "study", "effect"):
-        for name, (design, counts) in DESIGNS.items():
-            for count in counts:
-                enough = [pair[: max(count, 2)] for pair in pairs if len(pair) >= max(count, 3)]
-                if enough:
-                    yield {
-                        "condition": condition,
-                        "study": study,
-                        "effect": effect,
-                        "processes": count,
-                        "design": name,
-                        "pairs": len(enough),
-                        "different": sum(design(pair) for pair in enough),
-                    }
-
-
-def one_function_per_process(pair: Sequence[Row]) -> bool:
+def one_function_per_process(pair: Processes) -> bool:
     """Compare the first function of each process with the second function of the next."""
     rounds = [
         Round.from_samples(one["a"], other["b"])
@@ -124,69 +111,68 @@ def one_function_per_process(pair: Sequence[Row]) -> bool:
     return timing.verdict == "different"
 
 
-def two_processes(pair: Sequence[Row]) -> bool:
-    """Measure one function in each of two processes, and test the samples."""
-    return mannwhitneyu(pair[0]["a"], pair[1]["b"]).pvalue < CRITERIA.significance
+def samples_differ(pair: Processes) -> bool:
+    """Test the samples: of both functions in one process, or of one in each of two processes."""
+    return mannwhitneyu(pair[0]["a"], pair[-1]["b"]).pvalue < CRITERIA.significance
 
 
-def interleaved(pair: Sequence[Row]) -> bool:
-    """Interleave both functions in one process, and test the samples."""
-    return mannwhitneyu(pair[0]["a"], pair[0]["b"]).pvalue < CRITERIA.significance
+def samples_and_medians_differ(pair: Processes) -> bool:
+    """Test the samples, and require the least effect between their medians."""
+    ratio = statistics.median(pair[-1]["b"]) / statistics.median(pair[0]["a"])
+    return abs(math.log(ratio)) > math.log1p(CRITERIA.minimum_effect) and samples_differ(pair)
 
 
-def two_processes_and_effect(pair: Sequence[Row]) -> bool:
-    """Test the samples of two processes, and require the least effect between their medians."""
-    ratio = statistics.median(pair[1]["b"]) / statistics.median(pair[0]["a"])
-    return abs(math.log(ratio)) > math.log1p(CRITERIA.minimum_effect) and two_processes(pair)
-
-
-DESIGNS: dict[str, tuple[Callable[[Sequence[Row]], bool], tuple[int, ...]]] = {
+DESIGNS: dict[str, tuple[Callable[[Processes], bool], tuple[int, ...]]] = {
     "one function per process": (one_function_per_process, PROCESSES),
-    "samples, interleaved": (interleaved, (1,)),
-    "samples, two processes": (two_processes, (1,)),
-    "samples, two processes, 3 %": (two_processes_and_effect, (1,)),
+    "samples, interleaved": (samples_differ, (1,)),
+    "samples, two processes": (samples_differ, (2,)),
+    "samples, two processes, 3 %": (samples_and_medians_differ, (2,)),
 }
-"""Each design with its numbers of processes; 1 also stands for one process of each function."""
+"""Each design with its numbers of processes."""
+
+
+def sample_rows(rows: Sequence[Row]) -> Iterator[Row]:
+    """Yield a row for each design, study, effect and number of processes."""
+    for name, (design, counts) in DESIGNS.items():
+
+        def judge(pairs, name=name, design=design):
+            return {"design": name, "pairs": len(pairs), "different": sum(map(design, pairs))}
+
+        yield from counted(rows, ("condition", "study", "effect"), counts, judge)
 
 
 def verdict_rows(rounds: Sequence[Row]) -> Iterator[Row]:
     """Yield a row for each condition, study, effect, with or without phases, and process count."""
-    names = ("condition", "study", "effect", "has_phases")
     marked = [row | {"has_phases": row[PHASE_COLUMNS[0]] != ""} for row in rounds]
-    for group, pairs in groups(marked, *names):
-        for count in PROCESSES:
-            enough = [pair[:count] for pair in pairs if len(pair) >= count]
-            if enough:
-                found = {"processes": count, **verdict_counts(enough)}
-                yield dict(zip(names, group, strict=True)) | found
+    names = ("condition", "study", "effect", "has_phases")
+    return counted(marked, names, PROCESSES, verdict_counts)
 
 
-def verdict_counts(pairs: Sequence[Sequence[Row]]) -> Row:
+def verdict_counts(pairs: Sequence[Processes]) -> Row:
     """Count the verdicts; return the medians of the ratios and of their intervals' half widths."""
     found = [compared(pair) for pair in pairs]
-    verdicts = [one.verdict for one in found]
-    differing = [one.quantity for comparison in found for one in comparison.differences]
+    verdicts = Counter(one.verdict for one in found)
+    differing = Counter(one.quantity for comparison in found for one in comparison.differences)
     loads = [float(row["load_1min"]) for pair in pairs for row in pair if row["load_1min"]]
-    medians = {}
-    for place, time in enumerate(TIMES):
-        known = [one.timings[place] for one in found if len(one.timings) > place]
-        name = time.removesuffix("_seconds")
-        widths = [one.high / one.ratio - 1 for one in known]
-        medians |= {
-            f"{name}_ratio": known and round(statistics.median(one.ratio for one in known), 4),
-            f"{name}_half_width": known and round(statistics.median(widths), 4),
-        }
-    return {
-        "load_1min": round(statistics.median(loads), 1) if loads else "",
-        "pairs": len(pairs),
-        **{verdict: verdicts.count(verdict) for verdict in ("same", "inconclusive", "different")},
-        **{f"{time.removesuffix('_seconds')}_different": differing.count(time) for time in TIMES},
-        "steady_one_side": sum(map(all_on_one_side, found)),
-        **{name: "" if value == [] else value for name, value in medians.items()},
-    }
+    counts: Row = {"load_1min": _median(loads, 1), "pairs": len(pairs)}
+    counts |= {verdict: verdicts[verdict] for verdict in ("same", "inconclusive", "different")}
+    names = {time: time.removesuffix("_seconds") for time in TIMES}
+    counts |= {f"{name}_different": differing[time] for time, name in names.items()}
+    counts["steady_one_side"] = sum(map(all_on_one_side, found))
+    for time, name in names.items():
+        timings = [
+            one for comparison in found for one in comparison.timings if one.quantity == time
+        ]
+        counts[f"{name}_ratio"] = _median([one.ratio for one in timings], 4)
+        counts[f"{name}_half_width"] = _median([one.high / one.ratio - 1 for one in timings], 4)
+    return counts
 
 
-def compared(pair: Sequence[Row]) -> Comparison:
+def _median(values: Sequence[float], digits: int) -> float | str:
+    return round(statistics.median(values), digits) if values else ""
+
+
+def compared(pair: Processes) -> Comparison:
     """Return the comparison of `jaxmeter.compare` for the ratios that processes measured."""
     quantities = {
         "steady_seconds": [

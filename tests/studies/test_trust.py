@@ -12,8 +12,7 @@ from jaxmeter import compare_times
 from studies.harness import measured, read_rows
 from studies.trust import verdicts
 from studies.trust.kinds import KINDS, loop, unrolled
-from studies.trust.measure import pair_row
-from studies.trust.pairs import PLANS, Pair
+from studies.trust.measure import PLANS, Pair, pair_row
 
 
 def test_there_are_as_many_pairs_as_the_claims_speak_of():
@@ -104,7 +103,7 @@ def test_the_tables_count_what_each_design_calls_different(tables):
     assert by["injected", "6"]["different"] == by["injected", "6"]["steady_different"] == "8"
     assert float(by["injected", "8"]["steady_ratio"]) == pytest.approx(1.1, abs=0.005)
     designs = {(row["study"], row["processes"], row["design"]): row for row in samples}
-    assert int(designs["A/A", "1", "samples, two processes"]["different"]) > 0
+    assert int(designs["A/A", "2", "samples, two processes"]["different"]) > 0
 
 
 def test_phases_are_judged_with_the_steady_time(tables):
