@@ -34,3 +34,9 @@ def whole(column: Any) -> pd.Series:
 def numeric(column: Any) -> pd.Series:
     """Return the column as numbers; other values become missing."""
     return cast(pd.Series, pd.to_numeric(column, errors="coerce"))
+
+
+def last_known(column: Any) -> Any:
+    """Return the last value that is not missing: a process that failed early records less."""
+    known = column.dropna()
+    return None if known.empty else known.iloc[-1]

@@ -13,7 +13,7 @@ from typing import Any
 
 import pandas as pd
 
-from .frames import groups, numeric, whole
+from .frames import groups, last_known, numeric, whole
 from .load import SkippedFile, Store, StoredRecord
 
 # Parameters that identify a kind of measurement; others become `parameter_<name>`.
@@ -126,18 +126,12 @@ def environments(frame: pd.DataFrame) -> pd.DataFrame:
                 "processes_count": len(group),
                 "cases_count": group["case"].nunique(),
                 "load_1min_before_highest": group["load_1min_before"].max(),
-                **{name: _last_known(newest_last[name]) for name in ENVIRONMENT.values()},
+                **{name: last_known(newest_last[name]) for name in ENVIRONMENT.values()},
                 # Workers bound to one processor see only that.
                 "cpus_available_count": group["cpus_available_count"].max(),
             }
         )
     return pd.DataFrame(rows)
-
-
-def _last_known(column: Any) -> Any:
-    """Return the last value that is not missing: a process that failed early records less."""
-    known = column.dropna()
-    return None if known.empty else known.iloc[-1]
 
 
 def measurement_row(stored: StoredRecord) -> dict[str, Any]:

@@ -2,19 +2,17 @@
 
 import re
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import pandas as pd
 
 # Fields end in NUL, which no commit can hold; a subject may hold every other character.
-FORMAT = "%H%x00%aI%x00%s%x00"
 LOG = (
-    *("git", "log", "--no-walk=unsorted", "--ignore-missing", "--stdin"),
-    *("--no-show-signature", "--encoding=UTF-8", f"--format=tformat:{FORMAT}"),
+    *("git", "log", "--topo-order", "--reverse", "--ignore-missing", "--stdin"),
+    *("--no-show-signature", "--encoding=UTF-8", "--format=tformat:%H%x00%aI%x00%s%x00"),
 )
-ORDER = ("git", "rev-list", "--topo-order", "--reverse", "--ignore-missing", "--stdin")
 FULL_NAME = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 
 
@@ -28,7 +26,7 @@ class Commit:
 
 
 def ordered_commits(
-    hashes: Sequence[str], first_measured: Mapping[str, pd.Timestamp], repository: Path | None
+    first_measured: Mapping[str, pd.Timestamp], repository: Path | None
 ) -> tuple[Commit, ...]:
     """Return the commits from the oldest to the newest.
 
@@ -37,52 +35,34 @@ def ordered_commits(
 
     Parameters
     ----------
-    hashes : sequence of str
-        The commits of a store.
     first_measured : mapping
-        When each was first measured; NaT where unknown.
+        When each commit of a store, by its hash, was first measured; NaT where unknown.
     repository : Path or None
         A clone; None uses no git.
     """
-    known = {} if repository is None else _read_from_git(repository, hashes)
-    commits = [Commit(h, *known[h][1:]) for h in sorted(known, key=lambda h: known[h][0])]
-    for name in sorted(set(hashes) - set(known), key=lambda h: (_seconds(first_measured[h]), h)):
-        when = _seconds(first_measured[name])
-        later = (i for i, c in enumerate(commits) if _seconds(first_measured[c.hash]) > when)
+    commits = [] if repository is None else _read_from_git(repository, first_measured)
+    when = {name: _seconds(time) for name, time in first_measured.items()}
+    unknown = when.keys() - {commit.hash for commit in commits}
+    for name in sorted(unknown, key=lambda name: (when[name], name)):
+        later = (i for i, commit in enumerate(commits) if when[commit.hash] > when[name])
         commits.insert(next(later, len(commits)), Commit(name))
     return tuple(commits)
 
 
-def _read_from_git(repository: Path, hashes: Sequence[str]) -> dict[str, tuple[int, str, str]]:
-    """Return position, author date and subject of each commit that the repository has."""
+def _read_from_git(repository: Path, hashes: Iterable[str]) -> list[Commit]:
+    """Return the commits that the repository has; none where there is no git."""
     # Git could take any other folder name for a branch, which is another commit.
-    names = [name for name in hashes if FULL_NAME.fullmatch(name)]
-    if not names:
-        return {}
-    fields = _run(repository, LOG, names).split("\0")
-    found = {
-        name.strip(): (date, subject)
-        for name, date, subject in zip(fields[0::3], fields[1::3], fields[2::3], strict=False)
-        if name.strip() in names
-    }
-    listed = _run(repository, ORDER, list(found)).split()
-    position = {name: index for index, name in enumerate(listed)}
-    return {name: (position[name], *text) for name, text in found.items() if name in position}
-
-
-def _run(repository: Path, command: Sequence[str], names: Sequence[str]) -> str:
-    """Return git's output for the names; empty where there is no git or no repository."""
+    names = {name for name in hashes if FULL_NAME.fullmatch(name)}
     try:
         done = subprocess.run(
-            command,
-            cwd=repository,
-            input="\n".join(names).encode(),
-            capture_output=True,
-            timeout=60,
+            LOG, cwd=repository, input="\n".join(names).encode(), capture_output=True, timeout=60
         )
     except (OSError, subprocess.TimeoutExpired):
-        return ""
-    return done.stdout.decode(errors="replace") if done.returncode == 0 else ""
+        return []
+    fields = done.stdout.decode(errors="replace").split("\0")
+    triples = zip(fields[0::3], fields[1::3], fields[2::3], strict=False)
+    commits = (Commit(name.strip(), date, subject) for name, date, subject in triples)
+    return [commit for commit in commits if commit.hash in names]
 
 
 def _seconds(when: pd.Timestamp) -> float:

@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +10,7 @@ from ..document.html import rendered
 from ..document.write import write_whole
 from .reviews import FOLDER, Reviews
 from .series import Environment, History, Series
-from .steps import second_opinion
+from .steps import ruptures
 
 DIGITS = 5  # of a noisy number; three are visible
 
@@ -43,7 +43,7 @@ def history_page(history: History, reviews: Reviews) -> str:
         history=history,
         # A "</script>" in a commit's subject would end the block.
         data=data.replace("<", "\\u003c"),
-        second_opinion=second_opinion(),
+        second_opinion=ruptures is not None,
         series_count=sum(len(one.series) for one in history.environments),
     )
 
@@ -66,17 +66,16 @@ def _environment(
 ) -> dict[str, Any]:
     shown = [*environment.series, *environment.failed]
     place = {case: i for i, case in enumerate(dict.fromkeys(one.case for one in shown))}
-    reasons = dict.fromkeys(failed.reason for failed in environment.failed)
-    reason = {text: i for i, text in enumerate(reasons)}
+    reasons = list(dict.fromkeys(failed.reason for failed in environment.failed))
     at = tuple(environment.conditions)
     return {
         "name": environment.name,
         "at": at,
         "conditions": list(environment.conditions.values()),
         "cases": list(place),
-        "reasons": list(reasons),
+        "reasons": reasons,
         "failed": [
-            [place[f.case], f.commit, f.processes_count, reason[f.reason]]
+            [place[f.case], f.commit, f.processes_count, reasons.index(f.reason)]
             for f in environment.failed
         ],
         "reviews": {
@@ -93,15 +92,15 @@ def _environment(
 
 def _numbers(series: Series, at: tuple[int, ...]) -> list[Any]:
     """Return commits (0 for all of the environment's), values, samples (0: none), change points."""
-    digits = DIGITS if series.metric.kind == "noisy" else 17
+
+    def rounded(values: Iterable[float]) -> list[float | int | str]:
+        return [_number(v, DIGITS if series.metric.kind == "noisy" else 17) for v in values]
+
     return [
         0 if series.commits == at else series.commits,
-        [_number(value, digits) for value in series.values],
-        [[_number(v, digits) for v in sample] for sample in series.samples] or 0,
-        [
-            [s.index, _number(s.before, digits), _number(s.after, digits), s.found_by]
-            for s in series.steps
-        ],
+        rounded(series.values),
+        [rounded(sample) for sample in series.samples] or 0,
+        [[s.index, *rounded((s.before, s.after)), s.found_by] for s in series.steps],
     ]
 
 

@@ -10,6 +10,7 @@ import hashlib
 import os
 import re
 import sys
+from collections.abc import Container
 from pathlib import Path
 
 import pandas as pd
@@ -80,25 +81,22 @@ def _is_new(folder: Path, made_of: str) -> bool:
     return True
 
 
-def _digest_of_files(folder: Path) -> str:
-    """Return the digest of the names and contents of all files below a commit's folder."""
-    digest = hashlib.blake2b(digest_size=16)
-    for path in sorted(folder.rglob("*")):
-        if path.is_file():
-            content = hashlib.blake2b(path.read_bytes(), digest_size=16).digest()
-            digest.update(os.fsencode(path.relative_to(folder)) + b"\0" + content)
-    return digest.hexdigest()
+def _digest_of_files(folder: Path, suffixes: Container[str] | None = None) -> str:
+    """Return the digest of the names and contents of all files below a folder."""
+    files = (path for path in sorted(folder.rglob("*")) if path.is_file())
+    wanted = [path for path in files if suffixes is None or path.suffix in suffixes]
+    return _digest(*(x for path in wanted for x in (path.relative_to(folder), path.read_bytes())))
 
 
 def _digest_of_code() -> str:
     """Return the digest of the sources of reports and jaxmeter, and of Python and pandas."""
-    parts = [str(sys.version_info[:2]), pd.__version__]
-    for root in (Path(__file__).parents[1], Path(jaxmeter.__file__).parent):
-        sources = sorted(path for path in root.rglob("*") if path.suffix in CODE)
-        parts += [path.read_text(encoding="utf-8") for path in sources]
-    return _digest(*parts)
+    roots = (Path(__file__).parents[1], Path(jaxmeter.__file__).parent)
+    sources = (_digest_of_files(root, CODE) for root in roots)
+    return _digest(str(sys.version_info[:2]), pd.__version__, *sources)
 
 
-def _digest(*parts: str) -> str:
-    text = "\0".join(parts).encode(errors="surrogateescape")
-    return hashlib.blake2b(text, digest_size=16).hexdigest()
+def _digest(*parts: str | bytes | Path) -> str:
+    digest = hashlib.blake2b(digest_size=16)
+    for part in parts:
+        digest.update(hashlib.blake2b(os.fsencode(part), digest_size=16).digest())
+    return digest.hexdigest()

@@ -10,13 +10,25 @@ import pandas as pd
 
 from .. import tables
 from ..errors import ReportError
-from ..frames import any_of, groups, numeric
+from ..frames import Row, any_of, groups, last_known, numeric, rows
 from ..load import SkippedFile, Store
 from ..machines import with_environment
 from ..metrics import Metric, metrics_of, was_measured, with_compile_sum
 from .commits import Commit, ordered_commits
-from .failures import Failed, all_failed
 from .steps import Step, find_steps
+
+MOST_CHARACTERS = 240  # of a failure's message
+VERSIONS = ("Python", "numpy")
+
+
+@dataclass(frozen=True)
+class Failed:
+    """One case at one commit, all of whose processes failed; `commit` is its position."""
+
+    case: str
+    commit: int
+    processes_count: int
+    reason: str
 
 
 @dataclass(frozen=True)
@@ -86,19 +98,15 @@ def make_history(store: Store, *, repository: Path | None = None) -> History:
         raise ReportError("make_history: no process of the store succeeded; reports build says why")
     # Of the whole table: failed processes take the environment of those that succeeded.
     table = with_compile_sum(with_environment(measured))
-    first = {
-        str(k["commit"]): cast(pd.Timestamp, g["started_utc"].min())
-        for k, g in groups(table, ["commit"])
-    }
-    commits = ordered_commits(list(first), first, repository)
+    first = table.groupby("commit")["started_utc"].min().to_dict()
+    commits = ordered_commits(cast(dict[str, pd.Timestamp], first), repository)
     position = {commit.hash: index for index, commit in enumerate(commits)}
-    table = table.assign(position=[position[name] for name in table["commit"]])
+    table = table.assign(position=table["commit"].map(position))
     environments = []
     for key, found in groups(table, ["environment"]):
         series = tuple(_all_series(found.loc[found["status"] == "ok"]))
-        failed = tuple(all_failed(found))
-        name = str(key["environment"])
-        environments.append(Environment(name, series, _conditions(found), failed))
+        failed = tuple(_all_failed(found))
+        environments.append(Environment(key["environment"], series, _conditions(found), failed))
     environments.sort(key=lambda one: (not one.series, -len(one.conditions), one.name))
     return History(commits, tuple(environments), store.skipped)
 
@@ -128,20 +136,32 @@ def _series(case: str, metric: Metric, at: np.ndarray, values: np.ndarray) -> Se
     return Series(case, metric, tuple(map(int, commits)), points, kept, steps)
 
 
+def _all_failed(table: pd.DataFrame) -> Iterator[Failed]:
+    """Return the cases and commits of which every process failed, in their order."""
+    where = ["position", "case"]
+    is_good = table["status"].eq("ok").groupby([table[name] for name in where]).transform("any")
+    for key, found in groups(table.loc[~is_good].sort_values("round_index"), where):
+        yield Failed(key["case"], int(key["position"]), len(found), _reason(rows(found)[0]))
+
+
+def _reason(row: Row) -> str:
+    """Return the phase, the error's name and the first line of its message."""
+    texts = (row[f"failure_{name}"] for name in ("phase", "kind", "message"))
+    phase, kind, message = (text.strip() if isinstance(text, str) else "" for text in texts)
+    said = ": ".join(filter(None, [kind, *message.splitlines()[:1]])) or str(row["status"])
+    text = f"in {phase}: {said}" if phase else said
+    return text if len(text) <= MOST_CHARACTERS else f"{text[: MOST_CHARACTERS - 1]}…"
+
+
 def _conditions(table: pd.DataFrame) -> dict[int, str]:
     """Return for each commit Python, load and date of its measurements, in words."""
     made = {}
-    wanted = ["position", "python_version", "numpy_version", "load_1min_before", "started_utc"]
-    ordered = cast(pd.DataFrame, table[wanted]).sort_values("started_utc", na_position="first")
-    for key, found in groups(ordered, ["position"]):
-        versions = {"Python": found["python_version"], "numpy": found["numpy_version"]}
-        # A process that failed early recorded no versions.
-        known = {name: column.dropna() for name, column in versions.items()}
-        parts = [f"{name} {column.iloc[-1]}" for name, column in known.items() if len(column)]
-        loads = [float(load) for load in found["load_1min_before"] if not pd.isna(load)]
-        if loads:
-            parts.append(f"load up to {max(loads):.1f}")
-        started = cast(pd.Timestamp, found["started_utc"].max())
+    for key, found in groups(table.sort_values("started_utc", na_position="first"), ["position"]):
+        versions = {name: last_known(found[f"{name.lower()}_version"]) for name in VERSIONS}
+        parts = [f"{name} {version}" for name, version in versions.items() if version]
+        load, started = found["load_1min_before"].max(), found["started_utc"].max()
+        if not pd.isna(load):
+            parts.append(f"load up to {load:.1f}")
         if not pd.isna(started):
             parts.append(f"measured {started:%Y-%m-%d %H:%M} UTC")
         made[int(key["position"])] = ", ".join(parts)

@@ -10,16 +10,22 @@ Sources: F. Friedrich et al., Complexity penalized M-estimation, J. Comput. Grap
 model selection, J. Mach. Learn. Res. 20 (2019) 162, behind KernelCPD.
 """
 
-import functools
+import itertools
 import math
 import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from types import ModuleType
 from typing import Literal
+
+import numpy as np
 
 from ..errors import ReportError
 from ..metrics import Kind
+
+try:
+    import ruptures
+except ImportError:
+    ruptures = None
 
 Finder = Literal["exact", "asv", "asv+ruptures", "ruptures"]
 
@@ -72,7 +78,7 @@ def find_steps(values: Sequence[float], kind: Kind) -> tuple[Step, ...]:
 
 
 def _changes(values: Sequence[float], differ: Callable[[float, float], bool]) -> tuple[Step, ...]:
-    pairs = enumerate(zip(values, values[1:], strict=False), start=1)
+    pairs = enumerate(itertools.pairwise(values), start=1)
     return tuple(Step(i, a, b, "exact") for i, (a, b) in pairs if differ(a, b))
 
 
@@ -85,36 +91,35 @@ def _error_moved(before: float, after: float) -> bool:
 
 
 def _noisy_steps(values: Sequence[float]) -> tuple[Step, ...]:
-    if len(values) < FEWEST_POINTS or any(not math.isfinite(v) for v in values):
-        return ()
-    alerts = _by_asv(values)
-    second = _by_ruptures(values)
-    steps = []
-    for index in alerts:
-        agreed = any(abs(index - other) <= SAME_STEP for other in second)
-        steps.append((index, "asv+ruptures" if agreed else "asv"))
-    for index in second:
-        if all(abs(index - other) > SAME_STEP for other in alerts):
-            steps.append((index, "ruptures"))
-    return _with_levels(values, sorted(steps))
-
-
-def _with_levels(values: Sequence[float], found: list[tuple[int, Finder]]) -> tuple[Step, ...]:
     """Return change points between the medians of their levels, without those too small."""
-    edges = [0, *(index for index, _ in found), len(values)]
-    steps = []
-    for k, (index, by) in enumerate(found):
-        before = statistics.median(values[edges[k] : index])
-        after = statistics.median(values[index : edges[k + 2]])
-        step = Step(index, before, after, by)
-        if abs(after - before) > RESOLUTION and abs(step.ratio - 1) >= SMALLEST_NOISY_STEP:
-            steps.append(step)
-    return tuple(steps)
+    if len(values) < FEWEST_POINTS or not np.isfinite(values).all():
+        return ()
+    alerts, second = _by_asv(values), _by_ruptures(values)
+    found = [(i, "asv+ruptures" if _is_near(i, second) else "asv") for i in alerts]
+    found += [(i, "ruptures") for i in second if not _is_near(i, alerts)]
+    found.sort()
+    edges = itertools.pairwise([0, *(index for index, _ in found), len(values)])
+    levels = itertools.pairwise(statistics.median(values[i:j]) for i, j in edges)
+    steps = (Step(i, *level, by) for (i, by), level in zip(found, levels, strict=True))
+    return tuple(
+        step
+        for step in steps
+        if abs(step.after - step.before) > RESOLUTION and abs(step.ratio - 1) >= SMALLEST_NOISY_STEP
+    )
+
+
+def _is_near(index: int, others: Sequence[int]) -> bool:
+    return any(abs(index - other) <= SAME_STEP for other in others)
 
 
 def _by_asv(values: Sequence[float]) -> list[int]:
-    found = _asv().detect_steps(list(values))
-    return [left for left, *_ in found[1:]]
+    try:
+        from asv import step_detect
+    except ImportError as error:
+        raise ReportError(
+            f"find_steps: asv cannot be imported ({error}); pip install asv"
+        ) from error
+    return [left for left, *_ in step_detect.detect_steps(list(values))[1:]]
 
 
 def _by_ruptures(values: Sequence[float]) -> list[int]:
@@ -123,39 +128,11 @@ def _by_ruptures(values: Sequence[float]) -> list[int]:
     The noise is the median difference of neighbours, which a few jumps do not change. The penalty
     is BIC's for a mean and a position, 2 ln(n) noise variances, doubled because times have tails.
     """
-    ruptures = _ruptures()
     if ruptures is None or min(values) <= 0:
         return []
-    import numpy as np
-
     logs = np.log(np.asarray(values, dtype=float))
     # 1.4826 median|x| is the deviation of a normal x; neighbours differ by sqrt(2) of it.
     noise = 1.4826 * float(np.median(np.abs(np.diff(logs)))) / math.sqrt(2)
     scaled = (logs - np.median(logs)) / max(noise, 1e-3)
     model = ruptures.KernelCPD(kernel="linear", min_size=2).fit(scaled[:, None])
     return [int(i) for i in model.predict(pen=4.0 * math.log(len(values)))[:-1]]
-
-
-@functools.cache
-def _asv() -> ModuleType:
-    try:
-        from asv import step_detect
-    except ImportError as error:
-        raise ReportError(
-            f"find_steps: asv cannot be imported ({error}); pip install asv"
-        ) from error
-    return step_detect
-
-
-@functools.cache
-def _ruptures() -> ModuleType | None:
-    try:
-        import ruptures
-    except ImportError:
-        return None
-    return ruptures
-
-
-def second_opinion() -> bool:
-    """Return whether ruptures is installed."""
-    return _ruptures() is not None

@@ -27,10 +27,10 @@ def test_gits_order_wins_over_dates_and_unknown_commits_find_their_place(tmp_pat
         made.append(git(tmp_path, "rev-parse", "HEAD"))
     days = pd.to_datetime(["2026-02-01", "2026-02-03", "2026-02-02"])
     when = dict(zip([*made, "local"], days, strict=True))
-    ordered = ordered_commits([made[1], "local", made[0]], when, tmp_path)
+    ordered = ordered_commits(when, tmp_path)
     assert [c.hash for c in ordered] == [made[0], "local", made[1]]
     assert ordered[2].subject == "second | <b>" and ordered[2].author_date.startswith("2026-01-05")
-    bare = ordered_commits([*made, "local"], when, tmp_path.parent / "none")
+    bare = ordered_commits(when, tmp_path.parent / "none")
     assert [c.hash for c in bare] == [made[0], "local", made[1]] and not bare[0].subject
 
 
@@ -40,9 +40,7 @@ def test_a_subject_may_hold_every_character_that_git_takes(tmp_path, odd):
     git(tmp_path, "init", "-q")
     git(tmp_path, "commit", "-q", "--allow-empty", "-m", f"one{odd}two")
     made = git(tmp_path, "rev-parse", "HEAD")
-    (commit,) = ordered_commits(
-        [made], dict(zip([made], pd.to_datetime(["2026-02-01"]), strict=True)), tmp_path
-    )
+    (commit,) = ordered_commits({made: pd.Timestamp("2026-02-01")}, tmp_path)
     assert commit.subject == f"one{odd}two" and commit.author_date
 
 
@@ -51,4 +49,4 @@ def test_a_folder_that_git_takes_for_another_commit_is_none(tmp_path):
     git(tmp_path, "commit", "-q", "--allow-empty", "-m", "one")
     made = git(tmp_path, "rev-parse", "HEAD")
     when = dict(zip(["local", made[:10]], pd.to_datetime(["2026-02-01"] * 2), strict=True))
-    assert {c.subject for c in ordered_commits(list(when), when, tmp_path)} == {""}
+    assert {c.subject for c in ordered_commits(when, tmp_path)} == {""}

@@ -36,7 +36,7 @@ def test_noise_alone_has_no_step():
 
 
 def test_without_ruptures_asv_alone_gives_the_alert(monkeypatch):
-    monkeypatch.setattr(steps, "_ruptures", lambda: None)
+    monkeypatch.setattr(steps, "ruptures", None)
     (step,) = find_steps(levels(0.02, before=1.0, after=1.2), "noisy")
     assert step.found_by == "asv"
 
