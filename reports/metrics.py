@@ -69,13 +69,15 @@ KNOWN = (
 COMPILE_PHASES = ["trace_seconds", "lower_seconds", "compile_seconds"]
 
 # Of the C++ package, of the machine, or summarised from samples that have metrics already.
-NOT_OURS = ("reference_", "baseline_", "wall_", "factory_", "steady_m", "failure_", "load_")
+NOT_OURS = (
+    *("reference_", "baseline_", "wall_", "factory_", "steady_m", "naive_", "failure_", "load_"),
+)
 
 
 def with_compile_sum(measured: pd.DataFrame) -> pd.DataFrame:
     """Return the measurements with a column `trace_lower_compile_seconds`."""
-    parts = measured.reindex(columns=COMPILE_PHASES).apply(numeric)
-    return measured.assign(trace_lower_compile_seconds=parts.sum(axis=1, skipna=False))
+    total = measured[COMPILE_PHASES].sum(axis=1, skipna=False)
+    return measured.assign(trace_lower_compile_seconds=total)
 
 
 def metrics_of(measured: pd.DataFrame) -> tuple[Metric, ...]:

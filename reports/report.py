@@ -84,11 +84,10 @@ def make_report(
 
 def common_tables(read: Store, skipped: tuple[SkippedFile, ...]) -> dict[str, pd.DataFrame]:
     """Return the tables that every report has."""
-    samples = tables.samples(read)
-    measured = closure.with_derived(tables.measurements(read), samples)
+    measured = closure.with_derived(tables.measurements(read))
     return {
         "measurements": measured,
-        "samples": samples,
+        "samples": tables.samples(read),
         "captured_arrays": tables.captured_arrays(read),
         "failures": tables.failures(measured, skipped),
         "environments": tables.environments(measured),

@@ -85,19 +85,15 @@ def ratio_columns(stem: str, interval: MedianInterval) -> dict[str, float]:
 
 
 def paired_columns(
-    stem: str, mine: pd.DataFrame, other: pd.DataFrame | None, quantity: str
+    stem: str, mine: pd.DataFrame, other: pd.DataFrame, quantity: str
 ) -> dict[str, float]:
-    """Return the columns of mine/other, paired by round; NaN where there is no `other`."""
-    others = {} if other is None else by_round(other, quantity)
-    return ratio_columns(stem, paired_ratio(by_round(mine, quantity), others))
+    """Return the columns of mine/other, paired by round; NaN where `other` is empty."""
+    return ratio_columns(stem, paired_ratio(by_round(mine, quantity), by_round(other, quantity)))
 
 
 def by_round(case: pd.DataFrame, quantity: str) -> dict[int, float]:
     """Return the values that are not missing, by round."""
-    if quantity not in case:
-        return {}
-    known = case.dropna(subset=quantity)
-    return dict(zip(known["round_index"], known[quantity], strict=True))
+    return case.set_index("round_index")[quantity].dropna().to_dict()
 
 
 def values(case: pd.DataFrame, quantity: str) -> list[float]:

@@ -25,6 +25,7 @@ PARAMETERS = (
     "chunk_size",
     "target_chunk_size",
 )
+RUNS_COUNT = 20  # of which a script's standard deviation is taken
 FIELD_ERRORS = ("error_relative", "reference_error_relative")
 PLACE = ("commit", "environment_key")
 IDENTITY = (*PLACE, "suite", "case", "round_index", "status")
@@ -148,6 +149,7 @@ def measurement_row(stored: StoredRecord) -> dict[str, Any]:
         "not_a_number": _not_a_number({**record.extras, **record.checks}),
         "wall_seconds": record.wall_seconds,
         **_steady(record.samples_seconds),
+        "naive_std_seconds": naive_std(record.phases.first_call_seconds, record.samples_seconds),
     }
     for group in MEASURED:
         section = getattr(record, group)
@@ -198,9 +200,19 @@ def _steady(seconds: Sequence[float]) -> dict[str, float | int | None]:
         "steady_count": len(seconds),
         "steady_median_seconds": statistics.median(seconds) if seconds else None,
         "steady_std_seconds": _std(seconds) if len(seconds) > 1 else None,
-        "steady_minimum_seconds": min(seconds) if seconds else None,
-        "steady_maximum_seconds": max(seconds) if seconds else None,
+        "steady_minimum_seconds": min(seconds, default=None),
+        "steady_maximum_seconds": max(seconds, default=None),
     }
+
+
+def naive_std(first_call: float | None, steady: Sequence[float]) -> float | None:
+    """Return the standard deviation of 20 runs as a script times them, the first call included.
+
+    None where there are fewer.
+    """
+    if first_call is None or len(steady) < RUNS_COUNT - 1:
+        return None
+    return _std([first_call, *steady[: RUNS_COUNT - 1]])
 
 
 def _std(values: Sequence[float]) -> float:

@@ -1,71 +1,72 @@
 """Figures of the closure report: bars of the variants, seconds against bytes, runs in order."""
 
 import base64
-import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
 from ..document.section import Figure
 from ..document.svg import (
     BOTTOM,
-    LEFT,
     MARKS,
     TOP,
-    WIDTH,
+    Axis,
     Drawing,
+    Scale,
     decades,
-    linear_scale,
     linear_ticks,
-    log_scale,
+    plot,
+    strip,
 )
 from ..document.table import problem_name
-from ..frames import Row, groups, rows
+from ..frames import groups, rows
 from ..units import BYTES, SECONDS, Unit, bytes_, seconds, unit_for
-from .summaries import OPERATIONS, PROBLEM, VARIANTS, variant_order
+from .summaries import OPERATIONS, PROBLEM, variant_order
 
-HEIGHT, ROW = 250.0, 50.0
+ROW = 50.0
 # The theme's first series is blue, the second orange: argument and closure elsewhere too.
 SERIES = ("argument", "closure", "simplified", "cached", "hoisted", "static_callable")
-CONSTANTS = {
-    "captured_bytes": "captured",
-    "embedded_bytes": "embedded",
-    "hidden_argument_bytes": "hidden",
-}
-# Summary's column, the processes' column, its units, the heading.
+# The summary's columns and the word behind each bar, the processes' column, its units, the heading.
 PANELS = (
-    ("trace_lower_compile_median_seconds", "trace_lower_compile_seconds", SECONDS, "compile time"),
-    ("steady_median_seconds", "steady_median_seconds", SECONDS, "steady-state run time"),
-    ("peak_rss_bytes", "peak_rss_bytes", BYTES, "peak resident set"),
+    (
+        {"trace_lower_compile_median_seconds": ""},
+        "trace_lower_compile_seconds",
+        SECONDS,
+        "compile time",
+    ),
+    (
+        {"steady_median_seconds": ""},
+        "steady_median_seconds",
+        SECONDS,
+        "steady-state run time",
+    ),
+    ({"peak_rss_bytes": ""}, "peak_rss_bytes", BYTES, "peak resident set"),
+    (
+        {
+            "captured_bytes": "captured",
+            "embedded_bytes": "embedded",
+            "hidden_argument_bytes": "hidden",
+        },
+        None,
+        BYTES,
+        "constants",
+    ),
 )
 
 
 def variants(table: pd.DataFrame, measured: pd.DataFrame, name: str) -> Figure:
-    """Draw four panels a problem: compile time, steady-state run, memory, constants.
-
-    Parameters
-    ----------
-    table, measured : DataFrame
-        `summaries.variants`, and the processes that it summarises.
-    """
+    """Draw the panels of `summaries.variants`, and of the processes that it summarises."""
     panels = []
-    processes = {_key(key): found for key, found in groups(measured, PROBLEM)}
-    for key, cases in groups(table, PROBLEM):
-        here = processes[_key(key)]
-        for column, quantity, units, what in PANELS:
-            values = {r["variant"]: {"": float(r[column])} for r in rows(cases)}
-            dots = {
-                str(variant): [float(v) for v in found.dropna()]
-                for variant, found in here.groupby("variant")[quantity]
+    problems = zip(groups(table, PROBLEM), groups(measured, PROBLEM), strict=True)
+    for (problem, cases), (_, processes) in problems:
+        for words, quantity, units, what in PANELS:
+            bars = {
+                r["variant"]: {word: float(r[c]) for c, word in words.items() if not pd.isna(r[c])}
+                for r in rows(cases)
             }
-            panels.append(_bars(f"{problem_name(key)}: {what}", values, dots, units))
-        constants = {
-            r["variant"]: {word: float(r[c]) for c, word in CONSTANTS.items() if not pd.isna(r[c])}
-            for r in rows(cases)
-        }
-        panels.append(_bars(f"{problem_name(key)}: constants", constants, {}, BYTES))
+            dots = {} if quantity is None else processes.groupby("variant")[quantity].apply(list)
+            panels.append(_bars(f"{problem_name(problem)}: {what}", bars, dict(dots), units))
     return Figure(
         f"{name}_variants",
         "Each variant: compile time, steady-state run, memory, constants",
@@ -84,35 +85,36 @@ def _bars(
     units: tuple[Unit, ...],
 ) -> Drawing:
     """Draw horizontal bars from zero: for each variant, values by the word behind them."""
-    words: Callable[[float], str] = bytes_ if units is BYTES else seconds
-    values = [v for group in bars.values() for v in group.values()]
-    values += [v for group in dots.values() for v in group]
-    unit = unit_for([_largest(values)], units)
+    words = bytes_ if units is BYTES else seconds
+    dots = {variant: [v for v in group if not pd.isna(v)] for variant, group in dots.items()}
+    values = [value for group in bars.values() for value in group.values()]
+    top = max([*values, *(value for group in dots.values() for value in group)], default=0.0)
+    unit = unit_for([top], units)
     left, right = 96.0, 112.0 if any(len(group) > 1 for group in bars.values()) else 76.0
-    ticks = linear_ticks(_largest(values) / unit.factor, 3)
-    x = linear_scale(0.0, ticks[-1] * unit.factor, left, WIDTH - right)
+    ticks = [unit.factor * tick for tick in linear_ticks(top / unit.factor, 3)]
     labels = {
         variant: [f"{words(value)} {word}".rstrip() for word, value in group.items()]
         for variant, group in bars.items()
     }
-    described = "; ".join(f"{variant}: {', '.join(found)}" for variant, found in labels.items())
-    panel = Drawing(f"{heading}, {unit.name}", described, TOP + ROW * len(bars) + BOTTOM)
-    panel.text(0, 14, heading, "heading")
-    marks = [(x(t * unit.factor), f"{t:g}") for t in ticks]
-    panel.bottom_axis(marks, unit.name, left, right)
+    panel, x = strip(
+        heading,
+        "; ".join(f"{variant}: {', '.join(found)}" for variant, found in labels.items()),
+        Axis(ticks, lambda tick: f"{tick / unit.factor:g}", unit.name),
+        height=TOP + ROW * len(bars) + BOTTOM,
+        left=left,
+        right=right,
+    )
     for index, (variant, group) in enumerate(bars.items()):
         middle = TOP + ROW * (index + 0.5)
         panel.text(left - 8, middle + 4, _name(variant), "label", anchor="end")
-        thick = 18.0 if len(group) == 1 else 12.0
+        thick, small = (18.0, "") if len(group) == 1 else (12.0, " small")
         y = middle - 0.5 * len(group) * (thick + 1)
         for (word, value), label in zip(group.items(), labels[variant], strict=True):
-            if not math.isnan(value):
-                wide = max(x(value) - left, 1.0)
-                css = f"bar {variant} {word}".rstrip()
-                panel.rect(left, y, wide, thick, css, tip=f"{_name(variant)}: {label}")
-                reach = max([x(value), *map(x, dots.get(variant, ()))])
-                css = "value" if len(group) == 1 else "value small"
-                panel.text(reach + 8, y + 0.5 * thick + 4, label, css)
+            css = f"bar {variant} {word}".rstrip()
+            tip = f"{_name(variant)}: {label}"
+            panel.rect(left, y, max(x(value) - left, 1.0), thick, css, tip=tip)
+            reach = max([x(value), *map(x, dots.get(variant, ()))])
+            panel.text(reach + 8, y + 0.5 * thick + 4, label, f"value{small}")
             y += thick + 1
         for value in dots.get(variant, ()):
             tip = f"{_name(variant)}, one process: {words(value)}"
@@ -122,23 +124,21 @@ def _bars(
 
 def embedded(points: pd.DataFrame, slope: float, name: str) -> Figure:
     """Draw compile seconds beyond the argument variant's against embedded bytes, and the fit."""
-    right = linear_ticks(_largest(points["extra_bytes"] / 1e6))[-1]
-    at_right = 0.0 if math.isnan(slope) else slope * right
-    panel, x, y = _linear_panel(
-        "Compile seconds beyond the argument variant",
-        ("MB embedded", right),
-        ("s", max(_largest(points["extra_seconds"]), at_right)),
-    )
-    if at_right > 0:
-        panel.line(x(0), y(0), x(right), y(at_right), "limit")
+    last = points["extra_bytes"].max() / 1e6
+    fitted = 0.0 if pd.isna(slope) else slope * linear_ticks(last)[-1]
+    heading = "Compile seconds beyond the argument variant"
+    top = max(points["extra_seconds"].max(), fitted)
+    panel, x, y = _linear_plot(heading, "MB embedded", last, "s", top)
+    if fitted > 0:
+        panel.line(x(0), y(0), x(linear_ticks(last)[-1]), y(fitted), "limit")
     for row in rows(points):
-        value = row["extra_seconds"]
+        value, (series, shape) = row["extra_seconds"], _look(row["variant"])
         tip = f"{row['variant']}, {problem_name(row)}: {bytes_(row['extra_bytes'])}, "
         tip += seconds(value) if value > 0 else "no difference"
         place = x(row["extra_bytes"] / 1e6), y(max(value, 0.0))
-        panel.mark(_shape(row["variant"], VARIANTS), *place, _mark(row["variant"]), r=5, tip=tip)
+        panel.mark(shape, *place, f"mark {series}", r=5, tip=tip)
     shown = sorted(set(points["variant"]), key=variant_order)
-    legend = [(f"key {_series(v)} {_shape(v, VARIANTS)}", _name(v)) for v in shown]
+    legend = [(f"key {' '.join(_look(variant))}", _name(variant)) for variant in shown]
     return Figure(
         f"{name}_embedded",
         "Compile time against embedded bytes",
@@ -174,41 +174,38 @@ def script_calls(calls: pd.DataFrame) -> Figure:
 
 
 def _in_order(runs: pd.DataFrame, axis: str) -> Iterable[Drawing]:
-    top, last = _largest(runs["seconds"]) * 1e3, _largest(runs["run"])
+    top, last = runs["seconds"].max() * 1e3, runs["run"].max()
     for key, group in groups(runs, ["variant"]):
-        variant = str(key["variant"])
-        heading = f"{problem_name(group.iloc[0])}, {variant}: runs in order"
-        panel, x, y = _linear_panel(heading, (axis, last), ("ms", top))
-        for process, found in groups(group, ["round_index"]):
-            ordered = found.sort_values("run")
-            points = list(zip(ordered["run"], ordered["seconds"] * 1e3, strict=True))
-            panel.polyline([(x(a), y(b)) for a, b in points], f"series {_series(variant)}")
+        series, _ = _look(key["variant"])
+        heading = f"{problem_name(group.iloc[0])}, {key['variant']}: runs in order"
+        panel, x, y = _linear_plot(heading, axis, last, "ms", top)
+        for process, found in groups(group.sort_values("run"), ["round_index"]):
+            points = list(zip(found["run"], found["seconds"] * 1e3, strict=True))
+            panel.polyline([(x(a), y(b)) for a, b in points], f"series {series}")
             for run, value in points:
                 tip = f"process {int(process['round_index']) + 1}, run {run}: {value:.3g} ms"
                 shape = "diamond" if run == 0 else "circle"
-                panel.mark(shape, x(run), y(value), _mark(variant), r=3, tip=tip)
+                panel.mark(shape, x(run), y(value), f"mark {series}", r=3, tip=tip)
         yield panel
 
 
 def break_even(curve: pd.DataFrame) -> Figure:
     """Draw extra seconds against the bytes of one array, by operation; both logarithmic."""
-    shown = curve.loc[curve["extra_median_seconds"] > 0]
-    ticks = decades(min(curve["array_bytes"]), max(curve["array_bytes"]))
-    extra = list(shown["extra_median_seconds"])
+    shown = curve.loc[curve["extra_median_seconds"] > 0].sort_values("array_bytes")
+    sizes, extra = curve["array_bytes"], list(shown["extra_median_seconds"])
     levels = decades(min(extra), max(extra)) if extra else [1e-3, 1.0]
-    heading = "Cost of closing over one array"
-    panel = Drawing(heading, f"{len(shown)} sizes and operations", HEIGHT)
-    panel.text(0, 14, heading, "heading")
-    right = 36.0  # half of the last label
-    x = log_scale(ticks[0], ticks[-1], LEFT, WIDTH - right)
-    y = log_scale(levels[0], levels[-1], HEIGHT - BOTTOM, TOP)
-    panel.bottom_axis([(x(t), bytes_(t)) for t in ticks[::2]], "bytes of the array", LEFT, right)
-    panel.left_axis([(y(level), seconds(level)) for level in levels], LEFT, right)
+    panel, x, y = plot(
+        "Cost of closing over one array",
+        f"{len(shown)} sizes and operations",
+        Axis(decades(min(sizes), max(sizes)), bytes_, "bytes of the array", is_log=True, every=2),
+        Axis(levels, seconds, is_log=True),
+        right=36.0,  # half of the last label
+    )
     legend = []
     for index, (operation, name) in enumerate(OPERATIONS.items()):
         series, shape = f"series-{index}", MARKS[index]
         legend.append((f"key {series} {shape}", name))
-        found = rows(shown.loc[shown["operation"] == operation].sort_values("array_bytes"))
+        found = rows(shown.loc[shown["operation"] == operation])
         points = [(x(row["array_bytes"]), y(row["extra_median_seconds"])) for row in found]
         panel.polyline(points, f"series {series}")
         for point, row in zip(points, found, strict=True):
@@ -242,39 +239,21 @@ def picture(path: Path) -> Figure:
     )
 
 
-def _linear_panel(heading: str, across: tuple[str, float], up: tuple[str, float]):
-    """Return a panel with linear axes from zero, and both scales; axes are (title, maximum)."""
-    (axis, last), (unit, top) = across, up
-    steps, levels = linear_ticks(last), linear_ticks(top)
-    panel = Drawing(heading, f"{axis} against {unit}", HEIGHT)
-    panel.text(0, 14, heading, "heading")
-    x = linear_scale(0.0, steps[-1], LEFT, WIDTH - 16)
-    y = linear_scale(0.0, levels[-1], HEIGHT - BOTTOM, TOP)
-    panel.bottom_axis([(x(t), f"{t:g}") for t in steps], axis, LEFT, 16)
-    panel.left_axis([(y(level), f"{level:g} {unit}") for level in levels], LEFT, 16)
-    return panel, x, y
-
-
-def _key(problem: Row) -> str:
-    """Return a key equal for equal problems: missing values equal nothing, not even themselves."""
-    return str([None if pd.isna(problem[name]) else problem[name] for name in PROBLEM])
+def _linear_plot(
+    heading: str, axis: str, last: float, unit: str, top: float
+) -> tuple[Drawing, Scale, Scale]:
+    """Return a panel with linear axes from zero to `last` and `top`, and both scales."""
+    across = Axis(linear_ticks(last), lambda tick: f"{tick:g}", axis)
+    up = Axis(linear_ticks(top), lambda tick: f"{tick:g} {unit}")
+    return plot(heading, f"{axis} against {unit}", across, up)
 
 
 def _name(variant: str) -> str:
     return variant.replace("_", " ")
 
 
-def _largest(values: Iterable[Any]) -> float:
-    return max((float(v) for v in values if not pd.isna(v)), default=0.0)
-
-
-def _series(variant: str) -> str:
-    return f"series-{SERIES.index(variant) if variant in SERIES else 5}"
-
-
-def _mark(variant: str) -> str:
-    return f"mark {_series(variant)}"
-
-
-def _shape(name: str, order: Sequence[str]) -> str:
-    return MARKS[order.index(name) % len(MARKS)] if name in order else MARKS[0]
+def _look(variant: str) -> tuple[str, str]:
+    """Return the colour's class and the mark of a variant."""
+    place = variant_order(variant)
+    series = SERIES.index(variant) if variant in SERIES else len(SERIES) - 1
+    return f"series-{series}", MARKS[place % len(MARKS)]

@@ -27,16 +27,9 @@ LEAST_AUDITED_BYTES = 1000
 
 
 def spread(cases: pd.DataFrame, runs: pd.DataFrame, script: pd.DataFrame) -> Section:
-    """Show why standard deviations differ.
+    """Show why standard deviations differ: of `summaries.variants`, runs and `script_calls`.
 
-    Parameters
-    ----------
-    cases : DataFrame
-        `summaries.variants`.
-    runs : DataFrame
-        Seconds of each run of each frame's process, the first call as run 0.
-    script : DataFrame
-        `summaries.script_calls`.
+    `runs` has the seconds of each run of each frame's process, the first call as run 0.
     """
     runs, script = (_at_largest_size(found) for found in (runs, script))
     drawn = () if runs.empty else (figures.runs_in_order(runs),)
@@ -99,14 +92,10 @@ def _script_sentences(script: pd.DataFrame) -> Iterator[str]:
             )
 
 
-def change(cases: pd.DataFrame) -> Section:
-    """Show the cost of changing a captured array, and an argument.
-
-    Parameters
-    ----------
-    cases : DataFrame
-        `summaries.changes`.
-    """
+def change(cases: pd.DataFrame) -> Section | None:
+    """Show the cost of changing a captured array, and an argument, from `summaries.changes`."""
+    if cases.empty:
+        return None
     parts = []
     for variant in TIMED:
         row = row_of(cases.sort_values("size", ascending=False), variant)
@@ -145,14 +134,10 @@ def change(cases: pd.DataFrame) -> Section:
     )
 
 
-def break_even(curve: pd.DataFrame, cases: pd.DataFrame) -> Section:
-    """Show when capture is fine.
-
-    Parameters
-    ----------
-    curve, cases : DataFrame
-        `summaries.curve` and `summaries.variants`.
-    """
+def break_even(curve: pd.DataFrame, cases: pd.DataFrame) -> Section | None:
+    """Show when capture is fine, from `summaries.curve` and `summaries.variants`."""
+    if curve.empty:
+        return None
     columns = (
         row_head(
             "Array",
@@ -190,7 +175,7 @@ def break_even(curve: pd.DataFrame, cases: pd.DataFrame) -> Section:
 
 def _slope(curve: pd.DataFrame, operation: str) -> float:
     points = curve.loc[curve["operation"] == operation]
-    return slope(zip(points["array_bytes"], points["extra_median_seconds"], strict=True))
+    return slope(points["array_bytes"], points["extra_median_seconds"])
 
 
 def _break_even_lead(curve: pd.DataFrame, cases: pd.DataFrame) -> str:
@@ -198,8 +183,7 @@ def _break_even_lead(curve: pd.DataFrame, cases: pd.DataFrame) -> str:
     if math.isnan(cost) or cost <= 0:
         return NOTHING
     said = f"An array alone adds {significant(1e3 * cost)} ms to every compile for each megabyte"
-    frame = None if cases.empty else row_of(cases.sort_values("size"), ARGUMENT)
-    if frame is None:
+    if cases.empty or (frame := row_of(cases.sort_values("size"), ARGUMENT)) is None:
         return f"{said}."
     typical = frame["trace_lower_compile_median_seconds"]
     return (

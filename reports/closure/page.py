@@ -77,8 +77,8 @@ def make_closure_report(
     here = {name: at(frame, place) for name, frame in everything.items()}
     here |= {name: everything[name] for name in ("versions", "kept_versions")}
     made = [
-        *_frames(here, place[0], _existing(picture)),
-        _curve(here),
+        *_frames(here, place[0], None if picture is None else Path(picture)),
+        further.break_even(here["capture_sizes"], here["closure_versus_argument"]),
         None if audits is None else further.audited(Path(audits, place[0], f"{place[1]}.json")),
         None if casing_store is None else _casing(Path(casing_store)),
         problems.section(here["failures"]),
@@ -102,19 +102,14 @@ def _frames(
             measured,
             here["captured_arrays"],
             title="Closure against argument: published and measured",
-            picture=picture,
+            picture=picture if picture is not None and picture.exists() else None,
             with_published=True,
             paragraphs=FRAMES_LESSON,
         ),
         further.spread(cases, _runs(measured, here["samples"]), here["script_calls"]),
-        further.change(here["changes"]) if len(here["changes"]) else None,
+        further.change(here["changes"]),
         versions.section(by_version),
     ]
-
-
-def _curve(here: dict[str, pd.DataFrame]) -> Section | None:
-    curve = here["capture_sizes"]
-    return further.break_even(curve, here["closure_versus_argument"]) if len(curve) else None
 
 
 def _runs(measured: pd.DataFrame, samples: pd.DataFrame) -> pd.DataFrame:
@@ -139,7 +134,7 @@ def _casing(store: Path) -> Section | None:
     if measured.empty:
         return None
     newest = measured.sort_values("started_utc", na_position="first").iloc[-1]
-    place = (str(newest["commit"]), str(newest["environment_key"]))
+    place = (newest["commit"], newest["environment_key"])
     return variants.section(
         at(measured, place),
         at(tables["captured_arrays"], place),
@@ -147,7 +142,3 @@ def _casing(store: Path) -> Section | None:
         title="The same for the virtual casing",
         paragraphs=CASING_LESSON,
     )
-
-
-def _existing(path: str | Path | None) -> Path | None:
-    return Path(path) if path is not None and Path(path).exists() else None

@@ -10,8 +10,15 @@ from ..document.table import problem_name
 from ..document.words import counted, ratio_range, ratio_words, too_few
 from ..frames import Row, any_of, groups, rows
 from ..units import bytes_, scientific, seconds, significant
-from . import published
-from .summaries import ARGUMENT, LARGE_BYTES, PROBLEM, extra_seconds, fitted, row_of
+from .summaries import (
+    ARGUMENT,
+    LARGE_BYTES,
+    PROBLEM,
+    extra_seconds,
+    published_seconds_per_megabyte,
+    row_of,
+    slope,
+)
 
 COMPILING, STEADY = "trace_lower_compile_to_argument", "steady_to_argument"
 NOTHING = (
@@ -38,25 +45,22 @@ def lead(cases: pd.DataFrame) -> str:
 
 def sentences(cases: pd.DataFrame) -> list[str]:
     """State ratios, captured bytes, cost per megabyte, memory and equality of all problems."""
-    said = [*_exactness(cases), *_ratios(cases), *_slope(cases), *_simplified(cases)]
-    said += [*_memory(cases), *_equality(cases)]
-    held = cases.loc[cases["variant"] == ARGUMENT, "captured_bytes"].dropna()
-    if len(held):
-        said.append(
-            f"The argument variant still captures {bytes_(float(held.max()))} at most, over "
-            f"{counted(len(held), 'problem')}."
-        )
-    return said + too_few(cases)
+    kinds = (_exactness, _ratios, _slope, _simplified, _memory, _equality, _still_captured)
+    return [sentence for kind in kinds for sentence in kind(cases)] + too_few(cases)
 
 
-def _largest_pair(cases: pd.DataFrame) -> tuple[Row, Row] | None:
+def _largest_pair(cases: pd.DataFrame) -> list[Row] | None:
     """Return the closure and argument rows of the problem that captures the most bytes."""
-    pairs = []
-    for _, problem in groups(cases, PROBLEM):
-        closure, argument = (row_of(problem, variant) for variant in ("closure", ARGUMENT))
-        if closure is not None and argument is not None:
-            pairs.append((closure, argument))
-    return max(pairs, key=lambda pair: _number(pair[0], "captured_bytes", -1.0), default=None)
+    by_size = cases.sort_values("captured_bytes", ascending=False, na_position="last")
+    for closure in rows(by_size.loc[by_size["variant"] == "closure"]):
+        argument = row_of(_same_problem(cases, closure), ARGUMENT)
+        if argument is not None:
+            return [closure, argument]
+    return None
+
+
+def _same_problem(cases: pd.DataFrame, row: Row) -> pd.DataFrame:
+    return cases.loc[[problem_name(other) == problem_name(row) for other in rows(cases)]]
 
 
 def _exactness(cases: pd.DataFrame) -> Iterator[str]:
@@ -67,8 +71,7 @@ def _exactness(cases: pd.DataFrame) -> Iterator[str]:
         captured = _number(row, "captured_bytes", math.nan)
         if math.isnan(captured - arrays):
             continue
-        same = cases.loc[[problem_name(other) == problem_name(row) for other in rows(cases)]]
-        argument = row_of(same, ARGUMENT)
+        argument = row_of(_same_problem(cases, row), ARGUMENT)
         more = int(captured - arrays)
         tail = f"{bytes_(abs(more))} {'more' if more > 0 else 'less'} than its workload's arrays"
         if more == 0:
@@ -120,7 +123,7 @@ def _name(row: Any) -> str:
 
 def _slope(cases: pd.DataFrame) -> Iterator[str]:
     points = extra_seconds(cases)
-    cost = fitted(points)
+    cost = slope(points["extra_bytes"], points["extra_seconds"])
     if cost <= 0:
         yield "The cost of embedding is within the noise of compiling."
     elif not math.isnan(cost):
@@ -128,7 +131,7 @@ def _slope(cases: pd.DataFrame) -> Iterator[str]:
         yield (
             f"Each embedded megabyte adds {significant(1e3 * cost)} ms of compile time "
             f"({len(large)} of {counted(len(points), 'case')}, those above 1 MB; published: "
-            f"{significant(1e3 * published.seconds_per_megabyte())} ms)."
+            f"{significant(1e3 * published_seconds_per_megabyte())} ms)."
         )
 
 
@@ -144,7 +147,7 @@ def _simplified(cases: pd.DataFrame) -> Iterator[str]:
 
 
 def _memory(cases: pd.DataFrame) -> Iterator[str]:
-    if "peak_rss_bytes" in cases and any_of(cases["peak_rss_bytes"].notna()):
+    if any_of(cases["peak_rss_bytes"].notna()):
         row = cases.loc[cases["peak_rss_bytes"].idxmax()]
         yield (
             f"Peak memory is highest for {_name(row)} at "
@@ -155,9 +158,7 @@ def _memory(cases: pd.DataFrame) -> Iterator[str]:
 
 def _equality(cases: pd.DataFrame) -> Iterator[str]:
     """State the largest difference of any variant's rates, and of the counts drawn from them."""
-    if "rate_difference_relative" not in cases:
-        return
-    checked = cases.dropna(subset="rate_difference_relative")
+    checked = cases.loc[cases.get("rate_difference_relative", pd.Series(index=cases.index)).notna()]
     if checked.empty:
         return
     row = checked.loc[checked["rate_difference_relative"].idxmax()]
@@ -169,6 +170,15 @@ def _equality(cases: pd.DataFrame) -> Iterator[str]:
         f"{100 * pixels:.2g} % of the pixels differ: where a rate changes in its last digit, so "
         "may a random draw."
     )
+
+
+def _still_captured(cases: pd.DataFrame) -> Iterator[str]:
+    held = cases.loc[cases["variant"] == ARGUMENT, "captured_bytes"].dropna()
+    if len(held):
+        yield (
+            f"The argument variant still captures {bytes_(float(held.max()))} at most, over "
+            f"{counted(len(held), 'problem')}."
+        )
 
 
 def _number(row: Any, name: str, otherwise: float) -> float:

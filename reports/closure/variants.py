@@ -20,9 +20,9 @@ from ..document.table import (
     time,
 )
 from ..frames import Row, any_of
-from . import figures, published
+from . import figures
 from .sentences import lead, sentences
-from .summaries import PROBLEM, extra_seconds, fitted, of_variants, variant_order
+from .summaries import PROBLEM, extra_seconds, of_variants, published, slope, variant_order
 from .summaries import variants as summary
 
 LESSON = (
@@ -50,16 +50,8 @@ def section(
 ) -> Section | None:
     """Return the section of one commit and environment; None where no variant was measured.
 
-    Parameters
-    ----------
-    measured : DataFrame
-        From `summaries.with_derived`.
-    arrays : DataFrame
-        From `tables.captured_arrays`.
-    name : str
-        Of the section, and the beginning of its figures' and tables' names.
-    with_published : bool
-        Show the published table above the rows measured here.
+    `name`, of the section, begins the names of its figures and tables. `with_published` shows the
+    published table above the rows measured here.
     """
     cases = summary(measured)
     if cases.empty:
@@ -68,7 +60,8 @@ def section(
     drawn = () if picture is None else (figures.picture(picture),)
     drawn += (figures.variants(cases, of_variants(measured), name),)
     if len(points):
-        drawn += (figures.embedded(points, fitted(points), name),)
+        fitted = slope(points["extra_bytes"], points["extra_seconds"])
+        drawn += (figures.embedded(points, fitted, name),)
     return Section(
         name,
         title,
@@ -76,28 +69,23 @@ def section(
         tuple(sentences(cases)),
         paragraphs,
         drawn,
-        tuple(_tables(cases, measured, arrays, name, with_published)),
+        tuple(_tables(cases, _largest_arrays(measured, arrays), name, with_published)),
     )
 
 
 def _tables(
-    cases: pd.DataFrame,
-    measured: pd.DataFrame,
-    arrays: pd.DataFrame,
-    name: str,
-    with_published: bool,
+    cases: pd.DataFrame, held: pd.DataFrame, name: str, with_published: bool
 ) -> Iterator[Table]:
     made = cases
     if with_published:
         # The smallest size last, as in the published table.
         made = cases.sort_values("size", ascending=False, kind="stable")
-        made = pd.concat([published.table(), made.assign(source="measured here")])
+        made = pd.concat([published(), made.assign(source="measured here")])
     by = [column for column in ("source", *PROBLEM) if column in made]
     caption = "Times of each variant"
     yield table(made, TIMES, name=f"{name}_times", caption=caption, group_by=by)
     caption = "Constants, memory and programs of each variant (1 MB = 10⁶ bytes)"
     yield table(cases, SIZES, name=f"{name}_bytes", caption=caption, group_by=PROBLEM)
-    held = _largest_arrays(measured, arrays)
     if len(held):
         caption = f"The largest captured arrays, at most {LARGEST_ARRAYS} a variant"
         yield table(held, ARRAYS, name=f"{name}_arrays", caption=caption, group_by=("variant",))
@@ -111,11 +99,12 @@ def _largest_arrays(measured: pd.DataFrame, arrays: pd.DataFrame) -> pd.DataFram
     most = cases.loc[cases["captured_bytes"].idxmax()]
     names = [name for name in PROBLEM if not pd.isna(most[name])]
     once = cases.loc[(cases[names] == most[names]).all(axis=1)].drop_duplicates("variant")
-    joined = arrays.merge(once[["case", "round_index", "variant", *PROBLEM[2:]]])
-    joined["order"] = joined["variant"].map(variant_order)
+    joined = arrays.merge(once[["case", "round_index", "variant", *PROBLEM[2:]]]).assign(
+        order=lambda found: found["variant"].map(variant_order),
+        place=lambda found: found["array_where"].replace("", "the function itself"),
+    )
     joined = joined.sort_values(["order", "array_bytes"], ascending=[True, False])
-    joined["place"] = joined["array_where"].replace("", "the function itself")
-    return joined.groupby("variant").head(LARGEST_ARRAYS).reset_index(drop=True)
+    return joined.groupby("variant").head(LARGEST_ARRAYS)
 
 
 def _problem(row: Row) -> str:

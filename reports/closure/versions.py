@@ -46,12 +46,9 @@ COLUMNS = (
 
 
 def rows_by_version(cases: pd.DataFrame, environments: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows that the versions' table shows, with their environments.
+    """Return the rows that the versions' table shows, of `summaries.variants`.
 
-    Parameters
-    ----------
-    cases, environments : DataFrame
-        `summaries.variants` and `tables.environments`.
+    With their `tables.environments`.
     """
     if cases.empty:
         return pd.DataFrame(columns=pd.Index(COLUMNS))
@@ -60,14 +57,9 @@ def rows_by_version(cases: pd.DataFrame, environments: pd.DataFrame) -> pd.DataF
 
 
 def keep(found: pd.DataFrame, environment: str, folder: Path = KEPT) -> Path:
-    """Write the rows of one environment, in place of those kept before; return the file's path.
+    """Write the `rows_by_version` of one commit and environment; return the file's path.
 
-    Parameters
-    ----------
-    found : DataFrame
-        `rows_by_version` of one commit.
-    environment : str
-        Beginning of an environment key that fits no other.
+    `environment` is the beginning of its key, which fits no other. Rows kept before are replaced.
 
     Raises
     ------
@@ -114,15 +106,11 @@ def with_kept(found: pd.DataFrame, others: pd.DataFrame) -> pd.DataFrame:
 
 
 def section(cases: pd.DataFrame) -> Section:
-    """Show closure and argument for each version of JAX; no time is compared across versions.
-
-    Parameters
-    ----------
-    cases : DataFrame
-        `with_kept`.
-    """
-    joined = cases.assign(measured=[_when(row) for row in rows(cases)])
-    joined = joined.sort_values(["size", "jax_version"], kind="stable", key=_by_version)
+    """Show `with_kept` for each version of JAX; no time is compared across versions."""
+    joined = cases.assign(
+        measured=[_when(row) for row in rows(cases)], order=cases["jax_version"].map(_numbers)
+    )
+    joined = joined.sort_values(["size", "order"], kind="stable")
     known = sorted(set(joined["jax_version"]), key=_numbers)
     columns = (
         row_head(
@@ -168,10 +156,6 @@ def _when(row: dict) -> str:
         return "here"
     day = str(row["last_started_utc"])[:10]
     return f"{day}, {row['cpu_model']}, {int(row['cpus_available_count'])} cores"
-
-
-def _by_version(column: pd.Series) -> pd.Series:
-    return column if column.name != "jax_version" else column.map(_numbers)
 
 
 def _numbers(version: str) -> tuple[int, ...]:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from html import escape
 
-WIDTH = 400.0
+WIDTH, HEIGHT = 400.0, 250.0
 LEFT, TOP, BOTTOM = 76.0, 34.0, 40.0  # margins around the plotted area
 MARKS = ("circle", "square", "diamond", "triangle")
 
@@ -98,6 +98,56 @@ class Drawing:
         for position, name in ticks:
             self.line(left, position, self.width - right, position, "grid")
             self.text(left - 8, position + 4, name, "tick", anchor="end")
+
+
+@dataclass(frozen=True)
+class Axis:
+    """An axis over the values of `ticks`, or over `ends`; each `every`-th tick is shown."""
+
+    ticks: Sequence[float]
+    label: Callable[[float], str]
+    title: str = ""
+    is_log: bool = False
+    every: int = 1
+    ends: tuple[float, float] | None = None
+
+    def scale(self, start: float, end: float) -> Callable[[float], float]:
+        """Return the map from values to the pixels `start..end`."""
+        low, high = self.ends or (self.ticks[0], self.ticks[-1])
+        return (log_scale if self.is_log else linear_scale)(low, high, start, end)
+
+    def marks(self, scale: Callable[[float], float]) -> list[tuple[float, str]]:
+        return [(scale(tick), self.label(tick)) for tick in self.ticks[:: self.every]]
+
+
+Scale = Callable[[float], float]
+
+
+def strip(
+    heading: str,
+    description: str,
+    across: Axis,
+    *,
+    height: float = HEIGHT,
+    left: float = LEFT,
+    right: float = 16.0,
+) -> tuple[Drawing, Scale]:
+    """Return a panel with a heading and a bottom axis, and the scale of x."""
+    panel = Drawing(heading, description, height)
+    panel.text(0, 14, heading, "heading")
+    x = across.scale(left, panel.width - right)
+    panel.bottom_axis(across.marks(x), across.title, left, right)
+    return panel, x
+
+
+def plot(
+    heading: str, description: str, across: Axis, up: Axis, *, right: float = 16.0
+) -> tuple[Drawing, Scale, Scale]:
+    """Return a panel with a heading and two axes, and the scales of x and y."""
+    panel, x = strip(heading, description, across, right=right)
+    y = up.scale(panel.height - BOTTOM, TOP)
+    panel.left_axis(up.marks(y), LEFT, right)
+    return panel, x, y
 
 
 _CORNERS: dict[str, tuple[tuple[float, float], ...]] = {

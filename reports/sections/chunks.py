@@ -46,7 +46,7 @@ def summary(measured: pd.DataFrame) -> pd.DataFrame:
         fastest = min(timed, key=lambda key: timed[key]) if timed else None
         for key, case in cases.items():
             row = {**problem, **dict(zip(pair, key, strict=True)), **summaries[key]}
-            best = None if fastest is None else cases[fastest]
+            best = group.iloc[:0] if fastest is None else cases[fastest]
             row |= paired_columns("steady_to_fastest", case, best, "steady_median_seconds")
             found.append(row | {"is_fastest": key == fastest, "is_auto": key == (AUTO, AUTO)})
     return table_of(found, [*PROBLEM, *pair], dict.fromkeys(pair, chunk_order))
