@@ -13,10 +13,10 @@ def rows(frame: pd.DataFrame) -> list[Row]:
     return cast(list[Row], frame.to_dict("records"))
 
 
-def groups(frame: pd.DataFrame, names: Sequence[str]) -> Iterator[tuple[Row, pd.DataFrame]]:
+def groups(frame: Any, names: Sequence[str]) -> Iterator[tuple[Row, Any]]:
     """Yield the values of `names` and the rows that have them, sorted; missing is a value too."""
     for key, group in frame.groupby(list(names), dropna=False, sort=True):
-        yield dict(zip(names, cast(tuple, key), strict=True)), group
+        yield dict(zip(names, key, strict=True)), group
 
 
 def any_of(column: Any) -> bool:
@@ -40,3 +40,9 @@ def last_known(column: Any) -> Any:
     """Return the last value that is not missing: a process that failed early records less."""
     known = column.dropna()
     return None if known.empty else known.iloc[-1]
+
+
+def row_of_largest(frame: pd.DataFrame, name: str) -> Any:
+    """Return the row with the largest value of a column; None where there is no value."""
+    column: Any = frame.get(name)
+    return None if column is None or column.isna().all() else frame.loc[column.idxmax()]

@@ -3,6 +3,7 @@
 import base64
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -122,7 +123,7 @@ def _bars(
     return panel
 
 
-def embedded(points: pd.DataFrame, slope: float, name: str) -> Figure:
+def embedded(points: Any, slope: float, name: str) -> Figure:
     """Draw compile seconds beyond the argument variant's against embedded bytes, and the fit."""
     last = points["extra_bytes"].max() / 1e6
     fitted = 0.0 if pd.isna(slope) else slope * linear_ticks(last)[-1]
@@ -173,7 +174,7 @@ def script_calls(calls: pd.DataFrame) -> Figure:
     )
 
 
-def _in_order(runs: pd.DataFrame, axis: str) -> Iterable[Drawing]:
+def _in_order(runs: Any, axis: str) -> Iterable[Drawing]:
     top, last = runs["seconds"].max() * 1e3, runs["run"].max()
     for key, group in groups(runs, ["variant"]):
         series, _ = _look(key["variant"])

@@ -116,8 +116,8 @@ def change(cases: pd.DataFrame) -> Section | None:
     made = table(
         cases.assign(outcome=outcomes),
         columns,
-        name="closure_change",
-        caption="The cube changes",
+        "closure_change",
+        "The cube changes",
         group_by=("size",),
     )
     return Section(
@@ -153,11 +153,7 @@ def break_even(curve: pd.DataFrame, cases: pd.DataFrame) -> Section | None:
         ratio("Steady / argument", "steady_to_argument", "Time saved by constant folding"),
     )
     made = table(
-        curve,
-        columns,
-        name="capture_size",
-        caption="Cost by size of the array",
-        group_by=("operation",),
+        curve, columns, "capture_size", "Cost by size of the array", group_by=("operation",)
     )
     return Section(
         "break_even",
@@ -246,7 +242,7 @@ def audited(path: Path) -> Section | None:
         text("Line", "line"),
         text("Code", "code"),
     )
-    made = table(pd.DataFrame(found), columns, name="closure_audit", caption="By path and line")
+    made = table(pd.DataFrame(found), columns, "closure_audit", "By path and line")
     return Section(
         "audit",
         "Arrays behind static callables",

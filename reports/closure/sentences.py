@@ -8,7 +8,7 @@ import pandas as pd
 
 from ..document.table import problem_name
 from ..document.words import counted, ratio_range, ratio_words, too_few
-from ..frames import Row, any_of, groups, rows
+from ..frames import Row, groups, row_of_largest, rows
 from ..units import bytes_, scientific, seconds, significant
 from .summaries import (
     ARGUMENT,
@@ -136,9 +136,8 @@ def _slope(cases: pd.DataFrame) -> Iterator[str]:
 
 
 def _simplified(cases: pd.DataFrame) -> Iterator[str]:
-    found = cases.loc[cases["variant"] == "simplified"]
-    if any_of(found["captured_bytes"].notna()):
-        row = found.loc[found["captured_bytes"].idxmax()]
+    row = row_of_largest(cases.loc[cases["variant"] == "simplified"], "captured_bytes")
+    if row is not None:
         yield (
             "The same closure with JAX_USE_SIMPLIFIED_JAXPR_CONSTANTS=1 passes "
             f"{_bytes(row, 'hidden_argument_bytes')} as hidden arguments and embeds "
@@ -147,8 +146,8 @@ def _simplified(cases: pd.DataFrame) -> Iterator[str]:
 
 
 def _memory(cases: pd.DataFrame) -> Iterator[str]:
-    if any_of(cases["peak_rss_bytes"].notna()):
-        row = cases.loc[cases["peak_rss_bytes"].idxmax()]
+    row = row_of_largest(cases, "peak_rss_bytes")
+    if row is not None:
         yield (
             f"Peak memory is highest for {_name(row)} at "
             f"{problem_name(row)}: {_bytes(row, 'peak_rss_bytes')}, with "
@@ -158,11 +157,10 @@ def _memory(cases: pd.DataFrame) -> Iterator[str]:
 
 def _equality(cases: pd.DataFrame) -> Iterator[str]:
     """State the largest difference of any variant's rates, and of the counts drawn from them."""
-    checked = cases.loc[cases.get("rate_difference_relative", pd.Series(index=cases.index)).notna()]
-    if checked.empty:
+    row = row_of_largest(cases, "rate_difference_relative")
+    if row is None:
         return
-    row = checked.loc[checked["rate_difference_relative"].idxmax()]
-    pixels = (checked["differing_pixels_count"] / checked["size"] ** 2).max()
+    pixels = (cases["differing_pixels_count"] / cases["size"] ** 2).max()
     yield (
         f"Rate maps of all variants agree within {scientific(row['rate_difference_relative'])} of "
         f"their maximum (largest difference: {row['variant']}, {problem_name(row)}; a case beyond "

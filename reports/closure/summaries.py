@@ -148,7 +148,7 @@ def extra_seconds(table: pd.DataFrame) -> pd.DataFrame:
     return both.loc[both["extra_bytes"] > 0].reset_index(drop=True)
 
 
-def slope(size_bytes: pd.Series, seconds: pd.Series) -> float:
+def slope(size_bytes: Any, seconds: Any) -> float:
     """Return seconds a megabyte: the line through the origin that fits seconds against bytes.
 
     Least squares weighed by one over the bytes, so that the largest point does not decide alone.

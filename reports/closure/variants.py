@@ -19,7 +19,7 @@ from ..document.table import (
     text,
     time,
 )
-from ..frames import Row, any_of
+from ..frames import Row, row_of_largest
 from . import figures
 from .sentences import lead, sentences
 from .summaries import PROBLEM, extra_seconds, of_variants, published, slope, variant_order
@@ -82,21 +82,20 @@ def _tables(
         made = cases.sort_values("size", ascending=False, kind="stable")
         made = pd.concat([published(), made.assign(source="measured here")])
     by = [column for column in ("source", *PROBLEM) if column in made]
-    caption = "Times of each variant"
-    yield table(made, TIMES, name=f"{name}_times", caption=caption, group_by=by)
+    yield table(made, TIMES, f"{name}_times", "Times of each variant", group_by=by)
     caption = "Constants, memory and programs of each variant (1 MB = 10⁶ bytes)"
-    yield table(cases, SIZES, name=f"{name}_bytes", caption=caption, group_by=PROBLEM)
+    yield table(cases, SIZES, f"{name}_bytes", caption, group_by=PROBLEM)
     if len(held):
         caption = f"The largest captured arrays, at most {LARGEST_ARRAYS} a variant"
-        yield table(held, ARRAYS, name=f"{name}_arrays", caption=caption, group_by=("variant",))
+        yield table(held, ARRAYS, f"{name}_arrays", caption, group_by=("variant",))
 
 
 def _largest_arrays(measured: pd.DataFrame, arrays: pd.DataFrame) -> pd.DataFrame:
     """Return the largest captured arrays of each variant, where most bytes are captured."""
     cases = of_variants(measured)
-    if arrays.empty or not any_of(cases["captured_bytes"].notna()):
+    most = row_of_largest(cases, "captured_bytes")
+    if arrays.empty or most is None:
         return arrays.iloc[:0]
-    most = cases.loc[cases["captured_bytes"].idxmax()]
     names = [name for name in PROBLEM if not pd.isna(most[name])]
     once = cases.loc[(cases[names] == most[names]).all(axis=1)].drop_duplicates("variant")
     joined = arrays.merge(once[["case", "round_index", "variant", *PROBLEM[2:]]]).assign(

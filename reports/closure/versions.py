@@ -133,8 +133,8 @@ def section(cases: pd.DataFrame) -> Section:
     made = table(
         joined,
         columns,
-        name="closure_versions",
-        caption="Closure and argument by version",
+        "closure_versions",
+        "Closure and argument by version",
         group_by=("jax_version", "size"),
     )
     more = " docs/closure.md describes how to add others." if len(known) < 2 else ""

@@ -83,9 +83,9 @@ class Table:
 def table(
     frame: pd.DataFrame,
     columns: Sequence[Column],
-    *,
     name: str,
     caption: str,
+    *,
     group_by: Sequence[str] = (),
 ) -> Table:
     """Turn `frame` into cells; a column without a value in any row is left out."""
@@ -133,47 +133,43 @@ def row_head(
 
 
 def text(title: str, name: str, meaning: str = "") -> Column:
-    return Column(title, _each(name, lambda v: Cell(str(v), order=str(v))), meaning, is_text=True)
+    return _values(title, name, lambda v: Cell(str(v), order=str(v)), meaning, is_text=True)
 
 
 def count(title: str, name: str, meaning: str = "") -> Column:
-    return Column(title, _each(name, lambda v: Cell(f"{v:.0f}", order=float(v))), meaning)
+    return _values(title, name, lambda v: Cell(f"{v:.0f}", order=float(v)), meaning)
 
 
-def _each(name: str, cell: Callable[[Any], Cell]) -> Callable[[pd.DataFrame], list[Cell]]:
-    """A cell for each value of the column `name`; a dash where it or the column is missing."""
+def _values(
+    title: str, name: str, cell: Callable[[Any], Cell], meaning: str, *, is_text: bool = False
+) -> Column:
+    """Return a column of one cell for each value; a dash where it or the column is missing."""
 
     def cells(frame: pd.DataFrame) -> list[Cell]:
         values = frame[name] if name in frame else [math.nan] * len(frame)
         return [ABSENT if pd.isna(value) else cell(value) for value in values]
 
-    return cells
+    return Column(title, cells, meaning, is_text)
 
 
 def time(title: str, stem: str, meaning: str = "") -> Column:
     """Seconds `<stem>_median_seconds`, with the interval of its `_low_` and `_high_` columns."""
-    names = (f"{stem}_{end}_seconds" for end in ("median", "low", "high"))
-    return _quantity(title, SECONDS, *names, meaning=meaning)
+    names = [f"{stem}_{end}_seconds" for end in ("median", "low", "high")]
+    return _quantity(title, meaning, SECONDS, *names)
 
 
 def size(title: str, name: str, meaning: str = "") -> Column:
     """Bytes, with the exact count on hovering."""
-    return _quantity(title, BYTES, name, meaning=meaning)
+    return _quantity(title, meaning, BYTES, name)
 
 
 def ratio(title: str, stem: str, meaning: str = "", *, interval: bool = True) -> Column:
     """`<stem>_ratio`, with the interval of its `_low_ratio` and `_high_ratio` columns."""
     ends = (f"{stem}_low_ratio", f"{stem}_high_ratio") if interval else ()
-    return _quantity(title, RATIOS, f"{stem}_ratio", *ends, meaning=meaning)
+    return _quantity(title, meaning, RATIOS, f"{stem}_ratio", *ends)
 
 
-def _quantity(
-    title: str,
-    units: tuple[Unit, ...],
-    name: str,
-    *ends: str,
-    meaning: str,
-) -> Column:
+def _quantity(title: str, meaning: str, units: tuple[Unit, ...], name: str, *ends: str) -> Column:
     """A measured column in one shared unit, with its interval, of columns `ends`, as a note."""
     base = next((unit.name for unit in units if unit.factor == 1.0), "")
 

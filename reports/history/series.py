@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import cast
 
 import numpy as np
 import pandas as pd
@@ -98,10 +97,10 @@ def make_history(store: Store, *, repository: Path | None = None) -> History:
         raise ReportError("make_history: no process of the store succeeded; reports build says why")
     # Of the whole table: failed processes take the environment of those that succeeded.
     table = with_compile_sum(with_environment(measured))
-    first = table.groupby("commit")["started_utc"].min().to_dict()
-    commits = ordered_commits(cast(dict[str, pd.Timestamp], first), repository)
+    first = {key["commit"]: found["started_utc"].min() for key, found in groups(table, ["commit"])}
+    commits = ordered_commits(first, repository)
     position = {commit.hash: index for index, commit in enumerate(commits)}
-    table = table.assign(position=table["commit"].map(position))
+    table = table.assign(position=[position[name] for name in table["commit"]])
     environments = []
     for key, found in groups(table, ["environment"]):
         series = tuple(_all_series(found.loc[found["status"] == "ok"]))

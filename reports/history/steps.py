@@ -15,7 +15,7 @@ import math
 import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -95,8 +95,10 @@ def _noisy_steps(values: Sequence[float]) -> tuple[Step, ...]:
     if len(values) < FEWEST_POINTS or not np.isfinite(values).all():
         return ()
     alerts, second = _by_asv(values), _by_ruptures(values)
-    found = [(i, "asv+ruptures" if _is_near(i, second) else "asv") for i in alerts]
-    found += [(i, "ruptures") for i in second if not _is_near(i, alerts)]
+    found: list[tuple[int, Finder]] = [
+        *((i, "asv+ruptures" if _is_near(i, second) else "asv") for i in alerts),
+        *((i, "ruptures") for i in second if not _is_near(i, alerts)),
+    ]
     found.sort()
     edges = itertools.pairwise([0, *(index for index, _ in found), len(values)])
     levels = itertools.pairwise(statistics.median(values[i:j]) for i, j in edges)
@@ -134,5 +136,5 @@ def _by_ruptures(values: Sequence[float]) -> list[int]:
     # 1.4826 median|x| is the deviation of a normal x; neighbours differ by sqrt(2) of it.
     noise = 1.4826 * float(np.median(np.abs(np.diff(logs)))) / math.sqrt(2)
     scaled = (logs - np.median(logs)) / max(noise, 1e-3)
-    model = ruptures.KernelCPD(kernel="linear", min_size=2).fit(scaled[:, None])
+    model: Any = ruptures.KernelCPD(kernel="linear", min_size=2).fit(scaled[:, None])
     return [int(i) for i in model.predict(pen=4.0 * math.log(len(values)))[:-1]]

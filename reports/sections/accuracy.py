@@ -6,7 +6,7 @@ from typing import Any
 import pandas as pd
 
 from ..document.section import Figure, Section
-from ..document.svg import MARKS, Drawing, decades, linear_scale, log_scale
+from ..document.svg import MARKS, Axis, decades, plot
 from ..document.table import (
     count,
     error,
@@ -78,15 +78,7 @@ def section(errors: pd.DataFrame) -> Section:
             "of coils outside and currents inside, the largest deviation divided by max|B|.",
         ),
         (figure(errors),),
-        (
-            table(
-                errors,
-                columns,
-                name="accuracy",
-                caption="Errors against the limit",
-                group_by=PROBLEM,
-            ),
-        ),
+        (table(errors, columns, "accuracy", "Errors against the limit", group_by=PROBLEM),),
     )
 
 
@@ -113,11 +105,10 @@ def lead(errors: pd.DataFrame) -> str:
 
 def _reference_error(errors: pd.DataFrame, worst: Any) -> str:
     """The C++ reference's error at the same problem, where it was measured."""
-    others = rows(errors.loc[errors["method"] != OURS])
-    same = [row for row in others if problem_name(row) == problem_name(worst)]
-    if not same:
-        return ""
-    return f" (the C++ reference: {scientific(same[0]['error_worst_relative'])})"
+    for row in rows(errors.loc[errors["method"] != OURS]):
+        if problem_name(row) == problem_name(worst):
+            return f" (the C++ reference: {scientific(row['error_worst_relative'])})"
+    return ""
 
 
 def figure(errors: pd.DataFrame) -> Figure:
@@ -125,36 +116,34 @@ def figure(errors: pd.DataFrame) -> Figure:
     finite = errors.loc[errors["error_worst_relative"] > 0]
     levels = [*finite["error_worst_relative"], *errors["limit_relative"]]
     ticks = decades(min(levels), max(levels))
-    ticks = ticks[:: math.ceil(len(ticks) / 8)] if len(ticks) > 9 else ticks
-    digits = sorted(int(d) for d in errors["digits"].unique())
-    width, height, left, bottom = 420.0, 290.0, 50.0, 44.0
-    x = linear_scale(digits[0] - 0.5, digits[-1] + 0.5, left, width - 20)
-    y = log_scale(min(ticks[0], min(levels)), max(ticks[-1], max(levels)), height - bottom, 26)
+    digits = sorted(set(map(int, errors["digits"])))
     described = "; ".join(
         f"{row['method']} {problem_name(row)}: {scientific(row['error_worst_relative'])}"
         for row in rows(errors)
     )
-    panel = Drawing("Error against digits", described, height, width)
-    panel.text(0, 14, "error relative to max|B|", "axis")
-    panel.left_axis([(y(t), f"1e{round(math.log10(t))}") for t in ticks], left, 20)
-    for digit in digits:
-        panel.text(x(digit), height - bottom + 20, str(digit), "tick", anchor="middle")
-    panel.text(0.5 * (left + width - 20), height - 6, "digits", "axis", anchor="middle")
+    panel, x, y = plot(
+        "Error relative to max|B|",
+        described,
+        Axis(digits, str, "digits", ends=(digits[0] - 0.5, digits[-1] + 0.5)),
+        Axis(
+            ticks,
+            lambda tick: f"1e{round(math.log10(tick))}",
+            is_log=True,
+            every=1 if len(ticks) < 10 else math.ceil(len(ticks) / 8),
+        ),
+    )
     panel.polyline([(x(d), y(10.0**-d)) for d in digits], "limit")
     legend = [("limit-key", "limit: 10⁻ᵈ")]
     lines = list(groups(finite, ["method", "workload", "half_period"]))
     for index, (first, found) in enumerate(reversed(lines)):
         series, shape = f"series-{index % 6}", MARKS[index % len(MARKS)]
-        worst = {
-            int(key["digits"]): max(same["error_worst_relative"])
-            for key, same in groups(found, ["digits"])
-        }
+        worst = found.groupby("digits")["error_worst_relative"].max()
         # Marks that would overlap stand next to each other.
         shift = 5.0 * (index - 0.5 * (len(lines) - 1))
         points = [(x(digit) + shift, y(error)) for digit, error in worst.items()]
         panel.polyline(points, f"series {series}")
         name = f"{first['method']}, {workload_name(first)}"
-        for (px, py), value in zip(points, worst.values(), strict=True):
+        for (px, py), value in zip(points, worst, strict=True):
             panel.mark(shape, px, py, f"mark {series}", r=5, tip=f"{name}: {value:.2e}")
         legend.append((f"key {series} {shape}", name))
     return Figure(

@@ -17,7 +17,7 @@ def section(stored: pd.DataFrame) -> Section:
         Column("Value", _values, "Median of the process medians, or the number itself"),
         count("Processes", "samples_count", "Process medians that asv stored"),
     )
-    made = table(measured, columns, name="asv", caption="Values in asv's results")
+    made = table(measured, columns, "asv", "Values in asv's results")
     return Section(
         "asv",
         "Values in asv",

@@ -1,7 +1,6 @@
 """Chunk sizes: steady-state time and temporary memory of each pair, the fastest and "auto"."""
 
 import math
-from collections.abc import Mapping
 from typing import Any
 
 import pandas as pd
@@ -20,7 +19,7 @@ from ..document.table import (
     time,
 )
 from ..document.words import range_only
-from ..frames import any_of, groups, rows
+from ..frames import Row, any_of, groups, rows
 from ..stats import PROBLEM, case_summary, paired_columns, succeeded, table_of
 from ..units import BYTES, SECONDS, Unit, bytes_, seconds, significant, unit_for
 
@@ -83,15 +82,7 @@ def section(cases: pd.DataFrame) -> Section:
             "target points. Small tiles stay in the cache; large tiles need more temporary memory.",
         ),
         (maps(cases),),
-        (
-            table(
-                cases,
-                columns,
-                name="chunk_sizes",
-                caption="Each pair of chunk sizes",
-                group_by=PROBLEM,
-            ),
-        ),
+        (table(cases, columns, "chunk_sizes", "Each pair of chunk sizes", group_by=PROBLEM),),
     )
 
 
@@ -102,23 +93,20 @@ def sentences(cases: pd.DataFrame) -> list[str]:
         if not any_of(problem["is_fastest"]):
             continue
         best = problem.loc[problem["is_fastest"]].iloc[0]
-        auto = problem.loc[problem["is_auto"]]
-        if auto.empty:
-            tail = '"auto" was not measured.'
-        elif bool(auto.iloc[0]["is_fastest"]):
-            tail = 'that is "auto" itself.'
-        else:
-            tail = _auto_words(auto.iloc[0])
         said.append(
             f"{problem_name(best)}: fastest at chunk_size {best['chunk_size']}, target_chunk_size "
             f"{best['target_chunk_size']} with {seconds(best['steady_median_seconds'])}"
-            f"{_temporaries(best)}; {tail}"
+            f"{_temporaries(best)}; {_auto_words(rows(problem.loc[problem['is_auto']]))}"
         )
     return said
 
 
-def _auto_words(auto: Any) -> str:
-    stem = "steady_to_fastest"
+def _auto_words(found: list[Row]) -> str:
+    if not found:
+        return '"auto" was not measured.'
+    (auto,), stem = found, "steady_to_fastest"
+    if auto["is_fastest"]:
+        return 'that is "auto" itself.'
     if math.isnan(auto[f"{stem}_ratio"]):
         return '"auto" has no round in common with it.'
     text = (
@@ -152,20 +140,19 @@ def maps(cases: pd.DataFrame) -> Figure:
     )
 
 
-def _map(cases: pd.DataFrame, column: str, units: tuple[Unit, ...], title: str) -> Drawing:
-    down = sorted(cases["chunk_size"].unique(), key=chunk_order)
-    across = sorted(cases["target_chunk_size"].unique(), key=chunk_order)
-    values = {
-        (row["chunk_size"], row["target_chunk_size"]): float(row[column])
-        for row in rows(cases)
-        if not pd.isna(row[column])
-    }
-    unit = unit_for(values.values(), units)
+def _map(cases: Any, column: str, units: tuple[Unit, ...], title: str) -> Drawing:
+    down, across = (
+        sorted(cases[name].unique(), key=chunk_order)
+        for name in ("chunk_size", "target_chunk_size")
+    )
+    values = cases.dropna(subset=column).set_index(["chunk_size", "target_chunk_size"])[column]
+    unit = unit_for(values, units)
+    shown = {key: significant(value / unit.factor) for key, value in values.items()}
     left, tall = 62.0, 38.0
     wide = min((WIDTH - left) / max(len(across), 1), 120.0)
     described = "; ".join(
-        f"chunk_size {c}, target_chunk_size {t}: {significant(v / unit.factor)} {unit.name}"
-        for (c, t), v in values.items()
+        f"chunk_size {c}, target_chunk_size {t}: {text} {unit.name}"
+        for (c, t), text in shown.items()
     )
     panel = Drawing(f"{title}, {unit.name}", described, 76.0 + tall * len(down))
     panel.text(0, 14, f"{title}, {unit.name}", "heading")
@@ -177,29 +164,24 @@ def _map(cases: pd.DataFrame, column: str, units: tuple[Unit, ...], title: str) 
         y = 64 + tall * j
         panel.text(left - 8, y + 0.5 * tall + 3, chunk, "tick", anchor="end")
         for i, target in enumerate(across):
-            box = (left + wide * i + 1.5, y + 1.5, wide - 3, tall - 3)
-            _tile(panel, box, (chunk, target), values, unit)
+            x, key = left + wide * i, (chunk, target)
+            box = (x + 1.5, y + 1.5, wide - 3, tall - 3)
+            if key not in shown:
+                panel.rect(*box, "empty", tip="not measured")
+                continue
+            level = _level(values[key], values)
+            heat = f"color-mix(in oklab, var(--heat-low), var(--heat-high) {100 * level:.0f}%)"
+            css = "heat least" if key == values.idxmin() else "heat"
+            panel.rect(*box, css, tip=f"{shown[key]} {unit.name}", style=f"fill:{heat}")
+            ink = f"heat-value heat-ink-{'high' if level > 0.6 else 'low'}"
+            panel.text(x + 0.5 * wide, y + 0.5 * tall + 4, shown[key], ink, anchor="middle")
     return panel
 
 
-def _tile(
-    panel: Drawing,
-    box: tuple[float, float, float, float],
-    key: Any,
-    values: Mapping[Any, float],
-    unit: Unit,
-) -> None:
-    x, y, width, height = box
-    if key not in values:
-        panel.rect(x, y, width, height, "empty", tip="not measured")
-        return
+def _level(value: float, values: Any) -> float:
+    """Return where a value lies between the smallest and the largest: 0 to 1, logarithmic."""
+    low, high = values.min(), values.max()
+    if low <= 0:
+        return value / (high or 1.0)
     # A span below a factor of two would paint noise in strong colours.
-    value, low, high = values[key], min(values.values()), max(values.values())
-    span = max(math.log(high / low), math.log(2.0)) if low > 0 else 1.0
-    level = math.log(value / low) / span if low > 0 else value / (high or 1.0)
-    shown = significant(value / unit.factor)
-    style = f"fill:color-mix(in oklab, var(--heat-low), var(--heat-high) {100 * level:.0f}%)"
-    css = "heat least" if key == min(values, key=lambda k: values[k]) else "heat"
-    panel.rect(x, y, width, height, css, tip=f"{shown} {unit.name}", style=style)
-    ink = "heat-ink-high" if level > 0.6 else "heat-ink-low"
-    panel.text(x + 0.5 * width, y + 0.5 * height + 4, shown, f"heat-value {ink}", anchor="middle")
+    return math.log(value / low) / max(math.log(high / low), math.log(2.0))

@@ -6,33 +6,27 @@ from typing import Any
 import pandas as pd
 
 from ..document.section import Fact
-from ..frames import Row, groups, rows
+from ..frames import Row, rows
+
+VERSIONS = ("jaxlib", "Python", "numpy")
 
 
 def facts(here: Mapping[str, pd.DataFrame], others_count: int) -> tuple[Fact, ...]:
-    """Return the facts of one commit and environment.
+    """Return the facts of the tables of one commit and environment.
 
-    Parameters
-    ----------
-    here : mapping of str to DataFrame
-        The tables of that commit and environment.
-    others_count : int
-        How many other commits and environments the store holds.
+    `others_count` is how many other commits and environments the store holds.
     """
     environment = rows(here["environments"])[0]
     measured, failures = here["measurements"], here["failures"]
+    jax, failed = environment["jax_version"], "nothing" if failures.empty else "listed below"
     found = [
         Fact("Commit", str(environment["commit"])[:12], _commit_date(here.get("asv_results"))),
         Fact("Measured", *_when(environment)),
         Fact("Machine", *_machine(environment)),
         Fact("Load", *_load(environment)),
-        Fact("JAX", _known(environment["jax_version"]), _versions(environment)),
+        Fact("JAX", "unknown" if pd.isna(jax) else str(jax), _versions(environment)),
         Fact("Processes", *_processes(measured.loc[measured["status"] == "ok"])),
-        Fact(
-            "Failed or skipped",
-            str(len(failures)),
-            "nothing" if failures.empty else "listed below",
-        ),
+        Fact("Failed or skipped", str(len(failures)), failed),
     ]
     if others_count:
         note = "more commits or environments, not on this page"
@@ -54,13 +48,10 @@ def _when(environment: Row) -> tuple[str, str]:
 
 def _machine(environment: Row) -> tuple[str, str]:
     names = [environment[name] for name in ("cpu_model", "machine", "platform")]
-    name = next((str(n) for n in names if not pd.isna(n) and n), "unknown")
-    parts = []
-    if not pd.isna(environment["cpus_available_count"]):
-        parts.append(f"{environment['cpus_available_count']} cores")
-    if not pd.isna(environment["ram_bytes"]):
-        parts.append(f"{environment['ram_bytes'] / 1e9:.0f} GB")
-    return name, ", ".join(parts)
+    cpus, ram = environment["cpus_available_count"], environment["ram_bytes"]
+    parts = [] if pd.isna(cpus) else [f"{cpus} cores"]
+    parts += [] if pd.isna(ram) else [f"{ram / 1e9:.0f} GB"]
+    return next((n for n in names if not pd.isna(n) and n), "unknown"), ", ".join(parts)
 
 
 def _load(environment: Row) -> tuple[str, str]:
@@ -74,26 +65,17 @@ def _load(environment: Row) -> tuple[str, str]:
 
 
 def _versions(environment: Row) -> str:
-    named = {
-        "backend": "",
-        "jaxlib_version": "jaxlib ",
-        "python_version": "Python ",
-        "numpy_version": "numpy ",
-    }
+    named = {"backend": "", **{f"{name.lower()}_version": f"{name} " for name in VERSIONS}}
     known = {column: before for column, before in named.items() if not pd.isna(environment[column])}
     return ", ".join(f"{before}{environment[column]}" for column, before in known.items())
 
 
-def _known(value: Any) -> str:
-    return "unknown" if pd.isna(value) else str(value)
-
-
-def _processes(good: pd.DataFrame) -> tuple[str, str]:
+def _processes(good: Any) -> tuple[str, str]:
     """Count the processes that succeeded, and those of a case of each suite."""
-    each = []
-    for suite, found in groups(good, ["suite"]):
-        counts = found.groupby("case").size()
-        low, high = min(counts), max(counts)
-        each.append(f"{suite['suite']} {low}" + (f" to {high}" if high > low else ""))
+    counts = good.groupby(["suite", "case"]).size().groupby("suite").agg(["min", "max"])
+    each = [
+        f"{suite} {low}" + (f" to {high}" if high > low else "")
+        for suite, low, high in counts.itertuples()
+    ]
     note = f"to a case: {', '.join(each)}" if each else ""
     return f"{len(good)} in {good['case'].nunique()} cases", note

@@ -51,14 +51,14 @@ def section(problems: pd.DataFrame) -> Section:
             "A casing is prepared once for a surface and then evaluated often. The variants and "
             "chunk sizes above evaluated the casings that were prepared here.",
         ),
-        tables=(table(problems, columns, name="preparation", caption="Each preparation"),),
+        tables=(table(problems, columns, "preparation", "Each preparation"),),
     )
 
 
 def lead(problems: pd.DataFrame) -> str:
     """Give the seconds to prepare the smallest and the largest casing."""
-    ordered = rows(problems.sort_values("casing_bytes"))
-    ends = ordered if len(ordered) < 3 else [ordered[0], ordered[-1]]
+    ordered = problems.sort_values("casing_bytes")
+    ends = rows(ordered.iloc[[0, -1] if len(ordered) > 1 else [0]])
     parts = "; ".join(
         f"{seconds(row['steady_median_seconds'])} for {bytes_(float(row['casing_bytes']))} "
         f"({problem_name(row)})"

@@ -14,13 +14,9 @@ def section(failures: pd.DataFrame) -> Section:
         text("Kind", "failure_kind"),
         text("Message", "failure_message"),
     )
-    caption = "One row for each process or file"
-    tables = (table(failures, columns, name="failures", caption=caption),)
+    made = table(failures, columns, "failures", "One row for each process or file")
     return Section(
-        "problems",
-        "Failed, skipped, unreadable",
-        lead(failures),
-        tables=tables if len(failures) else (),
+        "problems", "Failed, skipped, unreadable", lead(failures), tables=(made,) * bool(made.rows)
     )
 
 

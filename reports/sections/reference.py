@@ -9,7 +9,7 @@ import pandas as pd
 from jaxmeter import median_interval
 
 from ..document.section import Figure, Section
-from ..document.svg import BOTTOM, TOP, WIDTH, Drawing, decades, log_scale
+from ..document.svg import BOTTOM, TOP, Axis, Drawing, decades, strip
 from ..document.table import (
     count,
     digits_name,
@@ -52,14 +52,11 @@ def summary(measured: pd.DataFrame, *, gradient: bool = False) -> pd.DataFrame:
     further field. Ratios are reference / vcjax, process by process.
     """
     both = succeeded(measured, "reference_evaluation_seconds")
-    of_gradient = both.reindex(columns=["gradient_error_relative"]).notna().any(axis=1)
-    both = both.loc[of_gradient == gradient]
+    wanted = [*COMPILING, *TIMES, *FIELD_ERRORS, *GRADIENT_ERRORS, *LOADS]
+    both = both.reindex(columns=list(dict.fromkeys([*both.columns, *wanted])))
+    both = both.loc[both["gradient_error_relative"].notna() == gradient]
     if gradient:
-        both = both.drop(columns=list(FIELD_ERRORS), errors="ignore").rename(
-            columns=GRADIENT_ERRORS
-        )
-    columns = [*both.columns, *COMPILING, *TIMES, *FIELD_ERRORS, *LOADS]
-    both = both.reindex(columns=list(dict.fromkeys(columns)))
+        both = both.drop(columns=list(FIELD_ERRORS)).rename(columns=GRADIENT_ERRORS)
     both = both.assign(all_compile_seconds=both[COMPILING].sum(axis=1, skipna=False))
     found = []
     for problem, group in groups(both, PROBLEM):
@@ -95,6 +92,7 @@ def _evaluations_to_repay(row: Mapping[str, Any]) -> float:
 def section(problems: pd.DataFrame, *, gradient: bool = False) -> Section:
     name = "gradient_against_reference" if gradient else "against_reference"
     what = "gradient" if gradient else "field"
+    caption = f"The {what} by vcjax and by the C++ reference"
     columns = (
         row_head("Problem", workload_name, digits_name),
         count("Processes", "processes_count"),
@@ -124,15 +122,7 @@ def section(problems: pd.DataFrame, *, gradient: bool = False) -> Section:
             "Compiling happens once a process and has a column of its own.",
         ),
         (figure(problems, name),),
-        (
-            table(
-                problems,
-                columns,
-                name=name,
-                caption=f"The {what} by vcjax and by the C++ reference",
-                group_by=("workload", "half_period"),
-            ),
-        ),
+        (table(problems, columns, name, caption, group_by=("workload", "half_period")),),
     )
 
 
@@ -158,34 +148,25 @@ def _span(problems: pd.DataFrame, which: str) -> str:
 def sentences(problems: pd.DataFrame) -> list[str]:
     """Give the compile time, and after how many evaluations it is repaid."""
     said = []
-    for row in rows(problems):
-        compiled = row["all_compile_median_seconds"]
-        if math.isnan(compiled):
-            continue
+    for row in rows(problems.dropna(subset="all_compile_median_seconds")):
         repaid = row["evaluations_to_repay_compile_count"]
-        if pd.isna(repaid):
-            tail = "never repaid, since evaluation is no faster"
-        else:
+        tail = "never repaid, since evaluation is no faster"
+        if not pd.isna(repaid):
             tail = f"repaid after {counted(int(repaid), 'evaluation')}"
-        said.append(f"{problem_name(row)}: tracing and compiling took {seconds(compiled)}, {tail}.")
-    return said + _threads(problems)
-
-
-def _threads(problems: pd.DataFrame) -> list[str]:
-    """Say so where a package had less or more than one processor."""
-    lowest = [v for load in LOADS for v in values(problems, f"{load}_lowest_ratio")]
-    highest = [v for load in LOADS for v in values(problems, f"{load}_highest_ratio")]
-    said = []
-    if highest and max(highest) > 1.1:
+        compiled = seconds(row["all_compile_median_seconds"])
+        said.append(f"{problem_name(row)}: tracing and compiling took {compiled}, {tail}.")
+    # Say so where a package had less or more than one processor.
+    highest = problems[[f"{load}_highest_ratio" for load in LOADS]].max(axis=None)
+    lowest = problems[[f"{load}_lowest_ratio" for load in LOADS]].min(axis=None)
+    if highest > 1.1:
         said.append(
             "More than one thread was used: processor time was up to "
-            f"{ratio_text(max(highest))} wall time."
+            f"{ratio_text(highest)} wall time."
         )
-    if lowest and min(lowest) < 0.9:
+    if lowest < 0.9:
         said.append(
             "Other programs used the processor: processor time was down to "
-            f"{ratio_text(min(lowest))} wall time, so the seconds are too high and the ratios "
-            "noisy."
+            f"{ratio_text(lowest)} wall time, so the seconds are too high and the ratios noisy."
         )
     return said
 
@@ -210,16 +191,19 @@ def _panel(problems: pd.DataFrame, title: str, stem: str) -> Drawing:
     lines = rows(problems)
     positive = [row[name] for row in lines for name in (ours, theirs) if row[name] > 0]
     ticks = decades(min(positive), max(positive)) if positive else [0.1, 1.0]
-    left, right = 128.0, 58.0
-    x = log_scale(ticks[0], ticks[-1], left, WIDTH - right)
+    left = 128.0
     described = "; ".join(
         f"{problem_name(row)}: vcjax {seconds(row[ours])}, C++ {seconds(row[theirs])}"
         for row in lines
     )
-    panel = Drawing(f"{title}, s", described, TOP + 34.0 * len(lines) + BOTTOM)
-    panel.text(0, 14, title, "heading")
-    marks = [(x(t), f"{t:g}") for t in ticks]
-    panel.bottom_axis(marks, f"{title.lower()}, s (logarithmic)", left, right)
+    panel, x = strip(
+        title,
+        described,
+        Axis(ticks, "{:g}".format, f"{title.lower()}, s (logarithmic)", is_log=True),
+        height=TOP + 34.0 * len(lines) + BOTTOM,
+        left=left,
+        right=58.0,
+    )
     for index, row in enumerate(lines):
         y = TOP + 34.0 * (index + 0.5)
         panel.text(left - 8, y - 2, workload_name(row), "label", anchor="end")
@@ -232,5 +216,5 @@ def _panel(problems: pd.DataFrame, title: str, stem: str) -> Drawing:
         panel.mark("diamond", b, y, "mark series-1", r=5, tip=tip)
         panel.mark("circle", a, y, "mark series-0", r=5, tip=f"vcjax: {seconds(row[ours])}")
         speedup = f"{significant(row[f'{stem}_speedup_ratio'])}×"
-        panel.text(WIDTH, y + 4, speedup, "value", anchor="end")
+        panel.text(panel.width, y + 4, speedup, "value", anchor="end")
     return panel
