@@ -9,13 +9,11 @@ import json
 import os
 import re
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-import pandas as pd
+import msgspec
 
 from jaxmeter import Record
 
@@ -29,19 +27,20 @@ RENAMED = {
 # A file may still be on its way (a copy from elsewhere) while it is younger than this.
 GROWING_SECONDS = 60.0
 
-# Parameters that group the measurements, so that all records must agree on their types.
-PARAMETER_TYPES = {"workload": str, "variant": str, "half_period": bool, "digits": int}
-
-LONGEST_SECONDS = 1e9  # thirty years
+WHOLE = ("_bytes", "_count", "_seconds", "cpus_available")
 WHOLE_LIMIT = 2**53  # with missing ones, pandas takes integers for floats, which hold these exactly
 _COMMIT = re.compile(r"[0-9a-f]{7,40}(\+.+)?")
 _ROUND = re.compile(r"0|[1-9][0-9]{0,8}")
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
-# As benchmarks write it. Python's own reader is fast, but takes forms that pandas' refuses.
-_PLAIN_TIME = re.compile(
-    r"[0-9]{4}-[0-9]{2}-[0-9]{2}T([01][0-9]|2[0-3])(:[0-9]{2}){2}(\.[0-9]{1,6})?"
-    r"(Z|[+-][0-9]{2}:[0-9]{2})?"
-)
+
+
+class _Parameters(msgspec.Struct):
+    """Parameters that group the measurements, so that all records must agree on their types."""
+
+    workload: str | None = None
+    variant: str | None = None
+    half_period: bool | None = None
+    digits: Annotated[int, msgspec.Meta(ge=1, le=99)] | None = None
 
 
 @dataclass(frozen=True)
@@ -147,7 +146,7 @@ def _stored_record(root: Path, within: Path) -> StoredRecord:
         raise ValueError(f"the file's name {within.stem!r} is not the number of a round")
     commit, environment_key, *case, _ = within.parts
     record = Record.from_json(_printable_text((root / within).read_bytes()))
-    check_usable(record)
+    _check_usable(record)
     place = (commit, environment_key, "/".join(case), int(within.stem))
     return StoredRecord(*place, root / within, record)
 
@@ -157,67 +156,21 @@ def is_commit(name: str) -> bool:
     return _COMMIT.fullmatch(name) is not None
 
 
-def check_usable(record: Record) -> None:
-    """Refuse values that no table can hold next to other records.
-
-    These are parameters and times of day of another type, durations that no clock gives, and
-    bytes and counts that are infinite or have more than 53 bits.
-
-    Raises
-    ------
-    ValueError
-        Naming the value.
-    """
-    for name, value in _durations(record):
-        if not 0 <= value < LONGEST_SECONDS:
-            raise ValueError(f"{name} holds {value!r}, which no clock gives")
-    for name, value in _whole_numbers(record):
-        # NaN counts as missing, as everywhere in pandas.
-        if value == value and abs(value) >= WHOLE_LIMIT:
-            raise ValueError(f"{name} is {value!r:.24}, which is no number of bytes or things")
-    for name, kind in PARAMETER_TYPES.items():
-        value = record.params.get(name)
-        # By its type itself, since True is an int too.
-        if value is not None and type(value) is not kind:
-            raise ValueError(f"the parameter {name} is {value!r}, which is no {kind.__name__}")
-    digits = record.params.get("digits")
-    if isinstance(digits, int) and not 0 < digits < 100:
-        raise ValueError(f"the parameter digits is {digits}, which is not from 1 to 99")
-    if record.environment:
-        _check_start(record.environment.started_utc)
-
-
-def _durations(record: Record) -> Iterator[tuple[str, float]]:
-    for value in record.samples_seconds:
-        yield "samples_seconds", value
-    single = {"setup_seconds": record.setup_seconds, "wall_seconds": record.wall_seconds}
-    for name, value in (single | vars(record.phases)).items():
-        if value is not None:
-            yield name, value
-
-
-def _whole_numbers(record: Record) -> Iterator[tuple[str, float]]:
-    sections = (record.constants, record.counts, record.program, record.memory, record.environment)
-    for values in (*(vars(part) for part in sections if part), record.checks, record.extras):
-        for name, value in values.items():
-            if value is not None and (name.endswith(("_bytes", "_count")) or "cpus_" in name):
-                yield name, value
-    for array in record.constants.arrays:
-        yield "bytes of an array", array.bytes
-
-
-def _check_start(started: str) -> None:
+def _check_usable(record: Record) -> None:
+    """Refuse parameters and numbers that no table can hold next to those of other records."""
     try:
-        plain = _PLAIN_TIME.fullmatch(started)
-        when = (
-            datetime.fromisoformat(started)
-            if plain
-            else pd.to_datetime(started, utc=True, format="ISO8601")
-        )
-    except ValueError:
-        raise ValueError(f"it started at {started!r}, which is no ISO 8601 time") from None
-    if not 1970 <= when.year < 2262:  # pandas holds the nanoseconds of these years
-        raise ValueError(f"it started at {started!r}, which no clock gives")
+        msgspec.convert(record.params, _Parameters)
+    except msgspec.ValidationError as error:
+        raise ValueError(str(error).replace("$", "params")) from None
+    sections = (record.phases, record.constants, record.counts, record.program, record.memory)
+    held = (vars(part) for part in (record, *sections, record.environment) if part)
+    numbers = [pair for values in (*held, record.checks, record.extras) for pair in values.items()]
+    numbers += [("samples_seconds", value) for value in record.samples_seconds]
+    numbers += [("array_bytes", array.bytes) for array in record.constants.arrays]
+    for name, value in numbers:
+        # NaN counts as missing, as everywhere in pandas.
+        if name.endswith(WHOLE) and isinstance(value, int | float) and abs(value) >= WHOLE_LIMIT:
+            raise ValueError(f"{name} is {value!r:.24}, which nothing measures")
 
 
 def skipped_file(root: Path, path: Path, error: Exception) -> SkippedFile:

@@ -12,20 +12,12 @@ from typing import Any
 import pandas as pd
 
 from .errors import ReportError
+from .frames import numeric
 from .load import SkippedFile, skipped_file
 
 COLUMNS = (
-    "commit",
-    "commit_date_utc",
-    "machine",
-    "environment_key",
-    "benchmark",
-    "parameters",
-    "value",
-    "unit",
-    "interval_low",
-    "interval_high",
-    "samples_count",
+    *("commit", "commit_date_utc", "machine", "environment_key", "benchmark", "parameters"),
+    *("value", "unit", "interval_low", "interval_high", "samples_count"),
 )
 
 
@@ -69,31 +61,32 @@ def read_asv(root: str | Path) -> AsvResults:
             skipped.append(skipped_file(root, Path(path), error))
             continue
         rows.extend(_rows_of(kept, units))
-    return AsvResults(pd.DataFrame(rows, columns=pd.Index(COLUMNS)), tuple(skipped))
+    table = pd.DataFrame(rows, columns=pd.Index(COLUMNS))
+    for name in ("value", "interval_low", "interval_high"):
+        table[name] = numeric(table[name])
+    return AsvResults(table, tuple(skipped))
 
 
 def _rows_of(kept: Any, units: dict[str, str]) -> Iterator[dict[str, Any]]:
-    date = pd.to_datetime(kept.date, unit="ms", utc=True) if kept.date else None
     for key in sorted(kept.get_all_result_keys()):
         params = kept.get_result_params(key)
-        values = kept.get_result_value(key, params)
-        stats = kept.get_result_stats(key, params)
+        values, stats = kept.get_result_value(key, params), kept.get_result_stats(key, params)
         for combination, value, stat in zip(
             itertools.product(*params), values, stats, strict=False
         ):
             stat = stat or {}
             yield {
                 "commit": kept.commit_hash,
-                "commit_date_utc": date,
+                "commit_date_utc": pd.to_datetime(kept.date, unit="ms", utc=True),
                 "machine": kept.params.get("machine"),
                 # Spelled as in the store of cases, so that the tables can be joined.
                 "environment_key": re.sub(r"[^\w.+-]+", "-", kept.env_name or ""),
                 "benchmark": key,
                 "parameters": ", ".join(value.strip("'") for value in combination),
-                "value": _number(value),
+                "value": value,
                 "unit": units.get(key, ""),
-                "interval_low": _number(stat.get("ci_99_a")),
-                "interval_high": _number(stat.get("ci_99_b")),
+                "interval_low": stat.get("ci_99_a"),
+                "interval_high": stat.get("ci_99_b"),
                 "samples_count": stat.get("repeat"),
             }
 
@@ -104,10 +97,4 @@ def _units(root: Path) -> dict[str, str]:
         listed = json.loads((root / "benchmarks.json").read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}
-    return {
-        name: entry.get("unit", "") for name, entry in listed.items() if isinstance(entry, dict)
-    }
-
-
-def _number(value: Any) -> float | None:
-    return float(value) if isinstance(value, int | float) else None
+    return {name: entry.get("unit", "") for name, entry in listed.items() if name != "version"}

@@ -8,25 +8,20 @@ import functools
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
 
+from .frames import numeric
+
 UNKNOWN = "unknown"
 
 PLACE = ("commit", "environment_key", "case")
 HOST = ("machine", "platform", "cpu_model", "ram_bytes")
-MADE_WITH = (
-    "python_version",
-    "jax_version",
-    "jaxlib_version",
-    "backend",
-    "device_kind",
-    "jax_options",
-    "xla_flags",
-)
+VERSIONS = ("python_version", "jax_version", "jaxlib_version")
+MADE_WITH = (*VERSIONS, "backend", "device_kind", "jax_options", "xla_flags")
 
 
 @dataclass(frozen=True)
@@ -95,30 +90,28 @@ def with_environment(measured: pd.DataFrame) -> pd.DataFrame:
     other.
     """
     processes = _processes(measured)
-    distinct = list(dict.fromkeys(processes))
     folders: dict[str, list[_Process]] = {}
-    for process in distinct:
+    for process in dict.fromkeys(processes):
         if process.recorded.device is not None:
             folders.setdefault(process.environment_key, []).append(process)
-    names = {
-        process: _name(process)
-        if process.recorded.device is not None
-        else _name_by_neighbours(process, folders.get(process.environment_key, []))
-        for process in distinct
-    }
-    found = [names[process] for process in processes]
-    return measured.assign(environment=pd.Series(found, index=measured.index, dtype=object))
+    name = functools.cache(lambda process: _named(process, folders))
+    return measured.assign(environment=pd.Series(map(name, processes), measured.index, object))
 
 
-def _name_by_neighbours(process: _Process, folder: Iterable[_Process]) -> str:
-    fitting = [other for other in folder if process.recorded.may_be(other.recorded)]
+def _named(process: _Process, folders: Mapping[str, Sequence[_Process]]) -> str:
+    """Return the environment's name, by the process itself or by the others in its folder."""
+    recorded = process.recorded
+    if recorded.device is not None:
+        return _name(process)
+    folder = folders.get(process.environment_key, ())
+    fitting = [other for other in folder if recorded.may_be(other.recorded)]
     if not fitting:
-        return UNKNOWN if process.recorded.jax is None else _name(process)
+        return UNKNOWN if recorded.jax is None else _name(process)
     machines = {other.recorded.machine for other in fitting if other.commit == process.commit}
     preferred: tuple[Callable[[_Process], bool], ...] = (
         lambda other: other.recorded.machine in machines,
         lambda other: other.case == process.case,
-        lambda other: other.recorded.flags == process.recorded.flags,
+        lambda other: other.recorded.flags == recorded.flags,
         lambda other: other.cpus == process.cpus,
         lambda other: other.commit == process.commit,
     )
@@ -146,17 +139,16 @@ def _name(process: _Process) -> str:
 def _processes(measured: pd.DataFrame) -> list[_Process]:
     """Return the process of each row, in their order."""
     wanted = [*PLACE, "cpus_available_count", *HOST, *MADE_WITH]
-    frame = measured.reindex(columns=wanted).astype(object)
-    lines = frame.where(frame.notna(), None).to_numpy().tolist()
-    recorded = [_recorded(tuple(line[len(PLACE) + 1 :])) for line in lines]
-    folders = [(line[0], line[1], one.machine) for line, one in zip(lines, recorded, strict=True)]
-    most: dict[tuple[str | None, ...], int] = {}
-    for folder, line in zip(folders, lines, strict=True):
-        if line[3] is not None:
-            most[folder] = max(int(line[3]), most.get(folder, 0))
+    frame: Any = measured.reindex(columns=wanted).astype(object)
+    frame = frame.where(frame.notna(), None)
+    known = frame[[*HOST, *MADE_WITH]].itertuples(index=False, name=None)
+    recorded = [_recorded(values) for values in known]
+    folder = [frame["commit"], frame["environment_key"], [one.machine for one in recorded]]
+    cpus = numeric(frame["cpus_available_count"]).groupby(folder, dropna=False).transform("max")
+    places = frame[list(PLACE)].itertuples(index=False, name=None)
     return [
-        _Process(line[0], line[1], line[2], one, most.get(folder))
-        for line, one, folder in zip(lines, recorded, folders, strict=True)
+        _Process(*place, recorded=one, cpus=None if pd.isna(count) else int(count))
+        for place, one, count in zip(places, recorded, cpus, strict=True)
     ]
 
 

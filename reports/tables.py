@@ -8,7 +8,7 @@ of two machines or two JAX versions are never pooled.
 import json
 import math
 import statistics
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pandas as pd
@@ -17,14 +17,8 @@ from .frames import groups, last_known, numeric, whole
 from .load import SkippedFile, Store, StoredRecord
 
 # Parameters that identify a kind of measurement; others become `parameter_<name>`.
-PARAMETERS = (
-    "workload",
-    "half_period",
-    "variant",
-    "digits",
-    "chunk_size",
-    "target_chunk_size",
-)
+CHUNKS = ("chunk_size", "target_chunk_size")
+PARAMETERS = ("workload", "half_period", "variant", "digits", *CHUNKS)
 RUNS_COUNT = 20  # of which a script's standard deviation is taken
 FIELD_ERRORS = ("error_relative", "reference_error_relative")
 PLACE = ("commit", "environment_key")
@@ -66,7 +60,8 @@ def frame_of_rows(rows: Sequence[dict[str, Any]]) -> pd.DataFrame:
     first = [*IDENTITY, *PARAMETERS]
     found = [name for row in rows for name in row]
     frame = pd.DataFrame(rows, columns=pd.Index(dict.fromkeys([*first, *found])))
-    frame["started_utc"] = pd.to_datetime(frame["started_utc"], utc=True, format="ISO8601")
+    started = pd.to_datetime(frame["started_utc"], utc=True, format="ISO8601", errors="coerce")
+    frame["started_utc"] = started
     return _typed(frame)
 
 
@@ -103,15 +98,13 @@ def captured_arrays(store: Store) -> pd.DataFrame:
 def failures(frame: pd.DataFrame, skipped: tuple[SkippedFile, ...]) -> pd.DataFrame:
     """Return one row for each process that did not succeed, and for each skipped file."""
     columns = [*IDENTITY, *(f"failure_{name}" for name in FAILURE)]
-    failed = frame.loc[frame["status"] != "ok", [c for c in columns if c in frame]]
+    failed = frame.loc[frame["status"] != "ok"].reindex(columns=columns)
     unread = [
         {"case": str(item.path), "status": "unreadable", "failure_message": item.reason}
         for item in skipped
     ]
-    return pd.concat(
-        [failed.astype(object), pd.DataFrame(unread, columns=pd.Index(columns), dtype=object)],
-        ignore_index=True,
-    ).reindex(columns=columns)
+    skipped_rows = pd.DataFrame(unread, columns=pd.Index(columns), dtype=object)
+    return pd.concat([failed.astype(object), skipped_rows], ignore_index=True)
 
 
 def environments(frame: pd.DataFrame) -> pd.DataFrame:
@@ -180,7 +173,7 @@ def _parameters(params: dict[str, Any]) -> dict[str, Any]:
     """Return parameters as columns; chunk sizes as text, since "auto" is one; None is one chunk."""
     row: dict[str, Any] = dict.fromkeys(PARAMETERS)
     for name, value in params.items():
-        if name in ("chunk_size", "target_chunk_size"):
+        if name in CHUNKS:
             row[name] = "none" if value is None else str(value)
         elif name in PARAMETERS:
             row[name] = value
@@ -223,16 +216,10 @@ def _std(values: Sequence[float]) -> float:
 
 def _typed(frame: pd.DataFrame) -> pd.DataFrame:
     """Whole numbers stay whole beside missing ones, so that bytes can be compared exactly."""
-    for name in _numeric_columns(frame):
-        frame[name] = numeric(frame[name])
-        if name.endswith(("_bytes", "_count")) or name == "digits":
-            frame[name] = whole(frame[name])
-    frame["half_period"] = frame["half_period"].astype("boolean")
-    return frame
-
-
-def _numeric_columns(frame: pd.DataFrame) -> Iterator[str]:
     endings = ("_seconds", "_bytes", "_count", "_relative", "_before", "_after")
     for name in frame.columns:
         if name.endswith(endings) or name in ("digits", "flops"):
-            yield name
+            frame[name] = numeric(frame[name])
+        if name.endswith(("_bytes", "_count")) or name == "digits":
+            frame[name] = whole(frame[name])
+    return frame.astype({"half_period": "boolean"})

@@ -5,6 +5,7 @@ import subprocess
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -26,7 +27,7 @@ class Commit:
 
 
 def ordered_commits(
-    first_measured: Mapping[str, pd.Timestamp], repository: Path | None
+    first_measured: Mapping[str, Any], repository: Path | None
 ) -> tuple[Commit, ...]:
     """Return the commits from the oldest to the newest.
 
@@ -36,7 +37,7 @@ def ordered_commits(
     Parameters
     ----------
     first_measured : mapping
-        When each commit of a store, by its hash, was first measured; NaT where unknown.
+        Time stamp of each commit's first measurement, by its hash; NaT where unknown.
     repository : Path or None
         A clone; None uses no git.
     """
@@ -65,5 +66,5 @@ def _read_from_git(repository: Path, hashes: Iterable[str]) -> list[Commit]:
     return [commit for commit in commits if commit.hash in names]
 
 
-def _seconds(when: pd.Timestamp) -> float:
+def _seconds(when: Any) -> float:
     return float("inf") if pd.isna(when) else when.timestamp()
