@@ -27,11 +27,14 @@ RENAMED = {
 # A file may still be on its way (a copy from elsewhere) while it is younger than this.
 GROWING_SECONDS = 60.0
 
-WHOLE = ("_bytes", "_count", "_seconds", "cpus_available")
+WHOLE = ("_bytes", "_count", "cpus_available")
 WHOLE_LIMIT = 2**53  # with missing ones, pandas takes integers for floats, which hold these exactly
 _COMMIT = re.compile(r"[0-9a-f]{7,40}(\+.+)?")
 _ROUND = re.compile(r"0|[1-9][0-9]{0,8}")
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
+
+
+_Seconds = Annotated[float, msgspec.Meta(ge=0, le=1e9)]  # up to thirty years
 
 
 class _Parameters(msgspec.Struct):
@@ -41,6 +44,14 @@ class _Parameters(msgspec.Struct):
     variant: str | None = None
     half_period: bool | None = None
     digits: Annotated[int, msgspec.Meta(ge=1, le=99)] | None = None
+
+
+class _Usable(msgspec.Struct):
+    params: _Parameters
+    phases: dict[str, _Seconds | None]
+    samples_seconds: tuple[_Seconds, ...]
+    setup_seconds: _Seconds | None
+    wall_seconds: _Seconds | None
 
 
 @dataclass(frozen=True)
@@ -159,18 +170,17 @@ def is_commit(name: str) -> bool:
 def _check_usable(record: Record) -> None:
     """Refuse parameters and numbers that no table can hold next to those of other records."""
     try:
-        msgspec.convert(record.params, _Parameters)
+        msgspec.convert({**vars(record), "phases": vars(record.phases)}, _Usable)
     except msgspec.ValidationError as error:
-        raise ValueError(str(error).replace("$", "params")) from None
-    sections = (record.phases, record.constants, record.counts, record.program, record.memory)
-    held = (vars(part) for part in (record, *sections, record.environment) if part)
-    numbers = [pair for values in (*held, record.checks, record.extras) for pair in values.items()]
-    numbers += [("samples_seconds", value) for value in record.samples_seconds]
+        raise ValueError(str(error).replace("$", "record")) from None
+    sections = (record.constants, record.counts, record.program, record.memory, record.environment)
+    held = (*(vars(part) for part in sections if part), record.checks, record.extras)
+    numbers = [pair for values in held for pair in values.items()]
     numbers += [("array_bytes", array.bytes) for array in record.constants.arrays]
     for name, value in numbers:
         # NaN counts as missing, as everywhere in pandas.
-        if name.endswith(WHOLE) and isinstance(value, int | float) and abs(value) >= WHOLE_LIMIT:
-            raise ValueError(f"{name} is {value!r:.24}, which nothing measures")
+        if name.endswith(WHOLE) and value is not None and abs(value) >= WHOLE_LIMIT:
+            raise ValueError(f"{name} is {value!r:.24}, which is no number of bytes or things")
 
 
 def skipped_file(root: Path, path: Path, error: Exception) -> SkippedFile:

@@ -95,13 +95,17 @@ def test_truncated_foreign_and_misplaced_files_are_skipped_with_reasons(good, tm
 @pytest.mark.parametrize(
     "name, value, said",
     [
-        ("digits", "six", "Expected `int | null`, got `str` - at `params.digits`"),
-        ("digits", 6.5, "got `float` - at `params.digits`"),
-        ("digits", True, "got `bool` - at `params.digits`"),
-        ("digits", 100, "Expected `int` <= 99 - at `params.digits`"),
-        ("half_period", "yes", "Expected `bool | null`, got `str` - at `params.half_period`"),
-        ("workload", 7, "Expected `str | null`, got `int` - at `params.workload`"),
-        ("variant", 1.0, "at `params.variant`"),
+        ("digits", "six", "Expected `int | null`, got `str` - at `record.params.digits`"),
+        ("digits", 6.5, "got `float` - at `record.params.digits`"),
+        ("digits", True, "got `bool` - at `record.params.digits`"),
+        ("digits", 100, "Expected `int` <= 99 - at `record.params.digits`"),
+        (
+            "half_period",
+            "yes",
+            "Expected `bool | null`, got `str` - at `record.params.half_period`",
+        ),
+        ("workload", 7, "Expected `str | null`, got `int` - at `record.params.workload`"),
+        ("variant", 1.0, "at `record.params.variant`"),
     ],
 )
 def test_a_parameter_of_another_type_is_skipped(good, tmp_path, name, value, said):
@@ -119,7 +123,9 @@ def test_a_parameter_of_another_type_is_skipped(good, tmp_path, name, value, sai
         (setting("constants", "captured_bytes", value=10**30), "captured_bytes is 1000000"),
         (setting("program", "fusions_count", value=2**63 - 1), "fusions_count is 92233720368547"),
         (setting("environment", "ram_bytes", value=10**400), "ram_bytes is 1000000"),
-        (setting("samples_seconds", value=[1e200, 1.0]), "samples_seconds is 1e+200"),
+        (setting("samples_seconds", value=[1.0, 1e200]), "<= 1000000000.0 - at `record.samples_se"),
+        (setting("samples_seconds", value=["NaN"]), ">= 0.0 - at `record.samples_seconds[0]`"),
+        (setting("setup_seconds", value=-1.0), ">= 0.0 - at `record.setup_seconds`"),
         (setting("wall_seconds", value=10**400), "number out of range - at `record.wall_seconds`"),
     ],
 )

@@ -223,4 +223,4 @@ def test_a_record_of_odd_parameters_is_listed_and_stops_nothing(made_up, tmp_pat
     odd = dataclasses.replace(case, params={**case.params, "digits": "six"})
     made_up.write(tmp_path / "cases", odd, 1)
     page = write_report(make_report(tmp_path / "cases"), tmp_path / "report")
-    assert "got `str` - at `params.digits`" in page.read_text(encoding="utf-8")
+    assert "got `str` - at `record.params.digits`" in page.read_text(encoding="utf-8")
