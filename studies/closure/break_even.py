@@ -6,6 +6,8 @@ alone. The compiler folds an operation on the array alone where the array is cap
 
 from __future__ import annotations
 
+import itertools
+
 import jax.numpy as jnp
 import numpy as np
 
@@ -26,10 +28,7 @@ above, a few rounds show it."""
 def cases(*, rounds: int) -> list[PlannedCase]:
     """Return the cases of all sizes, captured and passed.
 
-    Parameters
-    ----------
-    rounds : int
-        Of sizes within `UNCERTAIN_BYTES`; others have half as many.
+    `rounds` are those of sizes within `UNCERTAIN_BYTES`; others have half as many.
     """
     least, most = UNCERTAIN_BYTES
     return [
@@ -43,10 +42,8 @@ def cases(*, rounds: int) -> list[PlannedCase]:
             timeout_seconds=300.0,
             env=ENVIRONMENT,
         )
-        for operation in OPERATIONS
-        for size in SIZES_BYTES
+        for operation, size, way in itertools.product(OPERATIONS, SIZES_BYTES, WAYS)
         if operation != "cumsum" or size <= LARGEST_CUMSUM_BYTES
-        for way in WAYS
     ]
 
 
@@ -78,8 +75,7 @@ def scaled_sum(*, operation: str, variant: str, array_bytes: int) -> Case:
     def passed(array, x):
         return jnp.sum(change(array) * x)
 
-    def closed(x):
-        return passed(array, x)
-
     x = jnp.float32(2.0)
-    return Case(passed, (array, x)) if variant == "argument" else Case(closed, (x,))
+    if variant == "argument":
+        return Case(passed, (array, x))
+    return Case(lambda x: passed(array, x), (x,))

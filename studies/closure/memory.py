@@ -7,8 +7,8 @@ copies that lowering and compiling make.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import psutil
 
@@ -39,31 +39,25 @@ def needed_by(variant: str, array_bytes: float) -> float:
 
 
 def needs(cases: Sequence[PlannedCase]) -> dict[str, float]:
-    """Return the bytes that the process of each case, and of its preparation, will need."""
+    """Return the bytes that the process of each case, and of its preparation, will need.
+
+    Cases of the virtual casing have no estimate.
+    """
     found = {}
     for case in cases:
-        variant = str(case.params["variant"])
-        if "size" in case.params:
-            array_bytes = system_bytes(int(str(case.params["size"])))
-        elif "array_bytes" in case.params:
-            array_bytes = float(str(case.params["array_bytes"]))
-        else:
-            continue
-        found[case.name] = needed_by(variant, array_bytes)
-        if case.preparation is not None:
-            found[case.preparation.name] = needed_by("preparation", array_bytes)
+        params: Mapping[str, Any] = case.params
+        if "size" in params or "array_bytes" in params:
+            size = system_bytes(params["size"]) if "size" in params else params["array_bytes"]
+            found[case.name] = needed_by(params["variant"], size)
+            if case.preparation is not None:
+                found[case.preparation.name] = needed_by("preparation", size)
     return found
-
-
-def available_bytes() -> float:
-    """Return the memory available without swapping."""
-    return psutil.virtual_memory().available
 
 
 def within_memory(
     needs: Mapping[str, float],
     run_case: RunCase = run_here,
-    available: Callable[[], float] = available_bytes,
+    available: Callable[[], float] = lambda: psutil.virtual_memory().available,
 ) -> RunCase:
     """Return a function that runs a case, or skips it if it would not fit.
 
@@ -75,11 +69,7 @@ def within_memory(
         if need <= have:
             return run_case(case)
         message = f"needs {need / GIGABYTE:.1f} GB, {have / GIGABYTE:.1f} GB are available"
-        record = jaxmeter.Record(name=case.name, status="skipped", target=case.target)
-        return dataclasses.replace(
-            record,
-            params=dict(case.params),
-            failure=jaxmeter.Failure("start", "NotEnoughMemory", message),
-        )
+        failure = jaxmeter.Failure("start", "NotEnoughMemory", message)
+        return jaxmeter.Record(case.name, "skipped", case.target, dict(case.params), failure)
 
     return run

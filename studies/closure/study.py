@@ -67,41 +67,29 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def plan(grid: str) -> list[PlannedCase]:
     """Return the cases of the coronagraph and of single arrays."""
+    frame, rounds = closure.frame_case, closure.ROUNDS
     if grid == "versions":
-        return [
-            closure.frame_case(variant, size, rounds=closure.ROUNDS)
-            for size in SMALL
-            for variant in VERSION_VARIANTS
-        ]
+        return [frame(name, size, rounds=rounds) for size in SMALL for name in VERSION_VARIANTS]
+    changed = {
+        64: [name for name in closure.VARIANTS if grid == "full" or name not in LIKE_CLOSURE],
+        128: ["closure", "argument"],
+    }
     cases = [
-        closure.frame_case(variant, size, rounds=_rounds(grid, variant, size))
+        frame(name, size, rounds=_rounds(grid, name, size))
         for size in SMALL
-        for variant in closure.VARIANTS
+        for name in closure.VARIANTS
     ]
-    cases += [
-        closure.change_case(variant, 64, rounds=1)
-        for variant in closure.VARIANTS
-        if grid == "full" or variant not in LIKE_CLOSURE
-    ]
-    cases += [closure.change_case(variant, 128, rounds=1) for variant in ("closure", "argument")]
-    cases += break_even.cases(rounds=1 if grid == "quick" else closure.ROUNDS)
+    cases += [closure.change_case(name, size, rounds=1) for size in SMALL for name in changed[size]]
+    cases += break_even.cases(rounds=1 if grid == "quick" else rounds)
     if grid == "full":
-        cases += [
-            closure.frame_case(variant, size, rounds=3)
-            for size in LARGE
-            for variant in LARGE_VARIANTS
-        ]
+        cases += [frame(name, size, rounds=3) for size in LARGE for name in LARGE_VARIANTS]
     return cases
 
 
 def casing_plan(grid: str) -> list[PlannedCase]:
     """Return the cases of the virtual casing."""
-    if grid == "versions":
-        return []
-    return [
-        closure.casing_case(variant, rounds=_rounds(grid, variant, 128))
-        for variant in closure.VARIANTS
-    ]
+    variants = () if grid == "versions" else closure.VARIANTS
+    return [closure.casing_case(name, rounds=_rounds(grid, name, 128)) for name in variants]
 
 
 def _rounds(grid: str, variant: str, size: int) -> int:
@@ -124,22 +112,19 @@ def run(options: argparse.Namespace) -> int:
     print(f"closure study of commit {commit[:10]} in {key}, {grid} grid")
     if has_changes(*MEASURED, *CASING_MEASURED):
         print("uncommitted changes to the measured code count as part of that commit")
-    results.mkdir(parents=True, exist_ok=True)
     casing_commit = measured_commit(CASING_MEASURED)
     parts = (
-        ("cases", commit, plan(grid), QUICK_BUDGET_SECONDS),
-        ("casing", casing_commit, casing_plan(grid), QUICK_CASING_BUDGET_SECONDS),
+        (results / "cases" / commit, plan(grid), QUICK_BUDGET_SECONDS),
+        (results / "casing" / casing_commit, casing_plan(grid), QUICK_CASING_BUDGET_SECONDS),
     )
     with run_lock(results / "run.lock"):
         started = time.monotonic()
-        for name, of_commit, cases, budget in parts:
-            if cases:
-                measure_plan(
-                    cases,
-                    RecordStore(results / name / of_commit / key),
-                    budget_seconds=budget if grid == "quick" else None,
-                    run_case=within_memory(needs(cases)),
-                )
+        for folder, cases, budget in parts:
+            seconds = budget if grid == "quick" else None
+            run_case = within_memory(needs(cases))
+            measure_plan(
+                cases, RecordStore(folder / key), budget_seconds=seconds, run_case=run_case
+            )
         if grid != "versions":
             pictures.write_audit(AUDITED_SIZE, results / "audits" / commit / f"{key}.json")
             pictures.write_picture(PICTURED_SIZE, results / "picture.png")

@@ -7,6 +7,7 @@ constants; the table is ``jax_VERSION.csv``. The exit code is 1 if any report is
 from __future__ import annotations
 
 import argparse
+import itertools
 import sys
 from collections.abc import Iterator
 from importlib.metadata import version
@@ -43,21 +44,16 @@ def run(options: argparse.Namespace) -> int:
 
 
 def rows(simplified: bool) -> Iterator[Row]:
-    """Yield the programs that capture and, in JAX's default mode, the ways to hold an array."""
-    yield from captured_rows(simplified)
-    if not simplified:
-        yield from held_rows()
+    """Yield a row for each program that captures: bytes, and the audit's paths and lines.
 
-
-def captured_rows(simplified: bool) -> Iterator[Row]:
-    """Yield bytes, and the paths and lines of the audit, for each program that captures."""
-    from tests.jaxmeter.capture import capture_situations
+    In JAX's default mode a row for each way to hold an array follows.
+    """
+    from tests.jaxmeter.capture import capture_situations, held_situations
 
     for name, truth in capture_situations.SITUATIONS.items():
         found = capture_situations.measured(name)
         constants, arrays = found.constants, found.audit.arrays
         embedded = [size for size in truth.embedded if not simplified or size <= SMALL_BYTES]
-        hidden = sum(truth.hidden) if simplified else 0
         marked = capture_situations.marked_lines(name).values()
         yield row(
             name,
@@ -65,22 +61,19 @@ def captured_rows(simplified: bool) -> Iterator[Row]:
             captured_bytes=(sum(truth.captured), constants.captured_bytes),
             embedded_bytes=(sum(embedded), constants.embedded_bytes),
             embedded_count=(len(embedded), constants.embedded_count),
-            hidden_argument_bytes=(hidden, constants.hidden_argument_bytes),
+            hidden_argument_bytes=(
+                sum(truth.hidden) if simplified else 0,
+                constants.hidden_argument_bytes,
+            ),
             paths=(sorted(truth.paths), sorted(array.path for array in arrays)),
             lines=(
-                sorted({number for numbers in marked for number in numbers}),
+                sorted(set(itertools.chain(*marked))),
                 sorted({use.line for array in arrays for use in array.uses}),
             ),
         )
-
-
-def held_rows() -> Iterator[Row]:
-    """Yield bytes and the path for each way to hold an array."""
-    from tests.jaxmeter.capture import held_situations
-
     size = held_situations.CUBE_BYTES
-    for name, truth in held_situations.HELD.items():
-        found = jaxmeter.audit(truth.fn, held_situations.X)
+    for name, held in held_situations.HELD.items() if not simplified else ():
+        found = jaxmeter.audit(held.fn, held_situations.X)
         yield row(
             name,
             "default",
@@ -88,7 +81,7 @@ def held_rows() -> Iterator[Row]:
             embedded_bytes=(size, found.embedded_bytes),
             embedded_count=(1, found.embedded_count),
             hidden_argument_bytes=("", ""),
-            paths=([truth.path], [array.path for array in found.arrays]),
+            paths=([held.path], [array.path for array in found.arrays]),
             lines=("", ""),
         )
 

@@ -12,13 +12,7 @@ from benchmarks import closure
 from benchmarks.workloads import coronagraph
 from studies.__main__ import main
 from studies.closure import break_even, study
-from studies.closure.memory import (
-    available_bytes,
-    needed_by,
-    needs,
-    system_bytes,
-    within_memory,
-)
+from studies.closure.memory import needed_by, needs, system_bytes, within_memory
 from studies.closure.pictures import png
 from studies.harness import ROOT
 
@@ -112,10 +106,18 @@ def test_a_case_that_would_not_fit_is_skipped_with_the_memory_it_needs():
     assert record.status == "skipped" and record.failure is not None
     assert record.failure.message == "needs 27.3 GB, 9.5 GB are available"
     assert dict(record.params) == {"size": 256} and record.target == "package:target"
-    for name in ("small", "unknown"):
-        assert run(jaxmeter.BenchmarkCase(name, "package:target")).status == "ok"
+    fitting = [jaxmeter.BenchmarkCase(name, "package:target") for name in ("small", "unknown")]
+    assert [run(case).status for case in fitting] == ["ok", "ok"]
     assert ran == ["small", "unknown"]
-    assert available_bytes() > 1e6
+    needed = {"small": 1e3, "unknown": 1e18}  # by the memory of this machine
+    statuses = [within_memory(needed, run_case)(case).status for case in fitting]
+    assert statuses == ["ok", "skipped"]
+    assert (
+        within_memory({"huge": 1e18}, run_case)(
+            jaxmeter.BenchmarkCase("huge", "package:target")
+        ).status
+        == "skipped"
+    )
 
 
 def test_a_picture_is_a_png_of_its_levels():
