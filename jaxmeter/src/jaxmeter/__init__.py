@@ -33,7 +33,7 @@ from jaxmeter._records.audit import Audit as Audit
 from jaxmeter._records.audit import AuditedArray as AuditedArray
 from jaxmeter._records.audit import Folding as Folding
 from jaxmeter._records.audit import Use as Use
-from jaxmeter._records.calibration import Calibration as Calibration
+from jaxmeter._records.audit import Calibration as Calibration
 from jaxmeter._records.comparison import PHASES as PHASES
 from jaxmeter._records.comparison import TIMES as TIMES
 from jaxmeter._records.comparison import ComparedProcess as ComparedProcess

@@ -25,7 +25,7 @@ from jaxmeter import (
     table,
 )
 from jaxmeter._compare.exact import compare_answers, compare_exact
-from jaxmeter._records.answers import Answers
+from jaxmeter._records.comparison import Answers
 from jaxmeter._render.comparison import comparison_sheet
 from tests.jaxmeter.compare.draws import draw, rounds
 

@@ -24,8 +24,7 @@ from jaxmeter._capture.holders import Holder, Root, held_arrays
 from jaxmeter._capture.uses import uses_of
 from jaxmeter._measure.case import Case, case_of, name_of
 from jaxmeter._measure.staging import staged
-from jaxmeter._records.audit import DEFAULT_THRESHOLD_BYTES, Audit, AuditedArray, Match
-from jaxmeter._records.calibration import Calibration
+from jaxmeter._records.audit import DEFAULT_THRESHOLD_BYTES, Audit, AuditedArray, Calibration, Match
 from jaxmeter._render.units import bytes_text, seconds_text
 from jaxmeter.errors import JaxmeterError
 

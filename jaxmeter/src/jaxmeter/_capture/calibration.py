@@ -15,7 +15,7 @@ import numpy as np
 
 from jaxmeter._measure.environment import host_environment, jax_environment
 from jaxmeter._measure.phases import Clock
-from jaxmeter._records.calibration import MEGABYTE_BYTES, Calibration
+from jaxmeter._records.audit import MEGABYTE_BYTES, Calibration
 from jaxmeter.errors import RecordError
 
 _MEGABYTES = 32

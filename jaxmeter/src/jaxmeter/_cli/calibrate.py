@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import argparse
 
-from jaxmeter._records.calibration import Calibration
+from jaxmeter._records.audit import Calibration
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from jaxmeter._records.answers import Answers
+from jaxmeter._records.comparison import Answers
 
 
 def answers_of(a: Any, b: Any) -> Answers:

@@ -6,8 +6,7 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Any, Literal
 
-from jaxmeter._records.answers import Answers
-from jaxmeter._records.comparison import Exact, Verdict
+from jaxmeter._records.comparison import Answers, Exact, Verdict
 from jaxmeter._records.record import Counts, Memory, Program, Record, Scalar
 
 _EXACT_CONSTANTS = (

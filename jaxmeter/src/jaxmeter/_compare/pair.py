@@ -27,8 +27,7 @@ from jaxmeter._measure.phases import (
 )
 from jaxmeter._measure.progress import Progress
 from jaxmeter._measure.staging import jitted
-from jaxmeter._records.answers import Answers
-from jaxmeter._records.comparison import ComparedProcess, Effort
+from jaxmeter._records.comparison import Answers, ComparedProcess, Effort
 from jaxmeter._records.record import Phases, Record
 
 LEAST_TURNS_COUNT = 5

@@ -1,4 +1,4 @@
-"""The result of an audit: immutable plain data."""
+"""Audits, and the calibration of what embedding costs: immutable plain data."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ Tables, masks and quadrature rules stay below it. Embedding costs time and memor
 the size: lowering and compiling copy each constant several times, and operations on constants
 alone are carried out by the compiler, slowly.
 """
+
+MEGABYTE_BYTES = 1_000_000
 
 Match = Literal["same", "view", "equal", "unknown"]
 Verdict = Literal["fine", "large"]
@@ -117,3 +119,21 @@ class Audit(PlainData):
         )
         embedded = (array.advice for array in self.arrays if array.advice)
         return tuple(dict.fromkeys((*folded, *embedded)))
+
+
+@dataclass(frozen=True)
+class Calibration(PlainData):
+    """Seconds of lowering and compiling for each megabyte (1e6 bytes) that is embedded."""
+
+    seconds_per_megabyte: float
+    jax: str
+    backend: str
+    device_kind: str
+    cpu_model: str
+    measured_utc: str
+    samples_seconds_per_megabyte: tuple[float, ...] = ()
+    """Of each round, in order; ``seconds_per_megabyte`` is their median."""
+
+    def seconds(self, size_bytes: float) -> float:
+        """Return the seconds that embedding so many bytes adds to every compile."""
+        return self.seconds_per_megabyte * size_bytes / MEGABYTE_BYTES

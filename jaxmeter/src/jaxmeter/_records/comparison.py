@@ -7,7 +7,6 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from jaxmeter._records.answers import Answers
 from jaxmeter._records.plain_data import PlainData, check_fields
 from jaxmeter._records.record import Phases, Record, Scalar
 
@@ -110,6 +109,25 @@ class Timing:
     """One for each process."""
     verdict: Verdict
     reason: str
+
+
+@dataclass(frozen=True)
+class Answers:
+    """The difference of the answers of two functions, of one call each in one process."""
+
+    a_fingerprint: str
+    """SHA-256 of all arrays of the first answer with their dtypes, shapes and places."""
+    b_fingerprint: str
+    max_difference: float | None
+    """The largest over all numbers that are finite in both answers; None if their trees, shapes or
+    dtypes differ."""
+    largest: float
+    """The largest finite absolute value in the first answer."""
+    a_not_finite_count: int
+    """The number of values in the first answer that are NaN or infinite."""
+    b_not_finite_count: int
+    numbers_count: int
+    """The number of values in the first answer."""
 
 
 @dataclass(frozen=True)

@@ -123,6 +123,13 @@ class Memory:
     device_peak_bytes: int | None = None
     """Since the process began; None where the backend does not report it, as on CPU."""
 
+    @property
+    def peak_above_start_bytes(self) -> int | None:
+        """The peak of the resident set above the baseline; None if unknown."""
+        if self.peak_rss_bytes is None or self.baseline_rss_bytes is None:
+            return None
+        return self.peak_rss_bytes - self.baseline_rss_bytes
+
 
 @dataclass(frozen=True)
 class Environment(PlainData):

@@ -1,44 +1,51 @@
-"""Describe an audit."""
+"""Describe an audit, and a calibration."""
 
 from __future__ import annotations
 
-from jaxmeter._records.audit import Audit, AuditedArray, Use
-from jaxmeter._render.sheet import Code, Row, Sheet, Table, Text
-from jaxmeter._render.units import bytes_text, count_text, place_text, seconds_text
+from jaxmeter._records.audit import Audit, AuditedArray, Calibration, Use
+from jaxmeter._render.sheet import Code, Sheet, Table, Text, row
+from jaxmeter._render.units import bytes_text, count_text, place_text, seconds_text, type_text
 
 
 def audit_sheet(audit: Audit) -> Sheet:
     """Describe the captured arrays, the largest first, and the foldings, with their lines."""
-    arrays = Table(
-        ("verdict", "array", "type", "bytes:", "in the program"),
-        tuple(
-            Row(
-                (
-                    array.verdict,
-                    Code(_holder(array)),
-                    Code(f"{array.dtype}[{', '.join(map(str, array.shape))}]"),
-                    f"{array.bytes:,}",
-                    _fate(array),
-                ),
-                tuple(map(_use, array.uses)),
-            )
-            for array in audit.arrays
-        ),
-        details="lines",
+    arrays = [
+        row(
+            array.verdict,
+            Code(_holder(array)),
+            Code(type_text(array)),
+            f"{array.bytes:,}",
+            _fate(array),
+            details=map(_use, array.uses),
+        )
+        for array in audit.arrays
+    ]
+    foldings = [
+        row(
+            "slow",
+            folding.operation,
+            Code(folding.shape),
+            f"{folding.seconds:g} s",
+            details=map(_use, folding.uses),
+        )
+        for folding in audit.foldings
+    ]
+    tables = (
+        Table(("verdict", "array", "type", "bytes:", "in the program"), arrays, details="lines"),
+        Table(("verdict", "constant folding", "of", "time, roughly:"), foldings, details="lines"),
     )
-    foldings = Table(
-        ("verdict", "constant folding", "of", "time, roughly:"),
-        tuple(
-            Row(
-                ("slow", folding.operation, Code(folding.shape), f"{folding.seconds:g} s"),
-                tuple(map(_use, folding.uses)),
-            )
-            for folding in audit.foldings
-        ),
-        details="lines",
-    )
+    return Sheet(_headline(audit), audit.verdict == "fine", tables, suggestions=audit.advice)
+
+
+def calibration_sheet(made: Calibration) -> Sheet:
+    """Describe the cost of an embedded megabyte, and how much it varied."""
+    samples = made.samples_seconds_per_megabyte
+    low, high = (seconds_text(of(samples), 2) if samples else "" for of in (min, max))
+    spread = f", {low} to {high} in {len(samples)} rounds," if samples else ""
     return Sheet(
-        _headline(audit), audit.verdict == "fine", (arrays, foldings), suggestions=audit.advice
+        f"compiling takes {seconds_text(made.seconds_per_megabyte, 2)}{spread} for each megabyte "
+        f"that is embedded (JAX {made.jax}, {made.device_kind}, {made.cpu_model}, "
+        f"{made.measured_utc})"
     )
 
 

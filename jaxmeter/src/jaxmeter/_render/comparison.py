@@ -7,8 +7,8 @@ import statistics
 
 from jaxmeter._records.comparison import Comparison, Exact, Timing
 from jaxmeter._records.record import Scalar
-from jaxmeter._render.sheet import Row, Sheet, Table
-from jaxmeter._render.units import bytes_text, count_text, seconds_text
+from jaxmeter._render.sheet import Row, Sheet, Table, row
+from jaxmeter._render.units import count_text, quantity_text, seconds_text
 
 MIN_PROCESSES_COUNT = 4
 """Fewer processes find only large differences of times."""
@@ -31,22 +31,20 @@ def comparison_sheet(comparison: Comparison) -> Sheet:
     a, b = names = _short_names(comparison)
     if comparison.failures:
         return _failed(comparison, f"{a} -> {b}")
-    exact = Table(
-        ("exact", f"{a}:", f"{b}:", "verdict", "reason"),
-        tuple(
-            Row((_name(one), _values(one, one.a), _values(one, one.b), one.verdict, one.reason))
-            for one in comparison.exact
-            if one.verdict != "same"
-        ),
-        limit=100,
-    )
-    times = Table(
-        ("time", f"{a}:", f"{b}:", "ratio:", "interval:", "p:", "verdict", "reason"),
-        tuple(_timing(comparison, one) for one in comparison.timings),
+    exact = [
+        row(_name(one), _values(one, one.a), _values(one, one.b), one.verdict, one.reason)
+        for one in comparison.exact
+        if one.verdict != "same"
+    ]
+    times = [_timing(comparison, one) for one in comparison.timings]
+    sides, verdict = (f"{a}:", f"{b}:"), ("verdict", "reason")
+    tables = (
+        Table(("exact", *sides, *verdict), exact, limit=100),
+        Table(("time", *sides, "ratio:", "interval:", "p:", *verdict), times),
     )
     is_good = {"different": False, "same": True}.get(comparison.verdict)
     headline = f"{a} -> {b}: {_conclusion(comparison)}"
-    return Sheet(headline, is_good, (exact, times), tuple(_notes(comparison, names)))
+    return Sheet(headline, is_good, tables, tuple(_notes(comparison, names)))
 
 
 def _notes(comparison: Comparison, names: tuple[str, str]) -> list[str]:
@@ -88,11 +86,11 @@ def _not_finite(comparison: Comparison, names: tuple[str, str]) -> list[str]:
 
 
 def _failed(comparison: Comparison, headline: str) -> Sheet:
-    rows = tuple(
-        Row((record.name, record.status, failure.phase, f"{failure.kind}: {failure.message}"))
+    rows = [
+        row(record.name, record.status, failure.phase, f"{failure.kind}: {failure.message}")
         for record in comparison.failures
         if (failure := record.failure) is not None
-    )
+    ]
     table = Table(("function", "status", "in", "failure"), rows)
     return Sheet(f"{headline}: not compared", False, (table,))
 
@@ -117,7 +115,7 @@ def _timing(comparison: Comparison, one: Timing) -> Row:
     other = None if seconds is None else seconds * one.ratio
     interval = f"{_end(one, one.low)} to {_end(one, one.high)}"
     numbers = seconds_text(seconds), seconds_text(other), _change(one.ratio), interval
-    return Row((_name(one), *numbers, f"{one.p_value:.2g}", one.verdict, one.reason))
+    return row(_name(one), *numbers, f"{one.p_value:.2g}", one.verdict, one.reason)
 
 
 def _seconds(comparison: Comparison, quantity: str) -> float | None:
@@ -156,7 +154,7 @@ def _values(one: Exact, values: tuple[Scalar, ...]) -> str:
 
 def _value(quantity: str, value: Scalar) -> str:
     if isinstance(value, (int, float)):
-        return bytes_text(value) if quantity.endswith("_bytes") else f"{value:,.0f}"
+        return quantity_text(quantity, value)
     return str(value)[:_HASH_CHARACTERS]
 
 

@@ -5,67 +5,59 @@ from __future__ import annotations
 from collections import Counter
 
 from jaxmeter._records.inventory import Change, Fusion, Inventory, ProgramDiff
-from jaxmeter._render.sheet import Code, Row, Sheet, Table, Text
-from jaxmeter._render.units import bytes_text
+from jaxmeter._render.sheet import Code, Sheet, Table, quantities, row
+from jaxmeter._render.units import quantity_text
 
 _OPERATIONS_SHOWN_COUNT = 8
+_SIZES = {
+    "flops": "program.flops",
+    "accessed": "program.accessed_bytes",
+    "arguments": "memory.argument_bytes",
+    "outputs": "memory.output_bytes",
+    "temporaries": "memory.temp_bytes",
+    "embedded": "constants.embedded_bytes",
+}
 
 
 def diff_sheet(diff: ProgramDiff) -> Sheet:
     """Describe the numbers and the fusions that differ."""
-    numbers = Table(
-        ("quantity", "before:", "now:", "change:"),
-        tuple(
-            Row(((f"{prefix}:", Code(change.name)) if prefix else change.name, *_change(change)))
-            for prefix, changes in _sections(diff)
-            for change in changes
-        ),
-        limit=100,
+    numbers = [
+        row((f"{prefix}:", Code(change.name)) if prefix else change.name, *_change(change))
+        for prefix, changes in _sections(diff)
+        for change in changes
+    ]
+    fusions = [
+        row(
+            change.kind,
+            details=(
+                *(("-", Code(_fusion(fusion))) for fusion in change.before),
+                *(("+", Code(_fusion(fusion))) for fusion in change.now),
+            ),
+        )
+        for change in diff.fusions
+    ]
+    details = "before (-) and now (+)"
+    tables = (
+        Table(("quantity", "before:", "now:", "change:"), numbers, limit=100),
+        Table(("fusions",), fusions, details=details, limit=12, details_limit=20),
     )
-    fusions = Table(
-        ("fusions",),
-        tuple(
-            Row(
-                (change.kind,),
-                (
-                    *(("-", Code(_fusion(fusion))) for fusion in change.before),
-                    *(("+", Code(_fusion(fusion))) for fusion in change.now),
-                ),
-            )
-            for change in diff.fusions
-        ),
-        details="before (-) and now (+)",
-        limit=12,
-        details_limit=20,
-    )
-    return Sheet(_headline(diff), diff.same or None, (numbers, fusions))
+    return Sheet(_headline(diff), diff.same or None, tables)
 
 
 def inventory_sheet(inventory: Inventory) -> Sheet:
     """Describe the sizes of a program, and how much it has of each kind."""
-    sizes = (
-        ("flops", inventory.program.flops, "{:,.0f}".format),
-        ("accessed", inventory.program.accessed_bytes, bytes_text),
-        ("arguments", inventory.memory.argument_bytes, bytes_text),
-        ("outputs", inventory.memory.output_bytes, bytes_text),
-        ("temporaries", inventory.memory.temp_bytes, bytes_text),
-        ("embedded", inventory.constants.embedded_bytes, bytes_text),
-    )
-    counted = (
-        ("primitives", inventory.primitives),
-        ("HLO", inventory.opcodes),
-        ("constants", inventory.arrays),
-    )
-    rows: list[tuple[Text, ...]] = [
-        (name, text(number)) for name, number, text in sizes if number is not None
-    ]
-    for name, counts in counted:
+    rows = list(quantities(inventory, _SIZES))
+    counted = {
+        "primitives": inventory.primitives,
+        "HLO": inventory.opcodes,
+        "constants": inventory.arrays,
+    }
+    for name, counts in counted.items():
         if counts:
             ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
-            rows.append((name, ", ".join(f"{kind} {count}" for kind, count in ordered)))
-    rows += [("fusion", Code(_fusion(fusion))) for fusion in inventory.fusions or ()]
-    table = Table(("quantity", "value"), tuple(map(Row, rows)), limit=1000)
-    return Sheet(inventory.name, tables=(table,))
+            rows.append(row(name, ", ".join(f"{kind} {count}" for kind, count in ordered)))
+    rows += [row("fusion", Code(_fusion(fusion))) for fusion in inventory.fusions or ()]
+    return Sheet(inventory.name, tables=(Table(("quantity", "value"), rows, limit=1000),))
 
 
 def _headline(diff: ProgramDiff) -> str:
@@ -95,10 +87,7 @@ def _sections(diff: ProgramDiff) -> list[tuple[str, tuple[Change, ...]]]:
 
 
 def _change(change: Change) -> tuple[str, str, str]:
-    before, now = (
-        bytes_text(number) if change.name.endswith(" bytes") else f"{number:,.0f}"
-        for number in (change.before, change.now)
-    )
+    before, now = (quantity_text(change.name, size) for size in (change.before, change.now))
     if not change.before:
         return before, now, "appeared"
     if not change.now:

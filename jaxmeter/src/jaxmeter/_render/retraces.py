@@ -3,28 +3,23 @@
 from __future__ import annotations
 
 from jaxmeter._records.retraces import Place, Retraces, TracedCall, Watched, WatchedFunction
-from jaxmeter._render.sheet import Code, Row, Sheet, Table, Text
+from jaxmeter._render.sheet import Code, Sheet, Table, Text, row
 from jaxmeter._render.units import count_text, place_text, seconds_text
 
 
 def retraces_sheet(retraces: Retraces) -> Sheet:
     """Describe the calls with their causes, those that traced or compiled first."""
-    calls = Table(
-        ("call:", "action", "time:", "compared with"),
-        tuple(
-            Row(
-                (
-                    str(call.number),
-                    _action(call),
-                    seconds_text(call.seconds),
-                    "" if call.nearest is None else f"call {call.nearest}",
-                ),
-                tuple(Code(cause) for cause in call.causes),
-            )
-            for call in sorted(retraces.calls, key=lambda call: not (call.traced or call.compiled))
-        ),
-        details="differences",
-    )
+    rows = [
+        row(
+            str(call.number),
+            _action(call),
+            seconds_text(call.seconds),
+            "" if call.nearest is None else f"call {call.nearest}",
+            details=map(Code, call.causes),
+        )
+        for call in sorted(retraces.calls, key=lambda call: not (call.traced or call.compiled))
+    ]
+    calls = Table(("call:", "action", "time:", "compared with"), rows, details="differences")
     headline = f"{retraces.name}: {count_text(len(retraces.calls), 'call')}, {_counts(retraces)}"
     return Sheet(headline, tables=(calls,), suggestions=retraces.advice)
 
@@ -44,21 +39,19 @@ def watched_sheet(watched: Watched) -> Sheet:
 
 
 def _functions(functions: list[WatchedFunction], title: str = "", limit: int = 20) -> Table:
-    rows = tuple(
-        Row(
-            (
-                Code(function.name),
-                Code(place_text(function.defined) if function.defined else ""),
-                str(function.traces_count),
-                str(function.objects_count or ""),
-                str(function.compiles_count),
-                str(function.cache_hits_count or ""),
-                seconds_text(function.trace_seconds + function.compile_seconds),
-            ),
-            (*(Code(cause) for cause in function.causes), *map(_place, function.places)),
+    rows = [
+        row(
+            Code(function.name),
+            Code(place_text(function.defined) if function.defined else ""),
+            str(function.traces_count),
+            str(function.objects_count or ""),
+            str(function.compiles_count),
+            str(function.cache_hits_count or ""),
+            seconds_text(function.trace_seconds + function.compile_seconds),
+            details=(*map(Code, function.causes), *map(_place, function.places)),
         )
         for function in functions
-    )
+    ]
     columns = ("traces:", "function objects:", "compiles:", "from the cache:", "time:")
     details = "causes, and lines that called it"
     return Table(("function", "defined", *columns), rows, title, details, limit, details_limit=7)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import operator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
+
+from jaxmeter._render.units import quantity_text
 
 
 class Code(str):
@@ -22,13 +25,26 @@ class Row(NamedTuple):
     details: tuple[Text, ...] = ()
 
 
+def row(*cells: Text, details: Iterable[Text] = ()) -> Row:
+    """Return a row of these cells."""
+    return Row(cells, tuple(details))
+
+
+def quantities(result: Any, fields: Mapping[str, str]) -> Iterator[Row]:
+    """Yield a row for each field of a result, ``memory.temp_bytes``, that is not None."""
+    for name, field in fields.items():
+        value = operator.attrgetter(field)(result)
+        if value is not None:
+            yield row(name, quantity_text(field, value))
+
+
 @dataclass(frozen=True)
 class Table:
     """Rows under named columns."""
 
     columns: tuple[str, ...]
     """Names that end in ``:`` are of numbers, aligned to the right."""
-    rows: tuple[Row, ...]
+    rows: Sequence[Row]
     title: str = ""
     details: str = "details"
     """The name of the column that holds the rows' details in Markdown and in rich's tables."""

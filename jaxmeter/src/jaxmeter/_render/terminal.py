@@ -8,18 +8,17 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from jaxmeter._records.audit import Audit
-from jaxmeter._records.calibration import Calibration
+from jaxmeter._records.audit import Audit, Calibration
 from jaxmeter._records.comparison import Comparison
 from jaxmeter._records.inventory import Inventory, ProgramDiff
 from jaxmeter._records.memory import MemoryUse, Tradeoff
 from jaxmeter._records.record import Record
 from jaxmeter._records.retraces import Retraces, Watched
-from jaxmeter._render.audit import audit_sheet
+from jaxmeter._render.audit import audit_sheet, calibration_sheet
 from jaxmeter._render.comparison import comparison_sheet
 from jaxmeter._render.inventory import diff_sheet, inventory_sheet
 from jaxmeter._render.memory import memory_sheet, tradeoff_sheet
-from jaxmeter._render.record import calibration_sheet, record_sheet
+from jaxmeter._render.record import record_sheet
 from jaxmeter._render.retraces import retraces_sheet, watched_sheet
 from jaxmeter._render.sheet import Sheet, sheet_markdown, sheet_rich, sheet_text
 from jaxmeter.errors import JaxmeterError
@@ -61,13 +60,7 @@ def markdown(result: Any) -> str:
 
 
 def show(result: Any) -> None:
-    """Print a result: as rich's tables to a terminal, else as plain text without colours.
-
-    Raises
-    ------
-    JaxmeterError
-        If it is not a result of jaxmeter.
-    """
+    """Print a result: as rich's tables to a terminal, else as plain text without colours."""
     sheet = _sheet("show", result)
     if sys.stdout.isatty():
         # Without rich, where jaxmeter was installed without its dependencies, plain text will do.

@@ -1,8 +1,9 @@
-"""Numbers and source lines as people read them."""
+"""Numbers, types and source lines as people read them."""
 
 from __future__ import annotations
 
 import os
+from typing import Any
 
 
 def seconds_text(seconds: float | None, digits: int = 3) -> str:
@@ -31,6 +32,18 @@ def bytes_text(size: float | None) -> str:
 def count_text(count: int, what: str) -> str:
     """Return a number of things: ``1 array``, ``2 arrays``."""
     return f"{count} {what}" if count == 1 else f"{count} {what}s"
+
+
+def quantity_text(quantity: str, value: float) -> str:
+    """Return a value in the unit that the name of its quantity ends in."""
+    if quantity.endswith("seconds"):
+        return seconds_text(value)
+    return bytes_text(value) if quantity.endswith("bytes") else f"{value:,.0f}"
+
+
+def type_text(array: Any) -> str:
+    """Return the type of anything with a dtype and a shape: ``float32[64, 3]``."""
+    return f"{array.dtype}[{', '.join(map(str, array.shape))}]"
 
 
 def place_text(place: str) -> str:
