@@ -83,9 +83,9 @@ def test_bad_json_is_no_benchmark_case(text, message):
     ("arguments", "message"),
     [
         (dict(fn=3), "got fn=3; give a callable"),
-        (dict(fn=len, args="ab"), "got args of type str; give a tuple"),
-        (dict(fn=len, kwargs=3), "got kwargs of type int"),
-        (dict(fn=len, jit_options=[1]), "got jit_options of type list"),
+        (dict(fn=len, args="ab"), "got args='ab'; give a tuple"),
+        (dict(fn=len, kwargs=3), "got kwargs=3"),
+        (dict(fn=len, jit_options=[1]), r"got jit_options=\[1\]"),
         (dict(fn=len, check=3), "got check=3"),
         (dict(fn=len, extras={"a": "1"}), r"got extras\['a'\] = '1'"),
         (dict(fn=len, extras={"a": None}), r"got extras\['a'\] = None"),

@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from jaxmeter._capture.constants import closed_over
-from jaxmeter._capture.uses import JIT, passed_operands, use_of
-from jaxmeter._program.jaxprs import inner
+from jaxmeter._capture.uses import passed_operands, use_of
+from jaxmeter._program.jaxprs import JIT, inner
 from jaxmeter._records.audit import Folding, Use
 
 ALARM_SECONDS = 0.5

@@ -13,7 +13,7 @@ from typing import Any, Literal
 import jax.extend.source_info_util
 
 from jaxmeter._capture.constants import closed_over
-from jaxmeter._program.jaxprs import inner, scan_counts, sub_jaxprs
+from jaxmeter._program.jaxprs import JIT, inner, scan_counts, sub_jaxprs
 from jaxmeter._records.audit import Use
 
 _FRAMES_COUNT_LIMIT = 100
@@ -23,9 +23,6 @@ _DEFINED = re.compile(r"(?P<function>.*?) at (?P<file>.*):(?P<line>\d+)")
 _DECORATORS_LINES_COUNT_LIMIT = 50
 _OURS = str(Path(__file__).parents[1])
 _INSTALLED = tuple({sysconfig.get_path("purelib"), sysconfig.get_path("platlib")})
-
-JIT = ("jit", "pjit")
-"""Names that versions of JAX give to the primitive of a nested jitted function."""
 
 KeyOf = Callable[[Any], Hashable | None]
 """Returns the key of a captured array; None for anything else."""

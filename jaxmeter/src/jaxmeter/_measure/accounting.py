@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import resource
 import sys
 from pathlib import Path
@@ -62,10 +63,7 @@ def device_peak_bytes() -> int | None:
 
 def _status_bytes(field: str) -> int | None:
     try:
-        text = _STATUS.read_text()
+        found = re.search(rf"^{field}:\s*(\d+)", _STATUS.read_text(), re.MULTILINE)
     except OSError:
         return None
-    for line in text.splitlines():
-        if line.startswith(field + ":"):
-            return int(line.split()[1]) * 1024
-    return None
+    return int(found[1]) * 1024 if found else None

@@ -14,6 +14,8 @@ from jaxmeter._records.record import Scalar
 from jaxmeter.errors import JaxmeterError
 
 Identifier = Annotated[str, Meta(pattern=r"^[^\W\d]\w*$")]
+Count = Annotated[int, Meta(ge=1)]
+Limit = Annotated[float, Meta(gt=0)] | None
 
 
 @dataclass(frozen=True)
@@ -56,9 +58,9 @@ class BenchmarkCase(PlainData):
     name: Annotated[str, Meta(min_length=1)]
     target: str
     params: dict[Identifier, Scalar] = FrozenDict()
-    repeat: Annotated[int, Meta(ge=1)] = 20
-    max_seconds: Annotated[float, Meta(gt=0)] | None = None
-    compiles: Annotated[int, Meta(ge=1)] = 1
+    repeat: Count = 20
+    max_seconds: Limit = None
+    compiles: Count = 1
     timeout_seconds: Annotated[float, Meta(gt=0, le=1e9)] = 600.0
     env: dict[str, str] = FrozenDict()
     path: tuple[str, ...] = ()

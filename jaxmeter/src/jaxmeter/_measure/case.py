@@ -10,6 +10,15 @@ from typing import Any
 from jaxmeter._records.plain_data import FrozenDict, freeze_mappings
 from jaxmeter.errors import JaxmeterError
 
+_WANTED = {
+    "fn": (Callable, "a callable"),
+    "args": ((tuple, list), "a tuple, for one argument Case(fn, (argument,))"),
+    "kwargs": (Mapping, "a dictionary"),
+    "jit_options": (Mapping, "a dictionary"),
+    "extras": (Mapping, "a dictionary"),
+    "check": ((Callable, type(None)), "a callable that takes the answer, or None"),
+}
+
 
 @dataclass(frozen=True)
 class Case:
@@ -44,24 +53,11 @@ class Case:
     extras: Mapping[str, float] = FrozenDict()
 
     def __post_init__(self) -> None:
-        if not callable(self.fn):
-            raise JaxmeterError(f"Case: got fn={self.fn!r}; give a callable")
-        if not isinstance(self.args, (tuple, list)):
-            raise JaxmeterError(
-                f"Case: got args of type {type(self.args).__name__}; "
-                "give a tuple, for one argument Case(fn, (argument,))"
-            )
-        object.__setattr__(self, "args", tuple(self.args))
-        for field in ("kwargs", "jit_options", "extras"):
+        for field, (kinds, wanted) in _WANTED.items():
             value = getattr(self, field)
-            if not isinstance(value, Mapping):
-                raise JaxmeterError(
-                    f"Case: got {field} of type {type(value).__name__}; give a dictionary"
-                )
-        if self.check is not None and not callable(self.check):
-            raise JaxmeterError(
-                f"Case: got check={self.check!r}; give a callable that takes the answer, or None"
-            )
+            if not isinstance(value, kinds):
+                raise JaxmeterError(f"Case: got {field}={value!r:.80}; give {wanted}")
+        object.__setattr__(self, "args", tuple(self.args))
         freeze_mappings(self)
         object.__setattr__(self, "extras", FrozenDict(numbers("Case", "extras", self.extras)))
 
@@ -72,13 +68,7 @@ def case_of(
     args: tuple[Any, ...] = (),
     kwargs: Mapping[str, Any] = FrozenDict(),
 ) -> Case:
-    """Return the case that a call got: as such, or as a function with its arguments.
-
-    Raises
-    ------
-    JaxmeterError
-        If it got neither, or a case with more arguments.
-    """
+    """Return the case that a call got: as such, or as a function with its arguments."""
     if not isinstance(fn, Case):
         if not callable(fn):
             raise JaxmeterError(f"{call}: got fn={fn!r:.80}; give a callable or a Case")
@@ -92,13 +82,7 @@ def case_of(
 
 
 def numbers(call: str, what: str, named: Any) -> dict[str, float]:
-    """Return named numbers as a dictionary of floats.
-
-    Raises
-    ------
-    JaxmeterError
-        If they are no mapping from names to numbers.
-    """
+    """Return a mapping of names to numbers as a dictionary of floats."""
     advice = 'give a dictionary of numbers by name, such as {"error_relative": 1e-7}'
     if not isinstance(named, Mapping):
         raise JaxmeterError(f"{call}: got {what} of type {type(named).__name__}; {advice}")

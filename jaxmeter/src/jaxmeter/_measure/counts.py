@@ -84,11 +84,11 @@ def listening(listener: L) -> Iterator[L]:
         _listening[:] = [other for other in _listening if other is not listener]
 
 
-def counts(events: Events, name: str, executions_count: int | None) -> Counts:
+def counts(events: Events, name: str, counter: ExecutionCounter | None) -> Counts:
     """Return the counts of the function of that name."""
     program = f"jit({name})"
     return Counts(
-        python_executions_count=executions_count,
+        python_executions_count=None if counter is None else counter.count,
         traces_count=events.traced.count(name),
         compiles_count=events.compiled.count(program),
         cache_hits_count=events.cache_hits.count(program),

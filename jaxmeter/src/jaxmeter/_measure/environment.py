@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import importlib.metadata
 import os
 import platform
+import re
 from pathlib import Path
 from typing import Any
 
@@ -73,42 +75,31 @@ def jax_environment() -> dict[str, Any]:
 
 def load_1min() -> float | None:
     """Return the mean number of runnable processes over the last minute; None if unknown."""
-    try:
+    with contextlib.suppress(AttributeError, OSError):
         return os.getloadavg()[0]
-    except (AttributeError, OSError):
-        return None
 
 
 def _version(package: str) -> str | None:
-    try:
+    with contextlib.suppress(importlib.metadata.PackageNotFoundError):
         return importlib.metadata.version(package)
-    except importlib.metadata.PackageNotFoundError:
-        return None
 
 
 def _cpu_model() -> str | None:
-    try:
+    found = None
+    with contextlib.suppress(OSError):
         text = Path("/proc/cpuinfo").read_text()
-    except OSError:
-        return platform.processor() or None
-    for line in text.splitlines():
-        if line.startswith("model name"):
-            return line.partition(":")[2].strip()
-    return platform.processor() or None
+        found = re.search(r"^model name\s*: *(.*?) *$", text, re.MULTILINE)
+    return found[1] if found else platform.processor() or None
 
 
 def _cpus_available() -> int | None:
-    try:
-        return len(os.sched_getaffinity(0))
-    except AttributeError:
-        return os.cpu_count()
+    has_affinity = hasattr(os, "sched_getaffinity")
+    return len(os.sched_getaffinity(0)) if has_affinity else os.cpu_count()
 
 
 def _ram_bytes() -> int | None:
-    try:
+    with contextlib.suppress(AttributeError, ValueError, OSError):
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, ValueError, OSError):
-        return None
 
 
 def _scalar(value: Any) -> Scalar:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import time
 from collections.abc import Callable
 from typing import Any
@@ -17,6 +18,7 @@ from jaxmeter._measure.accounting import (
     reset_peak_rss,
     rss_bytes,
 )
+from jaxmeter._measure.benchmark import Count, Limit
 from jaxmeter._measure.case import Case, case_of, name_of, numbers
 from jaxmeter._measure.counts import Events, ExecutionCounter, counts, listening
 from jaxmeter._measure.environment import host_environment, jax_environment, load_1min
@@ -24,8 +26,8 @@ from jaxmeter._measure.phases import Clock, fresh_arguments, run_steady, timed, 
 from jaxmeter._measure.progress import Progress
 from jaxmeter._measure.staging import jitted
 from jaxmeter._program.program import describe_program
+from jaxmeter._records.plain_data import checked
 from jaxmeter._records.record import Counts, Failure, Record
-from jaxmeter.errors import JaxmeterError
 
 # A run that takes longer than this can bear the cost of a report after it.
 _SLOW_RUN_SECONDS = 0.05
@@ -77,12 +79,9 @@ def measure(
         Whatever the function or its check raises, with a note that names the phase.
     """
     case = case_of("measure", fn, args)
-    if isinstance(repeat, bool) or not isinstance(repeat, int) or repeat < 1:
-        raise JaxmeterError(f"measure: got repeat={repeat!r}; give a whole number, 1 or more")
-    if isinstance(compiles, bool) or not isinstance(compiles, int) or compiles < 1:
-        raise JaxmeterError(f"measure: got compiles={compiles!r}; give a whole number, 1 or more")
-    if max_seconds is not None and not max_seconds > 0:
-        raise JaxmeterError(f"measure: got max_seconds={max_seconds!r}; give seconds above 0")
+    checked("measure", "repeat", repeat, Count)
+    checked("measure", "compiles", compiles, Count)
+    checked("measure", "max_seconds", max_seconds, Limit)
     progress = Progress(Record(name=name or name_of(case.fn), status="ok"))
     try:
         progress.note(environment=dataclasses.replace(host_environment(), **jax_environment()))
@@ -124,30 +123,23 @@ def measure_case(
 def rejected_if_not_compiled(record: Record, *, cold: bool) -> Record:
     """Return the record, rejected if its program was not compiled when its time was taken.
 
-    Parameters
-    ----------
-    record : Record
-        A finished record.
-    cold : bool
-        Whether a program that was compiled before the measurement is rejected too.
+    ``cold`` also rejects a program that was compiled before the measurement.
     """
-    made = record.counts
-    if made.cache_hits_count:
-        failure = Failure(
-            "compile",
-            "CacheHit",
+    if record.counts.cache_hits_count:
+        kind = "CacheHit"
+        message = (
             "the program came from the persistent compilation cache and was not compiled; "
-            "set JAX_ENABLE_COMPILATION_CACHE=false",
+            "set JAX_ENABLE_COMPILATION_CACHE=false"
         )
-    elif cold and made.compiles_count == 0:
-        failure = Failure(
-            "compile",
-            "AlreadyCompiled",
+    elif cold and record.counts.compiles_count == 0:
+        kind = "AlreadyCompiled"
+        message = (
             "the program was compiled before it was measured; "
-            "the target should make the case without calling its function",
+            "the target should make the case without calling its function"
         )
     else:
         return record
+    failure = Failure("compile", kind, message)
     return dataclasses.replace(record, status="rejected", failure=failure)
 
 
@@ -175,9 +167,8 @@ class Run:
         self.progress.enter("trace")
         reset_peak_rss()
         self.progress.note_in("memory", baseline_rss_bytes=rss_bytes())
-        self.traced, seconds = timed(
-            self.clock, lambda: self.jitted.trace(*self.case.args, **self.kwargs)
-        )
+        trace = functools.partial(self.jitted.trace, *self.case.args, **self.kwargs)
+        self.traced, seconds = timed(self.clock, trace)
         self.progress.note_in("phases", trace_seconds=seconds)
         if self.events.traced:
             # The event of the outermost function comes last, with the name that JAX gave it.
@@ -255,12 +246,9 @@ class Run:
         self.progress.note(counts=self.counts())
 
     def counts(self) -> Counts:
-        executions = None if self.counter is None else self.counter.count
-        return counts(self.events, self.name, executions)
+        return counts(self.events, self.name, self.counter)
 
     def traces_count(self) -> int:
         now = self.counts()
-        return sum(
-            count or 0
-            for count in (now.python_executions_count, now.traces_count, now.compiles_count)
-        )
+        both = (now.traces_count or 0) + (now.compiles_count or 0)
+        return both + (now.python_executions_count or 0)

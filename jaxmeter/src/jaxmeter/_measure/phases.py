@@ -55,34 +55,13 @@ def run_steady(
     traces_count: Callable[[], int],
     on_sample: Callable[[float], None],
 ) -> Any:
-    """Run a function that is compiled and has been called, again and again.
+    """Run a compiled function ``repeat`` times; return the last answer.
 
-    Parameters
-    ----------
-    call : callable
-        The jitted function.
-    arguments : callable
-        Returns the arguments of the next run; not timed.
-    repeat : int
-        The number of samples.
-    max_seconds : float or None
-        End when the samples so far add up to more, once there are `MIN_SAMPLES_COUNT`.
-    clock : callable
-        Returns seconds.
-    traces_count : callable
-        Returns how often the function was traced, compiled or run by Python until now.
-    on_sample : callable
-        Called with the seconds of each run after it.
-
-    Returns
-    -------
-    Any
-        The answer of the last run.
-
-    Raises
-    ------
-    RetraceError
-        If a run is traced again: its time would include tracing.
+    Sampling ends when the samples add up to more than ``max_seconds``, once there are
+    `MIN_SAMPLES_COUNT`. ``arguments`` makes the arguments of each run, untimed; ``traces_count``
+    returns how often the function was traced, compiled or run by Python so far; ``on_sample`` gets
+    the seconds of each run. A run that is traced again raises a RetraceError, since its time would
+    include tracing.
     """
     limit = math.inf if max_seconds is None else max_seconds
     spent = 0.0
@@ -122,11 +101,8 @@ def fresh_arguments(
 
     An array that was donated is gone after the call.
     """
-    donates = any(
-        getattr(leaf, "donated", False)
-        for leaf in jax.tree.leaves(lowered.args_info, is_leaf=lambda x: hasattr(x, "donated"))
-    )
-    if not donates:
+    leaves = jax.tree.leaves(lowered.args_info, is_leaf=lambda x: hasattr(x, "donated"))
+    if not any(getattr(leaf, "donated", False) for leaf in leaves):
         return lambda: (args, kwargs)
 
     def copy(leaf: Any) -> Any:

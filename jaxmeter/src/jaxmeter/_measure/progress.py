@@ -17,13 +17,8 @@ UNFINISHED = "Unfinished"
 class Progress:
     """Collects measurements, so that a failure keeps those before it.
 
-    Parameters
-    ----------
-    record : Record
-        What is known at the start.
-    report : callable, optional
-        Called with an unfinished record, whose failure names the phase, whenever a phase begins
-        and from time to time within a long one.
+    ``report`` is called with an unfinished record, whose failure names the phase, whenever a phase
+    begins and from time to time within a long one.
     """
 
     def __init__(self, record: Record, report: Callable[[Record], None] | None = None) -> None:
@@ -56,15 +51,9 @@ class Progress:
         try:
             yield
         except BaseException as error:
-            self.note(
-                status="failed",
-                failure=Failure(
-                    phase=self.phase,
-                    kind=type(error).__name__,
-                    message=message_of(error),
-                    traceback="".join(traceback.format_exception(error)),
-                ),
-            )
+            text = "".join(traceback.format_exception(error))
+            failure = Failure(self.phase, type(error).__name__, message_of(error), text)
+            self.note(status="failed", failure=failure)
             raise
 
 

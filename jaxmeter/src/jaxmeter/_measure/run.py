@@ -58,14 +58,8 @@ def run_case(case: BenchmarkCase) -> Record:
     ended = in_worker("jaxmeter._measure.worker", case, case.env, case.timeout_seconds)
     record = ended.answer_as(Record)
     if isinstance(record, Failure):
-        record = Record(
-            name=case.name,
-            status="failed",
-            target=case.target,
-            params=case.params,
-            failure=record,
-            environment=host_environment(),
-        )
+        known = Record(case.name, "failed", case.target, case.params, failure=record)
+        record = dataclasses.replace(known, environment=host_environment())
     return with_ending(record, ended, case.timeout_seconds)
 
 
@@ -93,18 +87,10 @@ class EndedWorker:
 def in_worker(
     module: str, task: PlainData, env: Mapping[str, str], timeout_seconds: float
 ) -> EndedWorker:
-    """Run a worker's module in a fresh process, within its time limit.
+    """Run the module of a worker in a fresh process, on a task, within its time limit.
 
-    Parameters
-    ----------
-    module : str
-        What ``python -m`` runs: see `worker.run_worker`.
-    task : PlainData
-        What it is to read.
-    env : mapping
-        Environment variables set over those of this process.
-    timeout_seconds : float
-        When to kill it, with its children.
+    ``env`` is set over the environment variables of this process. After ``timeout_seconds`` the
+    process is killed, with its children. See `worker.run_worker`.
     """
     with tempfile.TemporaryDirectory(prefix="jaxmeter-") as folder:
         task_file, answer_file, output_file = (
@@ -165,22 +151,19 @@ def with_ending(record: Record, ended: EndedWorker, timeout_seconds: float) -> R
     failure = record.failure
     if failure is None:
         return record
-    status = record.status
-    if failure.kind == UNFINISHED:
-        # An answer that the worker wrote as finished stands, however the process ended.
-        if ended.exit_code is None:
-            status = "timeout"
-            kind = "Timeout"
-            message = (
-                f"was in {failure.phase} after {timeout_seconds:g} s, the limit "
-                "timeout_seconds, and was killed"
-            )
-        elif ended.exit_code < 0:
-            kind, message = "Signal", f"died of {_signal_name(-ended.exit_code)} in {failure.phase}"
+    status, kind, message = record.status, failure.kind, failure.message
+    if kind == UNFINISHED:  # an answer that the worker finished stands, however the process ended
+        code, phase = ended.exit_code, failure.phase
+        if code is None:
+            status, kind = "timeout", "Timeout"
+            limit = f"{timeout_seconds:g} s, the limit timeout_seconds"
+            message = f"was in {phase} after {limit}, and was killed"
+        elif code < 0:
+            kind, message = "Signal", f"died of {_signal_name(-code)} in {phase}"
         else:
-            kind, message = "Exit", f"left with exit code {ended.exit_code} in {failure.phase}"
-        failure = dataclasses.replace(failure, kind=kind, message=message)
-    failure = dataclasses.replace(failure, output=ended.printed[-_OUTPUT_TAIL_CHARACTERS:])
+            kind, message = "Exit", f"left with exit code {code} in {phase}"
+    output = ended.printed[-_OUTPUT_TAIL_CHARACTERS:]
+    failure = dataclasses.replace(failure, kind=kind, message=message, output=output)
     return dataclasses.replace(record, status=status, failure=failure)
 
 

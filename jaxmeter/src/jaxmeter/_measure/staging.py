@@ -12,7 +12,7 @@ import jax.extend.core
 
 from jaxmeter._measure.case import Case
 from jaxmeter._measure.counts import ExecutionCounter
-from jaxmeter._program.jaxprs import inner
+from jaxmeter._program.jaxprs import JIT, inner
 from jaxmeter.errors import JaxmeterError
 
 
@@ -25,25 +25,17 @@ class Staged:
 
 
 def staged(case: Case) -> Staged:
-    """Trace and lower a case.
-
-    Raises
-    ------
-    JaxmeterError
-        If there are options of jit for a function that is already jitted.
-    """
+    """Trace and lower a case; options of jit for a function that is already jitted are an error."""
     traced = jitted(case).trace(*case.args, **case.kwargs)
-    if not _jitted_by_others(case.fn):
+    programs = [
+        equation.params["jaxpr"]
+        for equation in inner(traced.jaxpr).eqns
+        if equation.primitive.name in JIT
+    ]
+    if not programs or not _jitted_by_others(case.fn):
         return Staged(traced.jaxpr, traced.lower())
     # Such as by equinox: arrays that it passes to its own jit are not captured.
-    programs = [
-        equation
-        for equation in inner(traced.jaxpr).eqns
-        if equation.primitive.name in ("jit", "pjit")
-    ]
-    if not programs:
-        return Staged(traced.jaxpr, traced.lower())
-    program = programs[-1].params["jaxpr"]
+    program = programs[-1]
     arguments = [jax.ShapeDtypeStruct(a.shape, a.dtype) for a in program.in_avals]
     run = jax.extend.core.jaxpr_as_fun(program)
     return Staged(program, jax.jit(run).lower(*arguments))
@@ -83,11 +75,8 @@ def fresh(case: Case) -> tuple[Any, ExecutionCounter | None]:
     if _jitted_by_others(case.fn) and not case.jit_options:
         return case.fn, None
     if isinstance(case.fn, jax.stages.Wrapped):
-        clear_cache = getattr(
-            case.fn, "clear_cache", None
-        )  # functions jitted by another library may lack it
-        if clear_cache is not None:
-            clear_cache()
+        if hasattr(case.fn, "clear_cache"):  # functions jitted by another library may lack it
+            case.fn.clear_cache()
         return jitted(case), None
     counter = ExecutionCounter(case.fn)
     return jitted(case, counter), counter

@@ -26,10 +26,8 @@ def resolve(
     ----------
     target : str
         ``package.module:function`` or ``package.module:Class.method``.
-    call : str
-        The caller's name, for errors.
-    wanted : str
-        What the function should do, for errors.
+    call, wanted : str
+        The caller's name, and what the function should do, for errors.
 
     Raises
     ------

@@ -1,8 +1,7 @@
 """The worker process: measures one benchmark case, cold, and writes its record.
 
 ``python -m jaxmeter._measure.worker CASE RECORD``: both are files of JSON. An exception of the
-target is kept in the record, and the exit status is 0 once a record is written. `jaxmeter.run_case`
-starts the worker, limits its time, and completes the record if it dies.
+target is kept in the record, and the exit status is 0 once a record is written.
 """
 
 from __future__ import annotations
@@ -32,13 +31,8 @@ _SET_PARENT_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG of prctl(2)
 def run_worker(task_type: type[PlainData], work: Callable[..., PlainData]) -> None:
     """Read a task, work on it, write the answer; the whole of a worker process.
 
-    Parameters
-    ----------
-    task_type : type
-        What the first file of the command line holds.
-    work : callable
-        ``work(task, report)`` returns the answer, for the second file. It may call ``report`` with
-        an unfinished answer, which is left in the file if the process dies.
+    ``work(task, report)`` returns the answer. It may ``report`` an unfinished answer, which
+    is left in the file if the process dies.
     """
     parser = argparse.ArgumentParser()
     parser.add_argument("task", type=Path)
@@ -59,15 +53,7 @@ def run_worker(task_type: type[PlainData], work: Callable[..., PlainData]) -> No
 
 
 def work(case: BenchmarkCase, report: Callable[[Record], Any] | None = None) -> Record:
-    """Measure a benchmark case in this process, which should be fresh.
-
-    Parameters
-    ----------
-    case : BenchmarkCase
-        Its time limit and environment variables are for the parent.
-    report : callable, optional
-        Called with the unfinished record whenever a phase begins.
-    """
+    """Measure a benchmark case in this process, reporting the unfinished record at each phase."""
     record = Record(name=case.name, status="ok", target=case.target, params=case.params)
     progress = Progress(record, report)
     with contextlib.suppress(BaseException), progress.recording_failure():  # SystemExit too

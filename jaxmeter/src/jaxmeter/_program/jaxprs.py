@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+JIT = ("jit", "pjit")
+"""Names that versions of JAX give to the primitive of a nested jitted function."""
+
 
 def inner(jaxpr: Any) -> Any:
     """Return the open jaxpr of a closed or open one. From JAX 0.12 on they are the same type."""

@@ -53,27 +53,26 @@ def freeze_mappings(instance: Any) -> None:
 def check_fields(instance: Any) -> None:
     """Check the fields of a dataclass instance by their annotations; freeze its dictionaries.
 
-    For use in ``__post_init__``. Bounds stand in the annotations as `msgspec.Meta`. Lists become
-    tuples, and whole numbers floats, where the annotations say so.
-
-    Raises
-    ------
-    JaxmeterError
-        Naming the field, its value, and its declared type.
+    Call it in ``__post_init__``. Bounds are in the annotations as `msgspec.Meta`. Lists become
+    tuples, and whole numbers floats, where the annotations say so. An error names the field, its
+    value and its type.
     """
     freeze_mappings(instance)
     cls = type(instance)
     for field in dataclasses.fields(instance):
         value = getattr(instance, field.name)
-        try:
-            converted = msgspec.convert(value, _hints(cls)[field.name])
-        except msgspec.ValidationError as error:
-            wanted = re.split(", got| - at", str(error).removeprefix("Expected "))[0]
-            raise JaxmeterError(
-                f"{cls.__name__}: got {field.name}={value!r}; give {wanted}"
-            ) from None
+        converted = checked(cls.__name__, field.name, value, _hints(cls)[field.name])
         if not isinstance(value, Mapping):
             object.__setattr__(instance, field.name, converted)
+
+
+def checked(call: str, name: str, value: Any, kind: Any) -> Any:
+    """Return the value of an argument as a type, which may have bounds; an error names the call."""
+    try:
+        return msgspec.convert(value, kind)
+    except msgspec.ValidationError as error:
+        wanted = re.split(", got| - at", str(error).removeprefix("Expected "))[0]
+        raise JaxmeterError(f"{call}: got {name}={value!r}; give {wanted}") from None
 
 
 @functools.cache
@@ -149,13 +148,7 @@ class PlainData:
 
     @classmethod
     def check_version(cls, data: Any) -> None:
-        """Refuse data of another version; for classes that have versions.
-
-        Raises
-        ------
-        RecordError
-            If this jaxmeter cannot read them.
-        """
+        """Raise a RecordError for data of a version that cannot be read."""
 
 
 def _finite(data: Any) -> Any:

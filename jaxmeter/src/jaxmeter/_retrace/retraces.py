@@ -98,7 +98,8 @@ class _CallLog:
     def call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         number = len(self.calls)
         now = signature(self.fn, args, kwargs, self.static)
-        count_before = 0 if self.counter is None else self.counter.count
+        if self.counter is not None:
+            self.counter.count = 0
         with listening(Events()) as events:
             try:
                 _, seconds = timed(self.clock, lambda: self.jitted(*args, **kwargs))
@@ -107,11 +108,10 @@ class _CallLog:
                 raise
         if events.traced and self.name not in events.traced:
             self.traced_name = events.traced[-1]  # jits other than JAX's choose their own names
-        executions = None if self.counter is None else self.counter.count - count_before
-        counted = counts(events, self.traced_name, executions)
+        counted = counts(events, self.traced_name, self.counter)
         call = TracedCall(
             number=number,
-            executions_count=executions,
+            executions_count=counted.python_executions_count,
             traces_count=counted.traces_count or 0,
             compiles_count=counted.compiles_count or 0,
             cache_hits_count=counted.cache_hits_count or 0,
