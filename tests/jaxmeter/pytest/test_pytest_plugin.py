@@ -205,8 +205,8 @@ def test_of_its_own(jaxmeter):
     ("limit", "message"),
     [
         ("capturd_bytes = 3", "got a limit on 'capturd_bytes'; there are captured_bytes, "),
-        ("traces = -1", "got traces = -1; give a whole number, 0 or more"),
-        ("traces = true", "got traces = True; give a whole number"),
+        ("traces = -1", "got traces=-1; give a whole number >= 0"),
+        ("traces = true", "got traces=True; give a whole number"),
     ],
 )
 def test_an_invalid_budget_ends_the_run_with_advice(run, limit, message):

@@ -5,10 +5,11 @@ from __future__ import annotations
 import collections
 import dataclasses
 from collections.abc import Callable, Hashable, Iterable, Mapping
-from typing import Any
+from typing import Annotated, Any
 
 import jax
 import numpy as np
+from msgspec import Meta
 
 from jaxmeter._capture.calibration import calibration
 from jaxmeter._capture.constants import (
@@ -20,15 +21,28 @@ from jaxmeter._capture.constants import (
 )
 from jaxmeter._capture.folding import foldings
 from jaxmeter._capture.functions import parameter_names
-from jaxmeter._capture.holders import Holder, Root, held_arrays
+from jaxmeter._capture.holders import Holder, Kind, Root, held_arrays
 from jaxmeter._capture.uses import uses_of
 from jaxmeter._measure.case import Case, case_of, name_of
 from jaxmeter._measure.staging import staged
 from jaxmeter._records.audit import DEFAULT_THRESHOLD_BYTES, Audit, AuditedArray, Calibration, Match
+from jaxmeter._records.plain_data import checked
 from jaxmeter._render.units import bytes_text, seconds_text
-from jaxmeter.errors import JaxmeterError
 
 _UNKNOWN = Root("unknown", "")
+_PASS_IT = "give {name} an argument {root} and pass {root} in the call"
+_ADVICE: dict[Kind, str] = {
+    "closure": _PASS_IT,
+    "global": _PASS_IT,
+    "class": "give {name} an argument for the arrays of the class {root}, and pass it in the call",
+    "self": "jit a function that takes the object as an argument, such as jax.jit(lambda self, "
+    "*args: {call}), its class being a pytree",
+    "default": "pass {root} in the call and not as a default",
+    "partial": "pass {root} in the call and not in a partial",
+    "argument": "make the array a leaf of the argument {root}, since static parts are constants",
+    "unknown": "make the array before the call, not while {name} is traced, and pass it as an "
+    "argument",
+}
 
 
 def audit(
@@ -67,10 +81,7 @@ def audit(
     array, or equals one.
     """
     case = case_of("audit", fn, args, kwargs)
-    if isinstance(threshold_bytes, bool) or not threshold_bytes >= 0:
-        raise JaxmeterError(
-            f"audit: got threshold_bytes={threshold_bytes!r}; give a number of bytes, 0 or more"
-        )
+    checked("audit", "threshold_bytes", threshold_bytes, Annotated[float, Meta(ge=0)])
     program = staged(case)
     values = captured_values(program.jaxpr)
     arrays = {key: array for key, (array, _) in values.items()}
@@ -118,10 +129,7 @@ def audit(
         else sum(array.bytes * array.hidden_count for array in audited),
         jax=jax.__version__,
         embedding_seconds=None if known is None else known.seconds(embedded_bytes),
-        foldings=foldings(
-            program.jaxpr,
-            lambda array: counts.get(_key_of(array, arrays), 0) > 0,
-        ),
+        foldings=foldings(program.jaxpr, lambda array: counts.get(_key_of(array, arrays), 0) > 0),
     )
 
 
@@ -142,7 +150,7 @@ def holders_of(
 ) -> dict[Hashable, tuple[Holder, Match]]:
     """Return the holder of each captured array that the function or its arguments hold."""
     found: dict[Hashable, tuple[Holder, Match]] = {}
-    holders: list[Holder] = []
+    holders = []
     for holder in held_arrays(fn, arguments or {}):
         holders.append(holder)
         key = identity(holder.array)
@@ -151,10 +159,8 @@ def holders_of(
         if len(found) == len(arrays):
             return found
     for key, array in arrays.items():
-        if key not in found:
-            likeness = _likeness(array, holders)
-            if likeness is not None:
-                found[key] = likeness
+        if key not in found and (likeness := _likeness(array, holders)) is not None:
+            found[key] = likeness
     return found
 
 
@@ -187,33 +193,5 @@ def _advice(root: Root, fn: Callable[..., Any], size: int, known: Calibration | 
     embedded = f"{bytes_text(size)} of it are embedded in the program"
     if known is not None:
         embedded += f", about {seconds_text(known.seconds(size), 2)} of every compile"
-    match root.kind:
-        case "closure" | "global":
-            return (
-                f"give {name} an argument {root.name} and pass {root.name} in the call: {embedded}"
-            )
-        case "class":
-            return (
-                f"give {name} an argument for what the class {root.name} holds, and pass it in "
-                f"the call: {embedded}"
-            )
-        case "self":
-            call = f"self.{name}(*args)" if hasattr(fn, "__self__") else "self(*args)"
-            return (
-                "jit a function that takes the object as an argument, such as jax.jit(lambda "
-                f"self, *args: {call}), its class being a pytree: {embedded}"
-            )
-        case "default":
-            return f"pass {root.name} in the call and not as a default: {embedded}"
-        case "partial":
-            return f"pass {root.name} in the call and not in a partial: {embedded}"
-        case "argument":
-            return (
-                f"make the array a leaf of the argument {root.name}: its static parts are "
-                f"constants of the program, and {embedded}"
-            )
-        case _:
-            return (
-                f"make the array before the call, not while {name} is traced, and pass it as an "
-                f"argument: {embedded}"
-            )
+    call = f"self.{name}(*args)" if hasattr(fn, "__self__") else "self(*args)"
+    return f"{_ADVICE[root.kind].format(name=name, root=root.name, call=call)}: {embedded}"

@@ -30,15 +30,8 @@ _COMPARED_BYTES = 1_000_000
 
 
 def count_constants(closed_jaxpr: Any, lowered: jax.stages.Lowered | None = None) -> Constants:
-    """Count the constants of a program.
-
-    Parameters
-    ----------
-    closed_jaxpr : jax.extend.core.ClosedJaxpr
-        The traced program, as ``jax.jit(f).trace(*args).jaxpr``.
-    lowered : jax.stages.Lowered, optional
-        The same program lowered. Without it the embedded and hidden counts are None.
-    """
+    """Count the constants of a program; those embedded and hidden only if it is given lowered
+    too."""
     arrays = tuple(description for _, description in captured_values(closed_jaxpr).values())
     constants = Constants(
         captured_bytes=sum(array.bytes for array in arrays),
@@ -64,24 +57,15 @@ def captured_fingerprint(closed_jaxpr: Any) -> str:
 
 
 def captured_values(closed_jaxpr: Any) -> dict[Hashable, tuple[Any, ConstantArray]]:
-    """Return the distinct arrays in a jaxpr and its sub-jaxprs, each with its description.
-
-    Returns
-    -------
-    dict
-        By the arrays' `identity`, in the order of their first use.
-    """
+    """Return the distinct arrays in a jaxpr and its sub-jaxprs by `identity`, in order of first
+    use."""
     found: dict[Hashable, tuple[Any, ConstantArray]] = {}
     for array, where in _captured(closed_jaxpr, (), set()):
         key = identity(array)
         if key not in found:
-            description = ConstantArray(
-                shape=tuple(int(n) for n in array.shape),
-                dtype=str(array.dtype),
-                bytes=_array_bytes(array),
-                where="/".join(where),
-            )
-            found[key] = array, description
+            shape = tuple(map(int, array.shape))
+            kind = str(array.dtype), _array_bytes(array), "/".join(where)
+            found[key] = array, ConstantArray(shape, *kind)
     return found
 
 
@@ -144,10 +128,9 @@ def _array_bytes(array: Any) -> int:
 
 
 def hidden_arguments(lowered: jax.stages.Lowered) -> list[Any] | None:
-    """Return the arrays that JAX passes as hidden arguments.
+    """Return the arrays that JAX passes as hidden arguments; None if this JAX does not report them.
 
-    There are none unless the process began with JAX_USE_SIMPLIFIED_JAXPR_CONSTANTS=1. None if
-    this JAX does not report them: the list is private to it.
+    There are none unless the process began with JAX_USE_SIMPLIFIED_JAXPR_CONSTANTS=1.
     """
     hidden = getattr(getattr(lowered, "_lowering", None), "const_args", None)
     return None if hidden is None else list(hidden)
@@ -204,20 +187,10 @@ def _constants(operation: Any) -> Iterator[Any]:
 def embedded_counts(
     embedded: list[EmbeddedConstant], arrays: Mapping[Hashable, Any]
 ) -> dict[Hashable, int]:
-    """Count how often each captured array is among the embedded constants.
+    """Count how often each captured array, under any key, is among the embedded constants.
 
-    Parameters
-    ----------
-    embedded : list of EmbeddedConstant
-        From `embedded_constants`.
-    arrays : mapping
-        The captured arrays by any keys, as they stand in the jaxpr.
-
-    Returns
-    -------
-    dict
-        0 for arrays whose elements are all equal: they are embedded as one element. Arrays with
-        equal values, which cannot be told apart, share the occurrences.
+    0 for arrays of equal elements, which are embedded as one element. Arrays with equal values
+    cannot be distinguished and share the occurrences.
     """
     counts = dict.fromkeys(arrays, 0)
     plain = {key: _plain(array) for key, array in arrays.items()}
@@ -227,8 +200,8 @@ def embedded_counts(
     found: dict[str, list[EmbeddedConstant]] = defaultdict(list)
     for constant in embedded:
         found[constant.type].append(constant)
-    for kind in alike.keys() & found.keys():
-        keys, constants = alike[kind], found[kind]
+    for kind, keys in alike.items():
+        constants = found[kind]
         if len(keys) == 1 and _array_bytes(plain[keys[0]]) > _COMPARED_BYTES:
             counts[keys[0]] = len(constants)
             continue

@@ -14,6 +14,7 @@ from jaxmeter._capture.constants import closed_over
 from jaxmeter._capture.uses import passed_operands, use_of
 from jaxmeter._program.jaxprs import JIT, inner
 from jaxmeter._records.audit import Folding, Use
+from jaxmeter._render.units import type_text
 
 ALARM_SECONDS = 0.5
 """Faster foldings are not reported."""
@@ -28,28 +29,17 @@ _CONVOLUTION_SECONDS = 4e-8
 
 
 def foldings(closed_jaxpr: Any, is_embedded: Callable[[Any], bool]) -> tuple[Folding, ...]:
-    """Return the expensive operations on captured arrays alone, the slowest first.
-
-    Parameters
-    ----------
-    closed_jaxpr : jax.extend.core.ClosedJaxpr
-        The traced program.
-    is_embedded : callable
-        Whether an array that it captures is a constant of the program that is compiled.
-    """
+    """Return the expensive operations on arrays that are embedded, alone, the slowest first."""
     found = {}
     for equation, use in _on_constants(closed_jaxpr, set(), None, is_embedded):
         seconds = _seconds(equation)
         if seconds >= ALARM_SECONDS:
-            aval = equation.invars[0].aval
-            shape = ", ".join(map(str, aval.shape))
-            folding = Folding(
+            found[id(equation)] = Folding(
                 operation=equation.primitive.name,
-                shape=f"{aval.dtype}[{shape}]",
+                shape=type_text(equation.invars[0].aval),
                 seconds=float(f"{seconds:.1g}"),
                 uses=() if use is None else (use,),
             )
-            found[id(equation)] = folding
     return tuple(sorted(found.values(), key=lambda folding: -folding.seconds))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Hashable
 from typing import Any, cast
 
@@ -71,9 +72,8 @@ def hoist(
             "kind that JAX cannot trace; bind static arguments first, "
             "hoist(functools.partial(f, name=value), ...)"
         )
-    jaxpr, out_shape = jax.make_jaxpr(ExecutionCounter(fn).wrapped, return_shape=True)(
-        *args, **kwargs
-    )
+    trace = jax.make_jaxpr(ExecutionCounter(fn).wrapped, return_shape=True)
+    jaxpr, out_shape = trace(*args, **kwargs)
     hoistable = {key: value for key, (value, _) in captured_values(jaxpr).items() if value.ndim}
     keys = _named(fn, hoistable)
     out_tree = jax.tree.structure(out_shape)
@@ -116,11 +116,8 @@ def _named(fn: Callable[..., Any], arrays: dict[Hashable, Any]) -> dict[str, Has
     for key in arrays:
         path = held[key][0].path if key in held else ""
         if not path or path in named:  # several arrays may be views of one
-            path = next(
-                text
-                for number in range(len(arrays))
-                if (text := f"{path or 'constant'} {number}") not in named
-            )
+            paths = (f"{path or 'constant'} {number}" for number in range(len(arrays)))
+            path = next(text for text in paths if text not in named)
         named[path] = key
     return named
 
@@ -149,14 +146,10 @@ def _fitting(name: str, arguments: Any, tree: Any, avals: list[Any]) -> list[Any
 
 def _donated_arguments(jaxpr: Any, args: tuple[Any, ...]) -> list[int]:
     """Return the numbers of the positional arguments that the function itself donates."""
-    donated = {
-        variable
-        for equation in inner(jaxpr).eqns
-        for variable, is_donated in zip(
-            equation.invars, equation.params.get("donated_invars", ()), strict=False
-        )
-        if is_donated
-    }
+    donated = set()
+    for equation in inner(jaxpr).eqns:
+        flags = equation.params.get("donated_invars", ())
+        donated.update(itertools.compress(equation.invars, flags))
     variables = iter(inner(jaxpr).invars)
     numbers = []
     for number, argument in enumerate(args):

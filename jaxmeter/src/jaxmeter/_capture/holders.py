@@ -78,7 +78,7 @@ class _Place:
     root: Root | None
     """None while the function itself, or a function that it calls, is looked into."""
 
-    def member(self, value: Any, suffix: str) -> _Place:
+    def member(self, value: Any, suffix: str = "") -> _Place:
         return _Place(value, self.path + suffix, self.root)
 
 
@@ -145,10 +145,10 @@ class _Walk:
         in_library = _top_package(fn.__globals__.get("__name__", "")) in _LIBRARIES
         wrapped = getattr(fn, "__wrapped__", None)
         if wrapped is not None:
-            yield _Place(wrapped, place.path, place.root)
+            yield place.member(wrapped)
         for name, value in cells(fn):
             if in_library and callable(value):  # a transformation's own variable
-                yield _Place(value, place.path, place.root)
+                yield place.member(value)
                 continue
             path = f"closure of {owner}: {name}" if owner else name
             # A callable among an argument's metadata belongs to the argument.
@@ -185,19 +185,19 @@ def _global(name: str, value: Any) -> Root:
 
 def _in_partial(place: _Place) -> Iterator[_Place]:
     value = place.value
-    yield _Place(value.func, place.path, place.root)
+    yield place.member(value.func)
     names = parameter_names(value.func)
-    for index, item in enumerate(value.args):
-        name = names[index] if index < len(names) else f"args[{index}]"
+    names += tuple(f"args[{n}]" for n in range(len(names), len(value.args)))
+    given = [
+        (name, f".args[{index}]", item)
+        for index, (name, item) in enumerate(zip(names, value.args, strict=False))
+    ]
+    given += [(name, f".keywords[{name!r}]", item) for name, item in value.keywords.items()]
+    for name, suffix, item in given:
         if place.root is None:
             yield _Place(item, f"partial argument {name}", Root("partial", name))
         else:
-            yield place.member(item, f".args[{index}]")
-    for name, item in value.keywords.items():
-        if place.root is None:
-            yield _Place(item, f"partial argument {name}", Root("partial", name))
-        else:
-            yield place.member(item, f".keywords[{name!r}]")
+            yield place.member(item, suffix)
 
 
 def _in_method(place: _Place) -> Iterator[_Place]:
@@ -208,7 +208,7 @@ def _in_method(place: _Place) -> Iterator[_Place]:
         yield _Place(value.__self__, "self", Root("self", "self"))
     else:
         yield place.member(value.__self__, ".__self__")
-    yield _Place(value.__func__, place.path, place.root)
+    yield place.member(value.__func__)
 
 
 def _in_class(place: _Place) -> Iterator[_Place]:
@@ -247,7 +247,7 @@ def _in_object(place: _Place) -> Iterator[_Place]:
             place = _Place(value, "self", Root("self", "self"))
     wrapped = _attribute(value, "__wrapped__")
     if wrapped is not None:
-        yield _Place(wrapped, place.path, place.root)
+        yield place.member(wrapped)
     for name, member in _attributes(value):
         if called and place.root is None:
             yield _Place(member, "", None) if callable(member) else place.member(member, name)

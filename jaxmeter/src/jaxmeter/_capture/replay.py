@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
 
@@ -22,10 +23,7 @@ def replay(closed_jaxpr: Any, values: Values, args: Sequence[Any]) -> list[Any]:
     Sub-programs that capture none of these arrays are taken as they are; the others are traced
     again, and get the values as further operands.
 
-    Raises
-    ------
-    JaxmeterError
-        If such a sub-program belongs to a primitive that is not known here.
+    A sub-program of a primitive that is not known here raises a JaxmeterError.
     """
     body = inner(closed_jaxpr)
     known: dict[Any, Any] = {
@@ -80,17 +78,22 @@ def _bind(equation: Any, operands: Sequence[Any], params: Mapping[str, Any]) -> 
     return answers if equation.primitive.multiple_results else [answers]
 
 
-def _traced_again(closed_jaxpr: Any, held: Values) -> Any:
-    """Return a closed jaxpr that captures none of ``held`` and takes them as first arguments."""
+def _taking(closed_jaxpr: Any, held: Values) -> Callable[..., list[Any]]:
+    """Return a function that replays a jaxpr with the values of ``held`` as its first argument."""
 
     def run(values: Sequence[Any], *args: Any) -> list[Any]:
         return replay(closed_jaxpr, dict(zip(held, values, strict=True)), args)
 
+    return run
+
+
+def _traced_again(closed_jaxpr: Any, held: Values) -> Any:
+    """Return a closed jaxpr that captures none of ``held`` and takes them as first arguments."""
     avals = [variable.aval for variable in inner(closed_jaxpr).invars]
     shapes = [
         jax.ShapeDtypeStruct(aval.shape, aval.dtype, weak_type=aval.weak_type) for aval in avals
     ]
-    return jax.make_jaxpr(run)(list(held.values()), *shapes)
+    return jax.make_jaxpr(_taking(closed_jaxpr, held))(list(held.values()), *shapes)
 
 
 def _jit(equation: Any, operands: Sequence[Any], held: Values) -> Sequence[Any]:
@@ -100,24 +103,16 @@ def _jit(equation: Any, operands: Sequence[Any], held: Values) -> Sequence[Any]:
             f"hoist: got jit({params['name']}) with layouts, which cannot be kept; "
             "hoist the function without them"
         )
-
-    def run(values: Sequence[Any], *args: Any) -> list[Any]:
-        return replay(params["jaxpr"], dict(zip(held, values, strict=True)), args)
-
+    run = _taking(params["jaxpr"], held)
     run.__name__ = params["name"]
-    options = {}
-    shardings = tuple(map(_sharding, params["in_shardings"]))
-    if any(sharding is not None for sharding in shardings):
-        options["in_shardings"] = (None, *shardings)
-    shardings = tuple(map(_sharding, params["out_shardings"]))
-    if any(sharding is not None for sharding in shardings):
-        options["out_shardings"] = list(shardings)
+    into, out = (
+        [one if isinstance(one, jax.sharding.Sharding) else None for one in params[name]]
+        for name in ("in_shardings", "out_shardings")
+    )
+    options: dict[str, Any] = {"in_shardings": (None, *into)} if any(into) else {}
+    options |= {"out_shardings": out} if any(out) else {}
     jitted = jax.jit(run, keep_unused=params["keep_unused"], **options)
     return jitted(list(held.values()), *operands)
-
-
-def _sharding(given: Any) -> Any:
-    return given if isinstance(given, jax.sharding.Sharding) else None
 
 
 def _scan(equation: Any, operands: Sequence[Any], held: Values) -> Sequence[Any]:
@@ -156,11 +151,12 @@ def _while(equation: Any, operands: Sequence[Any], held: Values) -> Sequence[Any
 
 
 def _cond(equation: Any, operands: Sequence[Any], held: Values) -> Sequence[Any]:
-    def branch(jaxpr: Any) -> Callable[..., Any]:
-        return lambda *args: replay(jaxpr, held, args)
-
     index, *others = operands
-    return jax.lax.switch(index, [branch(jaxpr) for jaxpr in equation.params["branches"]], *others)
+    values = list(held.values())
+    branches = [
+        functools.partial(_taking(jaxpr, held), values) for jaxpr in equation.params["branches"]
+    ]
+    return jax.lax.switch(index, branches, *others)
 
 
 def _remat(equation: Any, operands: Sequence[Any], held: Values) -> Sequence[Any]:
@@ -180,14 +176,11 @@ def _custom(equation: Any, operands: Sequence[Any], held: Values) -> Sequence[An
 
 def _shard_map(equation: Any, operands: Sequence[Any], held: Values) -> Sequence[Any]:
     params = equation.params
-
-    def run(values: Sequence[Any], *args: Any) -> Any:
-        return tuple(replay(params["jaxpr"], dict(zip(held, values, strict=True)), args))
-
+    run = _taking(params["jaxpr"], held)
     axes = params["newly_manual_axes" if "newly_manual_axes" in params else "manual_axes"]
     everywhere = jax.sharding.PartitionSpec()
     return jax.shard_map(
-        run,
+        lambda *args: tuple(run(*args)),
         mesh=params["mesh"],
         in_specs=(everywhere, *params["in_specs"]),
         out_specs=params["out_specs"],

@@ -29,20 +29,10 @@ KeyOf = Callable[[Any], Hashable | None]
 
 
 def uses_of(closed_jaxpr: Any, key_of: KeyOf) -> dict[Hashable, tuple[Use, ...]]:
-    """Return the lines that use each captured array, in the order of the program, each line once.
+    """Return the lines that use each captured array, by key, in the order of the program.
 
-    Parameters
-    ----------
-    closed_jaxpr : jax.extend.core.ClosedJaxpr
-        The traced program.
-    key_of : callable
-        Returns the key of an array.
-
-    Returns
-    -------
-    dict
-        By key; arrays that are never used are left out. An array that is carried into a loop, a
-        branch or a rematerialised function is used by the line inside.
+    Arrays that are never used are left out. An array that is carried into a loop, a branch or a
+    rematerialised function is used by the line inside.
     """
     found: dict[Hashable, dict[Use, None]] = {}
     for key, use in _walk(closed_jaxpr, {}, key_of, set()):
@@ -91,17 +81,11 @@ def _walk(
 
 
 def passed_operands(equation: Any) -> Iterator[tuple[Any, range]]:
-    """Yield each sub-jaxpr with the operands that it sees unchanged.
-
-    These are operands of the equation, and the first variables of the sub-jaxpr.
-    """
+    """Yield each sub-jaxpr with the operands that are its first variables, unchanged."""
     name, params, count = equation.primitive.name, equation.params, len(equation.invars)
     for sub in sub_jaxprs(equation):
         if name == "scan":
-            yield (
-                sub,
-                range(scan_counts(params)[0]),
-            )  # operands that are scanned over, or carried, change
+            yield sub, range(scan_counts(params)[0])  # operands that are scanned or carried change
         elif name == "cond":
             yield sub, range(1, count)
         elif name == "while":

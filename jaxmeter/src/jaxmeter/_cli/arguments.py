@@ -82,15 +82,8 @@ def case_from_options(command: str, target: str, options: argparse.Namespace | S
 
 
 def calls_from_options(target: str, texts: Sequence[str]) -> Any:
-    """Return the calls of ``--call``, arrays filled with ones, else those of the target's module.
-
-    None if neither gives any. The module has been imported.
-
-    Raises
-    ------
-    JaxmeterError
-        If a text is not a call.
-    """
+    """Return the calls of ``--call``, with arrays of ones, else of the imported module; else
+    None."""
     if texts:
         return list(map(_parse_call, texts))
     module_name, _, name = target.partition(":")
@@ -122,13 +115,7 @@ def parse_parameter(text: str) -> tuple[str, Scalar]:
 
 
 def parse_arguments(texts: Sequence[str], option: str = "--arg") -> _Arguments:
-    """Return the arguments written as ``f64[64,3]``, ``x=f32[]``, ``n=3``, ``true``.
-
-    Raises
-    ------
-    JaxmeterError
-        If a text is none of these; the message names the option.
-    """
+    """Return the arguments written as ``f64[64,3]``, ``x=f32[]``, ``n=3``, ``true``."""
     args, kwargs = [], {}
     for text in texts:
         named = _NAMED.fullmatch(text)
@@ -144,13 +131,7 @@ def parse_arguments(texts: Sequence[str], option: str = "--arg") -> _Arguments:
 
 
 def static_options(fn: Callable[..., Any], names: Sequence[str]) -> dict[str, Any]:
-    """Return the options of `jax.jit` that make the named arguments static.
-
-    Raises
-    ------
-    JaxmeterError
-        If the function takes no argument of that name.
-    """
+    """Return the options of `jax.jit` that make the named arguments static."""
     for name in names:
         if not _takes(fn, name):
             raise JaxmeterError(f"--static: got {name!r}; {name_of(fn)} takes {_taken(fn)}")

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import argparse
 
-from jaxmeter._cli.command import add_target_options, doing, prepared
-from jaxmeter._measure.case import name_of
+import jaxmeter
+from jaxmeter._cli.command import add_target_options, using_case
 from jaxmeter._records.audit import DEFAULT_THRESHOLD_BYTES, Audit
 
 
@@ -26,9 +26,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> tuple[Audit, bool]:
-    case = prepared("audit", options.target, options)
-    from jaxmeter._capture.audit import audit
-
-    with doing(f"tracing {name_of(case.fn)}"):
-        found = audit(case, threshold_bytes=options.threshold)
+    with using_case("audit", options.target, options, "tracing") as case:
+        found = jaxmeter.audit(case, threshold_bytes=options.threshold)
     return found, found.verdict == "fine"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 
+import jaxmeter
 from jaxmeter._records.audit import Calibration
 
 
@@ -16,6 +17,4 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> tuple[Calibration, bool]:
-    from jaxmeter._capture.calibration import calibrate
-
-    return calibrate(), True
+    return jaxmeter.calibrate(), True

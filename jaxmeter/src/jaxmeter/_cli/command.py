@@ -14,16 +14,14 @@ import sys
 import traceback
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from jaxmeter._cli.arguments import ARGUMENTS_HOOK, case_from_options
+from jaxmeter._measure.case import Case, name_of
 from jaxmeter._measure.progress import message_of
+from jaxmeter._records.record import Record
 from jaxmeter._render.terminal import leaving_reader, markdown, show
 from jaxmeter.errors import JaxmeterError
-
-if TYPE_CHECKING:
-    from jaxmeter._measure.case import Case
-    from jaxmeter._records.record import Record
 
 MEASURE = "measure"
 """What ``jaxmeter`` does without the name of a command."""
@@ -46,15 +44,14 @@ def run_command(command: str, argv: Sequence[str]) -> int:
     """Run a subcommand and return its exit code."""
     module: Any = importlib.import_module(f"jaxmeter._cli.{command}")
     name = "jaxmeter" if command == MEASURE else command
-    commands = (f"  {name:<10} {answer}" for name, answer in COMMANDS.items())
     parser = argparse.ArgumentParser(
         prog="jaxmeter" if command == MEASURE else f"jaxmeter {command}",
         description=module.__doc__,
-        epilog="\n".join(("commands, each with its own --help:", *commands))
-        if command == MEASURE
-        else None,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
+    if command == MEASURE:
+        commands = (f"  {name:<10} {answer}" for name, answer in COMMANDS.items())
+        parser.epilog = "\n".join(("commands, each with its own --help:", *commands))
     module.add_options(parser)
     parser.add_argument(
         "--json", metavar="FILE", help="write the answer as JSON; - prints it in place of the text"
@@ -96,62 +93,51 @@ def add_target_options(
     """
     parser.add_argument(name, help=help)
     given = parser.add_mutually_exclusive_group()
-    _repeatable(
-        given,
-        *("-a", "--arg"),
-        metavar="[NAME=]ARGUMENT",
-        help="an argument, as type and shape, f64[64,3], or a number",
-    )
+    metavar = "[NAME=]ARGUMENT"
+    text = "an argument, as type and shape, f64[64,3], or a number"
+    _repeatable(given, "-a", "--arg", metavar=metavar, help=text)
     given.add_argument("--npz", metavar="FILE", help="arguments as saved by numpy.savez")
     given.add_argument(
         "--pickle", metavar="FILE", help="a pickled tuple of arguments, or (args, kwargs)"
     )
-    given.add_argument(
-        "--no-args",
-        action="store_true",
-        help="the function takes no arguments, and does not make its case",
-    )
+    text = "the function takes no arguments, and does not make its case"
+    given.add_argument("--no-args", action="store_true", help=text)
     add_static(parser)
     add_param(parser)
 
 
 def add_param(parser: argparse.ArgumentParser) -> None:
     """Add ``--param``: arguments of the function that makes the case."""
-    _repeatable(
-        parser,
-        *("-p", "--param"),
-        metavar="NAME=VALUE",
-        help="a keyword argument for the function that makes the case: a number, true, false, null "
-        "or a text",
-    )
+    text = "a keyword argument for the function that makes the case: a number, true, false, null "
+    _repeatable(parser, "-p", "--param", metavar="NAME=VALUE", help=f"{text}or a text")
 
 
 def add_static(parser: argparse.ArgumentParser) -> None:
     """Add ``--static``: names of static arguments."""
-    _repeatable(
-        parser, "--static", metavar="NAME", help="a static argument of a function without jit"
-    )
+    text = "a static argument of a function without jit"
+    _repeatable(parser, "--static", metavar="NAME", help=text)
 
 
 def add_call(parser: argparse.ArgumentParser, purpose: str) -> None:
     """Add ``--call``: the arguments of a call."""
-    _repeatable(
-        parser,
-        *("-c", "--call"),
-        metavar="ARGUMENTS",
-        help=f"the arguments of a call {purpose}, 'f64[64,3] n=20': types and shapes, filled with "
-        "ones, or numbers",
+    text = (
+        f"the arguments of a call {purpose}, 'f64[64,3] n=20': types and shapes, filled with ones, "
+        "or numbers"
     )
+    _repeatable(parser, "-c", "--call", metavar="ARGUMENTS", help=text)
 
 
 def _repeatable(parser: Any, *names: str, **details: str) -> None:
     parser.add_argument(*names, action="append", default=[], **details)
 
 
-def prepared(command: str, target: str, options: argparse.Namespace) -> Case:
-    """Return the case of a target; an exception is reported as one of preparing it."""
+@contextlib.contextmanager
+def using_case(command: str, target: str, options: argparse.Namespace, verb: str) -> Iterator[Case]:
+    """Prepare the case of a target, for use in a ``with`` block, where errors name the verb."""
     with doing(f"preparing {target}"):
-        return case_from_options(command, target, options)
+        case = case_from_options(command, target, options)
+    with doing(f"{verb} {name_of(case.fn)}"):
+        yield case
 
 
 class _Failed(Exception):
@@ -185,10 +171,7 @@ def _print_error(command: str, options: argparse.Namespace, error: BaseException
 def print_failure(command: str, record: Record) -> None:
     """Print the failure of another process, if there is one, its traceback first.
 
-    Raises
-    ------
-    JaxmeterError
-        If the process got something that it cannot use: bad usage of this command.
+    A process that got something it cannot use is bad usage of this command, a JaxmeterError.
     """
     failure = record.failure
     if failure is None:
@@ -209,25 +192,20 @@ def _write(options: argparse.Namespace, result: Any) -> None:
     if "-" not in (options.json, options.markdown):
         with leaving_reader():
             show(result)
-    for option, file, text in (
-        ("--json", options.json, lambda: result.to_json(indent=2)),
-        ("--markdown", options.markdown, lambda: markdown(result)),
+    for option, text in (
+        ("json", lambda: result.to_json(indent=2)),
+        ("markdown", lambda: markdown(result)),
     ):
+        file = getattr(options, option)
         if file == "-":
             with leaving_reader():
                 print(text())
         elif file is not None:
-            write_file(option, file, text())
+            write_file(f"--{option}", file, text())
 
 
 def write_file(option: str, file: str, text: str) -> None:
-    """Write a text to the file that an option names.
-
-    Raises
-    ------
-    JaxmeterError
-        If it cannot be written.
-    """
+    """Write a text to the file that an option names."""
     try:
         Path(file).write_text(text + "\n")
     except OSError as error:

@@ -9,8 +9,8 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from jaxmeter._cli.command import add_target_options, doing, prepared, write_file
-from jaxmeter._measure.case import name_of
+import jaxmeter
+from jaxmeter._cli.command import add_target_options, using_case, write_file
 from jaxmeter._records.inventory import Inventory, ProgramDiff
 from jaxmeter.errors import JaxmeterError
 
@@ -29,9 +29,7 @@ def run(options: argparse.Namespace) -> tuple[ProgramDiff, bool]:
     before, now = (_inventory(target, options) for target in (options.before, options.now))
     if options.save:
         write_file("--save", options.save, now.to_json(indent=2))
-    from jaxmeter._program.inventory import diff
-
-    found = diff(before, now)
+    found = jaxmeter.diff(before, now)
     return found, found.same is True
 
 
@@ -43,8 +41,5 @@ def _inventory(target: str, options: argparse.Namespace) -> Inventory:
             raise JaxmeterError(
                 f"diff: got {target!r} ({error}); give a file of jaxmeter diff --save"
             ) from None
-    case = prepared("diff", target, options)
-    from jaxmeter._program.inventory import inventory
-
-    with doing(f"compiling {name_of(case.fn)}"):
-        return inventory(case)
+    with using_case("diff", target, options, "compiling") as case:
+        return jaxmeter.inventory(case)

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import argparse
 
-from jaxmeter._cli.command import add_target_options, doing, prepared
-from jaxmeter._measure.case import name_of
+import jaxmeter
+from jaxmeter._cli.command import add_target_options, using_case
 from jaxmeter._records.memory import MemoryUse
 
 
@@ -20,10 +20,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> tuple[MemoryUse, bool]:
-    case = prepared("memory", options.target, options)
-    from jaxmeter._program.memory import memory
-
-    with doing(f"compiling or running {name_of(case.fn)}"):
-        use = memory(case)
+    with using_case("memory", options.target, options, "compiling or running") as case:
+        use = jaxmeter.memory(case)
     temporaries = use.memory.temp_bytes or 0
     return use, options.limit is None or temporaries <= options.limit

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 
+import jaxmeter
 from jaxmeter._cli.arguments import CALLS_HOOK, calls_from_options, static_options
 from jaxmeter._cli.command import add_call, add_static, doing
 from jaxmeter._measure.case import name_of
@@ -36,14 +37,11 @@ def run(options: argparse.Namespace) -> tuple[Retraces, bool]:
         static = static_options(fn, options.static)
         calls = calls_from_options(options.target, options.call)
     if calls is None:
-        module_name = options.target.partition(":")[0]
         raise JaxmeterError(
             f"retraces: got no calls for {options.target}; give --call 'f64[64,3] n=20' for each, "
-            f"or define {CALLS_HOOK}(name) in {module_name}"
+            f"or define {CALLS_HOOK}(name) in the module"
         )
-    from jaxmeter._retrace.retraces import retraces
-
     with doing(f"calling {name_of(fn)}"):
-        found = retraces(fn, calls, **static)
+        found = jaxmeter.retraces(fn, calls, **static)
     again = max(found.traces_count, found.compiles_count + found.cache_hits_count)
     return found, again <= options.traces

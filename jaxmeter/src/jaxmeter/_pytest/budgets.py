@@ -6,9 +6,12 @@ import fnmatch
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+from msgspec import Meta
 
 from jaxmeter._pytest.quantities import QUANTITIES
+from jaxmeter._records.plain_data import checked
 from jaxmeter.errors import JaxmeterError
 
 Budget = dict[str, int | None]
@@ -20,11 +23,6 @@ def read_budgets(file: Path) -> dict[str, Budget]:
 
     The limits of the table itself hold for all tests, pattern ``*``; those of a sub-table for tests
     with an identifier (``tests/test_step.py::test_step``) that its name matches as a glob.
-
-    Raises
-    ------
-    JaxmeterError
-        If the file is not TOML, or a limit is not a whole number for a quantity.
     """
     if not file.is_file():
         return {}
@@ -36,12 +34,12 @@ def read_budgets(file: Path) -> dict[str, Budget]:
     where = f"{file}: [tool.jaxmeter.budgets]"
     if not isinstance(table, Mapping):
         raise JaxmeterError(f"{where}: got {table!r}; make it a table")
-    general = {name: value for name, value in table.items() if not isinstance(value, Mapping)}
-    budgets = {"*": checked_budget(where, general)}
-    for pattern, limits in table.items():
-        if isinstance(limits, Mapping):
-            budgets[pattern] = checked_budget(f"{where[:-1]}.{pattern!r}]", limits)
-    return budgets
+    narrower = {name: value for name, value in table.items() if isinstance(value, Mapping)}
+    general = {name: value for name, value in table.items() if name not in narrower}
+    return {"*": checked_budget(where, general)} | {
+        pattern: checked_budget(f"{where[:-1]}.{pattern!r}]", limits)
+        for pattern, limits in narrower.items()
+    }
 
 
 def checked_budget(where: str, limits: Mapping[str, Any]) -> Budget:
@@ -51,9 +49,7 @@ def checked_budget(where: str, limits: Mapping[str, Any]) -> Budget:
             raise JaxmeterError(
                 f"{where}: got a limit on {name!r}; there are {', '.join(QUANTITIES)}"
             )
-        whole = isinstance(limit, int) and not isinstance(limit, bool) and limit >= 0
-        if limit is not None and not whole:
-            raise JaxmeterError(f"{where}: got {name} = {limit!r}; give a whole number, 0 or more")
+        checked(where, name, limit, Annotated[int, Meta(ge=0)] | None)
     return dict(limits)
 
 

@@ -29,15 +29,9 @@ class Metered:
     """What JAX did with a function, quantity by quantity.
 
     Quantities of constants need the function to be traced and lowered; for all others it is
-    compiled and run as well, at first use.
-
-    Parameters
-    ----------
-    case : Case
-        The function with its arguments. If it is already jitted its cache is cleared, because
-        earlier traces would not be counted.
-    after_call : callable, optional
-        Called with this object after each call of `again`.
+    compiled and run as well, at first use. The cache of a function that is already jitted is
+    cleared, because earlier traces would not be counted. ``after_call`` gets this object after each
+    `again`.
     """
 
     captured_bytes: Quantity
@@ -95,15 +89,8 @@ class Metered:
 
     @functools.cached_property
     def record(self) -> Record:
-        """The measurement of the first calls.
-
-        Raises
-        ------
-        RetraceError
-            If the function is retraced for the same arguments.
-        JaxmeterError
-            If an argument is given by its shape alone.
-        """
+        """The measurement of the first calls; an error if it retraces or an argument is given by
+        its shape."""
         if self._retrace is not None:
             raise self._retrace
         leaves = jax.tree.leaves((self._case.args, dict(self._case.kwargs)))
@@ -141,13 +128,8 @@ class Metered:
         return answer
 
     def quantity(self, name: str) -> Quantity:
-        """Return a quantity of `jaxmeter._pytest.quantities.QUANTITIES`.
-
-        Raises
-        ------
-        JaxmeterError
-            If this JAX does not report it on this backend.
-        """
+        """Return a quantity of `QUANTITIES`; an error if this JAX does not report it on this
+        backend."""
         described = QUANTITIES[name]
         if name == "traces":
             self._run_once()

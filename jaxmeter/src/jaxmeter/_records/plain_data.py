@@ -20,6 +20,7 @@ import msgspec
 from jaxmeter.errors import JaxmeterError, RecordError
 
 _NOT_FINITE = ("NaN", "Infinity", "-Infinity")
+_KIND_WORDS = {"`": "", "int": "a whole number", "float": "a number", " | null": " or None"}
 
 
 class FrozenDict(dict):
@@ -72,6 +73,8 @@ def checked(call: str, name: str, value: Any, kind: Any) -> Any:
         return msgspec.convert(value, kind)
     except msgspec.ValidationError as error:
         wanted = re.split(", got| - at", str(error).removeprefix("Expected "))[0]
+        for kind_name, words in _KIND_WORDS.items():
+            wanted = wanted.replace(kind_name, words)
         raise JaxmeterError(f"{call}: got {name}={value!r}; give {wanted}") from None
 
 

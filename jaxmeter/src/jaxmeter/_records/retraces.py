@@ -48,7 +48,7 @@ class Difference:
 
     kind: Cause
     argument: str
-    """Which argument, or part of it: ``params['w']``; an option's name; the function's."""
+    """The argument or part of it, ``params['w']``; or the name of an option or a function."""
     before: str
     now: str
 
@@ -88,19 +88,19 @@ class TracedCall:
     seconds: float
     """Of the call, the work on the device included."""
     nearest: int | None
-    """The earlier call from which it differs least; None unless it was traced or compiled again."""
+    """The earlier call that differs least; None unless this call traced or compiled again."""
     causes: tuple[Difference, ...]
     """Its differences from the nearest call."""
 
     @property
     def traced(self) -> bool:
-        """Whether the function was traced in it."""
+        """Whether the function was traced in this call."""
         count = self.traces_count if self.executions_count is None else self.executions_count
         return count > 0
 
     @property
     def compiled(self) -> bool:
-        """Whether a program was made in it, by the compiler or from the persistent cache."""
+        """Whether a program was compiled, or taken from the persistent cache, in this call."""
         return self.compiles_count + self.cache_hits_count > 0
 
 
@@ -116,17 +116,17 @@ class Retraces(PlainData):
 
     @property
     def traces_count(self) -> int:
-        """Calls in which the function was traced, the first one included."""
+        """The number of calls that traced the function, the first included."""
         return sum(call.traced for call in self.calls)
 
     @property
     def compiles_count(self) -> int:
-        """Programs compiled in all calls."""
+        """The number of programs that were compiled."""
         return sum(call.compiles_count for call in self.calls)
 
     @property
     def cache_hits_count(self) -> int:
-        """Programs taken from the persistent cache in all calls."""
+        """The number of programs that came from the persistent cache."""
         return sum(call.cache_hits_count for call in self.calls)
 
     @property
@@ -180,32 +180,29 @@ class Watched(PlainData):
     derived = ("traces_count", "compiles_count", "cache_hits_count", "advice")
 
     functions: tuple[WatchedFunction, ...]
-    """Those that took longest first."""
+    """The slowest to trace and compile first."""
     jax: str
 
     @property
     def traces_count(self) -> int:
-        """Traces of all functions."""
+        """The number of traces of all functions."""
         return sum(function.traces_count for function in self.functions)
 
     @property
     def compiles_count(self) -> int:
-        """Programs compiled."""
+        """The number of programs that were compiled."""
         return sum(function.compiles_count for function in self.functions)
 
     @property
     def cache_hits_count(self) -> int:
-        """Programs taken from the persistent cache."""
+        """The number of programs that came from the persistent cache."""
         return sum(function.cache_hits_count for function in self.functions)
 
     @property
     def advice(self) -> tuple[str, ...]:
         """The suggested changes, each once."""
-        return tuple(
-            dict.fromkeys(
-                f"{function.name}: {cause.advice}"
-                for function in self.functions
-                if not function.is_jax
-                for cause in function.causes
-            )
+        own = (function for function in self.functions if not function.is_jax)
+        found = (
+            f"{function.name}: {cause.advice}" for function in own for cause in function.causes
         )
+        return tuple(dict.fromkeys(found))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import itertools
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
@@ -15,6 +16,7 @@ import jax
 import jax.core
 
 from jaxmeter._records.retraces import Difference
+from jaxmeter._render.units import type_text
 
 _TEXT_CHARACTERS = 80
 _SEVERITY = {"weak type": 0, "structure": 2, "form": 3}
@@ -61,14 +63,7 @@ class Signature:
 
 
 def static_arguments(information: Any) -> tuple[set[int], set[str]]:
-    """Return the numbers and the names of the static arguments of a jitted function.
-
-    Parameters
-    ----------
-    information : Any
-        What JAX keeps of the function, ``jitted._jit_info``; None for a function that JAX has not
-        jitted.
-    """
+    """Return numbers and names of the static arguments in ``jitted._jit_info``; None has none."""
     return (
         set(getattr(information, "static_argnums", None) or ()),
         set(getattr(information, "static_argnames", None) or ()),
@@ -81,39 +76,25 @@ def signature(
     kwargs: Mapping[str, Any],
     static: tuple[set[int], set[str]] = (set(), set()),
 ) -> Signature:
-    """Return what JAX distinguishes a call by.
-
-    Parameters
-    ----------
-    fn : callable
-        The function, for the names of its parameters.
-    args, kwargs : tuple, mapping
-        Its arguments.
-    static : tuple
-        The numbers and the names of static arguments, from `static_arguments`.
-    """
+    """Return what JAX distinguishes a call by; ``static`` is from `static_arguments`."""
     numbers, names = static
     numbers = {n % len(args) if args and -len(args) <= n < 0 else n for n in numbers}
     arguments = {
         name: _argument(name, value, "by position", number in numbers)
         for number, (name, value) in enumerate(zip(_positional_names(fn), args, strict=False))
     }
-    for name, value in kwargs.items():
-        arguments[name] = _argument(name, value, "by keyword", name in names)
+    arguments |= {
+        name: _argument(name, value, "by keyword", name in names) for name, value in kwargs.items()
+    }
     options = {name: getattr(jax.config, name, None) for name in getattr(jax.config, "values", ())}
     return Signature(arguments, options | {"mesh": str(jax.sharding.get_abstract_mesh())})
 
 
 def causes(now: Signature, earlier: list[Signature]) -> tuple[int, tuple[Difference, ...]]:
-    """Return how a call differs from the nearest of the earlier calls.
+    """Return the number of the nearest earlier call, the latest of equals, and the differences.
 
-    Returns
-    -------
-    nearest : int
-        The number of that call among ``earlier``, the latest of equals.
-    differences : tuple of Difference
-        Differences of arguments; if there are none, of placements; then of Python numbers; then of
-        options. Empty if the two calls are the same in everything known.
+    These are differences of arguments; if there are none, of placements; then of Python numbers;
+    then of options. There are none if the two calls are the same in everything known.
     """
     ranked = []
     for number, before in enumerate(earlier):
@@ -168,10 +149,7 @@ def _positional_names(fn: Callable[..., Any]) -> Iterator[str]:
             yield parameter.name
         elif parameter.kind == parameter.VAR_POSITIONAL:
             rest = parameter.name
-    number = 0
-    while True:
-        yield f"{rest}[{number}]"
-        number += 1
+    yield from (f"{rest}[{number}]" for number in itertools.count())
 
 
 def _arguments(now: Signature, before: Signature) -> Iterator[Difference]:
@@ -276,7 +254,7 @@ def _part_text(part: Leaf | Static | None) -> str:
         return "nothing"
     if isinstance(part, Static):
         return f"static {_value_text(part.value)}"
-    return f"{part.dtype}[{', '.join(map(str, part.shape))}]"
+    return type_text(part)
 
 
 def _value_text(value: Any) -> str:
