@@ -75,8 +75,8 @@ def fresh(case: Case) -> tuple[Any, ExecutionCounter | None]:
     if _jitted_by_others(case.fn) and not case.jit_options:
         return case.fn, None
     if isinstance(case.fn, jax.stages.Wrapped):
-        if hasattr(case.fn, "clear_cache"):  # functions jitted by another library may lack it
-            case.fn.clear_cache()
+        # Functions jitted by another library may lack it.
+        getattr(case.fn, "clear_cache", lambda: None)()
         return jitted(case), None
     counter = ExecutionCounter(case.fn)
     return jitted(case, counter), counter

@@ -14,6 +14,7 @@ from jaxmeter._pytest.quantities import QUANTITIES
 from jaxmeter._records.plain_data import checked
 from jaxmeter.errors import JaxmeterError
 
+Limit = Annotated[int, Meta(ge=0)] | None
 Budget = dict[str, int | None]
 """The limit of each quantity; None lifts a limit that holds elsewhere."""
 
@@ -49,7 +50,7 @@ def checked_budget(where: str, limits: Mapping[str, Any]) -> Budget:
             raise JaxmeterError(
                 f"{where}: got a limit on {name!r}; there are {', '.join(QUANTITIES)}"
             )
-        checked(where, name, limit, Annotated[int, Meta(ge=0)] | None)
+        checked(where, name, limit, Limit)
     return dict(limits)
 
 
