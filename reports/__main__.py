@@ -57,11 +57,12 @@ def closure(options: argparse.Namespace) -> int:
     from .closure.page import make_closure_report
     from .report import write_report
 
+    study = options.study
     made = make_closure_report(
-        options.study / "cases",
-        casing_store=options.casing_store or options.study / "casing",
-        audits=options.study / "audits",
-        picture=options.study / "picture.png",
+        study / "cases",
+        casing_store=options.casing_store or study / "casing",
+        audits=study / "audits",
+        picture=study / "picture.png",
         commit=options.commit,
         environment=options.environment,
     )
@@ -96,32 +97,21 @@ def review(options: argparse.Namespace) -> int:
     """
     from jaxmeter import JaxmeterError
 
-    from .review import (
-        Policy,
-        make_review,
-        read_commits,
-        read_pair,
-        review_markdown,
-        write_review,
-    )
+    from .review import Policy, make_review, read_commits, read_pair, review_markdown, write_review
 
-    if options.pair is not None and options.base:
+    environment = options.environment
+    names = [name for name in (options.base, options.head) if name]
+    if len(names) != (2 if options.pair is None else 0):
+        pair = "no --pair" if options.pair is None else f"--pair {options.pair}"
         raise ReportError(
-            f"review: got the names {' '.join(filter(None, (options.base, options.head)))} and "
-            f"--pair {options.pair}; name BASE and HEAD of the store, or a folder of both"
+            f"review: got {' '.join(names) or 'no names'} and {pair}; name BASE and HEAD of the "
+            "store, or a folder of both with --pair"
         )
     if options.pair is not None:
-        commits = read_pair(options.pair, environment=options.environment)
-    elif options.base and options.head:
-        commits = read_commits(
-            Path(options.store),
-            options.base,
-            options.head,
-            repository=options.repository,
-            environment=options.environment,
-        )
+        commits = read_pair(options.pair, environment=environment)
     else:
-        raise ReportError("review: name BASE and HEAD, or a folder of both with --pair")
+        store, clone = Path(options.store), options.repository
+        commits = read_commits(store, *names, repository=clone, environment=environment)
     try:
         given = {k: getattr(options, k) for k in ("minimum_effect", "significance")}
         criteria = replace(Policy.criteria, **{k: v for k, v in given.items() if v is not None})
@@ -150,60 +140,51 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", required=True)
 
     def command(
-        name: str, answer: Callable[[argparse.Namespace], int], text: str
-    ) -> argparse.ArgumentParser:
+        name: str, answer: Callable[[argparse.Namespace], int], text: str, out: str | None = None
+    ) -> Callable[..., argparse.Action]:
         added = commands.add_parser(name, help=text, description=answer.__doc__)
         added.set_defaults(answer=answer)
-        return added
+        if out is not None:
+            added.add_argument("--out", default=out, help="folder to write")
+        if name in ("build", "history", "review"):
+            added.add_argument("--store", default=STORE, help="folder of measured cases")
+        if name in ("history", "review"):
+            about = "clone that knows the commits"
+            added.add_argument("--repository", default=".", type=Path, help=about)
+        if name in ("build", "closure"):
+            about = "beginning of a commit; default the newest"
+            added.add_argument("--commit", help=about)
+        return added.add_argument
 
-    one = command("build", build, "write tables, figures and the page")
-    one.add_argument("--store", default=STORE, help="folder of measured cases")
-    one.add_argument("--asv", default=None, help="asv's results folder, .asv/results")
-    one.add_argument("--out", default="results/report", help="folder to write")
-    one.add_argument("--commit", default=None, help="beginning of a commit; default the newest")
-    one.add_argument(
-        "--environment", default=None, help="beginning of an environment key; default the newest"
+    option = command("build", build, "write tables, figures and the page", "results/report")
+    option("--asv", help="asv's results folder, .asv/results")
+    option("--environment", help="beginning of an environment key; default the newest")
+
+    option = command(
+        "closure", closure, "write the report of the closure study", "results/closure/report"
     )
+    option("--study", type=Path, default=Path("results/closure"), help="its folder")
+    option("--casing-store", help="cases of the virtual casing; default the study's")
+    option("--environment", help="beginning of a key; default that with most processes")
+    about = "beginning of a key; its rows are written to studies/closure/measured"
+    option("--keep", action="append", default=[], metavar="ENVIRONMENT", help=about)
 
-    one = command("closure", closure, "write the report of the closure study")
-    one.add_argument("--study", type=Path, default=Path("results/closure"), help="its folder")
-    one.add_argument("--casing-store", help="cases of the virtual casing; default the study's")
-    one.add_argument("--out", default="results/closure/report", help="folder to write")
-    one.add_argument("--commit", default=None, help="beginning of a commit; default the newest")
-    one.add_argument(
-        "--environment", default=None, help="beginning of a key; default that with most processes"
-    )
-    one.add_argument(
-        "--keep",
-        action="append",
-        default=[],
-        metavar="ENVIRONMENT",
-        help="beginning of a key; its rows are written to studies/closure/measured",
-    )
+    command("history", history, "write the page of every metric across commits", "results/history")
 
-    one = command("history", history, "write the page of every metric across commits")
-    one.add_argument("--store", default=STORE, help="folder of measured cases")
-    one.add_argument("--out", default="results/history", help="folder to write")
-    one.add_argument("--repository", default=".", type=Path, help="clone that knows the commits")
+    option = command("review", review, "say what HEAD changed against BASE", "results/review/page")
+    option("base", nargs="?", help="a commit of the store, or a name that git knows")
+    option("head", nargs="?", help="the other")
+    about = "folder of benchmarks.measuring.pair, in place of the store"
+    option("--pair", type=Path, help=about)
+    option("--environment", help="beginning of its name, where there are several")
+    option("--gate-times", action="store_true", help="a longer time fails as well")
+    option("--minimum-effect", type=float, help="share; default 0.05")
+    option("--significance", type=float, help="default 0.01")
+    option("--markdown", action="store_true", help="print the whole review")
 
-    one = command("review", review, "say what HEAD changed against BASE")
-    one.add_argument("base", nargs="?", help="a commit of the store, or a name that git knows")
-    one.add_argument("head", nargs="?", help="the other")
-    one.add_argument("--store", default=STORE, help="folder of measured cases")
-    one.add_argument(
-        "--pair", type=Path, help="folder of benchmarks.measuring.pair, in place of the store"
-    )
-    one.add_argument("--out", default="results/review/page", help="folder to write")
-    one.add_argument("--repository", default=".", type=Path, help="clone that knows the names")
-    one.add_argument("--environment", help="beginning of its name, where there are several")
-    one.add_argument("--gate-times", action="store_true", help="a longer time fails as well")
-    one.add_argument("--minimum-effect", type=float, help="share; default 0.05")
-    one.add_argument("--significance", type=float, help="default 0.01")
-    one.add_argument("--markdown", action="store_true", help="print the whole review")
-
-    one = command("merge", merge, "bring the stores of several machines into one")
-    one.add_argument("sources", nargs="+", help="folders of measured cases")
-    one.add_argument("--into", required=True, help="folder that takes them all")
+    option = command("merge", merge, "bring the stores of several machines into one")
+    option("sources", nargs="+", help="folders of measured cases")
+    option("--into", required=True, help="folder that takes them all")
     return parser
 
 

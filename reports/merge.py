@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -92,15 +93,14 @@ def _with_machines(found: Sequence[StoredRecord]) -> Iterator[tuple[StoredRecord
     A record that does not name its machine takes the machine of its folder, where there is only
     one: of its environment at the same commit, or else at any.
     """
-    machines = [_machine(stored) for stored in found]
-    known: dict[tuple[str, ...], set[str]] = {}
-    for stored, machine in zip(found, machines, strict=True):
+    known: defaultdict[tuple[str, ...], set[str]] = defaultdict(set)
+    for stored in found:
         for folder in _folders(stored):
-            known.setdefault(folder, set()).update({machine} - {UNKNOWN})
-    for stored, machine in zip(found, machines, strict=True):
+            known[folder] |= {_machine(stored)} - {UNKNOWN}
+    for stored in found:
+        machine = _machine(stored)
         near = next((known[folder] for folder in _folders(stored) if known[folder]), set())
-        (only,) = near if len(near) == 1 else (UNKNOWN,)
-        yield stored, only if machine == UNKNOWN else machine
+        yield stored, next(iter(near)) if machine == UNKNOWN and len(near) == 1 else machine
 
 
 def _machine(stored: StoredRecord) -> str:
@@ -108,7 +108,7 @@ def _machine(stored: StoredRecord) -> str:
     return machine_name(None if environment is None else vars(environment))
 
 
-def _folders(stored: StoredRecord) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def _folders(stored: StoredRecord) -> tuple[tuple[str, ...], ...]:
     return (stored.commit, stored.environment_key), (stored.environment_key,)
 
 

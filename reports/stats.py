@@ -49,21 +49,19 @@ def succeeded(measured: pd.DataFrame, *columns: str, suite: str | None = None) -
 
 
 def case_summary(
-    case: pd.DataFrame, times: Mapping[str, str] = TIMES, maxima: Iterable[str] = SIZES
+    case: Any, times: Mapping[str, str] = TIMES, maxima: Iterable[str] = SIZES
 ) -> dict[str, Any]:
     """Return all quantities of one case: times with intervals, maxima and the worst error."""
     row: dict[str, Any] = {
         "processes_count": len(case),
-        "checked_errors_count": sum(map(int, case["checked_errors_count"])),
+        "checked_errors_count": case["checked_errors_count"].sum(),
         "interval_coverage_ratio": median_interval(values(case, "steady_median_seconds")).coverage,
     }
     for quantity, stem in times.items():
         row |= time_columns(stem, values(case, quantity))
     row |= {name: case[name].max() for name in maxima if name in case}
-    has_error = "error_relative" in case
-    return row | {
-        "error_relative": case["error_relative"].max(skipna=False) if has_error else math.nan
-    }
+    errors = case["error_relative"] if "error_relative" in case else pd.Series([math.nan])
+    return row | {"error_relative": errors.max(skipna=False)}
 
 
 def time_columns(stem: str, seconds: Iterable[float]) -> dict[str, float]:
@@ -106,14 +104,9 @@ def table_of(
     sort_by: Iterable[str] = (),
     order: Mapping[str, Callable[[Any], Any]] | None = None,
 ) -> pd.DataFrame:
-    """Make rows a table: whole numbers stay whole next to missing ones.
+    """Make rows a table sorted by some columns: whole numbers stay whole next to missing ones.
 
-    Parameters
-    ----------
-    sort_by : iterable of str, optional
-        Columns to sort by.
-    order : mapping from column to function, optional
-        Sorting keys of their values.
+    `order` has the sorting keys of the values of some of those columns.
     """
     frame = pd.DataFrame(found)
     for name in frame.columns:
