@@ -1,4 +1,4 @@
-"""Environments: what may be compared, and the environment of processes that died early."""
+"""Environments: what may be compared, and the environment of processes that ended_early early."""
 
 import dataclasses
 from pathlib import Path
@@ -28,7 +28,7 @@ def one(made_up):
 
 
 @pytest.fixture
-def died(one):
+def ended_early(one):
     """A process that ended before JAX had started."""
     return lambda *place, **recorded: one(*place, succeeded=False, **BEFORE_JAX | recorded)
 
@@ -68,15 +68,19 @@ def test_a_case_bound_to_one_cpu_is_in_the_environment_of_its_folder(one):
     assert len(set(environments(one(), one("a/bound", cpus_available=1)))) == 1
 
 
-def test_a_process_that_died_before_jax_started_is_in_the_environment_of_its_folder(one, died):
-    assert len(set(environments(one(), died(), died("a/c")))) == 1
-    elsewhere, mine = environments(one(), died(key="another"))
+def test_a_process_that_ended_early_before_jax_started_is_in_the_environment_of_its_folder(
+    one, ended_early
+):
+    assert len(set(environments(one(), ended_early(), ended_early("a/c")))) == 1
+    elsewhere, mine = environments(one(), ended_early(key="another"))
     assert mine != elsewhere
 
 
-def test_a_commit_whose_processes_all_died_early_is_in_the_environment_of_the_other(one, died):
+def test_a_commit_whose_processes_all_ended_early_early_is_in_the_environment_of_the_other(
+    one, ended_early
+):
     for head in (
-        died(commit="b" * 40, jax=None, jaxlib=None),
+        ended_early(commit="b" * 40, jax=None, jaxlib=None),
         one(commit="b" * 40, succeeded=False, silent=True),
     ):
         assert environments(one(), head) == environments(one()) * 2
@@ -85,21 +89,23 @@ def test_a_commit_whose_processes_all_died_early_is_in_the_environment_of_the_ot
 @pytest.mark.parametrize(
     "change", [{"jax": "0.12.0"}, {"machine": "other"}, {"cpu_model": "x"}, {"python": "3.13.1"}]
 )
-def test_a_process_of_another_machine_or_jax_is_in_an_environment_of_its_own(one, died, change):
-    good, other = environments(one(), died(**change))
+def test_a_process_of_another_machine_or_jax_is_in_an_environment_of_its_own(
+    one, ended_early, change
+):
+    good, other = environments(one(), ended_early(**change))
     assert other not in (good, UNKNOWN)
 
 
-def test_processes_that_died_early_take_the_environment_of_their_case(one, died):
+def test_processes_that_ended_early_early_take_the_environment_of_their_case(one, ended_early):
     plain, flagged = one("a/plain"), one("a/flagged", xla_flags=FLAGS)
-    dead = [died("a/flagged", commit="b" * 40), died("a/plain", commit="b" * 40)]
+    dead = [ended_early("a/flagged", commit="b" * 40), ended_early("a/plain", commit="b" * 40)]
     silent = [row | {"machine": None, "jax_version": None} for row in dead]
     expected = environments(flagged, plain)
     assert environments(plain, flagged, *dead, *silent)[2:] == expected * 2
 
 
-def test_an_unknown_case_takes_the_environment_with_its_flags(one, died):
-    rows = one("a/plain"), one("a/flagged", xla_flags=FLAGS), died("a/new", xla_flags=FLAGS)
+def test_an_unknown_case_takes_the_environment_with_its_flags(one, ended_early):
+    rows = one("a/plain"), one("a/flagged", xla_flags=FLAGS), ended_early("a/new", xla_flags=FLAGS)
     plain, flagged, new = environments(*rows)
     assert new == flagged != plain
 
@@ -120,6 +126,6 @@ def test_the_environment_of_killed_processes_is_unknown_where_several_fit(one):
     assert environments(*rows, one("a/d", succeeded=False, silent=True))[2] == UNKNOWN
 
 
-def test_a_machine_has_one_name_before_and_after_it_recorded_its_device(made_up):
+def test_a_machine_has_one_name_with_and_without_its_device(made_up):
     recorded = vars(made_up.environment(backend="gpu", device_kind="Example 9"))
     assert machine_name(recorded) == machine_name(recorded | BEFORE_JAX)

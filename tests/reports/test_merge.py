@@ -7,6 +7,7 @@ import pytest
 from reports import ReportError, read_store, tables
 from reports.machines import UNKNOWN, machine_name, with_environment
 from reports.merge import merge_stores
+from tests.reports.conftest import COMMIT
 
 
 def store_of(made_up, root, **environment):
@@ -52,12 +53,18 @@ def test_another_record_at_the_same_place_is_refused_and_both_stay(made_up, tmp_
     assert merged.same_count == 1 and contents(tmp_path / "all") == before
 
 
-def test_half_written_files_stay_behind_with_their_reason(made_up, tmp_path):
+@pytest.mark.parametrize(
+    "ending, reason", [(".json", "truncated"), (".unreadable", "cut short")], ids=str
+)
+def test_a_half_written_file_stays_behind_with_its_reason(made_up, tmp_path, ending, reason):
     a = store_of(made_up, tmp_path / "a")
     path = next(a.rglob("1.json"))
     path.write_text(path.read_text()[:100])
+    path.rename(path.with_suffix(ending))
     merged = merge_stores([a], tmp_path / "all")
-    assert merged.copied_count == 1 and "truncated" in merged.refused[0].reason
+    (refused,) = merged.refused
+    assert merged.copied_count == 1
+    assert refused.path.name == f"1{ending}" and reason in refused.reason
     assert not list((tmp_path / "all").rglob("*.tmp"))
 
 
@@ -87,15 +94,6 @@ def test_folders_that_are_no_commit_stay_behind(made_up, tmp_path, name):
     assert merged.copied_count == 2
 
 
-def test_a_file_that_was_renamed_before_is_refused(made_up, tmp_path):
-    a = store_of(made_up, tmp_path / "a")
-    path = next(a.rglob("1.json"))
-    path.rename(path.with_suffix(".unreadable"))
-    merged = merge_stores([a], tmp_path / "all")
-    (refused,) = merged.refused
-    assert refused.path.name == "1.unreadable" and "cut short" in refused.reason
-
-
 def test_merged_records_have_the_rights_of_any_new_file(made_up, tmp_path):
     a = store_of(made_up, tmp_path / "a")
     merge_stores([a], tmp_path / "all")
@@ -103,18 +101,11 @@ def test_merged_records_have_the_rights_of_any_new_file(made_up, tmp_path):
     assert len(modes) == 1
 
 
-def test_a_commit_without_a_machine_takes_the_machine_of_its_environment(made_up, tmp_path):
+@pytest.mark.parametrize("commit", [COMMIT, "f" * 40], ids=["same commit", "another commit"])
+def test_a_process_without_a_machine_takes_the_machine_of_its_folder(made_up, tmp_path, commit):
     a = store_of(made_up, tmp_path / "a")
     silent = dataclasses.replace(made_up.failed("a/b", {}), environment=None)
-    made_up.write(a, silent, commit="f" * 40)
-    merge_stores([a], tmp_path / "all")
-    assert len({path.name for path in (tmp_path / "all").glob("*/*")}) == 1
-
-
-def test_a_process_without_a_machine_takes_the_machine_of_its_folder(made_up, tmp_path):
-    a = store_of(made_up, tmp_path / "a")
-    silent = dataclasses.replace(made_up.failed("a/b", {}), environment=None)
-    made_up.write(a, silent)
+    made_up.write(a, silent, commit=commit)
     merge_stores([a], tmp_path / "all")
     table = with_environment(tables.measurements(read_store(tmp_path / "all")))
     assert len(set(table["environment_key"])) == len(set(table["environment"])) == 1
