@@ -108,14 +108,10 @@ def in_worker(
     target = f"{function.__module__}:{function.__name__}"
     command = [sys.executable, "-m", "studies", "worker", target, str(path.resolve())]
     variables = os.environ | {"JAX_ENABLE_COMPILATION_CACHE": "false"} | dict(env or {})
+    given = json.dumps(arguments).encode()
     try:
         done = subprocess.run(
-            command,
-            input=json.dumps(arguments),
-            text=True,
-            env=variables,
-            cwd=ROOT,
-            timeout=timeout_seconds,
+            command, input=given, env=variables, cwd=ROOT, timeout=timeout_seconds
         )
     except subprocess.TimeoutExpired:
         raise StudyError(f"{target} ran for {timeout_seconds:.0f} s: stopped") from None

@@ -17,6 +17,7 @@ import itertools
 import os
 import sys
 from pathlib import Path
+from typing import Any
 
 import jaxmeter.tables
 from benchmarks.measuring.checkout import code_version
@@ -84,19 +85,15 @@ def measure(options: argparse.Namespace, file: Path) -> tuple[list[Row], int]:
     ]
     failures = 0
     for one in wanted:
-        if not _kept(file, [one]):
-            print(f"{one['operator']}, process {one['process'] + 1}", flush=True)
-            try:
-                in_worker(
-                    cases.process_rows,
-                    file,
-                    one,
-                    env=WORKER_ENVIRONMENT,
-                    timeout_seconds=options.timeout,
-                )
-            except StudyError as error:
-                print(error, file=sys.stderr)
-                failures += 1
+        if _kept(file, [one]):
+            continue
+        print(f"{one['operator']}, process {one['process'] + 1}", flush=True)
+        limits: Any = {"env": WORKER_ENVIRONMENT, "timeout_seconds": options.timeout}
+        try:
+            in_worker(cases.process_rows, file, one, **limits)
+        except StudyError as error:
+            print(error, file=sys.stderr)
+            failures += 1
     return _kept(file, wanted), failures
 
 

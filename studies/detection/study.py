@@ -26,14 +26,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from benchmarks.measuring.checkout import commit_named
-from studies.detection.findings import (
-    EQUAL,
-    INJECTED,
-    SMALLEST,
-    asv_regressions,
-    markdown,
-    read_run,
-)
+from studies.detection import findings
+from studies.detection.findings import EQUAL, INJECTED, SMALLEST
 from studies.harness import RESULTS, ROOT, StudyError, write_rows
 
 EXACT = [name for name, regression in INJECTED.items() if regression.exact_case is not None]
@@ -120,7 +114,7 @@ def judge(pair: Path, folder: Path) -> None:
     """Review a run, and let asv judge the same samples."""
     if call("reports", "review", "--pair", str(pair), "--out", str(folder / "page")) not in (0, 1):
         raise StudyError(f"{pair} could not be reviewed")
-    (folder / ASV).write_text(json.dumps(asv_regressions(pair)) + "\n", encoding="utf-8")
+    (folder / ASV).write_text(json.dumps(findings.asv_regressions(pair)) + "\n", encoding="utf-8")
 
 
 def call(*arguments: str) -> int:
@@ -131,13 +125,13 @@ def call(*arguments: str) -> int:
 def write_table(commit: str, options: argparse.Namespace, out: Path) -> str:
     """Write the table of the runs so far, with --keep also their rows; return the text."""
     runs = [
-        read_run(name, folder / name / REVIEW, folder / name / ASV, exact=options.exact)
+        findings.read_run(name, folder / name / REVIEW, folder / name / ASV, exact=options.exact)
         for names, folder in planned(options, out)
         for name in names
         if is_done(folder / name)
     ]
     runs.sort(key=lambda row: options.only.index(row["injected"]))
-    text = f"Of commit {commit[:12]}:\n\n{markdown(runs)}"
+    text = f"Of commit {commit[:12]}:\n\n{findings.markdown(runs)}"
     out.mkdir(parents=True, exist_ok=True)
     (out / "detection.md").write_text(text, encoding="utf-8")
     if options.keep:

@@ -7,7 +7,6 @@ same with the array as an argument written by hand: docs/trust.md.
 from __future__ import annotations
 
 import argparse
-import statistics
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import jaxmeter
-from jaxmeter import Case, Effort, Phases
+from jaxmeter import Case, ComparedProcess, Effort, Phases
 from studies.harness import RESULTS, Row, StudyError, write_rows
 
 BYTES = 256_000_000
@@ -40,25 +39,27 @@ def run(options: argparse.Namespace) -> int:
             env={"JAX_ENABLE_COMPILATION_CACHE": "false"},
             on_process=lambda number, other=other: print(f"{other}, process {number}", flush=True),
         )
-        if comparison.failures:
-            failure = comparison.failures[0].failure
-            raise StudyError(f"{other} could not be measured: {failure and failure.message}")
+        for record in comparison.failures:
+            raise StudyError(f"{other} could not be measured: {record.failure}")
         found.append(comparison.processes)
-    rows = [row(*both) for both in zip(*found, strict=True)]
-    write_rows(options.out, [{"process": n, **one} for n, one in enumerate(rows)])
+    rows = [row(number, *both) for number, both in enumerate(zip(*found, strict=True))]
+    write_rows(options.out, rows)
     print(options.out.read_text(), end="")
     return 0
 
 
-def row(by_hand: jaxmeter.ComparedProcess, captured: jaxmeter.ComparedProcess) -> Row:
+def row(number: int, by_hand: ComparedProcess, captured: ComparedProcess) -> Row:
     """Return a row of one process of each comparison."""
-    pairs = list(zip(map(_total, by_hand.b_compiles), map(_total, by_hand.a_compiles), strict=True))
+    sides = by_hand.b_compiles, by_hand.a_compiles
+    pairs = np.array([[_total(phases) for phases in side] for side in sides])
+    hoisted_seconds, by_hand_seconds = np.median(pairs, axis=1)
     environment = by_hand.a.environment
     return {
+        "process": number,
         "captured_seconds": _total(captured.a_compiles[0]),
-        "hoisted_seconds": statistics.median(hoisted for hoisted, _ in pairs),
-        "by_hand_seconds": statistics.median(argument for _, argument in pairs),
-        "ratio": statistics.median(hoisted / argument for hoisted, argument in pairs),
+        "hoisted_seconds": hoisted_seconds,
+        "by_hand_seconds": by_hand_seconds,
+        "ratio": np.median(pairs[0] / pairs[1]),
         "bit_equal_to_by_hand": _bit_equal(by_hand),
         "bit_equal_to_captured": _bit_equal(captured),
         "captured_bytes": captured.a.constants.captured_bytes,
@@ -71,7 +72,7 @@ def _total(phases: Phases) -> float:
     return sum(getattr(phases, name) or 0.0 for name in jaxmeter.PHASES)
 
 
-def _bit_equal(process: jaxmeter.ComparedProcess) -> bool:
+def _bit_equal(process: ComparedProcess) -> bool:
     answers = process.answers
     return answers is not None and answers.a_fingerprint == answers.b_fingerprint
 

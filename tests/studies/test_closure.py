@@ -16,6 +16,8 @@ from studies.closure.memory import needed_by, needs, system_bytes, within_memory
 from studies.closure.pictures import png
 from studies.harness import ROOT
 
+GRIDS = ("versions", "quick", "full")
+
 
 def test_the_quick_grid_has_enough_processes_for_what_is_compared_closely():
     rounds = {case.name: case.rounds for case in study.plan("quick")}
@@ -24,16 +26,15 @@ def test_the_quick_grid_has_enough_processes_for_what_is_compared_closely():
             count = rounds[f"coronagraph_variants/n{size}-{variant}"]
             assert count >= (6 if variant in study.CLOSELY[size] else 1)
     assert set(study.CLOSELY[128]) >= {"closure", "argument", "simplified", "hoisted"}
-    assert not any("n192" in name or "n256" in name for name in rounds)
 
 
-def test_the_full_grid_holds_the_quick_one_and_the_larger_sizes():
-    quick = {case.name for case in study.plan("quick")}
-    full = [case.name for case in study.plan("full")]
-    assert len(set(full)) == len(full) and quick < set(full)
-    for size in (192, 256):
-        for variant in ("closure", "argument", "simplified"):
-            assert f"coronagraph_variants/n{size}-{variant}" in full
+def test_the_grids_hold_each_other_and_only_the_full_one_the_larger_sizes():
+    versions, quick, full = ([case.name for case in study.plan(grid)] for grid in GRIDS)
+    assert set(versions) < set(quick) < set(full) and len(set(full)) == len(full)
+    assert len(versions) == 6  # closure, argument and simplified at both sizes
+    assert {case.rounds for case in study.plan("versions")} == {closure.ROUNDS}
+    large = [f"coronagraph_variants/n{n}-{v}" for n in (192, 256) for v in study.VERSION_VARIANTS]
+    assert set(large) <= set(full) and not any("n192" in name or "n256" in name for name in quick)
 
 
 def test_the_casing_is_measured_in_every_variant_apart_from_the_coronagraph():
@@ -41,20 +42,13 @@ def test_the_casing_is_measured_in_every_variant_apart_from_the_coronagraph():
     assert [case.params["variant"] for case in cases] == list(closure.VARIANTS)
     assert all(case.preparation is not None and case.rounds >= 1 for case in cases)
     assert "vcjax" in study.CASING_MEASURED and "vcjax" not in study.MEASURED
+    assert study.casing_plan("versions") == []
 
 
 def test_the_files_that_records_depend_on_exist_without_plans_and_pictures():
     for path in (*study.MEASURED, *study.CASING_MEASURED):
         assert (ROOT / path).exists(), path
     assert not any("study" in path or "memory.py" in path for path in study.CASES)
-
-
-def test_another_version_of_jax_gets_closure_argument_and_simplified_at_both_sizes():
-    cases = study.plan("versions")
-    quick = {case.name for case in study.plan("quick")}
-    assert {case.name for case in cases} < quick and len(cases) == 6
-    assert {case.rounds for case in cases} == {closure.ROUNDS}
-    assert study.casing_plan("versions") == []
 
 
 def test_the_curve_goes_from_a_kilobyte_to_a_gigabyte_with_and_without_folding():

@@ -64,15 +64,6 @@ def test_an_interrupted_installation_starts_over(venv, monkeypatch):
     assert not (folder / ".installing").exists()
 
 
-def test_changed_settings_make_the_environment_again(venv):
-    folder, made, _ = venv
-    environment.install(["report"], [])
-    state = json.loads((folder / ".installed.json").read_text())
-    (folder / ".installed.json").write_text(json.dumps({**state, "fingerprint": "other"}))
-    environment.install(["report"], [])
-    assert len(made) == 2
-
-
 def lock(venv, monkeypatch, *versions):
     monkeypatch.setattr(environment.sys, "version_info", (3, 11, 7))
     locks = venv[0].parent / "locks"
@@ -92,10 +83,16 @@ def test_the_newest_lock_file_pins_the_versions_and_a_named_jax_takes_its_own(ve
     assert venv[2][-1][0] == "jax==0.8.0"
 
 
-def test_a_changed_lock_file_makes_the_environment_again(venv, monkeypatch):
+@pytest.mark.parametrize("changed", ["settings", "lock file"])
+def test_changed_settings_or_lock_files_make_the_environment_again(changed, venv, monkeypatch):
     locks = lock(venv, monkeypatch, "0.10.2")
     environment.install(["report"], [])
-    (locks / "py3.11-jax0.10.2.txt").write_text("jax==0.10.2\nnumpy==2.0.0\n")
+    if changed == "settings":
+        installed = venv[0] / ".installed.json"
+        state = json.loads(installed.read_text())
+        installed.write_text(json.dumps({**state, "fingerprint": "other"}))
+    else:
+        (locks / "py3.11-jax0.10.2.txt").write_text("jax==0.10.2\nnumpy==2.0.0\n")
     environment.install(["report"], [])
     assert len(venv[1]) == 2
 
@@ -125,13 +122,10 @@ def test_an_extra_that_may_be_missing_is_no_failure(venv, monkeypatch, capsys):
     assert "no wheel for the optional extra 'reference'" in capsys.readouterr().out
 
 
-def test_an_old_interpreter_is_refused_with_a_way_out(monkeypatch):
-    monkeypatch.setattr(environment.sys, "version_info", (3, 9, 2))
-    with pytest.raises(environment.EnvironmentProblem, match=r"Python 3\.9\.2.*PYTHON=python3\.11"):
-        environment.check_interpreter()
-
-
-def test_a_python_without_ensurepip_is_refused_with_a_way_out(monkeypatch):
+def test_an_old_python_and_one_without_ensurepip_are_refused_with_a_way_out(monkeypatch):
     monkeypatch.setitem(sys.modules, "ensurepip", None)
     with pytest.raises(environment.EnvironmentProblem, match="'ensurepip'.*python3-venv"):
+        environment.check_interpreter()
+    monkeypatch.setattr(environment.sys, "version_info", (3, 9, 2))
+    with pytest.raises(environment.EnvironmentProblem, match=r"Python 3\.9\.2.*PYTHON=python3\.11"):
         environment.check_interpreter()
