@@ -32,7 +32,7 @@ Operator = Literal["B", "BOFF", "GRADB"]
 # (sources, targets) of a tile. On a CPU sizes hardly matter to one thread; several threads share a
 # tile, and a tile of about a thousand targets takes 15 to 20 % less time than one of a few hundred
 # (docs/chunks.md). Derivatives of the field are slower where a tile is too large for the cache.
-# Other devices: not measured, enough pairs in flight to fill their memory system.
+# Sizes of other devices are not measured; they keep enough pairs in flight for the memory.
 _AUTO: dict[str, dict[Operator, tuple[int, int]]] = {
     "cpu": {"B": (512, 1280), "BOFF": (2048, 320), "GRADB": (1024, 1280)},
     "gpu": {"B": (16384, 1024), "BOFF": (16384, 1024), "GRADB": (1024, 8192)},
@@ -41,7 +41,7 @@ _AUTO: dict[str, dict[Operator, tuple[int, int]]] = {
 # Bytes that a block of targets may take while its weights are made.
 _BLOCK_BYTES = {"cpu": 2**23, "gpu": 2**28}
 _LARGEST = 2**31 - 1
-# `choose` sets the cut-off from the digits: 3.49 for 5, 3.96 for 6.
+# Single precision reaches 5 digits. `choose` sets the cut-off by digits: 3.49 for 5, 3.96 for 6.
 _LARGEST_FLOAT32_CUTOFF = 3.6
 
 
@@ -54,7 +54,7 @@ class Tiles(NamedTuple):
 
 
 class Setting(NamedTuple):
-    """An integer and its origin: "auto", or an environment variable."""
+    """An integer and its origin: the built-in default ("auto") or an environment variable."""
 
     value: int
     origin: str

@@ -35,7 +35,7 @@ def summary(measured: pd.DataFrame) -> pd.DataFrame:
     """
     pair = ["chunk_size", "target_chunk_size"]
     found = []
-    # Other suites vary tiles too, of quantities that no column separates.
+    # Other suites vary tile sizes too, but no column separates their quantities.
     swept = succeeded(measured, *pair, suite=SUITE)
     for problem, group in groups(swept, PROBLEM):
         cases = {tuple(key.values()): case for key, case in groups(group, pair)}

@@ -46,8 +46,8 @@ class Regression:
     exact_case : str or None
         The smallest case in which a metric other than a time shows it.
     explains : tuple of str or None
-        Metrics that also regress because of it; None where it changes the program, which may
-        explain any metric of the same case.
+        Metrics that also regress because of it. None means all metrics of the same case: the
+        regression changes the program.
     """
 
     found_by: tuple[str, ...]

@@ -48,3 +48,14 @@ def imports(source):
         if isinstance(node, ast.ImportFrom) and node.module:
             yield node.module
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def test_asv_installs_the_locked_versions():
+    from asv.util import load_json
+
+    matrix = load_json(str(CHECKOUT / "asv.conf.json"), js_comments=True)["matrix"]["req"]
+    jax = matrix.pop("jax")[-1]
+    lines = (CHECKOUT / "locks" / f"py3.11-jax{jax}.txt").read_text().split()
+    locked = dict(line.split("==") for line in lines)
+    pinned = {name: versions for name, versions in matrix.items() if versions != [""]}
+    assert pinned == {name: [locked[name]] for name in pinned} and len(pinned) >= 4

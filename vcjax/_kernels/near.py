@@ -131,7 +131,7 @@ def _field_weights(patch, interpolation, polar_weights, rule: Rule):
 
 
 def split_weights(kernel, patch, interpolation, polar_weights, rule: Rule):
-    """Return the polar integral minus the punctured grid sum of a near kernel.
+    """Return near weights: the polar integral minus the punctured grid sum of a near kernel.
 
     Parameters
     ----------
@@ -183,7 +183,7 @@ def _kernel(offset, normal, weights, alpha, axis: int):
 
 
 def field_split(t):
-    """Return N1(t), the near share of r / r^3."""
+    """Return the smooth cut-off N1(t) of the kernel r / r^3, its near part."""
     return erfc(t) + (2 / np.sqrt(np.pi)) * t * jnp.exp(-t * t)
 
 

@@ -118,8 +118,9 @@ def _scales(offset, spacing, rings, constants: OffSurfaceTables, rule: Rule):
     offset, spacing, rings = lax.stop_gradient((offset, spacing, rings))
     rim = rings[:, :3, -1] * constants.rings[0][-1]
     radius = jnp.sqrt(((offset[:, :, None] - rim) ** 2).sum(axis=1).min(axis=1))
-    # The rule for the far kernel errs by exp(-(pi/(alpha h))^2 - (alpha d)^2), the near kernel cut
-    # off at the rim by exp(-(alpha R)^2): equal, if the rule's cut-off is out of reach.
+    # The far sum has the error exp(-(pi/(alpha h))^2 - (alpha d)^2); ending the near kernel at the
+    # rim has the error exp(-(alpha R)^2). alpha makes both equal, unless the rule's cut-off is
+    # less.
     height = (offset**2).sum(axis=1)
     chord = jnp.sqrt(jnp.maximum(radius**2 - height, (0.1 * radius) ** 2))
     alpha = jnp.minimum(rule.cutoff / radius, jnp.sqrt(np.pi / (spacing * chord)))

@@ -20,7 +20,7 @@ class Rule:
     margin : nodes around the patch that the interpolation to polar nodes may use.
     radial_count, angular_count : polar nodes.
     lagrange_count : points of the local Lagrange interpolation (even).
-    cutoff : the splitting function is cut off at alpha R = cutoff.
+    cutoff : the near kernel is set to zero beyond the patch radius R, where alpha R = cutoff.
     core_count : radii in the core of a patch, for points off the surface; else 0.
     """
 

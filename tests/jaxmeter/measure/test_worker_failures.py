@@ -59,8 +59,8 @@ def test_an_exception_of_the_target_is_in_the_record(
     [
         ("raises", "setup", "LookupError", "no such workload"),
         ("exits", "setup", "SystemExit", "gave up"),
-        ("leaves_at_once", "setup", "Exit", "left with exit code 7 in setup"),
-        ("crashes", "setup", "Signal", "died of SIGSEGV in setup"),
+        ("leaves_at_once", "setup", "Exit", "the worker exited with code 7 in setup"),
+        ("crashes", "setup", "Signal", "the worker died of SIGSEGV in setup"),
     ],
 )
 def test_however_a_worker_ends_there_is_a_record(function, phase, kind, message, case, failure_of):
@@ -99,7 +99,7 @@ def test_a_compile_that_takes_for_ever_is_stopped_and_its_folding_alarms_counted
     record = run_case(case("folds_for_minutes", timeout_seconds=9.0))
     failure = failure_of(record, "timeout")
     assert (failure.phase, failure.kind) == ("compile", "Timeout")
-    assert "was in compile after 9 s" in failure.message
+    assert "the worker was killed in compile after 9 s" in failure.message
     assert record.constants.captured_bytes == record.constants.embedded_bytes == 4 * 1024 * 1024
     assert record.constants.folding_alarms_count == 1
     assert record.phases.lower_seconds is not None and record.phases.compile_seconds is None

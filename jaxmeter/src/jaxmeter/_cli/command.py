@@ -1,7 +1,8 @@
 """Run a subcommand: its options, its output and its exit code.
 
 A subcommand is a module whose docstring is its help, with ``add_options(parser)`` and
-``run(options)``, which returns a result and whether it is good, None if there is no answer.
+``run(options)``. `run` returns a result and whether it is good: True, False, or None if the
+question could not be answered.
 """
 
 from __future__ import annotations

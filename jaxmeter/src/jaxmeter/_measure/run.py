@@ -123,8 +123,8 @@ def _run(command: list[str], env: dict[str, str], output, timeout_seconds: float
     except subprocess.TimeoutExpired:
         return None
     finally:
-        # Its children too. The number of a group whose leader is gone is not given out again
-        # while the group has members; if it has none there is nobody to kill.
+        # Kill its children too. The system does not reuse a group's number while the group has
+        # members, so this never kills another process.
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, signal.SIGKILL)
         process.wait()
@@ -137,8 +137,8 @@ def _environment(over: Mapping[str, str]) -> dict[str, str]:
     home = str(Path(jaxmeter.__file__).resolve().parent.parent)
     installed = {sysconfig.get_path("purelib"), site.getusersitepackages()}
     if home not in {str(Path(folder).resolve()) for folder in installed}:
-        # The worker must find this very jaxmeter where it is on sys.path by other means. An
-        # installed one it finds, and site-packages on PYTHONPATH would come before Python's own.
+        # The worker must import the same jaxmeter as this process. If it is not installed, add its
+        # folder to PYTHONPATH. Never add site-packages: they would hide the standard library.
         env["PYTHONPATH"] = os.pathsep.join(filter(None, [env.get("PYTHONPATH"), home]))
     return env
 
@@ -156,12 +156,12 @@ def with_ending(record: Record, ended: EndedWorker, timeout_seconds: float) -> R
         code, phase = ended.exit_code, failure.phase
         if code is None:
             status, kind = "timeout", "Timeout"
-            limit = f"{timeout_seconds:g} s, the limit timeout_seconds"
-            message = f"was in {phase} after {limit}, and was killed"
+            limit = f"{timeout_seconds:g} s (timeout_seconds)"
+            message = f"the worker was killed in {phase} after {limit}"
         elif code < 0:
-            kind, message = "Signal", f"died of {_signal_name(-code)} in {phase}"
+            kind, message = "Signal", f"the worker died of {_signal_name(-code)} in {phase}"
         else:
-            kind, message = "Exit", f"left with exit code {code} in {phase}"
+            kind, message = "Exit", f"the worker exited with code {code} in {phase}"
     output = ended.printed[-_OUTPUT_TAIL_CHARACTERS:]
     failure = dataclasses.replace(failure, kind=kind, message=message, output=output)
     return dataclasses.replace(record, status=status, failure=failure)

@@ -24,8 +24,8 @@ class Criteria:
     minimum_effect: Annotated[float, Meta(ge=0, le=1e9)] = 0.03
     """Times that differ by less, as a share, are never called different: 0.03 for 3 %."""
     significance: Annotated[float, Meta(gt=0, lt=1)] = 0.005
-    """How often two equal functions may be called different in any of their times; the four times
-    of a comparison have a quarter of it each."""
+    """Probability that two equal functions are called different in any of their times. Each of
+    the four times of a comparison is tested at a quarter of it."""
     trimmed_share: Annotated[float, Meta(ge=0, le=0.25)] = 0.0
     """Share of the rounds, rounded down, that is left out of the mean at either end: with 0.125
     and eight rounds a single disturbed process is harmless."""
