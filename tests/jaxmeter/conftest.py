@@ -1,4 +1,4 @@
-"""What the tests of workers share."""
+"""Fixtures of cases, modules and failures."""
 
 import itertools
 from pathlib import Path
@@ -15,13 +15,13 @@ _NUMBERS = itertools.count()
 
 @pytest.fixture(autouse=True)
 def no_calibration(monkeypatch, tmp_path_factory):
-    """Whatever was measured on this machine before has no part in a test."""
+    """Hide earlier calibrations of this machine from the tests."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
 
 
 @pytest.fixture(scope="session")
 def case():
-    """Makes a case whose target is in this folder."""
+    """Return a function that makes a case with a target in this folder."""
 
     def make(function, *, module="meter_targets", **fields):
         fields = {"repeat": 3, "timeout_seconds": 100.0, "path": (HERE,)} | fields
@@ -32,7 +32,7 @@ def case():
 
 @pytest.fixture(scope="session")
 def failure_of():
-    """Gives the failure of a record, once it is sure that there is one and JSON keeps it."""
+    """Return a function that returns the failure of a record, and checks that JSON keeps it."""
 
     def failure(record, status="failed"):
         assert record.status == status, record.failure
@@ -44,8 +44,24 @@ def failure_of():
 
 
 @pytest.fixture
+def never_the_same():
+    """A static argument that is traced again in every call."""
+
+    class NeverTheSame:
+        numbers = itertools.count()
+
+        def __hash__(self):
+            return next(self.numbers)
+
+        def __eq__(self, other):
+            return False
+
+    return NeverTheSame()
+
+
+@pytest.fixture
 def write_module(tmp_path, monkeypatch):
-    """Writes a module, under a name of its own, into the current directory; gives the name."""
+    """Return a function that writes a module into the current directory and returns its name."""
     monkeypatch.chdir(tmp_path)
 
     def write(*texts):
@@ -58,5 +74,5 @@ def write_module(tmp_path, monkeypatch):
 
 @pytest.fixture
 def same_draws():
-    """Each test draws the same, in whatever order they run."""
+    """Give each test the same random numbers in any order of tests."""
     draw.bit_generator.state = np.random.default_rng(4).bit_generator.state

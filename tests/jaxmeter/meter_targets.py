@@ -8,6 +8,8 @@ import signal
 import sys
 import time
 
+from jaxmeter import Case
+
 
 def _arrays(size):
     import jax
@@ -19,8 +21,6 @@ def _arrays(size):
 
 
 def matrix(size, variant="closure"):
-    from jaxmeter import Case
-
     _, jnp, host = _arrays(size)
     held = jnp.asarray(host)
     check = lambda answer: {"sum": answer.sum(), "not_a_number": float("nan")}  # noqa: E731
@@ -30,8 +30,6 @@ def matrix(size, variant="closure"):
 
 
 def talkative(environment_name):
-    from jaxmeter import Case
-
     _, jnp, _ = _arrays(1)
     print("to standard output", flush=True)
     os.write(1, b"past Python's buffer\n")
@@ -48,8 +46,6 @@ def talkative(environment_name):
 
 
 def called_before_measured():
-    from jaxmeter import Case
-
     jax, jnp, _ = _arrays(1)
     jitted = jax.jit(lambda x: jnp.sin(x) + 1.0)
     jitted(jnp.ones(3))
@@ -57,8 +53,6 @@ def called_before_measured():
 
 
 def raises_in_the_body():
-    from jaxmeter import Case
-
     def body(x):
         raise ZeroDivisionError("in the body")
 
@@ -66,8 +60,6 @@ def raises_in_the_body():
 
 
 def raises_in_the_check():
-    from jaxmeter import Case
-
     def check(answer):
         raise ArithmeticError(f"{float(answer)} is wrong")
 
@@ -76,7 +68,6 @@ def raises_in_the_check():
 
 def folds_for_minutes():
     """XLA sorts a captured array while compiling."""
-    from jaxmeter import Case
 
     _, jnp, host = _arrays(1024)
     held = jnp.asarray(host, "float32")
@@ -85,8 +76,6 @@ def folds_for_minutes():
 
 def slow_runs():
     import numpy as np
-
-    from jaxmeter import Case
 
     jax, jnp, _ = _arrays(1)
 

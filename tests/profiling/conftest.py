@@ -23,3 +23,16 @@ def script():
         return module
 
     return load
+
+
+def _loaded(name):
+    return pytest.fixture(scope="session", name=name)(lambda script: script(name))
+
+
+memory, nsys, trace, xla_dump = map(_loaded, ("memory", "nsys", "trace", "xla_dump"))
+
+
+@pytest.fixture(autouse=True)
+def here(monkeypatch):
+    """Run each script where it finds the module of targets, `profiled`."""
+    monkeypatch.chdir(Path(__file__).parent)

@@ -1,7 +1,6 @@
 """memory: separate processes for each choice, the table, and the Pareto front."""
 
 import json
-from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -10,15 +9,9 @@ from benchmarks.measuring import checkout
 from jaxmeter import JaxmeterError
 
 
-@pytest.fixture(scope="module")
-def memory(script):
-    return script("memory")
-
-
 @pytest.fixture(autouse=True)
-def here(monkeypatch):
-    monkeypatch.chdir(Path(__file__).parent)
-    # An edit of vcjax while the tests run does not invalidate their records.
+def same_code(monkeypatch):
+    """An edit of vcjax while the tests run does not invalidate their records."""
     monkeypatch.setattr(checkout, "code_version", lambda: "this")
 
 
@@ -65,7 +58,7 @@ def cases(memory, monkeypatch):
     return of
 
 
-def test_everything_that_decides_a_record_changes_its_folder(cases, monkeypatch, tmp_path):
+def test_each_option_that_changes_a_record_changes_its_folder(cases, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     (usual,) = cases("profiled:scoped")
     assert usual and [usual] == cases("profiled:scoped", "--rounds", "3")
@@ -77,17 +70,3 @@ def test_everything_that_decides_a_record_changes_its_folder(cases, monkeypatch,
     ]
     assert len({usual, *others}) == 1 + 7
     assert all(0 < len(name) < 100 for name in others)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["--vary", "chunk"], "give NAME=VALUE"),
-        (["--rounds", "0"], "give 1 or more"),
-        (["--vary", "chunk=2,2"], "give each value once"),
-        (["--arg", "f64[3]"], "name a function that makes a Case"),
-    ],
-)
-def test_bad_usage_has_a_message(memory, arguments, message, tmp_path, capsys):
-    assert memory.main(["profiled:scoped", *arguments, "--out", str(tmp_path)]) == 2
-    assert message in capsys.readouterr().err

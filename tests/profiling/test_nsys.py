@@ -1,22 +1,10 @@
 """nsys: a capture becomes tables; without nsys or ranges there is a message."""
 
 import shutil
-from pathlib import Path
 
 import pandas as pd
-import pytest
 
 from tests.jaxmeter.tables import nsys_rows as rows
-
-
-@pytest.fixture(scope="module")
-def nsys(script):
-    return script("nsys")
-
-
-@pytest.fixture(autouse=True)
-def here(monkeypatch):
-    monkeypatch.chdir(Path(__file__).parent)
 
 
 def test_a_capture_becomes_tables_with_a_warning_if_it_has_no_ranges(nsys, tmp_path, capsys):
@@ -49,9 +37,3 @@ def test_without_nsys_a_gpu_has_the_kernels_of_jax_own_trace(nsys, tmp_path, mon
     assert nsys.main(["profiled:scoped", "--out", str(tmp_path)]) == 1  # a CPU has no kernels
     assert "kernels from JAX's own trace instead" in capsys.readouterr().err
     assert (tmp_path / "kernels.parquet").is_file()
-
-
-@pytest.mark.parametrize("target", ["nowhere/at.all", str(Path(__file__))])
-def test_a_file_that_is_no_capture_has_a_message(nsys, target, tmp_path, capsys):
-    assert nsys.main([target, "--out", str(tmp_path)]) == 2
-    assert "nsys: " in capsys.readouterr().err

@@ -17,11 +17,6 @@ TARGET = "profiled:scoped"
 
 
 @pytest.fixture(scope="module")
-def trace(script):
-    return script("trace")
-
-
-@pytest.fixture(scope="module")
 def traced(trace, tmp_path_factory):
     """Return the output folder of a run of the script, and its exit code."""
     with pytest.MonkeyPatch.context() as patch:
@@ -50,30 +45,6 @@ def test_reading_the_trace_again_gives_the_same_operations(trace, traced, tmp_pa
     pd.testing.assert_frame_equal(first, again)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "code", "message"),
-    [
-        (["nowhere/at_all"], 2, "neither an existing file or folder"),
-        ([TARGET, "--repeat", "0"], 2, "give at least 1"),
-        (["profiled:failing"], 3, "AttributeError"),
-        (["profiled:absent"], 2, "has no absent"),
-        (["absent:function"], 2, "no module 'absent'"),
-        ([TARGET, "--nonsense"], 2, "--nonsense"),
-        ([TARGET, "--top", "-1"], 2, "give a number of rows"),
-        ([TARGET, "--out", str(Path(__file__) / "tables")], 2, "is a file; give a folder"),
-        ([str(Path(__file__))], 2, "cut short or no trace"),
-    ],
-)
-def test_bad_targets_and_options_have_a_message_and_an_exit_code(
-    trace, arguments, code, message, monkeypatch, tmp_path, capsys
-):
-    monkeypatch.chdir(Path(__file__).parent)
-    assert trace.main(["--out", str(tmp_path), "--no-xprof", *arguments]) == code
-    printed = capsys.readouterr().err
-    assert message in printed and "trace: trace: " not in printed
-    assert not list(tmp_path.iterdir())
-
-
 def test_a_reader_that_closes_the_pipe_gets_all_tables_and_no_traceback(script, traced, tmp_path):
     command = [sys.executable, script("trace").__file__, str(traced[0]), "--out", str(tmp_path)]
     with subprocess.Popen(
@@ -85,15 +56,6 @@ def test_a_reader_that_closes_the_pipe_gets_all_tables_and_no_traceback(script, 
         assert running.wait(timeout=120) == 0
     assert "Traceback" not in errors and "Broken" not in errors
     assert (tmp_path / "trace_ops.parquet").is_file()
-
-
-def test_an_interrupt_is_reported_in_one_line(trace, monkeypatch, capsys):
-    def interrupted(argv):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(trace, "work", interrupted)
-    assert trace.main([]) == 130
-    assert capsys.readouterr().err == "trace: interrupted\n"
 
 
 def test_the_script_runs_by_path_and_hides_no_standard_module(tmp_path, script):

@@ -4,7 +4,7 @@ import re
 import runpy
 from collections import defaultdict
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import jaxmeter
-from jaxmeter import Audit, Case, JaxmeterError, RecordError
+from jaxmeter import Audit, Case, RecordError
 from tests.jaxmeter.capture import held_situations
 from tests.jaxmeter.capture.capture_situations import SITUATIONS as CAPTURED
 from tests.jaxmeter.capture.capture_situations import marked_lines, measured
@@ -239,20 +239,3 @@ def test_an_audit_comes_back_from_json(weights):
 def test_text_of_no_audit_is_refused(text):
     with pytest.raises(RecordError, match="give the text of Audit.to_json"):
         Audit.from_json(text)
-
-
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: jaxmeter.audit(cast(Any, 3)), "got fn=3; give a callable"),
-        (lambda: jaxmeter.audit(Case(abs), 3), "got a Case and 1 more arguments"),
-        (lambda: jaxmeter.audit(abs, 3, threshold_bytes=-1), "got threshold_bytes=-1"),
-        (
-            lambda: jaxmeter.audit(Case(jax.jit(abs), (3,), {}, {"keep_unused": True})),
-            "already jitted",
-        ),
-    ],
-)
-def test_bad_arguments_are_refused_with_advice(call, message):
-    with pytest.raises(JaxmeterError, match=message):
-        call()

@@ -1,7 +1,6 @@
 """A hoisted function captures no array and returns the same, bit for bit."""
 
 import functools
-from typing import Any, cast
 
 import jax
 import jax.numpy as jnp
@@ -216,23 +215,3 @@ def test_static_arguments_are_bound_first():
     hoisted, constants = jaxmeter.hoist(functools.partial(POWER, n=2), X)
     assert list(constants) == ["CUBE"]
     assert bits(hoisted(constants, X)) == bits(POWER(X, 2))
-
-
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda _: jaxmeter.hoist(cast(Any, 3)), "got fn=3; give a callable"),
-        (lambda _: jaxmeter.hoist(Case(inner), X), "got a Case and 1 more arguments"),
-        (lambda _: jaxmeter.hoist(lambda x, mode: x, X, "fast"), "bind static arguments first"),
-        (lambda _: jaxmeter.hoist(POWER, X, 2), "got 2 in the arguments of .* bind static"),
-        (lambda _: jaxmeter.hoist(POWER, X, n=2), "got 2 in the arguments of .* bind static"),
-        (lambda _: jaxmeter.hoist(Case(abs, (2,), {}, {"static_argnums": -1})), "bind static"),
-        (lambda made: made[0](made[1], X[:2]), r"got float64\[2\], hoisted for float64\[3\]"),
-        (lambda made: made[0](made[1], X, X), "got arguments of the structure"),
-        (lambda made: made[0]({}, X), "give those that jaxmeter.hoist returned, named CUBE"),
-    ],
-)
-def test_unusable_arguments_are_refused_with_advice(call, message):
-    made = jaxmeter.hoist(inner, X)
-    with pytest.raises(JaxmeterError, match=message):
-        call(made)

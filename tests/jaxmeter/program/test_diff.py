@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import jaxmeter
-from jaxmeter import Case, Fusion, Inventory, JaxmeterError, ProgramDiff
+from jaxmeter import Case, Fusion, Inventory, ProgramDiff
 from jaxmeter._program.inventory import _fusion_changes
 
 W, X = jnp.ones((64, 64)), jnp.ones(64)
@@ -159,17 +159,3 @@ def test_a_diff_renders_and_survives_json():
     assert "fusion       sine, multiply, exponential -> f64[64] in layer" in jaxmeter.table(
         jaxmeter.inventory(step, W, X)
     )
-
-
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: jaxmeter.diff(3, step, W, X), "diff: got 3; give a function"),  # pyright: ignore
-        (lambda: jaxmeter.diff(Case(step, (W, X)), Case(step, (W, X)), W), "no function"),
-        (lambda: jaxmeter.inventory(Case(step, (W, X)), W), "a Case and 1 more"),
-        (lambda: jaxmeter.inventory(jax.jit(step).lower(W, X).compile(), W), "leave them out"),
-    ],
-)
-def test_arguments_that_cannot_be_used_are_named(call, message):
-    with pytest.raises(JaxmeterError, match=message):
-        call()

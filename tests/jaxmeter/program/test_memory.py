@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import jaxmeter
-from jaxmeter import Allocator, Buffer, Case, JaxmeterError, MemoryUse, Record, Tradeoff
+from jaxmeter import Allocator, Buffer, Case, MemoryUse, Record, Tradeoff
 from jaxmeter._program import buffers, memory
 from jaxmeter._render.memory import allocator_text
 
@@ -220,17 +220,3 @@ def test_a_report_renders_and_survives_json():
     assert "    320,000  argument   f64[200,200]  parameter  w\n" in text
     assert "| 320,000 | argument | `f64[200,200]` | parameter | `w` |" in jaxmeter.markdown(use)
     assert isinstance(use.buffers[0], Buffer)
-
-
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: jaxmeter.memory(3), "memory: got fn=3"),  # pyright: ignore
-        (lambda: jaxmeter.memory(Case(step, (W, W)), W), "a Case and 1 more"),
-        (lambda: jaxmeter.tradeoff(abs, [3]), "got 3 among the parameters"),  # pyright: ignore
-        (lambda: jaxmeter.tradeoff(lambda n: n, [{"n": 3}]), r"let it return jaxmeter\.Case"),
-    ],
-)
-def test_arguments_that_cannot_be_used_are_named(call, message):
-    with pytest.raises(JaxmeterError, match=message):
-        call()

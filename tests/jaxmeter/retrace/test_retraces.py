@@ -9,7 +9,7 @@ import pytest
 from jax.experimental.compilation_cache import compilation_cache
 
 import jaxmeter
-from jaxmeter import Case, JaxmeterError, Retraces
+from jaxmeter import Case, Retraces
 from jaxmeter._retrace.signatures import causes, signature
 from tests.jaxmeter.retrace.retrace_situations import COMPILED_ONLY, SITUATIONS, X, scaled
 
@@ -157,20 +157,6 @@ def test_the_changed_item_of_a_static_tuple_is_named():
         "static value of sizes[1][1]: 'a' -> 'b'",
         "static value of sizes[0]: 1 -> 3",
     )
-
-
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: jaxmeter.retraces(3, []), "retraces: got fn=3"),  # pyright: ignore
-        (lambda: jaxmeter.retraces(abs, X), "retraces: got calls of type ArrayImpl"),
-        (lambda: jaxmeter.retraces(abs, [X]), r"got ArrayImpl for call 0; .* \(x,\)"),
-        (lambda: jaxmeter.retraces(jax.jit(abs), [(X,)], inline=True), "already jitted"),
-    ],
-)
-def test_an_error_names_the_argument_that_cannot_be_used(call, message):
-    with pytest.raises(JaxmeterError, match=message):
-        call()
 
 
 def test_text_and_markdown_show_causes_and_suggestions():

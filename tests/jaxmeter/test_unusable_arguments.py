@@ -1,0 +1,80 @@
+"""An error names the call, what it got and what to give, for each function of the library."""
+
+from typing import Any, cast
+
+import jax
+import jax.numpy as jnp
+import pytest
+
+import jaxmeter
+from jaxmeter import Case, Effort, JaxmeterError, Side, compare
+
+X = jnp.ones(3)
+ANY = cast(Any, 3)
+CUBE = jnp.ones((3, 3))
+
+
+@jax.jit
+def step(x):
+    return CUBE @ x
+
+
+power = jax.jit(lambda x, n: x**n, static_argnums=1)
+
+
+def hoisted_call(*arguments):
+    hoisted, constants = jaxmeter.hoist(step, X)
+    return hoisted(*(constants if one == "constants" else one for one in arguments))
+
+
+@pytest.mark.parametrize("name", ["audit", "hoist", "inventory", "measure", "memory"])
+def test_each_call_names_itself_if_it_gets_no_function_or_arguments_twice(name):
+    call = getattr(jaxmeter, name)
+    with pytest.raises(JaxmeterError, match=f"^{name}: got fn=3; give a callable or a Case"):
+        call(3, 1.0)
+    with pytest.raises(JaxmeterError, match=f"^{name}: got a Case and 1 more arguments"):
+        call(Case(abs, (1.0,)), 1.0)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: jaxmeter.audit(abs, 3, threshold_bytes=-1), "got threshold_bytes=-1"),
+        (lambda: jaxmeter.audit(Case(step, (X,), {}, {"inline": True})), "already jitted"),
+        (lambda: jaxmeter.hoist(lambda x, mode: x, X, "fast"), "bind static arguments first"),
+        (lambda: jaxmeter.hoist(power, X, 2), "got 2 in the arguments of .* bind static"),
+        (lambda: jaxmeter.hoist(power, X, n=2), "got 2 in the arguments of .* bind static"),
+        (lambda: jaxmeter.hoist(Case(abs, (2,), {}, {"static_argnums": -1})), "bind static"),
+        (lambda: hoisted_call("constants", X[:2]), r"got float64\[2\], hoisted for float64\[3\]"),
+        (lambda: hoisted_call("constants", X, X), "got arguments of the structure"),
+        (lambda: hoisted_call({}, X), "give those that jaxmeter.hoist returned, named CUBE"),
+        (lambda: jaxmeter.retraces(ANY, []), "retraces: got fn=3"),
+        (lambda: jaxmeter.retraces(abs, X), "retraces: got calls of type ArrayImpl"),
+        (lambda: jaxmeter.retraces(abs, [X]), r"got ArrayImpl for call 0; .* \(x,\)"),
+        (lambda: jaxmeter.retraces(step, [(X,)], inline=True), "already jitted"),
+        (lambda: jaxmeter.diff(ANY, step, X), "diff: got 3; give a function"),
+        (lambda: jaxmeter.diff(Case(step, (X,)), Case(step, (X,)), X), "no function"),
+        (lambda: jaxmeter.inventory(step.lower(X).compile(), X), "leave them out"),
+        (lambda: jaxmeter.tradeoff(cast(Any, abs), [ANY]), "got 3 among the parameters"),
+        (lambda: jaxmeter.tradeoff(lambda n: n, [{"n": 3}]), r"let it return jaxmeter\.Case"),
+        (lambda: jaxmeter.measure(abs, X, repeat=0), "measure: got repeat=0"),
+        (lambda: jaxmeter.measure(abs, X, compiles=0), "measure: got compiles=0"),
+        (lambda: jaxmeter.measure(abs, X, max_seconds=0), "measure: got max_seconds=0"),
+        (
+            lambda: jaxmeter.measure(Case(step, (X,), jit_options={"inline": True})),
+            r"Case: got jit_options \['inline'\] for a function that is already jitted",
+        ),
+        (lambda: compare("nothing", "m:f"), "got target='nothing'; give 'package.module:function'"),
+        (lambda: compare(lambda x: x, "m:f"), "which a fresh process cannot import"),
+        (lambda: compare(ANY, "m:f"), "got 3, which a fresh process"),
+        (lambda: compare("m:f", "m:g", processes=1), "got processes=1; give a whole number, 2"),
+        (lambda: compare("m:f", "m:g", lambda: 0), "cannot be pickled"),
+        (lambda: compare(Side("m:f", arg=("3",)), "m:g", 3), "got a Side with arguments and 1"),
+        (lambda: Effort(turns=0), "Effort: got turns=0"),
+        (lambda: Effort(steady_seconds=float("nan")), "Effort: got steady_seconds=nan"),
+        (lambda: jaxmeter.run_case(cast(Any, "a:b")), r"got 'a:b'; give a jaxmeter\.BenchmarkCase"),
+    ],
+)
+def test_an_argument_that_cannot_be_used_is_named(call, message):
+    with pytest.raises(JaxmeterError, match=message):
+        call()

@@ -1,0 +1,50 @@
+"""A target or option that a script cannot use has a message and an exit code."""
+
+from pathlib import Path
+
+import pytest
+
+TARGET = "profiled:scoped"
+FILE = str(Path(__file__))
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "code", "message"),
+    [
+        ("trace", ["nowhere/at_all"], 2, "neither an existing file or folder"),
+        ("trace", [TARGET, "--repeat", "0"], 2, "give at least 1"),
+        ("trace", ["profiled:failing"], 3, "AttributeError"),
+        ("trace", ["profiled:absent"], 2, "has no absent"),
+        ("trace", ["absent:function"], 2, "no module 'absent'"),
+        ("trace", [TARGET, "--nonsense"], 2, "--nonsense"),
+        ("trace", [TARGET, "--top", "-1"], 2, "give a number of rows"),
+        ("trace", [TARGET, "--out", f"{FILE}/tables"], 2, "is a file; give a folder"),
+        ("trace", [FILE], 2, "cut short or no trace"),
+        ("xla_dump", ["nowhere/at_all"], 2, "neither an existing file or folder"),
+        ("xla_dump", ["."], 2, "has no *after_optimizations.txt"),
+        ("xla_dump", ["profiled:failing"], 3, "AttributeError"),
+        ("xla_dump", [TARGET, "--than", "nowhere"], 2, "give one existing folder"),
+        ("nsys", ["nowhere/at.all"], 2, "nsys: "),
+        ("nsys", [FILE], 2, "nsys: "),
+        ("memory", [TARGET, "--vary", "chunk"], 2, "give NAME=VALUE"),
+        ("memory", [TARGET, "--rounds", "0"], 2, "give 1 or more"),
+        ("memory", [TARGET, "--vary", "chunk=2,2"], 2, "give each value once"),
+        ("memory", [TARGET, "--arg", "f64[3]"], 2, "name a function that makes a Case"),
+    ],
+)
+def test_bad_usage_has_a_message_and_an_exit_code(
+    name, arguments, code, message, request, tmp_path, capsys
+):
+    assert request.getfixturevalue(name).main(["--out", str(tmp_path), *arguments]) == code
+    printed = capsys.readouterr().err
+    assert message in printed and f"{name}: {name}: " not in printed
+    assert name != "trace" or not list(tmp_path.iterdir())
+
+
+def test_an_interrupt_is_reported_in_one_line(trace, monkeypatch, capsys):
+    def interrupted(argv):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(trace, "work", interrupted)
+    assert trace.main([]) == 130
+    assert capsys.readouterr().err == "trace: interrupted\n"
