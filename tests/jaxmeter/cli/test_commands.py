@@ -9,21 +9,7 @@ import sys
 import pytest
 
 import jaxmeter
-from jaxmeter import (
-    Audit,
-    Calibration,
-    ComparedProcess,
-    Comparison,
-    Criteria,
-    Effort,
-    Failure,
-    Inventory,
-    JaxmeterError,
-    MemoryUse,
-    ProgramDiff,
-    Record,
-    Retraces,
-)
+from jaxmeter import Audit, Comparison, Criteria, Effort, Failure, JaxmeterError, Record, Retraces
 from jaxmeter.__main__ import main
 from jaxmeter._capture import calibration
 from jaxmeter._cli.command import COMMANDS, print_failure
@@ -89,17 +75,17 @@ def test_diff_compares_two_functions_or_an_inventory_and_a_function(module, tmp_
     saved = ["--save", "now.json", "--markdown", "d.md", "--json", "d.json"]
     assert main(["diff", f"{name}:power", f"{name}:other", *argument, *saved]) == 1
     assert re.search(r"HLO: cosine +0 +1 +appeared", capsys.readouterr().out)
-    found = ProgramDiff.from_json((tmp_path / "d.json").read_text())
+    found = jaxmeter.ProgramDiff.from_json((tmp_path / "d.json").read_text())
     assert found.same is False and (found.before, found.now) == ("power", "other")
     assert (tmp_path / "d.md").read_text().startswith("### power -> other")
-    assert Inventory.from_json((tmp_path / "now.json").read_text()).name == "other"
+    assert jaxmeter.Inventory.from_json((tmp_path / "now.json").read_text()).name == "other"
     assert main(["diff", "now.json", f"{name}:other_case"]) == 0
 
 
 def test_memory_has_a_limit_and_does_not_run_a_function_given_by_shapes(module, capsys):
     target = ["memory", f"{module()}:power", "-a", "f64[1000]"]
     assert main([*target, "--json", "-"]) == 0
-    use = MemoryUse.from_json(capsys.readouterr().out)
+    use = jaxmeter.MemoryUse.from_json(capsys.readouterr().out)
     assert use.memory.argument_bytes == 8000 and not use.ran
     assert use.memory.temp_bytes is not None
     assert main([*target, "--limit", str(use.memory.temp_bytes)]) == 0
@@ -110,7 +96,7 @@ def test_memory_has_a_limit_and_does_not_run_a_function_given_by_shapes(module, 
 
 def test_memory_runs_a_case_for_its_peaks(module, capsys):
     assert main(["memory", f"{module()}:other_case", "-p", "size=100", "--json", "-"]) == 0
-    use = MemoryUse.from_json(capsys.readouterr().out)
+    use = jaxmeter.MemoryUse.from_json(capsys.readouterr().out)
     assert use.ran and use.memory.argument_bytes == 800
 
 
@@ -120,7 +106,7 @@ def test_calibrate_prints_the_cost_of_a_megabyte(capsys, monkeypatch):
     assert main(["calibrate"]) == 0
     assert "for each megabyte that is embedded (JAX " in capsys.readouterr().out
     assert main(["calibrate", "--json", "-"]) == 0
-    assert Calibration.from_json(capsys.readouterr().out).jax
+    assert jaxmeter.Calibration.from_json(capsys.readouterr().out).jax
 
 
 # Output.
@@ -162,7 +148,7 @@ def test_prints_of_the_function_go_to_standard_error(module, capsys):
     assert "hello" in printed.err
 
 
-def test_a_reader_that_leaves_early_is_no_error(module, tmp_path, monkeypatch, capsys):
+def test_a_reader_that_closes_the_pipe_is_no_error(module, tmp_path, monkeypatch, capsys):
     reading, writing = os.pipe()
     os.close(reading)
     name = module()
@@ -193,7 +179,7 @@ def test_the_command_runs_from_the_folder_of_the_module(module):
 
 
 @pytest.mark.parametrize("command", [None, *COMMANDS])
-def test_the_help_of_each_command_lists_exit_codes_and_that_of_jaxmeter_the_commands(
+def test_the_help_of_each_command_lists_exit_codes_and_the_main_help_lists_commands(
     command, capsys
 ):
     with pytest.raises(SystemExit) as left:
@@ -269,7 +255,7 @@ def test_bad_usage_found_by_another_process_is_bad_usage_here(monkeypatch, capsy
     failed = Record("mod:b", "failed", failure=failure)
     with pytest.raises(JaxmeterError, match="got x; give y"):
         print_failure("compare", failed)
-    process = ComparedProcess(Record("mod:a", "ok"), failed)
+    process = jaxmeter.ComparedProcess(Record("mod:a", "ok"), failed)
     found = Comparison("a", "b", (), (), Criteria(), Effort(), (process,))
     monkeypatch.setattr("jaxmeter._cli.compare.compare", lambda *a, **k: found)
     assert main(["compare", "mod:a", "mod:b"]) == 2

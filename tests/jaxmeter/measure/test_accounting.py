@@ -8,7 +8,7 @@ import pytest
 from jaxmeter._measure import accounting
 
 
-def test_argument_and_output_bytes_are_those_of_the_arrays():
+def test_argument_and_output_bytes_equal_the_bytes_of_the_arrays():
     compiled = jax.jit(lambda x: (x[:10], x.sum())).lower(jnp.ones(1000)).compile()
     account = accounting.compiler_account(compiled)
     assert account["argument_bytes"] == 8000
@@ -33,7 +33,7 @@ def test_temporaries_grow_by_a_buffer_that_is_added():
     assert one - without >= 200 * 200 * 8
 
 
-def test_a_backend_that_tells_nothing_gives_none():
+def test_a_backend_without_memory_analysis_gives_none():
     class Silent:
         def memory_analysis(self):
             return None
@@ -42,8 +42,8 @@ def test_a_backend_that_tells_nothing_gives_none():
     assert set(account.values()) == {None}
 
 
-@pytest.mark.skipif(accounting.rss_bytes() is None, reason="the system tells no resident set")
-def test_the_peak_of_the_process_sees_memory_that_is_gone_again():
+@pytest.mark.skipif(accounting.rss_bytes() is None, reason="the system reports no resident set")
+def test_the_peak_of_the_process_includes_freed_memory():
     reset = accounting.reset_peak_rss()
     before = accounting.rss_bytes()
     held = np.ones(25_000_000)  # 200 MB, touched
@@ -54,7 +54,7 @@ def test_the_peak_of_the_process_sees_memory_that_is_gone_again():
     assert accounting.peak_rss_bytes() >= before
 
 
-@pytest.mark.skipif(accounting.rss_bytes() is None, reason="the system tells no resident set")
+@pytest.mark.skipif(accounting.rss_bytes() is None, reason="the system reports no resident set")
 def test_a_reset_lets_the_peak_start_again():
     np.ones(25_000_000).sum()
     if not accounting.reset_peak_rss():
@@ -73,5 +73,5 @@ def test_elsewhere_the_peak_comes_from_the_resource_limits(monkeypatch, tmp_path
 
 
 @pytest.mark.skipif(jax.default_backend() != "cpu", reason="for the CPU backend")
-def test_the_cpu_backend_tells_no_device_peak():
+def test_the_cpu_backend_reports_no_device_peak():
     assert accounting.device_peak_bytes() is None

@@ -1,4 +1,4 @@
-"""Where a measurement was made, as the process that makes it tells."""
+"""A record names the machine of its measurement."""
 
 import platform
 
@@ -7,14 +7,12 @@ import pytest
 from jaxmeter import host_environment
 
 
-def test_the_host_is_called_what_the_variable_says(monkeypatch):
-    monkeypatch.setenv("JAXMETER_HOST", " ci-runner ")
-    assert host_environment().machine == "ci-runner"
-
-
-@pytest.mark.parametrize("named", [None, "", "  "])
-def test_without_a_name_the_host_is_called_what_the_system_says(monkeypatch, named):
+@pytest.mark.parametrize(
+    ("variable", "name"),
+    [(" ci-runner ", "ci-runner"), *((empty, platform.node()) for empty in (None, "", "  "))],
+)
+def test_the_host_has_the_name_in_the_variable_or_of_the_system(variable, name, monkeypatch):
     monkeypatch.delenv("JAXMETER_HOST", raising=False)
-    if named is not None:
-        monkeypatch.setenv("JAXMETER_HOST", named)
-    assert host_environment().machine == platform.node()
+    if variable is not None:
+        monkeypatch.setenv("JAXMETER_HOST", variable)
+    assert host_environment().machine == name
