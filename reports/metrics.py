@@ -34,8 +34,8 @@ class Metric:
 
     @property
     def title(self) -> str:
-        """The name as words, without its unit."""
-        stem = self.name.removesuffix(f"_{self.unit}")
+        """Return the name as words, without its unit."""
+        stem = self.name.removesuffix(f"_{self.unit}").replace("trace_lower_", "trace + lower + ")
         words = stem.replace("_", " ").replace("steady", "steady-state")
         return words.replace("hlo", "HLO").replace("rss", "RSS")
 
