@@ -46,7 +46,7 @@ def test_the_audit_names_both_hidden_tables_with_path_and_line():
         (use,) = array.uses
         assert use.file.endswith(f"coronagraph/{file}") and text in use.text
         assert text in Path(use.file).read_text().splitlines()[use.line - 1]
-    assert "a leaf of the argument system" in audit.advice[0]
+    assert "a leaf of the argument system" in audit.suggestions[0]
 
 
 @pytest.mark.parametrize("variant", sorted(set(VARIANTS) - {"simplified"}))

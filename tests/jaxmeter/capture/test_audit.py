@@ -58,7 +58,7 @@ def test_the_path_and_the_lines_of_an_array_are_found_however_it_is_held(name):
     counts = (array.bytes, array.embedded_count, array.hidden_count)
     assert counts == (held_situations.CUBE_BYTES, 1, 0)
     assert array.verdict == "large"
-    assert held.argument in array.advice
+    assert held.argument in array.suggestion
     file = HERE / "held_situations.py"
     text = file.read_text().splitlines()
     marked = {number for number, line in enumerate(text, 1) if name in marked_names(line)}
@@ -98,7 +98,7 @@ def test_a_network_of_equinox_is_audited_as_counted_by_hand():
     assert (passed.arrays, passed.embedded_bytes) == ((), 0)
     assert {use.file for array in audited.arrays for use in array.uses} == {__file__}
     assert all("_linear.py" in use.within for array in audited.arrays for use in array.uses)
-    assert audited.advice[0].startswith("give <lambda> an argument network and pass network")
+    assert audited.suggestions[0].startswith("give <lambda> an argument network and pass network")
 
 
 @pytest.fixture
@@ -118,10 +118,10 @@ def test_a_variable_is_judged_by_all_its_embedded_arrays():
         f"layers[{n}]": "large" for n in range(6)
     }
     assert audited.verdict == "large"
-    (advice,) = audited.advice
+    (advice,) = audited.suggestions
     assert advice.startswith("give step an argument layers and pass layers in the call: 480 B")
     assert jaxmeter.audit(step, jnp.ones(10), threshold_bytes=6 * 80).verdict == "fine"
-    assert jaxmeter.audit(step, jnp.ones(10)).advice == ()
+    assert jaxmeter.audit(step, jnp.ones(10)).suggestions == ()
 
 
 def test_each_occurrence_counts_towards_the_threshold(weights):
@@ -209,13 +209,13 @@ def test_objects_that_cannot_be_inspected_do_no_harm(weights):
 def test_the_advice_on_an_object_shows_the_call_to_jit(weights, make, call):
     model = held_situations.Model([weights])
     audited = jaxmeter.audit(make(model), jnp.ones(10), threshold_bytes=0)
-    assert call in audited.advice[0]
+    assert call in audited.suggestions[0]
 
 
 @pytest.mark.parametrize("name", ["class_attribute", "class_method", "class_in_a_function"])
 def test_the_advice_on_a_class_is_to_pass_its_arrays(name):
     audited = jaxmeter.audit(HELD[name].fn, jnp.ones(3), threshold_bytes=0)
-    (advice,) = audited.advice
+    (advice,) = audited.suggestions
     assert "an argument for the arrays of the class Model, and pass it in the call: " in advice
     assert "self" not in advice
 

@@ -86,7 +86,9 @@ def test_the_warning_names_the_line_and_what_to_do():
     text = jaxmeter.table(audited)
     assert "  slow     sort              float32[128, 128]            5 s\n" in text
     assert "test_costs.py" in text.split(" 5 s\n")[1]
-    assert audited.advice[0].startswith("compute sort of float32[128, 128] once, before the call")
+    assert audited.suggestions[0].startswith(
+        "compute sort of float32[128, 128] once, before the call"
+    )
     assert "| slow | sort | `float32[128, 128]` | 5 s |" in jaxmeter.markdown(audited)
 
 
@@ -141,7 +143,7 @@ def test_an_audit_shows_the_cost_once_there_is_a_calibration(tiny):
     calibrated()
     audited = jaxmeter.audit(captures, X)
     assert audited.embedding_seconds == pytest.approx(600 * 600 * 4 / 1e6 * 0.64)
-    assert "about 920 ms of every compile" in audited.advice[0]
+    assert "about 920 ms of every compile" in audited.suggestions[0]
     assert "in 1 constant, about 920 ms of every compile (large" in jaxmeter.table(audited)
     assert Audit.from_json(audited.to_json()) == audited
     assert "of every compile" not in jaxmeter.table(jaxmeter.audit(lambda x: x, X))

@@ -129,13 +129,15 @@ def test_json_has_derived_values_which_reading_ignores(module, capsys):
     name = module()
     assert run_audit(name, "--json", "-") == 1
     data = json.loads(capsys.readouterr().out)
-    assert data["verdict"] == "large" and data["advice"][0].startswith("give alone an argument")
+    assert data["verdict"] == "large" and data["suggestions"][0].startswith(
+        "give alone an argument"
+    )
     assert Audit.from_json(json.dumps(data | {"verdict": "fine"})).verdict == "large"
     calls = ["retraces", f"{name}:prints", "-c", "f64[3]", "-c", "f64[4]", "--json", "-"]
     assert main(calls) == 1
     data = json.loads(capsys.readouterr().out)
     assert (data["traces_count"], data["compiles_count"], data["cache_hits_count"]) == (2, 2, 0)
-    assert data["advice"] == ["pad x to one shape, or to few, and mask what was added"]
+    assert data["suggestions"] == ["pad x to one shape, or to few, and mask what was added"]
     found = Comparison("a", "b", (), (), Criteria(), Effort())
     assert json.loads(found.to_json())["verdict"] == found.verdict
     assert Comparison.from_json(found.to_json()) == found

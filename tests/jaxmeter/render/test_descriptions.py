@@ -37,10 +37,17 @@ CUBE = AuditedArray(
     embedded_count=2,
     hidden_count=0,
     verdict="large",
-    advice="give step an argument optical_path",
+    suggestion="give step an argument optical_path",
 )
 MASK = dataclasses.replace(
-    CUBE, bytes=12, path="mask", match="view", uses=(), embedded_count=0, verdict="fine", advice=""
+    CUBE,
+    bytes=12,
+    path="mask",
+    match="view",
+    uses=(),
+    embedded_count=0,
+    verdict="fine",
+    suggestion="",
 )
 AUDIT = Audit("step", 1_000_000, (CUBE, MASK), 10**6 + 12, 2 * 10**6, 2, 0, "0.10.2")
 RECORD = Record(

@@ -72,7 +72,7 @@ def test_functions_made_again_are_recognised_by_their_code(make, name, kind):
     assert (seen.traces_count, seen.compiles_count, seen.objects_count) == (5, 5, 5)
     assert texts(seen) == [f"{kind} of the same code, made again"]
     assert seen.defined.startswith(__file__)
-    assert "call jax.jit once" in seen.causes[0].advice
+    assert "call jax.jit once" in seen.causes[0].suggestion
 
 
 def test_a_function_jitted_again_and_again_is_one_object():
@@ -163,7 +163,7 @@ def test_functions_of_jax_are_summed_up():
         jnp.where(jnp.ones(17) > 0, 1.0, 2.0)
     report = watched.report
     assert report.functions and all(function.is_jax for function in report.functions)
-    assert report.advice == ()
+    assert report.suggestions == ()
     assert "  of JAX itself: " in jaxmeter.table(report)
 
 

@@ -31,7 +31,7 @@ from jaxmeter._render.units import bytes_text, seconds_text
 
 _UNKNOWN = Root("unknown", "")
 _PASS_IT = "give {name} an argument {root} and pass {root} in the call"
-_ADVICE: dict[Kind, str] = {
+_SUGGESTIONS: dict[Kind, str] = {
     "closure": _PASS_IT,
     "global": _PASS_IT,
     "class": "give {name} an argument for the arrays of the class {root}, and pass it in the call",
@@ -113,7 +113,7 @@ def audit(
                 embedded_count=counts[key],
                 hidden_count=hidden_counts[key],
                 verdict="large" if large else "fine",
-                advice=_advice(root, case.fn, size, known) if large else "",
+                suggestion=_suggestion(root, case.fn, size, known) if large else "",
             )
         )
     audited.sort(key=lambda array: (-array.bytes * max(array.embedded_count, 1), array.path))
@@ -188,10 +188,10 @@ def _equal(held: Any, value: np.ndarray) -> bool:
         return np.asarray(held).astype(value.dtype).tobytes() == value.tobytes()
 
 
-def _advice(root: Root, fn: Callable[..., Any], size: int, known: Calibration | None) -> str:
+def _suggestion(root: Root, fn: Callable[..., Any], size: int, known: Calibration | None) -> str:
     name = name_of(fn)
     embedded = f"{bytes_text(size)} of it are embedded in the program"
     if known is not None:
         embedded += f", about {seconds_text(known.seconds(size), 2)} of every compile"
     call = f"self.{name}(*args)" if hasattr(fn, "__self__") else "self(*args)"
-    return f"{_ADVICE[root.kind].format(name=name, root=root.name, call=call)}: {embedded}"
+    return f"{_SUGGESTIONS[root.kind].format(name=name, root=root.name, call=call)}: {embedded}"

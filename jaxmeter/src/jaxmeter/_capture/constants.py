@@ -25,7 +25,7 @@ from jaxmeter._program.jaxprs import inner, label, sub_jaxprs
 from jaxmeter._records.record import ConstantArray, Constants
 
 _TENSOR = re.compile(r"tensor<((?:\d+x)*)(.+?)>$")
-# A larger array that alone has its shape and dtype is matched by these, and not by its values.
+# A larger array is matched by its shape and dtype if no other has them, and not by its values.
 _COMPARED_BYTES = 1_000_000
 
 

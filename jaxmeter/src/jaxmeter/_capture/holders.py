@@ -37,7 +37,7 @@ class Root:
 
     kind: Kind
     name: str
-    """Of the variable, parameter or object: ``optical_path``, ``self``, ``scale``."""
+    """The variable, parameter or object: ``optical_path``, ``self``, ``scale``."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -71,7 +71,7 @@ def held_arrays(
 
 @dataclasses.dataclass(frozen=True)
 class _Place:
-    """An object on the way, and how to write what it holds."""
+    """An object that is reached, with its path."""
 
     value: Any
     path: str
@@ -141,7 +141,7 @@ class _Walk:
         """
         fn = place.value
         owner = place.path
-        # By its globals: a wrapper bears the name and the module of what it wraps.
+        # By its globals: a wrapper has the name and the module of the function that it wraps.
         in_library = _top_package(fn.__globals__.get("__name__", "")) in _LIBRARIES
         wrapped = getattr(fn, "__wrapped__", None)
         if wrapped is not None:

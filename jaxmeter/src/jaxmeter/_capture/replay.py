@@ -160,7 +160,7 @@ def _cond(equation: Any, operands: Sequence[Any], held: Values) -> Sequence[Any]
 
 
 def _remat(equation: Any, operands: Sequence[Any], held: Values) -> Sequence[Any]:
-    # Not by jax.checkpoint, whose function would be yet to be differentiated.
+    # Not by jax.checkpoint, which would differentiate the function again.
     jaxpr = inner(_traced_again(equation.params["jaxpr"], held))
     return _bind(equation, [*held.values(), *operands], equation.params | {"jaxpr": jaxpr})
 

@@ -21,7 +21,7 @@ from jaxmeter._records.comparison import Comparison, Criteria, Effort, Side
 def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("a", help="the first function, named as the second")
     add_target_options(parser, "b")
-    add_call(parser, "of both, whose retraces are counted")
+    add_call(parser, "of both, to count retraces")
     parser.add_argument(
         "--processes",
         type=int,

@@ -65,7 +65,7 @@ def run_case(case: BenchmarkCase) -> Record:
 
 @dataclasses.dataclass(frozen=True)
 class EndedWorker:
-    """How a worker process ended, and what it left."""
+    """The exit, answer and output of a worker process."""
 
     exit_code: int | None
     """Negative for a signal; None if its time was up."""

@@ -121,7 +121,7 @@ class Metered:
         self._traces_heard += _traces_count(events)
         if events.traced:
             found = causes(now, self._earlier)[1]
-            self._causes |= dict.fromkeys(f"{cause}: {cause.advice}" for cause in found)
+            self._causes |= dict.fromkeys(f"{cause}: {cause.suggestion}" for cause in found)
         self._earlier.append(now)
         if self._after_call is not None:
             self._after_call(self)

@@ -10,7 +10,7 @@ class Described(NamedTuple):
     """Where a quantity is found, and what to do if it is too large."""
 
     section: str
-    """Of a record; ``audit`` for a quantity of the audit, ``""`` for the count of traces."""
+    """The section of a record; ``audit`` for the audit, ``""`` for the count of traces."""
     advice: str
 
 

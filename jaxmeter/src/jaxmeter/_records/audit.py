@@ -51,7 +51,7 @@ class AuditedArray:
     """The relation to the array at the path: the ``same`` array; a ``view`` of it; an array with
     ``equal`` values, converted perhaps. ``unknown``: made while the function was traced."""
     argument: str
-    """The variable to pass as an argument instead: the path begins with it."""
+    """The variable to pass as an argument instead, with which the path begins."""
     uses: tuple[Use, ...]
     embedded_count: int
     """How often it is a constant of the program; 0 if its elements are all equal, or if it is never
@@ -59,7 +59,7 @@ class AuditedArray:
     hidden_count: int
     """How often JAX passes it as a hidden argument; above 0 in simplified mode only."""
     verdict: Verdict
-    advice: str
+    suggestion: str
     """The suggested change; empty if the array is fine."""
 
 
@@ -70,7 +70,7 @@ class Folding:
     operation: str
     """``sort``, ``cumsum``, ``dot_general``."""
     shape: str
-    """Of its first operand: ``float32[64, 3]``."""
+    """The type of the first operand: ``float32[64, 3]``."""
     seconds: float
     """Added to every compile; right to the order of magnitude."""
     uses: tuple[Use, ...]
@@ -81,15 +81,15 @@ class Folding:
 class Audit(PlainData):
     """Every array that a function captured, the largest first."""
 
-    derived = ("verdict", "advice")
+    derived = ("verdict", "suggestions")
 
     name: str
-    """The function's."""
+    """The name of the function."""
     threshold_bytes: int
     arrays: tuple[AuditedArray, ...]
     captured_bytes: int
     embedded_bytes: int
-    """Of all occurrences, tables that JAX adds by itself included."""
+    """The bytes of all occurrences, tables that JAX adds by itself included."""
     embedded_count: int
     hidden_argument_bytes: int | None
     """None if this JAX does not report it."""
@@ -109,7 +109,7 @@ class Audit(PlainData):
         return "slow" if self.foldings else "fine"
 
     @property
-    def advice(self) -> tuple[str, ...]:
+    def suggestions(self) -> tuple[str, ...]:
         """The suggested changes, each once; slow foldings first, then large arrays."""
         folded = (
             f"compute {folding.operation} of {folding.shape} once, before the call, and pass the "
@@ -117,7 +117,7 @@ class Audit(PlainData):
             f"{folding.seconds:g} s"
             for folding in self.foldings
         )
-        embedded = (array.advice for array in self.arrays if array.advice)
+        embedded = (array.suggestion for array in self.arrays if array.suggestion)
         return tuple(dict.fromkeys((*folded, *embedded)))
 
 
@@ -132,7 +132,7 @@ class Calibration(PlainData):
     cpu_model: str
     measured_utc: str
     samples_seconds_per_megabyte: tuple[float, ...] = ()
-    """Of each round, in order; ``seconds_per_megabyte`` is their median."""
+    """The value of each round, in order; ``seconds_per_megabyte`` is their median."""
 
     def seconds(self, size_bytes: float) -> float:
         """Return the seconds that embedding so many bytes adds to every compile."""

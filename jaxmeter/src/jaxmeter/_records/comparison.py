@@ -106,7 +106,7 @@ class Timing:
     """Probability that equal functions give a ratio as far from 1, corrected for the number of
     times that are compared."""
     ratios: tuple[float, ...]
-    """One for each process."""
+    """The ratio of each process."""
     verdict: Verdict
     reason: str
 
@@ -156,12 +156,12 @@ class ComparedProcess(PlainData):
     swapped: bool = False
     """Whether the second went first."""
     answers: Answers | None = None
-    """Of a call of each with the arguments of its case."""
+    """The answers of one call of each function with the arguments of its case."""
 
 
 @dataclass(frozen=True)
 class Comparison(PlainData):
-    """Are two functions the same to the meter, and if not, in what?"""
+    """Whether two functions are the same, and the quantities in which they differ."""
 
     derived = ("verdict",)
 
@@ -173,7 +173,7 @@ class Comparison(PlainData):
     criteria: Criteria
     effort: Effort
     processes: tuple[ComparedProcess, ...] = ()
-    """All that was measured."""
+    """All measurements."""
 
     @property
     def differences(self) -> tuple[Exact | Timing, ...]:
@@ -191,7 +191,7 @@ class Comparison(PlainData):
         """``different`` in anything; else ``same`` or ``inconclusive`` in what decides.
 
         The phases do not decide: some milliseconds of Python scatter too much for six processes
-        to call them the same. They speak where they differ.
+        to call them the same. They count only where they differ.
         """
         verdicts = {one.verdict for one in (*self.differences, *self.decisive)}
         if self.failures or not verdicts:

@@ -15,7 +15,7 @@ class Fusion:
 
     kind: str
     shape: str
-    """Of what it computes."""
+    """The shape of the result."""
     operations: tuple[str, ...]
     """``multiply layer/mul``: each operation with where it comes from, in order; those that only
     move or name data are left out."""

@@ -18,7 +18,7 @@ class Buffer:
     shape: str
     """``f32[64,3]``."""
     opcode: str
-    """Of the instruction that computes it: ``dot``, ``fusion``, ``parameter``."""
+    """The kind of the instruction that computes it: ``dot``, ``fusion``, ``parameter``."""
     scope: str
     """Where it comes from, named scopes included: ``layer/dot_general``; of an argument its
     name."""
@@ -39,9 +39,9 @@ class Allocator:
     kind: str | None
     """XLA_PYTHON_CLIENT_ALLOCATOR: ``default``, ``platform``, ``bfc``, ``cuda_async``."""
     limit_bytes: int | None
-    """The most it may take, by the device itself."""
+    """The maximum that the device reports."""
     in_use_bytes: int | None
-    """Of all arrays of this process now."""
+    """The bytes of all arrays of this process now."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class TradeoffPoint(PlainData):
     temp_bytes: int | None
     """Memory besides arguments and outputs."""
     is_best: bool
-    """None of the others is both faster and smaller."""
+    """Whether no other choice is both faster and smaller."""
     failure: str = ""
     """Why there are no numbers."""
 
@@ -88,10 +88,10 @@ class Tradeoff(PlainData):
 
     @property
     def front(self) -> tuple[TradeoffPoint, ...]:
-        """Those that nothing beats in both, the fastest first."""
+        """The choices that no other beats in both, the fastest first."""
         return tuple(point for point in self.points if point.is_best)
 
     def best(self, temp_bytes: float) -> TradeoffPoint | None:
-        """The fastest that needs no more than so many bytes of temporaries."""
+        """Return the fastest choice with at most this many bytes of temporaries; None if none."""
         fitting = (point for point in self.front if (point.temp_bytes or 0) <= temp_bytes)
         return next(fitting, None)

@@ -21,7 +21,7 @@ Cause = Literal[
     "unknown",
 ]
 
-ADVICE: dict[str, str] = {
+SUGGESTIONS: dict[str, str] = {
     "form": "give {argument} the same way in every call: by position, by keyword or not at all",
     "structure": "give {argument} the same structure in every call, with a value for each part",
     "shape": "pad {argument} to one shape, or to few, and mask what was added",
@@ -53,9 +53,9 @@ class Difference:
     now: str
 
     @property
-    def advice(self) -> str:
+    def suggestion(self) -> str:
         """The suggested change."""
-        return ADVICE[self.kind].format(argument=self.argument or "the argument")
+        return SUGGESTIONS[self.kind].format(argument=self.argument or "the argument")
 
     def __str__(self) -> str:
         match self.kind:
@@ -86,7 +86,7 @@ class TracedCall:
     cache_hits_count: int
     """Programs taken from the persistent cache instead of being compiled."""
     seconds: float
-    """Of the call, the work on the device included."""
+    """Time of the call, the work on the device included."""
     nearest: int | None
     """The earlier call that differs least; None unless this call traced or compiled again."""
     causes: tuple[Difference, ...]
@@ -108,7 +108,7 @@ class TracedCall:
 class Retraces(PlainData):
     """Traces and compiles of a sequence of calls."""
 
-    derived = ("traces_count", "compiles_count", "cache_hits_count", "advice")
+    derived = ("traces_count", "compiles_count", "cache_hits_count", "suggestions")
 
     name: str
     calls: tuple[TracedCall, ...]
@@ -135,9 +135,11 @@ class Retraces(PlainData):
         return tuple(call for call in self.calls if call.nearest is not None)
 
     @property
-    def advice(self) -> tuple[str, ...]:
+    def suggestions(self) -> tuple[str, ...]:
         """The suggested changes, each once."""
-        return tuple(dict.fromkeys(cause.advice for call in self.retraces for cause in call.causes))
+        return tuple(
+            dict.fromkeys(cause.suggestion for call in self.retraces for cause in call.causes)
+        )
 
 
 @dataclass(frozen=True)
@@ -170,14 +172,14 @@ class WatchedFunction:
     compile_seconds: float
     places: tuple[Place, ...]
     causes: tuple[Difference, ...]
-    """Of all traces and compiles but the first, each once."""
+    """The causes of all traces and compiles after the first, each once."""
 
 
 @dataclass(frozen=True)
 class Watched(PlainData):
     """Traces and compiles within a ``with`` block."""
 
-    derived = ("traces_count", "compiles_count", "cache_hits_count", "advice")
+    derived = ("traces_count", "compiles_count", "cache_hits_count", "suggestions")
 
     functions: tuple[WatchedFunction, ...]
     """The slowest to trace and compile first."""
@@ -199,10 +201,10 @@ class Watched(PlainData):
         return sum(function.cache_hits_count for function in self.functions)
 
     @property
-    def advice(self) -> tuple[str, ...]:
+    def suggestions(self) -> tuple[str, ...]:
         """The suggested changes, each once."""
         own = (function for function in self.functions if not function.is_jax)
         found = (
-            f"{function.name}: {cause.advice}" for function in own for cause in function.causes
+            f"{function.name}: {cause.suggestion}" for function in own for cause in function.causes
         )
         return tuple(dict.fromkeys(found))

@@ -34,7 +34,7 @@ def audit_sheet(audit: Audit) -> Sheet:
         Table(("verdict", "array", "type", "bytes:", "in the program"), arrays, details="lines"),
         Table(("verdict", "constant folding", "of", "time, roughly:"), foldings, details="lines"),
     )
-    return Sheet(_headline(audit), audit.verdict == "fine", tables, suggestions=audit.advice)
+    return Sheet(_headline(audit), audit.verdict == "fine", tables, suggestions=audit.suggestions)
 
 
 def calibration_sheet(made: Calibration) -> Sheet:

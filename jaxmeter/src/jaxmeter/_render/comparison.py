@@ -74,7 +74,7 @@ def _notes(comparison: Comparison, names: tuple[str, str]) -> list[str]:
 
 
 def _not_finite(comparison: Comparison, names: tuple[str, str]) -> list[str]:
-    """Note the process whose answers have the most numbers that are not finite."""
+    """Note the largest count of values that are not finite among all answers."""
     known = [one.answers for one in comparison.processes if one.answers is not None]
     notes = []
     for name, side in zip(names, "ab", strict=True):

@@ -21,7 +21,7 @@ def retraces_sheet(retraces: Retraces) -> Sheet:
     ]
     calls = Table(("call:", "action", "time:", "compared with"), rows, details="differences")
     headline = f"{retraces.name}: {count_text(len(retraces.calls), 'call')}, {_counts(retraces)}"
-    return Sheet(headline, tables=(calls,), suggestions=retraces.advice)
+    return Sheet(headline, tables=(calls,), suggestions=retraces.suggestions)
 
 
 def watched_sheet(watched: Watched) -> Sheet:
@@ -35,7 +35,7 @@ def watched_sheet(watched: Watched) -> Sheet:
     )
     headline = f"{_counts(watched)} of {count_text(len(watched.functions), 'function')}"
     tables = _functions(own), _functions(rest, title, 0)
-    return Sheet(headline, tables=tables, suggestions=watched.advice)
+    return Sheet(headline, tables=tables, suggestions=watched.suggestions)
 
 
 def _functions(functions: list[WatchedFunction], title: str = "", limit: int = 20) -> Table:

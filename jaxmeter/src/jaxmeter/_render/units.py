@@ -7,7 +7,7 @@ from typing import Any
 
 
 def seconds_text(seconds: float | None, digits: int = 3) -> str:
-    """Return seconds with a fitting unit, rounded to so many digits; empty for None."""
+    """Return seconds with a fitting unit, rounded to this many digits; empty for None."""
     if seconds is None:
         return ""
     seconds = float(f"{seconds:.{digits}g}")
