@@ -119,7 +119,7 @@ def study(made_up, tmp_path_factory):
         embedded_count=1,
         hidden_count=0,
         verdict="large",
-        advice="make it a leaf",
+        suggestion="make it a leaf",
     )
     audit = Audit("frame", 10**6, (found,), 5_308_416, 5_308_416, 1, 0, "0.10.2")
     path = root / "audits" / made_up.commit / f"{made_up.key}.json"
