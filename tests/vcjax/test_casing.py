@@ -1,5 +1,7 @@
 """The casing as a JAX value: linear, traceable, differentiable, nothing embedded."""
 
+from functools import partial
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -7,6 +9,7 @@ import pytest
 
 import jaxmeter
 import vcjax
+from tests.vcjax.common import captured_bytes
 from vcjax import problems
 
 
@@ -45,22 +48,6 @@ def test_separation_is_linear(casing, problem):
     )
 
 
-@pytest.mark.parametrize("chunks", [(64, 16), (100_000, 100_000)])
-def test_chunk_sizes_change_the_result_by_rounding_only(casing, problem, chunks):
-    plain = vcjax.external_field(casing, problem.B)
-    tiled = vcjax.external_field(
-        casing, problem.B, chunk_size=chunks[0], target_chunk_size=chunks[1]
-    )
-    np.testing.assert_allclose(tiled, plain, atol=1e-12 * np.abs(problem.B).max())
-
-
-def test_a_casing_survives_flattening(casing):
-    leaves, tree = jax.tree.flatten(casing)
-    again = jax.tree.unflatten(tree, leaves)
-    assert again.rule == casing.rule
-    assert all(isinstance(leaf, jax.Array) for leaf in leaves)
-
-
 def test_prepare_and_evaluate_can_be_traced_together(rule, casing, problem):
     constants = vcjax.tables(rule)
 
@@ -90,33 +77,44 @@ def test_an_evaluation_does_not_copy_the_field_to_the_host(casing, problem, monk
     np.testing.assert_allclose(closure, expected, atol=1e-12)
 
 
-def test_many_fields_share_one_casing_under_vmap(casing, problem):
-    fields = jnp.stack([problem.B, 3.0 * problem.B])
-    mapped = jax.vmap(lambda B: vcjax.external_field(casing, B))(fields)
-    np.testing.assert_allclose(mapped[1], 3.0 * mapped[0], atol=1e-11)
-    np.testing.assert_allclose(mapped[0], vcjax.external_field(casing, problem.B), atol=1e-12)
-
-
-def test_an_evaluation_captures_nothing_and_a_closure_captures_the_casing_to_the_byte(
-    casing, problem
+@pytest.mark.parametrize(
+    "choose, prepare, tables, evaluations",
+    [
+        (vcjax.choose, vcjax.prepare, vcjax.tables, [vcjax.external_field]),
+        (
+            partial(vcjax.choose, gradient=True),
+            vcjax.prepare_gradient,
+            vcjax.gradient_tables,
+            [vcjax.external_gradient],
+        ),
+        (
+            vcjax.choose_off_surface,
+            vcjax.prepare_off_surface,
+            vcjax.off_surface_tables,
+            [vcjax.field_at, vcjax.gradient_at],
+        ),
+    ],
+    ids=["field", "gradient", "off the surface"],
+)
+def test_programs_capture_nothing_and_closures_capture_the_casing_to_the_byte(
+    problem, choose, prepare, tables, evaluations
 ):
-    argument = jaxmeter.measure(vcjax.external_field, casing, problem.B, repeat=1)
+    rule = choose(problem.X, problem.B, 3, nfp=4, half_period=True)
+    preparing = jax.make_jaxpr(lambda X, constants: prepare(rule, X, constants=constants))
+    assert captured_bytes(preparing(problem.X, tables(rule))) == 0
+    casing = prepare(rule, problem.X)
+    size = sum(leaf.nbytes for leaf in jax.tree.leaves(casing))
+    for evaluate in evaluations:
+        given = (problem.B, 1.1 * problem.X[0]) if len(evaluations) == 2 else (problem.B,)
+        assert captured_bytes(jax.make_jaxpr(evaluate)(casing, *given)) == 0
+        assert captured_bytes(jax.make_jaxpr(partial(evaluate, casing))(*given)) == size
+
+
+def test_a_compiled_closure_embeds_the_casing_to_the_byte(casing, problem):
     closure = jaxmeter.measure(lambda B: vcjax.external_field(casing, B), problem.B, repeat=1)
     size = sum(leaf.nbytes for leaf in jax.tree.leaves(casing))
-    assert argument.constants is not None and closure.constants is not None
-    assert argument.constants.captured_bytes == 0
+    assert closure.constants is not None
     assert closure.constants.captured_bytes == closure.constants.embedded_bytes == size
-
-
-def test_preparing_with_tables_as_an_argument_captures_next_to_nothing(rule, problem):
-    record = jaxmeter.measure(
-        lambda X, constants: vcjax.prepare(rule, X, constants=constants),
-        jnp.asarray(problem.X),
-        vcjax.tables(rule),
-        repeat=1,
-    )
-    assert record.constants is not None and record.constants.captured_bytes is not None
-    assert record.constants.captured_bytes < 10_000
 
 
 def test_evaluation_has_an_exact_transpose(casing, problem):

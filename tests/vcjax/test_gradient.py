@@ -8,7 +8,6 @@ import pytest
 
 import vcjax
 from tests.vcjax import common
-from tests.vcjax.common import captured_bytes
 from vcjax import problems
 
 
@@ -82,31 +81,6 @@ def test_gradients_of_a_resolved_field_have_the_digits_asked_for():
     assert np.abs(gradient - gradient.swapaxes(2, 3)).max() < 2 * scale
 
 
-def test_chunk_sizes_change_gradients_by_rounding_only(w7x):
-    problem, casing = w7x
-    plain = vcjax.external_gradient(casing, problem.B)
-    tiled = vcjax.external_gradient(casing, problem.B, chunk_size=700, target_chunk_size=70)
-    scale = np.abs(problem.grad_B_ext + problem.grad_B_int).max()
-    assert np.abs(np.asarray(plain) - np.asarray(tiled)).max() < 1e-9 * scale
-
-
-def test_a_gradient_captures_nothing_and_a_closure_the_casing_to_the_byte(w7x):
-    problem, casing = w7x
-    size = sum(leaf.nbytes for leaf in jax.tree.leaves(casing))
-    argument = jax.make_jaxpr(vcjax.external_gradient)(casing, problem.B)
-    closure = jax.make_jaxpr(lambda B: vcjax.external_gradient(casing, B))(problem.B)
-    assert captured_bytes(argument) == 0
-    assert captured_bytes(closure) == size
-
-
-def test_preparing_gradients_with_tables_as_an_argument_captures_nothing(w7x):
-    problem, casing = w7x
-    program = jax.make_jaxpr(
-        lambda X, constants: vcjax.prepare_gradient(casing.rule, X, constants=constants)
-    )(problem.X, vcjax.gradient_tables(casing.rule))
-    assert captured_bytes(program) == 0
-
-
 def test_the_derivative_of_a_gradient_in_surface_and_field_agrees_with_finite_differences():
     problem = problems.axisymmetric(3, shape=(4, 20), src_shape=(4, 20), trg_shape=(2, 6))
     rule = vcjax.choose(problem.X, problem.B, 2, nfp=1, trg_nphi=2, trg_ntheta=6, gradient=True)
@@ -126,9 +100,3 @@ def test_the_derivative_of_a_gradient_in_surface_and_field_agrees_with_finite_di
     difference = (size(1e-4, constants)[0] - size(-1e-4, constants)[0]) / 2e-4
     # The quadrature error itself changes with the surface.
     assert abs(difference - slope) < 1e-2 * value
-
-
-def test_a_field_of_another_grid_is_named(w7x):
-    problem, casing = w7x
-    with pytest.raises(vcjax.VcjaxError, match="internal_gradient got B of shape"):
-        vcjax.internal_gradient(casing, problem.B[1:])

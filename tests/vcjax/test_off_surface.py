@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 import vcjax
-from tests.vcjax.common import captured_bytes
 from vcjax import problems
 
 DIGITS = 6
@@ -136,16 +135,6 @@ def test_w7x_keeps_nine_digits_from_the_surface_to_far_from_it():
     known = problems.magnetic_field
     assert relative(external - known(problem.outside, points[:, 0]), problem) < 1e-8
     assert relative(internal - known(problem.inside, points[:, 1]), problem) < 1e-8
-
-
-def test_an_evaluation_captures_nothing(casing, problem, points):
-    for call in (vcjax.field_at, vcjax.gradient_at):
-        program = jax.make_jaxpr(call)(casing, problem.B, points.reshape(-1, 3))
-        assert captured_bytes(program) == 0
-    prepare = jax.make_jaxpr(
-        lambda X, constants: vcjax.prepare_off_surface(casing.rule, X, constants=constants)
-    )(problem.X, vcjax.off_surface_tables(casing.rule))
-    assert captured_bytes(prepare) == 0
 
 
 GRADIENT_DIGITS, GRADIENT_DISTANCES = 4, (5e-2, 5e-3, 1e-4, 0.0)

@@ -1,4 +1,11 @@
-"""Surfaces, fields and options that `choose` cannot use end in an error that says why."""
+"""Surfaces, fields and options that a call cannot use end in an error that says why."""
+
+import os
+import re
+import subprocess
+import sys
+from fractions import Fraction
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -6,104 +13,216 @@ import numpy as np
 import pytest
 
 import vcjax
-from tests.vcjax.hostile.problems import chosen, toroidal_field
+from tests.vcjax.hostile.problems import chosen, section, toroidal_field
 from vcjax import VcjaxError, problems
 
-_REFUSED: dict[str, tuple] = {
-    # name: (change of X, change of B, options, part of the error)
-    "X of objects": (lambda X: X.astype(object), None, {}, "dtype object"),
-    "X in half precision": (lambda X: X.astype(np.float16), None, {}, "dtype float16"),
-    "X in long double": (lambda X: X.astype(np.longdouble), None, {}, "dtype|float64"),
-    "X of the other byte order": (lambda X: X.astype(">f8"), None, {}, "dtype >f8"),
-    "X of booleans": (lambda X: X > 0, None, {}, "dtype bool"),
-    "X of text": (lambda X: X.astype(str), None, {}, "dtype <U"),
-    "X masked": (np.ma.asarray, None, {}, "masked"),
-    "X a tuple of rows": (tuple, None, {}, "type tuple"),
-    "X in 1e-60": (lambda X: 1e-60 * X, None, {}, "another unit"),
-    "X in 1e200": (lambda X: 1e200 * X, None, {}, "another unit"),
-    "X with minus infinity": (lambda X: np.where(X < -2.4, -np.inf, X), None, {}, "infinite"),
-    "X along the other way of phi": (lambda X: X[(-np.arange(4)) % 4], None, {}, "z axis"),
-    "X with axes exchanged": (lambda X: X.swapaxes(0, 1), None, {}, "open|z axis|degenerate"),
-    "X in cylindrical components": (
+WHOLE_TURN: dict[str, Any] = dict(nfp=1, half_period=False)
+HALF_PERIOD: dict[str, Any] = dict(nfp=4, half_period=True)
+
+
+@pytest.fixture(scope="module")
+def ellipse():
+    return problems.rotating_ellipse(3)
+
+
+def _with(values, index, value):
+    spoilt = np.array(values)
+    spoilt[index] = value
+    return spoilt
+
+
+_BAD_ARRAYS = {
+    # name: (change of X or B, part of the error)
+    "NaN": (lambda v: _with(v, (2, 3, 1), np.nan), "1 points that are NaN"),
+    "infinity": (lambda v: _with(v, (0, 0), -np.inf), r"infinite, the first at \[0, 0\]"),
+    "component first": (lambda v: np.moveaxis(v, -1, 0), r"give \(nphi, ntheta, 3\)"),
+    "four components": (lambda v: np.pad(v, ((0, 0), (0, 0), (0, 1))), "shape"),
+    "flat": (lambda v: v.ravel(), "shape"),
+    "list": (lambda v: v.tolist(), "type list"),
+    "tuple of rows": (tuple, "type tuple"),
+    "None": (lambda v: None, "type NoneType"),
+    "masked": (np.ma.asarray, "masked"),
+    "objects": (lambda v: v.astype(object), "dtype object"),
+    "half precision": (lambda v: v.astype(np.float16), "dtype float16"),
+    "single precision": (lambda v: v.astype(np.float32), "dtype float32"),
+    "long double": (lambda v: v.astype(np.longdouble), "dtype"),
+    "integers": (lambda v: np.rint(100 * v).astype(int), "dtype int64"),
+    "other byte order": (lambda v: v.astype(">f8"), "dtype >f8"),
+    "booleans": (lambda v: v > 0, "dtype bool"),
+    "complex": (lambda v: v.astype(complex), "dtype complex128"),
+    "text": (lambda v: v.astype(str), "dtype <U"),
+}
+
+
+@pytest.mark.parametrize("kind", _BAD_ARRAYS)
+def test_every_call_refuses_an_array_it_cannot_use(torus, casing, kind):
+    spoil, message = _BAD_ARRAYS[kind]
+    for name, argument, call in (
+        ("choose", "X", lambda bad: chosen(bad(torus.X), torus.B)),
+        ("choose", "B", lambda bad: chosen(torus.X, bad(torus.B))),
+        ("external_field", "B", lambda bad: vcjax.external_field(casing, bad(torus.B))),
+        ("internal_field", "B", lambda bad: vcjax.internal_field(casing, bad(torus.B))),
+        ("spectral_tail", "B", lambda bad: vcjax.spectral_tail(bad(torus.B), **WHOLE_TURN)),
+    ):
+        with pytest.raises(VcjaxError, match=f"^{name} got {argument}.*{message}"):
+            call(spoil)
+
+
+_BAD_SURFACES = {
+    # name: (change of X, part of the error)
+    "in 1e-60": (lambda X: 1e-60 * X, "another unit"),
+    "in 1e200": (lambda X: 1e200 * X, "another unit"),
+    "along the other way of phi": (lambda X: X[(-np.arange(4)) % 4], "z axis"),
+    "with axes exchanged": (lambda X: X.swapaxes(0, 1), "open|z axis|degenerate"),
+    "in cylindrical components": (
         lambda X: np.stack([np.hypot(X[..., 0], X[..., 1]), X[..., 2], X[..., 2]], axis=2),
-        None,
-        {},
         "z axis|degenerate|volume|open",
     ),
-    "X with four components": (lambda X: np.pad(X, ((0, 0), (0, 0), (0, 1))), None, {}, "shape"),
-    "X with its first row again": (lambda X: np.concatenate([X, X[:1]]), None, {}, "repeat"),
-    "X without its last row": (lambda X: X[:-1], None, {}, "open surface"),
-    "X without its last column": (lambda X: X[:, :-1], None, {}, "open surface"),
-    "X shuffled": (lambda X: X[:, np.random.default_rng(0).permutation(16)], None, {}, "."),
-    "X a sphere's shell": (lambda X: X * 0 + [1.0, 0, 0], None, {}, "degenerate"),
-    "nfp 2 for a whole turn": (None, None, dict(nfp=2), "open surface|z axis"),
-    "nfp 3 for a whole turn": (None, None, dict(nfp=3), "open surface|z axis"),
-    "half period for a whole turn": (None, None, dict(half_period=True), "repeat"),
-    "nfp infinite": (None, None, dict(nfp=float("inf")), "nfp=inf"),
-    "nfp NaN": (None, None, dict(nfp=float("nan")), "nfp=nan"),
-    "nfp a thousand and one": (None, None, dict(nfp=1001), "nfp=1001"),
-    "digits -3": (None, None, dict(digits=-3), "digits=-3"),
-    "targets by a float": (None, None, dict(trg_ntheta=8.0), "trg_ntheta=8.0"),
-    "targets below none": (None, None, dict(trg_ntheta=-8), "trg_ntheta=-8"),
-    "B zero": (None, lambda B: 0 * B, {}, "zero everywhere"),
-    "B NaN at a corner": (None, lambda B: np.where(B == B[0, 0], np.nan, B), {}, "NaN"),
-    "B of 1e-200": (None, lambda B: 1e-200 * B, {}, "another unit"),
-    "B of 1e200": (None, lambda B: 1e200 * B, {}, "another unit"),
-    "B complex": (None, lambda B: B.astype(complex), {}, "dtype complex128"),
-    "B with a jump": (
-        None,
-        lambda B: B * np.linspace(1.0, 2.0, B.shape[1])[:, None],
-        {},
-        "breaks",
-    ),
+    "with its first row again": (lambda X: np.concatenate([X, X[:1]]), "repeat"),
+    "without its last row": (lambda X: X[:-1], "open surface"),
+    "without its last column": (lambda X: X[:, :-1], "open surface"),
+    "shuffled": (lambda X: X[:, np.random.default_rng(0).permutation(16)], "."),
+    "a sphere's shell": (lambda X: X * 0 + [1.0, 0, 0], "degenerate"),
+}
+_BAD_HALF_PERIODS = {
+    "two poloidal points": (lambda X: X[:, :2], "3 poloidal points"),
+    "empty": (lambda X: X[:0], "at least 1 toroidal"),
+    "end point repeated": (lambda X: np.concatenate([X, X[:, :1]], axis=1), "repeats the first"),
+    "half of the cross-section": (lambda X: X[:, : X.shape[1] // 2], "poloidal seam"),
+    "half of the period": (lambda X: X[: X.shape[0] // 2], "toroidal seam"),
+    "one poloidal point missing": (lambda X: X[:, :-1], "poloidal seam"),
+    "one toroidal point missing": (lambda X: X[:-1], "toroidal seam"),
+    "a point repeated inside": (lambda X: X[:, [0, 1, 2, 2, *range(3, 20)]], "index 3"),
+    "shifted off the symmetry plane": (lambda X: X + [0, 0, 0.05], "toroidal seam"),
+    "theta off by half a step": (lambda X: 0.5 * (X + np.roll(X, 1, axis=1)), "toroidal seam"),
+    "one point": (lambda X: np.broadcast_to(X[:1, :1], X.shape).copy(), "degenerate"),
+    "a line": (lambda X: np.broadcast_to(X[:, :1], X.shape).copy(), "degenerate"),
 }
 
 
-@pytest.mark.parametrize("name", _REFUSED)
-def test_choose_refuses(torus, name):
-    of_X, of_B, options, message = _REFUSED[name]
-    X = of_X(torus.X) if of_X else torus.X
-    B = of_B(torus.B) if of_B else torus.B
-    with pytest.raises(VcjaxError, match="^choose (got|found)") as error:
-        chosen(X, B, **options)
-    assert error.match(message)
+@pytest.mark.parametrize("kind", [*_BAD_SURFACES, *_BAD_HALF_PERIODS])
+def test_choose_refuses_a_surface_it_cannot_use(torus, ellipse, kind):
+    spoil, message = (_BAD_SURFACES | _BAD_HALF_PERIODS)[kind]
+    problem, symmetry = (torus, WHOLE_TURN) if kind in _BAD_SURFACES else (ellipse, HALF_PERIOD)
+    with pytest.raises(VcjaxError, match=f"(?s)^choose (got|found).*({message})"):
+        chosen(spoil(problem.X), problem.B, **symmetry)
 
 
-_HALF_REFUSED = {
-    "nfp 3 of 4": dict(nfp=3),
-    "nfp 5 of 4": dict(nfp=5),
-    "nfp 8 of 4": dict(nfp=8),
-    "nfp 2 of 4": dict(nfp=2),
-    "a whole period": dict(half_period=False),
-    "a whole period of twice the nfp": dict(nfp=8, half_period=False),
-}
+@pytest.mark.parametrize("rows, half_period", [(1, False), (2, False), (1, True)])
+def test_rows_too_few_to_turn_around_the_z_axis_are_refused(rows, half_period):
+    X = section(lambda t: 3 + np.cos(t), np.sin, nphi=rows, ntheta=16)
+    with pytest.raises(VcjaxError, match="^choose got X with . rows .* give at least 3"):
+        chosen(X, np.ones_like(X), half_period=half_period)
+
+
+@pytest.mark.parametrize(
+    "spoil, message",
+    [
+        (lambda B: 0 * B, "B that is zero everywhere"),
+        (lambda B: 1e-200 * B, "another unit"),
+        (lambda B: 1e200 * B, "another unit"),
+        (lambda B: B * np.linspace(1.0, 2.0, B.shape[1])[:, None], "a field that breaks.*seam"),
+        (lambda B: np.broadcast_to([1.0, 0, 0], B.shape).copy(), "a field that breaks.*seam"),
+        (lambda B: B[:, ::-1], "a field that breaks.*seam"),
+        (lambda B: B[:-2], "a field that breaks.*seam"),
+        (lambda B: B[:, :-3], "a field that breaks.*seam"),
+    ],
+)
+def test_a_field_without_a_size_or_the_symmetry_of_its_grid_is_refused(ellipse, spoil, message):
+    with pytest.raises(VcjaxError, match=f"^choose got .*{message}"):
+        chosen(ellipse.X, spoil(ellipse.B), **HALF_PERIOD)
+
+
+_BAD_OPTIONS = dict(
+    digits=[0, 14, -3, 6.0, True, "6", Fraction(6)],
+    nfp=[0, -4, 1001, float("inf"), float("nan")],
+    half_period=["yes"],
+    trg_nphi=[0],
+    trg_ntheta=[-8, 2.5, 8.0],
+)
+
+
+@pytest.mark.parametrize(
+    "name, value", [(name, value) for name, values in _BAD_OPTIONS.items() for value in values]
+)
+def test_a_bad_option_is_named_with_its_value(torus, name, value):
+    with pytest.raises(VcjaxError, match=re.escape(f"choose got {name}={value!r}; give")):
+        chosen(torus.X, torus.B, **{name: value})
+
+
+@pytest.mark.parametrize("size", [0, -1, 2.5, "a"])
+def test_a_grid_has_a_positive_number_of_points(torus, size):
+    with pytest.raises(VcjaxError, match="^surface_points got nphi="):
+        vcjax.surface_points(torus.X, **WHOLE_TURN, nphi=size, ntheta=4)
+
+
+@pytest.mark.parametrize(
+    "symmetry, message",
+    [
+        (dict(nfp=2), "open surface|z axis"),
+        (dict(nfp=3), "open surface|z axis"),
+        (dict(half_period=True), "repeat"),
+    ],
+)
+def test_a_whole_turn_declared_as_something_else_is_refused(torus, symmetry, message):
+    with pytest.raises(VcjaxError, match=f"^choose got .*({message})"):
+        chosen(torus.X, torus.B, **symmetry)
 
 
 @pytest.mark.parametrize("rows", [10, 3, 2])
-@pytest.mark.parametrize("name", _HALF_REFUSED)
-def test_a_half_period_declared_as_something_else_is_refused(name, rows):
-    if rows < 4 and "twice the nfp" in name:
+@pytest.mark.parametrize(
+    "declared",
+    [
+        *({"nfp": nfp} for nfp in (1, 2, 3, 5, 8)),
+        {"half_period": False},
+        {"nfp": 8, "half_period": False},
+    ],
+)
+def test_a_half_period_declared_as_something_else_is_refused(declared, rows):
+    if rows < 4 and declared == {"nfp": 8, "half_period": False}:
         pytest.skip("three rows say nothing of their symmetry: they are a surface of 8 periods too")
-    surface = problems.rotating_ellipse_surface(4)
-    X = surface.points(rows, 20, half_period=True)
-    B = toroidal_field(X)
+    X = problems.rotating_ellipse_surface(4).points(rows, 20, half_period=True)
     with pytest.raises(VcjaxError, match="^choose got"):
-        vcjax.choose(X, B, 3, **(dict(nfp=4, half_period=True) | _HALF_REFUSED[name]))
+        chosen(X, toroidal_field(X), **(HALF_PERIOD | declared))
 
 
-def test_choosing_is_no_part_of_a_traced_program(torus):
-    for traced in ("X", "B"):
-        arrays = dict(X=torus.X, B=torus.B)
+def test_symmetry_given_as_numpy_integers_is_the_same(ellipse):
+    symmetries: list[Any] = [4, np.uint8(4), np.int32(4)]
+    assert (
+        len({chosen(ellipse.X, ellipse.B, **(HALF_PERIOD | {"nfp": n})) for n in symmetries}) == 1
+    )
 
-        def cutoff(values, traced=traced, arrays=arrays):
-            return chosen(**(arrays | {traced: values})).cutoff
 
-        for transform in (
-            jax.vmap,
-            lambda f: jax.vmap(jax.jit(f)),
-            lambda f: jax.vmap(jax.grad(f)),
-        ):
-            with pytest.raises(VcjaxError, match=f"traced {traced}.*prepare"):
-                transform(cutoff)(
-                    jnp.stack([arrays[traced]] * 2) if transform is jax.vmap else arrays[traced]
-                )
+def test_a_spectral_tail_needs_a_field_and_a_grid(torus):
+    for B in (torus.B[:, :3], 0 * torus.B):
+        with pytest.raises(VcjaxError, match="^spectral_tail got B"):
+            vcjax.spectral_tail(B, **WHOLE_TURN)
+
+
+@pytest.mark.parametrize("traced", ["X", "B"])
+@pytest.mark.parametrize("transform", [lambda f: f, jax.jit, jax.grad])
+def test_choosing_inside_a_traced_program_is_refused(torus, traced, transform):
+    arrays = dict(X=torus.X, B=torus.B)
+
+    def cutoff(values):
+        return chosen(**(arrays | {traced: values})).cutoff
+
+    with pytest.raises(VcjaxError, match=f"traced {traced}.*prepare"):
+        jax.vmap(transform(cutoff))(jnp.stack([arrays[traced]] * 2))
+
+
+def test_32_bit_mode_is_refused_with_the_way_out():
+    program = (
+        "import vcjax, vcjax.problems\n"
+        "p = vcjax.problems.rotating_ellipse(3)\n"
+        "try: vcjax.choose(p.X, p.B, 3, nfp=4, half_period=True)\n"
+        "except vcjax.VcjaxError as error: print(error)\n"
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", program],
+        env=os.environ | {"JAX_ENABLE_X64": "0"},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert "jax_enable_x64" in run.stdout, run.stderr
