@@ -1,8 +1,10 @@
 """Helpers that tests of several files share: casings of problems, errors, captured constants."""
 
+import jax.numpy as jnp
 import numpy as np
 
 import vcjax
+from vcjax import problems
 
 
 def casing_of(problem, digits, prepare=vcjax.prepare, **options):
@@ -26,6 +28,39 @@ def largest_error(value, expected):
     return np.abs(np.asarray(value) - expected).max() / np.abs(expected).max()
 
 
+def flat(values):
+    """Return (nphi, ntheta, 3) in the C++ package's order: component, phi, theta."""
+    return np.moveaxis(values, -1, 0).ravel()
+
+
+def vectors(values, nphi, ntheta):
+    """Return a flat list of the C++ package as (nphi, ntheta, 3)."""
+    return np.moveaxis(np.reshape(values, (3, nphi, ntheta)), 0, -1)
+
+
 def captured_bytes(program):
     """Return the bytes of the constants that a jaxpr captures."""
     return sum(np.asarray(constant).nbytes for constant in program.consts)
+
+
+def small_torus(digits=3, **grids):
+    """Return a problem that is quick to compile."""
+    sizes = dict(shape=(4, 20), src_shape=(4, 20), trg_shape=(2, 6))
+    return problems.axisymmetric(digits, **(sizes | grids))
+
+
+def determined(found):
+    """Return the part of the field off the surface that is determined at each point."""
+    return jnp.where(found.inside[:, None], found.external, found.internal)
+
+
+def section(curve, *, nphi=6, ntheta=48):
+    """Return an axisymmetric surface (nphi, ntheta, 3) over the whole turn: curve(theta) = r, z."""
+    r, z = curve(2 * np.pi * np.arange(ntheta) / ntheta)
+    phi = 2 * np.pi * np.arange(nphi)[:, None] / nphi
+    return np.stack([r * np.cos(phi), r * np.sin(phi), z + 0 * phi], axis=2)
+
+
+def toroidal_field(X):
+    """Return the field of a conductor on the z axis at points X."""
+    return np.cross([0.0, 0.0, 1.0], X) / (X[..., :2] ** 2).sum(axis=-1, keepdims=True)

@@ -18,12 +18,11 @@ import jax.numpy as jnp
 import numpy as np
 
 import vcjax
-from tests.vcjax.common import captured_bytes
-from vcjax import problems
+from tests.vcjax.common import captured_bytes, determined, small_torus
 
 # Nothing divides: 3 rows of targets, 15 targets, 4 or 8 devices.
 TARGETS = dict(trg_nphi=3, trg_ntheta=5)
-PROBLEM = problems.axisymmetric(3, shape=(4, 20), src_shape=(4, 20))
+PROBLEM = small_torus()
 X, B = PROBLEM.X, PROBLEM.B  # NumPy: no device may be touched before processes know each other
 
 
@@ -59,7 +58,7 @@ def off_the_surface(devices) -> dict[str, Any]:
     points = np.concatenate([near, [[0.0, 0.0, 0.3], [5.0, 5.0, 5.0]]])
     found = vcjax.field_at(casing, B, points)
     return {
-        "field_off_the_surface": jnp.where(found.inside[:, None], found.external, found.internal),
+        "field_off_the_surface": determined(found),
         "distances": found.distance,
     }
 

@@ -8,6 +8,7 @@ import pytest
 
 import vcjax
 from tests.vcjax import common
+from tests.vcjax.common import small_torus
 from vcjax import problems
 
 
@@ -82,7 +83,7 @@ def test_gradients_of_a_resolved_field_have_the_digits_asked_for():
 
 
 def test_the_derivative_of_a_gradient_in_surface_and_field_agrees_with_finite_differences():
-    problem = problems.axisymmetric(3, shape=(4, 20), src_shape=(4, 20), trg_shape=(2, 6))
+    problem = small_torus()
     rule = vcjax.choose(problem.X, problem.B, 2, nfp=1, trg_nphi=2, trg_ntheta=6, gradient=True)
     constants = vcjax.gradient_tables(rule)
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import vcjax
+from tests.vcjax.common import determined, small_torus
 from vcjax import problems
 
 # Inside and outside, near the surface and far from it.
@@ -16,7 +17,7 @@ POINTS = np.array(
 
 @pytest.fixture(scope="module")
 def problem():
-    return problems.axisymmetric(3, shape=(4, 20), src_shape=(4, 20), trg_shape=(2, 6))
+    return small_torus()
 
 
 @pytest.fixture(scope="module")
@@ -37,10 +38,6 @@ def found(casing, problem):
     return vcjax.field_at(casing, problem.B, POINTS)
 
 
-def given(found):
-    return jnp.where(found.inside[:, None], found.external, found.internal)
-
-
 def test_caps_that_allow_the_digits_change_nothing(choose):
     rule = choose(3)
     assert choose(3, max_nphi=rule.quad_nphi, max_ntheta=rule.quad_ntheta) == rule
@@ -58,7 +55,7 @@ def test_caps_cost_digits_as_the_warning_and_the_estimate_show(choose, problem):
     expected = np.where(
         found.inside[:, None], known(problem.outside, POINTS), known(problem.inside, POINTS)
     )
-    error = np.abs(given(found) - expected).max(axis=1) / np.abs(problem.B).max()
+    error = np.abs(determined(found) - expected).max(axis=1) / np.abs(problem.B).max()
     assert (error < found.error).all()
 
 
@@ -94,7 +91,7 @@ def test_points_are_mapped_over(casing, problem, found):
 
 def test_second_derivatives_in_points_are_those_of_the_known_fields():
     # The rule needs a field with as many digits. Inside it is external, outside internal.
-    problem = problems.axisymmetric(6, shape=(4, 20), src_shape=(4, 40), trg_shape=(2, 6))
+    problem = small_torus(6, src_shape=(4, 40))
     rule = vcjax.choose_off_surface(problem.X, problem.B, 4, nfp=1)
     casing = vcjax.prepare_off_surface(rule, problem.X)
     points, (weight, move) = POINTS[[0, 3]], np.random.default_rng(2).normal(size=(2, 2, 3))
@@ -102,7 +99,7 @@ def test_second_derivatives_in_points_are_those_of_the_known_fields():
     @jax.jit
     def bend(casing, B, points):
         def total(points):
-            return (weight * given(vcjax.field_at(casing, B, points))).sum()
+            return (weight * determined(vcjax.field_at(casing, B, points))).sum()
 
         return jax.jvp(jax.grad(total), (points,), (jnp.asarray(move),))[1]
 

@@ -5,7 +5,6 @@ from dataclasses import FrozenInstanceError
 
 import numpy as np
 import pytest
-from jaxtyping import config as jaxtyping_config
 from scipy.special import ellipe, ellipk
 
 import vcjax
@@ -58,9 +57,8 @@ def test_a_coil_of_positive_current_makes_its_field_along_phi():
     along_phi = np.array([[-np.sin(0.4), np.cos(0.4), 0.0]])
     # On the axis of a loop: B = mu_0 I / (2 radius) = 2 pi current / radius.
     known = 2 * np.pi * 0.5 / 0.8 * along_phi
-    np.testing.assert_allclose(
-        problems.magnetic_field([coil], middle), known, rtol=1e-14, atol=1e-14
-    )
+    found = problems.magnetic_field([coil], middle)
+    np.testing.assert_allclose(found, known, rtol=1e-14, atol=1e-14)
 
 
 def test_a_ring_of_coils_approaches_the_central_conductor():
@@ -69,9 +67,8 @@ def test_a_ring_of_coils_approaches_the_central_conductor():
     coils = [problems.PoloidalCoil(2.0 / count, float(a), (2.0, 0.0), 1.0) for a in angles]
     points = np.array([[2.0, 0.0, 0.1], [0.3, 1.9, -0.2]])
     known = problems.magnetic_field([problems.CentralConductor(2.0)], points)
-    np.testing.assert_allclose(
-        problems.magnetic_field(coils, points), known, rtol=1e-13, atol=1e-13
-    )
+    found = problems.magnetic_field(coils, points)
+    np.testing.assert_allclose(found, known, rtol=1e-13, atol=1e-13)
 
 
 @pytest.mark.parametrize("radii", [(0.72,), (5.56, 0.37, 0.02)])
@@ -100,37 +97,30 @@ def test_twice_as_many_points_on_every_w7x_current_change_nothing(monkeypatch):
         assert 0 < np.abs(once - twice).max() < 1e-14 * np.abs(usual.B).max()
 
 
-def tangents_and_fields(problem, nphi, ntheta):
-    """Tangents dX/dphi and dX/dtheta, B_ext and B_int, on a grid of the surface."""
-    grid = {
-        "nfp": problem.nfp,
-        "half_period": problem.half_period,
-        "nphi": nphi,
-        "ntheta": ntheta,
-    }
+def grid_of(problem, nphi, ntheta):
+    return dict(nfp=problem.nfp, half_period=problem.half_period, nphi=nphi, ntheta=ntheta)
+
+
+def circulations(problem, grid, along):
+    """Integrate B_ext and B_int around the torus along phi (axis 0) or theta (axis 1)."""
     points = vcjax.surface_points(problem.X, **grid)
-    fields = [problems.magnetic_field(s, points) for s in (problem.outside, problem.inside)]
-    return *vcjax.surface_tangents(problem.X, **grid), *fields
+    tangent = vcjax.surface_tangents(problem.X, **grid)[along]
+    fields = (problems.magnetic_field(s, points) for s in (problem.outside, problem.inside))
+    return [2 * np.pi * (field * tangent).sum(axis=2).mean(axis=along) for field in fields]
 
 
-def test_the_poloidal_circulation_is_that_of_the_filament(problem):
+def test_the_poloidal_circulation_comes_from_the_filaments_inside(problem):
     """Ampere: coils are outside, filaments inside."""
-    _, tangent, b_ext, b_int = tangents_and_fields(problem, 7, 240)
-    external, internal = (
-        2 * np.pi * (field * tangent).sum(axis=2).mean(axis=1) for field in (b_ext, b_int)
-    )
+    external, internal = circulations(problem, grid_of(problem, 7, 240), along=1)
     current = 4 * np.pi * sum(source.current for source in problem.inside)
     np.testing.assert_allclose(external, 0.0, atol=1e-10 * current)
     np.testing.assert_allclose(np.abs(internal), current, rtol=1e-10)
 
 
 @pytest.mark.parametrize("name", [name for name in PROBLEMS if "full" in name or "torus" in name])
-def test_the_toroidal_circulation_is_that_of_the_coils(name):
+def test_the_toroidal_circulation_comes_from_the_coils(name):
     problem = PROBLEMS[name]()
-    tangent, _, b_ext, b_int = tangents_and_fields(problem, 120, 7)
-    external, internal = (
-        2 * np.pi * (field * tangent).sum(axis=2).mean(axis=0) for field in (b_ext, b_int)
-    )
+    external, internal = circulations(problem, grid_of(problem, 120, 7), along=0)
     threading = [s for s in problem.outside if not isinstance(s, problems.ToroidalLoop)]
     current = 4 * np.pi * sum(source.current for source in threading)
     np.testing.assert_allclose(internal, 0.0, atol=1e-10 * current)
@@ -158,19 +148,16 @@ def test_both_parts_matter(problem):
 
 
 def test_sources_and_targets_lie_on_the_smooth_surface_through_the_points(problem):
-    grid = {"nfp": problem.nfp, "half_period": problem.half_period}
-    nphi, ntheta, _ = problem.B.shape
-    points = vcjax.surface_points(problem.X, **grid, nphi=nphi, ntheta=ntheta)
+    points = vcjax.surface_points(problem.X, **grid_of(problem, *problem.B.shape[:2]))
     total = problems.magnetic_field((*problem.outside, *problem.inside), points)
     np.testing.assert_array_equal(problem.B, total)
-    points = vcjax.surface_points(
-        problem.X, **grid, nphi=problem.trg_nphi, ntheta=problem.trg_ntheta
-    )
+    targets = grid_of(problem, problem.trg_nphi, problem.trg_ntheta)
+    points = vcjax.surface_points(problem.X, **targets)
     np.testing.assert_array_equal(problem.B_ext, problems.magnetic_field(problem.outside, points))
     np.testing.assert_array_equal(problem.B_int, problems.magnetic_field(problem.inside, points))
 
 
-def test_sizes_are_those_of_the_reference_tests():
+def test_sizes_equal_the_sizes_of_the_reference_tests():
     w7x, ellipse = problems.w7x(4), problems.rotating_ellipse(4)
     assert (w7x.nfp, w7x.X.shape[:2], w7x.B.shape[:2]) == (5, (10, 20), (24, 128))
     assert (w7x.trg_nphi, w7x.trg_ntheta) == (20, 40)
@@ -196,14 +183,6 @@ def test_errors_are_relative_to_the_largest_component_of_the_field():
     assert problem.internal_error(problem.B_int) == 0.0
     with pytest.raises(vcjax.VcjaxError, match=r"external_error.*\(2, 3\).*give \(8, 20, 3\)"):
         problem.external_error(np.zeros((2, 3)))
-
-
-@pytest.fixture
-def unchecked():
-    """As without the tests' type checker, which would refuse these points before vcjax does."""
-    jaxtyping_config.update("jaxtyping_disable", True)
-    yield
-    jaxtyping_config.update("jaxtyping_disable", False)
 
 
 FIELDS = [problems.magnetic_field, problems.magnetic_field_gradient]
@@ -250,29 +229,27 @@ def test_points_on_the_axis_of_a_central_conductor_are_refused(field, distance):
         (np.array([[np.nan, 0.0, 0.0]]), "that are NaN or infinite"),
     ],
 )
-def test_bad_points_are_refused(unchecked, field, points, said):
+def test_bad_points_are_refused(no_shape_checks, field, points, said):
     with pytest.raises(vcjax.VcjaxError, match=f"^problems.{field.__name__} got points .*{said}"):
         field([problems.ToroidalLoop(1.0, r=(2.0,))], points)
 
 
-@pytest.mark.parametrize("make", [problems.w7x, problems.rotating_ellipse, problems.axisymmetric])
-@pytest.mark.parametrize("digits", [0, 15, -3])
-def test_digits_out_of_range_are_refused(make, digits):
-    with pytest.raises(vcjax.VcjaxError, match=f"{make.__name__} got digits=.*from 1 to 14"):
-        make(digits)
-
-
 @pytest.mark.parametrize(
-    "options, said",
+    "make, options, said",
     [
-        ({"cross_section": "square"}, "cross_section='square'.*'circular'"),
-        ({"minor_radius": 2.5}, "minor_radius=2.5.*up to 1.2"),
-        ({"minor_radius": float("nan")}, "minor_radius=nan.*up to 1.2"),
+        *[
+            (make, {"digits": digits}, f"{make.__name__} got digits=.*from 1 to 14")
+            for make in (problems.w7x, problems.rotating_ellipse, problems.axisymmetric)
+            for digits in (0, 15, -3)
+        ],
+        (problems.axisymmetric, {"cross_section": "square"}, "'square'.*'circular'"),
+        (problems.axisymmetric, {"minor_radius": 2.5}, "minor_radius=2.5.*up to 1.2"),
+        (problems.axisymmetric, {"minor_radius": float("nan")}, "minor_radius=nan.*up to 1.2"),
     ],
 )
-def test_an_impossible_torus_is_refused(options, said):
+def test_impossible_problems_are_refused(make, options, said):
     with pytest.raises(vcjax.VcjaxError, match=said):
-        problems.axisymmetric(3, **options)
+        make(**({"digits": 3} | options))
 
 
 def test_large_problems_need_little_memory():

@@ -1,66 +1,141 @@
-"""Against the C++ reference, run here on its own test problems and on ours."""
+"""The C++ package: its problems are as hard as ours, and both solve the problems of both."""
 
 import numpy as np
 import pytest
 
 import vcjax
+from tests.vcjax.common import casing_of, flat, vectors
 from vcjax import problems
-
-reference = pytest.importorskip("virtual_casing", reason="the C++ package has no wheel here")
-
-
-def _flat(values):
-    """(nphi, ntheta, 3) as the flat component-first list of the C++ package."""
-    return np.ascontiguousarray(np.moveaxis(values, -1, 0)).ravel()
+from vcjax._geometry import resample
 
 
-def _vectors(flat, nphi, ntheta):
-    return np.moveaxis(np.asarray(flat).reshape(3, nphi, ntheta), 0, -1)
+@pytest.fixture(scope="module")
+def reference():
+    return pytest.importorskip("virtual_casing", reason="the C++ package has no wheel here")
 
 
-def _reference_external(digits, nfp, half_period, X, B, trg):
-    casing = reference.VirtualCasing()
-    casing.setup(digits, nfp, half_period, *X.shape[:2], _flat(X), *B.shape[:2], *trg)
-    return _vectors(casing.compute_external_B(_flat(B)), *trg)
+def reference_surface(reference, name, nfp, half_period, *shape):
+    kind = getattr(reference.SurfType, name)
+    data = reference.VirtualCasingTestData
+    return vectors(data.surface_coordinates(nfp, half_period, *shape, kind), *shape)
 
 
-def _external(digits, nfp, half_period, X, B, trg):
-    kind = dict(nfp=nfp, half_period=half_period, trg_nphi=trg[0], trg_ntheta=trg[1])
-    casing = vcjax.prepare(vcjax.choose(X, B, digits, **kind), X)
-    return np.asarray(vcjax.external_field(casing, B))
+def reference_fields(reference, half_period, X, nphi, ntheta):
+    """Return the package's external and total test fields on W7-X."""
+    data = reference.VirtualCasingTestData
+    parts = data.magnetic_field_data(5, half_period, *X.shape[:2], flat(X), nphi, ntheta)
+    external, internal = (vectors(part, nphi, ntheta) for part in parts)
+    return external, external + internal
 
 
-def _reference_w7x(digits, half_period):
-    """The reference's own W7-X problem: surface, field on the sources, external field.
+def reference_external(reference, digits, nfp, half_period, X, B, trg):
+    """Return the external field that the package finds."""
+    solver = reference.VirtualCasing()
+    solver.setup(digits, nfp, half_period, *X.shape[:2], flat(X), *B.shape[:2], *trg)
+    return vectors(solver.compute_external_B(flat(B)), *trg)
 
-    The surface's Nyquist modes carry 1e-4: another convention for them would show at once.
-    """
-    data, factor = reference.VirtualCasingTestData, 1 if half_period else 2
-    shape, trg = (10 * factor, 20), (20 * factor, 40)
-    src = (6 * digits * factor, 32 * digits)
-    surface = data.surface_coordinates(5, half_period, *shape, reference.SurfType.W7X_)
-    known = data.magnetic_field_data(5, half_period, *shape, surface, *trg)
-    total = np.sum(data.magnetic_field_data(5, half_period, *shape, surface, *src), axis=0)
-    return _vectors(surface, *shape), _vectors(total, *src), _vectors(known[0], *trg)
+
+def modes_needed(B, nfp, digits):
+    """First modes (n, m) from which on a half-period field has less than 10^-digits of max |B|."""
+    samples = resample.field_period(np.moveaxis(B, -1, 0), nfp, True)
+    spectrum = np.abs(np.fft.fft2(samples, axes=(1, 2), norm="forward")).sum(axis=0)
+    limit = 10.0**-digits * np.linalg.norm(B, axis=2).max()
+    needed = []
+    for weights in (spectrum.sum(axis=1), spectrum.sum(axis=0)):
+        modes = np.abs(np.fft.fftfreq(weights.size, 1 / weights.size)).astype(int)
+        tail = np.cumsum(np.bincount(modes, weights)[::-1])[::-1]
+        needed.append(int(np.argmax(tail < limit)))
+    return np.array(needed)
+
+
+def total_field(problem, nphi, ntheta):
+    points = vcjax.surface_points(
+        problem.X, nfp=problem.nfp, half_period=True, nphi=nphi, ntheta=ntheta
+    )
+    return problems.magnetic_field((*problem.outside, *problem.inside), points)
+
+
+@pytest.mark.parametrize(
+    "name, surface",
+    [
+        ("W7X_", problems.w7x_boundary()),
+        ("AxisymNarrow", problems.shaped_torus()),
+        ("AxisymWide", problems.shaped_torus(minor_radius=1.0)),
+        ("AxisymCircleWide", problems.circular_torus()),
+        ("AxisymCircleNarrow", problems.circular_torus(minor_radius=0.5)),
+        (
+            "RotatingEllipseWide",
+            problems.rotating_ellipse_surface(3, major_radius=2.0, semi_axes=(0.7, 1.0)),
+        ),
+    ],
+)
+def test_surfaces_agree_with_the_package(reference, name, surface):
+    """Full period: to rounding. Half period: the package shifts a full grid, exact if resolved."""
+    for half_period in (False, True):
+        known = reference_surface(reference, name, surface.nfp, half_period, 24, 36)
+        ours = surface.points(24, 36, half_period=half_period)
+        np.testing.assert_allclose(ours, known, rtol=0, atol=2e-13)
+
+
+def test_the_w7x_field_is_as_hard_to_resolve_as_the_package_s(reference):
+    X = reference_surface(reference, "W7X_", 5, True, 10, 20)
+    _, known = reference_fields(reference, True, X, 62, 204)
+    ours = total_field(problems.w7x(3), 62, 204)
+    for digits in (3, 6, 9):
+        n, m = modes_needed(ours, 5, digits) - modes_needed(known, 5, digits)
+        assert 0 <= n <= 2 and 0 <= m <= 5
+
+
+def test_the_ellipse_field_is_as_hard_to_resolve_as_the_package_s():
+    """Its test has a current on the axis, B = 1 / R, and a loop of radius 0.72 of strength 1/4."""
+    problem = problems.rotating_ellipse(3)
+    sources = [problems.CentralConductor(0.5), problems.ToroidalLoop(0.25, r=(0.72,))]
+    points = vcjax.surface_points(problem.X, nfp=4, half_period=True, nphi=60, ntheta=200)
+    known = problems.magnetic_field(sources, points)
+    ours = total_field(problem, 60, 200)
+    for digits in (3, 6, 9, 12):
+        difference = modes_needed(ours, 4, digits) - modes_needed(known, 4, digits)
+        assert (0 <= difference).all() and (difference <= 1).all()
+
+
+@pytest.mark.parametrize(
+    "make, digits, half_period, limit",
+    [
+        (problems.w7x, 3, True, 3e-4),
+        (problems.w7x, 3, False, 3e-4),
+        (problems.w7x, 6, True, 3e-7),
+        (problems.rotating_ellipse, 3, True, 2e-4),
+        (problems.rotating_ellipse, 3, False, 2e-4),
+        (problems.rotating_ellipse, 6, True, 2e-8),
+    ],
+)
+def test_the_package_finds_the_known_answer(reference, make, digits, half_period, limit):
+    problem = make(digits, half_period=half_period)
+    trg = problem.trg_nphi, problem.trg_ntheta
+    found = reference_external(
+        reference, digits, problem.nfp, half_period, problem.X, problem.B, trg
+    )
+    assert problem.external_error(found) < limit
+    if (make, digits) == (problems.rotating_ellipse, 6):
+        ours = vcjax.external_field(casing_of(problem, digits), problem.B)
+        assert np.abs(ours - found).max() <= 2 * 10.0**-digits * np.abs(problem.B).max()
 
 
 @pytest.mark.parametrize(
     "digits, half_period", [(3, True), (6, True), (9, True), (3, False), (6, False)]
 )
 def test_on_the_references_own_w7x_problem_errors_are_no_larger_than_its_resolution(
-    digits, half_period
+    reference, digits, half_period
 ):
-    X, B, known = _reference_w7x(digits, half_period)
-    scale = np.abs(B).max()
-    ours = np.abs(_external(digits, 5, half_period, X, B, known.shape[:2]) - known).max() / scale
-    theirs = _reference_external(digits, 5, half_period, X, B, known.shape[:2])
+    """The surface's Nyquist modes carry 1e-4: another convention for them would show at once."""
+    factor = 1 if half_period else 2
+    trg = (20 * factor, 40)
+    X = reference_surface(reference, "W7X_", 5, half_period, 10 * factor, 20)
+    known, _ = reference_fields(reference, half_period, X, *trg)
+    _, B = reference_fields(reference, half_period, X, 6 * digits * factor, 32 * digits)
+    symmetry = dict(nfp=5, half_period=half_period)
+    rule = vcjax.choose(X, B, digits, **symmetry, trg_nphi=trg[0], trg_ntheta=trg[1])
+    ours = np.abs(vcjax.external_field(vcjax.prepare(rule, X), B) - known).max()
+    theirs = reference_external(reference, digits, 5, half_period, X, B, trg)
     # Both carry the same unresolved part of B; which of the two is nearer is chance.
-    assert ours <= 1.15 * np.abs(theirs - known).max() / scale
-
-
-def test_on_our_ellipse_both_give_the_same_field():
-    digits = 6
-    problem = problems.rotating_ellipse(digits)
-    arguments = digits, 4, True, problem.X, problem.B, (problem.trg_nphi, problem.trg_ntheta)
-    difference = np.abs(_external(*arguments) - _reference_external(*arguments)).max()
-    assert difference <= 2 * 10.0**-digits * np.abs(problem.B).max()
+    assert ours <= 1.15 * np.abs(theirs - known).max()

@@ -37,14 +37,3 @@ def chosen(X, B, digits=3, **options) -> vcjax.Rule:
 def separated(X, B, **options) -> np.ndarray:
     casing = vcjax.prepare(chosen(X, B, **options), X)
     return np.asarray(vcjax.external_field(casing, B))
-
-
-def section(r, z, *, nphi=6, ntheta=48):
-    theta = 2 * np.pi * np.arange(ntheta) / ntheta
-    phi = 2 * np.pi * np.arange(nphi)[:, None] / nphi
-    return np.stack([r(theta) * np.cos(phi), r(theta) * np.sin(phi), z(theta) + 0 * phi], axis=2)
-
-
-def toroidal_field(X):
-    x, y = X[..., 0], X[..., 1]
-    return np.stack([-y, x, 0 * x], axis=2) / (x**2 + y**2)[..., None]

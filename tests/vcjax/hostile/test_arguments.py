@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 
 import vcjax
-from tests.vcjax.hostile.problems import chosen, section, toroidal_field
+from tests.vcjax.common import section, toroidal_field
+from tests.vcjax.hostile.problems import chosen
 from vcjax import VcjaxError, problems
 
 WHOLE_TURN: dict[str, Any] = dict(nfp=1, half_period=False)
@@ -110,7 +111,7 @@ def test_choose_refuses_a_surface_it_cannot_use(torus, ellipse, kind):
 
 @pytest.mark.parametrize("rows, half_period", [(1, False), (2, False), (1, True)])
 def test_rows_too_few_to_turn_around_the_z_axis_are_refused(rows, half_period):
-    X = section(lambda t: 3 + np.cos(t), np.sin, nphi=rows, ntheta=16)
+    X = section(lambda t: (3 + np.cos(t), np.sin(t)), nphi=rows, ntheta=16)
     with pytest.raises(VcjaxError, match="^choose got X with . rows .* give at least 3"):
         chosen(X, np.ones_like(X), half_period=half_period)
 

@@ -14,8 +14,8 @@ import pytest
 from hypothesis import strategies as st
 
 import vcjax
-from tests.vcjax.common import largest_error
-from tests.vcjax.hostile.problems import chosen, many, section
+from tests.vcjax.common import largest_error, section
+from tests.vcjax.hostile.problems import chosen, many
 from vcjax import VcjaxError
 
 
@@ -159,7 +159,7 @@ def test_a_rule_changed_so_that_its_numbers_do_not_fit_is_refused(rule, change):
 def test_a_rule_for_another_surface_is_refused_by_shape_or_has_a_large_self_test(torus, rule):
     with pytest.raises(VcjaxError, match=r"^prepare got X of shape \(4, 15, 3\), but the rule was"):
         vcjax.prepare(rule, torus.X[:, :-1])
-    thin = section(lambda t: 2 + 0.5 * np.cos(t), lambda t: 0.02 * np.sin(t), nphi=4, ntheta=16)
+    thin = section(lambda t: (2 + 0.5 * np.cos(t), 0.02 * np.sin(t)), nphi=4, ntheta=16)
     assert vcjax.self_test(vcjax.prepare(rule, thin)).max() > 0.02
 
 

@@ -4,63 +4,51 @@ import hypothesis
 import numpy as np
 import pytest
 from hypothesis import strategies as st
+from numpy import cos, sin
 
 import vcjax
-from tests.vcjax.hostile.problems import chosen, hostile, many, section, toroidal_field
+from tests.vcjax.common import section, toroidal_field
+from tests.vcjax.hostile.problems import chosen, hostile, many
 from vcjax import VcjaxError
 
 _BROKEN = {
+    # name: (r and z of the cross-section, part of the error)
     "a limacon's inner loop": (
-        lambda t: 3 + (0.5 + np.cos(t)) * np.cos(t),
-        lambda t: (0.5 + np.cos(t)) * np.sin(t),
+        lambda t: (3 + (0.5 + cos(t)) * cos(t), (0.5 + cos(t)) * sin(t)),
         "crosses itself",
     ),
     "an eight with unequal halves": (
-        lambda t: 3 + np.cos(t),
-        lambda t: np.sin(2 * t) + 0.3 * np.sin(t),
+        lambda t: (3 + cos(t), sin(2 * t) + 0.3 * sin(t)),
         "crosses itself",
     ),
     "curls": (
-        lambda t: 3 + np.cos(t) + 0.4 * np.cos(5 * t),
-        lambda t: np.sin(t) + 0.4 * np.sin(5 * t),
+        lambda t: (3 + cos(t) + 0.4 * cos(5 * t), sin(t) + 0.4 * sin(5 * t)),
         "crosses itself",
     ),
     "twice round": (
-        lambda t: 3 + np.cos(2 * t) + 0.2 * np.cos(t),
-        lambda t: np.sin(2 * t) + 0.2 * np.sin(t),
+        lambda t: (3 + cos(2 * t) + 0.2 * cos(t), sin(2 * t) + 0.2 * sin(t)),
         "crosses itself",
     ),
     "exactly twice round": (
-        lambda t: 3 + np.cos(2 * t),
-        lambda t: np.sin(2 * t),
+        lambda t: (3 + cos(2 * t), sin(2 * t)),
         "touches itself|crosses itself",
     ),
-    "pinched to a point": (
-        lambda t: 3 + np.cos(t),
-        lambda t: np.sin(t) * np.cos(t) ** 2,
-        "touches itself",
-    ),
+    "pinched to a point": (lambda t: (3 + cos(t), sin(t) * cos(t) ** 2), "touches itself"),
     "sheets a millionth apart": (
-        lambda t: 3 + np.cos(t),
-        lambda t: 1e-6 * np.sin(t),
+        lambda t: (3 + cos(t), 1e-6 * sin(t)),
         "touches itself|no quadrature|degenerate|no volume",
     ),
-    "an eight": (lambda t: 3 + np.cos(t), lambda t: np.sin(2 * t), "no volume|crosses itself"),
+    "an eight": (lambda t: (3 + cos(t), sin(2 * t)), "no volume|crosses itself"),
     "a cusp": (
-        lambda t: 3 + np.cos(t) - 0.2 * np.cos(5 * t),
-        lambda t: np.sin(t) - 0.2 * np.sin(5 * t),
+        lambda t: (3 + cos(t) - 0.2 * cos(5 * t), sin(t) - 0.2 * sin(5 * t)),
         "degenerate|no quadrature",
     ),
-    "a hole of a thousandth": (
-        lambda t: 3 + 2.997 * np.cos(t),
-        lambda t: np.sin(t),
-        "reaches the z axis, or nearly",
-    ),
-    "flat": (lambda t: 3 + np.cos(t), lambda t: 0 * t, "no volume|degenerate"),
-    "a thread": (lambda t: 3 + 1e-9 * np.cos(t), lambda t: 1e-9 * np.sin(t), "no volume"),
+    "through the axis": (lambda t: (1 + 1.3 * cos(t), 1.3 * sin(t)), "reaches the z axis"),
+    "a hole of a thousandth": (lambda t: (3 + 2.997 * cos(t), sin(t)), "axis, or nearly"),
+    "flat": (lambda t: (3 + cos(t), 0 * t), "no volume|degenerate"),
+    "a thread": (lambda t: (3 + 1e-9 * cos(t), 1e-9 * sin(t)), "no volume"),
     "points heaped up": (
-        lambda t: 3 + np.cos(t + 0.99 * np.sin(t)),
-        lambda t: np.sin(t + 0.99 * np.sin(t)),
+        lambda t: (3 + cos(t + 0.99 * sin(t)), sin(t + 0.99 * sin(t))),
         "no quadrature|open surface|degenerate",
     ),
 }
@@ -68,28 +56,25 @@ _BROKEN = {
 
 @pytest.mark.parametrize("name", _BROKEN)
 def test_a_surface_that_bounds_no_torus_is_refused(name):
-    r, z, message = _BROKEN[name]
-    X = section(r, z)
+    curve, message = _BROKEN[name]
+    X = section(curve)
     with pytest.raises(VcjaxError, match=message):
         chosen(X, toroidal_field(X))
 
 
 _SHARP = {
-    "thin and flat": (lambda t: 3 + np.cos(t), lambda t: 0.1 * np.sin(t)),
-    "thin and tall": (lambda t: 3 + 0.1 * np.cos(t), lambda t: np.sin(t)),
-    "nearly pinched": (lambda t: 3 + np.cos(t), lambda t: np.sin(t) * (np.cos(t) ** 2 + 0.05)),
-    "a bean": (lambda t: 3 + 0.5 * np.cos(t) + 0.4 * np.cos(2 * t), lambda t: 0.6 * np.sin(t)),
-    "a narrow hole": (lambda t: 3 + 2.8 * np.cos(t), lambda t: 2 * np.sin(t)),
-    "uneven points": (
-        lambda t: 3 + np.cos(t + 0.5 * np.sin(t)),
-        lambda t: np.sin(t + 0.5 * np.sin(t)),
-    ),
+    "thin and flat": lambda t: (3 + cos(t), 0.1 * sin(t)),
+    "thin and tall": lambda t: (3 + 0.1 * cos(t), sin(t)),
+    "nearly pinched": lambda t: (3 + cos(t), sin(t) * (cos(t) ** 2 + 0.05)),
+    "a bean": lambda t: (3 + 0.5 * cos(t) + 0.4 * cos(2 * t), 0.6 * sin(t)),
+    "a narrow hole": lambda t: (3 + 2.8 * cos(t), 2 * sin(t)),
+    "uneven points": lambda t: (3 + cos(t + 0.5 * sin(t)), sin(t + 0.5 * sin(t))),
 }
 
 
 @pytest.mark.parametrize("name", _SHARP)
 def test_a_surface_hard_to_resolve_keeps_about_the_digits_asked_for(name):
-    X = section(*_SHARP[name])
+    X = section(_SHARP[name])
     B = toroidal_field(X)
     rule = chosen(X, B, 3, trg_nphi=1, trg_ntheta=12)
     casing = vcjax.prepare(rule, X)
@@ -110,10 +95,11 @@ def test_cross_sections_with_loops_are_refused_and_stars_are_not(loops, size, tu
     mode = loops + 1
 
     def cut(amount):
-        return section(
-            lambda t: 3 + (np.cos(t) + amount / mode * np.cos(mode * t + turn)) / 2,
-            lambda t: tall * (np.sin(t) + amount / mode * np.sin(mode * t + turn)) / 2,
-        )
+        def curve(t):
+            r = cos(t) + amount / mode * cos(mode * t + turn)
+            return 3 + r / 2, tall / 2 * (sin(t) + amount / mode * sin(mode * t + turn))
+
+        return section(curve)
 
     # Above 1 the tangent turns more than once, and a plane curve without crossings does not.
     X = cut(size)
