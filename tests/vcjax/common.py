@@ -1,5 +1,7 @@
 """Helpers that tests of several files share: casings of problems, errors, captured constants."""
 
+from typing import Any
+
 import jax.numpy as jnp
 import numpy as np
 
@@ -43,10 +45,10 @@ def captured_bytes(program):
     return sum(np.asarray(constant).nbytes for constant in program.consts)
 
 
-def small_torus(digits=3, **grids):
+def small_torus(digits=3, **options):
     """Return a problem that is quick to compile."""
-    sizes = dict(shape=(4, 20), src_shape=(4, 20), trg_shape=(2, 6))
-    return problems.axisymmetric(digits, **(sizes | grids))
+    sizes: dict[str, Any] = dict(shape=(4, 20), src_shape=(4, 20), trg_shape=(2, 6))
+    return problems.axisymmetric(digits, **(sizes | options))
 
 
 def determined(found):

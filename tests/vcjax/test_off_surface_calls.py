@@ -1,5 +1,7 @@
 """How calls off the surface behave: caps, counts of points, transformations, names in errors."""
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -59,14 +61,6 @@ def test_caps_cost_digits_as_the_warning_and_the_estimate_show(choose, problem):
     assert (error < found.error).all()
 
 
-def test_caps_too_low_for_a_single_digit_are_refused(choose):
-    message = "^choose_off_surface got max_nphi=None, max_ntheta=5, but 3 digits need .* raise them"
-    with pytest.raises(vcjax.VcjaxError, match=message):
-        choose(3, max_ntheta=5)
-    with pytest.raises(vcjax.VcjaxError, match="max_nphi=0"):
-        choose(3, max_nphi=0)
-
-
 def test_numbers_of_points_share_a_program(casing, problem, found):
     calls = [
         vcjax.field_at(casing, problem.B, POINTS[:count], count_multiple=5) for count in (2, 3, 4)
@@ -114,29 +108,35 @@ def test_second_derivatives_in_points_are_those_of_the_known_fields():
     assert np.abs(found - expected).max() < 1e-2 * np.abs(expected).max()
 
 
-def test_unusable_arguments_are_named(casing, problem, no_shape_checks):
-    point = np.ones((1, 3))
-    for wrong, match in [
-        ((problem.X, problem.B, point), "field_at got a casing of type"),
-        ((casing, problem.B[1:], point), "field_at got B of shape"),
-        ((casing, problem.B, point[0]), r"field_at got points \(3,\)"),
-        ((casing, problem.B, np.ones((0, 3))), r"field_at got points \(0, 3\)"),
-        ((casing, problem.B, np.full((1, 3), np.nan)), "points that are NaN"),
+def test_unusable_arguments_are_named(casing, choose, problem, no_shape_checks):
+    X, B, point = problem.X, problem.B, np.ones((1, 3))
+    digits: Any = dict(digits=1, nfp=1)
+    for call, said in [
+        (lambda: vcjax.field_at(X, B, point), "field_at got a casing of type"),
+        (lambda: vcjax.field_at(casing, B[1:], point), "field_at got B of shape"),
+        (lambda: vcjax.field_at(casing, B, point[0]), r"field_at got points \(3,\)"),
+        (lambda: vcjax.field_at(casing, B, point[:0]), r"field_at got points \(0, 3\)"),
+        (lambda: vcjax.field_at(casing, B, np.nan * point), "field_at got .*points that are NaN"),
+        (lambda: vcjax.gradient_at(casing, B, point, count_multiple=0), "gradient_at got count_mu"),
+        (
+            lambda: vcjax.prepare_off_surface(casing.rule, X, constants=casing.constants.field),
+            "prepare_off_surface got constants of type Tables",
+        ),
+        # Calls of one step name themselves; nothing is evaluated.
+        (
+            lambda: vcjax.off_surface_field(X, 0 * B, point, **digits),
+            "off_surface_field got B that is zero",
+        ),
+        (
+            lambda: vcjax.off_surface_gradient(X, B, point[0], **digits),
+            r"off_surface_gradient got points \(3,\)",
+        ),
+        (lambda: choose(0), "choose_off_surface got digits=0"),
+        (lambda: choose(3, max_nphi=0), "choose_off_surface got max_nphi=0"),
+        (
+            lambda: choose(3, max_ntheta=5),
+            "choose_off_surface got max_nphi=None, max_ntheta=5, but 3 digits need .* raise them",
+        ),
     ]:
-        with pytest.raises(vcjax.VcjaxError, match=match):
-            vcjax.field_at(*wrong)
-    with pytest.raises(vcjax.VcjaxError, match="^gradient_at got count_multiple=0"):
-        vcjax.gradient_at(casing, problem.B, point, count_multiple=0)
-    with pytest.raises(vcjax.VcjaxError, match="^prepare_off_surface got constants of type Tables"):
-        vcjax.prepare_off_surface(casing.rule, problem.X, constants=casing.constants.field)
-
-
-def test_calls_of_one_step_name_themselves_in_errors(choose, problem, no_shape_checks):
-    # Nothing is evaluated: B is refused by the first step, points by the last.
-    X, B = problem.X, problem.B
-    with pytest.raises(vcjax.VcjaxError, match="^off_surface_field got B that is zero"):
-        vcjax.off_surface_field(X, 0 * B, np.ones((1, 3)), 1, nfp=1)
-    with pytest.raises(vcjax.VcjaxError, match=r"^off_surface_gradient got points \(3,\)"):
-        vcjax.off_surface_gradient(X, B, np.ones(3), 1, nfp=1)
-    with pytest.raises(vcjax.VcjaxError, match="^choose_off_surface got digits=0"):
-        choose(0)
+        with pytest.raises(vcjax.VcjaxError, match=f"^{said}"):
+            call()

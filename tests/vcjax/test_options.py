@@ -11,13 +11,13 @@ from jax.extend.core import jaxprs_in_params
 
 import vcjax
 from benchmarks.workloads.casing import problem_named
-from tests.vcjax.common import casing_of, largest_error
+from tests.vcjax.common import casing_of, largest_error, small_torus
 from vcjax import problems
 from vcjax._options import Tiles, resolve_tiles
 
 
 @pytest.fixture(autouse=True)
-def no_settings(monkeypatch):
+def no_variables(monkeypatch):
     for name in list(os.environ):
         if name.startswith("VCJAX_CHUNK_"):
             monkeypatch.delenv(name)
@@ -26,7 +26,7 @@ def no_settings(monkeypatch):
 @pytest.fixture(scope="module")
 def problem():
     """Targets on the grid of the field, so that a donated field can become the result."""
-    return problems.axisymmetric(3, shape=(6, 20), src_shape=(6, 20), trg_shape=(6, 20))
+    return small_torus(**dict.fromkeys(("shape", "src_shape", "trg_shape"), (6, 20)))
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +38,7 @@ def casing(problem):
 
 
 @pytest.mark.parametrize("operator", ["B", "BOFF", "GRADB"])
-def test_the_nearest_setting_wins(operator, monkeypatch):
+def test_the_most_specific_variable_wins(operator, monkeypatch):
     name = f"VCJAX_CHUNK_{operator}"
 
     def found():
@@ -74,20 +74,9 @@ def test_config_shows_the_sizes_in_force_and_their_origin(monkeypatch):
 @pytest.mark.parametrize("suffix", ["", "_SRC", "_TRG"])
 @pytest.mark.parametrize(
     "text",
-    [
-        "0",
-        "-3",
-        "many",
-        "1.5",
-        "1,2,3",
-        ",",
-        "4,",
-        "\u00b2",
-        "9" * 12,
-        pytest.param("9" * 5000, id="nines"),
-    ],
+    [*"0 -3 many 1.5 1,2,3 , 4, \u00b2".split(), "9" * 12, pytest.param("9" * 5000, id="nines")],
 )
-def test_a_setting_that_is_no_size_is_named(casing, problem, monkeypatch, suffix, text):
+def test_a_variable_that_is_no_size_is_named(casing, problem, monkeypatch, suffix, text):
     monkeypatch.setenv(f"VCJAX_CHUNK_B{suffix}", text)
     with pytest.raises(vcjax.VcjaxError, match=rf"external_field found VCJAX_CHUNK_B{suffix}='"):
         vcjax.external_field(casing, problem.B)
@@ -95,7 +84,7 @@ def test_a_setting_that_is_no_size_is_named(casing, problem, monkeypatch, suffix
         vcjax.config()
 
 
-def test_a_changed_setting_takes_effect_at_the_next_call(casing, problem, monkeypatch):
+def test_a_changed_variable_takes_effect_at_the_next_call(casing, problem, monkeypatch):
     plain = vcjax.external_field(casing, problem.B)
     monkeypatch.setenv("VCJAX_CHUNK_B", "63,7")
     program = str(jax.make_jaxpr(vcjax.external_field)(casing, problem.B))
@@ -159,15 +148,18 @@ def test_a_donated_field_becomes_the_result(casing, problem):
 KEPT = ["float64", "streamed"]
 
 
-@pytest.fixture(scope="module", params=["field", "gradient"])
+@pytest.fixture(
+    scope="module",
+    params=[
+        (vcjax.prepare, vcjax.external_field),
+        (vcjax.prepare_gradient, vcjax.internal_gradient),
+    ],
+    ids=["field", "gradient"],
+)
 def plain(request):
     """A problem, calls to prepare and evaluate it, and their result without options."""
-    problem = problems.axisymmetric(3, shape=(4, 20), src_shape=(4, 20), trg_shape=(2, 4))
-    ways = {
-        "field": (vcjax.prepare, vcjax.external_field),
-        "gradient": (vcjax.prepare_gradient, vcjax.internal_gradient),
-    }
-    prepare, evaluate = ways[request.param]
+    problem = small_torus(trg_shape=(2, 4))
+    prepare, evaluate = request.param
     casing = casing_of(problem, 3, prepare)
     return problem, prepare, evaluate, casing, evaluate(casing, problem.B)
 
@@ -190,7 +182,7 @@ def test_weights_in_float32_take_half_the_memory_and_keep_six_digits(plain):
 
 
 def test_streamed_weights_carry_the_derivative_in_the_surface():
-    problem = problems.axisymmetric(3, shape=(4, 20), src_shape=(4, 20), trg_shape=(2, 4))
+    problem = small_torus(trg_shape=(2, 4))
     rule = casing_of(problem, 3).rule
     X = jnp.asarray(problem.X)
 

@@ -4,7 +4,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from tests.vcjax.interfaces.setting import DIGITS, flat, set_up, surface
+from tests.vcjax.common import flat
+from tests.vcjax.interfaces.common import DIGITS, set_up, surface
 from vcjax import problems
 from vcjax.interfaces import VirtualCasing, VirtualCasingJAX
 

@@ -4,9 +4,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from jaxtyping import config as jaxtyping_config
 
-from tests.vcjax.interfaces.setting import DIGITS, flat, set_up, surface
+from tests.vcjax.common import flat
+from tests.vcjax.interfaces.common import DIGITS, set_up, surface
 from vcjax import VcjaxError, problems
 from vcjax.interfaces import VirtualCasing
 
@@ -31,16 +31,12 @@ def test_gradients_agree_with_the_reference(problem, casing, reference):
     limit = 1e-2 * np.abs(known).max()
     assert np.abs(ours.reshape(3, 3, 24) - known.transpose(2, 1, 0)).max() <= limit
     # With as few digits as ours the reference, which extrapolates, is off by 13 %.
-    fine = type(reference)()
-    fine.setup(
-        *(DIGITS + 2, problem.nfp, True, *problem.X.shape[:2], flat(problem.X)),
-        *(*problem.B.shape[:2], 4, 6),
-    )
+    fine = set_up(type(reference)(), problem, 4, 6, digits=DIGITS + 2)
     assert np.abs(ours - fine.compute_external_gradB(flat(problem.B))).max() <= limit
 
 
 def test_the_reference_gradient_is_ordered_component_then_derivative(reference, problem):
-    """Of data that are no field the gradient is not symmetric, and tells the order."""
+    """The gradient of data that are no field is not symmetric and shows the order."""
     nphi, ntheta = problem.B.shape[:2]
     theta = 2 * np.pi * np.arange(ntheta) / ntheta
     data = np.zeros_like(problem.B)
@@ -65,16 +61,13 @@ def test_off_surface_fields_agree_with_the_reference(problem, off_surface, refer
 
 
 def test_off_surface_fields_are_nan_where_they_are_not_determined(problem, off_surface, points):
-    known = dict(
-        external=problems.magnetic_field(problem.outside, points[:6]),
-        internal=problems.magnetic_field(problem.inside, points[6:]),
-    )
-    for part, told, untold in (
-        ("external", slice(6), slice(6, 18)),
-        ("internal", slice(6, 18), slice(6)),
+    for part, sources, determined, rest in (
+        ("external", problem.outside, slice(6), slice(6, 18)),
+        ("internal", problem.inside, slice(6, 18), slice(6)),
     ):
-        assert np.isnan(off_surface[part][untold]).all()
-        error = np.abs(off_surface[part][told] - known[part]).max()
+        assert np.isnan(off_surface[part][rest]).all()
+        known = problems.magnetic_field(sources, points[determined])
+        error = np.abs(off_surface[part][determined] - known).max()
         assert error <= 10.0**-DIGITS * np.abs(problem.B).max()
 
 
@@ -104,14 +97,6 @@ def test_targets_default_to_the_source_grid(problem):
     assert casing.get_normal().shape == (problem.B.size,)
 
 
-@pytest.fixture
-def unchecked():
-    """Without the tests' type checker, which would refuse a str before vcjax does."""
-    jaxtyping_config.update("jaxtyping_disable", True)
-    yield
-    jaxtyping_config.update("jaxtyping_disable", False)
-
-
 @pytest.mark.parametrize(
     "change, said",
     [
@@ -124,29 +109,25 @@ def unchecked():
         (dict(half_period=1), "^setup got half_period=1"),
     ],
 )
-def test_impossible_set_ups_are_refused(unchecked, problem, change, said):
-    arguments: dict[str, Any] = dict(
-        digits=3, NFP=4, half_period=True, Nt=10, Np=20, X=flat(problem.X)
-    )
-    arguments |= dict(src_Nt=9, src_Np=45) | change
+def test_impossible_set_ups_are_refused(no_shape_checks, problem, change, said):
+    usual: dict[str, Any] = dict(digits=3, NFP=4, half_period=True, Nt=10, Np=20)
+    usual |= dict(X=flat(problem.X), src_Nt=9, src_Np=45)
     with pytest.raises(VcjaxError, match=said):
-        VirtualCasing().setup(**arguments)
+        VirtualCasing().setup(**(usual | change))
 
 
-def test_bad_fields_and_calls_before_setup_are_refused(unchecked, problem, casing):
-    with pytest.raises(VcjaxError, match=r"compute_external_B got B_total of shape \(3374,\)"):
-        casing.compute_external_B(flat(problem.B)[1:])
-    with pytest.raises(VcjaxError, match="compute_internal_B_offsurf got Xt of shape"):
-        casing.compute_internal_B_offsurf(flat(problem.B), [1.0, 2.0, 3.0, 4.0])
-    for given, said in (
-        (flat(problem.B) * 1j, "compute_external_B got B_total .* complex128"),
-        (flat(problem.B).astype(str), "compute_external_B got B_total .* dtype <U"),
-        ([[1.0, 2.0], [3.0]], "compute_external_B got B_total that is not an array"),
-        (np.full(problem.B.size, np.nan), "compute_external_B got B with .* NaN"),
+def test_bad_fields_and_calls_before_setup_are_refused(no_shape_checks, problem, casing):
+    B = flat(problem.B)
+    for call, arguments, said in (
+        ("compute_external_B", [B[1:]], r"got B_total of shape \(3374,\)"),
+        ("compute_external_B", [B * 1j], "got B_total .* complex128"),
+        ("compute_external_B", [B.astype(str)], "got B_total .* dtype <U"),
+        ("compute_external_B", [[[1.0, 2.0], [3.0]]], "got B_total that is not an array"),
+        ("compute_external_B", [np.nan * B], "got B with .* NaN"),
+        ("compute_internal_B_offsurf", [B, [1.0, 2.0, 3.0, 4.0]], "got Xt of shape"),
+        ("compute_external_B_offsurf", [B, 3.0], r"got Xt of shape \(\)"),
     ):
-        with pytest.raises(VcjaxError, match=said):
-            casing.compute_external_B(given)
-    with pytest.raises(VcjaxError, match=r"compute_external_B_offsurf got Xt of shape \(\)"):
-        casing.compute_external_B_offsurf(flat(problem.B), 3.0)
+        with pytest.raises(VcjaxError, match=f"{call} {said}"):
+            getattr(casing, call)(*arguments)
     with pytest.raises(VcjaxError, match="compute_external_gradB got no surface yet"):
-        VirtualCasing().compute_external_gradB(flat(problem.B))
+        VirtualCasing().compute_external_gradB(B)

@@ -1,11 +1,14 @@
 """The stand-in for the JAX peer: its names and knobs, the fields of the flat stand-in."""
 
+from functools import partial
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from tests.vcjax.interfaces.setting import DIGITS, flat, set_up, surface
+from tests.vcjax.common import flat
+from tests.vcjax.interfaces.common import DIGITS, set_up, surface
 from vcjax import VcjaxError, problems
 from vcjax.interfaces import VirtualCasingJAX, build_offsurface_levels
 
@@ -101,29 +104,21 @@ def test_a_donated_field_gives_the_same_answer():
 
 def test_fields_and_surfaces_may_be_traced(problem, named, B):
     """Tracing is enough to see it; compiled derivatives are tested with the core."""
-    plan = named.plan_precision(B0=B)
+    # Without a field the quadrature serves whatever the source grid can hold.
+    plan, finest = named.plan_precision(B0=B), named.plan_precision()
+    assert finest.quad_ntheta >= plan.quad_ntheta
 
-    def loss(X, B):
+    def loss(X, B, **planned):
         casing = VirtualCasingJAX()
         casing.setup(DIGITS, problem.nfp, True, 10, 20, X, 15, 75, 4, 6)
-        return (casing.compute_external_B(B, precision=plan) ** 2).sum()
+        return (casing.compute_external_B(B, **planned) ** 2).sum()
 
     X = jnp.moveaxis(jnp.asarray(problem.X), -1, 0)
-    shapes = jax.eval_shape(jax.grad(loss, (0, 1)), X, B)
+    shapes = jax.eval_shape(jax.grad(partial(loss, precision=plan), (0, 1)), X, B)
     assert [shape.shape for shape in shapes] == [X.shape, B.shape]
-    field_only = jax.eval_shape(named.compute_external_B, B)
-    assert field_only.shape == (3, 4, 6)
-    # Without a field the quadrature serves whatever the source grid can hold.
-    rule, finest = named.plan_precision(B0=B), named.plan_precision()
-    assert finest.quad_ntheta >= rule.quad_ntheta
-
-    def unplanned(X):
-        casing = VirtualCasingJAX()
-        casing.setup(DIGITS, problem.nfp, True, 10, 20, X, 15, 75, 4, 6)
-        return casing.compute_external_B(B)
-
+    assert jax.eval_shape(named.compute_external_B, B).shape == (3, 4, 6)
     with pytest.raises(VcjaxError, match="plan_precision"):
-        jax.eval_shape(unplanned, X)
+        jax.eval_shape(lambda X: loss(X, B), X)
 
 
 @pytest.mark.parametrize(
