@@ -11,39 +11,26 @@ import pytest
 import jaxmeter
 from benchmarks.measuring import pair, program_diff
 from benchmarks.measuring.checkout import CheckoutError
-from benchmarks.measuring.pair import (
-    chosen_cases,
-    measure_interleaved,
-    sides,
-)
-from benchmarks.measuring.plan import PlannedCase
+from benchmarks.measuring.pair import chosen_cases, measure_interleaved, sides
 from benchmarks.measuring.store import RecordStore
 from jaxmeter import Inventory, Record
+from tests.benchmarks.common import Worker, planned
 
-CASES = [
-    PlannedCase(name="suite/a", target="module:function", params={}, rounds=3),
-    PlannedCase(name="suite/b", target="module:function", params={}, rounds=1),
-]
+CASES = [planned("suite/a", 3), planned("suite/b", 1)]
 COMMITS = ("b" * 40, "d" * 40)
 
 
-class Worker:
-    """Stand in for jaxmeter.run_case: collect the package that each case would import."""
+class SideWorker(Worker):
+    """Collect the package that each case would import."""
 
-    def __init__(self):
-        self.calls = []
-        self.status: Any = "ok"
-
-    def __call__(self, case):
+    def seen(self, case):
         (folder,) = case.path
-        side = (Path(folder) / "vcjax" / "side").read_text()
-        self.calls.append((side, case.name))
-        return Record(name=case.name, status=self.status, target=case.target, params=case.params)
+        return (Path(folder) / "vcjax" / "side").read_text(), case.name
 
 
 @pytest.fixture
 def worker():
-    return Worker()
+    return SideWorker()
 
 
 @pytest.fixture
@@ -66,15 +53,9 @@ def measure(worker, tmp_path, monkeypatch):
 
 
 def test_rounds_of_both_commits_alternate_in_which_comes_first(measure):
-    assert measure() == [
-        ("b", "suite/a"),
-        ("d", "suite/a"),
-        ("b", "suite/b"),
-        ("d", "suite/b"),
-        ("d", "suite/a"),
-        ("b", "suite/a"),
-        ("b", "suite/a"),
-        ("d", "suite/a"),
+    assert [f"{side} {name}" for side, name in measure()] == [
+        *("b suite/a", "d suite/a", "b suite/b", "d suite/b"),
+        *("d suite/a", "b suite/a", "b suite/a", "d suite/a"),
     ]
 
 

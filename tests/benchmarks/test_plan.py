@@ -5,19 +5,17 @@ import pytest
 from benchmarks.measuring.plan import (
     GRID_VARIABLE,
     SMALL_ROUNDS,
-    PlannedCase,
     grid_from_environment,
     interleaved,
 )
 from benchmarks.measuring.run import SUITES
-
-
-def case(name, rounds):
-    return PlannedCase(name=name, target="module:function", params={}, rounds=rounds)
+from tests.benchmarks.common import planned
 
 
 def test_passes_are_interleaved_and_every_second_one_runs_backwards():
-    order = [(c.name, r) for c, r in interleaved([case("a", 3), case("b", 2), case("c", 3)])]
+    order = [
+        (c.name, r) for c, r in interleaved([planned("a", 3), planned("b", 2), planned("c", 3)])
+    ]
     assert order == [
         *[("a", 0), ("b", 0), ("c", 0)],
         *[("c", 1), ("a", 1)],
@@ -25,15 +23,11 @@ def test_passes_are_interleaved_and_every_second_one_runs_backwards():
     ]
 
 
-def test_every_round_of_every_case_comes_once():
-    cases = [case("a", 1), case("b", 6), case("c", 0), case("d", 2)]
+def test_every_round_of_every_case_comes_once_and_a_case_of_no_rounds_never():
+    assert list(interleaved([])) == []
+    cases = [planned("a", 1), planned("b", 6), planned("c", 0), planned("d", 2)]
     order = [(c.name, r) for c, r in interleaved(cases)]
     assert sorted(order) == [(c.name, r) for c in cases for r in range(c.rounds)]
-
-
-def test_a_case_of_no_rounds_is_never_measured():
-    assert list(interleaved([case("a", 0)])) == []
-    assert list(interleaved([])) == []
 
 
 def test_the_quick_grid_is_the_default_and_an_unknown_one_is_refused(monkeypatch):

@@ -8,7 +8,7 @@ import pytest
 from benchmarks.measuring import run
 from benchmarks.measuring.checkout import ROOT, CheckoutError
 from benchmarks.measuring.store import environment_name
-from jaxmeter import Record
+from tests.benchmarks.common import Worker
 
 COMMIT = "c" * 40
 
@@ -31,20 +31,21 @@ def checkout(tmp_path, monkeypatch):
     return tmp_path
 
 
-@pytest.fixture
-def worker():
-    """Stands in for jaxmeter.run_case: collects the cases, fails the ones named gradient."""
-    calls = []
+class CommitWorker(Worker):
+    """Check the package that a case would import; fail the cases named gradient."""
 
-    def run_case(case):
+    def seen(self, case):
         (folder,) = case.path
         assert (Path(folder) / "vcjax" / "commit").read_text() == COMMIT
-        calls.append(case.name)
-        status = "timeout" if "gradient" in case.name else "ok"
-        return Record(name=case.name, status=status, target=case.target, params=case.params)
+        return case.name
 
-    vars(run_case)["calls"] = calls
-    return run_case
+    def status_of(self, case):
+        return "timeout" if "gradient" in case.name else "ok"
+
+
+@pytest.fixture
+def worker():
+    return CommitWorker()
 
 
 def test_the_package_of_the_commit_is_measured_into_its_own_store(checkout, worker, capsys):
@@ -56,7 +57,7 @@ def test_the_package_of_the_commit_is_measured_into_its_own_store(checkout, work
     out = capsys.readouterr().out
     assert out.startswith(f"measuring vcjax at commit {COMMIT[:10]} in {environment.name}, small")
     assert "uncommitted changes of vcjax are not measured" in out
-    assert out.splitlines()[-1] == "memory_sweep/gradient-cauto-tauto: timeout"
+    assert out.splitlines()[-1] == "memory_sweep/gradient-cauto-tauto: timeout: too slow"
 
 
 def test_a_second_run_measures_only_what_failed(checkout, worker):

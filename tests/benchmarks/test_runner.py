@@ -1,51 +1,27 @@
-"""Measuring a plan: resume, repeat failures, budget, and the imports of workers."""
+"""Measuring a plan: resume, repeat failures, budget, progress, and the imports of workers."""
 
 import dataclasses
 import itertools
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from benchmarks.measuring.plan import PlannedCase
 from benchmarks.measuring.progress import Progress
 from benchmarks.measuring.runner import Workers, measure_plan
 from benchmarks.measuring.store import RecordStore
-from jaxmeter import Failure, Record
+from tests.benchmarks.common import TOO_SLOW, Worker, planned
 
-CASES = [
-    PlannedCase(name=f"suite/{name}", target="module:function", params={"name": name}, rounds=2)
-    for name in "ab"
-]
-
-
-class Worker:
-    """Stand in for jaxmeter.run_case: collect its calls; fail or be interrupted on request."""
-
-    def __init__(self, *, status: Any = "ok", interrupt_at=None):
-        self.calls, self.status, self.interrupt_at = [], status, interrupt_at
-
-    def __call__(self, case):
-        if len(self.calls) == self.interrupt_at:
-            raise KeyboardInterrupt
-        self.calls.append(case.name)
-        failure = None if self.status == "ok" else Failure("compile", "Timeout", "too slow")
-        return Record(
-            name=case.name,
-            status=self.status,
-            target=case.target,
-            params=case.params,
-            failure=failure,
-            samples_seconds=(1.0, 2.0, 3.0),
-        )
+CASES = [planned(f"suite/{name}") for name in "ab"]
 
 
 @pytest.fixture
-def measure(tmp_path):
-    def run(worker, **options):
-        return measure_plan(CASES, RecordStore(tmp_path / "records"), run_case=worker, **options)
+def store(tmp_path):
+    return RecordStore(tmp_path / "records")
 
-    return run
+
+@pytest.fixture
+def measure(store):
+    return lambda worker, **options: measure_plan(CASES, store, run_case=worker, **options)
 
 
 def test_every_round_of_every_case_is_measured_once(measure):
@@ -61,8 +37,7 @@ def test_an_interrupted_plan_resumes_where_it_stopped(measure):
     rest = Worker()
     assert len(measure(rest)["suite/a"]) == 2
     assert rest.calls == ["suite/a"]
-    assert not measure(nothing := Worker()) == {}
-    assert nothing.calls == []
+    assert measure(nothing := Worker()) and not nothing.calls
 
 
 def test_a_failed_case_is_measured_again_by_the_next_run(measure, capsys):
@@ -95,8 +70,8 @@ def test_each_round_is_noted_when_it_begins_and_ends_and_a_kept_one_when_it_ends
     assert len(events) == 8 + 1 + 4 + 1
 
 
-def test_workers_can_import_the_suites_and_nothing_else_of_the_checkout(tmp_path):
-    made = Workers(RecordStore(tmp_path / "records"), tmp_path, Worker()).worker_case(CASES[0])
+def test_workers_can_import_the_suites_and_nothing_else_of_the_checkout(store, tmp_path):
+    made = Workers(store, tmp_path, Worker()).worker_case(CASES[0])
     (imports,) = (Path(entry) for entry in made.path)
     assert [entry.name for entry in imports.iterdir()] == ["benchmarks"]
     assert (imports / "benchmarks" / "cases" / "field.py").is_file()
@@ -105,18 +80,15 @@ def test_workers_can_import_the_suites_and_nothing_else_of_the_checkout(tmp_path
     assert made.cpus is None
 
 
-def test_a_case_for_one_cpu_is_bound_to_one(tmp_path):
-    case = PlannedCase(name="n", target="m:f", params={}, rounds=1, one_cpu=True)
-    cpus = Workers(RecordStore(tmp_path / "records"), tmp_path, Worker()).worker_case(case).cpus
+def test_a_case_for_one_cpu_is_bound_to_one(store, tmp_path):
+    case = planned("n", one_cpu=True)
+    cpus = Workers(store, tmp_path, Worker()).worker_case(case).cpus
     assert cpus is None or len(cpus) == 1
 
 
-def test_a_case_that_requires_a_missing_package_is_skipped_with_the_reason(tmp_path):
-    case = PlannedCase(
-        name="s/a", target="m:f", params={}, rounds=1, requires={"no_such_module": "no-such"}
-    )
+def test_a_case_that_requires_a_missing_package_is_skipped_with_the_reason(store):
+    case = planned("s/a", rounds=1, requires={"no_such_module": "no-such"})
     worker = Worker()
-    store = RecordStore(tmp_path / "records")
     (record,) = measure_plan([case], store, run_case=worker)["s/a"]
     assert worker.calls == []
     assert record.status == "skipped" and record.failure is not None
@@ -130,22 +102,46 @@ PREPARED = [
 ]
 
 
-def test_a_shared_preparation_runs_once_and_only_if_a_round_is_missing(tmp_path):
-    store = RecordStore(tmp_path / "records")
+def test_a_shared_preparation_runs_once_and_only_if_a_round_is_missing(store):
     worker = Worker()
     measure_plan(PREPARED, store, run_case=worker)
     assert worker.calls == ["preparation/p", "suite/a", "suite/b", "suite/b", "suite/a"]
     measure_plan(PREPARED, store, run_case=(nothing := Worker()))
-    assert nothing.calls == []
+    assert not nothing.calls
     store.path(PREPARED[0], 1).unlink()
     measure_plan(PREPARED, store, run_case=(rest := Worker()))
     assert rest.calls == ["preparation/p", "suite/a"]
 
 
-def test_a_failed_preparation_fails_the_cases_that_need_it_with_its_reason(tmp_path):
+def test_a_failed_preparation_fails_the_cases_that_need_it_with_its_reason(store):
     worker = Worker(status="failed")
-    store = RecordStore(tmp_path / "records")
     records = measure_plan(PREPARED, store, run_case=worker)
     assert worker.calls == ["preparation/p"]
     failures = {record.failure for found in records.values() for record in found}
-    assert failures == {Failure("compile", "Timeout", "too slow")}
+    assert failures == {TOO_SLOW}
+
+
+def test_each_round_is_a_line_with_its_count_and_a_plan_fills_up_to_its_total(capsys):
+    progress = Progress(4)
+    progress.begin("s/a", 0)
+    progress.end("s/a", 0, "ok")
+    progress.end("s/b", 1, "kept")
+    progress.end_plan(1, 61.2)
+    progress.end("t/a", 0, "ok")
+    assert progress.done == progress.total == 4
+    assert capsys.readouterr().out.splitlines() == [
+        "[1/4] s/a, process 1: ok",
+        "[2/4] s/b, process 2: kept",
+        "[3/4] measured in 61 s; 1 rounds left out to stay within the time budget",
+        "[4/4] t/a, process 1: ok",
+    ]
+
+
+def test_failed_rounds_are_collected_with_their_reason_and_skipped_ones_are_not():
+    lines = []
+    progress = Progress(2, lines.append)
+    progress.end("s/a", 0, "timeout", "too slow")
+    progress.end("s/b", 0, "skipped", "no such package")
+    progress.end_plan(0, 1.0)
+    assert progress.failures == ["s/a: timeout: too slow"]
+    assert lines[-1] == "[2/2] measured in 1 s; 1 failed"

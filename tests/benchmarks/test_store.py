@@ -3,12 +3,12 @@
 import jax
 import pytest
 
-from benchmarks.measuring.plan import PlannedCase
 from benchmarks.measuring.store import RecordStore, environment_name, store_root
 from jaxmeter import Record
+from tests.benchmarks.common import planned
 
-CASE = PlannedCase(name="suite/point", target="module:function", params={"digits": 3}, rounds=2)
-RECORD = Record(name=CASE.name, status="ok", target=CASE.target, params={"digits": 3})
+CASE = planned("suite/point")
+RECORD = Record(name=CASE.name, status="ok", target=CASE.target)
 
 
 @pytest.fixture
@@ -39,7 +39,9 @@ def test_a_file_that_is_no_record_is_renamed_and_counts_as_absent(store, text):
 
 
 def test_a_record_of_other_parameters_is_renamed(store):
-    path = store.write(CASE, 0, Record(name="x", status="ok", target=CASE.target))
+    path = store.write(
+        CASE, 0, Record(name="x", status="ok", target=CASE.target, params={"digits": 3})
+    )
     assert store.read(CASE, 0) is None
     assert path.with_suffix(".stale").exists()
 

@@ -10,6 +10,7 @@ import pytest
 from scipy.io import netcdf_file
 
 import vcjax
+from tests.vcjax.common import flat
 from vcjax import VcjaxError, problems, wout
 from vcjax.interfaces.simsopt import VirtualCasing, best_nphi_over_ntheta
 
@@ -40,10 +41,8 @@ def test_the_reference_agrees_to_the_digits_asked_for(name):
     package = pytest.importorskip("virtual_casing", reason="the C++ package has no wheel here")
     ours, casing = separated(name), package.VirtualCasing()
     src, trg = (ours.src_nphi, ours.src_ntheta), (ours.trgt_nphi, ours.trgt_ntheta)
-    flat = np.moveaxis(ours.gamma, -1, 0).ravel()
-    casing.setup(DIGITS, ours.nfp, True, *src, flat, *src, *trg)
-    theirs = casing.compute_external_B(np.moveaxis(ours.B_total, -1, 0).ravel())
-    difference = np.moveaxis(ours.B_external, -1, 0).ravel() - theirs
+    casing.setup(DIGITS, ours.nfp, True, *src, flat(ours.gamma), *src, *trg)
+    difference = flat(ours.B_external) - casing.compute_external_B(flat(ours.B_total))
     assert np.abs(difference).max() <= 10.0**-DIGITS * np.abs(ours.B_total).max()
 
 
@@ -67,7 +66,7 @@ def test_simsopt_agrees_on_the_same_grids(name, tmp_path):
 
 
 @pytest.mark.parametrize("name, limit", [("free_boundary_8", 5e-4), ("free_boundary_12", 1e-4)])
-def test_the_external_field_of_a_free_boundary_equilibrium_is_that_of_its_coils(name, limit):
+def test_the_external_field_of_a_free_boundary_equilibrium_comes_from_its_coils(name, limit):
     ours = separated(name)
     targets = wout.read_wout(EQUILIBRIA[name]).boundary(ours.trgt_nphi, ours.trgt_ntheta)
     known = problems.magnetic_field(problems.tokamak_coils(), targets)
@@ -81,12 +80,8 @@ def test_the_external_field_of_a_free_boundary_equilibrium_is_that_of_its_coils(
 def test_the_extended_normal_component_agrees_with_a_whole_torus_calculation():
     """Odd under stellarator symmetry: against a full period, without use of the symmetry."""
     half = separated("ellipse")
-    grids: dict[str, Any] = dict(
-        src_nphi=48, src_ntheta=64, trgt_nphi=8, trgt_ntheta=16, digits=DIGITS
-    )
-    full = VirtualCasing.from_vmec(
-        EQUILIBRIA["ellipse"], **grids, use_stellsym=False, filename=None
-    )
+    grids = GRIDS | dict(src_nphi=48, trgt_nphi=8, use_stellsym=False, filename=None)
+    full = VirtualCasing.from_vmec(EQUILIBRIA["ellipse"], **grids)
     assert full.B_external_normal_extended.shape == (full.trgt_nphi_extended, 16) == (24, 16)
     assert half.B_external_normal_extended.shape == (half.trgt_nphi_extended, 16) == (12, 16)
     scale = np.abs(full.B_total).max()
@@ -146,24 +141,20 @@ def test_the_plot_shows_the_normal_component():
 
 
 def test_bad_equilibria_and_files_are_refused(tmp_path):
-    for vmec, said in (
-        (3, "from_vmec got vmec of type int"),
-        (tmp_path / "input.mine", "the input of an equilibrium"),
-        (tmp_path / "wout_nowhere.nc", "No such file"),
+    ellipse, saved = EQUILIBRIA["ellipse"], tmp_path / "vcasing.nc"
+    separated("ellipse").save(saved)
+    saved.write_bytes(saved.read_bytes()[:-3000])
+    for call, arguments, said in (
+        (VirtualCasing.from_vmec, (3, 8), "from_vmec got vmec of type int"),
+        (VirtualCasing.from_vmec, (tmp_path / "input.mine", 8), "the input of an equilibrium"),
+        (VirtualCasing.from_vmec, (tmp_path / "wout_nowhere.nc", 8), "No such file"),
+        (VirtualCasing.from_vmec, (ellipse, 0), "from_vmec got src_nphi=0"),
+        (VirtualCasing.load, (ellipse,), "load got .* which lacks src_nphi"),
+        (VirtualCasing.load, (saved,), "load (cannot read|got)"),
+        (separated("ellipse").save, (tmp_path / "no" / "folder.nc",), "save cannot write"),
     ):
         with pytest.raises(VcjaxError, match=said):
-            VirtualCasing.from_vmec(vmec, 8, filename=None)
-    with pytest.raises(VcjaxError, match="from_vmec got src_nphi=0"):
-        VirtualCasing.from_vmec(EQUILIBRIA["ellipse"], 0, filename=None)
-    with pytest.raises(VcjaxError, match="load got .* which lacks src_nphi"):
-        VirtualCasing.load(EQUILIBRIA["ellipse"])
-    with pytest.raises(VcjaxError, match="save cannot write"):
-        separated("ellipse").save(tmp_path / "no" / "folder.nc")
-    damaged = tmp_path / "vcasing.nc"
-    separated("ellipse").save(damaged)
-    damaged.write_bytes(damaged.read_bytes()[:-3000])
-    with pytest.raises(VcjaxError, match="load (cannot read|got)"):
-        VirtualCasing.load(damaged)
+            call(*arguments)
 
 
 def test_an_equilibrium_is_separated_in_one_call():

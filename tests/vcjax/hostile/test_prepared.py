@@ -172,9 +172,8 @@ def test_a_zero_field_has_zero_parts(torus, casing, gradient_casing):
     assert not np.asarray(vcjax.external_field(casing, 0 * torus.B)).any()
     assert not np.asarray(vcjax.internal_field(casing, 0 * torus.B)).any()
     assert not np.asarray(vcjax.external_gradient(gradient_casing, 0 * torus.B)).any()
-    for whole in (casing, gradient_casing):
-        with pytest.raises(VcjaxError, match="^error_estimate got B"):
-            vcjax.error_estimate(whole, 0 * torus.B)
+    with pytest.raises(VcjaxError, match="^error_estimate got B"):
+        vcjax.error_estimate(casing, 0 * torus.B)
 
 
 _SIZES = [0, -1, 2.5, float("nan"), "all", "", None, True, 2**31, np.array([3, 4])]

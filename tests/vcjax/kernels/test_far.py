@@ -12,19 +12,15 @@ from vcjax._options import Tiles
 
 # Three periods of 5 x 10 nodes; blocks are half as many rows as columns.
 RULE = Rule(
+    **dict.fromkeys(("surface_shape", "src_shape", "trg_shape"), (5, 10)),
+    **dict.fromkeys(("radial_count", "angular_count", "lagrange_count"), 4),
     nfp=3,
     half_period=False,
-    surface_shape=(5, 10),
-    src_shape=(5, 10),
-    trg_shape=(5, 10),
     quad_nphi=15,
     quad_ntheta=10,
     patch_phi=1,
     patch_theta=2,
     margin=1,
-    radial_count=4,
-    angular_count=4,
-    lagrange_count=4,
     cutoff=1.0,
 )
 

@@ -1,0 +1,37 @@
+"""Planned cases and a worker without processes, for the tests of measuring."""
+
+from benchmarks.measuring.plan import PlannedCase
+from jaxmeter import Failure, Record
+
+TOO_SLOW = Failure("compile", "Timeout", "too slow")
+
+
+def planned(name, rounds=2, **options):
+    return PlannedCase(name=name, target="module:function", params={}, rounds=rounds, **options)
+
+
+class Worker:
+    """Stand in for jaxmeter.run_case: collect its calls; fail or be interrupted on request."""
+
+    def __init__(self, *, status="ok", interrupt_at=None):
+        self.calls, self.status, self.interrupt_at = [], status, interrupt_at
+
+    def __call__(self, case):
+        if len(self.calls) == self.interrupt_at:
+            raise KeyboardInterrupt
+        self.calls.append(self.seen(case))
+        status = self.status_of(case)
+        return Record(
+            name=case.name,
+            status=status,
+            target=case.target,
+            params=case.params,
+            failure=None if status == "ok" else TOO_SLOW,
+        )
+
+    def seen(self, case):
+        """Return what to collect of a case."""
+        return case.name
+
+    def status_of(self, case):
+        return self.status
