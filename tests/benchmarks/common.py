@@ -2,6 +2,7 @@
 
 from benchmarks.measuring.plan import PlannedCase
 from jaxmeter import Failure, Record
+from jaxmeter._records.record import Status
 
 TOO_SLOW = Failure("compile", "Timeout", "too slow")
 
@@ -13,8 +14,9 @@ def planned(name, rounds=2, **options):
 class Worker:
     """Stand in for jaxmeter.run_case: collect its calls; fail or be interrupted on request."""
 
-    def __init__(self, *, status="ok", interrupt_at=None):
-        self.calls, self.status, self.interrupt_at = [], status, interrupt_at
+    def __init__(self, *, status: Status = "ok", interrupt_at=None):
+        self.calls, self.interrupt_at = [], interrupt_at
+        self.status: Status = status
 
     def __call__(self, case):
         if len(self.calls) == self.interrupt_at:
@@ -33,5 +35,5 @@ class Worker:
         """Return what to collect of a case."""
         return case.name
 
-    def status_of(self, case):
+    def status_of(self, case) -> Status:
         return self.status

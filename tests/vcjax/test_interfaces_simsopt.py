@@ -80,7 +80,9 @@ def test_the_external_field_of_a_free_boundary_equilibrium_comes_from_its_coils(
 def test_the_extended_normal_component_agrees_with_a_whole_torus_calculation():
     """Odd under stellarator symmetry: against a full period, without use of the symmetry."""
     half = separated("ellipse")
-    grids = GRIDS | dict(src_nphi=48, trgt_nphi=8, use_stellsym=False, filename=None)
+    grids: dict[str, Any] = GRIDS | dict(
+        src_nphi=48, trgt_nphi=8, use_stellsym=False, filename=None
+    )
     full = VirtualCasing.from_vmec(EQUILIBRIA["ellipse"], **grids)
     assert full.B_external_normal_extended.shape == (full.trgt_nphi_extended, 16) == (24, 16)
     assert half.B_external_normal_extended.shape == (half.trgt_nphi_extended, 16) == (12, 16)
@@ -144,6 +146,7 @@ def test_bad_equilibria_and_files_are_refused(tmp_path):
     ellipse, saved = EQUILIBRIA["ellipse"], tmp_path / "vcasing.nc"
     separated("ellipse").save(saved)
     saved.write_bytes(saved.read_bytes()[:-3000])
+    arguments: Any
     for call, arguments, said in (
         (VirtualCasing.from_vmec, (3, 8), "from_vmec got vmec of type int"),
         (VirtualCasing.from_vmec, (tmp_path / "input.mine", 8), "the input of an equilibrium"),

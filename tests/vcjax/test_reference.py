@@ -1,5 +1,7 @@
 """The C++ package: its problems are as hard as ours, and both solve the problems of both."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -133,7 +135,7 @@ def test_on_the_references_own_w7x_problem_errors_are_no_larger_than_its_resolut
     X = reference_surface(reference, "W7X_", 5, half_period, 10 * factor, 20)
     known, _ = reference_fields(reference, half_period, X, *trg)
     _, B = reference_fields(reference, half_period, X, 6 * digits * factor, 32 * digits)
-    symmetry = dict(nfp=5, half_period=half_period)
+    symmetry: dict[str, Any] = dict(nfp=5, half_period=half_period)
     rule = vcjax.choose(X, B, digits, **symmetry, trg_nphi=trg[0], trg_ntheta=trg[1])
     ours = np.abs(vcjax.external_field(vcjax.prepare(rule, X), B) - known).max()
     theirs = reference_external(reference, digits, 5, half_period, X, B, trg)

@@ -114,7 +114,8 @@ def test_tables_of_another_rule_kind_or_precision_are_refused(torus, rule):
         (vcjax.prepare_gradient, vcjax.gradient_tables, vcjax.tables),
     ):
         # As they come from a 32-bit mode that was left since.
-        rounded = jax.tree.map(lambda leaf: leaf.astype(np.float32), make(rule))
+        rounded: Any = jax.tree.map(lambda leaf: leaf.astype(np.float32), make(rule))
+        constants: Any
         for constants, message in (
             (wrong(rule), rf"type .*vcjax.{make.__name__}\(rule\)"),
             (rounded, "dtype float32"),
