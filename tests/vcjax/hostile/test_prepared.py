@@ -81,9 +81,12 @@ def test_a_casing_mapped_to_something_else_is_refused(torus, casing, gradient_ca
     ):
         with pytest.raises(VcjaxError, match="got a casing"):
             call(jax.tree.map(_SPOILT[name], whole), torus.B)
-    one_array = dataclasses.replace(casing, field_theta=_SPOILT[name](casing.field_theta))
-    with pytest.raises(VcjaxError, match="got a casing"):
-        vcjax.external_field(one_array, torus.B)
+
+
+def test_one_array_of_a_casing_in_single_precision_is_refused(torus, casing):
+    spoilt = dataclasses.replace(casing, field_theta=casing.field_theta.astype(np.float32))
+    with pytest.raises(VcjaxError, match="dtype float32"):
+        vcjax.external_field(spoilt, torus.B)
 
 
 def test_casings_of_the_other_kind_are_refused(torus, casing, gradient_casing):
