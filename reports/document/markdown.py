@@ -56,7 +56,7 @@ def escaped(text: str) -> str:
 
 
 def escaped_html(text: str) -> str:
-    """Return one line of text for inside a line of HTML, which Markdown does not read."""
+    """Return text escaped for a line of HTML inside Markdown."""
     return _without_mentions(html.escape(_one_line(text), quote=False))
 
 
@@ -66,5 +66,5 @@ def _one_line(text: str) -> str:
 
 
 def _without_mentions(text: str) -> str:
-    """Part "@name" and "#1", which GitHub would link, by a space of no width."""
+    """Insert a zero-width space into "@name" and "#1", so that GitHub does not link them."""
     return re.sub(r"(?<!\w)@(?=\w)|#(?=\d)", "\\g<0>\u200b", text)

@@ -127,7 +127,7 @@ def _device_array(array: Any) -> jax.Array:
 
 
 def _fitting(name: str, arguments: Any, tree: Any, avals: list[Any]) -> list[Any]:
-    """Return the leaves of the arguments; refuse shapes that the program is not for."""
+    """Return the leaves of the arguments; refuse shapes other than those hoisted for."""
     leaves, given_tree = jax.tree.flatten(arguments)
     advice = "call jaxmeter.hoist with such arguments"
     if given_tree != tree:

@@ -55,7 +55,7 @@ class Events(Listener):
 
 
 class ExecutionCounter:
-    """Wraps a function and counts the runs of its Python body.
+    """Wrap a function and count the runs of its Python body.
 
     The wrapper keeps the name, from which JAX names programs, and the signature, in which it finds
     ``static_argnames``.

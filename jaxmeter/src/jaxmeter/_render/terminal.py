@@ -38,7 +38,7 @@ _SHEETS: dict[type, Callable[[Any], Sheet]] = {
 
 
 def table(result: Any) -> str:
-    """Return a result as plain text: what is known, and suggestions.
+    """Return a result as plain text: its tables and suggestions.
 
     Raises
     ------

@@ -56,7 +56,7 @@ class _Line(NamedTuple):
 
 
 class _Call(NamedTuple):
-    """The call that JAX's own functions on the stack work on."""
+    """The innermost call of a JAX function on the stack, with its arguments."""
 
     fn: Any
     signature: Signature | None
