@@ -23,7 +23,7 @@ pytestmark = pytest.mark.usefixtures("same_draws")
 
 
 def judged(given, **criteria):
-    """The timing of one time, given its rounds or their log ratios."""
+    """Return the timing of a single time from its rounds or their log ratios."""
     found = given if isinstance(given[0], Round) else rounds(given)
     (timing,) = compare_times({"steady_seconds": found}, Criteria(**criteria))
     return timing
@@ -34,7 +34,7 @@ def compare_four(quantities):
 
 
 def different_count(count, logs, **criteria):
-    """In how many of `count` comparisons a time is different; `logs` draws an array of times."""
+    """Return how many of `count` comparisons find a difference; `logs` draws the times."""
     found = 0
     for _ in range(count):
         times = {f"time {n}": rounds(one) for n, one in enumerate(np.atleast_2d(logs()))}
@@ -54,7 +54,7 @@ def test_equal_functions_differ_no_more_often_than_the_significance(shape, trimm
 
 
 def known(logs, error: float | None = 0.001):
-    """Rounds whose samples hardly scatter."""
+    """Return rounds with samples that hardly scatter."""
     return [Round(math.exp(log), error) for log in logs]
 
 
@@ -175,7 +175,7 @@ def test_the_interval_holds_the_true_ratio_as_often_as_stated():
 
 
 def interleaved(log, scatter, count=30):
-    """A round whose interleaved samples scatter about a ratio."""
+    """Return a round with interleaved samples that scatter about a ratio."""
     samples = np.exp(draw.normal(log, scatter, count))
     return Round.from_samples([1.0] * count, samples.tolist(), interleaved=True)
 
@@ -277,13 +277,13 @@ def test_versions_measured_one_after_the_other_or_far_apart_have_no_rounds():
 
 
 def pooled(cases, **criteria):
-    """The pooled timing of cases with (log ratios, error) each; None if there is none."""
+    """Return the pooled timing of cases with (log ratios, error) each, or None."""
     found = {(f"case {i}", "t"): known(logs, error) for i, (logs, error) in enumerate(cases)}
     timings = compare_cases(found, Criteria(**criteria), pooled=["t"])
     return next((one for (names, _), one in timings.items() if len(names) > 1), None)
 
 
-def test_pooled_cases_whose_processes_differ_beyond_their_scatter_raise_no_false_alarms():
+def test_pooled_cases_with_processes_that_differ_beyond_their_scatter_raise_no_false_alarms():
     found = 0
     for _ in range(3000):
         errors = (0.003, 0.02, 0.05)
@@ -302,7 +302,7 @@ def test_every_pooled_round_has_the_same_weight():
     assert math.log(timing.ratio) == pytest.approx((4 * 0.05 + 4 * 0.2) / 16)
 
 
-def test_a_single_case_or_one_that_differs_alone_is_not_pooled():
+def test_a_single_case_or_an_outlying_case_is_not_pooled():
     noise = [0.01, -0.01] * 3
     assert pooled([(noise, 0.01)]) is None
     assert pooled([(noise, 0.01), (noise[:2], 0.01)]) is None  # too few rounds to count

@@ -1,4 +1,4 @@
-"""Measuring in this process: phases, counts and samples of programs whose truth is known."""
+"""Measuring in this process: phases, counts and samples of programs with a known truth."""
 
 import functools
 from typing import Any
@@ -18,7 +18,7 @@ X = jnp.arange(8.0)
 
 
 class FakeClock:
-    """A clock whose readings are given in advance."""
+    """A clock with readings given in advance."""
 
     def __init__(self, *seconds):
         self.times = iter(np.cumsum(seconds))

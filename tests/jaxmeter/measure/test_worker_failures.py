@@ -77,7 +77,7 @@ def test_a_worker_that_ends_early_leaves_a_record_with_its_traceback_and_output(
         ("raises_in_the_check", "check", "ArithmeticError"),
     ],
 )
-def test_a_late_failure_keeps_what_was_measured_before(function, phase, kind, case, failure_of):
+def test_a_late_failure_keeps_the_earlier_measurements(function, phase, kind, case, failure_of):
     record = run_case(case(function))
     failure = failure_of(record)
     assert (failure.phase, failure.kind) == (phase, kind)

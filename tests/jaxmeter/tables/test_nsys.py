@@ -128,7 +128,7 @@ def test_broken_files_have_a_message_and_are_left_alone(tmp_path):
     assert cut.stat().st_size == 9000 and not (tmp_path / "none.sqlite").exists()
 
 
-def test_without_nsys_the_message_says_what_to_install(monkeypatch):
+def test_without_nsys_the_message_names_the_package_to_install(monkeypatch):
     monkeypatch.setenv("PATH", "")
     with pytest.raises(JaxmeterError, match=r"install Nsight Systems .* nsys export --type sqlite"):
         jt.nsys_program()
