@@ -1,7 +1,6 @@
 """Times of two functions or versions are judged by their rounds."""
 
 import math
-from datetime import UTC, datetime, timedelta
 
 import numpy as np
 import pytest
@@ -13,7 +12,6 @@ from jaxmeter import (
     JaxmeterError,
     Round,
     SampleSummary,
-    adjacent_rounds,
     compare_cases,
     compare_times,
 )
@@ -253,27 +251,6 @@ def test_samples_and_ratios_that_cannot_be_used_are_refused(arguments, message):
 def test_criteria_that_cannot_be_used_are_refused(fields):
     with pytest.raises(JaxmeterError, match="Criteria: got"):
         Criteria(**fields)
-
-
-START = datetime(2026, 11, 1, 10, tzinfo=UTC)
-
-
-def starts(*seconds):
-    return {number: START + timedelta(seconds=one) for number, one in enumerate(seconds)}
-
-
-def test_a_round_counts_only_if_no_other_process_started_between_its_two():
-    a, b = starts(0, 90, 120), starts(30, 60, 150)
-    assert adjacent_rounds(a, b) == (0, 1, 2)
-    assert adjacent_rounds(a, b, [START + timedelta(seconds=10)]) == (1, 2)
-    del a[0]  # its start is unknown
-    assert adjacent_rounds(a, b) == (1, 2)
-
-
-def test_versions_measured_one_after_the_other_or_far_apart_have_no_rounds():
-    assert adjacent_rounds(starts(0, 60, 120), starts(180, 240, 300)) == ()
-    assert adjacent_rounds(starts(0), starts(900)) == (0,)
-    assert adjacent_rounds(starts(0), starts(901)) == ()
 
 
 def pooled(cases, **criteria):
