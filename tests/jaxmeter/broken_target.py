@@ -1,3 +1,3 @@
-"""A module whose import fails."""
+"""A module that cannot be imported."""
 
 import no_such_module_anywhere  # noqa: F401  # pyright: ignore

@@ -1,4 +1,4 @@
-"""A module whose import never ends, and which has a child of its own."""
+"""A module that never finishes its import, with a child process."""
 
 import os
 import subprocess

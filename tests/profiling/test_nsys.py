@@ -24,7 +24,9 @@ def test_a_capture_without_kernels_and_ranges_has_exit_code_1(nsys, tmp_path, ca
     assert "it has no kernel" in capsys.readouterr().err
 
 
-def test_without_nsys_a_cpu_has_a_message_what_to_install(nsys, tmp_path, monkeypatch, capsys):
+def test_without_nsys_on_a_cpu_the_message_names_the_package_to_install(
+    nsys, tmp_path, monkeypatch, capsys
+):
     monkeypatch.setattr(shutil, "which", lambda name: None)
     assert nsys.main(["profiled:scoped", "--out", str(tmp_path / "out")]) == 2
     assert "install Nsight Systems" in capsys.readouterr().err

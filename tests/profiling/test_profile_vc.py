@@ -30,16 +30,8 @@ def test_phases_steady_times_and_the_trace_are_written_where_asked(tmp_path, cap
     traces = tmp_path / "traces"
     record = profiled(tmp_path, *USUAL, "--trace-dir", str(traces))
     printed = capsys.readouterr().out
-    for row in (
-        "trace",
-        "lower",
-        "compile",
-        "first call",
-        "median of 3",
-        "captured",
-        "temporaries",
-    ):
-        assert row in printed
+    rows = ("trace", "lower", "compile", "first call", "median of 3", "captured", "temporaries")
+    assert all(row in printed for row in rows)
     assert str(tmp_path / "record.json") in printed and "tensorboard --logdir" in printed
     assert record.status == "ok" and len(record.samples_seconds) == 3
     assert record.phases.compile_seconds is not None and record.phases.compile_seconds > 0
@@ -116,8 +108,8 @@ def test_bad_usage_is_one_line_and_exit_code_2(arguments, message, capsys):
 
 
 def test_the_script_runs_by_path_from_anywhere_on_several_devices(tmp_path):
-    command = [sys.executable, str(SCRIPT), "--devices", "2", "--repeat", "1"]
-    command += ["--json", "record.json"]
+    options = ["--devices", "2", "--repeat", "1", "--json", "record.json"]
+    command = [sys.executable, str(SCRIPT), *options]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
     record = jaxmeter.Record.from_json((tmp_path / "record.json").read_text())

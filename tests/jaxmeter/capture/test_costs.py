@@ -47,7 +47,7 @@ FOLDED = {
         ["sort"],
     ),
     "a small one": (lambda x: jnp.sort(SMALL, 0) * x, []),
-    "one whose elements are equal": (lambda x: jnp.sort(EQUAL, 0) * x, []),
+    "one with equal elements": (lambda x: jnp.sort(EQUAL, 0) * x, []),
     "with an argument": (lambda x: jnp.sort(TABLE * x, 0), []),
     "element by element": (lambda x: jnp.exp(LARGE) * x, []),
     "a plain product": (lambda x: (LARGE @ LARGE) * x, []),
@@ -81,7 +81,7 @@ def test_the_seconds_of_a_fold_are_of_the_right_order():
     assert 3 <= cumsum.seconds <= 50
 
 
-def test_the_warning_names_the_line_and_what_to_do():
+def test_the_warning_names_the_line_and_the_remedy():
     audited = jaxmeter.audit(FOLDED["sort"][0], X)
     text = jaxmeter.table(audited)
     assert "  slow     sort              float32[128, 128]            5 s\n" in text

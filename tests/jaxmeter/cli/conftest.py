@@ -68,5 +68,5 @@ model = Model()
 
 @pytest.fixture
 def module(write_module):
-    """Writes the module, and texts added to it; gives its name."""
+    """Return a function that writes the module with added texts and returns its name."""
     return lambda *extra: write_module(MODULE, *extra)

@@ -24,7 +24,7 @@ def jaxmeter_arguments(name, size=10):
 
 @pytest.fixture
 def audited(capsys):
-    """Runs ``jaxmeter audit`` and gives the audit."""
+    """Return a function that runs ``jaxmeter audit`` and returns the audit."""
 
     def run(*arguments):
         assert main(["audit", *arguments, "--json", "-"]) == 0

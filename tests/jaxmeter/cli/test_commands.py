@@ -163,7 +163,7 @@ def test_a_reader_that_closes_the_pipe_is_no_error(module, tmp_path, monkeypatch
     assert json.loads((tmp_path / "a.json").read_text())["verdict"] == "large"
 
 
-def test_help_whose_reader_left_ends_with_success():
+def test_help_into_a_closed_pipe_ends_with_success():
     reading, writing = os.pipe()
     os.close(reading)
     command = [sys.executable, "-m", "jaxmeter", "--help"]

@@ -1,4 +1,4 @@
-"""Random numbers of tests, the same in whatever order these run (the fixture `same_draws`)."""
+"""Random numbers of tests, the same in any order of tests (the fixture `same_draws`)."""
 
 import math
 
@@ -10,5 +10,5 @@ draw = np.random.default_rng(4)
 
 
 def rounds(logs):
-    """Rounds whose log ratios are given."""
+    """Return rounds with the given log ratios."""
     return [Round(math.exp(log)) for log in logs]

@@ -27,7 +27,7 @@ def test_the_largest_difference_is_found_in_any_dtype(dtype):
     assert (found.max_difference, found.largest) == (1.0, 1.0)
 
 
-def test_what_is_no_number_is_counted_and_left_out_of_the_difference():
+def test_nan_and_infinities_are_counted_and_left_out_of_the_difference():
     found = answers_of(jnp.asarray([jnp.nan, jnp.inf, 1.0]), jnp.asarray([0.0, 2.0, 4.0]))
     assert (found.a_not_finite_count, found.b_not_finite_count) == (2, 0)
     assert (found.max_difference, found.largest) == (3.0, 1.0)
@@ -55,7 +55,7 @@ def test_nothing_is_an_answer():
     assert answers_of(jnp.ones((0, 3)), jnp.ones((0, 3))).max_difference == 0.0
 
 
-def test_a_fingerprint_sees_values_shapes_dtypes_and_order():
+def test_a_fingerprint_depends_on_values_shapes_dtypes_and_order():
     a, b = np.arange(4.0), np.zeros(4)
     prints = [
         values_fingerprint(arrays)

@@ -124,7 +124,7 @@ def test_functions_that_captured_other_values_differ():
     assert found.answers.max_difference == 1.0
 
 
-def test_answers_are_compared_of_functions_whose_programs_differ():
+def test_answers_of_functions_with_different_programs_are_compared():
     both, _ = pair(Case(lambda x: x * 2.0, (X,)), Case(lambda x: x + x, (X,)))
     _, found = measured(both, QUICK)
     assert found.answers is not None
@@ -148,7 +148,7 @@ def test_a_retrace_in_a_steady_state_call_is_an_error_of_its_function(never_the_
 
 @pytest.fixture(scope="module")
 def differing(tmp_path_factory):
-    """What the command finds in two functions that differ in all: exit code, record, Markdown."""
+    """Compare two functions that differ in every quantity: exit code, record, Markdown."""
     folder = tmp_path_factory.mktemp("compared")
     files = ["--json", str(folder / "c.json"), "--markdown", str(folder / "c.md")]
     targets = ["compared_targets:step", "compared_targets:more", "-a", "f32[4000]"]

@@ -115,7 +115,7 @@ def answered(a="f", b="f", apart: float | None = 0.0, not_finite=0):
 
 
 def compared(slower=1.0, *, scatter=0.005, count=6, answers=None, **fields):
-    """A comparison as of six processes, whose phases scatter."""
+    """Return a comparison of six processes with phases that scatter."""
     processes = []
     for number in range(count):
         first, second = (

@@ -1,11 +1,18 @@
-"""Medians of few numbers, and the probability with which their intervals hold the true median."""
+"""Medians of few numbers, the coverage of their intervals, and the pairing of rounds."""
 
 import math
 import random
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from jaxmeter import MEDIAN_COVERAGE, MIN_VALUES_COUNT, median_interval, paired_ratio
+from jaxmeter import (
+    MEDIAN_COVERAGE,
+    MIN_VALUES_COUNT,
+    adjacent_rounds,
+    median_interval,
+    paired_ratio,
+)
 
 
 def test_six_values_are_the_fewest_whose_range_holds_the_median_with_95_percent():
@@ -51,3 +58,24 @@ def test_pairing_cancels_drift_of_the_machine():
     fast = {r: 1.0 * d for r, d in enumerate(drift)}
     assert paired_ratio(slow, fast).low == pytest.approx(1.2)
     assert median_interval(slow.values()).low < median_interval(fast.values()).high
+
+
+START = datetime(2026, 11, 1, 10, tzinfo=UTC)
+
+
+def starts(*seconds):
+    return {number: START + timedelta(seconds=one) for number, one in enumerate(seconds)}
+
+
+def test_a_round_counts_only_if_no_other_process_started_between_its_two():
+    a, b = starts(0, 90, 120), starts(30, 60, 150)
+    assert adjacent_rounds(a, b) == (0, 1, 2)
+    assert adjacent_rounds(a, b, [START + timedelta(seconds=10)]) == (1, 2)
+    del a[0]  # its start is unknown
+    assert adjacent_rounds(a, b) == (1, 2)
+
+
+def test_versions_measured_one_after_the_other_or_far_apart_have_no_rounds():
+    assert adjacent_rounds(starts(0, 60, 120), starts(180, 240, 300)) == ()
+    assert adjacent_rounds(starts(0), starts(900)) == (0,)
+    assert adjacent_rounds(starts(0), starts(901)) == ()

@@ -1,7 +1,6 @@
 """Times of two functions or versions are judged by their rounds."""
 
 import math
-from datetime import UTC, datetime, timedelta
 
 import numpy as np
 import pytest
@@ -13,7 +12,6 @@ from jaxmeter import (
     JaxmeterError,
     Round,
     SampleSummary,
-    adjacent_rounds,
     compare_cases,
     compare_times,
 )
@@ -23,7 +21,7 @@ pytestmark = pytest.mark.usefixtures("same_draws")
 
 
 def judged(given, **criteria):
-    """The timing of one time, given its rounds or their log ratios."""
+    """Return the timing of a single time from its rounds or their log ratios."""
     found = given if isinstance(given[0], Round) else rounds(given)
     (timing,) = compare_times({"steady_seconds": found}, Criteria(**criteria))
     return timing
@@ -34,7 +32,7 @@ def compare_four(quantities):
 
 
 def different_count(count, logs, **criteria):
-    """In how many of `count` comparisons a time is different; `logs` draws an array of times."""
+    """Return how many of `count` comparisons find a difference; `logs` draws the times."""
     found = 0
     for _ in range(count):
         times = {f"time {n}": rounds(one) for n, one in enumerate(np.atleast_2d(logs()))}
@@ -54,7 +52,7 @@ def test_equal_functions_differ_no_more_often_than_the_significance(shape, trimm
 
 
 def known(logs, error: float | None = 0.001):
-    """Rounds whose samples hardly scatter."""
+    """Return rounds with samples that hardly scatter."""
     return [Round(math.exp(log), error) for log in logs]
 
 
@@ -175,7 +173,7 @@ def test_the_interval_holds_the_true_ratio_as_often_as_stated():
 
 
 def interleaved(log, scatter, count=30):
-    """A round whose interleaved samples scatter about a ratio."""
+    """Return a round with interleaved samples that scatter about a ratio."""
     samples = np.exp(draw.normal(log, scatter, count))
     return Round.from_samples([1.0] * count, samples.tolist(), interleaved=True)
 
@@ -255,35 +253,14 @@ def test_criteria_that_cannot_be_used_are_refused(fields):
         Criteria(**fields)
 
 
-START = datetime(2026, 11, 1, 10, tzinfo=UTC)
-
-
-def starts(*seconds):
-    return {number: START + timedelta(seconds=one) for number, one in enumerate(seconds)}
-
-
-def test_a_round_counts_only_if_no_other_process_started_between_its_two():
-    a, b = starts(0, 90, 120), starts(30, 60, 150)
-    assert adjacent_rounds(a, b) == (0, 1, 2)
-    assert adjacent_rounds(a, b, [START + timedelta(seconds=10)]) == (1, 2)
-    del a[0]  # its start is unknown
-    assert adjacent_rounds(a, b) == (1, 2)
-
-
-def test_versions_measured_one_after_the_other_or_far_apart_have_no_rounds():
-    assert adjacent_rounds(starts(0, 60, 120), starts(180, 240, 300)) == ()
-    assert adjacent_rounds(starts(0), starts(900)) == (0,)
-    assert adjacent_rounds(starts(0), starts(901)) == ()
-
-
 def pooled(cases, **criteria):
-    """The pooled timing of cases with (log ratios, error) each; None if there is none."""
+    """Return the pooled timing of cases with (log ratios, error) each, or None."""
     found = {(f"case {i}", "t"): known(logs, error) for i, (logs, error) in enumerate(cases)}
     timings = compare_cases(found, Criteria(**criteria), pooled=["t"])
     return next((one for (names, _), one in timings.items() if len(names) > 1), None)
 
 
-def test_pooled_cases_whose_processes_differ_beyond_their_scatter_raise_no_false_alarms():
+def test_pooled_cases_with_processes_that_differ_beyond_their_scatter_raise_no_false_alarms():
     found = 0
     for _ in range(3000):
         errors = (0.003, 0.02, 0.05)
@@ -302,7 +279,7 @@ def test_every_pooled_round_has_the_same_weight():
     assert math.log(timing.ratio) == pytest.approx((4 * 0.05 + 4 * 0.2) / 16)
 
 
-def test_a_single_case_or_one_that_differs_alone_is_not_pooled():
+def test_a_single_case_or_an_outlying_case_is_not_pooled():
     noise = [0.01, -0.01] * 3
     assert pooled([(noise, 0.01)]) is None
     assert pooled([(noise, 0.01), (noise[:2], 0.01)]) is None  # too few rounds to count

@@ -33,32 +33,21 @@ def test_a_benchmark_case_takes_lists_and_keeps_tuples():
     assert BenchmarkCase.from_json(case.to_json()) == case
 
 
+UNUSABLE = {
+    "name": ("", 3),
+    "target": ("module", "module:", "a b:c", "mod:f()"),
+    "params": ([1], {"not a name": 1}, {"x": [1]}, {"x": math.nan}),
+    "repeat": (0, 2.0, True),
+    "max_seconds": (0,),
+    "timeout_seconds": (0, math.inf, "10"),
+    "env": ({"A": 1},),
+    "path": ("folder",),
+    "cpus": ((), (-1,), 0),
+}
+
+
 @pytest.mark.parametrize(
-    ("field", "value"),
-    [
-        ("name", ""),
-        ("name", 3),
-        ("target", "module"),
-        ("target", "module:"),
-        ("target", "a b:c"),
-        ("target", "mod:f()"),
-        ("params", [1]),
-        ("params", {"not a name": 1}),
-        ("params", {"x": [1]}),
-        ("params", {"x": math.nan}),
-        ("repeat", 0),
-        ("repeat", 2.0),
-        ("repeat", True),
-        ("max_seconds", 0),
-        ("timeout_seconds", 0),
-        ("timeout_seconds", math.inf),
-        ("timeout_seconds", "10"),
-        ("env", {"A": 1}),
-        ("path", "folder"),
-        ("cpus", ()),
-        ("cpus", (-1,)),
-        ("cpus", 0),
-    ],
+    ("field", "value"), [(field, value) for field in UNUSABLE for value in UNUSABLE[field]]
 )
 def test_a_benchmark_case_refuses_an_unusable_field(field, value):
     with pytest.raises(JaxmeterError, match=rf"^BenchmarkCase: got .*{field[:5]}.*; give "):

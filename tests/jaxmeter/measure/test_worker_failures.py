@@ -1,7 +1,6 @@
 """A failed worker comes back as a record that keeps everything measured before."""
 
 import contextlib
-import functools
 import os
 import re
 import signal
@@ -14,8 +13,6 @@ import pytest
 
 from jaxmeter import run_case
 from jaxmeter._measure.worker import work
-
-run_once = functools.cache(run_case)
 
 
 def is_alive(pid):
@@ -55,25 +52,22 @@ def test_an_exception_of_the_target_is_in_the_record(
 
 
 @pytest.mark.parametrize(
-    ("function", "phase", "kind", "message"),
+    ("function", "kind", "message", "text"),
     [
-        ("raises", "setup", "LookupError", "no such workload"),
-        ("exits", "setup", "SystemExit", "gave up"),
-        ("leaves_at_once", "setup", "Exit", "the worker exited with code 7 in setup"),
-        ("crashes", "setup", "Signal", "the worker died of SIGSEGV in setup"),
+        ("raises", "LookupError", "no such workload", "raise LookupError"),
+        ("exits", "SystemExit", "gave up", ""),
+        ("leaves_at_once", "Exit", "exited with code 7 in setup", "about to leave"),
+        ("crashes", "Signal", "died of SIGSEGV in setup", ""),
     ],
 )
-def test_however_a_worker_ends_there_is_a_record(function, phase, kind, message, case, failure_of):
-    record = run_once(case(function))
+def test_a_worker_that_ends_early_leaves_a_record_with_its_traceback_and_output(
+    function, kind, message, text, case, failure_of
+):
+    record = run_case(case(function))
     failure = failure_of(record)
-    assert (failure.phase, failure.kind) == (phase, kind)
-    assert message in failure.message
+    assert (failure.phase, failure.kind) == ("setup", kind)
+    assert message in failure.message and text in f"{failure.traceback}{failure.output}"
     assert record.environment is not None and record.wall_seconds is not None
-
-
-def test_a_failure_has_its_traceback_and_what_was_printed(case, failure_of):
-    assert "raise LookupError" in failure_of(run_once(case("raises"))).traceback
-    assert "about to leave" in failure_of(run_once(case("leaves_at_once"))).output
 
 
 @pytest.mark.parametrize(
@@ -83,7 +77,7 @@ def test_a_failure_has_its_traceback_and_what_was_printed(case, failure_of):
         ("raises_in_the_check", "check", "ArithmeticError"),
     ],
 )
-def test_a_late_failure_keeps_what_was_measured_before(function, phase, kind, case, failure_of):
+def test_a_late_failure_keeps_the_earlier_measurements(function, phase, kind, case, failure_of):
     record = run_case(case(function))
     failure = failure_of(record)
     assert (failure.phase, failure.kind) == (phase, kind)

@@ -68,7 +68,7 @@ def test_stripping_removes_metadata_and_the_name_and_nothing_else():
     assert "sine(%p)\n" in stripped and "calls=%fused\n" in stripped
 
 
-def test_a_fusion_without_a_name_takes_that_of_its_operation():
+def test_a_fusion_without_a_name_takes_the_name_of_its_operation():
     text = (
         "HloModule jit_f\n\n%fused (p: f32[4]) -> f32[4] {\n"
         '  %sine.1 = f32[4]{0} sine(%p), metadata={op_name="jit(f)/wave/sin" '

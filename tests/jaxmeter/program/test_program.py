@@ -2,6 +2,7 @@
 
 import jax
 import jax.numpy as jnp
+import pytest
 
 from jaxmeter._program.jaxprs import equations_count
 from jaxmeter._program.program import describe_program
@@ -14,22 +15,24 @@ def traced_and_compiled(fn, *args):
     return traced.jaxpr, traced.lower().compile()
 
 
-def test_equations_are_counted_one_by_one():
-    assert equations_count(jax.make_jaxpr(lambda x: jnp.sin(x) * 2.0 + x)(X)) == 3
-    assert equations_count(jax.make_jaxpr(lambda x: x)(X)) == 0
+def nested(x):
+    return jax.lax.scan(lambda c, _: (jnp.sin(c) * 2.0, None), x, None, length=3)[0]
 
 
-def test_equations_of_sub_jaxprs_count_with_the_equation_that_contains_them():
-    # jit 1 + (scan 1 + (sin 1 + mul 1))
-    def nested(x):
-        return jax.lax.scan(lambda c, _: (jnp.sin(c) * 2.0, None), x, None, length=3)[0]
-
-    assert equations_count(jax.make_jaxpr(jax.jit(nested))(X)) == 4
+inner = jax.jit(lambda x: jnp.sin(x) * 2.0)
 
 
-def test_a_shared_sub_jaxpr_counts_at_each_use():
-    inner = jax.jit(lambda x: jnp.sin(x) * 2.0)
-    assert equations_count(jax.make_jaxpr(lambda x: inner(inner(x)))(X)) == 6
+@pytest.mark.parametrize(
+    ("fn", "count"),
+    [
+        (lambda x: jnp.sin(x) * 2.0 + x, 3),
+        (lambda x: x, 0),
+        (jax.jit(nested), 4),  # jit 1 + (scan 1 + (sin 1 + mul 1))
+        (lambda x: inner(inner(x)), 6),  # a shared jaxpr counts at each use
+    ],
+)
+def test_equations_are_counted_including_inner_jaxprs(fn, count):
+    assert equations_count(jax.make_jaxpr(fn)(X)) == count
 
 
 def test_deeply_shared_jaxprs_are_walked_once():

@@ -31,7 +31,7 @@ def scale(x, factor=1.0):
 
 @pytest.fixture
 def run(pytester):
-    """Runs tests with the plugin, in this process."""
+    """Return a function that runs tests with the plugin, in this process."""
 
     def run(tests, pyproject=""):
         pytester.makepyfile(STEP + tests)

@@ -144,7 +144,7 @@ def test_an_absent_field_with_a_default_takes_it():
     assert back == dataclasses.replace(FULL, wall_seconds=None, memory=jaxmeter.Memory())
 
 
-def test_to_json_names_a_field_that_does_not_hold_what_it_should():
+def test_to_json_names_a_field_of_the_wrong_type():
     record = dataclasses.replace(FULL, setup_seconds="long")  # pyright: ignore
     with pytest.raises(RecordError, match=r"Record\.to_json: .* at `record\.setup_seconds`"):
         record.to_json()

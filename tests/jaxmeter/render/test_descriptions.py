@@ -116,7 +116,7 @@ def test_an_audit_names_lines_in_packages_and_hidden_arguments():
     assert "passed as 1 hidden argument" in table(audit_of(hidden))
 
 
-def test_a_record_shows_what_is_known_and_nothing_else():
+def test_a_record_shows_only_its_known_values():
     lines = table(RECORD).splitlines()
     names = re.compile(r"  (\S.*?)  +(.*)")
     shown = {m[1]: m[2] for line in lines if (m := names.fullmatch(line))}

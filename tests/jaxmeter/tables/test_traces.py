@@ -13,7 +13,7 @@ from jaxmeter._tables.events import union
 OP = {"hlo_op": "dot.1", "hlo_module": "jit_f", "program_id": "7"}
 
 
-def test_self_time_is_the_duration_less_that_of_nested_events():
+def test_self_time_is_the_duration_without_nested_events():
     starts, durations = np.array([0.0, 1.0, 2.0, 6.0]), np.array([10.0, 4.0, 1.0, 3.0])
     own, busy = jt.self_times(starts, durations)
     assert own.tolist() == [3.0, 3.0, 1.0, 3.0] and busy == 10.0
