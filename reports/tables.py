@@ -137,7 +137,7 @@ def measurement_row(stored: StoredRecord) -> dict[str, Any]:
         **{f"failure_{name}": getattr(record.failure, name, None) for name in FAILURE},
         **_parameters(record.params),
         "factory_seconds": record.setup_seconds,
-        # Tells a field's error that is NaN from an error that was not checked.
+        # Distinguishes an error that is NaN from an error that was not checked.
         "checked_errors_count": sum(name in FIELD_ERRORS for name in record.checks),
         "not_a_number": _not_a_number({**record.extras, **record.checks}),
         "wall_seconds": record.wall_seconds,

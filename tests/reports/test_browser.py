@@ -6,7 +6,7 @@ import pytest
 
 from reports import make_report, write_report
 
-# Runs in the page after its own script: presses a heading and tells what came of it.
+# Runs in the page after its own script: presses a heading and reports the result.
 PRESS = """<script>
 const table = document.getElementById("table-closure_times");
 const heading = [...table.tHead.rows[0].cells].find((c) => c.textContent.trim() === "Compile");

@@ -238,8 +238,8 @@ def test_rows_of_an_environment_are_kept_and_shown_where_it_is_not_measured(stud
     shutil.copytree(study / "cases" / made.commit / made.environment_key, newest / "c" / "py3.11-x")
     again = make_closure_report(newest, kept_versions=kept)
     (table,) = section(again, "versions").tables
-    told = {(row[0].text, row[-1].text[:4]) for row in table.rows}
-    assert told == {("0.7.2", "2026"), ("0.10.2", "here")}
+    shown = {(row[0].text, row[-1].text[:4]) for row in table.rows}
+    assert shown == {("0.7.2", "2026"), ("0.10.2", "here")}
     # Where the environment was measured, what was kept of it is not shown beside it.
     both = make_closure_report(study / "cases", kept_versions=kept)
     assert {row[-1].text for row in section(both, "versions").tables[0].rows} == {"here"}

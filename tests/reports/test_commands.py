@@ -15,8 +15,8 @@ def test_an_unexpected_error_exits_2_with_its_traceback_and_never_1(monkeypatch,
 
     monkeypatch.setattr(__main__, command, answer)
     assert main([command, *(["a", "--into", "b"] if command == "merge" else [])]) == 2
-    told = capsys.readouterr().err
-    assert "Traceback" in told and "RecursionError: too deep" in told
+    errors = capsys.readouterr().err
+    assert "Traceback" in errors and "RecursionError: too deep" in errors
 
 
 def test_commit_names_together_with_a_pair_are_an_error(made_up, tmp_path, capsys):

@@ -109,9 +109,9 @@ def test_the_command_writes_the_page_and_lists_skipped_files(made_up, tmp_path, 
     broken.write_text("{")
     arguments = ["history", "--store", str(tmp_path / "cases"), "--out", str(tmp_path / "out")]
     assert main([*arguments, "--repository", str(tmp_path)]) == 0
-    told = capsys.readouterr()
-    assert "skipped:" in told.err and "truncated" in told.err
-    assert told.out.strip().endswith("index.html")
+    printed = capsys.readouterr()
+    assert "skipped:" in printed.err and "truncated" in printed.err
+    assert printed.out.strip().endswith("index.html")
     assert "0.json" in (tmp_path / "out" / "index.html").read_text(encoding="utf-8")
     assert main(["history", "--store", str(tmp_path / "nowhere")]) == 2
 
@@ -124,8 +124,8 @@ def test_a_step_links_to_the_review_of_its_commit_against_the_one_before(store, 
     assert "Fails." in page and "casing_variants/w7x-closure-d3" in page and "captured" in page
     assert "minimum effect 5%, false alarms in 1% of reviews" in page
     reviews = {(history.environments[0].name, COMMITS[STEP - 1], COMMITS[STEP]): address}
-    told = compact(history, reviews)["environments"][0]["reviews"]
-    assert told == {f"{COMMITS[STEP - 1]} {COMMITS[STEP]}": address}
+    addresses = compact(history, reviews)["environments"][0]["reviews"]
+    assert addresses == {f"{COMMITS[STEP - 1]} {COMMITS[STEP]}": address}
     write_history(history, tmp_path, reviews=reviews)
 
 
@@ -157,19 +157,19 @@ def test_a_review_is_made_again_only_of_other_records_or_by_other_code(
 
 
 def test_a_name_that_begins_another_one_still_has_its_review(made_up, tmp_path):
-    """A commit and the same with a plant, once without XLA flags and once with some."""
-    for day, commit in enumerate((COMMITS[0], f"{COMMITS[0]}+plant"), start=1):
+    """A commit without and with an injected regression, each without and with XLA flags."""
+    for day, commit in enumerate((COMMITS[0], f"{COMMITS[0]}+injected"), start=1):
         for i, flags in enumerate(("", "--xla_flag")):
-            told = made_up.environment(
+            other = made_up.environment(
                 xla_flags=flags, started_utc=f"2026-11-0{day}T10:00:00+00:00"
             )
             case = made_up.casing_case("closure", 3, captured_bytes=1000 * day)
-            case = dataclasses.replace(case, environment=told)
+            case = dataclasses.replace(case, environment=other)
             made_up.write(tmp_path / "cases", case, i, commit=commit)
     made = make_history(read_store(tmp_path / "cases"))
     addresses = write_reviews(made, tmp_path / "cases", tmp_path / "out")
     assert {environment for environment, *_ in addresses} == {one.name for one in made.environments}
     assert len(set(addresses.values())) == len(made.environments) == 2
     for (environment, *_), address in addresses.items():
-        told = json.loads((tmp_path / "out" / address).with_name("review.json").read_text())
-        assert told["environment"] == environment
+        data = json.loads((tmp_path / "out" / address).with_name("review.json").read_text())
+        assert data["environment"] == environment

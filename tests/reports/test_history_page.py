@@ -48,18 +48,18 @@ def test_numbers_that_are_not_finite_and_texts_that_close_scripts_do_not_break_t
         history.environments[0].series[0], values=(math.nan, math.inf, 1.0)
     )
     environment = dataclasses.replace(history.environments[0], series=(series,))
-    told = compact(dataclasses.replace(history, environments=(environment,)), {})
-    assert told["environments"][0]["series"][0][3] == ["nan", "inf", 1]
+    data = compact(dataclasses.replace(history, environments=(environment,)), {})
+    assert data["environments"][0]["series"][0][3] == ["nan", "inf", 1]
 
 
 def test_exact_numbers_reach_the_page_without_rounding(history):
-    told = json.loads(json.dumps(compact(history, {})))
-    names = [name for name, *_ in told["metrics"]]
-    captured = [s for s in told["environments"][0]["series"] if names[s[1]] == "captured_bytes"]
+    data = json.loads(json.dumps(compact(history, {})))
+    names = [name for name, *_ in data["metrics"]]
+    captured = [s for s in data["environments"][0]["series"] if names[s[1]] == "captured_bytes"]
     assert {v for s in captured for v in s[3]} >= {100_000, 165_536}
 
 
-# Runs in the page after its own script: walks through a chart by keyboard, searches, and tells.
+# Runs in the page after its own script: walks through a chart by keyboard, searches, and reports.
 WALK = """<script>
 const wanted = (s) => s.name === "captured_bytes" && s.case.includes("closure");
 const card = cards.get(all[0].find(wanted));
@@ -91,7 +91,7 @@ document.title = JSON.stringify({
   first: first.includes("0100000000"),
   moved: first !== second,
   step: step.includes("change from 100 kB to 166 kB") && step.includes("processes") === false,
-  told: step.includes("Python 3.11.2"), link, hidden, shown, taken, beyond,
+  described: step.includes("Python 3.11.2"), link, hidden, shown, taken, beyond,
   authored: step.includes("authored 2026-11-08 23:30 -03:30"), role: card.getAttribute("role"),
   label: card.getAttribute("aria-label"), crosses: card.querySelectorAll("path.failed").length,
   lost: lost.includes("WrongAnswer"), nothing: nothing.startsWith("No series matches"),
@@ -120,8 +120,8 @@ def test_in_a_browser_the_keyboard_reaches_every_point_and_nothing_fails(
         )
         for i, commit in enumerate(history.commits)
     )
-    told = dataclasses.replace(history, commits=commits)
-    page = write_history(told, tmp_path / "out", reviews=reviews)
+    longer = dataclasses.replace(history, commits=commits)
+    page = write_history(longer, tmp_path / "out", reviews=reviews)
     text = page.read_text(encoding="utf-8")
     if theme == "dark":  # a headless browser has no dark desktop to follow
         text = text.replace("(prefers-color-scheme: dark)", "all")
@@ -138,7 +138,7 @@ def test_in_a_browser_the_keyboard_reaches_every_point_and_nothing_fails(
         "first": True,
         "moved": True,
         "step": True,
-        "told": True,
+        "described": True,
         "link": "reviews/step.html",
         "hidden": "",
         "shown": "1 of 50 series",

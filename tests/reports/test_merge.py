@@ -13,8 +13,8 @@ from tests.reports.conftest import COMMIT
 def store_of(made_up, root, **environment):
     for i in range(2):
         case = made_up.casing_case("closure", 3, i)
-        told = made_up.environment(**environment)
-        made_up.write(root, dataclasses.replace(case, environment=told), i)
+        recorded = made_up.environment(**environment)
+        made_up.write(root, dataclasses.replace(case, environment=recorded), i)
     return root
 
 
@@ -117,8 +117,8 @@ def test_two_machines_in_one_folder_are_separated_and_a_process_without_one_is_u
 ):
     store_of(made_up, tmp_path)
     case = made_up.casing_case("closure", 6)
-    told = made_up.environment(cpu_model="Another CPU")
-    made_up.write(tmp_path, dataclasses.replace(case, environment=told))
+    other = made_up.environment(cpu_model="Another CPU")
+    made_up.write(tmp_path, dataclasses.replace(case, environment=other))
     made_up.write(tmp_path, dataclasses.replace(made_up.failed("a/b", {}), environment=None))
     table = with_environment(tables.measurements(read_store(tmp_path)))
     assert len(set(table["environment_key"])) == 1
@@ -129,8 +129,8 @@ def test_two_machines_in_one_folder_are_separated_and_a_process_without_one_is_u
 def test_another_jax_or_backend_is_another_setting(made_up, tmp_path, change):
     store_of(made_up, tmp_path)
     case = made_up.casing_case("closure", 6)
-    told = made_up.environment(**change)
-    made_up.write(tmp_path, dataclasses.replace(case, environment=told))
+    other = made_up.environment(**change)
+    made_up.write(tmp_path, dataclasses.replace(case, environment=other))
     assert len(set(with_environment(tables.measurements(read_store(tmp_path)))["environment"])) == 2
 
 

@@ -39,6 +39,6 @@ def test_the_shape_gradient_example_agrees_with_a_finite_difference(tmp_path):
 
 
 def test_the_field_line_example_draws_a_picture(tmp_path):
-    told = printed("poincare.py", tmp_path, "lines.png")
-    assert "0 of them met the plasma" in told
+    output = printed("poincare.py", tmp_path, "lines.png")
+    assert "0 of them met the plasma" in output
     assert (tmp_path / "lines.png").read_bytes().startswith(b"\x89PNG")

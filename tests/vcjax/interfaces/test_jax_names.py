@@ -44,16 +44,16 @@ def test_off_surface_gradients_are_exact_where_they_are_determined(problem, name
     near = points[[0, 12]]  # inside and outside
     everything, on = (*problem.outside, *problem.inside), surface(problem, 4, 6).reshape(-1, 3)
     largest = np.abs(problems.magnetic_field_gradient(everything, on)).max()
-    for part, told in (("external", 0), ("internal", 1)):
+    for part, index in (("external", 0), ("internal", 1)):
         call = getattr(named, f"compute_{part}_gradB_offsurf")
         value, estimate = call(B, X_trg=near.T, return_estimate=True)
         sources = problem.outside if part == "external" else problem.inside
-        known = problems.magnetic_field_gradient(sources, near[told : told + 1])[0]
+        known = problems.magnetic_field_gradient(sources, near[index : index + 1])[0]
         # d_i B_k known as [i, k]; the peer's order is [k, i].
-        error = np.abs(value[:, :, told] - known.T).max()
-        assert error <= estimate[told] * np.abs(problem.B).max()
+        error = np.abs(value[:, :, index] - known.T).max()
+        assert error <= estimate[index] * np.abs(problem.B).max()
         assert error <= 10.0**-DIGITS * largest
-        assert np.isnan(value[:, :, 1 - told]).all()
+        assert np.isnan(value[:, :, 1 - index]).all()
 
 
 def test_jax_names_off_the_surface_agree_with_the_flat_interface(off_surface, named, points, B):

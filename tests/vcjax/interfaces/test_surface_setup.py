@@ -26,7 +26,7 @@ def problem():
 
 @pytest.fixture
 def setup(problem, monkeypatch):
-    """Preparing costs seconds, and it is the rule that tells what was made."""
+    """Preparing takes seconds, and the rule alone shows what was prepared."""
     for kind in KINDS:
         monkeypatch.setitem(
             _surface_setup._PREPARE, kind, lambda rule, X: SimpleNamespace(rule=rule)
