@@ -86,3 +86,30 @@ def test_equilibrium_field_is_external_plus_internal():
     share = np.abs((external * toroidal).sum(-1)) / np.linalg.norm(external, axis=-1)
     assert share.min() > 0.9
     assert np.abs((internal * toroidal).sum(-1)).max() < 0.1 * np.linalg.norm(B, axis=-1).max()
+
+
+def ellipse_field(of_X=lambda X: X, of_B=lambda B: B):
+    """Return the external field and the rule of a rotating ellipse whose data are transformed."""
+    problem = problems.rotating_ellipse(3)
+    kind: dict[str, Any] = dict(nfp=4, half_period=True, trg_nphi=19, trg_ntheta=29)
+    X, B = of_X(problem.X), of_B(problem.B)
+    rule = vcjax.choose(X, B, 3, **kind)
+    return np.asarray(vcjax.external_field(vcjax.prepare(rule, X), B)), rule
+
+
+def test_fields_do_not_depend_on_the_unit_of_length():
+    field, rule = ellipse_field()
+    largest = np.abs(problems.rotating_ellipse(3).B).max()
+    for scale in (1e-3, 1e6):
+        scaled, same_rule = ellipse_field(lambda X, scale=scale: scale * X)
+        assert same_rule == rule
+        np.testing.assert_allclose(scaled, field, atol=1e-12 * largest)
+
+
+def test_a_reversed_poloidal_angle_gives_the_same_field():
+    def reverse(values):
+        return np.roll(values[:, ::-1], 1, axis=1)
+
+    np.testing.assert_allclose(
+        reverse(ellipse_field(reverse, reverse)[0]), ellipse_field()[0], atol=1e-6
+    )
