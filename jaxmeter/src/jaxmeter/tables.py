@@ -15,7 +15,6 @@ from jaxmeter._tables.dumps import diff_dumps as diff_dumps
 from jaxmeter._tables.dumps import dump_program as dump_program
 from jaxmeter._tables.dumps import hlo_of as hlo_of
 from jaxmeter._tables.dumps import read_dump as read_dump
-from jaxmeter._tables.events import self_times as self_times
 from jaxmeter._tables.memory import Point as Point
 from jaxmeter._tables.memory import allocator_checks as allocator_checks
 from jaxmeter._tables.memory import memory_table as memory_table
@@ -38,13 +37,14 @@ from jaxmeter._tables.schemas import documentation as documentation
 from jaxmeter._tables.schemas import frame as frame
 from jaxmeter._tables.schemas import save as save
 from jaxmeter._tables.schemas import schema as schema
-from jaxmeter._tables.trace import Trace as Trace
-from jaxmeter._tables.trace import capture as capture
-from jaxmeter._tables.trace import read_trace as read_trace
-from jaxmeter._tables.trace import runner as runner
-from jaxmeter._tables.trace import trace_file as trace_file
 from jaxmeter._tables.trace_tables import trace_tables as trace_tables
 from jaxmeter._tables.xprof import xprof_tables as xprof_tables
+from jaxmeter._trace.intervals import self_times as self_times
+from jaxmeter._trace.trace import Trace as Trace
+from jaxmeter._trace.trace import capture as capture
+from jaxmeter._trace.trace import read_trace as read_trace
+from jaxmeter._trace.trace import runner as runner
+from jaxmeter._trace.trace import trace_file as trace_file
 
 if __name__ == "__main__":
     print(documentation(), end="")

@@ -8,7 +8,7 @@ import pytest
 
 from jaxmeter import Case, JaxmeterError
 from jaxmeter import tables as jt
-from jaxmeter._tables.events import union
+from jaxmeter._trace.intervals import union
 
 OP = {"hlo_op": "dot.1", "hlo_module": "jit_f", "program_id": "7"}
 

@@ -1,10 +1,9 @@
-"""Compute what traces and nsys captures share: self times of events, and the table of kernels."""
+"""Make the table of GPU kernels, which traces and nsys captures share."""
 
 from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from jaxmeter._tables.schemas import REAL, TEXT, WHOLE, frame, most, schema
@@ -40,58 +39,3 @@ def kernel_table(launches: list[dict[str, Any]]) -> pd.DataFrame:
         launches_count="size", total_seconds="sum", mean_seconds="mean", longest_seconds="max"
     )
     return most(frame("kernels", sums.reset_index()), "total_seconds")
-
-
-def self_times(starts: np.ndarray, durations: np.ndarray) -> tuple[np.ndarray, float]:
-    """Return how long each event was the innermost one on its thread, and the time with any event.
-
-    At every moment the innermost event is the last that began among those under way; of events
-    that began together, the shortest. For nested events the self time is the duration less that of
-    the events inside; where events merely overlap, no moment is counted twice.
-
-    Parameters
-    ----------
-    starts, durations : (n,) in one unit, in any order.
-
-    Returns
-    -------
-    self : (n,) in the given order; the sum is ``busy`` but for rounding.
-    busy : length of the union of all events.
-    """
-    ends = starts + durations
-    result = np.zeros(len(starts))
-    order = np.lexsort((-durations, starts))
-    begin, end = starts[order].tolist(), ends[order].tolist()
-    own = [0.0] * len(begin)
-    stack: list[int] = []
-    now = float("-inf")
-
-    def advance(at: float) -> None:
-        """Credit the time until `at` to the innermost events, and drop those that ended."""
-        nonlocal now
-        while stack:
-            top = stack[-1]
-            until = min(end[top], at)
-            if until > now:
-                own[top] += until - now
-                now = until
-            if end[top] > at:
-                return
-            stack.pop()
-
-    for index, at in enumerate(begin):
-        advance(at)
-        now = max(now, at)
-        stack.append(index)
-    advance(float("inf"))
-    result[order] = own
-    return result, union(starts, durations)
-
-
-def union(starts: np.ndarray, durations: np.ndarray) -> float:
-    """Return the length of the union of intervals."""
-    order = np.argsort(starts, kind="stable")
-    begin = starts[order]
-    end = np.maximum.accumulate((starts + durations)[order])
-    before = np.concatenate([[-np.inf], end[:-1]])
-    return float(np.maximum(end - np.maximum(begin, before), 0.0).sum())

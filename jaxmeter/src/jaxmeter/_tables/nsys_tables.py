@@ -11,9 +11,10 @@ import numpy as np
 import pandas as pd
 
 from jaxmeter._program.hlo import Instruction, named_instructions, named_scopes
-from jaxmeter._tables.events import kernel_table, self_times
+from jaxmeter._tables.events import kernel_table
 from jaxmeter._tables.nsys import NsysCapture
 from jaxmeter._tables.schemas import REAL, TEXT, TRUTH, WHOLE, frame, most, schema
+from jaxmeter._trace.intervals import self_times
 from jaxmeter.errors import JaxmeterError
 
 schema(

@@ -9,9 +9,9 @@ from collections import defaultdict
 import numpy as np
 import pandas as pd
 
-from jaxmeter._tables.events import self_times
 from jaxmeter._tables.schemas import REAL, TEXT, WHOLE, frame, most, schema
-from jaxmeter._tables.trace import Trace
+from jaxmeter._trace.intervals import self_times
+from jaxmeter._trace.trace import Trace
 
 schema(
     "trace_annotations",

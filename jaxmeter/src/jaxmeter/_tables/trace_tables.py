@@ -11,11 +11,12 @@ import numpy as np
 import pandas as pd
 
 from jaxmeter._program.hlo import Instruction, named_instructions
-from jaxmeter._tables.events import kernel_table, union
+from jaxmeter._tables.events import kernel_table
 from jaxmeter._tables.schemas import REAL, TEXT, TRUTH, WHOLE, frame, most, schema
-from jaxmeter._tables.trace import Line, Trace
 from jaxmeter._tables.trace_host import annotation_table, phase_table
-from jaxmeter._tables.xspace import programs
+from jaxmeter._trace.intervals import union
+from jaxmeter._trace.trace import Line, Trace
+from jaxmeter._trace.xspace import programs
 from jaxmeter.errors import JaxmeterError
 
 schema(

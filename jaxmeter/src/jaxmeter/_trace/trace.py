@@ -16,8 +16,8 @@ from jax.profiler import ProfileData
 from jaxmeter._cli.arguments import with_arrays
 from jaxmeter._measure.case import Case, name_of
 from jaxmeter._measure.staging import jitted
-from jaxmeter._tables.events import self_times
-from jaxmeter._tables.xspace import check_whole
+from jaxmeter._trace.intervals import self_times
+from jaxmeter._trace.xspace import check_whole
 from jaxmeter.errors import JaxmeterError
 
 # Marks of thread pools about themselves, without duration, two for each task.

@@ -1,0 +1,1 @@
+"""Make and read traces of JAX's profiler, without pandas."""
