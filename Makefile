@@ -2,43 +2,54 @@
 # Another interpreter or version of JAX: make PYTHON=python3.12 report, make JAX=0.7.2 test
 
 PYTHON ?= python3
-RUN := .venv/bin/python
 JAX ?=
 EXTRAS ?=
 GRID ?= quick
 COMMITS ?= HEAD~10..HEAD
 BASE ?= HEAD~1
 HEAD ?= HEAD
-STORE := "$${VCJAX_BENCH_STORE:-results/records}"
-ASV_RESULTS := $(patsubst %,--asv %,$(wildcard .asv/results))
+
+# Settings are text, never code: recipes read them from the environment, in quotes, as "$$BASE".
+# Make itself would run a $(shell ...) in them when it exports them to a recipe; so the text of
+# every variable given on the command line is kept as it stands.
+override SETTINGS := PYTHON JAX EXTRAS GRID COMMITS BASE HEAD
+override name :=
+override as_text = $(eval override $(1) := $$(value $(1)))
+$(foreach name,$(SETTINGS),$(call as_text,$(name)))
+$(foreach name,$(.VARIABLES),$(if $(filter command,$(firstword $(origin $(name)))),$(call as_text,$(name))))
+export $(SETTINGS)
+
+override RUN := .venv/bin/python
+override STORE := "$${VCJAX_BENCH_STORE:-results/records}"
+override ASV_RESULTS := $(patsubst %,--asv %,$(wildcard .asv/results))
 
 .DEFAULT_GOAL := help
 .PHONY: help report bench page commits history review closure situations test lint lock hooks clean
 
 help: ## List these targets
-	@awk 'BEGIN {FS = ":.*## "} /^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
 
 report: bench ## Measure the checked-out commit (quick grid; GRID=full for all) and build the page
 	@$(MAKE) --no-print-directory page
 
 bench: env-report ## Measure only; rerun to resume after an interruption
-	@$(RUN) -m benchmarks.measuring.run --grid $(GRID)
+	@$(RUN) -m benchmarks.measuring.run --grid="$$GRID"
 
 page: env-report ## Build the page from the records in the store
 	@$(RUN) -m reports build --store $(STORE) $(ASV_RESULTS) --out results/report
 
 commits: env-report ## Measure COMMITS=HEAD~10..HEAD in every JAX version of asv.conf.json, then the history
-	@$(RUN) -m benchmarks.measuring.run --grid small --commits $(COMMITS)
+	@$(RUN) -m benchmarks.measuring.run --grid small --commits="$$COMMITS"
 	@$(MAKE) --no-print-directory history
 
 history: env-report ## Build the page of every metric across the measured commits
 	@$(RUN) -m reports history --store $(STORE) --out results/history
 
 review: env-report ## Measure HEAD and BASE=HEAD~1 interleaved, and compare them
-	@$(RUN) -m tools.review $(BASE) $(HEAD)
+	@$(RUN) -m tools.review -- "$$BASE" "$$HEAD"
 
 closure: env-report ## Measure the closure study (GRID=full: large sizes too) and build its page
-	@$(RUN) -m studies closure --grid $(GRID)
+	@$(RUN) -m studies closure --grid="$$GRID"
 	@$(RUN) -m reports closure
 
 situations: env-test ## Check jaxmeter against situations with known captured arrays, on this JAX
@@ -64,7 +75,7 @@ clean: ## Remove environments, results and caches
 
 .PHONY: env-report env-test
 env-report:
-	@$(PYTHON) tools/environment.py bench report --optional reference $(if $(JAX),--jax $(JAX))
+	@"$$PYTHON" tools/environment.py bench report --optional reference --jax="$$JAX"
 
 env-test:
-	@$(PYTHON) tools/environment.py bench report test $(EXTRAS) --optional reference $(if $(JAX),--jax $(JAX))
+	@"$$PYTHON" tools/environment.py bench report test --also="$$EXTRAS" --optional reference --jax="$$JAX"

@@ -1,62 +1,141 @@
-"""Write a review as a comment on a pull request: one comment, replaced with every push.
+"""Write the review of a pull request as a comment: one comment, replaced with every push.
 
-    python -m tools.comment NUMBER review.md --head COMMIT
+    python -m tools.comment --run ID --head COMMIT --branch OWNER:BRANCH
 
-Runs GitHub's ``gh``. If the commits could not be measured, the comment says so, because the review
-of an earlier push would be taken for the verdict on this push. Exit codes: 0 written, 2 refused by
-GitHub, as for pull requests from forks.
+It may write to the pull request, so it runs in a workflow of its own, with the code of the default
+branch, and takes nothing from the reviewed branch but one file of bounded size: ``review.md`` of
+the artefact "comment" of the run ID. That text is not trusted: it mentions nobody, links nowhere
+and holds no HTML but folded parts. Only an open pull request with the label "benchmark", whose last
+commit is COMMIT, gets a comment. If the commits could not be measured, the comment says so, because
+the review of an earlier push would be taken for the verdict on this push.
+
+Runs GitHub's ``gh``. Exit codes: 0 written or not wanted, 2 GitHub refused.
 """
 
 import argparse
-import os
+import io
+import json
+import re
 import subprocess
 import sys
+import zipfile
+import zlib
 
+LABEL = "benchmark"
 # Identifies the comment among others of the same account.
 MARK = "<!-- vcjax: review of this pull request -->"
 MAX_CHARACTERS = 65_000  # GitHub takes 65536
+MAX_ARCHIVE_BYTES = 1_000_000
+REPOSITORY = "repos/{owner}/{repo}"  # filled in by gh
+ZERO_WIDTH = "\u200b"
 
 
 def main(argv=None):
     """Write or replace the comment; return the exit code."""
     parser = argparse.ArgumentParser(prog="python -m tools.comment", description=__doc__)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.add_argument("number", help="number of the pull request")
-    parser.add_argument("review", help="Markdown file from tools.review")
+    parser.add_argument("--run", type=int, required=True, help="number of the run that measured")
     parser.add_argument("--head", required=True, help="the commit that was to be reviewed")
+    parser.add_argument("--branch", required=True, help="the branch of that commit, OWNER:BRANCH")
     options = parser.parse_args(argv)
-    comments = f"repos/{{owner}}/{{repo}}/issues/{options.number}/comments"
-    own = f'.[] | select(.user.type == "Bot" and (.body | startswith("{MARK}"))) | .id'
     try:
-        earlier = gh("api", "--paginate", comments, "--jq", own).split()
-        if earlier:
-            where, method = f"repos/{{owner}}/{{repo}}/issues/comments/{earlier[-1]}", "PATCH"
-        else:
-            where, method = comments, "POST"
-        gh("api", "--method", method, where, "-F", "body=@-", text=body(options))
-    except (OSError, subprocess.CalledProcessError) as error:
-        why = getattr(error, "stderr", None) or error
-        print(f"tools.comment: the review was not written: {str(why).strip()}", file=sys.stderr)
+        number = pull_request(options.branch, options.head)
+        if number is None:
+            print(f"tools.comment: no open pull request labelled {LABEL} ends in {options.head}")
+            return 0
+        write(number, body(artefact(options.run), options.head))
+    except (OSError, subprocess.SubprocessError) as error:
+        why = getattr(error, "stderr", None) or str(error).encode()
+        message = why.decode(errors="replace").strip()
+        print(f"tools.comment: the review was not written: {message}", file=sys.stderr)
         return 2
     return 0
 
 
-def body(options):
-    """Return the text of the comment."""
-    if not os.path.exists(options.review):
-        message = f"**No review of {options.head[:10]}**: it could not be measured; see the log."
+def pull_request(branch, head):
+    """Return the number of the pull request of a branch, or None if it should get no comment."""
+    query = "-f", "state=open", "-f", f"head={branch}"
+    for found in json.loads(gh("api", "--method", "GET", f"{REPOSITORY}/pulls", *query)):
+        labels = {label["name"] for label in found["labels"]}
+        if found["head"]["sha"] == head and LABEL in labels:
+            return found["number"]
+    return None
+
+
+def artefact(run):
+    """Return the text of the review that a run left, or None."""
+    query = "-f", "name=comment"
+    url = f"{REPOSITORY}/actions/runs/{run}/artifacts"
+    for found in json.loads(gh("api", "--method", "GET", url, *query))["artifacts"]:
+        if found["size_in_bytes"] <= MAX_ARCHIVE_BYTES:
+            return unpacked(gh("api", f"{REPOSITORY}/actions/artifacts/{found['id']}/zip"))
+    return None
+
+
+def unpacked(archive):
+    """Return the beginning of ``review.md`` in a zip archive, or None if it cannot be read."""
+    try:
+        with zipfile.ZipFile(io.BytesIO(archive)) as files:
+            # Others are unpacked whole before they are cut.
+            if files.getinfo("review.md").compress_type != zipfile.ZIP_DEFLATED:
+                return None
+            with files.open("review.md") as stream:
+                return stream.read(4 * MAX_CHARACTERS).decode("utf-8", "replace")
+    except (zipfile.BadZipFile, zlib.error, KeyError, NotImplementedError, RuntimeError, EOFError):
+        return None
+
+
+def body(review, head):
+    """Return the text of the comment on the commit `head`; without a review it says so."""
+    if review is None:
+        message = f"**No review of {head[:10]}**: it could not be measured; see the log."
         return f"{MARK}\n{message}\n"
-    with open(options.review, encoding="utf-8") as stream:
-        text = f"{MARK}\n{stream.read()}"
+    text = f"{MARK}\n{harmless(review)}"
     if len(text) > MAX_CHARACTERS:
         text = f"{text[:MAX_CHARACTERS]}\n\n… cut: the artefact has the rest."
     return text
 
 
-def gh(*arguments, text=None):
-    """Return the output of ``gh``."""
+def harmless(text):
+    """Return Markdown that keeps its tables, lists and fences, but reaches nobody and nothing.
+
+    Zero-width spaces break what GitHub would turn into mentions, references, links, images, HTML or
+    diagrams; in fences too, where a backslash or an entity would be seen.
+    """
+    for pattern in _INVISIBLE:
+        text = re.sub(pattern, "", text)
+    for pattern in _REACHING:
+        text = re.sub(pattern, f"\\g<0>{ZERO_WIDTH}", text)
+    return text
+
+
+# Characters that move a terminal's cursor or change the direction of writing.
+_INVISIBLE = (r"[^\S\n ]", r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+_REACHING = (
+    r"<(?!/?(?:details|summary)>)",
+    r"&(?!(?:lt|gt|amp|quot);)(?=#?\w+;)",  # an entity may stand for "@"
+    r"@(?=\w)|#(?=\d)|\bGH(?=-\d)",
+    r"\](?=[(:\[])|:(?=//)|(?i:\bwww(?=\.)|\b(?:mailto|xmpp)(?=:))",
+    r"`{3,}(?=[^`\n])|~{3,}(?=[^~\n])",
+)
+
+
+def write(number, text):
+    """Replace the comment of an earlier push, or write the first."""
+    comments = f"{REPOSITORY}/issues/{number}/comments"
+    own = f'.[] | select(.user.type == "Bot" and (.body | startswith("{MARK}"))) | .id'
+    earlier = gh("api", "--paginate", comments, "--jq", own).split()
+    if earlier:
+        where, method = f"{REPOSITORY}/issues/comments/{int(earlier[-1])}", "PATCH"
+    else:
+        where, method = comments, "POST"
+    gh("api", "--method", method, where, "-F", "body=@-", text=text)
+
+
+def gh(*arguments, text=""):
+    """Return the output of ``gh``, in bytes."""
     done = subprocess.run(
-        ["gh", *arguments], input=text, capture_output=True, text=True, check=True
+        ["gh", *arguments], input=text.encode(), capture_output=True, check=True, timeout=120
     )
     return done.stdout
 

@@ -93,6 +93,17 @@ def installed():
         return {"fingerprint": None, "extras": []}
 
 
+def check_names(extras, jax):
+    """Raise `EnvironmentProblem` for what pip would take for more than an extra or a version."""
+    for name in extras:
+        if not re.fullmatch(r"[a-z][a-z0-9-]*", name):
+            raise EnvironmentProblem(
+                f"got the extra {name!r}; name extras of pyproject.toml: make EXTRAS='trace plot'"
+            )
+    if jax is not None and not re.fullmatch(r"[0-9]+(\.[0-9a-z]+)*", jax):
+        raise EnvironmentProblem(f"got JAX {jax!r}; give a version: make JAX=0.7.2 ...")
+
+
 def run_pip(arguments):
     """Run the environment's pip with the user's configuration; return its exit code."""
     command = [PYTHON, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
@@ -110,6 +121,7 @@ def install(extras, optional, jax=None):
     jax : str, optional
         The version of JAX; that of the lock file, or the newest, if None.
     """
+    check_names(extras, jax)
     wanted = fingerprint(jax)
     state = installed()
     if state["fingerprint"] == wanted and set(extras) <= set(state["extras"]):
@@ -164,15 +176,17 @@ def main():
     """Parse the command line; return the exit code."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("extras", nargs="*", help="extras of pyproject.toml to install")
+    parser.add_argument("--also", default="", help="further extras, in one text between spaces")
     parser.add_argument("--optional", nargs="*", default=[], help="extras that may be missing")
-    parser.add_argument("--jax", help="version of JAX, in place of the locked or newest one")
+    parser.add_argument("--jax", help="version of JAX; if empty, the locked or newest one")
     parser.add_argument("--write-lock", action="store_true", help="write the lock file instead")
     options = parser.parse_args()
     try:
         if options.write_lock:
             print(f"wrote {write_lock()}")
         else:
-            install(options.extras, options.optional, options.jax)
+            extras = [*options.extras, *options.also.split()]
+            install(extras, options.optional, options.jax or None)
     except EnvironmentProblem as problem:
         print(f"environment: {problem}", file=sys.stderr)
         return 1

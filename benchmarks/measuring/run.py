@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -121,6 +122,9 @@ def measure_range(grid: str, commits: str) -> int:
     CheckoutError
         If git has no such commits, or another process measures in this checkout.
     """
+    # asv splits the text like a shell and hands the words to git.
+    if not re.fullmatch(r"[^-\s'\"\\][^\s'\"\\]*", commits):
+        raise CheckoutError(f"{commits!r} is no range; name one range: --commits HEAD~10..HEAD")
     if not int(git("rev-list", "--count", "--end-of-options", commits)):
         raise CheckoutError(f"{commits!r} holds no commit; name a range: --commits HEAD~10..HEAD")
     with run_lock() as lock:

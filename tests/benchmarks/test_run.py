@@ -78,6 +78,13 @@ def test_a_range_without_a_commit_or_unknown_to_git_is_refused(monkeypatch, caps
         run.measure_range("small", "HEAD..HEAD")
 
 
+@pytest.mark.parametrize("text", ["--output=x", "'--output=x'", "HEAD --output=x", "a\\b", ""])
+def test_what_asv_would_split_or_take_for_an_option_is_refused(monkeypatch, text):
+    monkeypatch.setattr(run, "git", lambda *arguments: b"1\n")  # as if git knew such a branch
+    with pytest.raises(CheckoutError, match="is no range"):
+        run.measure_range("small", text)
+
+
 @pytest.mark.parametrize(("asv_code", "code"), [(0, 0), (run.ASV_FOUND_FAILURES, 0), (1, 1)])
 def test_a_range_is_an_asv_run_that_may_have_failed_cases(
     tmp_path, monkeypatch, capfd, asv_code, code

@@ -1,12 +1,11 @@
-"""The commits that a review measures, and its comment on a pull request."""
+"""The commits that a review measures."""
 
-import json
 import subprocess
 
 import pytest
 
 from benchmarks.measuring import checkout
-from tools import comment, review
+from tools import review
 
 
 @pytest.fixture
@@ -58,53 +57,14 @@ def test_an_unknown_commit_is_refused(history, commands, capsys):
     assert "nonsense" in capsys.readouterr().err
 
 
-@pytest.fixture
-def github(tmp_path, monkeypatch):
-    """Stand in for `gh api`, as GitHub's REST reference describes issue comments."""
-    found, written = [], []
-
-    def gh(*arguments, text=None):
-        if "--jq" in arguments:
-            assert comment.MARK in arguments[-1]
-            return "\n".join(found)
-        written.append((arguments[2], arguments[3].split("/")[-2:], text))
-        return json.dumps({"id": 7})
-
-    monkeypatch.setattr(comment, "gh", gh)
-    path = tmp_path / "review.md"
-
-    def write_comment(text=None):
-        if text is not None:
-            path.write_text(text)
-        return comment.main(["12", str(path), "--head", "c" * 40])
-
-    return write_comment, found, written
-
-
-def test_the_first_review_is_a_new_comment_and_the_next_replaces_it(github):
-    write_comment, found, written = github
-    assert write_comment("**Passes.**") == 0
-    found[:] = ["4", "5"]
-    assert write_comment("**Regression.**") == 0
-    assert [one[:2] for one in written] == [
-        ("POST", ["12", "comments"]),
-        ("PATCH", ["comments", "5"]),
-    ]
-    assert written[1][2] == f"{comment.MARK}\n**Regression.**"
-
-
-def test_without_a_review_the_comment_says_so_and_a_long_one_is_cut(github):
-    write_comment, _, written = github
-    assert write_comment() == 0
-    assert "No review of cccccccccc" in written[0][2]
-    assert write_comment("x" * 100_000) == 0
-    assert len(written[1][2]) < 65_536 and written[1][2].endswith("has the rest.")
-
-
-def test_a_refusal_is_exit_code_2_with_its_reason(github, monkeypatch, capsys):
-    def refused(*arguments, text=None):
-        raise subprocess.CalledProcessError(1, "gh", stderr="HTTP 403: not accessible")
-
-    monkeypatch.setattr(comment, "gh", refused)
-    assert github[0]("**Passes.**") == 2
-    assert "HTTP 403" in capsys.readouterr().err
+def test_a_branch_that_looks_like_an_option_is_a_commit_and_writes_nothing(
+    history, commands, tmp_path, monkeypatch
+):
+    canary = tmp_path / "canary"
+    monkeypatch.chdir(tmp_path)
+    for name in ("--output=canary", "--all", "; touch canary", "$(touch canary)"):
+        assert review.main(["--", name, "topic"]) == 2 and not commands
+    branch = ["git", "update-ref", "refs/heads/--output=canary", history[0]]
+    subprocess.run(branch, cwd=tmp_path, check=True)
+    assert review.main(["--out", str(tmp_path), "--", "--output=canary", "topic"]) == 0
+    assert commands[0][:2] == list(history[:2]) and not canary.exists()

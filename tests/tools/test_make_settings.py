@@ -1,0 +1,106 @@
+"""Settings of `make` are text: none reaches a shell, make itself, git or pip as anything else."""
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tools import environment
+
+MAKEFILE = Path(__file__).resolve().parents[2] / "Makefile"
+CANARY = "canary"
+HOSTILE = (
+    "$(shell touch canary)",
+    "$$(touch canary)",
+    "`touch canary`",
+    "; touch canary",
+    '"; touch canary; "',
+    "' ; touch canary ; '",
+    "--output=canary",
+    "$(error stop)",
+)
+TARGETS = {
+    "BASE": "review",
+    "HEAD": "review",
+    "JAX": "review",
+    "COMMITS": "commits",
+    "GRID": "bench",
+    "EXTRAS": "env-test",
+}
+# Names of the Makefile's own and of nothing: no setting, and still exported by make.
+OTHERS = ("RUN", "STORE", "ASV_RESULTS", "SETTINGS", "as_text", "name", "MAKEFILE_LIST", "ANYTHING")
+
+
+@pytest.fixture
+def checkout(tmp_path):
+    """A folder with the Makefile, in which interpreters only write down their arguments."""
+    shutil.copy(MAKEFILE, tmp_path)
+    stub = tmp_path / "python3"
+    stub.write_text('#!/bin/sh\nprintf "%s\\0" "$@" >> arguments\n')
+    stub.chmod(0o755)
+    (tmp_path / ".venv/bin").mkdir(parents=True)
+    shutil.copy(stub, tmp_path / ".venv/bin/python")
+    return tmp_path
+
+
+def make(checkout, *arguments, **variables):
+    path = f"{checkout}{os.pathsep}{os.environ['PATH']}"
+    done = subprocess.run(
+        ["make", *arguments],
+        cwd=checkout,
+        env={**os.environ, "PATH": path, **variables},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    written = checkout / "arguments"
+    return done, written.read_text().split("\0") if written.exists() else []
+
+
+@pytest.mark.parametrize("value", HOSTILE)
+@pytest.mark.parametrize("name", TARGETS)
+def test_a_setting_arrives_as_one_argument_from_both_ways_of_giving_it(checkout, name, value):
+    for arguments, variables in (([f"{name}={value}"], {}), ([], {name: value})):
+        done, passed = make(checkout, TARGETS[name], *arguments, **variables)
+        assert done.returncode == 0, done.stderr
+        assert not (checkout / CANARY).exists()
+        options = {"JAX": "--jax=", "COMMITS": "--commits=", "GRID": "--grid=", "EXTRAS": "--also="}
+        assert options.get(name, "") + value in passed
+        if name in ("BASE", "HEAD"):
+            assert passed.index("--") < passed.index(value)
+
+
+@pytest.mark.parametrize("value", HOSTILE)
+def test_other_variables_and_the_interpreter_run_nothing_either(checkout, value):
+    for target in ("help", "page", "commits"):
+        done, passed = make(checkout, target, *(f"{name}={value}" for name in OTHERS))
+        assert done.returncode == 0, done.stderr
+        assert not (checkout / CANARY).exists() and not any(CANARY in text for text in passed)
+    done, _ = make(checkout, "review", f"PYTHON={value}")
+    assert done.returncode != 0 and not (checkout / CANARY).exists()
+
+
+def test_settings_have_their_defaults(checkout):
+    _, passed = make(checkout, "review", "JAX=0.7.2")
+    assert passed == [
+        *("tools/environment.py", "bench", "report", "--optional", "reference", "--jax=0.7.2"),
+        *("-m", "tools.review", "--", "HEAD~1", "HEAD", ""),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("extras", "jax"),
+    [
+        (["x] @ file:///tmp/evil"], None),
+        (["--index-url=evil"], None),
+        ([], "0.7.2 --index-url=evil"),
+        ([], "--index-url=evil"),
+        ([], "../0.7.2"),
+    ],
+)
+def test_pip_gets_extras_and_a_version_only(monkeypatch, extras, jax):
+    monkeypatch.setattr(environment, "run_pip", lambda arguments: pytest.fail(str(arguments)))
+    with pytest.raises(environment.EnvironmentProblem, match="got "):
+        environment.install(extras, [], jax)

@@ -1,0 +1,62 @@
+"""The workflows of CI: pinned actions, no text of a stranger in a script, one that may write."""
+
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+
+WORKFLOWS = sorted((Path(__file__).resolve().parents[2] / ".github" / "workflows").glob("*.yml"))
+LOADED = {path.stem: yaml.safe_load(path.read_text()) for path in WORKFLOWS}
+
+
+def steps(workflow):
+    return [step for job in workflow["jobs"].values() for step in job["steps"]]
+
+
+def triggers(workflow):
+    return workflow[True]  # YAML 1.1 reads the word "on" as true
+
+
+def test_the_workflows_are_found():
+    assert {"comment", "review", "tests"} <= set(LOADED)
+
+
+@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)
+def test_actions_are_pinned_by_commit_and_name_their_version(path):
+    uses = re.findall(r"^.*\buses:.*$", path.read_text(), re.MULTILINE)
+    pinned = re.compile(r" +- uses: [\w-]+/[\w-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+")
+    assert uses and not [line for line in uses if not pinned.fullmatch(line)]
+
+
+@pytest.mark.parametrize("name", LOADED)
+def test_scripts_take_text_from_the_environment_only(name):
+    assert not [step["run"] for step in steps(LOADED[name]) if "${{" in step.get("run", "")]
+
+
+@pytest.mark.parametrize("name", LOADED)
+def test_only_the_comment_may_write_and_it_checks_out_the_default_branch(name):
+    workflow = LOADED[name]
+    granted = [
+        workflow["permissions"],
+        *(j.get("permissions", {}) for j in workflow["jobs"].values()),
+    ]
+    assert all(isinstance(permissions, dict) for permissions in granted)
+    writes = {
+        scope for permissions in granted for scope, right in permissions.items() if right == "write"
+    }
+    assert writes == ({"pull-requests"} if name == "comment" else set())
+    assert "pull_request_target" not in triggers(workflow)
+    if writes:
+        assert set(triggers(workflow)) == {"workflow_run"}
+        checkout, run = steps(workflow)
+        assert checkout["with"]["ref"] == "${{ github.event.repository.default_branch }}"
+        assert run["run"].startswith("python3 -m tools.comment ")
+
+
+@pytest.mark.parametrize("name", LOADED)
+def test_checkouts_keep_no_credentials(name):
+    checkouts = [
+        s for s in steps(LOADED[name]) if s.get("uses", "").startswith("actions/checkout@")
+    ]
+    assert checkouts and not any(step["with"]["persist-credentials"] for step in checkouts)
