@@ -69,10 +69,19 @@ from jaxmeter._records.retraces import Retraces as Retraces
 from jaxmeter._records.retraces import TracedCall as TracedCall
 from jaxmeter._records.retraces import Watched as Watched
 from jaxmeter._records.retraces import WatchedFunction as WatchedFunction
+from jaxmeter.errors import FileError as FileError
 from jaxmeter.errors import JaxmeterError as JaxmeterError
 from jaxmeter.errors import RecordError as RecordError
 from jaxmeter.errors import RetraceError as RetraceError
 from jaxmeter.version import VERSION as __version__  # noqa: F401
+
+# Files that others may have made, temporary folders.
+from jaxmeter._records.files import RECORD_BYTES as RECORD_BYTES
+from jaxmeter._records.files import TEXT_BYTES as TEXT_BYTES
+from jaxmeter._records.files import check_file as check_file
+from jaxmeter._records.files import read_file as read_file
+from jaxmeter._records.files import temporary_folder as temporary_folder
+from jaxmeter._records.files import write_file as write_file
 
 # Results as text; numbers with units.
 from jaxmeter._render.terminal import markdown as markdown

@@ -16,3 +16,7 @@ class RecordError(JaxmeterError):
 
 class RetraceError(JaxmeterError):
     """A function was retraced although it was called with the same arguments."""
+
+
+class FileError(JaxmeterError):
+    """A file cannot be read or written: no regular file, too large, no rights, no space."""

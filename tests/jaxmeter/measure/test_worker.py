@@ -10,6 +10,7 @@ import pytest
 
 import jaxmeter
 from jaxmeter import JaxmeterError, Record, run_case
+from jaxmeter._measure.processes import in_worker
 
 TARGETS = str(Path(__file__).parents[1])
 
@@ -108,13 +109,11 @@ def test_a_function_that_was_compiled_before_is_rejected(case, failure_of):
     assert (failure.phase, failure.kind) == ("compile", "AlreadyCompiled")
 
 
-def test_a_worker_that_cannot_read_its_case_leaves_no_record(tmp_path):
-    (tmp_path / "case.json").write_text('{"name": "a", "target": "b"}')
-    command = [sys.executable, "-P", "-m", "jaxmeter._measure.worker", "case.json", "record.json"]
-    env = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
-    done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, timeout=100)
-    assert done.returncode == 1 and b"BenchmarkCase.from_json: got target='b'" in done.stderr
-    assert not (tmp_path / "record.json").exists()
+def test_a_worker_that_cannot_read_its_case_sends_no_record():
+    task = Record("no case", "ok")
+    ended = in_worker("jaxmeter._measure.worker", task, {}, 100.0)
+    assert (ended.exit_code, ended.answer) == (1, None)
+    assert "BenchmarkCase.from_json: " in ended.printed
 
 
 def test_importing_jaxmeter_imports_no_jax():

@@ -14,15 +14,15 @@ import os
 import sys
 import traceback
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
 from jaxmeter._cli.arguments import ARGUMENTS_HOOK, case_from_options
 from jaxmeter._measure.case import Case, name_of
 from jaxmeter._measure.progress import message_of
+from jaxmeter._records.files import write_file
 from jaxmeter._records.record import Record
 from jaxmeter._render.terminal import leaving_reader, markdown, show
-from jaxmeter.errors import JaxmeterError
+from jaxmeter.errors import FileError, JaxmeterError
 
 MEASURE = "measure"
 """What ``jaxmeter`` does without the name of a command."""
@@ -99,7 +99,9 @@ def add_target_options(
     _repeatable(given, "-a", "--arg", metavar=metavar, help=text)
     given.add_argument("--npz", metavar="FILE", help="arguments as saved by numpy.savez")
     given.add_argument(
-        "--pickle", metavar="FILE", help="a pickled tuple of arguments, or (args, kwargs)"
+        "--pickle",
+        metavar="FILE",
+        help="a pickled tuple of arguments, or (args, kwargs); reading it runs code of the file",
     )
     text = "the function takes no arguments, and does not make its case"
     given.add_argument("--no-args", action="store_true", help=text)
@@ -202,12 +204,12 @@ def _write(options: argparse.Namespace, result: Any) -> None:
             with leaving_reader():
                 print(text())
         elif file is not None:
-            write_file(f"--{option}", file, text())
+            write_answer(f"--{option}", file, text())
 
 
-def write_file(option: str, file: str, text: str) -> None:
+def write_answer(option: str, file: str, text: str) -> None:
     """Write a text to the file that an option names."""
     try:
-        Path(file).write_text(text + "\n")
-    except OSError as error:
-        raise JaxmeterError(f"{option}: got {file!r} ({error}); give a writable path") from None
+        write_file(file, text + "\n")
+    except FileError as error:
+        raise JaxmeterError(f"{option}: {error}") from error

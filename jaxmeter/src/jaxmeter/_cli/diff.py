@@ -7,10 +7,10 @@ exit codes: 0 the optimised programs are the same; 1 they differ; 2 bad usage;
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
 import jaxmeter
-from jaxmeter._cli.command import add_target_options, using_case, write_file
+from jaxmeter._cli.command import add_target_options, using_case, write_answer
+from jaxmeter._records.files import read_file
 from jaxmeter._records.inventory import Inventory, ProgramDiff
 from jaxmeter.errors import JaxmeterError
 
@@ -28,7 +28,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> tuple[ProgramDiff, bool]:
     before, now = (_inventory(target, options) for target in (options.before, options.now))
     if options.save:
-        write_file("--save", options.save, now.to_json(indent=2))
+        write_answer("--save", options.save, now.to_json(indent=2))
     found = jaxmeter.diff(before, now)
     return found, found.same is True
 
@@ -36,7 +36,7 @@ def run(options: argparse.Namespace) -> tuple[ProgramDiff, bool]:
 def _inventory(target: str, options: argparse.Namespace) -> Inventory:
     if target.endswith(".json"):
         try:
-            return Inventory.from_json(Path(target).read_bytes())
+            return Inventory.from_json(read_file(target))
         except OSError as error:
             raise JaxmeterError(
                 f"diff: got {target!r} ({error}); give a file of jaxmeter diff --save"

@@ -6,17 +6,16 @@ import dataclasses
 import os
 import pickle
 import sys
-import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 from jaxmeter._compare.exact import compare_answers, compare_exact
 from jaxmeter._compare.rounds import Round
 from jaxmeter._compare.times import DEFAULT_CRITERIA, compare_times
 from jaxmeter._measure.environment import host_environment
-from jaxmeter._measure.run import in_worker, with_ending
+from jaxmeter._measure.processes import in_worker
+from jaxmeter._measure.run import with_ending
 from jaxmeter._measure.targets import is_target, resolve
 from jaxmeter._records.comparison import (
     PHASES,
@@ -30,6 +29,7 @@ from jaxmeter._records.comparison import (
     Task,
     Timing,
 )
+from jaxmeter._records.files import temporary_folder, write_file
 from jaxmeter._records.plain_data import FrozenDict
 from jaxmeter._records.record import Failure, Record
 from jaxmeter.errors import JaxmeterError
@@ -200,15 +200,16 @@ def _sides(a: Any, b: Any, args: tuple[Any, ...]) -> Iterator[tuple[Side, Side]]
             raise JaxmeterError(
                 f"compare: got a Side with arguments and {len(args)} more; give them once"
             )
-    with tempfile.TemporaryDirectory(prefix="jaxmeter-") as folder:
-        file = Path(folder, "arguments.pickle")
-        try:
-            file.write_bytes(pickle.dumps((args, {})))
-        except Exception as error:  # pickling may raise anything
-            raise JaxmeterError(
-                f"compare: got arguments that cannot be pickled ({error}); name a function that "
-                "makes them and returns jaxmeter.Case(fn, args)"
-            ) from error
+    try:
+        pickled = pickle.dumps((args, {}))
+    except Exception as error:  # pickling may raise anything
+        raise JaxmeterError(
+            f"compare: got arguments that cannot be pickled ({error}); name a function that "
+            "makes them and returns jaxmeter.Case(fn, args)"
+        ) from error
+    with temporary_folder() as folder:
+        file = folder / "arguments.pickle"
+        write_file(file, pickled)
         with_args = [dataclasses.replace(side, pickle=str(file)) for side in sides]
         yield (with_args[0], with_args[1])
 

@@ -1,7 +1,7 @@
 """The worker process of `jaxmeter.compare`: measures two functions, interleaved.
 
-``python -m jaxmeter._compare.worker TASK ANSWER``: both are files of JSON. An exception of a
-function is kept in its record, and the exit status is 0 once an answer is written.
+`jaxmeter._measure.processes` starts it. An exception of a function is kept in its record, and the
+exit status is 0 once an answer is sent.
 """
 
 from __future__ import annotations

@@ -51,15 +51,57 @@ class Progress:
         try:
             yield
         except BaseException as error:
-            text = "".join(traceback.format_exception(error))
-            failure = Failure(self.phase, type(error).__name__, message_of(error), text)
-            self.note(status="failed", failure=failure)
+            failure = Failure(
+                self.phase, _name_of(type(error)), message_of(error), _traceback_of(error)
+            )
+            self.note(status="failed", failure=capped(failure))
             raise
+
+
+_LONGEST = {"phase": 40, "kind": 120, "message": 2000, "traceback": 12_000, "output": 4000}
+"""The most characters of each text of a failure."""
+
+
+def capped(failure: Failure) -> Failure:
+    """Return a failure with its texts shortened and without halves of surrogate pairs.
+
+    They are texts of the target, which may be of any length.
+    """
+    texts = {name: _capped(getattr(failure, name), limit) for name, limit in _LONGEST.items()}
+    return Failure(**texts)
+
+
+def _capped(text: str, limit: int) -> str:
+    """Return a text of at most `limit` characters: a quarter from its beginning, then its end."""
+    if len(text) > limit:
+        gap = f" ... {len(text) - limit} characters left out ... "
+        kept = limit - len(gap)
+        text = text[: kept // 4] + gap + text[len(text) - (kept - kept // 4) :]
+    return text.encode("utf-8", "replace").decode()
 
 
 def message_of(error: BaseException) -> str:
     """Return the text of an exception, also of an exception that cannot make it."""
     try:
-        return str(error)
-    except Exception:  # an exception class of the target whose own __str__ fails
+        return _plain(str(error))
+    except BaseException:  # an exception class of the target whose own __str__ fails
         return "(its text cannot be made: its __str__ raised)"
+
+
+def _name_of(kind: type) -> str:
+    try:
+        return _plain(kind.__name__)
+    except BaseException:  # a metaclass of the target
+        return "(an exception class that hides its name)"
+
+
+def _traceback_of(error: BaseException) -> str:
+    try:
+        return "".join(map(_plain, traceback.format_exception(error)))
+    except BaseException:
+        return "(its traceback cannot be made)"
+
+
+def _plain(text: str) -> str:
+    """Return a str in place of an instance of a subclass, whose methods the target defines."""
+    return str.__str__(text)

@@ -2,33 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
-import os
-import re
 import signal
-import site
-import subprocess
-import sys
-import sysconfig
-import tempfile
-import time
-from collections.abc import Mapping
-from pathlib import Path
-from typing import TypeVar
 
-import jaxmeter
 from jaxmeter._measure.benchmark import BenchmarkCase
 from jaxmeter._measure.environment import host_environment
-from jaxmeter._measure.progress import UNFINISHED
-from jaxmeter._records.plain_data import PlainData
+from jaxmeter._measure.processes import EndedWorker, in_worker
+from jaxmeter._measure.progress import UNFINISHED, capped
 from jaxmeter._records.record import Failure, Record
-from jaxmeter.errors import JaxmeterError, RecordError
-
-_FOLDING_ALARM = re.compile(r"Constant folding an instruction is taking > 1s")
-_OUTPUT_TAIL_CHARACTERS = 4000
-
-T = TypeVar("T", bound=PlainData)
+from jaxmeter.errors import JaxmeterError
 
 
 def run_case(case: BenchmarkCase) -> Record:
@@ -37,8 +19,9 @@ def run_case(case: BenchmarkCase) -> Record:
     Returns
     -------
     Record
-        Always: ``status`` and ``failure`` say of a failed import, an exception, a crash or a
-        timeout, and everything measured before it is kept.
+        Always, whatever the target does: ``status`` and ``failure`` say of a failed import, an
+        exception, a crash or a timeout, and everything measured before it is kept. Texts of the
+        target are shortened.
 
     Raises
     ------
@@ -47,8 +30,11 @@ def run_case(case: BenchmarkCase) -> Record:
 
     Notes
     -----
-    The process leads a session of its own, and when it ends, or is out of time, or this process is
-    interrupted, the whole process group is killed. POSIX only.
+    When the process ends, or is out of time, or this process is interrupted, everything that the
+    process has started is killed: on Linux every descendant, elsewhere its process group. POSIX
+    only. The target runs in the process that measures it: what it prints or writes is never taken
+    for a record, but a target that changes jaxmeter or the clock in its memory measures what it
+    likes, and one that kills the parent of its process can leave processes behind.
     """
     if not isinstance(case, BenchmarkCase):
         raise JaxmeterError(
@@ -60,92 +46,13 @@ def run_case(case: BenchmarkCase) -> Record:
     if isinstance(record, Failure):
         known = Record(case.name, "failed", case.target, case.params, failure=record)
         record = dataclasses.replace(known, environment=host_environment())
+    record = dataclasses.replace(record, name=case.name, target=case.target, params=case.params)
     return with_ending(record, ended, case.timeout_seconds)
-
-
-@dataclasses.dataclass(frozen=True)
-class EndedWorker:
-    """The exit, answer and output of a worker process."""
-
-    exit_code: int | None
-    """Negative for a signal; None if its time was up."""
-    answer: bytes | None
-    """The last answer that it wrote."""
-    printed: str
-    seconds: float
-
-    def answer_as(self, answer_type: type[T]) -> T | Failure:
-        """Return the answer, or the failure of a worker that left none."""
-        if self.answer is None:
-            return Failure("start", UNFINISHED, "ended before it wrote an answer")
-        try:
-            return answer_type.from_json(self.answer)
-        except RecordError as error:
-            return Failure("start", type(error).__name__, str(error))
-
-
-def in_worker(
-    module: str, task: PlainData, env: Mapping[str, str], timeout_seconds: float
-) -> EndedWorker:
-    """Run the module of a worker in a fresh process, on a task, within its time limit.
-
-    ``env`` is set over the environment variables of this process. After ``timeout_seconds`` the
-    process is killed, with its children. See `worker.run_worker`.
-    """
-    with tempfile.TemporaryDirectory(prefix="jaxmeter-") as folder:
-        task_file, answer_file, output_file = (
-            Path(folder, name) for name in ("task.json", "answer.json", "output.txt")
-        )
-        task_file.write_text(task.to_json())
-        command = [sys.executable, "-P", "-m", module, str(task_file), str(answer_file)]
-        start = time.perf_counter()
-        with output_file.open("wb") as output:
-            # Output goes to a file: a pipe would fill up, and a child that outlives the worker
-            # would hold it open.
-            code = _run(command, _environment(env), output, timeout_seconds)
-        seconds = time.perf_counter() - start
-        answer = answer_file.read_bytes() if answer_file.exists() else None
-        return EndedWorker(code, answer, output_file.read_text(errors="replace"), seconds)
-
-
-def _run(command: list[str], env: dict[str, str], output, timeout_seconds: float) -> int | None:
-    """Return the exit code, negative for a signal; None if the time was up."""
-    process = subprocess.Popen(
-        command,
-        env=env,
-        stdin=subprocess.DEVNULL,
-        stdout=output,
-        stderr=subprocess.STDOUT,
-        start_new_session=True,
-    )
-    try:
-        return process.wait(timeout_seconds)
-    except subprocess.TimeoutExpired:
-        return None
-    finally:
-        # Kill its children too. The system does not reuse a group's number while the group has
-        # members, so this never kills another process.
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-
-
-def _environment(over: Mapping[str, str]) -> dict[str, str]:
-    env = dict(os.environ)
-    env["JAX_ENABLE_COMPILATION_CACHE"] = "false"
-    env.update(over)
-    home = str(Path(jaxmeter.__file__).resolve().parent.parent)
-    installed = {sysconfig.get_path("purelib"), site.getusersitepackages()}
-    if home not in {str(Path(folder).resolve()) for folder in installed}:
-        # The worker must import the same jaxmeter as this process. If it is not installed, add its
-        # folder to PYTHONPATH. Never add site-packages: they would hide the standard library.
-        env["PYTHONPATH"] = os.pathsep.join(filter(None, [env.get("PYTHONPATH"), home]))
-    return env
 
 
 def with_ending(record: Record, ended: EndedWorker, timeout_seconds: float) -> Record:
     """Return the record with what only the parent can see: how the worker ended, its output."""
-    alarms = len(_FOLDING_ALARM.findall(ended.printed))
+    alarms = ended.folding_alarms_count
     constants = dataclasses.replace(record.constants, folding_alarms_count=alarms)
     record = dataclasses.replace(record, constants=constants, wall_seconds=ended.seconds)
     failure = record.failure
@@ -162,9 +69,8 @@ def with_ending(record: Record, ended: EndedWorker, timeout_seconds: float) -> R
             kind, message = "Signal", f"the worker died of {_signal_name(-code)} in {phase}"
         else:
             kind, message = "Exit", f"the worker exited with code {code} in {phase}"
-    output = ended.printed[-_OUTPUT_TAIL_CHARACTERS:]
-    failure = dataclasses.replace(failure, kind=kind, message=message, output=output)
-    return dataclasses.replace(record, status=status, failure=failure)
+    failure = dataclasses.replace(failure, kind=kind, message=message, output=ended.printed)
+    return dataclasses.replace(record, status=status, failure=capped(failure))
 
 
 def _signal_name(number: int) -> str:

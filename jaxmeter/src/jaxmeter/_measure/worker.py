@@ -1,63 +1,96 @@
 """The worker process: measures one benchmark case, cold, and writes its record.
 
-``python -m jaxmeter._measure.worker CASE RECORD``: both are files of JSON. An exception of the
-target is kept in the record, and the exit status is 0 once a record is written.
+`jaxmeter._measure.processes` starts it. An exception of the target is kept in the record, and the
+exit status is 0 once a record is sent.
 """
 
 from __future__ import annotations
 
-import argparse
 import contextlib
-import ctypes
 import os
-import signal
 import sys
+import threading
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 from jaxmeter._measure.benchmark import BenchmarkCase
 from jaxmeter._measure.environment import host_environment, jax_environment
+from jaxmeter._measure.processes import ANSWER_BYTES
 from jaxmeter._measure.progress import Progress
+from jaxmeter._measure.supervisor import fork_supervised
 from jaxmeter._measure.targets import resolve
 from jaxmeter._records.plain_data import PlainData
 from jaxmeter._records.record import Record
 from jaxmeter.errors import JaxmeterError
 
-_SET_PARENT_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG of prctl(2)
+_FLUSHING_SECONDS = 1.0
 
 
 def run_worker(task_type: type[PlainData], work: Callable[..., PlainData]) -> None:
-    """Read a task, work on it, write the answer; the whole of a worker process.
+    """Read a task, work on it, send the answer; the whole of a worker process.
 
     ``work(task, report)`` returns the answer. It may ``report`` an unfinished answer, which
-    is left in the file if the process dies.
+    stands if the process dies. See `processes.in_worker`, which starts this process.
     """
-    parser = argparse.ArgumentParser()
-    parser.add_argument("task", type=Path)
-    parser.add_argument("answer", type=Path)
-    files = parser.parse_args()
-    # A worker is in a session of its own, out of reach of the terminal's signals; if its parent is
-    # killed nobody else would end it. Elsewhere than on Linux it ends its work.
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(_SET_PARENT_DEATH_SIGNAL, signal.SIGKILL)
+    answers = int(sys.argv.pop())
+    os.set_inheritable(answers, False)
+    token, _, task = sys.stdin.buffer.read().partition(b"\n")
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    fork_supervised()
+    send = _sender(answers, token)
+    send(work(task_type.from_json(task), send))
+    _leave()
 
-    def write(answer: PlainData) -> None:
-        # Whoever reads the file finds a whole answer at any time.
-        part = files.answer.with_name(files.answer.name + ".part")
-        part.write_text(answer.to_json())
-        part.replace(files.answer)
 
-    write(work(task_type.from_json(files.task.read_bytes()), write))
+def _sender(answers: int, token: bytes) -> Callable[[PlainData], None]:
+    """Return a function that sends an answer to the parent, as a line with the token."""
+    # Kept here, out of reach of a target that replaces functions of os.
+    getpid, fstat, write, leave = os.getpid, os.fstat, os.write, os._exit
+    set_blocking = os.set_blocking
+    worker, pipe = getpid(), fstat(answers)
+
+    def send(answer: PlainData) -> None:
+        if getpid() != worker:
+            leave(0)  # the target has forked, and this is its child
+        now = fstat(answers)
+        if (now.st_dev, now.st_ino) != (pipe.st_dev, pipe.st_ino):
+            raise OSError("the target has closed the pipe of the worker's answers")
+        text = answer.to_json().encode()
+        if len(text) > ANSWER_BYTES:
+            raise ValueError(f"the record has {len(text)} bytes, and may have {ANSWER_BYTES}")
+        set_blocking(answers, True)
+        left = memoryview(b"\n" + token + text + b"\n")
+        while left:
+            left = left[write(answers, left) :]
+
+    return send
+
+
+def _leave() -> None:
+    """End the process, though threads of the target may be alive."""
+
+    def flush() -> None:
+        with contextlib.suppress(BaseException):
+            sys.stdout.flush()
+            sys.stderr.flush()
+
+    thread = threading.Thread(target=flush, daemon=True)  # a thread may hold their locks
+    thread.start()
+    thread.join(_FLUSHING_SECONDS)
+    os._exit(0)
 
 
 def work(case: BenchmarkCase, report: Callable[[Record], Any] | None = None) -> Record:
     """Measure a benchmark case in this process, reporting the unfinished record at each phase."""
     record = Record(name=case.name, status="ok", target=case.target, params=case.params)
     progress = Progress(record, report)
-    with contextlib.suppress(BaseException), progress.recording_failure():  # SystemExit too
-        _work(case, progress)
+    try:
+        with progress.recording_failure():
+            _work(case, progress)
+    except BaseException:  # SystemExit too
+        if progress.record.status == "ok":
+            raise  # the failure could not be recorded: the target has changed what that needs
     return progress.record
 
 

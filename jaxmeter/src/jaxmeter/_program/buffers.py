@@ -6,14 +6,13 @@ XLA writes the assignment only to a folder; a compiler option asks for it for on
 from __future__ import annotations
 
 import re
-import tempfile
 from collections.abc import Iterable, Iterator, Mapping
-from pathlib import Path
 from typing import Literal
 
 import jax
 
 from jaxmeter._program.hlo import Instruction, instructions
+from jaxmeter._records.files import TEXT_BYTES, read_file, temporary_folder
 from jaxmeter._records.memory import Buffer
 
 _ALLOCATION = re.compile(r"^allocation \d+: size (?P<size>\d+), (?P<kind>.*)$")
@@ -32,13 +31,13 @@ def compiled_with_buffers(
     lowered: jax.stages.Lowered,
 ) -> tuple[jax.stages.Compiled, tuple[Buffer, ...], Source]:
     """Compile a program and return it with its buffers, as `buffers_in`."""
-    with tempfile.TemporaryDirectory(prefix="jaxmeter-") as folder:
+    with temporary_folder() as folder:
         try:
-            compiled = lowered.compile(compiler_options={"xla_dump_to": folder})
+            compiled = lowered.compile(compiler_options={"xla_dump_to": str(folder)})
         except jax.errors.JaxRuntimeError:  # a backend without this option
             compiled = lowered.compile()
-        files = sorted(Path(folder).glob("*buffer-assignment.txt"))
-        text = files[-1].read_text(errors="replace") if files else ""
+        files = sorted(folder.glob("*buffer-assignment.txt"))
+        text = read_file(files[-1], TEXT_BYTES).decode(errors="replace") if files else ""
     return compiled, *buffers_in(text, instructions(compiled.as_text() or ""))
 
 

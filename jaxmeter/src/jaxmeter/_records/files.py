@@ -1,0 +1,178 @@
+"""Read files that others may have made, write files whole, and keep temporary folders.
+
+A path may name anything: a FIFO, on which a reader waits for ever, a link to an endless device, a
+sparse file of gigabytes. So only regular files are read, of a bounded size.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import secrets
+import shutil
+import stat
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from jaxmeter.errors import FileError
+
+RECORD_BYTES = 2**24
+"""No record, audit or inventory is larger: 16 MiB."""
+TEXT_BYTES = 2**28
+"""No text of a program is read beyond this: 256 MiB."""
+_READ_BYTES = 2**20
+_KINDS = {
+    stat.S_IFDIR: "a folder",
+    stat.S_IFIFO: "a FIFO",
+    stat.S_IFSOCK: "a socket",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+}
+_HELD = ".held"
+
+
+def read_file(path: str | Path, limit_bytes: int = RECORD_BYTES) -> bytes:
+    """Return the content of a regular file of at most `limit_bytes`.
+
+    Raises
+    ------
+    FileError
+        If the path names something other than a regular file, or a larger one.
+    OSError
+        If the file is not there or cannot be read.
+    """
+    # Without O_NONBLOCK, opening a FIFO waits for a writer.
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
+    try:
+        _check_regular(path, os.fstat(descriptor), limit_bytes)
+        parts, length = [], 0
+        while part := os.read(descriptor, _READ_BYTES):
+            parts.append(part)
+            length += len(part)
+            if length > limit_bytes:  # it grows, or its file system gives no size
+                raise _too_large(path, length, limit_bytes)
+        return b"".join(parts)
+    finally:
+        os.close(descriptor)
+
+
+def check_file(path: str | Path, limit_bytes: int) -> None:
+    """Refuse what `read_file` refuses, for a file that another library reads.
+
+    Raises
+    ------
+    FileError, OSError
+        As `read_file`.
+    """
+    _check_regular(path, os.stat(path), limit_bytes)
+
+
+def _check_regular(path: str | Path, found: os.stat_result, limit_bytes: int) -> None:
+    if not stat.S_ISREG(found.st_mode):
+        kind = _KINDS.get(stat.S_IFMT(found.st_mode), "something else")
+        raise FileError(f"got {os.fspath(path)!r}, which is {kind}; give a regular file")
+    if found.st_size > limit_bytes:
+        raise _too_large(path, found.st_size, limit_bytes)
+
+
+def _too_large(path: str | Path, size: int, limit_bytes: int) -> FileError:
+    return FileError(
+        f"got {os.fspath(path)!r}, of {size / 2**20:,.0f} MiB or more; such a file has at most "
+        f"{limit_bytes / 2**20:,.0f} MiB, so give another one"
+    )
+
+
+def write_file(path: str | Path, content: str | bytes) -> None:
+    """Write a file that is whole or absent: beside its place, then moved there.
+
+    Something other than a regular file at its place, such as ``/dev/stdout``, is written into.
+
+    Raises
+    ------
+    FileError
+        If it cannot be written; nothing is left behind, and a file that was there is kept.
+    """
+    path = Path(path)
+    data = content.encode() if isinstance(content, str) else content
+    draft = path.with_name(f"{path.name}.{secrets.token_hex(6)}.tmp")
+    try:
+        if path.exists() and not path.is_file():
+            path.write_bytes(data)
+            return
+        goal = path.resolve()  # a link stays a link
+        draft = goal.with_name(draft.name)
+        try:
+            with open(draft, "xb") as stream:
+                stream.write(data)
+                stream.flush()
+                os.fsync(stream.fileno())
+            draft.replace(goal)
+        finally:
+            with contextlib.suppress(OSError):
+                draft.unlink(missing_ok=True)
+    except OSError as error:
+        raise FileError(
+            f"cannot write {str(path)!r} ({error.strerror or error}); nothing was changed: free "
+            "space there, or give another path that can be written"
+        ) from error
+
+
+@contextlib.contextmanager
+def temporary_folder(prefix: str = "jaxmeter-") -> Iterator[Path]:
+    """Make a temporary folder for a ``with`` block, and clear those of killed processes.
+
+    A process holds a lock on its folder, which the system releases when the process ends, however
+    that happens. A folder of the same prefix and user without such a lock is removed.
+
+    Raises
+    ------
+    FileError
+        If no folder can be made.
+    """
+    try:
+        _clear(prefix)
+        held = None
+        while held is None:
+            held = _held_folder(prefix)
+        folder, lock = held
+    except OSError as error:
+        raise FileError(
+            f"cannot make a temporary folder in {tempfile.gettempdir()!r} "
+            f"({error.strerror or error}); free space there, or set TMPDIR"
+        ) from error
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+        os.close(lock)
+
+
+def _held_folder(prefix: str) -> tuple[Path, int] | None:
+    """Make a folder and lock it; None if another process cleared it before it was locked."""
+    folder = Path(tempfile.mkdtemp(prefix=prefix, suffix=_HELD))
+    lock = None
+    with contextlib.suppress(FileNotFoundError, BlockingIOError):
+        lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        if os.path.samestat(os.fstat(lock), os.stat(folder)):
+            return folder, lock
+    if lock is not None:
+        os.close(lock)
+    return None
+
+
+def _clear(prefix: str) -> None:
+    """Remove the temporary folders of this user's processes that have ended."""
+    for entry in os.scandir(tempfile.gettempdir()):
+        if not (entry.name.startswith(prefix) and entry.name.endswith(_HELD)):
+            continue
+        with contextlib.suppress(OSError):  # not a folder, held, of another user, or gone
+            lock = os.open(entry.path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+            try:
+                if os.fstat(lock).st_uid == os.getuid():
+                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    shutil.rmtree(entry.path, ignore_errors=True)
+            finally:
+                os.close(lock)

@@ -1,0 +1,155 @@
+"""Only regular files of bounded size are read; written files are whole or absent."""
+
+import errno
+import fcntl
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from jaxmeter import FileError
+from jaxmeter._records import files
+from jaxmeter._records.files import read_file, temporary_folder, write_file
+
+
+def socket_at(path):
+    with socket.socket(socket.AF_UNIX) as made:
+        made.bind(str(path))
+
+
+def sparse_at(path):
+    with open(path, "wb") as stream:
+        stream.truncate(2**31)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (os.mkfifo, "which is a FIFO; give a regular file"),
+        (os.mkdir, "which is a folder; give a regular file"),
+        (socket_at, "No such device"),
+        (lambda path: path.symlink_to("/dev/zero"), "which is a device; give a regular file"),
+        (lambda path: path.symlink_to(path), "Too many levels"),
+        (sparse_at, "of 2,048 MiB or more; such a file has at most 16 MiB"),
+    ],
+)
+def test_anything_but_a_regular_file_of_bounded_size_is_refused(
+    make, message, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)  # paths of sockets are short
+    path = Path("record.json")
+    make(path)
+    with pytest.raises((FileError, OSError), match=message) as caught:
+        read_file(path)
+    assert "record.json" in str(caught.value)
+
+
+def test_a_file_that_is_longer_than_its_size_says_is_refused():
+    with pytest.raises(FileError, match="at most 0 MiB"):
+        read_file("/proc/self/maps", 100)
+
+
+def test_a_link_to_a_regular_file_is_read(tmp_path):
+    (tmp_path / "content").write_bytes(b"text")
+    (tmp_path / "link").symlink_to("content")
+    assert read_file(tmp_path / "link", 4) == b"text"
+
+
+def test_a_file_that_is_not_there_is_an_error_of_its_own(tmp_path):
+    with pytest.raises(FileNotFoundError):
+        read_file(tmp_path / "none")
+
+
+def test_a_failed_write_leaves_no_half_file_and_keeps_the_old_one(tmp_path, monkeypatch):
+    path = tmp_path / "record.json"
+    write_file(path, "old")
+
+    def no_space(descriptor):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", no_space)
+    with pytest.raises(FileError, match=r"cannot write '.*record\.json' \(No space left on device"):
+        write_file(path, "new")
+    assert path.read_text() == "old" and list(tmp_path.iterdir()) == [path]
+
+
+def test_a_link_is_written_through_and_a_folder_that_is_not_there_is_named(tmp_path):
+    (tmp_path / "link").symlink_to("content")
+    write_file(tmp_path / "link", "text")
+    assert (tmp_path / "content").read_text() == "text" and (tmp_path / "link").is_symlink()
+    with pytest.raises(FileError, match="cannot write '.*none.*' .*another path"):
+        write_file(tmp_path / "none" / "file", "text")
+    write_file("/dev/null", "text")
+
+
+@pytest.fixture
+def temporary(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    return tmp_path
+
+
+def test_folders_of_killed_processes_are_cleared_and_those_of_others_kept(temporary):
+    code = (
+        "import os, signal, sys, tempfile\n"
+        "tempfile.tempdir = sys.argv[1]\n"
+        "from jaxmeter._records.files import temporary_folder\n"
+        "with temporary_folder() as folder:\n"
+        "    (folder / 'held').mkdir()\n"
+        "    print(folder, flush=True)\n"
+        "    if sys.argv[2] == 'dies': os.kill(os.getpid(), signal.SIGKILL)\n"
+        "    sys.stdin.read()\n"
+    )
+    env = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+
+    def process(what):
+        return subprocess.Popen(
+            [sys.executable, "-P", "-c", code, str(temporary), what],
+            env=env,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
+    for name in ("jaxmeter-of-an-older-version", "other-abc.held"):
+        (temporary / name).mkdir()
+    (temporary / "jaxmeter-file.held").touch()
+    (temporary / "jaxmeter-link.held").symlink_to(temporary / "other-abc.held")
+    with process("lives") as alive:
+        assert alive.stdout and alive.stdin
+        held = Path(alive.stdout.readline().strip())
+        with process("dies") as dead:
+            assert dead.stdout
+            left = Path(dead.stdout.readline().strip())
+        assert held.is_dir() and left.is_dir()
+        with temporary_folder() as mine:
+            assert mine.is_dir() and held.is_dir() and not left.exists()
+        assert not mine.exists()
+        alive.stdin.close()
+    kept = {"jaxmeter-of-an-older-version", "other-abc.held"}
+    assert {path.name for path in temporary.iterdir()} == {
+        *kept,
+        "jaxmeter-file.held",
+        "jaxmeter-link.held",
+    }
+
+
+def test_a_temporary_folder_that_cannot_be_made_is_one_line_with_advice(temporary, monkeypatch):
+    def read_only(**_):
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+
+    monkeypatch.setattr(files.tempfile, "mkdtemp", read_only)
+    with pytest.raises(FileError, match="Read-only file system.*set TMPDIR"):
+        with temporary_folder():
+            raise AssertionError("not reached")
+
+
+def test_the_lock_of_a_folder_is_shared_with_no_cleaner(temporary):
+    with temporary_folder() as folder:
+        descriptor = os.open(folder, os.O_RDONLY)
+        with pytest.raises(BlockingIOError):
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        os.close(descriptor)
