@@ -96,16 +96,11 @@ def _with_machines(found: Sequence[StoredRecord]) -> Iterator[tuple[StoredRecord
     known: defaultdict[tuple[str, ...], set[str]] = defaultdict(set)
     for stored in found:
         for folder in _folders(stored):
-            known[folder] |= {_machine(stored)} - {UNKNOWN}
+            known[folder] |= {machine_name(stored.record.environment)} - {UNKNOWN}
     for stored in found:
-        machine = _machine(stored)
+        machine = machine_name(stored.record.environment)
         near = next((known[folder] for folder in _folders(stored) if known[folder]), set())
         yield stored, next(iter(near)) if machine == UNKNOWN and len(near) == 1 else machine
-
-
-def _machine(stored: StoredRecord) -> str:
-    environment = stored.record.environment
-    return machine_name(None if environment is None else vars(environment))
 
 
 def _folders(stored: StoredRecord) -> tuple[tuple[str, ...], ...]:

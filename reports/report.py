@@ -84,7 +84,7 @@ def make_report(
 
 def common_tables(read: Store, skipped: tuple[SkippedFile, ...]) -> dict[str, pd.DataFrame]:
     """Return the tables that every report has."""
-    measured = closure.with_derived(tables.measurements(read))
+    measured = tables.measurements(read)
     return {
         "measurements": measured,
         "samples": tables.samples(read),

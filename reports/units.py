@@ -82,6 +82,11 @@ def scientific(value: float) -> str:
     return f"{mantissa}e{int(exponent)}".replace("-", "−") if exponent else mantissa
 
 
+def counted(count: int, noun: str) -> str:
+    plural = f"{noun}es" if noun.endswith("s") else f"{noun}s"
+    return f"{count} {noun if count == 1 else plural}"
+
+
 def _with_unit(value: float, units: tuple[Unit, ...]) -> str:
     if math.isnan(value):
         return MISSING

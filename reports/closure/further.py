@@ -11,10 +11,10 @@ from jaxmeter import Audit, JaxmeterError
 
 from ..document.section import Section
 from ..document.table import count, ratio, row_head, size, table, text, time
-from ..document.words import counted, too_few
+from ..document.words import too_few
 from ..errors import ReportError
 from ..frames import groups, rows
-from ..units import bytes_, seconds, significant
+from ..units import bytes_, counted, seconds, significant
 from ..units import ratio as ratio_text
 from . import figures
 from .summaries import ARGUMENT, LARGE_BYTES, OPERATIONS, row_of, slope

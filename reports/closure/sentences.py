@@ -7,9 +7,9 @@ from typing import Any
 import pandas as pd
 
 from ..document.table import problem_name
-from ..document.words import counted, ratio_range, ratio_words, too_few
+from ..document.words import ratio_range, ratio_words, too_few
 from ..frames import Row, groups, row_of_largest, rows
-from ..units import bytes_, scientific, seconds, significant
+from ..units import bytes_, counted, scientific, seconds, significant
 from .summaries import (
     ARGUMENT,
     LARGE_BYTES,

@@ -8,8 +8,7 @@ from typing import Any
 import pandas as pd
 
 from .. import stats
-from ..frames import groups, numeric, rows
-from ..metrics import with_compile_sum
+from ..frames import groups, rows
 from ..stats import by_round, case_summary, paired_columns, succeeded, table_of, time_columns
 from ..tables import PLACE
 
@@ -54,22 +53,8 @@ SCRIPT_CALL = re.compile(r"script_call_(\d+)_seconds")
 LARGE_BYTES = 1e6  # below, the cost of embedding is lost in the noise of compiling
 
 
-def with_derived(measured: pd.DataFrame) -> pd.DataFrame:
-    """Return the measurements with parameters as numbers and the times that a user waits.
-
-    ``trace_lower_compile_seconds`` is the whole compile time, ``ready_seconds`` the first call too.
-    """
-    frame = with_compile_sum(measured)
-    for name in ("size", "array_bytes"):
-        frame[name] = numeric(frame.get(f"parameter_{name}", pd.Series(index=frame.index)))
-    return frame.assign(
-        operation=frame.get("parameter_operation"),
-        ready_seconds=frame["trace_lower_compile_seconds"] + frame["first_call_seconds"],
-    )
-
-
 def variants(measured: pd.DataFrame) -> pd.DataFrame:
-    """Return a row for each problem and variant of `with_derived`, with ratios to the argument."""
+    """Return a row for each problem and variant, with ratios to the argument."""
     found = []
     for problem, group in groups(of_variants(measured), PROBLEM):
         argument = group.loc[group["variant"] == ARGUMENT]

@@ -21,7 +21,6 @@ def html_page(document: Document) -> str:
         styles=("theme.css", "page.css"),
         scripts=("page.js",),
         document=document,
-        svg=lambda figure, index: Markup(figure.svg(index)),
         legend_mark=lambda css: Markup(_legend_mark(css)),
     )
 

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator
 
 from .section import Document, Fact, Section
-from .table import Table
+from .table import Cell, Table
 
 
 def markdown_page(document: Document) -> str:
@@ -30,7 +30,7 @@ def _section_lines(section: Section) -> Iterator[str]:
     for figure in section.figures:
         yield from ("", f"### {figure.title}", "", escaped(figure.caption), "")
         for index, panel in enumerate(figure.panels):
-            yield f"![{escaped(panel.title)}](figures/{figure.file(index)})"
+            yield f"![{escaped(panel.title)}](figures/{figure.name}-{index}.svg)"
     for table in section.tables:
         yield from ("", f"### {table.caption}", "", markdown_table(table))
 
@@ -39,8 +39,13 @@ def markdown_table(table: Table) -> str:
     """Return a pipe table; the note of a first cell, its problem, becomes part of that cell."""
     titles = [column.title.strip() or "–" for column in table.columns]
     sides = [":--" if column.is_text else "--:" for column in table.columns]
-    rows = [[escaped(cell.plain) for cell in row] for row in table.rows]
+    rows = [[escaped(_on_one_line(cell)) for cell in row] for row in table.rows]
     return "\n".join("| " + " | ".join(row) + " |" for row in [titles, sides, *rows])
+
+
+def _on_one_line(cell: Cell) -> str:
+    value = f"{cell.text} {cell.unit}".rstrip()
+    return f"{value} ({cell.note})" if cell.note else value
 
 
 def escaped(text: str) -> str:

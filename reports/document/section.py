@@ -19,6 +19,8 @@ class Fact:
 class Figure:
     """Panels that answer one question, `columns` to a row on a wide page.
 
+    A panel is called `<name>-<index>`, and so is its file.
+
     Colour never stands alone: each bar has its name, each series its own mark. `legend` pairs a
     style class with its meaning.
     """
@@ -29,13 +31,6 @@ class Figure:
     panels: tuple[Drawing, ...]
     legend: tuple[tuple[str, str], ...] = ()
     columns: int = 2
-
-    def file(self, index: int) -> str:
-        """The name of the file of panel `index`."""
-        return f"{self.name}-{index}.svg"
-
-    def svg(self, index: int, *, style: str = "") -> str:
-        return self.panels[index].render(f"{self.name}-{index}", style=style)
 
 
 @dataclass(frozen=True)

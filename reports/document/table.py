@@ -49,12 +49,6 @@ class Cell:
     order: float | str = ""
     tone: str = ""
 
-    @property
-    def plain(self) -> str:
-        """The cell on one line of Markdown."""
-        value = f"{self.text} {self.unit}".rstrip()
-        return f"{value} ({self.note})" if self.note else value
-
 
 ABSENT = Cell(MISSING, order=-math.inf)
 

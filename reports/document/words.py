@@ -11,12 +11,7 @@ import pandas as pd
 
 from jaxmeter import MEDIAN_COVERAGE, MIN_VALUES_COUNT
 
-from ..units import ratio, significant
-
-
-def counted(count: int, noun: str) -> str:
-    plural = f"{noun}es" if noun.endswith("s") else f"{noun}s"
-    return f"{count} {noun if count == 1 else plural}"
+from ..units import counted, ratio, significant
 
 
 def processes(table: pd.DataFrame) -> str:

@@ -33,9 +33,10 @@ def write_document(document: Document, tables: Mapping[str, pd.DataFrame], out: 
         _write_table(frame, fresh / "tables" / name)
     style = asset("theme.css") + "svg.panel { background: var(--paper); padding: 8px; }"
     for figure in (figure for section in document.sections for figure in section.figures):
-        for index in range(len(figure.panels)):
-            text = figure.svg(index, style=style)
-            (fresh / "figures" / figure.file(index)).write_text(text, encoding="utf-8")
+        for index, panel in enumerate(figure.panels):
+            name = f"{figure.name}-{index}"
+            text = panel.render(name, style=style)
+            (fresh / "figures" / f"{name}.svg").write_text(text, encoding="utf-8")
     (fresh / "report.md").write_text(markdown_page(document), encoding="utf-8")
     (fresh / "index.html").write_text(html_page(document), encoding="utf-8")
     _replace(out, fresh)

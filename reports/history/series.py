@@ -11,8 +11,8 @@ from .. import tables
 from ..errors import ReportError
 from ..frames import Row, any_of, groups, last_known, numeric, rows
 from ..load import SkippedFile, Store
-from ..machines import with_environment
-from ..metrics import Metric, metrics_of, was_measured, with_compile_sum
+from ..machines import environment_names
+from ..quantities import Metric, metrics_of
 from .commits import Commit, ordered_commits
 from .steps import Step, find_steps
 
@@ -95,8 +95,7 @@ def make_history(store: Store, *, repository: Path | None = None) -> History:
     measured = tables.measurements(store)
     if not any_of(measured["status"] == "ok"):
         raise ReportError("make_history: no process of the store succeeded; reports build says why")
-    # Of the whole table: failed processes take the environment of those that succeeded.
-    table = with_compile_sum(with_environment(measured))
+    table = measured.assign(environment=environment_names(store.records))
     first = {key["commit"]: found["started_utc"].min() for key, found in groups(table, ["commit"])}
     commits = ordered_commits(first, repository)
     position = {commit.hash: index for index, commit in enumerate(commits)}
@@ -112,7 +111,7 @@ def make_history(store: Store, *, repository: Path | None = None) -> History:
 
 def _all_series(table: pd.DataFrame) -> Iterator[Series]:
     """Return a series for each case and metric measured in it, in the order of the metrics."""
-    metrics = metrics_of(table)
+    metrics = metrics_of(name for name in table if any_of(table[name].notna()))
     for key, case in groups(table.sort_values(["position", "round_index"]), ["case"]):
         at = case["position"].to_numpy()
         for metric in metrics:
@@ -122,6 +121,18 @@ def _all_series(table: pd.DataFrame) -> Iterator[Series]:
                 continue
             if present.any():
                 yield _series(str(key["case"]), metric, at[present], values[present])
+
+
+def was_measured(case: pd.DataFrame, metric: Metric) -> np.ndarray:
+    """Return whether each process measured the metric, shape (processes,).
+
+    An error that is NaN was measured: that is a finding, and only a missing error is a gap.
+    """
+    present = numeric(case[metric.name]).notna().to_numpy(dtype=bool)
+    if metric.kind != "error":
+        return present
+    listed = case["not_a_number"].fillna("").to_list()
+    return present | np.array([metric.name in str(names).split(", ") for names in listed], bool)
 
 
 def _series(case: str, metric: Metric, at: np.ndarray, values: np.ndarray) -> Series:

@@ -20,7 +20,7 @@ from typing import Any, Literal
 import numpy as np
 
 from ..errors import ReportError
-from ..metrics import Kind
+from ..quantities import Kind
 
 try:
     import ruptures
@@ -63,7 +63,7 @@ def find_steps(values: Sequence[float], kind: Kind) -> tuple[Step, ...]:
     values : sequence of float, shape (n,)
         One number for each commit, oldest first, none missing.
     kind : {"exact", "noisy", "error"}
-        See `reports.metrics`.
+        See `reports.quantities`.
 
     Raises
     ------

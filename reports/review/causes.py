@@ -9,10 +9,10 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from ..document.words import counted
-from ..metrics import Metric
-from ..units import bytes_
-from .model import REPORTED, CaseResults, CommitPair, Finding
+from ..quantities import Metric
+from ..units import bytes_, counted
+from .findings import REPORTED, Finding
+from .read import CaseResults, CommitPair
 
 COMPILING = ("trace_lower_compile_seconds", "trace_seconds", "lower_seconds", "compile_seconds")
 CONSTANTS = ("captured_bytes", "embedded_bytes", "hidden_argument_bytes")

@@ -12,7 +12,7 @@ from ..document.markdown import escaped, escaped_html, markdown_table
 from ..document.section import Document, Section
 from ..document.table import Table
 from ..document.write import write_whole
-from .model import REPORTED, Finding
+from .findings import REPORTED, Finding
 from .sections import cause_name, facts, sections, title
 from .verdict import Review
 

@@ -4,22 +4,95 @@ Only numbers of one environment are compared, from one environment folder of eac
 are listed as left out.
 """
 
-import itertools
+import math
 import subprocess
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
-import pandas as pd
-
-from .. import tables
 from ..errors import ReportError
-from ..frames import Row, groups, rows
-from ..load import Store, StoredRecord, read_store
-from ..machines import UNKNOWN, with_environment
-from ..metrics import COMPILE_PHASES, with_compile_sum
-from .model import CaseResults, CommitPair, CommitResults, LeftOut
+from ..frames import Row
+from ..load import SkippedFile, Store, StoredRecord, read_store
+from ..machines import UNKNOWN, environment_names
+from ..quantities import Metric, measurement_row
+
+
+@dataclass(frozen=True)
+class CaseResults:
+    """All processes of one case at one commit.
+
+    Attributes
+    ----------
+    good : dict from int to dict
+        Measurements of the processes that succeeded by round, as from `measurement_row`.
+    failed : tuple of dict
+        Measurements of the others.
+    definition : tuple
+        Target and parameters; equal where both commits measured the same function.
+    arrays : tuple of tuple
+        Captured arrays of the process that captured most, as (shape and dtype, bytes, where).
+    """
+
+    good: dict[int, Row]
+    failed: tuple[Row, ...] = ()
+    definition: tuple[Any, ...] = ()
+    arrays: tuple[tuple[str, int, str], ...] = ()
+
+    @property
+    def broken(self) -> tuple[Row, ...]:
+        """The failed processes without those that were skipped on purpose."""
+        return tuple(row for row in self.failed if row["status"] != "skipped")
+
+    def values(self, metric: Metric) -> dict[int, float]:
+        """Return the values of a metric by round; NaN where a check gave no number."""
+        rows = {i: row[metric.name] for i, row in self.good.items() if metric.name in row}
+        found = {i: float(value) for i, value in rows.items() if value is not None}
+        if metric.kind == "error":
+            return found
+        # No clock gives times that are not finite.
+        wanted = math.isfinite if metric.kind == "noisy" else lambda value: not math.isnan(value)
+        return {i: value for i, value in found.items() if wanted(value)}
+
+
+@dataclass(frozen=True)
+class CommitResults:
+    """All cases of one commit."""
+
+    commit: str
+    cases: dict[str, CaseResults]
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """An environment or a folder that no number of the review comes from.
+
+    `is_asked` where another environment was asked for by name.
+    """
+
+    name: str
+    reason: str
+    is_asked: bool = False
+
+
+@dataclass(frozen=True)
+class CommitPair:
+    """Both commits in one environment.
+
+    `programs` maps cases to the differences between their programs, as text.
+    """
+
+    base: CommitResults
+    head: CommitResults
+    environment: str
+    left_out: tuple[LeftOut, ...]
+    skipped: tuple[SkippedFile, ...]
+    programs: Mapping[str, str] = field(default_factory=dict)
+
+    def case(self, name: str) -> tuple[CaseResults, CaseResults]:
+        """Return a case of both commits."""
+        return self.base.cases[name], self.head.cases[name]
 
 
 def read_commits(
@@ -108,64 +181,48 @@ def _commit_of_git(repository: Path, name: str) -> str:
 
 
 def _in_one_environment(stores: tuple[Store, Store], asked: str | None) -> CommitPair:
-    tables_by_name = _by_environment(stores)
-    chosen = _chosen_environment(tables_by_name, asked)
-    frames = [one[chosen] for one in tables_by_name]
-    keys = _environment_folders(frames)
-    commits = []
-    for frame, key, store in zip(frames, keys, stores, strict=True):
-        (commit,) = _only_commit(store)
-        in_folder = cast(pd.DataFrame, frame.loc[frame["environment_key"] == key])
-        commits.append(CommitResults(commit, dict(_cases(in_folder, store.records))))
-    left_out = (*_other_environments(tables_by_name, chosen), *_other_folders(frames, keys))
+    # Named for both commits at once, since the records of one may complete those of the other.
+    everything = (*stores[0].records, *stores[1].records)
+    named = list(zip(environment_names(everything), everything, strict=True))
+    count = len(stores[0].records)
+    found = [_grouped(named[:count]), _grouped(named[count:])]
+    chosen = _chosen_environment(found, asked)
+    folders = [
+        _grouped((stored.environment_key, stored) for stored in one[chosen]) for one in found
+    ]
+    keys = _environment_folders(folders)
+    counts = _compile_counts(everything)
+    commits = [
+        CommitResults(_only_commit(store), _cases(folder[key], counts))
+        for store, folder, key in zip(stores, folders, keys, strict=True)
+    ]
+    left_out = (*_other_environments(found, chosen), *_other_folders(folders, keys))
     skipped = (*stores[0].skipped, *stores[1].skipped)
     return CommitPair(commits[0], commits[1], chosen, left_out, skipped)
 
 
-def _only_commit(store: Store) -> set[str]:
+def _grouped(named: Iterable[tuple[str, StoredRecord]]) -> dict[str, list[StoredRecord]]:
+    found: dict[str, list[StoredRecord]] = defaultdict(list)
+    for name, stored in named:
+        found[name].append(stored)
+    return found
+
+
+def _only_commit(store: Store) -> str:
     commits = {stored.commit for stored in store.records}
     if len(commits) != 1:
         raise ReportError(f"review: {store.root} holds {len(commits)} commits; one is needed")
-    return commits
+    return commits.pop()
 
 
-def _by_environment(stores: Sequence[Store]) -> list[dict[str, pd.DataFrame]]:
-    """Return the measurements of each commit by environment.
-
-    Environments are named for both commits at once, since the records of one may complete those of
-    the other.
-    """
-    counts = _compile_counts(stores)
-    table = tables.frame_of_rows(
-        [
-            {"side": side, "position": position}
-            | tables.measurement_row(stored)
-            | _least_compile(stored, counts.get(stored.case))
-            for side, store in enumerate(stores)
-            for position, stored in enumerate(store.records)
-        ]
-    )
-    by_commit: list[dict[str, pd.DataFrame]] = [{} for _ in stores]
-    named = with_compile_sum(with_environment(table))
-    for key, found in groups(named, ["side", "environment"]):
-        by_commit[key["side"]][str(key["environment"])] = found
-    return by_commit
-
-
-def _compile_counts(stores: Sequence[Store]) -> dict[str, int]:
+def _compile_counts(records: Iterable[StoredRecord]) -> dict[str, int]:
     """Return for each case how many compiles every process made that succeeded."""
     fewest: dict[str, int] = {}
-    for stored in itertools.chain(*(store.records for store in stores)):
+    for stored in records:
         if stored.record.status == "ok":
             count = len(stored.record.compiles)
             fewest[stored.case] = min(count, fewest.get(stored.case, count))
     return fewest
-
-
-def _least_compile(stored: StoredRecord, count: int | None) -> Row:
-    """Return the minimum of each phase over the first `count` compiles of a process."""
-    least = stored.record.least_compile(count)
-    return {name: getattr(least, name) for name in COMPILE_PHASES}
 
 
 def _chosen_environment(found: Sequence[Mapping[str, Any]], asked: str | None) -> str:
@@ -191,21 +248,16 @@ def _chosen_environment(found: Sequence[Mapping[str, Any]], asked: str | None) -
     )
 
 
-def _environment_folders(frames: Sequence[pd.DataFrame]) -> list[str]:
+def _environment_folders(folders: Sequence[Mapping[str, list[StoredRecord]]]) -> list[str]:
     """Return the folder of each commit: a common one, else that with most successful processes."""
-    counts = [_good_counts(frame) for frame in frames]
+    counts = [
+        {key: sum(one.record.status == "ok" for one in found) for key, found in side.items()}
+        for side in folders
+    ]
     shared = sorted(counts[0].keys() & counts[1].keys())
     if shared:
         return [max(shared, key=lambda key: sum(count[key] for count in counts))] * 2
     return [max(sorted(count), key=lambda key: count[key]) for count in counts]
-
-
-def _good_counts(frame: pd.DataFrame) -> dict[str, int]:
-    """Return for each environment folder how many of its processes succeeded."""
-    return {
-        str(key["environment_key"]): sum(row["status"] == "ok" for row in rows(group))
-        for key, group in groups(frame, ["environment_key"])
-    }
 
 
 def _other_environments(found: Sequence[Mapping[str, Any]], chosen: str) -> Iterable[LeftOut]:
@@ -220,29 +272,30 @@ def _other_environments(found: Sequence[Mapping[str, Any]], chosen: str) -> Iter
             yield LeftOut(name, f"another environment, measured at {there[0]} alone")
 
 
-def _other_folders(frames: Sequence[pd.DataFrame], keys: Sequence[str]) -> Iterable[LeftOut]:
-    for commit, frame, key in zip(("BASE", "HEAD"), frames, keys, strict=True):
-        for other in sorted(set(frame["environment_key"]) - {key}):
+def _other_folders(folders: Sequence[Mapping[str, Any]], keys: Sequence[str]) -> Iterable[LeftOut]:
+    for commit, found, key in zip(("BASE", "HEAD"), folders, keys, strict=True):
+        for other in sorted(set(found) - {key}):
             why = f"another folder of this environment at {commit}; {key} is compared"
-            yield LeftOut(str(other), why)
+            yield LeftOut(other, why)
 
 
 def _cases(
-    table: pd.DataFrame, records: Sequence[StoredRecord]
-) -> Iterator[tuple[str, CaseResults]]:
-    for key, found in groups(table, ["case"]):
-        processes = rows(found)
-        good = {int(row["round_index"]): row for row in processes if row["status"] == "ok"}
-        failed = tuple(row for row in processes if row["status"] != "ok")
-        succeeded = {i: records[row["position"]].record for i, row in good.items()}
-        first = next(iter(succeeded.values()), records[processes[0]["position"]].record)
-        most = max(
-            succeeded.values(), key=lambda one: one.constants.captured_bytes or 0, default=first
-        )
-        definition = (first.target, tuple(sorted(first.params.items())))
-        arrays = tuple(
-            (f"{a.dtype}[{','.join(map(str, a.shape))}]", a.bytes, a.where)
-            for a in most.constants.arrays
-        )
-        checked = {i: frozenset((*one.checks, *one.extras)) for i, one in succeeded.items()}
-        yield str(key["case"]), CaseResults(good, failed, definition, arrays, checked)
+    records: Iterable[StoredRecord], compiles_counts: Mapping[str, int]
+) -> dict[str, CaseResults]:
+    by_case = _grouped((stored.case, stored) for stored in records)
+    return {case: _case(found, compiles_counts.get(case)) for case, found in by_case.items()}
+
+
+def _case(processes: Sequence[StoredRecord], compiles_count: int | None) -> CaseResults:
+    rows = [measurement_row(stored, compiles_count) for stored in processes]
+    good = {row["round_index"]: row for row in rows if row["status"] == "ok"}
+    failed = tuple(row for row in rows if row["status"] != "ok")
+    succeeded = [one.record for one in processes if one.record.status == "ok"]
+    first = next(iter(succeeded), processes[0].record)
+    most = max(succeeded, key=lambda one: one.constants.captured_bytes or 0, default=first)
+    definition = (first.target, tuple(sorted(first.params.items())))
+    arrays = tuple(
+        (f"{a.dtype}[{','.join(map(str, a.shape))}]", a.bytes, a.where)
+        for a in most.constants.arrays
+    )
+    return CaseResults(good, failed, definition, arrays)

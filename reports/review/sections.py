@@ -8,10 +8,9 @@ from jaxmeter import MIN_ROUNDS_COUNT, Criteria
 from ..document.section import Fact, Figure, Section
 from ..document.svg import BOTTOM, TOP, Drawing, linear_scale
 from ..document.table import Cell, Column, Table
-from ..document.words import counted
-from ..units import MISSING, bytes_, scientific, seconds, significant
+from ..units import MISSING, bytes_, counted, scientific, seconds, significant
 from .causes import Cause
-from .model import Finding
+from .findings import Finding
 from .verdict import Review
 
 WIDTH, LEFT, RIGHT, ROW = 720.0, 330.0, 60.0, 22.0

@@ -3,17 +3,21 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import pandas as pd
-
 from jaxmeter import Criteria
 
-from ..document.words import counted
 from ..frames import Row
-from ..metrics import KNOWN, Metric, metrics_of
+from ..quantities import KNOWN, Metric, metrics_of
+from ..units import counted
 from .causes import Cause, causes
-from .exact import compare_exact_metric, is_more_often
-from .model import PRIMARY, CaseResults, CommitPair, Finding, LostCase, Verdict
-from .times import compare_times_of
+from .findings import (
+    PRIMARY,
+    Finding,
+    Verdict,
+    compare_exact_metric,
+    compare_times_of,
+    is_more_often,
+)
+from .read import CaseResults, CommitPair
 
 NOTHING, REGRESSION, NO_VERDICT = 0, 1, 2
 OUTCOMES = {NOTHING: "Passes", REGRESSION: "Fails", NO_VERDICT: "No verdict"}
@@ -29,8 +33,21 @@ class Policy:
     and for the detection rates in docs/detection.md.
     """
 
-    criteria: Criteria = Criteria(minimum_effect=0.05, significance=0.01)
+    criteria: Criteria = Criteria(minimum_effect=0.05, significance=0.01, trimmed_share=0.125)
     gate_times: bool = False
+
+
+@dataclass(frozen=True)
+class LostCase:
+    """A case that cannot be compared, and why.
+
+    `is_regression` where HEAD broke it; `failure_kind` is then the name of its error.
+    """
+
+    case: str
+    reason: str
+    is_regression: bool = False
+    failure_kind: str = ""
 
 
 @dataclass(frozen=True)
@@ -220,7 +237,9 @@ def make_review(commits: CommitPair, policy: Policy | None = None) -> Review:
 
 
 def _metrics(base: CaseResults, head: CaseResults) -> tuple[Metric, ...]:
-    return metrics_of(pd.DataFrame([*base.good.values(), *head.good.values()]))
+    rows = (*base.good.values(), *head.good.values())
+    numbers = (pair for row in rows for pair in row.items())
+    return metrics_of(dict.fromkeys(name for name, x in numbers if x is not None and x == x))
 
 
 def _lost(name: str, base: CaseResults | None, head: CaseResults | None) -> LostCase | None:

@@ -17,10 +17,9 @@ from ..document.table import (
     text,
     workload_name,
 )
-from ..document.words import counted
 from ..frames import any_of, groups, rows
 from ..stats import PROBLEM, succeeded, table_of
-from ..units import scientific, significant
+from ..units import counted, scientific, significant
 
 OURS = "vcjax"
 METHODS = {OURS: "error_relative", "C++ reference": "reference_error_relative"}

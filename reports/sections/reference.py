@@ -21,12 +21,12 @@ from ..document.table import (
     time,
     workload_name,
 )
-from ..document.words import counted, processes
+from ..document.words import processes
 from ..frames import groups, rows
+from ..quantities import FIELD_ERRORS
 from ..stats import PROBLEM, ratio_columns, succeeded, table_of, time_columns, values
-from ..tables import FIELD_ERRORS
+from ..units import counted, seconds, significant
 from ..units import ratio as ratio_text
-from ..units import seconds, significant
 
 GRADIENT_ERRORS = {name.replace("error", "gradient_error"): name for name in FIELD_ERRORS}
 COMPILING = ["trace_seconds", "lower_seconds", "compile_seconds", "prepare_compile_seconds"]

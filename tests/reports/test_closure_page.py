@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from jaxmeter import Audit, AuditedArray, Failure, Record, Use
-from reports import ReportError, tables, write_report
+from reports import ReportError, quantities, write_report
 from reports.__main__ import main
 from reports.closure import summaries, versions
 from reports.closure.page import make_closure_report
@@ -181,8 +181,10 @@ def test_the_naive_spread_includes_the_first_call(made):
     row = made.tables["closure_versus_argument"].iloc[0]
     assert row["naive_std_median_seconds"] > row["steady_std_median_seconds"]
     # One run 28 ms longer than nineteen equal ones: 28 / sqrt(20).
-    assert tables.naive_std(0.0507, [0.0227] * 20) == pytest.approx(6.26e-3, rel=1e-3)
-    assert tables.naive_std(0.05, [0.02] * 18) is tables.naive_std(None, [0.02] * 20) is None
+    assert quantities.naive_std(0.0507, [0.0227] * 20) == pytest.approx(6.26e-3, rel=1e-3)
+    assert (
+        quantities.naive_std(0.05, [0.02] * 18) is quantities.naive_std(None, [0.02] * 20) is None
+    )
 
 
 def test_runs_are_drawn_in_their_order_with_the_first_call_at_zero(made):

@@ -3,12 +3,10 @@
 import dataclasses
 from pathlib import Path
 
-import pandas as pd
 import pytest
 
 from reports.load import StoredRecord
-from reports.machines import UNKNOWN, machine_name, with_environment
-from reports.tables import measurement_row
+from reports.machines import UNKNOWN, environment_names, machine_name
 
 BEFORE_JAX = {"backend": None, "device_kind": None, "device_count": None, "jax_options": {}}
 FLAGS = "--xla_cpu_multi_thread_eigen=false"
@@ -16,13 +14,13 @@ FLAGS = "--xla_cpu_multi_thread_eigen=false"
 
 @pytest.fixture
 def one(made_up):
-    """A row of the table: a process that succeeded, or not where it is `failed`."""
+    """A stored record: a process that succeeded, or not where it is `failed`."""
 
     def made(case="a/b", *, commit="a" * 40, key="env", succeeded=True, silent=False, **recorded):
         make = made_up.record if succeeded else made_up.failed
         environment = None if silent else made_up.environment(**recorded)
         record = dataclasses.replace(make(case, {}), environment=environment)
-        return measurement_row(StoredRecord(commit, key, case, 0, Path(), record))
+        return StoredRecord(commit, key, case, 0, Path(), record)
 
     return made
 
@@ -33,8 +31,8 @@ def ended_early(one):
     return lambda *place, **recorded: one(*place, succeeded=False, **BEFORE_JAX | recorded)
 
 
-def environments(*rows):
-    return list(with_environment(pd.DataFrame(list(rows)))["environment"])
+def environments(*records):
+    return environment_names(records)
 
 
 def test_an_environment_has_a_readable_name(one):
@@ -54,9 +52,12 @@ def test_an_environment_has_a_readable_name(one):
         {"jax_options": {"jax_enable_x64": False}},
         {"device_kind": "Example 9"},
         {"machine": "other"},
+        {"jax": "0.11.0"},
+        {"jaxlib": "0.11.0"},
+        {"backend": "gpu"},
     ],
 )
-def test_another_python_float_width_cpu_count_or_device_is_another_environment(one, change):
+def test_another_python_jax_float_width_cpu_count_or_device_is_another_environment(one, change):
     assert len(set(environments(one(), one(key="env2", **change)))) == 2
 
 
@@ -99,7 +100,10 @@ def test_a_process_of_another_machine_or_jax_is_in_an_environment_of_its_own(
 def test_processes_that_ended_early_early_take_the_environment_of_their_case(one, ended_early):
     plain, flagged = one("a/plain"), one("a/flagged", xla_flags=FLAGS)
     dead = [ended_early("a/flagged", commit="b" * 40), ended_early("a/plain", commit="b" * 40)]
-    silent = [row | {"machine": None, "jax_version": None} for row in dead]
+    silent = [
+        dataclasses.replace(one, record=dataclasses.replace(one.record, environment=None))
+        for one in dead
+    ]
     expected = environments(flagged, plain)
     assert environments(plain, flagged, *dead, *silent)[2:] == expected * 2
 
@@ -127,5 +131,5 @@ def test_the_environment_of_killed_processes_is_unknown_where_several_fit(one):
 
 
 def test_a_machine_has_one_name_with_and_without_its_device(made_up):
-    recorded = vars(made_up.environment(backend="gpu", device_kind="Example 9"))
-    assert machine_name(recorded) == machine_name(recorded | BEFORE_JAX)
+    recorded = made_up.environment(backend="gpu", device_kind="Example 9")
+    assert machine_name(recorded) == machine_name(dataclasses.replace(recorded, **BEFORE_JAX))

@@ -4,8 +4,8 @@ import dataclasses
 
 import pytest
 
-from reports import ReportError, read_store, tables
-from reports.machines import UNKNOWN, machine_name, with_environment
+from reports import ReportError, read_store
+from reports.machines import UNKNOWN, environment_names, machine_name
 from reports.merge import merge_stores
 from tests.reports.conftest import COMMIT
 
@@ -27,10 +27,10 @@ def test_records_of_one_place_and_two_machines_do_not_meet(made_up, tmp_path):
     b = store_of(made_up, tmp_path / "b", machine="other")
     merged = merge_stores([a, b], tmp_path / "all")
     assert (merged.copied_count, merged.same_count, merged.refused) == (4, 0, ())
-    table = with_environment(tables.measurements(read_store(tmp_path / "all")))
-    assert len(set(zip(table["environment_key"], table["machine"], strict=True))) == 2
-    assert len(set(table["environment_key"])) == 2
-    assert len(set(table["environment"])) == 2
+    records = read_store(tmp_path / "all").records
+    machines = {(one.environment_key, one.record.environment.machine) for one in records}
+    assert len(machines) == len({key for key, _ in machines}) == 2
+    assert len(set(environment_names(records))) == 2
 
 
 def test_merging_again_and_merging_the_merged_changes_nothing(made_up, tmp_path):
@@ -107,9 +107,9 @@ def test_a_process_without_a_machine_takes_the_machine_of_its_folder(made_up, tm
     silent = dataclasses.replace(made_up.failed("a/b", {}), environment=None)
     made_up.write(a, silent, commit=commit)
     merge_stores([a], tmp_path / "all")
-    table = with_environment(tables.measurements(read_store(tmp_path / "all")))
-    assert len(set(table["environment_key"])) == len(set(table["environment"])) == 1
-    assert UNKNOWN not in set(table["environment"])
+    records = read_store(tmp_path / "all").records
+    (name,) = set(environment_names(records))
+    assert name != UNKNOWN and len({one.environment_key for one in records}) == 1
 
 
 def test_two_machines_in_one_folder_are_separated_and_a_process_without_one_is_unknown(
@@ -120,25 +120,17 @@ def test_two_machines_in_one_folder_are_separated_and_a_process_without_one_is_u
     other = made_up.environment(cpu_model="Another CPU")
     made_up.write(tmp_path, dataclasses.replace(case, environment=other))
     made_up.write(tmp_path, dataclasses.replace(made_up.failed("a/b", {}), environment=None))
-    table = with_environment(tables.measurements(read_store(tmp_path)))
-    assert len(set(table["environment_key"])) == 1
-    assert len(set(table["environment"])) == 3 and UNKNOWN in set(table["environment"])
-
-
-@pytest.mark.parametrize("change", [{"jax": "0.11.0"}, {"jaxlib": "0.11.0"}, {"backend": "gpu"}])
-def test_another_jax_or_backend_is_another_setting(made_up, tmp_path, change):
-    store_of(made_up, tmp_path)
-    case = made_up.casing_case("closure", 6)
-    other = made_up.environment(**change)
-    made_up.write(tmp_path, dataclasses.replace(case, environment=other))
-    assert len(set(with_environment(tables.measurements(read_store(tmp_path)))["environment"])) == 2
+    records = read_store(tmp_path).records
+    names = set(environment_names(records))
+    assert len(names) == 3 and UNKNOWN in names
+    assert len({one.environment_key for one in records}) == 1
 
 
 def test_the_kernels_version_and_its_few_bytes_of_memory_make_no_other_machine(made_up):
-    one = vars(made_up.environment())
-    other = one | {"platform": "Linux-7.0-x86_64", "ram_bytes": one["ram_bytes"] - 4096}
-    assert machine_name(one) == machine_name(other)
-    assert machine_name(one) != machine_name(one | {"cpu_model": "Another"})
+    one = made_up.environment()
+    other = {"platform": "Linux-7.0-x86_64", "ram_bytes": one.ram_bytes - 4096}
+    assert machine_name(one) == machine_name(made_up.environment(**other))
+    assert machine_name(one) != machine_name(made_up.environment(cpu_model="Another"))
 
 
 def test_a_merge_into_its_own_source_and_from_nowhere_are_errors(made_up, tmp_path):

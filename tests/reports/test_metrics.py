@@ -6,7 +6,8 @@ import pytest
 
 from reports import read_store, tables
 from reports.history import make_history
-from reports.metrics import Metric, was_measured
+from reports.history.series import was_measured
+from reports.quantities import Metric
 
 FIELD, GRADIENT = Metric("error_relative", "error"), Metric("gradient_error_relative", "error")
 BOTH = {FIELD.name: 1e-7, GRADIENT.name: 1e-6}
@@ -21,7 +22,7 @@ def store(made_up, tmp_path):
     return tmp_path
 
 
-def test_an_error_that_is_not_a_number_was_measured_and_a_missing_one_was_not(store):
+def test_an_error_that_is_not_a_numberwas_measured_and_a_missing_one_was_not(store):
     table = tables.measurements(read_store(store))
     assert list(was_measured(table, FIELD)) == [True, True, True]
     assert list(was_measured(table, GRADIENT)) == [True, False, True]

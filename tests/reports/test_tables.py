@@ -9,6 +9,7 @@ import pytest
 
 from jaxmeter import Phases
 from reports import read_store, tables
+from reports.quantities import PARAMETERS
 
 
 @pytest.fixture
@@ -24,7 +25,7 @@ def test_one_process_is_one_row(full_store, measured):
 def test_every_measured_column_ends_in_its_unit(measured):
     text = {"commit", "environment_key", "suite", "case", "status", "machine", "platform"}
     text |= {"cpu_model", "backend", "device_kind", "xla_flags", "jax_options", "hlo_fingerprint"}
-    text |= {"round_index", "captured_fingerprint", "not_a_number", *tables.PARAMETERS}
+    text |= {"round_index", "captured_fingerprint", "not_a_number", *PARAMETERS}
     endings = (
         r".*_(seconds|bytes|count|relative|utc|version)|failure_.*|load_1min_.*|flops|.*per_wall"
     )
@@ -56,7 +57,7 @@ def test_chunk_sizes_auto_numbers_and_none_share_one_column_of_text(measured):
     assert {"auto", "1024", "none"} <= set(measured["chunk_size"].dropna())
 
 
-@pytest.mark.parametrize("name", ["commit", "case", "machine", "environment", "position", "side"])
+@pytest.mark.parametrize("name", ["commit", "case", "machine", "environment", "position"])
 def test_what_a_case_calls_like_a_column_says_whose_it_is(made_up, tmp_path, name):
     found = []
     for extras in ({name: 7.0}, {}):
@@ -69,9 +70,9 @@ def test_what_a_case_calls_like_a_column_says_whose_it_is(made_up, tmp_path, nam
 
 
 def test_unknown_parameters_become_columns_of_their_own(made_up, tmp_path):
-    made_up.write(tmp_path, made_up.record("other/case", {"size": 64, "mode": None}))
+    made_up.write(tmp_path, made_up.record("other/case", {"level": 64, "mode": None}))
     row = tables.measurements(read_store(tmp_path)).iloc[0]
-    assert row["parameter_size"] == "64" and pd.isna(row["parameter_mode"])
+    assert row["parameter_level"] == "64" and pd.isna(row["parameter_mode"])
     assert pd.isna(row["workload"]) and row["suite"] == "other"
 
 

@@ -7,7 +7,7 @@ import pytest
 from benchmarks.measuring import pair
 from benchmarks.measuring.pair import chosen_cases
 from benchmarks.summary import Summary
-from reports.metrics import KNOWN
+from reports.quantities import KNOWN
 from studies.__main__ import main
 from studies.detection import study
 from studies.detection.findings import (

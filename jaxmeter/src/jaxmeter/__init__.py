@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 from jaxmeter._compare.compare import compare as compare
 from jaxmeter._compare.compare import compare_processes as compare_processes
 from jaxmeter._compare.compare import compare_records as compare_records
-from jaxmeter._compare.exact import compare_largest as compare_largest
 from jaxmeter._compare.medians import MEDIAN_COVERAGE as MEDIAN_COVERAGE
 from jaxmeter._compare.medians import MIN_VALUES_COUNT as MIN_VALUES_COUNT
 from jaxmeter._compare.medians import MedianInterval as MedianInterval

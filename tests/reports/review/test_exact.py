@@ -5,9 +5,9 @@ import math
 
 import pytest
 
-from reports.metrics import Metric
-from reports.review.exact import compare_exact_metric
-from reports.review.model import CaseResults
+from reports.quantities import Metric
+from reports.review.findings import compare_exact_metric
+from reports.review.read import CaseResults
 from tests.reports.review.pairs import BASE, CLOSURE, HEAD, part, regressions, reviewed, slower
 
 TRACES = Metric("traces_count", "exact")
@@ -18,9 +18,7 @@ NAN, NONE = math.nan, None
 
 def case(metric, values):
     """A case whose processes have these values; None for no value."""
-    good = {i: {metric.name: value} for i, value in enumerate(values)}
-    checked = {i: frozenset({metric.name} if v is not None else ()) for i, v in enumerate(values)}
-    return CaseResults(good, checked=checked)
+    return CaseResults({i: {metric.name: value} for i, value in enumerate(values)})
 
 
 MISSING = "only at BASE, missing at HEAD"

@@ -177,6 +177,6 @@ def test_a_case_that_measured_nothing_is_not_compared(pair):
     for side in (commits.base, commits.head):
         names = ("round_index", "status", "started_utc")
         row = {name: side.cases[CLOSURE].good[0][name] for name in names}
-        side.cases[CLOSURE] = dataclasses.replace(side.cases[CLOSURE], good={0: row}, checked={})
+        side.cases[CLOSURE] = dataclasses.replace(side.cases[CLOSURE], good={0: row})
     (entry,) = make_review(commits).lost
     assert (entry.case, entry.reason) == (CLOSURE, "its processes measured nothing")

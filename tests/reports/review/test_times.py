@@ -7,12 +7,11 @@ import math
 import statistics
 from functools import partial
 
-import pandas as pd
 import pytest
 
 from reports.review import make_review, read_pair, review_markdown
+from reports.review.findings import rounds_of
 from reports.review.output import review_json
-from reports.review.times import rounds_of
 from tests.reports.review.pairs import CLOSURE, ROUNDS, Pair, regressions, reviewed, slower
 
 DISTURBED = 2
@@ -114,7 +113,7 @@ def test_commits_measured_one_after_the_other_are_unpaired_however_short_they_ar
     for minutes, side in ((0, commits.base), (6, commits.head)):
         for case in side.cases.values():
             for i, row in case.good.items():
-                row["started_utc"] = pd.Timestamp(f"2026-11-20T10:{minutes + i:02d}:00+00:00")
+                row["started_utc"] = f"2026-11-20T10:{minutes + i:02d}:00+00:00"
     review = make_review(commits)
     assert regressions(review) == set() and {f.verdict for f in review.untested} == {"unpaired"}
     assert review.verdict.endswith("(4 times measured unpaired, not tested).")
@@ -123,9 +122,9 @@ def test_commits_measured_one_after_the_other_are_unpaired_however_short_they_ar
 def test_a_round_does_not_count_if_a_failed_process_started_in_between(pair):
     base, head = read_pair(pair.write()).case(CLOSURE)
     assert rounds_of(base, head) == (0, 1, 2, 3, 4, 5)
-    between = {**base.good[0], "started_utc": pd.Timestamp("2026-11-01T10:02:10+00:00")}
+    between = {**base.good[0], "started_utc": "2026-11-01T10:02:10+00:00"}
     assert rounds_of(dataclasses.replace(base, failed=(between,)), head) == (0, 1, 3, 4, 5)
-    unknown = {**base.good[0], "started_utc": pd.NaT}
+    unknown = {**base.good[0], "started_utc": None}
     unknown = dataclasses.replace(base, good={**base.good, 0: unknown})
     assert rounds_of(unknown, head) == (1, 2, 3, 4, 5)
 
@@ -147,7 +146,7 @@ def test_fewer_than_three_rounds_are_not_tested(pair):
 def test_a_value_without_a_ratio_is_left_out(pair):
     commits = read_pair(pair.write())
     good = commits.head.cases[CLOSURE].good.values()
-    for value, row in zip((math.inf, 0.0, pd.NA), good, strict=False):
+    for value, row in zip((math.inf, 0.0, None), good, strict=False):
         row["peak_rss_bytes"] = value
     findings = {(f.case, f.metric.name): f for f in make_review(commits).findings}
     assert findings[CLOSURE, "peak_rss_bytes"].rounds_count == 3

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any
 
 from jaxmeter._records.comparison import Answers, Exact, Verdict
 from jaxmeter._records.record import Counts, Memory, Program, Record, Scalar
@@ -55,40 +55,6 @@ def compare_answers(answers: Sequence[Answers | None]) -> tuple[Exact, ...]:
         return ()
     a, b = ([getattr(one, side) for one in known] for side in ("a_fingerprint", "b_fingerprint"))
     return (_exact("answers.bits", a, b, _distance(known)),)
-
-
-def compare_largest(
-    a: Sequence[float], b: Sequence[float]
-) -> tuple[Literal["same", "larger", "smaller", "inconclusive"], str]:
-    """Compare the largest value of each version, so that no good process excuses a bad one.
-
-    Parameters
-    ----------
-    a, b : sequence of float
-        An exact quantity in all processes of each version.
-
-    Returns
-    -------
-    tuple of str
-        How the second version's largest value compares, and the reason. It is inconclusive where
-        values vary from process to process and those of both versions overlap.
-    """
-    a, b = sorted(a), sorted(b)
-    if a[0] < a[-1] and a[0] <= b[-1] and b[0] <= a[-1]:
-        return "same" if a == b else "inconclusive", _VARIES
-    if b[-1] > a[-1]:
-        return "larger", _share_text(sum(value > a[-1] for value in b), len(b))
-    if b[-1] < a[-1]:
-        return "smaller", ""
-    if b[0] < a[-1]:
-        fewer = _share_text(sum(value < a[-1] for value in b), len(b))
-        return "inconclusive", f"lower {fewer}"
-    return "same", ""
-
-
-def _share_text(part: int, whole: int) -> str:
-    """Return "in 5 of 6 processes", or nothing where it is all of them."""
-    return "" if part == whole else f"in {part} of {whole} processes"
 
 
 def _exact(quantity: str, a: Sequence[Scalar], b: Sequence[Scalar], unequal: str) -> Exact:

@@ -71,13 +71,13 @@ def compare_times(
         In the order given; times without rounds are left out.
     """
     if times_count is None:
-        found = _timings(quantities, criteria)
+        found = _timings(quantities, criteria, criteria.significance)
         return tuple(dataclasses.replace(one, quantity=name) for name, one in found.items())
-    share = dataclasses.replace(criteria, significance=criteria.significance / times_count)
+    share = criteria.significance / times_count
     return tuple(
-        dataclasses.replace(one, p_value=min(1.0, times_count * one.p_value))
+        dataclasses.replace(one, quantity=name, p_value=min(1.0, times_count * one.p_value))
         for name, rounds in quantities.items()
-        for one in compare_times({name: rounds}, share)
+        for one in _timings({name: rounds}, criteria, share).values()
     )
 
 
@@ -121,24 +121,25 @@ def compare_cases(
         if len(keys) > 1:
             cases = tuple(case for (case,), _ in keys)
             together[cases, quantity] = [Round(one.ratio) for key in keys for one in alone[key]]
-    if together:
-        criteria = dataclasses.replace(criteria, significance=criteria.significance / 2)
-    found = _timings(alone, criteria)
-    for (cases, quantity), timing in _timings(together, criteria).items():
+    share = criteria.significance / 2 if together else criteria.significance
+    found = _timings(alone, criteria, share)
+    for (cases, quantity), timing in _timings(together, criteria, share).items():
         if all(found[(case,), quantity].verdict != "different" for case in cases):
             found[cases, quantity] = timing
     return {key: dataclasses.replace(one, quantity=key[1]) for key, one in found.items()}
 
 
-def _timings(rounds: Mapping[_Key, Sequence[Round]], criteria: Criteria) -> dict[_Key, Timing]:
-    """Judge all, with Holm's correction; the quantities are left empty."""
+def _timings(
+    rounds: Mapping[_Key, Sequence[Round]], criteria: Criteria, significance: float
+) -> dict[_Key, Timing]:
+    """Judge all, with Holm's correction, at a share of the significance; name no quantity."""
     known = {key: _estimate(found, criteria) for key, found in rounds.items() if found}
     timings: dict[_Key, Timing] = {}
     p_value = 0.0
     for rank, key in enumerate(sorted(known, key=lambda key: known[key].p_value)):
         p_value = min(1.0, max(p_value, (len(known) - rank) * known[key].p_value))
         ratios = tuple(one.ratio for one in rounds[key])
-        timings[key] = _timing(known[key], ratios, p_value, criteria)
+        timings[key] = _timing(known[key], ratios, p_value, criteria, significance)
     return {key: timings[key] for key in known}
 
 
@@ -204,10 +205,14 @@ def _weighted(values: Sequence[float], weights: Sequence[float]) -> float:
 
 
 def _timing(
-    known: _Estimate, ratios: tuple[float, ...], p_value: float, criteria: Criteria
+    known: _Estimate,
+    ratios: tuple[float, ...],
+    p_value: float,
+    criteria: Criteria,
+    significance: float,
 ) -> Timing:
-    low, high = known.interval(criteria.significance)
-    is_significant = p_value <= criteria.significance
+    low, high = known.interval(significance)
+    is_significant = p_value <= significance
     verdict, reason = _verdict(known, (low, high), is_significant, criteria)
     ends = (_exp(known.mean), _exp(low), _exp(high))
     return Timing("", *ends, p_value, ratios, verdict, reason)

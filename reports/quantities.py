@@ -1,0 +1,228 @@
+"""The numbers of one process by name, and how each is compared.
+
+There are three kinds. *Exact* numbers are the same in all processes of a commit, so that any
+difference counts. *Noisy* ones (times, resident memory) need several processes and statistics.
+*Errors* are the distance of the answer from the known one; they may move within rounding.
+"""
+
+import json
+import math
+import statistics
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from .load import StoredRecord
+
+# Parameters that identify a kind of measurement; others become `parameter_<name>`.
+CHUNKS = ("chunk_size", "target_chunk_size")
+OF_PROBLEMS = ("workload", "half_period", "variant", "digits", "size", "operation", "array_bytes")
+PARAMETERS = (*OF_PROBLEMS, *CHUNKS)
+RUNS_COUNT = 20  # of which a script's standard deviation is taken
+FIELD_ERRORS = ("error_relative", "reference_error_relative")
+
+# Fields of a record's environment, and what they are called as columns.
+ENVIRONMENT = {
+    "machine": "machine",
+    "platform": "platform",
+    "cpu_model": "cpu_model",
+    "cpus_available": "cpus_available_count",
+    "ram_bytes": "ram_bytes",
+    "python": "python_version",
+    "jax": "jax_version",
+    "jaxlib": "jaxlib_version",
+    "numpy": "numpy_version",
+    "jaxmeter": "jaxmeter_version",
+    "backend": "backend",
+    "device_kind": "device_kind",
+    "device_count": "device_count",
+    "xla_flags": "xla_flags",
+    "jax_options": "jax_options",
+}
+PER_PROCESS_ENVIRONMENT = ("load_1min_before", "load_1min_after", "started_utc")
+# Columns that come later: of the environment, and those that readers of the table add.
+ADDED = ("environment", "position")
+TAKEN = frozenset((*ENVIRONMENT.values(), *PER_PROCESS_ENVIRONMENT, *ADDED))
+FAILURE = ("phase", "kind", "message", "traceback")
+MEASURED = ("constants", "counts", "program", "memory", "checks", "extras")
+
+Kind = Literal["exact", "noisy", "error"]
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A quantity, a column of the measurements; smaller is always better."""
+
+    name: str
+    kind: Kind
+    meaning: str = ""
+
+    @property
+    def unit(self) -> str:
+        """ "seconds", "bytes", "relative" or "count"."""
+        ending = self.name.rsplit("_", 1)[-1]
+        return ending if ending in ("seconds", "bytes", "relative") else "count"
+
+    @property
+    def title(self) -> str:
+        """Return the name as words, without its unit."""
+        stem = self.name.removesuffix(f"_{self.unit}").replace("trace_lower_", "trace + lower + ")
+        words = stem.replace("_", " ").replace("steady", "steady-state")
+        return words.replace("hlo", "HLO").replace("rss", "RSS")
+
+
+KNOWN = (
+    Metric("trace_lower_compile_seconds", "noisy", "trace, lower and compile"),
+    Metric("steady_median_seconds", "noisy", "median of the steady-state calls of one process"),
+    Metric("trace_seconds", "noisy"),
+    Metric("lower_seconds", "noisy"),
+    Metric("compile_seconds", "noisy", "XLA alone, cold"),
+    Metric("first_call_seconds", "noisy"),
+    Metric("steady_std_seconds", "noisy", "spread of the steady-state calls within one process"),
+    Metric("compile_peak_rss_bytes", "noisy", "peak resident set up to the end of compiling"),
+    Metric("peak_rss_bytes", "noisy", "peak resident set up to the last steady-state call"),
+    Metric("captured_bytes", "exact", "arrays that the function closes over"),
+    Metric("embedded_bytes", "exact", "constants in the compiled program"),
+    Metric("hidden_argument_bytes", "exact", "captured arrays that JAX passes as arguments"),
+    Metric("argument_bytes", "exact"),
+    Metric("output_bytes", "exact"),
+    Metric("temp_bytes", "exact", "temporary memory of the program"),
+    Metric("traces_count", "exact", "traces of the function in one process"),
+    Metric("compiles_count", "exact", "compiles of the function in one process"),
+    Metric("jaxpr_equations_count", "exact"),
+    Metric("hlo_instructions_count", "exact"),
+    Metric("fusions_count", "exact"),
+    Metric("flops", "exact", "floating-point operations, by the compiler's estimate"),
+    Metric("accessed_bytes", "exact", "memory traffic, by the compiler's estimate"),
+    Metric("error_relative", "error", "largest error against the known answer"),
+    Metric("gradient_error_relative", "error", "largest error against the known gradient"),
+)
+COMPILE_PHASES = ("trace_seconds", "lower_seconds", "compile_seconds")
+
+# Of the C++ package, of the machine, or summarised from samples that have metrics already.
+NOT_OURS = (
+    *("reference_", "baseline_", "wall_", "factory_", "steady_m", "naive_", "failure_", "load_"),
+    "parameter_",
+)
+# Given by the problem, sums of others, and bytes that depend on more than the program.
+NOT_METRICS = ("array_bytes", "ready_seconds", "ram_bytes", "device_peak_bytes", "alias_bytes")
+
+
+def metrics_of(names: Iterable[str]) -> tuple[Metric, ...]:
+    """Return the metrics among the names of numbers: known ones, then those that cases added."""
+    have = list(names)
+    known = {metric.name: metric for metric in KNOWN}
+    kinds: dict[str, Kind] = {"seconds": "noisy", "bytes": "exact", "relative": "error"}
+    own = [
+        Metric(name, kinds[ending], "added by the case")
+        for name in have
+        if (ending := name.rsplit("_", 1)[-1]) in kinds
+        and not (name in known or name in NOT_METRICS or name.startswith(NOT_OURS))
+    ]
+    return (*(metric for name, metric in known.items() if name in have), *own)
+
+
+def measurement_row(stored: StoredRecord, compiles_count: int | None = 1) -> dict[str, Any]:
+    """Return everything that a process measured, by name; None where it did not get that far.
+
+    Of its compiles the first `compiles_count` are taken (None: all), and of each phase the
+    minimum over them.
+    """
+    record = stored.record
+    least = record.least_compile(compiles_count)
+    phases = vars(record.phases) | {name: getattr(least, name) for name in COMPILE_PHASES}
+    compiled = _sum(phases[name] for name in COMPILE_PHASES)
+    row: dict[str, Any] = {
+        **place_row(stored),
+        "status": record.status,
+        **{f"failure_{name}": getattr(record.failure, name, None) for name in FAILURE},
+        **_parameters(record.params),
+        "factory_seconds": record.setup_seconds,
+        # Distinguishes an error that is NaN from an error that was not checked.
+        "checked_errors_count": sum(name in FIELD_ERRORS for name in record.checks),
+        "not_a_number": _not_a_number({**record.extras, **record.checks}),
+        "wall_seconds": record.wall_seconds,
+        **_steady(record.samples_seconds),
+        "naive_std_seconds": naive_std(record.phases.first_call_seconds, record.samples_seconds),
+        **phases,
+        "trace_lower_compile_seconds": compiled,
+        "ready_seconds": _sum((compiled, record.phases.first_call_seconds)),
+    }
+    for group in MEASURED:
+        section = getattr(record, group)
+        values = section if isinstance(section, dict) else vars(section)
+        for name, value in values.items():
+            if name != "arrays":
+                # Two groups may use one name, or a case that of a column: it then says whose it is.
+                row[f"{group}_{name}" if name in row or name in TAKEN else name] = value
+    environment = vars(record.environment) if record.environment else {}
+    for name, column in ENVIRONMENT.items():
+        value = environment.get(name)
+        row[column] = json.dumps(value, sort_keys=True) if isinstance(value, dict) else value
+    return row | {name: environment.get(name) for name in PER_PROCESS_ENVIRONMENT}
+
+
+def place_row(stored: StoredRecord) -> dict[str, Any]:
+    """Return the place of a record as columns."""
+    return {
+        "commit": stored.commit,
+        "environment_key": stored.environment_key,
+        "suite": stored.case.split("/")[0],
+        "case": stored.case,
+        "round_index": stored.round_index,
+    }
+
+
+def _parameters(params: dict[str, Any]) -> dict[str, Any]:
+    """Return parameters as columns; chunk sizes as text, since "auto" is one; None is one chunk."""
+    row: dict[str, Any] = dict.fromkeys(PARAMETERS)
+    for name, value in params.items():
+        if name in CHUNKS:
+            row[name] = "none" if value is None else str(value)
+        elif name in PARAMETERS:
+            row[name] = value
+        else:
+            row[f"parameter_{name}"] = None if value is None else str(value)
+    return row
+
+
+def _not_a_number(found: Mapping[str, float]) -> str | None:
+    """Return the names of NaN values, as text; None where there is none."""
+    return ", ".join(sorted(name for name, value in found.items() if math.isnan(value))) or None
+
+
+def _steady(seconds: Sequence[float]) -> dict[str, float | int | None]:
+    """Return the process's own median and standard deviation; one run has no deviation."""
+    return {
+        "steady_count": len(seconds),
+        "steady_median_seconds": statistics.median(seconds) if seconds else None,
+        "steady_std_seconds": _std(seconds) if len(seconds) > 1 else None,
+        "steady_minimum_seconds": min(seconds, default=None),
+        "steady_maximum_seconds": max(seconds, default=None),
+    }
+
+
+def naive_std(first_call: float | None, steady: Sequence[float]) -> float | None:
+    """Return the standard deviation of 20 runs as a script times them, the first call included.
+
+    None where there are fewer.
+    """
+    if first_call is None or len(steady) < RUNS_COUNT - 1:
+        return None
+    return _std([first_call, *steady[: RUNS_COUNT - 1]])
+
+
+def _std(values: Sequence[float]) -> float:
+    """Return the standard deviation, much faster than `statistics.stdev`."""
+    mean = math.fsum(values) / len(values)
+    return math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1))
+
+
+def _sum(values: Iterable[float | None]) -> float | None:
+    """Return the sum, or None where a value is missing."""
+    total = 0.0
+    for value in values:
+        if value is None:
+            return None
+        total += value
+    return total

@@ -1,0 +1,278 @@
+"""Compare the numbers of a case at both commits: each becomes a finding.
+
+By exact metrics and errors a commit is judged by its worst process: one that differs is a finding.
+For noisy metrics each round in which both commits ran next to each other gives a ratio to test.
+"""
+
+import contextlib
+import math
+import statistics
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Literal
+
+from jaxmeter import Criteria, Round, SampleSummary, Timing, adjacent_rounds, compare_cases
+
+from ..frames import Row
+from ..quantities import Metric
+from ..units import counted
+from .read import CaseResults, CommitPair
+
+Verdict = Literal["regression", "improvement", "changed", "same", "inconclusive", "unpaired"]
+REPORTED: tuple[Verdict, ...] = ("regression", "improvement", "changed")
+
+# Tested together, so that a false alarm among all of them has the significance of the criteria.
+# Other times show where a difference lies; testing them as well would make every test weaker.
+PRIMARY = ("trace_lower_compile_seconds", "steady_median_seconds")
+
+GATED = (
+    "captured_bytes",
+    "embedded_bytes",
+    "hidden_argument_bytes",
+    "temp_bytes",
+    "traces_count",
+    "compiles_count",
+)
+"""Exact metrics whose growth fails a review; errors always do, times where asked."""
+SMALL_BYTES = 1024  # growth by less is reported but does not fail a review
+
+ERROR_FACTOR = 1.25  # an error larger by this factor is a regression; less is summation order
+ERROR_CHANGE = 1e-3  # relative changes of an error below this are not reported
+ROUNDING = 1e-13
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One metric of one case, BASE against HEAD.
+
+    Attributes
+    ----------
+    base, head : float
+        The maximum of an exact metric or an error, or the median over processes.
+    note : str
+        Reason of the verdict.
+    low, high : float
+        Interval of head/base where it was tested; NaN elsewhere.
+    is_gated : bool
+        Whether a regression fails the review.
+    only_at : str
+        "BASE" or "HEAD" where the other has no such number, in some of its processes at least.
+    pooled : tuple of str
+        The cases of a pooled time; `case` then says how many, and rounds are those of all.
+    """
+
+    case: str
+    metric: Metric
+    base: float
+    head: float
+    verdict: Verdict
+    note: str = ""
+    low: float = math.nan
+    high: float = math.nan
+    rounds_count: int = 1
+    is_gated: bool = False
+    only_at: Literal["", "BASE", "HEAD"] = ""
+    pooled: tuple[str, ...] = ()
+
+    @property
+    def is_primary(self) -> bool:
+        """Whether it is a time that may decide."""
+        return self.metric.name in PRIMARY
+
+    @property
+    def is_tested(self) -> bool:
+        """Whether it was tested statistically and has an interval."""
+        return not math.isnan(self.low)
+
+    @property
+    def ratio(self) -> float:
+        """Head over base; NaN where base is 0."""
+        return self.head / self.base if self.base else math.nan
+
+
+def compare_exact_metric(
+    case: str, metric: Metric, pair: tuple[CaseResults, CaseResults]
+) -> Finding | None:
+    """Compare an exact metric or an error; None where neither commit has it."""
+    base, head = (list(side.values(metric).values()) for side in pair)
+    is_gated = metric.kind == "error" or metric.name in GATED
+    missing = _missing_number(case, metric, pair, is_gated=is_gated)
+    if missing is not None or not base or not head:
+        return missing
+    verdict, note = _error(base, head) if metric.kind == "error" else _exact(metric, base, head)
+    return Finding(case, metric, _largest(base), _largest(head), verdict, note, is_gated=is_gated)
+
+
+def _missing_number(
+    case: str, metric: Metric, pair: tuple[CaseResults, CaseResults], *, is_gated: bool
+) -> Finding | None:
+    """Return the finding of a number that only one commit has; None if both have it.
+
+    An exact number that some processes of HEAD lack is lost; of a time, the other rounds are left.
+    """
+    base, head = (list(side.values(metric).values()) for side in pair)
+    lacking = len(pair[1].good) - len(head)
+    is_complete = metric.kind != "noisy" and len(base) == len(pair[0].good)
+    only_at: Literal["BASE", "HEAD"] = "BASE"
+    verdict: Verdict = "regression" if is_gated else "changed"
+    if head and not base:
+        only_at, verdict, is_gated = "HEAD", "changed", False
+        note = "new: only at HEAD, nothing to compare with"
+    elif base and lacking and (not head or is_complete):
+        note = _of_processes("only at BASE, missing at HEAD", lacking, len(pair[1].good))
+    else:
+        return None
+    numbers = (_largest(base), _largest(head))
+    return Finding(case, metric, *numbers, verdict, note, is_gated=is_gated, only_at=only_at)
+
+
+def is_more_often(head: tuple[int, int], base: tuple[int, int]) -> bool:
+    """Return whether something happens more often at HEAD, given (how many, of how many).
+
+    One more among many more processes is chance; all of them never are, if BASE had a good one.
+    """
+    more = head[0] * base[1] > base[0] * head[1]
+    return more and (head[0] > base[0] or head[0] == head[1])
+
+
+def _largest(values: list[float]) -> float:
+    """Return the maximum; NaN if any value is, or there is none."""
+    return math.nan if any(map(math.isnan, values)) else max(values, default=math.nan)
+
+
+def _exact(metric: Metric, base: list[float], head: list[float]) -> tuple[Verdict, str]:
+    """Compare the maxima, so that no good process excuses a bad one.
+
+    It is inconclusive where values vary from process to process and those of both commits overlap.
+    """
+    low, high = max(base), max(head)
+    if min(base) < low and min(base) <= high and min(head) <= low:
+        is_same = sorted(base) == sorted(head)
+        return "same" if is_same else "inconclusive", "varies from process to process"
+    if low == high:
+        fewer = sum(value < low for value in head)
+        note = _of_processes("lower", fewer, len(head))
+        return ("inconclusive", note) if fewer else ("same", "")
+    note = _of_processes("", sum(value > low for value in head), len(head)) if high > low else ""
+    if metric.name not in GATED:
+        return "changed", note
+    if metric.unit == "bytes" and abs(high - low) < SMALL_BYTES:
+        return "changed", f"less than {SMALL_BYTES} bytes"
+    return "regression" if high > low else "improvement", note
+
+
+def _error(base: list[float], head: list[float]) -> tuple[Verdict, str]:
+    if any(map(math.isnan, (*base, *head))):
+        return _not_a_number(base, head)
+    low, high = max(base), max(head)
+    if high > ERROR_FACTOR * max(low, ROUNDING):
+        return "regression", "the answer is less accurate"
+    if low > ERROR_FACTOR * max(high, ROUNDING):
+        return "improvement", "the answer is more accurate"
+    largest = max(low, high)
+    if largest > ROUNDING and abs(high - low) > ERROR_CHANGE * largest:
+        return "changed", "within what the order of summation explains"
+    return "same", ""
+
+
+def _not_a_number(base: list[float], head: list[float]) -> tuple[Verdict, str]:
+    at_base, at_head = ((sum(map(math.isnan, one)), len(one)) for one in (base, head))
+    if is_more_often(at_head, at_base):
+        return "regression", _of_processes("not a number", *at_head)
+    if is_more_often(at_base, at_head):
+        return "improvement", _of_processes("not a number at BASE", *at_base)
+    of_base = _of_processes("not a number", *at_base)
+    return "inconclusive", f"{of_base} at BASE {_of_processes('and', *at_head)} at HEAD"
+
+
+def _of_processes(text: str, part: int, whole: int) -> str:
+    """Return "... in 5 of 6 processes", or the text alone where it is all of them."""
+    return text if part == whole else f"{text} in {part} of {whole} processes".lstrip()
+
+
+def compare_times_of(
+    family: Sequence[tuple[str, Metric]], commits: CommitPair, criteria: Criteria, *, is_gated: bool
+) -> Iterator[Finding]:
+    """Compare the times of many cases, tested together.
+
+    Parameters
+    ----------
+    family : sequence of (case, Metric)
+        Those with fewer than `jaxmeter.MIN_ROUNDS_COUNT` rounds are not tested.
+    criteria : Criteria
+        When times differ.
+    is_gated : bool
+        Whether a regression fails the review.
+    """
+    adjacent = {name: rounds_of(*commits.case(name)) for name, _ in family}
+    values = {
+        (name, metric.name): [side.values(metric) for side in commits.case(name)]
+        for name, metric in family
+    }
+    rounds = {
+        (name, quantity): [
+            Round.from_summaries(*(_summary(quantity, x.good[i]) for x in commits.case(name)))
+            for i in adjacent[name]
+            if base.get(i, 0) > 0 < head.get(i, 0)
+        ]
+        for (name, quantity), (base, head) in values.items()
+    }
+    timings = compare_cases(rounds, criteria, pooled=PRIMARY)
+    for name, metric in family:
+        base, head = values[name, metric.name]
+        missing = _missing_number(name, metric, commits.case(name), is_gated=is_gated)
+        timing = timings.get(((name,), metric.name))
+        if missing is not None:
+            yield missing
+        elif timing is not None:
+            yield _tested(name, metric, _median(base), timing, is_gated=is_gated)
+        elif base and head:
+            count = len(rounds[name, metric.name])
+            verdict = "inconclusive" if adjacent[name] else "unpaired"
+            note = f"{counted(count, 'paired round')}" if adjacent[name] else ""
+            medians = (_median(base), _median(head))
+            yield Finding(name, metric, *medians, verdict, note, rounds_count=count)
+    metrics = {metric.name: metric for _, metric in family}
+    for (names, quantity), timing in timings.items():
+        if len(names) > 1:
+            base = sum(_median(values[name, quantity][0]) for name in names)
+            title = f"{len(names)} timed cases pooled"
+            pooled = _tested(title, metrics[quantity], base, timing, is_gated=is_gated)
+            yield replace(pooled, pooled=names)
+
+
+def rounds_of(base: CaseResults, head: CaseResults) -> tuple[int, ...]:
+    """Return the rounds of a case in which BASE and HEAD ran one after the other."""
+    failed = _starts(dict(enumerate((*base.failed, *head.failed))))
+    return adjacent_rounds(_starts(base.good), _starts(head.good), failed.values())
+
+
+def _starts(rows: Mapping[int, Row]) -> dict[int, datetime]:
+    """Return when each process started, without those whose start is unknown."""
+    starts = {}
+    for index, row in rows.items():
+        with contextlib.suppress(ValueError):
+            start = datetime.fromisoformat(row["started_utc"] or "")
+            starts[index] = start if start.tzinfo else start.replace(tzinfo=UTC)
+    return starts
+
+
+def _median(values: Mapping[int, float]) -> float:
+    return statistics.median(values.values())
+
+
+def _summary(quantity: str, row: Row) -> SampleSummary:
+    std = row.get("steady_std_seconds")
+    if quantity == "steady_median_seconds" and std is not None:
+        return SampleSummary(row[quantity], std, row["steady_count"])
+    return SampleSummary(row[quantity])
+
+
+def _tested(name: str, metric: Metric, base: float, timing: Timing, *, is_gated: bool) -> Finding:
+    verdict: Verdict = "same" if timing.verdict == "same" else "inconclusive"
+    if timing.verdict == "different":
+        verdict = "regression" if timing.ratio > 1 else "improvement"
+    ends = (timing.low, timing.high)
+    judged = (base, base * timing.ratio, verdict, timing.reason)
+    return Finding(name, metric, *judged, *ends, len(timing.ratios), is_gated)
