@@ -28,7 +28,7 @@ def test_records_of_one_place_and_two_machines_do_not_meet(made_up, tmp_path):
     merged = merge_stores([a, b], tmp_path / "all")
     assert (merged.copied_count, merged.same_count, merged.refused) == (4, 0, ())
     records = read_store(tmp_path / "all").records
-    machines = {(one.environment_key, one.record.environment.machine) for one in records}
+    machines = {(one.environment_key, machine_name(one.record.environment)) for one in records}
     assert len(machines) == len({key for key, _ in machines}) == 2
     assert len(set(environment_names(records))) == 2
 
