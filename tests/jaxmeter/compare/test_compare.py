@@ -27,7 +27,7 @@ from jaxmeter._cli.compare import _effort
 from jaxmeter._compare import compare as comparing
 from jaxmeter._compare.exact import compare_exact
 from jaxmeter._compare.pair import Compared, measure_compared
-from jaxmeter._measure import run
+from jaxmeter._measure.processes import EndedWorker
 from jaxmeter._measure.progress import Progress
 
 HERE = str(Path(__file__).parent)
@@ -201,7 +201,7 @@ def test_a_failure_is_recorded_with_its_phase(target, kind, phase, status, failu
     # First where that needs no other function to be measured before it.
     sides = (Side(target, arg=("f32[3]",)), Side("compared_targets:step", arg=("f32[3]",)))
     env = {"METER_TEST_PIDS": str(tmp_path / "pids")}
-    seconds = 4.0 if status == "timeout" else 100.0
+    seconds = 9.0 if status == "timeout" else 100.0
     found = compare(*sides, path=PATH, env=env, timeout_seconds=seconds)
     assert found.verdict == "failed" and len(found.processes) == 1
     assert Comparison.from_json(found.to_json()) == found
@@ -219,7 +219,7 @@ def test_the_command_exits_with_3_after_a_failure(tmp_path, monkeypatch, capsys)
 
 
 def test_a_worker_that_writes_no_answer_has_failed(monkeypatch, failure_of):
-    monkeypatch.setattr(run, "_run", lambda *args: 3)
+    monkeypatch.setattr(comparing, "in_worker", lambda *_: EndedWorker(3, None, "", 1.0))
     found = compare("compared_targets:step", "compared_targets:more")
     assert found.verdict == "failed"
     assert failure_of(found.failures[0]).message == "the worker exited with code 3 in start"
