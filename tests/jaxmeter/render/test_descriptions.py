@@ -13,6 +13,7 @@ from jaxmeter import (
     Constants,
     Counts,
     Failure,
+    Folding,
     Phases,
     Record,
     Use,
@@ -43,6 +44,7 @@ MASK = dataclasses.replace(
     CUBE,
     bytes=12,
     path="mask",
+    argument="mask",
     match="view",
     uses=(),
     embedded_count=0,
@@ -69,11 +71,11 @@ def audit_of(*arrays):
     return dataclasses.replace(AUDIT, arrays=arrays)
 
 
-def test_an_audit_shows_each_array_with_its_lines_and_suggestions():
+def test_an_audit_shows_each_variable_with_its_lines_and_suggestions():
     assert table(AUDIT).splitlines() == [
         "step: captures 1 MB in 2 arrays, embeds 2 MB in 2 constants "
         "(large; the threshold is 1 MB for a variable)",
-        "  verdict  array              type                   bytes  in the program",
+        "  verdict  variable           type                   bytes  in the program",
         "  large    optical_path.cube  float64[500, 250]  1,000,000  embedded twice",
         "      /src/model.py:41 used in propagate: return cube @ field | mask",
         "      /src/model.py:40 returned in model: def model(x):",
@@ -84,22 +86,50 @@ def test_an_audit_shows_each_array_with_its_lines_and_suggestions():
     ]
 
 
+def test_an_audit_folds_the_arrays_of_a_variable_into_its_total_the_largest_first():
+    leaf = dataclasses.replace(CUBE, path="model.bias", argument="model", bytes=8, embedded_count=1)
+    others = [dataclasses.replace(leaf, bytes=3 * 10**6), leaf, leaf]
+    made = dataclasses.replace(MASK, match="unknown", argument="", path="")
+    lines = table(audit_of(CUBE, *others, made, made)).splitlines()
+    rows = [line.split() for line in lines if line.startswith(("  large ", "  fine "))]
+    assert [row[:4] for row in rows] == [
+        ["large", "model", "3", "arrays"],
+        ["large", "optical_path.cube", "float64[500,", "250]"],
+        ["fine", "made", "while", "tracing"],
+    ]
+    assert rows[0][4] == "3,000,016" and rows[2][4:] == ["2", "arrays", "24", "0", "B", "embedded"]
+    assert "    model.bias          float64[500, 250]          8  embedded once" in lines
+
+
 def test_an_audit_in_markdown_has_a_row_for_each_array_and_keeps_its_columns():
-    lines = markdown(AUDIT).splitlines()
+    leaf = dataclasses.replace(CUBE, path="optical_path.mask")
+    lines = markdown(audit_of(CUBE, leaf, MASK)).splitlines()
     assert lines[0].startswith("### step: captures 1 MB")
-    rows = [line for line in lines if line.startswith("|")]
-    assert len(rows) == 4
-    assert {row.replace("\\|", "").count("|") for row in rows} == {7}
-    assert "`/src/model.py:41` used in propagate: `return cube @ field \\| mask`" in rows[2]
+    rows = [line.replace("\\|", "") for line in lines if line.startswith("|")]
+    assert [row.count("|") for row in rows] == [7] * 4 + [6] * 5
+    assert "`/src/model.py:41` used in propagate: `return cube @ field  mask`" in rows[2]
+    assert "`optical_path.cube`" in rows[6] and "`optical_path.mask`" in rows[7]
     assert lines[-1] == "- give step an argument optical_path"
 
 
-def test_a_long_audit_is_cut_short_as_text():
-    many = dataclasses.replace(CUBE, uses=CUBE.uses * 4)
-    text = table(audit_of(*(many,) * 25))
-    assert "and 4 more lines" in text
-    assert "and 5 more\n" in text
-    assert text.count("give step an argument") == 1
+def test_a_long_audit_is_a_screenful_and_all_of_it_is_shown_on_request():
+    path = "trunk.encoder.attention.layers[12].projection.weight"
+    arrays = [
+        dataclasses.replace(
+            CUBE, path=f"{name}{n}{path}", argument=f"{name}{n}", suggestion=f"pass {name}{n}"
+        )
+        for name in ("first", "second")
+        for n in range(20)
+    ]
+    folding = Folding("sort", "float32[9, 9]", 2.0, CUBE.uses)
+    audit = dataclasses.replace(audit_of(*arrays), foldings=(folding,) * 20)
+    text = table(audit)
+    assert len(text.splitlines()) <= 40
+    assert "and 35 more" in text and "40 arrays: --all lists them" in text
+    assert "first0trunk...[12].projection.weight" in text and path not in text
+    every = table(audit, every=True)
+    assert all(array.path in every for array in arrays)
+    assert every.count("  - pass ") == 40 and "more" not in every
 
 
 def test_an_audit_without_arrays_is_one_line():

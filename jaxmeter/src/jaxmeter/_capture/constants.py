@@ -25,6 +25,7 @@ from jaxmeter._program.jaxprs import inner, label, sub_jaxprs
 from jaxmeter._records.record import ConstantArray, Constants
 
 _TENSOR = re.compile(r"tensor<((?:\d+x)*)(.+?)>$")
+_LENGTHS = re.compile(r"tensor<(?:[1-9]\d*x)+[^\dx]")
 # A larger array is matched by its shape and dtype if no other has them, and not by its values.
 _COMPARED_BYTES = 1_000_000
 
@@ -159,7 +160,7 @@ class EmbeddedConstant:
 
     def digest(self) -> bytes:
         """Return a hash of the type and the values."""
-        _, _, value = self.operation.get_asm().partition(" = ")
+        _, _, value = self.operation.get_asm(use_local_scope=True).partition(" = ")
         return hashlib.sha256(value.encode()).digest()
 
 
@@ -175,13 +176,25 @@ def _constants(operation: Any) -> Iterator[Any]:
         for block in region.blocks:
             for inside in block.operations:
                 found = inside.operation
-                # By way of the text, since reading a value of complex numbers raises a TypeError,
-                # and aborts the process on JAX 0.7. The printer elides every value that is longer
-                # than its limit and no splat, so the text is short however large the constant is.
-                if found.name == "stablehlo.constant":
-                    if "__elided__" in found.get_asm(large_elements_limit=1):
-                        yield found
+                if found.name == "stablehlo.constant" and not _is_splat(found):
+                    yield found
                 yield from _constants(found)
+
+
+def _is_splat(constant: Any) -> bool:
+    """Return whether the elements of a ``stablehlo.constant`` are all equal, or there are none.
+
+    The text of the operation shows it too, since the printer elides every longer value that is no
+    splat, but printing a thousand operations takes seconds.
+    """
+    kind = str(constant.results[0].type)
+    if not _LENGTHS.match(kind):
+        return True  # a scalar, or an empty array
+    # Reading a value of complex numbers raises a TypeError, and aborts the process on JAX 0.7.
+    splat = None if "complex" in kind else getattr(constant.attributes["value"], "is_splat", None)
+    if splat is not None:
+        return splat
+    return "__elided__" not in constant.get_asm(large_elements_limit=1, use_local_scope=True)
 
 
 def embedded_counts(
@@ -200,23 +213,35 @@ def embedded_counts(
     found: dict[str, list[EmbeddedConstant]] = defaultdict(list)
     for constant in embedded:
         found[constant.type].append(constant)
+    compared = []
     for kind, keys in alike.items():
-        constants = found[kind]
         if len(keys) == 1 and _array_bytes(plain[keys[0]]) > _COMPARED_BYTES:
-            counts[keys[0]] = len(constants)
+            counts[keys[0]] = len(found[kind])
+        elif found[kind]:
+            compared += keys
+    digests = dict(zip(compared, _digests_alone([plain[key] for key in compared]), strict=True))
+    for kind, keys in alike.items():
+        if keys[0] not in digests:
             continue
-        digests = {key: _digest_alone(plain[key]) for key in keys}
-        for digest in (constant.digest() for constant in constants):
+        for digest in (constant.digest() for constant in found[kind]):
             equal = [key for key in keys if digests[key] == digest]
             if equal:
                 counts[min(equal, key=lambda key: counts[key])] += 1
     return counts
 
 
-def _digest_alone(array: Any) -> bytes | None:
-    """Return the digest of the constant that JAX makes of an array; None if it makes none."""
-    alone = embedded_constants(jax.jit(lambda: array).lower())
-    return alone[0].digest() if alone else None
+def _digests_alone(arrays: list[Any]) -> Iterator[bytes | None]:
+    """Yield the digest of the constant that JAX makes of each array; None if it makes none."""
+    if not arrays:
+        return
+    module: Any = jax.jit(lambda: arrays).lower().compiler_ir("stablehlo")
+    (main,) = (one for one in module.body.operations if one.operation.name == "func.func")
+    *_, returned = main.regions[0].blocks[0].operations
+    for operand in returned.operands:
+        origin = getattr(operand.owner, "operation", operand.owner)
+        is_constant = getattr(origin, "name", "") == "stablehlo.constant"
+        made = EmbeddedConstant(module, origin, str(operand.type))
+        yield made.digest() if is_constant and not _is_splat(origin) else None
 
 
 def _tensor_type(array: Any) -> str:

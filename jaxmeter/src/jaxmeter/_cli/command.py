@@ -54,6 +54,7 @@ def run_command(command: str, argv: Sequence[str]) -> int:
         commands = (f"  {name:<10} {answer}" for name, answer in COMMANDS.items())
         parser.epilog = "\n".join(("commands, each with its own --help:", *commands))
     module.add_options(parser)
+    parser.add_argument("--all", action="store_true", help="print every row of the tables")
     parser.add_argument(
         "--json", metavar="FILE", help="write the answer as JSON; - prints it in place of the text"
     )
@@ -194,7 +195,7 @@ def _first_line(message: str) -> str:
 def _write(options: argparse.Namespace, result: Any) -> None:
     if "-" not in (options.json, options.markdown):
         with leaving_reader():
-            show(result)
+            show(result, every=options.all)
     for option, text in (
         ("json", lambda: result.to_json(indent=2)),
         ("markdown", lambda: markdown(result)),

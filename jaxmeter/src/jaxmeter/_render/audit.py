@@ -2,16 +2,37 @@
 
 from __future__ import annotations
 
+import re
+
 from jaxmeter._records.audit import Audit, AuditedArray, Calibration, Use
-from jaxmeter._render.sheet import Code, Sheet, Table, Text, row
+from jaxmeter._render.sheet import Code, Row, Sheet, Table, Text, row
 from jaxmeter._render.units import bytes_text, count_text, place_text, seconds_text, type_text
+
+_VARIABLES_COUNT = 5
+_ARRAYS_COUNT = 8
+_FOLDINGS_COUNT = 3
+_PATH_CHARACTERS = 40
 
 
 def audit_sheet(audit: Audit) -> Sheet:
-    """Describe the captured arrays, the largest first, and the foldings, with their lines."""
+    """Describe the variables that hold captured arrays, the largest first, the foldings, with their
+    lines, and the arrays.
+
+    Of many variables and arrays a terminal shows a screenful.
+    """
+    groups: dict[str, list[AuditedArray]] = {}
+    for number, array in enumerate(audit.arrays):
+        # Of no variable: each large array is a finding of its own.
+        alone = f"{number}" if array.verdict == "large" else ""
+        groups.setdefault(array.argument or alone, []).append(array)
+    variables = [
+        _variable(arrays)
+        for arrays in sorted(
+            groups.values(), key=lambda arrays: (-_embedded(arrays), -_bytes(arrays))
+        )
+    ]
     arrays = [
         row(
-            array.verdict,
             Code(_holder(array)),
             Code(type_text(array)),
             f"{array.bytes:,}",
@@ -20,6 +41,11 @@ def audit_sheet(audit: Audit) -> Sheet:
         )
         for array in audit.arrays
     ]
+    if all(
+        len(group) == 1 and _short(_holder(group[0])) == _holder(group[0])
+        for group in groups.values()
+    ):
+        arrays = []  # the variables show all of them
     foldings = [
         row(
             "slow",
@@ -30,11 +56,63 @@ def audit_sheet(audit: Audit) -> Sheet:
         )
         for folding in audit.foldings
     ]
+    limit = _ARRAYS_COUNT if len(arrays) <= _ARRAYS_COUNT else 0
+    title = "the arrays" if limit else f"{len(arrays)} arrays: --all lists them"
+    columns = ("type", "bytes:", "in the program")
     tables = (
-        Table(("verdict", "array", "type", "bytes:", "in the program"), arrays, details="lines"),
-        Table(("verdict", "constant folding", "of", "time, roughly:"), foldings, details="lines"),
+        Table(
+            ("verdict", "variable", *columns),
+            variables,
+            details="lines",
+            limit=_VARIABLES_COUNT,
+            details_limit=2,
+        ),
+        Table(
+            ("verdict", "constant folding", "of", "time, roughly:"),
+            foldings,
+            details="lines",
+            limit=_FOLDINGS_COUNT,
+            details_limit=1,
+        ),
+        Table(("array", *columns), arrays, title, "lines", limit, details_limit=0),
     )
     return Sheet(_headline(audit), audit.verdict == "fine", tables, suggestions=audit.suggestions)
+
+
+def _variable(arrays: list[AuditedArray]) -> Row:
+    """Return the row of a variable with all its arrays, which have one verdict."""
+    first = arrays[0]
+    uses = dict.fromkeys(use for array in arrays for use in array.uses)
+    verdict = "large" if any(array.verdict == "large" for array in arrays) else "fine"
+    if len(arrays) == 1:
+        named = Code(_short(_holder(first))), Code(type_text(first))
+        fate = _fate(first)
+    else:
+        named = Code(first.argument or _holder(first)), f"{len(arrays)} arrays"
+        fate = f"{bytes_text(_embedded(arrays))} embedded"
+        hidden = sum(array.hidden_count for array in arrays)
+        if hidden:
+            fate = f"passed as {count_text(hidden, 'hidden argument')}"
+    return row(verdict, *named, f"{_bytes(arrays):,}", fate, details=map(_use, uses))
+
+
+def _bytes(arrays: list[AuditedArray]) -> int:
+    return sum(array.bytes for array in arrays)
+
+
+def _embedded(arrays: list[AuditedArray]) -> int:
+    return sum(array.bytes * array.embedded_count for array in arrays)
+
+
+def _short(path: str) -> str:
+    """Return a path without its middle, if it is long: ``self.layers...[3].weight``."""
+    if len(path) <= _PATH_CHARACTERS:
+        return path
+    ends = [match.start() for match in re.finditer(r"[.\[]", path)]
+    head = path[: next((at for at in ends if at), len(path))][: _PATH_CHARACTERS // 2]
+    room = _PATH_CHARACTERS - len(head) - 3
+    tail = next((path[at:] for at in ends if len(path) - at <= room), path[-room:])
+    return f"{head}...{tail.removeprefix('.')}"
 
 
 def calibration_sheet(made: Calibration) -> Sheet:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import operator
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -51,7 +52,7 @@ class Table:
     limit: int = 20
     """Rows shown in a terminal; with 0 only the title. Markdown has all."""
     details_limit: int = 4
-    """Details of each row shown in a terminal. Markdown has all."""
+    """Details of each row shown in a terminal; 0 for none. Markdown has all."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +66,21 @@ class Sheet:
     """Tables without rows are left out."""
     notes: tuple[str, ...] = ()
     suggestions: tuple[str, ...] = ()
+    suggestions_limit: int = 6
+    """Suggestions shown in a terminal. Markdown has all."""
+
+
+def without_limits(sheet: Sheet) -> Sheet:
+    """Return a sheet of which a terminal shows every row, detail and suggestion."""
+    tables = tuple(
+        dataclasses.replace(
+            table,
+            limit=len(table.rows),
+            details_limit=max((len(row.details) for row in table.rows), default=0),
+        )
+        for table in sheet.tables
+    )
+    return dataclasses.replace(sheet, tables=tables, suggestions_limit=len(sheet.suggestions))
 
 
 def sheet_markdown(sheet: Sheet) -> str:
@@ -98,7 +114,7 @@ def sheet_text(sheet: Sheet) -> str:
             lines += _table_lines(table)
     lines += [f"  {note}" for note in sheet.notes]
     if sheet.suggestions:
-        lines += ["suggestions:", *(f"  - {line}" for line in sheet.suggestions)]
+        lines += ["suggestions:", *_suggestions(sheet)]
     return "\n".join(lines)
 
 
@@ -138,7 +154,7 @@ def sheet_rich(sheet: Sheet) -> Any:
     parts += [RichText(note, "dim") for note in sheet.notes]
     if sheet.suggestions:
         parts.append(RichText("suggestions:", "bold yellow"))
-        parts += [RichText(f"  - {line}") for line in sheet.suggestions]
+        parts += map(RichText, _suggestions(sheet))
     return Group(*parts)
 
 
@@ -177,13 +193,20 @@ def _columns(table: Table) -> tuple[str, ...]:
     return (*table.columns, table.details) if any(r.details for r in table.rows) else table.columns
 
 
+def _suggestions(sheet: Sheet) -> list[str]:
+    shown = [f"  - {line}" for line in sheet.suggestions[: sheet.suggestions_limit]]
+    return shown + _more(len(sheet.suggestions) - len(shown), "", "  ")
+
+
 def _details(table: Table, row: Row) -> list[str]:
+    if not table.details_limit:
+        return []
     shown = list(map(_plain, row.details[: table.details_limit]))
     return shown + _more(len(row.details) - len(shown), " lines")
 
 
-def _more(count: int, what: str) -> list[str]:
-    return [f"and {count} more{what}"] if count > 0 else []
+def _more(count: int, what: str, indent: str = "") -> list[str]:
+    return [f"{indent}and {count} more{what}"] if count > 0 else []
 
 
 def _pieces(text: Text) -> list[str]:

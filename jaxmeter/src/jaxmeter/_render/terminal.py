@@ -20,7 +20,7 @@ from jaxmeter._render.inventory import diff_sheet, inventory_sheet
 from jaxmeter._render.memory import memory_sheet, tradeoff_sheet
 from jaxmeter._render.record import record_sheet
 from jaxmeter._render.retraces import retraces_sheet, watched_sheet
-from jaxmeter._render.sheet import Sheet, sheet_markdown, sheet_rich, sheet_text
+from jaxmeter._render.sheet import Sheet, sheet_markdown, sheet_rich, sheet_text, without_limits
 from jaxmeter.errors import JaxmeterError
 
 _SHEETS: dict[type, Callable[[Any], Sheet]] = {
@@ -37,15 +37,22 @@ _SHEETS: dict[type, Callable[[Any], Sheet]] = {
 }
 
 
-def table(result: Any) -> str:
+def table(result: Any, *, every: bool = False) -> str:
     """Return a result as plain text: its tables and suggestions.
+
+    Parameters
+    ----------
+    result : any result of jaxmeter
+    every : bool
+        Whether to show every row, also those that a terminal shows the number of.
 
     Raises
     ------
     JaxmeterError
         If it is not a result of jaxmeter.
     """
-    return sheet_text(_sheet("table", result))
+    sheet = _sheet("table", result)
+    return sheet_text(without_limits(sheet) if every else sheet)
 
 
 def markdown(result: Any) -> str:
@@ -59,9 +66,10 @@ def markdown(result: Any) -> str:
     return sheet_markdown(_sheet("markdown", result))
 
 
-def show(result: Any) -> None:
+def show(result: Any, *, every: bool = False) -> None:
     """Print a result: as rich's tables to a terminal, else as plain text without colours."""
     sheet = _sheet("show", result)
+    sheet = without_limits(sheet) if every else sheet
     if sys.stdout.isatty():
         # Without rich, where jaxmeter was installed without its dependencies, plain text will do.
         with contextlib.suppress(ImportError):
