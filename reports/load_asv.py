@@ -12,8 +12,8 @@ from typing import Any
 import pandas as pd
 
 from .errors import ReportError
-from .frames import numeric
 from .load import SkippedFile, skipped_file
+from .tables import numeric
 
 COLUMNS = (
     *("commit", "commit_date_utc", "machine", "environment_key", "benchmark", "parameters"),

@@ -14,6 +14,8 @@ from typing import Any, Literal
 
 from .load import StoredRecord
 
+Row = dict[str, Any]
+
 # Parameters that identify a kind of measurement; others become `parameter_<name>`.
 CHUNKS = ("chunk_size", "target_chunk_size")
 OF_PROBLEMS = ("workload", "half_period", "variant", "digits", "size", "operation", "array_bytes")
@@ -122,7 +124,7 @@ def metrics_of(names: Iterable[str]) -> tuple[Metric, ...]:
     return (*(metric for name, metric in known.items() if name in have), *own)
 
 
-def measurement_row(stored: StoredRecord, compiles_count: int | None = 1) -> dict[str, Any]:
+def measurement_row(stored: StoredRecord, compiles_count: int | None = 1) -> Row:
     """Return everything that a process measured, by name; None where it did not get that far.
 
     Of its compiles the first `compiles_count` are taken (None: all), and of each phase the
@@ -132,7 +134,7 @@ def measurement_row(stored: StoredRecord, compiles_count: int | None = 1) -> dic
     least = record.least_compile(compiles_count)
     phases = vars(record.phases) | {name: getattr(least, name) for name in COMPILE_PHASES}
     compiled = _sum(phases[name] for name in COMPILE_PHASES)
-    row: dict[str, Any] = {
+    row: Row = {
         **place_row(stored),
         "status": record.status,
         **{f"failure_{name}": getattr(record.failure, name, None) for name in FAILURE},
@@ -162,7 +164,7 @@ def measurement_row(stored: StoredRecord, compiles_count: int | None = 1) -> dic
     return row | {name: environment.get(name) for name in PER_PROCESS_ENVIRONMENT}
 
 
-def place_row(stored: StoredRecord) -> dict[str, Any]:
+def place_row(stored: StoredRecord) -> Row:
     """Return the place of a record as columns."""
     return {
         "commit": stored.commit,
@@ -173,9 +175,9 @@ def place_row(stored: StoredRecord) -> dict[str, Any]:
     }
 
 
-def _parameters(params: dict[str, Any]) -> dict[str, Any]:
+def _parameters(params: dict[str, Any]) -> Row:
     """Return parameters as columns; chunk sizes as text, since "auto" is one; None is one chunk."""
-    row: dict[str, Any] = dict.fromkeys(PARAMETERS)
+    row: Row = dict.fromkeys(PARAMETERS)
     for name, value in params.items():
         if name in CHUNKS:
             row[name] = "none" if value is None else str(value)

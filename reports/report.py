@@ -12,10 +12,10 @@ from .closure import variants
 from .document.section import Document, Section
 from .document.write import write_document
 from .errors import ReportError
-from .frames import rows
 from .load import SkippedFile, Store, read_store
 from .load_asv import read_asv
 from .sections import accuracy, asv, chunks, head, preparation, problems, reference
+from .tables import rows
 
 INTERVALS = (
     "An interval is the narrowest pair of order statistics that holds the true median with at "

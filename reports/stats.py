@@ -13,8 +13,7 @@ import pandas as pd
 
 from jaxmeter import MedianInterval, median_interval, paired_ratio
 
-from .frames import numeric, whole
-from .tables import PLACE
+from .tables import PLACE, numeric, whole
 
 PROBLEM = (*PLACE, "workload", "half_period", "digits")
 

@@ -21,7 +21,7 @@ from ..document.svg import (
     strip,
 )
 from ..document.table import problem_name
-from ..frames import groups, rows
+from ..tables import groups, rows
 from ..units import BYTES, SECONDS, Unit, bytes_, seconds, unit_for
 from .summaries import OPERATIONS, PROBLEM, variant_order
 

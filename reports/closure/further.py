@@ -13,7 +13,7 @@ from ..document.section import Section
 from ..document.table import count, ratio, row_head, size, table, text, time
 from ..document.words import too_few
 from ..errors import ReportError
-from ..frames import groups, rows
+from ..tables import groups, rows
 from ..units import bytes_, counted, seconds, significant
 from ..units import ratio as ratio_text
 from . import figures

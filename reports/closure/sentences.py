@@ -8,7 +8,8 @@ import pandas as pd
 
 from ..document.table import problem_name
 from ..document.words import ratio_range, ratio_words, too_few
-from ..frames import Row, groups, row_of_largest, rows
+from ..quantities import Row
+from ..tables import groups, row_of_largest, rows
 from ..units import bytes_, counted, scientific, seconds, significant
 from .summaries import (
     ARGUMENT,

@@ -8,9 +8,8 @@ from typing import Any
 import pandas as pd
 
 from .. import stats
-from ..frames import groups, rows
 from ..stats import by_round, case_summary, paired_columns, succeeded, table_of, time_columns
-from ..tables import PLACE
+from ..tables import PLACE, groups, rows
 
 CASING, FRAMES = "casing_variants", "coronagraph_variants"
 CHANGES, CURVE = "coronagraph_change", "capture_size"

@@ -19,7 +19,8 @@ from ..document.table import (
     text,
     time,
 )
-from ..frames import Row, row_of_largest
+from ..quantities import Row
+from ..tables import row_of_largest
 from . import figures
 from .sentences import lead, sentences
 from .summaries import PROBLEM, extra_seconds, of_variants, published, slope, variant_order

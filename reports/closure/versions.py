@@ -12,8 +12,7 @@ import pandas as pd
 from ..document.section import Section
 from ..document.table import count, problem_name, ratio, row_head, size, table, text, time
 from ..errors import ReportError
-from ..frames import rows
-from ..tables import PLACE
+from ..tables import PLACE, rows
 
 KEPT = Path(__file__).resolve().parents[2] / "studies" / "closure" / "measured"
 VARIANTS = ("closure", "argument", "simplified")

@@ -7,7 +7,8 @@ from typing import Any
 
 import pandas as pd
 
-from ..frames import Row, rows
+from ..quantities import Row
+from ..tables import rows
 from ..units import (
     BYTES,
     MISSING,

@@ -9,10 +9,10 @@ import pandas as pd
 
 from .. import tables
 from ..errors import ReportError
-from ..frames import Row, any_of, groups, last_known, numeric, rows
 from ..load import SkippedFile, Store
 from ..machines import environment_names
-from ..quantities import Metric, metrics_of
+from ..quantities import Metric, Row, metrics_of
+from ..tables import any_of, groups, last_known, numeric, rows
 from .commits import Commit, ordered_commits
 from .steps import Step, find_steps
 

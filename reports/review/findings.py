@@ -14,8 +14,7 @@ from typing import Literal
 
 from jaxmeter import Criteria, Round, SampleSummary, Timing, adjacent_rounds, compare_cases
 
-from ..frames import Row
-from ..quantities import Metric
+from ..quantities import Metric, Row
 from ..units import counted
 from .read import CaseResults, CommitPair
 

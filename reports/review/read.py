@@ -13,10 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import ReportError
-from ..frames import Row
 from ..load import SkippedFile, Store, StoredRecord, read_store
 from ..machines import UNKNOWN, environment_names
-from ..quantities import Metric, measurement_row
+from ..quantities import Metric, Row, measurement_row
 
 
 @dataclass(frozen=True)

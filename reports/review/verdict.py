@@ -5,8 +5,7 @@ from dataclasses import dataclass
 
 from jaxmeter import Criteria
 
-from ..frames import Row
-from ..quantities import KNOWN, Metric, metrics_of
+from ..quantities import KNOWN, Metric, Row, metrics_of
 from ..units import counted
 from .causes import Cause, causes
 from .findings import (

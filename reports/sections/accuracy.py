@@ -17,8 +17,8 @@ from ..document.table import (
     text,
     workload_name,
 )
-from ..frames import any_of, groups, rows
 from ..stats import PROBLEM, succeeded, table_of
+from ..tables import any_of, groups, rows
 from ..units import counted, scientific, significant
 
 OURS = "vcjax"

@@ -19,8 +19,9 @@ from ..document.table import (
     time,
 )
 from ..document.words import range_only
-from ..frames import Row, any_of, groups, rows
+from ..quantities import Row
 from ..stats import PROBLEM, case_summary, paired_columns, succeeded, table_of
+from ..tables import any_of, groups, rows
 from ..units import BYTES, SECONDS, Unit, bytes_, seconds, significant, unit_for
 
 SUITE = "chunk_sweep"

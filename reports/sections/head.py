@@ -6,7 +6,8 @@ from typing import Any
 import pandas as pd
 
 from ..document.section import Fact
-from ..frames import Row, rows
+from ..quantities import Row
+from ..tables import rows
 
 VERSIONS = ("jaxlib", "Python", "numpy")
 

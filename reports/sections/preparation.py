@@ -13,8 +13,8 @@ from ..document.table import (
     time,
     workload_name,
 )
-from ..frames import groups, rows
 from ..stats import PROBLEM, TIMES, case_summary, succeeded, table_of
+from ..tables import groups, rows
 from ..units import bytes_, seconds
 
 SUITE = "casing_preparation"

@@ -22,9 +22,9 @@ from ..document.table import (
     workload_name,
 )
 from ..document.words import processes
-from ..frames import groups, rows
 from ..quantities import FIELD_ERRORS
 from ..stats import PROBLEM, ratio_columns, succeeded, table_of, time_columns, values
+from ..tables import groups, rows
 from ..units import counted, seconds, significant
 from ..units import ratio as ratio_text
 
