@@ -56,10 +56,10 @@ ABSENT = Cell(MISSING, order=-math.inf)
 
 @dataclass(frozen=True)
 class Column:
-    """A column: its title, its meaning, and how the rows of a data frame become cells."""
+    """A column: its title, its meaning, and how the rows of a summary become cells."""
 
     title: str
-    cells: Callable[[pd.DataFrame], list[Cell]]
+    cells: Callable[[Sequence[Row]], list[Cell]]
     meaning: str = ""
     is_text: bool = False
 
@@ -84,9 +84,10 @@ def table(
     group_by: Sequence[str] = (),
 ) -> Table:
     """Turn `frame` into cells; a column without a value in any row is left out."""
-    made = [(column, column.cells(frame)) for column in columns]
+    found = rows(frame)
+    made = [(column, column.cells(found)) for column in columns]
     shown = [(c, cells) for c, cells in made if any(cell.text != MISSING for cell in cells)]
-    keys = list(frame[list(group_by)].astype(str).itertuples(index=False)) if group_by else []
+    keys = [[str(row[name]) for name in group_by] for row in found]
     starts = frozenset(i for i in range(1, len(keys)) if keys[i] != keys[i - 1])
     lines = tuple(zip(*(cells for _, cells in shown), strict=True))
     return Table(name, caption, tuple(column for column, _ in shown), lines, starts)
@@ -118,10 +119,10 @@ def row_head(
 ) -> Column:
     """Return the first column: the name of each row, with a note below; sorted as they stand."""
 
-    def cells(frame: pd.DataFrame) -> list[Cell]:
+    def cells(found: Sequence[Row]) -> list[Cell]:
         return [
             Cell(text(row), note=note(row), order=i, tone=str(row.get("variant", "")))
-            for i, row in enumerate(rows(frame))
+            for i, row in enumerate(found)
         ]
 
     return Column(title, cells, is_text=True)
@@ -140,8 +141,8 @@ def _values(
 ) -> Column:
     """Return a column of one cell for each value; a dash where it or the column is missing."""
 
-    def cells(frame: pd.DataFrame) -> list[Cell]:
-        values = frame[name] if name in frame else [math.nan] * len(frame)
+    def cells(found: Sequence[Row]) -> list[Cell]:
+        values = (row.get(name, math.nan) for row in found)
         return [ABSENT if pd.isna(value) else cell(value) for value in values]
 
     return Column(title, cells, meaning, is_text)
@@ -178,9 +179,10 @@ def _quantity(title: str, meaning: str, units: tuple[Unit, ...], name: str, *end
         exact = f"{value:.10g} {base}".rstrip()
         return Cell(in_unit(value, unit), unit.name, note, exact=exact, order=value)
 
-    def cells(frame: pd.DataFrame) -> list[Cell]:
-        shared = unit_for(frame[name].dropna() if name in frame else (), units)
-        return [cell(row, shared) for row in rows(frame)]
+    def cells(found: Sequence[Row]) -> list[Cell]:
+        values = (float(row[name]) for row in found if not pd.isna(row.get(name, math.nan)))
+        shared = unit_for(values, units)
+        return [cell(row, shared) for row in found]
 
     return Column(title, cells, meaning)
 
@@ -199,4 +201,4 @@ def error(title: str, name: str, meaning: str = "", *, within: str | None = None
         order = math.inf if pd.isna(value) else float(value)
         return Cell(scientific(float(value)), exact=repr(float(value)), order=order, tone=tone)
 
-    return Column(title, lambda frame: [cell(row) for row in rows(frame)], meaning)
+    return Column(title, lambda found: [cell(row) for row in found], meaning)

@@ -143,7 +143,7 @@ def _table(
     name: str, caption: str, titles: Sequence[str], rows: Sequence[tuple[Cell, ...]]
 ) -> Table:
     """Return a table of ready cells."""
-    columns = (Column(text, lambda frame: [], is_text=text not in NUMBERS) for text in titles)
+    columns = (Column(text, lambda found: [], is_text=text not in NUMBERS) for text in titles)
     return Table(name, caption, tuple(columns), tuple(rows))
 
 

@@ -1,9 +1,12 @@
 """The values that asv stored for the commit."""
 
+from collections.abc import Sequence
+
 import pandas as pd
 
 from ..document.section import Section
 from ..document.table import Cell, Column, count, row_head, table
+from ..quantities import Row
 from ..units import bytes_, scientific, seconds
 
 # How a value is printed, by its unit in asv.
@@ -28,8 +31,8 @@ def section(stored: pd.DataFrame) -> Section:
     )
 
 
-def _values(frame: pd.DataFrame) -> list[Cell]:
+def _values(found: Sequence[Row]) -> list[Cell]:
     return [
         Cell(PRINTED.get(unit, str)(value), exact=f"{value!r} {unit}", order=value)
-        for value, unit in zip(frame["value"], frame["unit"], strict=True)
+        for value, unit in ((row["value"], row["unit"]) for row in found)
     ]
