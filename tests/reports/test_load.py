@@ -7,7 +7,7 @@ import os
 import pandas as pd
 import pytest
 
-from reports import ReportError, load, read_asv, read_store, tables
+from reports import ReportError, load, make_report, read_asv, read_store, tables
 
 
 @pytest.fixture
@@ -246,7 +246,7 @@ def test_no_folder_no_record_and_nothing_readable_are_errors_that_say_what_to_do
         read_store(tmp_path)
 
 
-def asv_folder(root, commit="c" * 40):
+def asv_folder(root, commit="c" * 40, environment="virtualenv-py3.11-jax0.10.2"):
     """A results folder as asv 0.6 writes it: one benchmark with samples, one plain number."""
     machine = root / "bench"
     machine.mkdir(parents=True)
@@ -269,7 +269,7 @@ def asv_folder(root, commit="c" * 40):
     sizes = [[1000, None], params, "1", 1.7e12, 1.0]
     written = {
         "commit_hash": commit,
-        "env_name": "virtualenv-py3.11-jax0.10.2",
+        "env_name": environment,
         "date": 1763632800000,
         "params": {"machine": "bench"},
         "python": "3.11",
@@ -320,3 +320,13 @@ def test_asv_without_a_list_of_benchmarks_still_gives_values(tmp_path):
 def test_an_asv_folder_that_is_not_there_is_an_error(tmp_path):
     with pytest.raises(ReportError, match="leave --asv out"):
         read_asv(tmp_path / "nowhere")
+
+
+def test_asvs_values_of_the_commit_and_environment_stand_on_the_page(
+    made_up, good, tmp_path, tmp_path_factory
+):
+    root = asv_folder(tmp_path_factory.mktemp("asv"), made_up.commit, made_up.key)
+    (section,) = (s for s in make_report(tmp_path, root).document.sections if s.name == "asv")
+    (table,) = section.tables
+    assert {row[1].text for row in table.rows} == {"1.00 kB", "2.00 s", "1.00 s"}
+    assert "3 values of this commit, in 2 benchmarks" in section.lead
