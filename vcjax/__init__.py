@@ -32,6 +32,7 @@ from vcjax._quadrature.tables import (
     tables,
 )
 from vcjax._trust import error_estimate, self_test
+from vcjax._version import VERSION as __version__  # noqa: F401
 
 __all__ = [
     "Casing",

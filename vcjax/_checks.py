@@ -4,7 +4,8 @@ import jax
 import numpy as np
 from jax.core import Tracer
 
-from vcjax._errors import VcjaxError
+from vcjax._errors import VcjaxError, errors_named
+from vcjax._forked import is_forked
 from vcjax._quadrature.rule import Rule
 from vcjax._quadrature.seams import check_surface_seams
 
@@ -12,8 +13,14 @@ from vcjax._quadrature.seams import check_surface_seams
 _LARGEST = 1e50
 
 
-def check_x64(call: str) -> None:
-    """Refuse to start in 32-bit mode, where JAX would silently round every input."""
+def check_jax(call: str) -> None:
+    """Refuse to start where JAX would silently round every input, or never answer."""
+    if is_forked():
+        raise VcjaxError(
+            f"{call} runs in a process that was forked after JAX had started; JAX cannot compute "
+            "there and would wait for ever. Start processes with "
+            "multiprocessing.get_context('spawn'), or fork before anything of JAX is used."
+        )
     if not jax.config.jax_enable_x64:  # pyright: ignore[reportAttributeAccessIssue]
         raise VcjaxError(
             f"{call} needs 64-bit floats, but JAX runs in 32-bit mode. Call "
@@ -44,6 +51,9 @@ def check_rule(call: str, rule, choose: str = "vcjax.choose") -> None:
         raise VcjaxError(
             f"{call} got a rule of type {type(rule).__name__}; make one with {choose}."
         )
+    # `object.__setattr__` and `tree_at` change values without a check.
+    with errors_named(call):
+        rule.check()
 
 
 def check_vectors(call: str, name: str, values, shape: tuple[int, int] | None = None):
@@ -126,12 +136,31 @@ def check_casing(call: str, casing, kind: type, prepare: str) -> None:
                 f"{call} got a casing of dtype {leaf.dtype}; keep the float64 arrays that "
                 "preparing the surface made."
             )
-    expected = (3, casing.rule.period_rows, casing.rule.quad_ntheta)
-    if casing.sources.shape != expected:
-        raise VcjaxError(
-            f"{call} got a casing with sources of shape {casing.sources.shape}, expected "
-            f"{expected}; give one casing, and map over many with jax.vmap."
-        )
+    for name, expected in _shapes(casing).items():
+        shape = getattr(casing, name).shape
+        if shape != expected:
+            raise VcjaxError(
+                f"{call} got a casing with {name} of shape {shape}, but its rule needs {expected}; "
+                "give one casing as it was prepared, and map over many with jax.vmap."
+            )
+
+
+def _shapes(casing) -> dict[str, tuple[int, ...]]:
+    """Return the shapes that the arrays of a casing have by its rule."""
+    rule = casing.rule
+    nodes = rule.period_rows, rule.quad_ntheta
+    shapes: dict[str, tuple[int, ...]] = {
+        "sources": (3, *nodes),
+        "area_normals": (3, *nodes),
+        "field_phi": (nodes[0], rule.src_shape[0] * (2 if rule.half_period else 1)),
+        "field_theta": (nodes[1], rule.src_shape[1]),
+    }
+    weights = getattr(casing, "near_weights", None)
+    if weights is not None:
+        patch = (2 * rule.reach_phi + 1) * (2 * rule.reach_theta + 1)
+        # Devices fill the rows up; the number of weights is that of the kind.
+        shapes["near_weights"] = (*weights.shape[:1], rule.trg_shape[1], *weights.shape[2:3], patch)
+    return shapes
 
 
 def check_constants(call: str, constants, kind: type, make: str) -> None:

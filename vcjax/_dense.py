@@ -15,7 +15,7 @@ from jax import lax
 from jaxtyping import Array, Float
 
 from vcjax._casing import Casing
-from vcjax._checks import check_casing, check_vectors, check_x64
+from vcjax._checks import check_casing, check_jax, check_vectors
 from vcjax._errors import VcjaxError
 from vcjax._geometry import resample
 from vcjax._geometry.nodes import row_angles
@@ -54,7 +54,7 @@ class DenseOperator:
         VcjaxError : for a field that does not fit, NaN, or 32-bit mode.
         """
         call = "DenseOperator.apply"
-        check_x64(call)
+        check_jax(call)
         # `jax.tree.map` can round or reshape the matrix.
         expected = tuple(3 * shape[0] * shape[1] for shape in (self.trg_shape, self.src_shape))
         if self.matrix.shape != expected or self.matrix.dtype != np.float64:
@@ -93,7 +93,7 @@ def dense_operator(
         32-bit mode.
     """
     call = "dense_operator"
-    check_x64(call)
+    check_jax(call)
     check_casing(call, casing, Casing, "vcjax.prepare")
     if casing.devices is not None:
         raise VcjaxError(f"{call} got a casing divided over devices; prepare it without devices.")

@@ -14,8 +14,9 @@ import jax.numpy as jnp
 from jax.sharding import Mesh
 from jaxtyping import Array, Float
 
-from vcjax._checks import check_casing, check_rule, check_vectors, check_x64
+from vcjax._checks import check_casing, check_jax, check_rule, check_vectors
 from vcjax._devices import divided, over_targets
+from vcjax._errors import VcjaxError
 from vcjax._geometry import resample
 from vcjax._geometry.nodes import at_targets, row_angles, target_rows
 from vcjax._kernels.far import Kernel, far_sum
@@ -83,14 +84,19 @@ class Kernels(NamedTuple):
 
 def check_preparation(call: str, rule, X, choose: str = "vcjax.choose") -> None:
     """Check the rule and the surface of a call that prepares."""
-    check_x64(call)
+    check_jax(call)
     check_rule(call, rule, choose)
+    if bool(rule.core_count) != (choose == "vcjax.choose_off_surface"):
+        where = "off" if rule.core_count else "on"
+        raise VcjaxError(
+            f"{call} got a rule for points {where} the surface; make one with {choose}."
+        )
     check_vectors(call, "X", X, rule.surface_shape)
 
 
 def check_evaluation(call: str, casing, kind: type[Prepared], prepare: str, B) -> None:
     """Check the casing and the field of a call that evaluates."""
-    check_x64(call)
+    check_jax(call)
     check_casing(call, casing, kind, prepare)
     check_vectors(call, "B", B, casing.rule.src_shape)
 

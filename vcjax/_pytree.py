@@ -1,8 +1,37 @@
-"""Frozen dataclasses as pytrees."""
+"""Frozen dataclasses as pytrees, and in pickles that only their own version reads."""
 
 import dataclasses
 
 import jax
+
+from vcjax._errors import VcjaxError
+from vcjax._version import VERSION
+
+
+def versioned(cls):
+    """Pickle a dataclass with the version of vcjax; another version refuses to read it.
+
+    The same arrays may mean something else there, and a field that is missing would silently take
+    its default. Copies go the same way.
+    """
+
+    def get_state(self):
+        return {"vcjax": VERSION, "fields": dict(self.__dict__)}
+
+    def set_state(self, state):
+        made_by = state.get("vcjax", "before 0.1.0")
+        fields = state.get("fields", state)
+        missing = {f.name for f in dataclasses.fields(self)} ^ set(fields)
+        if made_by != VERSION or missing:
+            other = f", which differs in {', '.join(sorted(missing))}" if missing else ""
+            raise VcjaxError(
+                f"Unpickling got a {type(self).__name__} of vcjax {made_by}, but this is vcjax "
+                f"{VERSION}{other}. Choose the rule and prepare the surface again."
+            )
+        self.__dict__.update(fields)
+
+    cls.__getstate__, cls.__setstate__ = get_state, set_state
+    return cls
 
 
 def pytree(cls):
@@ -26,4 +55,4 @@ def pytree(cls):
         return value
 
     jax.tree_util.register_pytree_with_keys(cls, flatten, unflatten)
-    return cls
+    return versioned(cls)

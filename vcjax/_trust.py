@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from vcjax._casing import Casing, casing_operator
-from vcjax._checks import check_casing, check_concrete, check_x64
+from vcjax._checks import check_casing, check_concrete, check_jax
 from vcjax._errors import VcjaxError
 from vcjax._geometry import resample
 from vcjax._geometry.nodes import at_targets, row_angles
@@ -46,7 +46,7 @@ def self_test(
     VcjaxError : without a casing, or in 32-bit mode.
     """
     call, sizes = "self_test", (chunk_size, target_chunk_size)
-    check_x64(call)
+    check_jax(call)
     if isinstance(casing, GradientCasing):
         check_casing(call, casing, GradientCasing, "vcjax.prepare_gradient")
         return _test_gradient(casing, resolve_tiles(call, "GRADB", *sizes))

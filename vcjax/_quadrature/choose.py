@@ -34,9 +34,9 @@ from vcjax._checks import (
     check_concrete,
     check_grid,
     check_integer,
+    check_jax,
     check_surface,
     check_symmetry,
-    check_x64,
 )
 from vcjax._errors import VcjaxError, errors_named
 from vcjax._geometry import resample
@@ -89,7 +89,7 @@ def choose(
     ------
     VcjaxError : for input that cannot be used.
     """
-    check_x64("choose")
+    check_jax("choose")
     digits = check_integer("choose", "digits", digits, 1, MAX_DIGITS)
     nfp, half_period = check_symmetry("choose", nfp, half_period)
     points = check_surface("choose", X, nfp, half_period)

@@ -5,8 +5,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from vcjax._errors import VcjaxError
+from vcjax._pytree import versioned
+
+_LEAST = dict(
+    nfp=1, quad_nphi=1, quad_ntheta=1, patch_phi=1, patch_theta=1, margin=0,
+    radial_count=1, angular_count=4, lagrange_count=2, core_count=0,
+)  # fmt: skip
+_LARGEST_CUTOFF = 10.0
 
 
+@versioned
 @dataclass(frozen=True)
 class Rule:
     """Sizes and constants of a quadrature; immutable, hashable, made by `vcjax.choose`.
@@ -41,8 +49,33 @@ class Rule:
     core_count: int = 0
 
     def __post_init__(self):
-        along = self.images * self.trg_shape[0]
-        demands = {
+        self.check()
+
+    def check(self) -> None:
+        """Raise `VcjaxError` unless all values are of their kind and fit together."""
+        wrong = [n for n, low in _LEAST.items() if not _is_integer(getattr(self, n), low)]
+        wrong += [
+            name
+            for name in ("surface_shape", "src_shape", "trg_shape")
+            if not _is_grid(getattr(self, name))
+        ]
+        wrong += ["half_period"] * (not isinstance(self.half_period, bool | np.bool_))
+        cutoff = self.cutoff
+        is_cutoff = isinstance(cutoff, int | float | np.floating) and 0 < cutoff < _LARGEST_CUTOFF
+        wrong += ["cutoff"] * (not is_cutoff)
+        if wrong:
+            got = ", ".join(f"{name}={getattr(self, name)!r}" for name in wrong)
+            raise VcjaxError(f"Rule got {got}. vcjax.choose makes rules that fit.")
+        missed = [demand for demand, met in self._demands().items() if not met]
+        if missed:
+            raise VcjaxError(
+                f"Rule got sizes that do not fit together; it needs {', '.join(missed)}. "
+                "vcjax.choose makes rules that fit."
+            )
+
+    def _demands(self) -> dict[str, bool]:
+        along, cutoff = self.images * self.trg_shape[0], self.cutoff
+        return {
             f"quad_nphi a multiple of the {along} rows of targets": self.quad_nphi % along == 0,
             f"quad_ntheta a multiple of the {self.trg_shape[1]} targets in theta": (
                 self.quad_ntheta % self.trg_shape[1] == 0
@@ -52,13 +85,14 @@ class Rule:
             "the patch narrower than the grid": (
                 2 * self.reach_phi < self.quad_nphi and 2 * self.reach_theta < self.quad_ntheta
             ),
+            # Less than half of the numbers that `choose` takes for a cut-off.
+            "patches and polar nodes as fine as the cutoff": (
+                min(self.patch_phi, self.patch_theta) >= cutoff**2 / (2 * np.pi)
+                and self.radial_count >= 2 * cutoff
+                and self.angular_count >= 4 * cutoff
+                and self.lagrange_count >= 2 * cutoff
+            ),
         }
-        missed = [demand for demand, met in demands.items() if not met]
-        if missed:
-            raise VcjaxError(
-                f"Rule got sizes that do not fit together; it needs {', '.join(missed)}. "
-                "vcjax.choose makes rules that fit."
-            )
 
     @property
     def target_count(self) -> int:
@@ -104,3 +138,13 @@ class Rule:
     def first_angle(self) -> float:
         """Toroidal angle of the first quadrature row, which is the first target row."""
         return np.pi / (self.nfp * 2 * self.trg_shape[0]) if self.half_period else 0.0
+
+
+def _is_integer(value, low: int) -> bool:
+    if isinstance(value, bool) or not isinstance(value, int | np.integer):
+        return False
+    return int(value) >= low
+
+
+def _is_grid(shape) -> bool:
+    return isinstance(shape, tuple) and len(shape) == 2 and all(_is_integer(n, 1) for n in shape)

@@ -13,6 +13,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from vcjax._checks import check_rule
+from vcjax._errors import VcjaxError
 from vcjax._geometry import resample
 from vcjax._pytree import pytree
 from vcjax._quadrature.rule import Rule
@@ -105,7 +106,12 @@ def gradient_tables(rule: Rule) -> GradientTables:
 
 def off_surface_tables(rule: Rule) -> OffSurfaceTables:
     """Return the constants of a rule for `prepare_off_surface`; see `tables`."""
-    check_rule("off_surface_tables", rule)
+    check_rule("off_surface_tables", rule, "vcjax.choose_off_surface")
+    if not rule.core_count:
+        raise VcjaxError(
+            "off_surface_tables got a rule for points on the surface; make one with "
+            "vcjax.choose_off_surface."
+        )
     return OffSurfaceTables(tables(rule), **jax.tree.map(jnp.asarray, _off_surface_tables(rule)))
 
 

@@ -2,9 +2,15 @@
 
 import copy
 import dataclasses
+import io
+import os
+import pathlib
 import pickle
+import subprocess
+import sys
 from typing import Any
 
+import equinox
 import hypothesis
 import hypothesis.extra.numpy as arrays
 import jax
@@ -16,7 +22,7 @@ from hypothesis import strategies as st
 import vcjax
 from tests.vcjax.common import largest_error, section
 from tests.vcjax.hostile.problems import chosen, many
-from vcjax import VcjaxError
+from vcjax import VcjaxError, _pytree
 
 
 @many
@@ -132,6 +138,166 @@ def test_casings_and_tables_are_one_kind_of_thing_to_compare(rule, casing, gradi
     for whole in (casing, gradient_casing, vcjax.tables(rule), vcjax.gradient_tables(rule)):
         assert whole == whole and hash(whole) == hash(whole)
         assert whole != copy.copy(whole)
+
+
+@pytest.mark.parametrize("name", ["cloudpickle", "joblib"])
+def test_copies_by_other_picklers_give_the_same_answer(torus, casing, name):
+    module = pytest.importorskip(name, reason="not installed")
+    stored = io.BytesIO()
+    module.dump(casing, stored)
+    stored.seek(0)
+    again = module.load(stored)
+    assert again.rule == casing.rule
+    plain = vcjax.external_field(casing, torus.B)
+    np.testing.assert_array_equal(vcjax.external_field(again, torus.B), plain)
+
+
+@pytest.mark.parametrize("kind", ["rule", "casing", "gradient_casing", "tables", "dense"])
+def test_a_pickle_of_another_version_names_both_versions(kind, request, rule, casing, monkeypatch):
+    made = {"tables": lambda: vcjax.tables(rule), "dense": lambda: vcjax.dense_operator(casing)}
+    whole = made[kind]() if kind in made else request.getfixturevalue(kind)
+    with monkeypatch.context() as patched:
+        patched.setattr(_pytree, "VERSION", "0.0.7")
+        stored = pickle.dumps(whole)
+    # Its rule is read before the whole.
+    ours = vcjax.__version__.replace(".", r"\.")
+    message = rf"^Unpickling got a \w+ of vcjax 0\.0\.7, but this is vcjax {ours}\. .*again\.$"
+    with pytest.raises(VcjaxError, match=message):
+        pickle.loads(stored)
+
+
+def test_a_pickle_with_other_fields_or_of_before_versions_is_refused(rule):
+    # As it was written when rules had no core: the default would be taken in silence.
+    fields = {name: value for name, value in vars(rule).items() if name != "core_count"}
+    for state, differs in (
+        ({"vcjax": vcjax.__version__, "fields": fields}, "differs in core_count"),
+        (fields, "of vcjax before 0.1.0"),
+        (dict(vars(rule)), "of vcjax before 0.1.0"),
+    ):
+        with pytest.raises(VcjaxError, match=differs):
+            object.__new__(vcjax.Rule).__setstate__(state)  # pyright: ignore
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        dict(nfp=0),
+        dict(nfp=1.0),
+        dict(half_period=1),
+        dict(src_shape=(4, 0)),
+        dict(src_shape=[4, 24]),
+        dict(trg_shape=(16,)),
+        dict(quad_nphi=True),
+        dict(margin=-1),
+        dict(radial_count=0),
+        dict(core_count=-1),
+        dict(cutoff=float("nan")),
+        dict(cutoff=0.0),
+        dict(cutoff=1e9),
+        dict(cutoff="3"),
+        dict(cutoff=9.0),
+        dict(radial_count=2),
+        dict(quad_nphi=49),
+    ],
+    ids=str,
+)
+def test_a_rule_edited_into_nonsense_is_refused_where_it_is_made_and_where_it_is_used(
+    torus, rule, change
+):
+    with pytest.raises(VcjaxError, match="^Rule got "):
+        dataclasses.replace(rule, **change)
+    edited = copy.copy(rule)
+    for name, value in change.items():
+        object.__setattr__(edited, name, value)
+    for call in (vcjax.prepare, vcjax.prepare_gradient):
+        with pytest.raises(VcjaxError, match=f"^{call.__name__} got .*vcjax.choose makes rules"):
+            call(edited, torus.X)
+    with pytest.raises(VcjaxError, match="^tables got "):
+        vcjax.tables(edited)
+
+
+@pytest.mark.parametrize("change", [dict(patch_theta=6), dict(src_shape=(4, 22))])
+def test_a_casing_given_another_rule_is_refused(torus, casing, change):
+    # The sources fit both rules.
+    other = dataclasses.replace(casing, rule=dataclasses.replace(casing.rule, **change))
+    with pytest.raises(VcjaxError, match="^external_field got a casing with .* its rule needs"):
+        vcjax.external_field(other, torus.B[:, : other.rule.src_shape[1]])
+
+
+def test_an_array_of_a_casing_put_in_by_tree_at_is_refused(torus, casing):
+    weights = casing.near_weights[:, :, :, 1:]
+    spoilt = equinox.tree_at(lambda c: c.near_weights, casing, weights)
+    with pytest.raises(VcjaxError, match="got a casing with near_weights of shape"):
+        vcjax.external_field(spoilt, torus.B)
+
+
+def test_rules_on_and_off_the_surface_are_not_exchanged(torus, rule):
+    off = vcjax.choose_off_surface(torus.X, torus.B, 3, nfp=1)
+    for call in (vcjax.prepare, vcjax.prepare_gradient):
+        with pytest.raises(VcjaxError, match=f"^{call.__name__} got a rule for points off the"):
+            call(off, torus.X)
+    for call, arguments in (
+        (vcjax.prepare_off_surface, (rule, torus.X)),
+        (vcjax.off_surface_tables, (rule,)),
+    ):
+        message = f"^{call.__name__} got a rule for points on the .*vcjax.choose_off_surface"
+        with pytest.raises(VcjaxError, match=message):
+            call(*arguments)
+
+
+_FORKS = """
+import multiprocessing, warnings
+warnings.simplefilter("ignore", RuntimeWarning)  # JAX's own at each fork; others stay
+import jax
+jax.config.update("jax_enable_x64", True)
+import numpy as np
+import vcjax
+from tests.vcjax.hostile.problems import chosen, torus_problem
+from vcjax import problems
+
+torus = torus_problem(problems.circular_torus(minor_radius=0.5))
+
+def separated():
+    rule = chosen(torus.X, torus.B)
+    casing = vcjax.prepare(rule, torus.X)
+    return casing, np.asarray(vcjax.external_field(casing, torus.B))
+
+def message(name, *arguments):
+    try:
+        getattr(vcjax, name)(*arguments)
+    except vcjax.VcjaxError as error:
+        return str(error)
+    return "no error"
+
+def from_child(call, *arguments):
+    with multiprocessing.get_context("fork").Pool(1) as pool:
+        return pool.apply_async(call, arguments).get(timeout=250)
+
+before = from_child(separated)[1]  # JAX starts in the child
+casing, plain = separated()
+np.testing.assert_array_equal(before, plain)
+print(from_child(message, "external_field", casing, torus.B))
+print(from_child(message, "prepare", casing.rule, torus.X))
+print(from_child(message, "self_test", casing))
+np.testing.assert_array_equal(vcjax.external_field(casing, torus.B), plain)  # the parent goes on
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="nothing forks here")
+def test_a_process_forked_after_jax_started_gets_an_error_and_one_forked_before_computes():
+    done = subprocess.run(
+        [sys.executable, "-c", _FORKS],
+        cwd=pathlib.Path(__file__).parents[3],
+        capture_output=True,
+        text=True,
+        timeout=600,
+    )
+    assert done.returncode == 0, done.stderr
+    for line, call in zip(
+        done.stdout.splitlines(), ("external_field", "prepare", "self_test"), strict=True
+    ):
+        assert line.startswith(f"{call} runs in a process that was forked after JAX had started")
+        assert "get_context('spawn')" in line
 
 
 @pytest.mark.parametrize(
