@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -13,7 +13,7 @@ import numpy as np
 
 import jaxmeter
 from benchmarks.cases import variants
-from benchmarks.cases.preparing import array_bytes, scratch_file
+from benchmarks.cases.preparing import array_bytes, scratch_file, timed
 from benchmarks.cases.quantities import WrongAnswer
 from benchmarks.cases.variants import Hidden, Program
 from benchmarks.workloads import coronagraph
@@ -135,17 +135,13 @@ def _as_a_script(program: Program) -> dict[str, float]:
     jitted = jax.jit(lambda *arguments: program.function(*arguments))
     seconds = {}
     for call in range(SCRIPT_CALLS + 1):
-        start = time.perf_counter()
-        jax.block_until_ready(jitted(*program.arguments))
-        seconds[f"script_call_{call:02}_seconds"] = time.perf_counter() - start
+        seconds[f"script_call_{call:02}_seconds"], _ = timed(partial(jitted, *program.arguments))
     return seconds
 
 
 def _watched(function: Callable[..., Frame], arguments: Any) -> tuple[Frame, int, float]:
     with jaxmeter.watch() as watched:
-        start = time.perf_counter()
-        result = jax.block_until_ready(function(*arguments))
-        seconds = time.perf_counter() - start
+        seconds, result = timed(partial(function, *arguments))
     ours = [one for one in watched.report.functions if not one.is_jax]
     return result, sum(one.compiles_count for one in ours), seconds
 

@@ -2,15 +2,21 @@
 
 import dataclasses
 import json
+import math
 import shutil
 
 import pytest
 
-from reports import ReportError, read_store
+from reports import ReportError, read_store, tables
 from reports.__main__ import main
 from reports.history import make_history, reviews, write_history, write_reviews
 from reports.history.page import compact
+from reports.history.series import was_measured
+from reports.quantities import Metric
 from tests.reports.history_stores import COMMITS, LAST, STEP, write_failed, write_stepped
+
+FIELD, GRADIENT = Metric("error_relative", "error"), Metric("gradient_error_relative", "error")
+BOTH = {FIELD.name: 1e-7, GRADIENT.name: 1e-6}
 
 
 @pytest.fixture(scope="module")
@@ -173,3 +179,31 @@ def test_a_name_that_begins_another_one_still_has_its_review(made_up, tmp_path):
     for (environment, *_), address in addresses.items():
         data = json.loads((tmp_path / "out" / address).with_name("review.json").read_text())
         assert data["environment"] == environment
+
+
+@pytest.fixture
+def errors(made_up, tmp_path):
+    """Three processes: one has both errors, one no gradient, of one the gradient is NaN."""
+    found = (BOTH, {FIELD.name: 1e-7}, BOTH | {GRADIENT.name: math.nan})
+    for round_index, checks in enumerate(found):
+        made_up.write(tmp_path, made_up.record("a/b", {}, checks=checks), round_index)
+    return tmp_path
+
+
+def test_an_error_that_is_not_a_number_was_measured_and_a_missing_one_was_not(errors):
+    table = tables.measurements(read_store(errors))
+    assert list(was_measured(table, FIELD)) == [True, True, True]
+    assert list(was_measured(table, GRADIENT)) == [True, False, True]
+
+
+def test_numbers_that_are_missing_were_not_measured(errors, made_up):
+    made_up.write(errors, made_up.failed("a/b", {}), 3)
+    table = tables.measurements(read_store(errors))
+    assert list(was_measured(table, Metric("flops", "exact"))) == [True, True, True, False]
+
+
+def test_the_history_shows_a_gradient_that_is_not_a_number(errors):
+    (setting,) = make_history(read_store(errors)).environments
+    (series,) = [one for one in setting.series if one.metric.name == GRADIENT.name]
+    assert [str(value) for value in series.samples[0]] == ["1e-06", "nan"]
+    assert math.isnan(series.values[0])
