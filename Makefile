@@ -55,14 +55,23 @@ closure: env-report ## Measure the closure study (GRID=full: large sizes too) an
 situations: env-test ## Check jaxmeter against situations with known captured arrays, on this JAX
 	@$(RUN) -m studies situations
 
-test: lint ## Run every check: ruff, import-linter, pyright, pytest
-	@$(RUN) -m pytest -n 2 --dist worksteal
+test: style ## Run every check: ruff, import-linter, then pyright beside pytest
+	@$(MAKE) --no-print-directory -j2 pyright pytest
 
-lint: env-test ## Run ruff, import-linter and pyright
+lint: style ## Run ruff, import-linter and pyright
+	@$(MAKE) --no-print-directory pyright
+
+.PHONY: style pyright pytest
+style: env-test
 	@$(RUN) -m ruff check .
 	@$(RUN) -m ruff format --check .
 	@.venv/bin/lint-imports --no-cache
+
+pyright:
 	@$(RUN) -m pyright --pythonpath $(RUN)
+
+pytest:
+	@$(RUN) -m pytest -n 2 --dist worksteal
 
 lock: env-test ## Write the installed versions to locks/, from which environments are made
 	@$(RUN) tools/environment.py --write-lock

@@ -7,8 +7,9 @@ from benchmarks.measuring.plan import PlannedCase
 
 # Six processes a side are the least that can tell two variants apart at p = 0.0022. The quick grid
 # has them at six digits only; elsewhere it shows sizes and orders of magnitude.
-QUICK_ROUNDS = {3: 3, 6: 6, 9: 2, 12: 2}
+QUICK_ROUNDS = {3: 1, 6: 6, 9: 1, 12: 1}
 FULL_ROUNDS = 8
+QUICK_REPEAT, FULL_REPEAT = 5, 10
 
 
 class CasingVariants(common.CaseSuite):
@@ -24,7 +25,7 @@ class CasingVariants(common.CaseSuite):
         "temp_bytes",
         "error_relative",
     )
-    quick_budget_seconds = 330.0
+    quick_budget_seconds = 180.0
 
     def setup_cache(self):
         return self.measured()
@@ -36,7 +37,7 @@ class CasingVariants(common.CaseSuite):
             target="benchmarks.cases.field:external_field",
             params={**common.W7X, "variant": variant, "digits": digits},
             rounds=QUICK_ROUNDS[digits] if grid == "quick" else FULL_ROUNDS,
-            repeat=10,
+            repeat=QUICK_REPEAT if grid == "quick" else FULL_REPEAT,
             preparation=common.casing_preparation(digits),
             env=common.SIMPLIFIED_ENVIRONMENT if variant == "simplified" else {},
         )

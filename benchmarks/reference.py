@@ -13,7 +13,7 @@ class AgainstReference(common.CaseSuite):
 
     suite = "against_reference"
     target = "benchmarks.cases.reference:external_field"
-    quick_rounds = {3: 1, 6: 2, 9: 2, 12: 1}
+    quick_rounds = {3: 1, 6: 2, 9: 1, 12: 1}
     error = "error_relative"
     params = ((3, 6, 9, 12),)
     param_names = ("digits",)
@@ -27,7 +27,7 @@ class AgainstReference(common.CaseSuite):
         "error_relative",
         "reference_error_relative",
     )
-    quick_budget_seconds = 230.0
+    quick_budget_seconds = 120.0
 
     def setup_cache(self):
         return self.measured()

@@ -24,7 +24,7 @@ from vcjax.problems import Problem
 CHOICES = 3
 STEADY_PREPARATIONS = 2
 # An interleaved comparison that takes longer than this stops: its ratio is then clear enough.
-ENOUGH_SECONDS = 15.0
+ENOUGH_SECONDS = 5.0
 
 T = TypeVar("T")
 

@@ -43,7 +43,7 @@ from benchmarks.measuring.checkout import (
 )
 from benchmarks.measuring.plan import GRID_VARIABLE, GRIDS
 from benchmarks.measuring.progress import Progress
-from benchmarks.measuring.runner import RunCase, measure_plan
+from benchmarks.measuring.runner import RunCase, Workers, measure_plan
 from benchmarks.measuring.store import RecordStore, environment_name, store_root
 
 # By their modules: a suite's class imported here would be collected a second time by asv.
@@ -101,14 +101,16 @@ def measure_head(grid: str, run_case: RunCase = jaxmeter.run_case) -> None:
     progress = Progress(sum(case.rounds for _, cases in plans for case in cases))
     with run_lock(), tempfile.TemporaryDirectory(prefix="vcjax-head-") as folder:
         package = unpacked_package(commit, Path(folder) / "source")
+        work = Path(folder) / "work"
+        work.mkdir()
+        workers = Workers(store, work, run_case, package=package)
         for suite, cases in plans:
             measure_plan(
                 cases,
                 store,
                 progress,
                 budget_seconds=suite.budget_seconds(grid),
-                package=package,
-                run_case=run_case,
+                workers=workers,
             )
     for line in progress.failures:
         print(line)

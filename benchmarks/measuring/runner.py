@@ -112,7 +112,7 @@ def measure_plan(
     progress: Progress | None = None,
     *,
     budget_seconds: float | None = None,
-    package: Path | None = None,
+    workers: Workers | None = None,
     run_case: RunCase = jaxmeter.run_case,
     clock: Callable[[], float] = time.monotonic,
 ) -> dict[str, list[jaxmeter.Record]]:
@@ -129,10 +129,10 @@ def measure_plan(
     budget_seconds : float, optional
         No round after the first starts beyond this time, so that a slow machine measures fewer
         processes for each case. Every case gets its first round.
-    package : Path, optional
-        A folder ``vcjax`` to measure in place of the installed package.
+    workers : Workers, optional
+        Those of the run, so that several plans share preparations; new ones if not given.
     run_case, clock : callables
-        Injected by tests.
+        Injected by tests; `run_case` is that of new workers.
 
     Returns
     -------
@@ -145,7 +145,7 @@ def measure_plan(
     records: dict[str, list[jaxmeter.Record]] = {case.name: [] for case in cases if case.rounds}
     left_out = 0
     with tempfile.TemporaryDirectory(prefix="vcjax-suites-") as folder:
-        workers = Workers(store, Path(folder), run_case, package=package)
+        workers = workers or Workers(store, Path(folder), run_case)
         for case, round_index in interleaved(cases):
             record = store.read(case, round_index)
             kept = record is not None and record.status == "ok"
