@@ -106,9 +106,37 @@ def check_names(extras, jax):
 
 def run_pip(arguments):
     """Run the environment's pip with the user's configuration; return its exit code."""
-    command = [PYTHON, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    # Pip would compile all modules, on one core; `compile_modules` does it on all of them.
+    quiet = ["--quiet", "--disable-pip-version-check", "--no-compile"]
+    command = [PYTHON, "-m", "pip", "install", *quiet]
     # PIP_USER is the only setting of a user that cannot hold inside an environment.
     return subprocess.call(command + arguments, cwd=ROOT, env={**os.environ, "PIP_USER": "0"})
+
+
+def compile_modules():
+    """Compile the installed modules but their tests on all cores.
+
+    Modules of other versions of Python fail to compile, which does no harm.
+    """
+    command = [
+        PYTHON,
+        "-m",
+        "compileall",
+        "-qq",
+        "-j",
+        "0",
+        "-x",
+        r"site-packages.*[/\\]tests?[/\\]",
+    ]
+    subprocess.call([*command, os.path.join(VENV, "lib")], stderr=subprocess.DEVNULL)
+
+
+def requirements(extra):
+    """Return the packages of an extra of pyproject.toml."""
+    import tomllib  # not in a Python that `check_interpreter` refuses
+
+    with open(os.path.join(ROOT, "pyproject.toml"), "rb") as stream:
+        return tomllib.load(stream)["project"]["optional-dependencies"][extra]
 
 
 def install(extras, optional, jax=None):
@@ -150,8 +178,9 @@ def install(extras, optional, jax=None):
             "remove the cause, then run the same command again"
         )
     for extra in optional:
-        if run_pip([*pins, "--only-binary", ":all:", "-e", f".[{extra}]"]) != 0:
+        if run_pip([*pins, "--only-binary", ":all:", *requirements(extra)]) != 0:
             print(f"no wheel for the optional extra '{extra}' here: its tests will skip")
+    compile_modules()
     os.remove(INSTALLING)
     with open(INSTALLED + ".new", "w") as stream:
         json.dump({"fingerprint": wanted, "extras": every}, stream)

@@ -17,6 +17,7 @@ def venv(tmp_path, monkeypatch):
     monkeypatch.setattr(environment, "INSTALLING", str(folder / ".installing"))
     monkeypatch.setattr(environment, "VENV", str(folder))
     monkeypatch.setattr(environment, "LOCKS", str(tmp_path / "locks"))
+    monkeypatch.setattr(environment, "compile_modules", lambda: None)
     made, calls = [], []
 
     def make_venv(command):
@@ -44,7 +45,20 @@ def test_a_further_extra_is_added_and_the_others_kept(venv):
     environment.install(["test"], ["reference"])
     assert len(made) == 1
     assert calls[1][-1] == ".[report,test]"
-    assert calls[2][-1] == ".[reference]" and ":all:" in calls[2]
+    assert calls[2][-1].startswith("virtual-casing") and ":all:" in calls[2]
+
+
+def test_installed_modules_are_compiled_but_their_tests(tmp_path, monkeypatch):
+    packages = tmp_path / "lib" / "site-packages"
+    (packages / "a" / "tests").mkdir(parents=True)
+    for name, text in (("a/b.py", "x = 1"), ("a/tests/c.py", "x = 1"), ("other.py", "not: Python")):
+        (packages / name).write_text(text)
+    monkeypatch.setattr(environment, "VENV", str(tmp_path))
+    monkeypatch.setattr(environment, "PYTHON", sys.executable)
+    monkeypatch.delenv("PYTHONPYCACHEPREFIX", raising=False)
+    environment.compile_modules()
+    (compiled,) = tmp_path.rglob("*.pyc")
+    assert compiled.name.startswith("b.")
 
 
 def test_an_interrupted_installation_starts_over(venv, monkeypatch):
@@ -117,7 +131,7 @@ def test_a_failing_pip_is_reported_and_leaves_nothing_that_looks_finished(venv, 
 
 
 def test_an_extra_that_may_be_missing_is_no_failure(venv, monkeypatch, capsys):
-    monkeypatch.setattr(environment, "run_pip", lambda arguments: "reference" in arguments[-1])
+    monkeypatch.setattr(environment, "run_pip", lambda arguments: "virtual-casing" in arguments[-1])
     environment.install(["test"], ["reference"])
     assert "no wheel for the optional extra 'reference'" in capsys.readouterr().out
 
