@@ -33,6 +33,11 @@ from jaxmeter._records.audit import AuditedArray as AuditedArray
 from jaxmeter._records.audit import Folding as Folding
 from jaxmeter._records.audit import Use as Use
 from jaxmeter._records.audit import Calibration as Calibration
+from jaxmeter._records.compile import CompileAdvice as CompileAdvice
+from jaxmeter._records.compile import CompiledKernel as CompiledKernel
+from jaxmeter._records.compile import CompiledLine as CompiledLine
+from jaxmeter._records.compile import CompileProfile as CompileProfile
+from jaxmeter._records.compile import CompileRow as CompileRow
 from jaxmeter._records.comparison import PHASES as PHASES
 from jaxmeter._records.comparison import TIMES as TIMES
 from jaxmeter._records.comparison import ComparedProcess as ComparedProcess
@@ -106,6 +111,7 @@ if TYPE_CHECKING:
     from jaxmeter._capture.calibration import calibrate as calibrate
     from jaxmeter._capture.hoist import hoist as hoist
     from jaxmeter._compare.pair import measure_pair as measure_pair
+    from jaxmeter._compile.profile import compile_profile as compile_profile
     from jaxmeter._measure.accounting import peak_rss_bytes as peak_rss_bytes
     from jaxmeter._measure.accounting import reset_peak_rss as reset_peak_rss
     from jaxmeter._measure.accounting import rss_bytes as rss_bytes
@@ -124,6 +130,7 @@ _NEED_JAX = {
     "_capture.calibration": ("calibrate",),
     "_capture.hoist": ("hoist",),
     "_compare.pair": ("measure_pair",),
+    "_compile.profile": ("compile_profile",),
     "_measure.accounting": ("peak_rss_bytes", "reset_peak_rss", "rss_bytes"),
     "_measure.meter": ("measure",),
     "_measure.staging": ("jitted", "staged"),

@@ -1,4 +1,4 @@
-"""Turn traces, XLA dumps, nsys captures and records of memory into pandas tables.
+"""Turn traces, XLA dumps, nsys captures, compile profiles and memory into pandas tables.
 
 Needs ``pip install jaxmeter[tables]``; no other part of jaxmeter does. Functions return frames, or
 a dictionary of frames by name; `SCHEMAS` describes every column, and `schema` adds a table.
@@ -9,6 +9,7 @@ from jaxmeter._program.hlo import Instruction as Instruction
 from jaxmeter._program.hlo import hlo_file as hlo_file
 from jaxmeter._program.hlo import named_instructions as named_instructions
 from jaxmeter._program.hlo import named_scopes as named_scopes
+from jaxmeter._tables.compile_tables import compile_tables as compile_tables
 from jaxmeter._tables.dump_tables import dump_tables as dump_tables
 from jaxmeter._tables.dumps import Dump as Dump
 from jaxmeter._tables.dumps import diff_dumps as diff_dumps

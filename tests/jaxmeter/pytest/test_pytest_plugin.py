@@ -67,7 +67,7 @@ def test_it(jaxmeter):
     result.stdout.fnmatch_lines(
         [
             "*jaxmeter: captured_bytes of step is 512",
-            "*large    weights  float64[[]8, 8]    512  embedded once",
+            "*large    weights   float64[[]8, 8]    512  embedded once",
             "*_suggestion.py:14 used in step: return jnp.tanh(weights @ x)",
             "*- give step an argument weights and pass weights in the call*",
         ]

@@ -28,12 +28,16 @@ _PRODUCT_SECONDS = 1.2e-7
 _CONVOLUTION_SECONDS = 4e-8
 
 
-def foldings(closed_jaxpr: Any, is_embedded: Callable[[Any], bool]) -> tuple[Folding, ...]:
-    """Return the expensive operations on arrays that are embedded, alone, the slowest first."""
+def foldings(
+    closed_jaxpr: Any,
+    is_embedded: Callable[[Any], bool],
+    least_seconds: float = ALARM_SECONDS,
+) -> tuple[Folding, ...]:
+    """Return the operations on embedded arrays alone that take this long, the slowest first."""
     found = {}
     for equation, use in _on_constants(closed_jaxpr, set(), None, is_embedded):
         seconds = _seconds(equation)
-        if seconds >= ALARM_SECONDS:
+        if seconds >= least_seconds:
             found[id(equation)] = Folding(
                 operation=equation.primitive.name,
                 shape=type_text(equation.invars[0].aval),

@@ -5,15 +5,14 @@ from __future__ import annotations
 import dataclasses
 import linecache
 import re
-import sysconfig
 from collections.abc import Callable, Hashable, Iterator
-from pathlib import Path
 from typing import Any, Literal
 
 import jax.extend.source_info_util
 
 from jaxmeter._capture.constants import closed_over
 from jaxmeter._program.jaxprs import JIT, inner, scan_counts, sub_jaxprs
+from jaxmeter._program.places import is_installed, is_ours
 from jaxmeter._records.audit import Use
 
 _FRAMES_COUNT_LIMIT = 100
@@ -21,8 +20,6 @@ _FRAMES_COUNT_LIMIT = 100
 _FRAME = re.compile(r"(?P<file>.*?):(?P<line>\d+)(?::\d+)? \((?P<function>.*)\)")
 _DEFINED = re.compile(r"(?P<function>.*?) at (?P<file>.*):(?P<line>\d+)")
 _DECORATORS_LINES_COUNT_LIMIT = 50
-_OURS = str(Path(__file__).parents[1])
-_INSTALLED = tuple({sysconfig.get_path("purelib"), sysconfig.get_path("platlib")})
 
 KeyOf = Callable[[Any], Hashable | None]
 """Returns the key of a captured array; None for anything else."""
@@ -102,17 +99,17 @@ def use_of(equation: Any) -> Use | None:
     frames = []
     for text in reversed(summary.splitlines()):  # the innermost comes last
         match = _FRAME.fullmatch(text)
-        if match is None or match["file"].startswith(_OURS):
+        if match is None or is_ours(match["file"]):
             break  # the callers of jaxmeter have no part in it
         frames.append(match)
     if not frames:
         return None
     use = _use_at(frames[0], "used")
-    if not use.file.startswith(_INSTALLED):
+    if not is_installed(use.file):
         return use
     # In an installed package: the author can change the line that calls it.
     for match in frames:
-        if not match["file"].startswith(_INSTALLED):
+        if not is_installed(match["file"]):
             return _use_at(match, "used", f"{use.file}:{use.line}")
     return use
 

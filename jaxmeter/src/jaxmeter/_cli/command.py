@@ -30,6 +30,7 @@ COMMANDS = {
     "audit": "which arrays are embedded, who holds them, which lines use them",
     "compare": "whether two functions are the same, in exact quantities and in times",
     "retraces": "which calls retraced a function, and the argument at fault",
+    "compile": "which lines and kernels the time of tracing and compiling goes to",
     "diff": "how the programs of two functions differ",
     "memory": "the largest buffers, and the peaks of a run",
     "calibrate": "compile time of each megabyte that is embedded, on this machine",

@@ -26,7 +26,11 @@ class Staged:
 
 def staged(case: Case) -> Staged:
     """Trace and lower a case; options of jit for a function that is already jitted are an error."""
-    traced = jitted(case).trace(*case.args, **case.kwargs)
+    return lowered_of(case, jitted(case).trace(*case.args, **case.kwargs))
+
+
+def lowered_of(case: Case, traced: Any) -> Staged:
+    """Lower a traced case; of a function that another library jitted, the program inside."""
     programs = [
         equation.params["jaxpr"]
         for equation in inner(traced.jaxpr).eqns

@@ -10,12 +10,14 @@ from typing import Any
 
 from jaxmeter._records.audit import Audit, Calibration
 from jaxmeter._records.comparison import Comparison
+from jaxmeter._records.compile import CompileProfile
 from jaxmeter._records.inventory import Inventory, ProgramDiff
 from jaxmeter._records.memory import MemoryUse, Tradeoff
 from jaxmeter._records.record import Record
 from jaxmeter._records.retraces import Retraces, Watched
 from jaxmeter._render.audit import audit_sheet, calibration_sheet
 from jaxmeter._render.comparison import comparison_sheet
+from jaxmeter._render.compile import compile_sheet
 from jaxmeter._render.inventory import diff_sheet, inventory_sheet
 from jaxmeter._render.memory import memory_sheet, tradeoff_sheet
 from jaxmeter._render.record import record_sheet
@@ -27,6 +29,7 @@ _SHEETS: dict[type, Callable[[Any], Sheet]] = {
     Audit: audit_sheet,
     Calibration: calibration_sheet,
     Comparison: comparison_sheet,
+    CompileProfile: compile_sheet,
     Inventory: inventory_sheet,
     MemoryUse: memory_sheet,
     ProgramDiff: diff_sheet,

@@ -1,0 +1,1 @@
+"""Profile the compile of a program: seconds by stage, kernel and source line."""

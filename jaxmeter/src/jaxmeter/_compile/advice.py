@@ -1,0 +1,174 @@
+"""Suggest changes that are known to make a compile cheaper, with the seconds that they concern."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from jaxmeter._compile.trace_lines import Equations
+from jaxmeter._program.jaxprs import inner, sub_jaxprs
+from jaxmeter._program.places import places_of_equation
+from jaxmeter._records.compile import CompileAdvice, CompiledKernel, CompileRow
+
+Spent = dict[str, float]
+"""Seconds by line."""
+LEAST_SHARE = 0.05
+"""Advice that concerns less of all seconds is left out."""
+_REPEATS_COUNT = 12
+_OPERANDS_COUNT = 8
+_BRANCHES_COUNT = 8
+_SMALL_KERNELS_COUNT = 10
+_SMALL_INSTRUCTIONS_COUNT = 2
+_INTEGER_SHARE = 0.5
+
+
+def advice(
+    rows: Iterable[CompileRow],
+    kernels: Iterable[CompiledKernel],
+    equations: Equations,
+    closed_jaxpr: Any,
+) -> tuple[CompileAdvice, ...]:
+    """Return the rules that apply, the largest effect first; for each line the largest alone."""
+    rows, kernels = list(rows), list(kernels)
+    total = sum(row.seconds for row in rows)
+    spent: Spent = defaultdict(float)
+    for row in rows:
+        spent[row.source] += row.seconds
+    found = [
+        *_foldings(rows),
+        *_repeated_bodies(closed_jaxpr, spent, equations),
+        *_stacks(equations, spent),
+        *_unrolled(equations, spent),
+        *_index_arithmetic(kernels),
+        *_small_kernels(kernels),
+    ]
+    best: dict[str, CompileAdvice] = {}
+    for one in found:  # the more specific rules come first and win where lines have two
+        if one.seconds >= LEAST_SHARE * total:
+            best.setdefault(one.source, one)
+    return tuple(sorted(best.values(), key=lambda one: -one.seconds))
+
+
+def _foldings(rows: list[CompileRow]) -> Iterator[CompileAdvice]:
+    seconds: dict[tuple[str, str], float] = defaultdict(float)
+    for row in rows:
+        if row.stage == "constant folding" and row.source:
+            seconds[row.source, row.primitive] += row.seconds
+    for (source, primitive), spent in seconds.items():
+        text = (
+            f"compute {primitive} once, before the call, and pass the result as an argument: the "
+            "compiler computes operations on captured arrays with a slow interpreter"
+        )
+        yield CompileAdvice("constant folding", text, source, spent)
+
+
+def _repeated_bodies(jaxpr: Any, spent: Spent, equations: Equations) -> Iterator[CompileAdvice]:
+    """Yield advice for a ``cond`` or ``switch`` whose branches consist of the same primitives."""
+    for equation in _every_equation(jaxpr, set()):
+        branches = equation.params.get("branches", ())
+        if equation.primitive.name != "cond" or len(branches) < _BRANCHES_COUNT:
+            continue
+        kinds = {tuple(e.primitive.name for e in inner(branch).eqns) for branch in branches}
+        if len(kinds) > len(branches) / 4:
+            continue
+        inside = {
+            equations.author(places[0].source)
+            for branch in branches
+            for part in _every_equation(branch, set())
+            if (places := places_of_equation(part))
+        }
+        if not inside:
+            continue
+        seconds = sum(spent[source] for source in inside)
+        text = (
+            f"{len(branches)} branches have the same operations, and each is compiled: use one "
+            "body that gets what differs from an array, such as table[index]"
+        )
+        source = max(inside, key=lambda source: spent[source])
+        yield CompileAdvice(
+            "repeated bodies", text, source, seconds * (1 - len(kinds) / len(branches))
+        )
+
+
+def _every_equation(jaxpr: Any, seen: set[int]) -> Iterator[Any]:
+    if id(inner(jaxpr)) in seen:
+        return
+    seen.add(id(inner(jaxpr)))
+    for equation in inner(jaxpr).eqns:
+        yield equation
+        for sub in sub_jaxprs(equation):
+            yield from _every_equation(sub, seen)
+
+
+def _stacks(equations: Equations, spent: Spent) -> Iterator[CompileAdvice]:
+    for source, operands in equations.concatenated.items():
+        line = equations.author(source)
+        if operands < _OPERANDS_COUNT or not line:
+            continue
+        text = (
+            f"at least {operands} arrays are stacked or concatenated, and each becomes a kernel or "
+            "a loop of its own: compute them as one array, with broadcasting or jax.vmap"
+        )
+        yield CompileAdvice("stacked components", text, line, spent[line] * (1 - 1 / operands))
+
+
+def _unrolled(equations: Equations, spent: Spent) -> Iterator[CompileAdvice]:
+    by_line: dict[str, Counter[str]] = defaultdict(Counter)
+    for (source, primitive), count in equations.counts.items():
+        by_line[equations.author(source)][primitive] += count
+    for source, counts in by_line.items():
+        (primitive, most), *_ = counts.most_common(1)
+        if most < _REPEATS_COUNT or not source:
+            continue
+        text = (
+            f"{most} equations {primitive} come from this line: if a Python loop repeats it, "
+            "jax.lax.scan, jax.lax.fori_loop or jax.vmap trace and compile its body once, "
+            "and so does one operation on all the data"
+        )
+        yield CompileAdvice("unrolled loop", text, source, spent[source] * (1 - 1 / most))
+
+
+def _index_arithmetic(kernels: list[CompiledKernel]) -> Iterator[CompileAdvice]:
+    seconds: Spent = defaultdict(float)
+    for kernel in kernels:
+        gathers = kernel.operations.get("gather", 0)
+        share = sum(kernel.operations.get(code, 0) for code in _INDEXING)
+        if gathers and share >= _INTEGER_SHARE * kernel.instructions_count:
+            seconds[kernel.source] += kernel.seconds
+    for source, spent in seconds.items():
+        text = (
+            "most of its kernels' instructions compute indices: gather once with one index array "
+            "that is passed as an argument, or take slices"
+        )
+        yield CompileAdvice("index arithmetic", text, source, spent)
+
+
+_INDEXING = (
+    "gather",
+    "iota",
+    "compare",
+    "select",
+    "add",
+    "multiply",
+    "clamp",
+    "concatenate",
+    "convert",
+    "and",
+)
+
+
+def _small_kernels(kernels: list[CompiledKernel]) -> Iterator[CompileAdvice]:
+    by_source: dict[str, list[CompiledKernel]] = defaultdict(list)
+    for kernel in kernels:
+        if kernel.instructions_count <= _SMALL_INSTRUCTIONS_COUNT and kernel.source:
+            by_source[kernel.source].append(kernel)
+    for source, small in by_source.items():
+        if len(small) < _SMALL_KERNELS_COUNT:
+            continue
+        text = (
+            f"it became {len(small)} kernels of one or two instructions, each with a fixed cost: "
+            "compute them as one array operation"
+        )
+        saved = sum(kernel.seconds for kernel in small) * (1 - 1 / len(small))
+        yield CompileAdvice("small kernels", text, source, saved)

@@ -1,0 +1,203 @@
+"""Attribute the seconds of stages and kernels to source lines, scopes and primitives."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from jaxmeter._compile.stages import StageSeconds
+from jaxmeter._compile.trace_lines import Equations
+from jaxmeter._program.hlo import (
+    MOVING_OPCODES,
+    Instruction,
+    bodies,
+    instructions,
+    named_instructions,
+)
+from jaxmeter._records.audit import Folding
+from jaxmeter._records.compile import CompiledKernel, CompileRow, Stage
+
+
+class Origin(NamedTuple):
+    """Where an instruction comes from; empty texts for unknown parts."""
+
+    source: str
+    scope: str
+    primitive: str
+
+
+_UNKNOWN = Origin("", "", "")
+Shares = Mapping[Origin, float]
+
+
+class Kernels:
+    """The kernels of an optimised program, and the shares of the lines in each."""
+
+    def __init__(self, text: str, before: str, equations: Equations) -> None:
+        """Read the HLO text after optimisation, and before any pass."""
+        self._known = named_instructions(text)
+        self._bodies = bodies(self._known.values())
+        self._equations = equations
+        self._users: dict[str, list[str]] = defaultdict(list)
+        for name, instruction in self._known.items():
+            for operand in instruction.operands:
+                self._users[operand].append(name)
+        self.before = _with_callers(list(instructions(before)))
+        self._by_opcode: dict[str, set[Origin]] = defaultdict(set)
+        for part in self.before:
+            self._by_opcode[part.opcode].add(self.origin(part))
+
+    def inside(self, kernel: str) -> list[Instruction]:
+        """Return the instructions of a kernel that compute; [] if the kernel is not known."""
+        instruction = self._known.get(kernel)
+        if instruction is None:
+            return []
+        body = self._bodies.get(instruction.calls, []) if instruction.opcode != "while" else []
+        body = [part for part in body if part.opcode not in _WITHOUT_CODE] or [instruction]
+        return [part for part in body if part.opcode not in MOVING_OPCODES] or body
+
+    def shares(self, kernel: str) -> Shares:
+        """Return the share of each origin, of equal instructions, among those with a line.
+
+        XLA leaves some instructions without any, such as the parts of a cumulative sum. Where these
+        are most of a kernel they belong to the only line that had such an operation before
+        optimisation, else to the line of what the kernel reads, else of what reads it.
+        """
+        counts = Counter(map(self.origin, self.inside(kernel)))
+        unknown = sum(count for origin, count in counts.items() if not origin.source)
+        if unknown > sum(counts.values()) / 2 and (inferred := self._inferred(kernel)):
+            counts[inferred] += unknown
+        return _portions(_located(counts))
+
+    def _inferred(self, kernel: str) -> Origin | None:
+        """Return the origin of a kernel without one, from the nearest kernel that has one."""
+        seen, waiting = {kernel}, [kernel]
+        while waiting:
+            name = waiting.pop(0)
+            for part in self.inside(name):
+                origins = {self.origin(part)} if part.source else self._by_opcode[part.opcode]
+                if len(origins) == 1 and (origin := next(iter(origins))).source:
+                    return origin
+            read = self._known[name].operands if name in self._known else []
+            for other in (*read, *self._users[name]):
+                if other not in seen:
+                    seen.add(other)
+                    waiting.append(other)
+        return None
+
+    def origin(self, instruction: Instruction) -> Origin:
+        """Return where an instruction comes from."""
+        primitive = instruction.op_name.rpartition("/")[2]
+        source = self._equations.author(instruction.source)
+        return Origin(source, instruction.scope, primitive)
+
+    def described(self, kernel: str, seconds: Mapping[tuple[Stage, str], float]) -> CompiledKernel:
+        """Return a kernel with its seconds and its main line."""
+        inside = self.inside(kernel)
+        shares = self.shares(kernel)
+        main = max(shares, key=shares.__getitem__, default=_UNKNOWN)
+        return CompiledKernel(
+            name=kernel,
+            emit_seconds=seconds.get(("emit", kernel), 0.0),
+            llvm_seconds=seconds.get(("LLVM", kernel), 0.0),
+            instructions_count=len(inside),
+            operations=dict(Counter(part.opcode for part in inside).most_common()),
+            scope=main.scope,
+            primitive=main.primitive,
+            source=main.source,
+        )
+
+
+# A bitcast is no code, and neither are the names of data.
+_WITHOUT_CODE = frozenset(("parameter", "constant", "bitcast", "tuple", "get-tuple-element"))
+
+
+def compile_rows(
+    stages: StageSeconds, kernels: Kernels, foldings: Iterable[Folding]
+) -> list[CompileRow]:
+    """Return the rows of a compile; their seconds sum to those of the stages.
+
+    Parameters
+    ----------
+    stages : StageSeconds
+        The seconds to attribute.
+    kernels : Kernels
+        The program; its instructions before optimisation share the seconds of the passes.
+    foldings : iterable of Folding
+        The audit's estimates, which share the seconds of constant folding.
+    """
+    all_kernels = [name for _, name in stages.seconds if name]
+    compiled = [part for name in dict.fromkeys(all_kernels) for part in kernels.inside(name)]
+    estimates: dict[Origin, float] = defaultdict(float)
+    for folding in foldings:
+        source = f"{folding.uses[0].file}:{folding.uses[0].line}" if folding.uses else ""
+        estimates[Origin(source, "", folding.operation)] += folding.seconds
+    shared: dict[Stage, Shares] = {
+        "HLO passes": _shares(map(kernels.origin, kernels.before)),
+        "constant folding": _portions(estimates),
+        "emit": _shares(map(kernels.origin, compiled)),
+        "LLVM": _shares(map(kernels.origin, compiled)),
+    }
+    rows = []
+    for (stage, kernel), seconds in stages.seconds.items():
+        shares = kernels.shares(kernel) if kernel else shared.get(stage, {})
+        if stage == "other" or (stage == "LLVM" and not kernel and not compiled):
+            shares = {}
+        basis = "measured" if kernel else "by instructions"
+        basis = "by estimate" if stage == "constant folding" else basis
+        rows += rows_of(stage, seconds, shares, basis, kernel)
+    return rows
+
+
+def rows_of(
+    stage: Stage, seconds: float, shares: Shares, basis: str, kernel: str = ""
+) -> list[CompileRow]:
+    """Return a row for each origin with its share of the seconds; one row if none is known."""
+    rows = []
+    for origin, share in (shares or {_UNKNOWN: 1.0}).items():
+        known = basis if origin.source else "unattributed"
+        rows.append(
+            CompileRow(
+                stage=stage,
+                seconds=seconds * share,
+                basis=known,  # type: ignore[arg-type]
+                source=origin.source,
+                kernel=kernel,
+                scope=origin.scope,
+                primitive=origin.primitive,
+            )
+        )
+    return rows
+
+
+def _shares(origins: Iterable[Origin]) -> Shares:
+    return _portions(_located(Counter(origins)))
+
+
+def _located(counts: Counter[Origin]) -> Counter[Origin]:
+    """Return the counts of origins with a line; all of them if there is none."""
+    return Counter({origin: n for origin, n in counts.items() if origin.source}) or counts
+
+
+def _portions(counts: Mapping[Origin, float]) -> Shares:
+    total = sum(counts.values())
+    return {origin: count / total for origin, count in counts.items()} if total else {}
+
+
+def _with_callers(program: list[Instruction]) -> list[Instruction]:
+    """Return the instructions that become code, those without a line with that of the call of
+    their computation."""
+    callers: dict[str, Instruction] = {}
+    found = []
+    for part in reversed(program):  # a computation comes before its calls
+        caller = None if part.source else callers.get(part.computation)
+        if caller is not None:
+            op_name = f"{caller.op_name}/{part.op_name}" if part.op_name else caller.op_name
+            part = dataclasses.replace(part, op_name=op_name, source=caller.source)
+        if part.opcode == "call" and part.source:
+            callers[part.calls] = part
+        if part.opcode not in _WITHOUT_CODE:
+            found.append(part)
+    return found

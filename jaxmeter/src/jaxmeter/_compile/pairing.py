@@ -1,0 +1,52 @@
+"""Find out which task of the compiler's threads made the machine code of which kernel.
+
+The tasks carry no names. But XLA writes the object file of a kernel at the end of its task, so the
+times of the files pair them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from scipy.optimize import linear_sum_assignment
+
+from jaxmeter._compile.record import Interval
+
+TASK = "TaskDispatcher::dispatch"
+_FILE_CLOCK_SECONDS = 5e-3
+"""Files have times of a coarser clock, some milliseconds late or early."""
+_LEAST_SECONDS = 1e-3
+_NEVER = 1e9
+
+
+def pair(tasks: Sequence[Interval], written: Mapping[str, float]) -> dict[int, str]:
+    """Return the kernel of each task, by the position of the task; tasks of none are left out.
+
+    A file belongs to a task that was under way when it was written, and that ended soonest after;
+    among all pairings the one with the least sum of these waits is taken.
+
+    Parameters
+    ----------
+    tasks : sequence of Interval
+        Those that may have made machine code.
+    written : mapping
+        When the object file of each kernel was written, seconds on the clock of the tasks.
+    """
+    kernels = list(written)
+    if not kernels or not tasks:
+        return {}
+    at = np.array([written[kernel] for kernel in kernels])[:, None]
+    starts, ends = (np.array([getattr(task, end) for task in tasks]) for end in ("start", "end"))
+    waits = np.abs(ends[None] - at)
+    # Other tasks, such as those that link, take microseconds.
+    shortest = min(_LEAST_SECONDS, np.sort(ends - starts)[::-1][: len(kernels)][-1])
+    outside = (at < starts - _FILE_CLOCK_SECONDS) | (at > ends + _FILE_CLOCK_SECONDS)
+    outside |= ends - starts < shortest
+    costs = np.where(outside, _NEVER, waits)
+    rows, columns = linear_sum_assignment(costs)
+    return {
+        int(column): kernels[row]
+        for row, column in zip(rows, columns, strict=True)
+        if not outside[row, column]
+    }

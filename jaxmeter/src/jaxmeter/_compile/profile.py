@@ -1,0 +1,178 @@
+"""Profile the tracing, lowering and compiling of a function."""
+
+from __future__ import annotations
+
+import linecache
+import time
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import jax
+
+from jaxmeter._capture.constants import captured_values, identity
+from jaxmeter._capture.folding import foldings
+from jaxmeter._compile.advice import advice
+from jaxmeter._compile.attribute import Kernels, Origin, compile_rows, rows_of
+from jaxmeter._compile.record import record_compile
+from jaxmeter._compile.stages import stage_seconds
+from jaxmeter._compile.trace_lines import Equations, Sampler
+from jaxmeter._measure.case import Case, case_of, name_of
+from jaxmeter._measure.staging import fresh, lowered_of
+from jaxmeter._program.places import Place, author_place
+from jaxmeter._records.compile import CompiledLine, CompileProfile, CompileRow
+
+
+def compile_profile(fn: Case | Callable[..., Any], *args: Any, **kwargs: Any) -> CompileProfile:
+    """Trace, lower and compile a function once, and return where the time went.
+
+    The function is not run. The persistent cache is not used. On CPU the profile goes down to
+    kernels; on other backends the time of kernels is one unattributed row.
+
+    Parameters
+    ----------
+    fn : Case or callable
+        The function, jitted or not; or a case, which may have options of jit. The cache of a
+        function that is already jitted is cleared.
+    *args, **kwargs : Any
+        The arguments of the function; `jax.ShapeDtypeStruct` may stand for arrays.
+
+    Returns
+    -------
+    CompileProfile
+        ``rows`` sum to the elapsed time; ``lines``, ``kernels`` and ``advice`` are made of them.
+        Functions of JAX and others that were traced before in this process are cached, so that
+        the first profile of a process shows longer traces than others.
+
+    Raises
+    ------
+    JaxmeterError
+        If ``fn`` is not callable, or arguments come with a case.
+    RuntimeError
+        If a trace of `jax.profiler` is under way.
+    Exception
+        Any exception of tracing or compiling.
+    """
+    case = case_of("compile_profile", fn, args, kwargs)
+    jitted, _ = fresh(case)
+    sampler = Sampler()
+    start = time.perf_counter()
+    with sampler.sampling():
+        traced = jitted.trace(*case.args, **case.kwargs)
+    traced_at = time.perf_counter()
+    program = lowered_of(case, traced)
+    lowered_at = time.perf_counter()
+    equations = Equations(program.jaxpr)
+    recording = record_compile(program.lowered)
+    stages = stage_seconds(recording)
+    kernels = Kernels(recording.compiled.as_text() or "", recording.before, equations)
+    arrays = captured_values(program.jaxpr)
+    folded = foldings(program.jaxpr, lambda array: identity(array) in arrays, 0.0)
+    rows = [
+        *_trace_rows(sampler, traced_at - start),
+        *_lower_rows(equations, lowered_at - traced_at),
+        *compile_rows(stages, kernels, folded),
+    ]
+    rows.sort(key=lambda row: -row.seconds)
+    known = dict.fromkeys(name for _, name in stages.seconds if name)
+    described = sorted(
+        (kernels.described(name, stages.seconds) for name in known),
+        key=lambda kernel: -kernel.seconds,
+    )
+    lines = _lines(rows, equations, kernels, known)
+    return CompileProfile(
+        name=name_of(case.fn),
+        jax=jax.__version__,
+        backend=jax.default_backend(),
+        trace_seconds=traced_at - start,
+        lower_seconds=lowered_at - traced_at,
+        compile_seconds=recording.seconds,
+        rows=tuple(rows),
+        lines=lines,
+        kernels=tuple(described),
+        passes=dict(sorted(stages.passes.items(), key=lambda item: -item[1])),
+        stacks=_stacks(equations, sampler),
+        advice=advice(rows, described, equations, program.jaxpr),
+        unpaired_kernels_count=len(stages.unpaired),
+    )
+
+
+def _trace_rows(sampler: Sampler, seconds: float) -> list[CompileRow]:
+    """Return the samples by line, scaled to the time of the trace."""
+    total = sum(sampler.stacks.values())
+    shares: dict[Origin, float] = defaultdict(float)
+    for stack, spent in sampler.stacks.items():
+        place = author_place(list(stack))
+        shares[Origin("" if place is None else place.source, "", "")] += spent / total
+    return rows_of("trace", seconds, shares, "measured")
+
+
+def _lower_rows(equations: Equations, seconds: float) -> list[CompileRow]:
+    total = sum(equations.counts.values())
+    shares: dict[Origin, float] = defaultdict(float)
+    for (source, _), count in equations.counts.items():
+        shares[Origin(equations.author(source), "", "")] += count / total
+    return rows_of("lower", seconds, shares, "by equations")
+
+
+def _lines(
+    rows: Iterable[CompileRow], equations: Equations, kernels: Kernels, names: Iterable[str]
+) -> tuple[CompiledLine, ...]:
+    spent: dict[str, dict[str, float]] = defaultdict(lambda: defaultdict(float))
+    for row in rows:
+        if row.source:
+            spent[row.source][row.stage] += row.seconds
+            if row.stage not in ("trace", "lower"):
+                spent[row.source]["compile"] += row.seconds
+    counts: Counter[str] = Counter()
+    for (source, _), count in equations.counts.items():
+        counts[equations.author(source)] += count
+    inside: Counter[str] = Counter()
+    with_line: Counter[str] = Counter()
+    for name in names:
+        shares: dict[str, float] = defaultdict(float)
+        for origin, share in kernels.shares(name).items():
+            shares[origin.source] += share * len(kernels.inside(name))
+        inside.update({source: round(count) for source, count in shares.items()})
+        with_line.update(shares.keys())
+    functions = {
+        place.source: place.function
+        for places in equations.stacks.values()
+        for place in reversed(places)
+    }
+    lines = [
+        CompiledLine(
+            source=source,
+            function=functions.get(source, ""),
+            text=_text(source),
+            trace_seconds=seconds["trace"],
+            lower_seconds=seconds["lower"],
+            compile_seconds=seconds["compile"],
+            folding_seconds=seconds["constant folding"],
+            equations_count=counts[source],
+            kernels_count=with_line[source],
+            instructions_count=inside[source],
+        )
+        for source, seconds in spent.items()
+    ]
+    return tuple(sorted(lines, key=lambda line: -line.seconds))
+
+
+def _text(source: str) -> str:
+    file, _, line = source.rpartition(":")
+    return linecache.getline(file, int(line)).strip()
+
+
+def _stacks(equations: Equations, sampler: Sampler) -> dict[str, tuple[str, ...]]:
+    """Return the calls that lead to each line that has seconds, the outermost first."""
+    found: dict[str, tuple[str, ...]] = {}
+    for places in (*equations.stacks.values(), *sampler.stacks):
+        author = author_place(list(places))
+        if author is not None:
+            outer = places[list(places).index(author) :]
+            found.setdefault(author.source, tuple(_frame(place) for place in reversed(outer)))
+    return found
+
+
+def _frame(place: Place) -> str:
+    return f"{place.function} {place.source}"

@@ -1,0 +1,108 @@
+"""Compile a program under JAX's profiler, with the files that XLA writes for each kernel."""
+
+from __future__ import annotations
+
+import re
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import jax
+import numpy as np
+
+from jaxmeter._trace.trace import Line, Trace, read_trace, trace_file
+
+_WINDOW = "jaxmeter_compile"
+_CACHE = "jax_enable_compilation_cache"
+_OBJECT = re.compile(r"^module_\d+\..+?\.obj-file\.(?P<kernel>.+)\.o$")
+_DETAILS_OF_COMPILERS_LEVEL = 3
+
+
+@dataclass(frozen=True)
+class Interval:
+    """An event of the compiler: ``name`` on ``thread``, from ``start`` to ``end``, seconds."""
+
+    thread: str
+    name: str
+    start: float
+    end: float
+    kernel: str = ""
+    """The kernel's module, for events that name it."""
+
+
+@dataclass(frozen=True)
+class Recording:
+    """One compile as recorded; all times in seconds since it began."""
+
+    compiled: jax.stages.Compiled
+    seconds: float
+    events: tuple[Interval, ...]
+    objects: dict[str, float]
+    """When the object file of each kernel was written."""
+    before: str
+    """The program before optimisation, as HLO text; empty if it was not dumped."""
+
+
+def record_compile(lowered: jax.stages.Lowered) -> Recording:
+    """Compile a program, past the persistent cache, and return what the compiler did when.
+
+    Raises
+    ------
+    RuntimeError
+        If another trace of `jax.profiler` is under way.
+    """
+    options = jax.profiler.ProfileOptions()
+    options.python_tracer_level = 0
+    options.host_tracer_level = _DETAILS_OF_COMPILERS_LEVEL
+    was_enabled = getattr(jax.config, _CACHE)
+    jax.config.update(_CACHE, False)
+    try:
+        with tempfile.TemporaryDirectory(prefix="jaxmeter-") as folder:
+            traced, dumped = Path(folder, "trace"), Path(folder, "dump")
+            with jax.profiler.trace(str(traced), profiler_options=options):
+                with jax.profiler.TraceAnnotation(_WINDOW):
+                    began, clock = time.time_ns(), time.perf_counter()
+                    compiled = lowered.compile(compiler_options={"xla_dump_to": str(dumped)})
+                    seconds = time.perf_counter() - clock
+            trace = read_trace(trace_file(traced))
+            objects = {
+                match["kernel"]: (path.stat().st_mtime_ns - began) * 1e-9
+                for path in dumped.iterdir()
+                if (match := _OBJECT.match(path.name))
+            }
+            before = [path.read_text() for path in dumped.glob("*.before_optimizations.txt")]
+    finally:
+        jax.config.update(_CACHE, was_enabled)
+    return Recording(compiled, seconds, tuple(_events(trace)), objects, "".join(before[:1]))
+
+
+def _events(trace: Trace) -> Iterator[Interval]:
+    """Yield the events that began within the compile, the times since its start.
+
+    The last tasks of the compiler's threads may end a little after the compile.
+    """
+    window = next(interval for line in trace.lines for interval in _intervals(trace, line, _WINDOW))
+    for line in trace.lines:
+        for event in _intervals(trace, line):
+            if event.name != _WINDOW and window.start <= event.start < window.end:
+                yield Interval(
+                    event.thread,
+                    event.name,
+                    event.start - window.start,
+                    event.end - window.start,
+                    event.kernel,
+                )
+
+
+def _intervals(trace: Trace, line: Line, name: str | None = None) -> Iterator[Interval]:
+    chosen = range(len(line.starts))
+    if name is not None:
+        code = trace.names.index(name) if name in trace.names else -1
+        chosen = np.flatnonzero(line.names == code).tolist()
+    for at in chosen:
+        start = float(line.starts[at])
+        module = str(line.notes.get(at, {}).get("module", ""))
+        end = start + float(line.durations[at])
+        yield Interval(line.name, trace.names[line.names[at]], start, end, module)

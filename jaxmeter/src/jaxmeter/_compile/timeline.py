@@ -1,0 +1,79 @@
+"""Divide the elapsed time of a compile among what its threads worked on."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Hashable, Iterable, Sequence
+from typing import NamedTuple
+
+
+class Work(NamedTuple):
+    """What a thread worked on from ``start`` to ``end``, seconds."""
+
+    thread: str
+    start: float
+    end: float
+    key: Hashable
+
+
+def innermost(works: Iterable[Work]) -> list[Work]:
+    """Return the works of one thread, cut such that each moment belongs to the innermost alone."""
+    cut: list[Work] = []
+    stack: list[Work] = []
+    now = 0.0
+
+    def advance(until: float) -> None:
+        nonlocal now
+        while stack:
+            top = stack[-1]
+            end = min(top.end, until)
+            if end > now:
+                cut.append(top._replace(start=now, end=end))
+                now = end
+            if top.end > until:
+                return
+            stack.pop()
+
+    for work in sorted(works, key=lambda work: (work.start, -work.end)):
+        advance(work.start)
+        now = max(now, work.start)
+        stack.append(work)
+    advance(float("inf"))
+    return cut
+
+
+def divide(
+    workers: Sequence[Work], main: Sequence[Work], seconds: float, rest: Hashable
+) -> defaultdict[Hashable, float]:
+    """Return the seconds of each key, which sum to the elapsed time.
+
+    Parameters
+    ----------
+    workers : sequence of Work
+        Of the threads that compile kernels. A moment at which several work is divided equally.
+    main : sequence of Work
+        Of the thread that waits for the workers: it counts while none of them works.
+    seconds : float
+        The elapsed time.
+    rest : hashable
+        The key of moments without any work.
+    """
+    ends = [(at, 0, work) for work in workers for at in (work.start, work.end)]
+    ends += [(at, 1, work) for work in main for at in (work.start, work.end)]
+    ends.sort(key=lambda end: end[0])
+    active: tuple[dict[int, Work], dict[int, Work]] = {}, {}
+    found: defaultdict[Hashable, float] = defaultdict(float)
+    now = 0.0
+    for at, kind, work in ends:
+        at = min(max(at, 0.0), seconds)
+        if at > now:
+            working = active[0] or active[1]
+            for other in working.values():
+                found[other.key] += (at - now) / len(working)
+            if not working:
+                found[rest] += at - now
+            now = at
+        if active[kind].pop(id(work), None) is None:
+            active[kind][id(work)] = work
+    found[rest] += max(seconds - now, 0.0)
+    return found

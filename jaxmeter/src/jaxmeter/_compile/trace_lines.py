@@ -1,0 +1,105 @@
+"""Sample the source lines while a function is traced, and count the equations of each line."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import threading
+import time
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from typing import Any
+
+from jaxmeter._program.jaxprs import JIT, inner, sub_jaxprs
+from jaxmeter._program.places import (
+    Place,
+    author_place,
+    is_jax,
+    places_of_equation,
+    places_of_frame,
+)
+
+_INTERVAL_SECONDS = 1e-3
+# Python hands its lock over after this long; the default, 5 ms, would be the time between samples.
+_SWITCH_SECONDS = 5e-4
+
+
+class Sampler:
+    """Samples of the stack of a thread, each with the seconds since the one before it."""
+
+    def __init__(self) -> None:
+        self.stacks: dict[tuple[Place, ...], float] = defaultdict(float)
+        """Seconds by stack, the innermost line first; an empty stack has no line of the user."""
+
+    @contextlib.contextmanager
+    def sampling(self) -> Iterator[None]:
+        """Sample the calling thread within a ``with`` block."""
+        ended = threading.Event()
+        thread = threading.Thread(
+            target=self._sample, args=(threading.get_ident(), ended), daemon=True
+        )
+        before = sys.getswitchinterval()
+        sys.setswitchinterval(_SWITCH_SECONDS)
+        thread.start()
+        try:
+            yield
+        finally:
+            ended.set()
+            thread.join()
+            sys.setswitchinterval(before)
+
+    def _sample(self, identity: int, ended: threading.Event) -> None:
+        last = time.perf_counter()
+        while not ended.wait(_INTERVAL_SECONDS):
+            frame = sys._current_frames().get(identity)
+            now = time.perf_counter()
+            self.stacks[tuple(places_of_frame(frame))] += now - last
+            last = now
+
+
+class Equations:
+    """The equations of a jaxpr by source line.
+
+    An equation inside a jitted function of JAX, such as ``jnp.where``, belongs to the line that
+    calls it: JAX keeps the inner equations of the first call for all others.
+    """
+
+    def __init__(self, closed_jaxpr: Any) -> None:
+        self.stacks: dict[str, list[Place]] = {}
+        """The lines that lead to each innermost line, the innermost first."""
+        self.concatenated: Counter[str] = Counter()
+        """The most operands of a stack or concatenation, by line."""
+        self._known: dict[Any, Counter[tuple[str, str]]] = {}
+        self.counts = self._count(closed_jaxpr, None)
+        """The number of equations by line and primitive."""
+
+    def _count(self, jaxpr: Any, caller: str | None) -> Counter[tuple[str, str]]:
+        key = id(inner(jaxpr)), caller
+        if key in self._known:
+            return self._known[key]
+        counts: Counter[tuple[str, str]] = Counter()
+        for equation in inner(jaxpr).eqns:
+            name = equation.primitive.name
+            places = [] if caller else places_of_equation(equation)
+            line = caller or (places[0].source if places else "")
+            if places:
+                self.stacks.setdefault(line, places)
+            counts[line, name] += 1
+            if name in ("concatenate", "stack"):
+                self.concatenated[line] = max(self.concatenated[line], len(equation.invars))
+            for sub in sub_jaxprs(equation):
+                inside = line if caller or (name in JIT and _is_jax(sub)) else None
+                counts.update(self._count(sub, inside))
+        self._known[key] = counts
+        return counts
+
+    def author(self, source: str) -> str:
+        """Return the line to show for an innermost one: its caller's if a package contains it."""
+        place = author_place(self.stacks.get(source, []))
+        return source if place is None else place.source
+
+
+def _is_jax(jaxpr: Any) -> bool:
+    information = getattr(inner(jaxpr), "debug_info", None)
+    _, _, defined = (getattr(information, "func_src_info", None) or "").partition(" at ")
+    return is_jax(defined)

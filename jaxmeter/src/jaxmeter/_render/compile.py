@@ -1,0 +1,122 @@
+"""Describe a compile profile: stages, source lines, kernels, advice."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import get_args
+
+from jaxmeter._records.compile import CompiledKernel, CompiledLine, CompileProfile, Stage
+from jaxmeter._render.sheet import Code, Row, Sheet, Table, row
+from jaxmeter._render.units import count_text, place_text, seconds_text
+
+_LINES_COUNT = 10
+_KERNELS_COUNT = 8
+_OPERATIONS_COUNT = 4
+_LEAST_SHARE = 5e-4
+_BASES = {"measured": "measured", "unattributed": "not attributed"}
+
+
+def compile_sheet(profile: CompileProfile) -> Sheet:
+    """Describe the seconds of the stages, of the slowest lines and of the slowest kernels."""
+    share = f"{100 * profile.attributed_share:.0f} % attributed to lines"
+    measured = f"{100 * profile.measured_share:.0f} % by measurement"
+    kernels = count_text(len(profile.kernels), "kernel")
+    headline = (
+        f"{profile.name}: trace {seconds_text(profile.trace_seconds)}, lower "
+        f"{seconds_text(profile.lower_seconds)}, compile {seconds_text(profile.compile_seconds)}, "
+        f"{kernels} ({share}, {measured})"
+    )
+    columns = ("trace:", "lower:", "compile:", "equations:", "kernels:")
+    rest = sum(entry.seconds for entry in profile.rows if not entry.source)
+    lines = [_line(line, profile.seconds) for line in profile.lines]
+    unattributed = row("(unattributed)", seconds_text(rest), _share(rest, profile.seconds))
+    lines.append(row(*unattributed.cells, *("" for _ in columns)))
+    tables = (
+        Table(("stage", "time:", "share:", "known by"), _stages(profile)),
+        Table(
+            ("line", "time:", "share:", *columns),
+            _by_time(lines, profile, rest),
+            details="code",
+            limit=_LINES_COUNT,
+        ),
+        Table(
+            ("kernel", "time:", "emit:", "LLVM:", "primitive", "scope", "line"),
+            [_kernel(kernel) for kernel in profile.kernels],
+            details="operations",
+            limit=_KERNELS_COUNT,
+            details_limit=1,
+        ),
+    )
+    notes = []
+    if profile.unpaired_kernels_count:
+        notes.append(
+            f"the LLVM time of {count_text(profile.unpaired_kernels_count, 'kernel')} could not be "
+            "found among the compiler's tasks"
+        )
+    if not profile.kernels and profile.backend != "cpu":
+        notes.append(f"kernels are attributed on CPU, not on {profile.backend}")
+    suggestions = tuple(
+        f"{place_text(one.source)} ({one.rule}, up to {seconds_text(one.seconds, 2)} of "
+        f"{seconds_text(profile.seconds, 2)}): {one.text}"
+        for one in profile.advice
+    )
+    return Sheet(headline, None, tables, tuple(notes), suggestions)
+
+
+def _stages(profile: CompileProfile) -> list[Row]:
+    rows = []
+    for stage in get_args(Stage):
+        spent: dict[str, float] = defaultdict(float)
+        for entry in profile.rows:
+            if entry.stage == stage:
+                spent[_BASES.get(entry.basis, f"divided {entry.basis}")] += entry.seconds
+        seconds = sum(spent.values())
+        if seconds >= _LEAST_SHARE * profile.seconds:
+            bases = ", ".join(
+                basis if len(spent) == 1 else f"{basis} {_share(part, seconds)}"
+                for basis, part in sorted(spent.items(), key=lambda item: -item[1])
+            )
+            rows.append(row(stage, seconds_text(seconds), _share(seconds, profile.seconds), bases))
+    return rows
+
+
+def _by_time(lines: list[Row], profile: CompileProfile, rest: float) -> list[Row]:
+    """Return the rows with the unattributed one, which is the last, in its place."""
+    *known, unattributed = lines
+    at = sum(line.seconds >= rest for line in profile.lines)
+    at = min(at, _LINES_COUNT - 1)  # always among those that a terminal shows
+    return [*known[:at], unattributed, *known[at:]]
+
+
+def _line(line: CompiledLine, total: float) -> Row:
+    return row(
+        Code(place_text(line.source)),
+        seconds_text(line.seconds),
+        _share(line.seconds, total),
+        seconds_text(line.trace_seconds),
+        seconds_text(line.lower_seconds),
+        seconds_text(line.compile_seconds),
+        str(line.equations_count),
+        str(line.kernels_count),
+        details=[Code(line.text)] if line.text else [],
+    )
+
+
+def _kernel(kernel: CompiledKernel) -> Row:
+    most = list(kernel.operations.items())[:_OPERATIONS_COUNT]
+    named = ", ".join(code if count == 1 else f"{count} {code}" for code, count in most)
+    more = ", ..." if len(kernel.operations) > len(most) else ""
+    return row(
+        Code(kernel.name),
+        seconds_text(kernel.seconds),
+        seconds_text(kernel.emit_seconds),
+        seconds_text(kernel.llvm_seconds),
+        kernel.primitive,
+        kernel.scope,
+        Code(place_text(kernel.source)) if kernel.source else "(unattributed)",
+        details=[f"{named}{more}"] if named else [],
+    )
+
+
+def _share(seconds: float, total: float) -> str:
+    return f"{100 * seconds / total:.1f} %" if total else ""

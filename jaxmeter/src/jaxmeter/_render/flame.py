@@ -1,0 +1,161 @@
+"""Draw a compile profile as a flame graph, and write it for speedscope and Perfetto."""
+
+from __future__ import annotations
+
+import html
+import json
+import os
+import re
+import zlib
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from jaxmeter._records.compile import CompileProfile, CompileRow
+from jaxmeter._render.units import place_text, seconds_text
+
+_ROW_PIXELS = 18
+_LEAST_SHARE = 1e-3
+"""Narrower boxes are left out of the drawing; the JSON has them."""
+_CHARACTER_SHARE = 0.0065
+"""The width of a character, of a drawing of 1000 pixels."""
+_HUES = {"trace": 210, "lower": 180, "HLO passes": 50, "constant folding": 0, "emit": 30}
+_HUES |= {"LLVM": 15, "other": 300}
+
+_PAGE = """<!DOCTYPE html>
+<html lang="en"><head><meta charset="utf-8"><title>{title}</title>
+<meta name="viewport" content="width=device-width">
+<style>
+:root {{ color-scheme: light dark; }}
+body {{ font: 14px/1.5 sans-serif; margin: 1rem; }}
+svg {{ width: 100%; height: {height}px; }}
+svg text {{ font: 11px monospace; pointer-events: none; fill: #111; }}
+rect {{ stroke: Canvas; stroke-width: 0.5; }}
+</style></head><body>
+<h1>{title}</h1>
+<p>{headline} The width of a box is its time, and boxes above it are what it consists of:
+stage, calls, source line, primitive and kernel. Point at a box to read it.</p>
+<svg role="img" aria-label="{title}">
+{boxes}
+</svg></body></html>
+"""
+
+
+@dataclass
+class _Box:
+    seconds: float = 0.0
+    inside: dict[str, _Box] = field(default_factory=dict)
+
+
+def flame_graph(profile: CompileProfile) -> str:
+    """Return a page of HTML, without references to other files, with one box for each part."""
+    root = _Box()
+    for frames, seconds in stacked(profile).items():
+        box = root
+        box.seconds += seconds
+        for frame in frames:
+            box = box.inside.setdefault(frame, _Box())
+            box.seconds += seconds
+    depth, boxes = _drawn(root)
+    title = html.escape(f"Compile profile of {profile.name}")
+    headline = html.escape(
+        f"Trace {seconds_text(profile.trace_seconds)}, lower "
+        f"{seconds_text(profile.lower_seconds)}, compile {seconds_text(profile.compile_seconds)}, "
+        f"JAX {profile.jax} on {profile.backend}."
+    )
+    height = depth * _ROW_PIXELS + 4
+    return _PAGE.format(title=title, headline=headline, boxes="\n".join(boxes), height=height)
+
+
+def speedscope(profile: CompileProfile) -> str:
+    """Return JSON in the format of https://www.speedscope.app/file-format-schema.json, which
+    speedscope and Perfetto open."""
+    numbers: dict[str, int] = {}
+    samples, weights = [], []
+    for frames, seconds in stacked(profile).items():
+        samples.append([numbers.setdefault(frame, len(numbers)) for frame in frames])
+        weights.append(seconds)
+    frames = []
+    for name in numbers:
+        found = re.search(r"(\S+):(\d+)$", name)
+        place = {"file": found[1], "line": int(found[2])} if found else {}
+        frames.append({"name": name, **place})
+    data = {
+        "$schema": "https://www.speedscope.app/file-format-schema.json",
+        "exporter": "jaxmeter",
+        "name": f"compile of {profile.name}",
+        "shared": {"frames": frames},
+        "profiles": [
+            {
+                "type": "sampled",
+                "name": profile.name,
+                "unit": "seconds",
+                "startValue": 0,
+                "endValue": sum(weights),
+                "samples": samples,
+                "weights": weights,
+            }
+        ],
+    }
+    return json.dumps(data)
+
+
+def stacked(profile: CompileProfile) -> dict[tuple[str, ...], float]:
+    """Return the seconds of each stack of frames: stage, calls, line, primitive, kernel."""
+    found: dict[tuple[str, ...], float] = defaultdict(float)
+    for row in profile.rows:
+        if row.seconds > 0:
+            found[tuple(_frames(profile, row))] += row.seconds
+    # In the order of stages and lines, so that equal frames are neighbours.
+    return dict(sorted(found.items()))
+
+
+def _frames(profile: CompileProfile, row: CompileRow) -> Iterator[str]:
+    if row.stage not in ("trace", "lower"):
+        yield "compile"
+    yield row.stage
+    if not row.source:
+        yield "unattributed"
+    else:
+        calls = profile.stacks.get(row.source, ())
+        yield from calls or (row.source,)
+    if row.scope:
+        yield f"scope {row.scope}"
+    yield from filter(None, (row.primitive, row.kernel))
+
+
+def _drawn(root: _Box) -> tuple[int, list[str]]:
+    """Return the number of levels, and a box of SVG for each part that is wide enough."""
+    boxes: list[str] = []
+    depth = 0
+    waiting = [(root, 0.0, 0, "")]
+    while waiting:
+        box, left, level, stage = waiting.pop()
+        for name, part in box.inside.items():
+            share = part.seconds / root.seconds
+            if share >= _LEAST_SHARE:
+                hue_of = name if name in _HUES else stage
+                boxes.append(_rectangle(name, part.seconds, left, share, level, hue_of))
+                waiting.append((part, left, level + 1, hue_of))
+                depth = max(depth, level + 1)
+            left += share
+    return depth, boxes
+
+
+def _rectangle(name: str, seconds: float, left: float, share: float, level: int, stage: str) -> str:
+    at = f'x="{100 * left:.3f}%" y="{level * _ROW_PIXELS}"'
+    hue = (_HUES.get(stage, 120) + zlib.crc32(name.encode()) % 15) % 360
+    shown = os.path.basename(name) if name.startswith("/") else name.rpartition("/")[2]
+    room = int(share / _CHARACTER_SHARE)
+    label = html.escape(shown if len(shown) <= room else f"{shown[: room - 2]}.." * (room > 4))
+    full = html.escape(f"{_readable(name)}: {seconds_text(seconds)}, {100 * share:.1f} %")
+    text = f'<text x="{100 * left + 0.15:.3f}%" y="{level * _ROW_PIXELS + 13}">{label}</text>'
+    return (
+        f'<g><title>{full}</title><rect {at} width="{100 * share:.3f}%" height="{_ROW_PIXELS}" '
+        f'fill="hsl({hue} 75% 72%)"/>{text if label else ""}</g>'
+    )
+
+
+def _readable(name: str) -> str:
+    function, _, place = name.rpartition(" ")
+    return f"{function} {place_text(place)}" if function and place.startswith("/") else name

@@ -1,0 +1,63 @@
+"""Advice names the rule and the line of a slow program, and a program that follows it has none."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxmeter
+
+X = jnp.linspace(0.5, 1.5, 64)
+DRAWN = np.random.default_rng(0).normal(size=(40, 40)).astype("float32")
+
+
+def unrolled(x):
+    for k in range(16):
+        x = jnp.sin(x) * (k + 1.0)
+    return x
+
+
+def looped(x):
+    return jax.lax.fori_loop(0, 16, lambda k, x: jnp.sin(x) * (k.astype(float) + 1.0), x)
+
+
+def switched(n, x):
+    return jax.lax.switch(n, [lambda y, k=k: jnp.tanh(y * k) for k in range(12)], x)
+
+
+def indexed(n, x):
+    return jnp.tanh(x * jnp.arange(12.0)[n])
+
+
+def sorted_when_compiled(x):
+    return jnp.sort(DRAWN, axis=0) @ x
+
+
+def sorted_before(order, x):
+    return order @ x
+
+
+def stacked(x):
+    return jnp.stack([jnp.cos(n * x) for n in range(10)])
+
+
+def broadcast(x):
+    return jnp.cos(jnp.arange(10.0)[:, None] * x)
+
+
+ROWS = X[:40].astype("float32")
+PAIRS = {
+    "unrolled loop": ((unrolled, X), (looped, X)),
+    "repeated bodies": ((switched, 3, X), (indexed, 3, X)),
+    "constant folding": ((sorted_when_compiled, ROWS), (sorted_before, DRAWN, ROWS)),
+    "stacked components": ((stacked, X), (broadcast, X)),
+}
+
+
+@pytest.mark.parametrize("rule", PAIRS)
+def test_advice_is_given_for_the_slow_program_and_not_for_the_changed_one(rule):
+    slow, changed = (jaxmeter.compile_profile(*given) for given in PAIRS[rule])
+    (given,) = (one for one in slow.advice if one.rule == rule)
+    assert given.source.startswith(__file__) and given.text
+    assert 0 < given.seconds <= slow.seconds
+    assert rule not in {one.rule for one in changed.advice}

@@ -1,0 +1,138 @@
+"""A compile profile names the slow line, and its parts sum to the whole."""
+
+import json
+import re
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxmeter
+from jaxmeter import CompileProfile
+
+X = jnp.linspace(0.5, 1.5, 64)
+TABLE = np.random.default_rng(0).normal(size=(24, 24))
+
+
+def here(text):
+    """Return the line of this file with a text, ``/path/test_profile.py:12``."""
+    lines = Path(__file__).read_text().splitlines()
+    return f"{__file__}:{next(n for n, line in enumerate(lines, 1) if text in line)}"
+
+
+def helper(x):
+    return jnp.where(x > 1, jnp.sin(x), x)  # the line of the helper
+
+
+def program(x):
+    with jax.named_scope("layer"):
+        for k in range(8):
+            x = jnp.roll(helper(x), k) * (k + 1.0)  # the line of the loop
+    return jnp.sort(jnp.asarray(TABLE), axis=0)[0, 0] * x  # the folded line
+
+
+@pytest.fixture(scope="module")
+def profile():
+    return jaxmeter.compile_profile(program, X)
+
+
+def test_rows_sum_to_the_elapsed_time_and_most_have_a_line(profile):
+    total = sum(row.seconds for row in profile.rows)
+    assert total == pytest.approx(profile.seconds, rel=1e-6)
+    compiled = sum(row.seconds for row in profile.rows if row.stage not in ("trace", "lower"))
+    assert compiled == pytest.approx(profile.compile_seconds, rel=1e-6)
+    known = sum(line.seconds for line in profile.lines)
+    assert known == pytest.approx(profile.attributed_share * total, rel=1e-6)
+    assert 0 < profile.measured_share < profile.attributed_share <= 1
+    assert any(not row.source and row.basis == "unattributed" for row in profile.rows)
+
+
+def test_equations_are_counted_by_line_as_in_the_jaxpr(profile):
+    counts = {line.source: line.equations_count for line in profile.lines}
+    whole = jaxmeter.inventory(program, X).program.jaxpr_equations_count
+    assert sum(counts.values()) == whole
+    # A comparison, a sine and jit(_where) with a selection, eight times.
+    assert counts[here("# the line of the helper")] == 8 * 4
+
+
+def test_kernels_have_scope_primitive_and_line(profile):
+    kernels = [kernel for kernel in profile.kernels if kernel.scope == "layer"]
+    assert kernels and {kernel.source for kernel in kernels} <= {
+        here("# the line of the helper"),
+        here("# the line of the loop"),
+    }
+    assert all(kernel.primitive and kernel.operations for kernel in kernels)
+    assert profile.unpaired_kernels_count == 0
+    assert all(kernel.llvm_seconds > 0 for kernel in profile.kernels)
+
+
+def test_constant_folding_has_its_line(profile):
+    (folded,) = {row.source for row in profile.rows if row.stage == "constant folding"}
+    assert folded == here("# the folded line")
+    assert profile.passes["constant_folding"] == pytest.approx(
+        profile.stage_seconds("constant folding")
+    )
+
+
+def test_a_profile_round_trips_through_json(profile):
+    assert CompileProfile.from_json(profile.to_json()) == profile
+
+
+def test_the_sheet_has_stages_lines_kernels_and_the_unattributed_rest(profile):
+    text = jaxmeter.table(profile)
+    assert re.search(r"^  LLVM +\S+ \w+ +\S+ %  measured", text, re.MULTILINE)
+    assert "(unattributed)" in text and "x = jnp.roll(helper(x), k)" in text
+    assert str(profile) == text
+
+
+def test_the_flame_graph_is_one_page_whose_boxes_fill_it(profile):
+    page = profile.to_flame_graph()
+    assert "http" not in page.replace("http://www.w3.org", "") and "<script" not in page
+    svg = ElementTree.fromstring(page[page.index("<svg") : page.index("</svg>") + 6])
+    widths = {}
+    for rectangle in svg.iter("rect"):
+        width = float(rectangle.get("width", "").rstrip("%"))
+        widths[rectangle.get("y")] = widths.get(rectangle.get("y"), 0.0) + width
+    assert widths["0"] == pytest.approx(100.0, abs=0.3)
+    assert max(widths.values()) < 100.1
+    titles = [title.text or "" for title in svg.iter("title")]
+    assert any(title.startswith("program ") for title in titles)
+
+
+def test_speedscope_has_the_seconds_of_every_row(profile):
+    data = json.loads(profile.to_speedscope())
+    (drawn,) = data["profiles"]
+    assert sum(drawn["weights"]) == pytest.approx(profile.seconds, rel=1e-6)
+    names = [frame["name"] for frame in data["shared"]["frames"]]
+    assert {number for sample in drawn["samples"] for number in sample} == set(range(len(names)))
+    assert any(frame.get("file") == __file__ for frame in data["shared"]["frames"])
+
+
+def test_the_tables_have_the_rows_of_the_profile(profile):
+    tables = pytest.importorskip("jaxmeter.tables").compile_tables(profile)
+    assert tables["compile_rows"]["seconds"].sum() == pytest.approx(profile.seconds, rel=1e-6)
+    assert len(tables["compile_kernels"]) == len(profile.kernels)
+    assert list(tables["compile_lines"]["source"]) == [line.source for line in profile.lines]
+
+
+def test_jitted_functions_cases_and_shapes_are_profiled():
+    scale = jax.jit(lambda x, n: n * x, static_argnames="n")
+    scale(X, n=2)
+    case = jaxmeter.Case(scale, (jax.ShapeDtypeStruct((3,), "float32"),), {"n": 2})
+    found = jaxmeter.compile_profile(case)
+    assert found.kernels and found.name == "<lambda>"
+    assert sum(line.equations_count for line in found.lines) > 0
+
+
+def test_the_persistent_cache_is_not_used_and_stays_enabled(tmp_path):
+    jax.config.update("jax_compilation_cache_dir", str(tmp_path))
+    try:
+        for _ in range(2):
+            assert jaxmeter.compile_profile(lambda x: x + 1.0, X).kernels
+        assert not list(tmp_path.iterdir())
+        assert jax.config.jax_enable_compilation_cache  # type: ignore[attr-defined]
+    finally:
+        jax.config.update("jax_compilation_cache_dir", None)
