@@ -149,10 +149,21 @@ def split_weights(kernel, patch, interpolation, polar_weights, rule: Rule):
     singular = kernel(offsets, normals, polar_weights, alpha, axis=2)
     parts = singular.shape[2]
     singular = interpolation.from_nodes(singular.reshape(4, count * parts, -1))
-    beside_centre = (jnp.arange(nodes) != nodes // 2).astype(patch.dtype)
     offsets, normals = jnp.split(patch.reshape(count, 6, nodes), 2, axis=1)
-    punctured = kernel(offsets, normals, beside_centre, alpha, axis=1)
+    i, j = (jnp.arange(-n, n + 1, dtype=patch.dtype) for n in (rule.reach_phi, rule.reach_theta))
+    square = square_radii(i, j, rule).ravel()
+    around = (0.0 < square) & (square <= 1.0)
+    punctured = kernel(offsets, normals, around.astype(patch.dtype), alpha, axis=1)
     return singular.reshape(count, parts, nodes) - punctured, alpha
+
+
+def square_radii(u: Float[Array, "*t p"], v: Float[Array, "*t q"], rule: Rule):
+    """Return the squares of the radii of nodes (u, v) from the centre of a patch, 1 at its rim.
+
+    The polar integral covers the ellipse, so no other node may carry the near kernel: in thin
+    sections the corners around the ellipse lie on the other sheet, close to the target.
+    """
+    return (u[..., None] / rule.patch_phi) ** 2 + (v[..., None, :] / rule.patch_theta) ** 2
 
 
 def _cutoff_rates(polar_points, patch, rule: Rule):
@@ -164,8 +175,10 @@ def _cutoff_rates(polar_points, patch, rule: Rule):
     rim = (polar_points[..., rim_nodes(rule)] ** 2).sum(axis=2).min(axis=(0, 2))
     radius = jnp.sqrt(rim) / radii(rule)[0][-1]
     i, j = rule.reach_phi, rule.reach_theta
-    steps = [(patch[:, :3, i + 1, j] ** 2).sum(axis=1), (patch[:, :3, i, j + 1] ** 2).sum(axis=1)]
-    spacing = jnp.sqrt(jnp.maximum(*steps))
+    # On either side, so that a symmetric surface has symmetric rates.
+    beside = patch[:, :3, i - 1 : i + 2 : 2, j], patch[:, :3, i, j - 1 : j + 2 : 2]
+    steps = (jnp.concatenate(beside, axis=2) ** 2).sum(axis=1)
+    spacing = jnp.sqrt(steps.max(axis=1))
     alpha = jnp.minimum(rule.cutoff, jnp.sqrt(np.pi * radius / spacing)) / radius
     return lax.stop_gradient(alpha)[:, None]
 

@@ -31,7 +31,7 @@ from jaxtyping import Array, Float
 
 from vcjax._geometry.foot import Foot, angle_of, turn
 from vcjax._geometry.patch import PatchInterpolation, cut, shift
-from vcjax._kernels.near import field_split
+from vcjax._kernels.near import field_split, square_radii
 from vcjax._quadrature.rule import Rule
 from vcjax._quadrature.tables import CORE, OffSurfaceTables
 
@@ -86,7 +86,8 @@ def near_part(
     # A point on the surface is its own foot.
     x = jnp.where(on_surface[:, None], centre[:, :3], x)
     polar = _polar_sum(x, centre[:, :3], rings, alpha, delta, test_field, constants, rule)
-    total = polar + _grid_sum(x, windows, alpha, test_field, punctured, rule)
+    offsets = foot.u - row, foot.v - column
+    total = polar + _grid_sum(x, windows, offsets, alpha, test_field, punctured, rule)
     back = angle_of(row, rule)
     return NearPart(
         turn(total / (4 * np.pi), jnp.broadcast_to(back[:, None], total.shape[:2])),
@@ -189,8 +190,13 @@ def _legendre(z, count: int):
     return jnp.stack(values[:count], axis=-1)
 
 
-def _grid_sum(x, windows, alpha, test_field, punctured, rule: Rule):
-    """Sum the far kernel on punctured nodes, minus the near kernel on the others: (t, 2, 3)."""
+def _grid_sum(x, windows, offsets, alpha, test_field, punctured, rule: Rule):
+    """Sum the far kernel on punctured nodes, minus the near kernel on the others: (t, 2, 3).
+
+    Parameters
+    ----------
+    offsets : (t,) each, of the foot from the node below it, in nodes.
+    """
     # The nodes of the ellipse around the foot, which lies less than a node after the middle one.
     first = rule.margin + rule.lagrange_count // 2 - 1
     size = 2 * rule.patch_phi + 2, 2 * rule.patch_theta + 2
@@ -202,6 +208,11 @@ def _grid_sum(x, windows, alpha, test_field, punctured, rule: Rule):
     apart = jnp.where(left_out, punctured, square)
     distance = jnp.sqrt(apart)
     near = field_split(alpha * distance) / (apart * distance)
+    u, v = (
+        jnp.arange(n, dtype=x.dtype) - (n // 2 - 1) - offset[:, None]
+        for n, offset in zip(size, offsets, strict=True)
+    )
+    near = jnp.where(square_radii(u, v, rule) <= 1.0, near, 0.0)
     factor = jnp.where(left_out, alpha**3 * _far_split(alpha**2 * square), -near)
     tested = test_field(jnp.moveaxis(part[:, :3], 1, 0))
     return _combined(part[:, 3:], jnp.moveaxis(tested, 0, 1), r, factor)
