@@ -158,8 +158,8 @@ def test_static_arguments_are_named(module, arguments):
         # Other options.
         ("audit {}:step -a f64[10] --threshold -1", "got threshold_bytes=-1"),
         ("audit {}:step -a f64[10] --json - --markdown -", "give one a file"),
-        ("audit {}:step -a f64[10] --json absent/a", "give another path that can be written"),
-        ("diff {}:case {}:case --save absent/a", "give another path that can be written"),
+        ("audit {}:step -a f64[10] --json absent/a", "give a writable path"),
+        ("diff {}:case {}:case --save absent/a", "give a writable path"),
         # Measuring, which needs no command.
         ("{}:case --repeat 0", "got repeat=0"),
         ("{}:case -p size", "--param: got 'size'; give NAME=VALUE"),

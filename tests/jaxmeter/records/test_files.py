@@ -81,7 +81,7 @@ def test_a_link_is_written_through_and_a_folder_that_is_not_there_is_named(tmp_p
     (tmp_path / "link").symlink_to("content")
     write_file(tmp_path / "link", "text")
     assert (tmp_path / "content").read_text() == "text" and (tmp_path / "link").is_symlink()
-    with pytest.raises(FileError, match="cannot write '.*none.*' .*another path"):
+    with pytest.raises(FileError, match="cannot write '.*none.*' .*a writable path"):
         write_file(tmp_path / "none" / "file", "text")
     write_file("/dev/null", "text")
 

@@ -115,7 +115,7 @@ def write_file(path: str | Path, content: str | bytes) -> None:
     except OSError as error:
         raise FileError(
             f"cannot write {str(path)!r} ({error.strerror or error}); nothing was changed: free "
-            "space there, or give another path that can be written"
+            "space there, or give a writable path"
         ) from error
 
 
