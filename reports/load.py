@@ -9,13 +9,14 @@ import json
 import os
 import re
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
 import msgspec
 
-from jaxmeter import Record
+from jaxmeter import FileError, Record, read_file
 
 from .errors import ReportError
 
@@ -26,6 +27,9 @@ RENAMED = {
 }
 # A file may still be on its way (a copy from elsewhere) while it is younger than this.
 GROWING_SECONDS = 60.0
+
+DEEPEST_FOLDERS = 32  # of a store
+LONGEST_REASON = 500  # characters; names and numbers in a hostile file may have any length
 
 WHOLE = ("_bytes", "_count", "cpus_available")
 WHOLE_LIMIT = 2**53  # with missing ones, pandas takes integers for floats, which hold these exactly
@@ -125,16 +129,9 @@ def read_store(root: str | Path, *, commit: str | None = None) -> Store:
 
 def scan(root: Path, within: str = "") -> tuple[list[StoredRecord], list[SkippedFile]]:
     """Read every record below a folder of `root`, and change nothing."""
-    start = len(str(root)) + 1
-    names = sorted(
-        os.path.join(folder, name)[start:]
-        for folder, folders, files in os.walk(root / within)
-        for name in (*folders, *files)
-        if os.path.splitext(name)[1] in (".json", *RENAMED)
-    )
     records: list[StoredRecord] = []
     skipped: list[SkippedFile] = []
-    for name in names:
+    for name in sorted(_names(root, within, skipped)):
         reason = RENAMED.get(os.path.splitext(name)[1])
         if reason is not None:
             skipped.append(SkippedFile(_printable(Path(name)), reason))
@@ -148,6 +145,22 @@ def scan(root: Path, within: str = "") -> tuple[list[StoredRecord], list[Skipped
     return records, skipped
 
 
+def _names(root: Path, within: str, skipped: list[SkippedFile]) -> Iterator[str]:
+    """Yield the paths of all files and folders that are named as records, relative to `root`.
+
+    Links to folders are not followed, and deeper folders than any case's are skipped.
+    """
+    start = len(str(root)) + 1
+    for folder, folders, files in os.walk(root / within):
+        for name in (*folders, *files):
+            if os.path.splitext(name)[1] in (".json", *RENAMED):
+                yield os.path.join(folder, name)[start:]
+        if folder[start:].count(os.sep) >= DEEPEST_FOLDERS and folders:
+            place = _printable(Path(folder[start:]))
+            skipped.append(SkippedFile(place, f"more than {DEEPEST_FOLDERS} folders deep"))
+            folders.clear()
+
+
 def _stored_record(root: Path, within: Path) -> StoredRecord:
     if _printable(within) != within:
         raise ValueError("its name is not UTF-8")
@@ -156,7 +169,7 @@ def _stored_record(root: Path, within: Path) -> StoredRecord:
     if not _ROUND.fullmatch(within.stem):
         raise ValueError(f"the file's name {within.stem!r} is not the number of a round")
     commit, environment_key, *case, _ = within.parts
-    record = Record.from_json(_printable_text((root / within).read_bytes()))
+    record = Record.from_json(_printable_text(read_file(root / within)))
     _check_usable(record)
     place = (commit, environment_key, "/".join(case), int(within.stem))
     return StoredRecord(*place, root / within, record)
@@ -188,12 +201,15 @@ def skipped_file(root: Path, path: Path, error: Exception) -> SkippedFile:
     within = path.relative_to(root)
     text = " ".join(str(error).split()).replace(str(path), str(within))
     reason = f"{type(error).__name__}: {text}".encode("utf-8", "replace").decode()
-    return SkippedFile(_printable(within), reason, is_truncated=_is_truncated(path))
+    is_truncated = not isinstance(error, FileError) and _is_truncated(path)
+    return SkippedFile(_printable(within), reason[:LONGEST_REASON], is_truncated)
 
 
 def _is_truncated(path: Path) -> bool:
     try:
-        json.loads(path.read_bytes())
+        json.loads(read_file(path))
+    except FileError:
+        return False
     except ValueError:
         return True
     except (OSError, RecursionError):

@@ -11,10 +11,14 @@ from typing import Any
 
 import pandas as pd
 
+from jaxmeter import check_file, read_file
+
 from .errors import ReportError
 from .load import SkippedFile, skipped_file
 from .tables import numeric
 
+ASV_BYTES = 2**26
+OTHERS = ("machine.json", "benchmarks.json")  # in asv's folder beside the results
 COLUMNS = (
     *("commit", "commit_date_utc", "machine", "environment_key", "benchmark", "parameters"),
     *("value", "unit", "interval_low", "interval_high", "samples_count"),
@@ -44,8 +48,7 @@ def read_asv(root: str | Path) -> AsvResults:
     if not root.is_dir():
         raise ReportError(f"read_asv: {root} is no folder; run asv first, or leave --asv out")
     try:
-        from asv import results as asv_results
-        from asv.util import UserError
+        from asv.results import Results
     except ImportError as error:
         raise ReportError(
             f"read_asv: asv cannot be imported ({error}); pip install asv, or leave --asv out"
@@ -53,18 +56,33 @@ def read_asv(root: str | Path) -> AsvResults:
     rows: list[dict[str, Any]] = []
     skipped: list[SkippedFile] = []
     units = _units(root)
-    for folder, filename, machine in asv_results.iter_results_paths(str(root)):
-        path = os.path.join(folder, filename)
+    for path, machine in _files(root, skipped):
         try:
-            kept = asv_results.Results.load(path, machine_name=machine)
-        except UserError as error:  # half written, or of another format
-            skipped.append(skipped_file(root, Path(path), error))
-            continue
-        rows.extend(_rows_of(kept, units))
+            check_file(path, ASV_BYTES)
+            rows += list(_rows_of(Results.load(str(path), machine_name=machine), units))
+        except Exception as error:  # asv's reader raises anything for files of another format
+            skipped.append(skipped_file(root, path, error))
     table = pd.DataFrame(rows, columns=pd.Index(COLUMNS))
     for name in ("value", "interval_low", "interval_high"):
         table[name] = numeric(table[name])
     return AsvResults(table, tuple(skipped))
+
+
+def _files(root: Path, skipped: list[SkippedFile]) -> Iterator[tuple[Path, str]]:
+    """Yield asv's files of results with the machine of their folder."""
+    for folder, _, names in os.walk(root):
+        results = [name for name in sorted(names) if name.endswith(".json") and name not in OTHERS]
+        if not results:
+            continue
+        about = Path(folder, "machine.json")
+        try:
+            machine = json.loads(read_file(about))["machine"]
+        except FileNotFoundError:
+            continue
+        except (OSError, ValueError, TypeError, KeyError, RecursionError) as error:
+            skipped.append(skipped_file(root, about, error))
+            continue
+        yield from ((Path(folder, name), str(machine)) for name in results)
 
 
 def _rows_of(kept: Any, units: dict[str, str]) -> Iterator[dict[str, Any]]:
@@ -94,7 +112,8 @@ def _rows_of(kept: Any, units: dict[str, str]) -> Iterator[dict[str, Any]]:
 def _units(root: Path) -> dict[str, str]:
     """Return the unit of each benchmark; empty if asv's list of benchmarks cannot be read."""
     try:
-        listed = json.loads((root / "benchmarks.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        listed = json.loads(read_file(root / "benchmarks.json", ASV_BYTES))
+        benchmarks = {name: entry for name, entry in listed.items() if isinstance(entry, dict)}
+    except (OSError, ValueError, RecursionError, AttributeError):
         return {}
-    return {name: entry.get("unit", "") for name, entry in listed.items() if name != "version"}
+    return {name: str(entry.get("unit", "")) for name, entry in benchmarks.items()}

@@ -1,23 +1,30 @@
 """Stores of several machines in one, each record under the machine that made it."""
 
 import contextlib
+import errno
 import os
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+
+from jaxmeter import FileError, read_file
 
 from .errors import ReportError
 from .load import SkippedFile, StoredRecord, is_commit, scan
 from .machines import UNKNOWN, machine_name
 from .whole_files import draft_of
 
+COPIED, SAME = "copied", "same"
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
+
 
 @dataclass(frozen=True)
 class Merged:
     """How many records were copied, how many were there already, and which files were refused.
 
-    Refused are files that are no records, and records in whose place another record lies.
+    Refused are files that are no records, and records in whose place another record, a link or
+    something else lies.
     """
 
     copied_count: int
@@ -38,28 +45,32 @@ def merge_stores(sources: Sequence[str | Path], into: str | Path) -> Merged:
     Raises
     ------
     ReportError
-        If a source is no folder, holds nothing, or is the goal itself.
+        If a source is no folder, holds nothing, or is the goal itself: then nothing is copied. If
+        the goal has no space left or is read-only.
     """
     into = Path(into)
-    copied, same = 0, 0
+    read = [(source, *_read_source(source, into)) for source in map(Path, sources)]
+    outcomes: Counter[str] = Counter()
     refused: list[SkippedFile] = []
-    for source in map(Path, sources):
-        if not source.is_dir():
-            raise ReportError(f"merge_stores: {source} is no folder; name folders of records")
-        if into.resolve().is_relative_to(source.resolve()):
-            raise ReportError(f"merge_stores: {into} lies in {source}; name a folder of its own")
-        found, unread = _contents(source)
-        if not found and not unread:
-            raise ReportError(f"merge_stores: {source} holds no records; measure first")
+    for source, found, unread in read:
         refused += unread
         for stored, machine in _with_machines(found):
-            outcome = _put(stored.path.read_bytes(), into / _place(stored, machine))
-            copied += outcome == "copied"
-            same += outcome == "same"
-            if outcome == "other":
-                reason = f"another record lies at its place in {into.name}"
-                refused.append(SkippedFile(stored.path.relative_to(source), reason))
-    return Merged(copied, same, tuple(refused))
+            outcome = _outcome(stored, into, _place(stored, machine))
+            outcomes[outcome] += 1
+            if outcome not in (COPIED, SAME):
+                refused.append(SkippedFile(stored.path.relative_to(source), outcome))
+    return Merged(outcomes[COPIED], outcomes[SAME], tuple(refused))
+
+
+def _read_source(source: Path, into: Path) -> tuple[list[StoredRecord], list[SkippedFile]]:
+    if not source.is_dir():
+        raise ReportError(f"merge_stores: {source} is no folder; name folders of records")
+    if into.resolve().is_relative_to(source.resolve()):
+        raise ReportError(f"merge_stores: {into} lies in {source}; name a folder of its own")
+    found, unread = _contents(source)
+    if not found and not unread:
+        raise ReportError(f"merge_stores: {source} holds no records; measure first")
+    return found, unread
 
 
 def _stores(source: Path) -> list[Path]:
@@ -112,10 +123,31 @@ def _place(stored: StoredRecord, machine: str) -> Path:
     return Path(stored.commit, f"{own}@{machine}", stored.case, stored.path.name)
 
 
+def _outcome(stored: StoredRecord, into: Path, place: Path) -> str:
+    """Copy a record; return `COPIED`, `SAME`, or why it stays where it is."""
+    folders = [into / parent for parent in list(place.parents)[:-1]]
+    if any(folder.is_symlink() for folder in folders):
+        return f"a link lies at its place in {into.name}, and may lead elsewhere"
+    try:
+        return _put(read_file(stored.path), into / place)
+    except FileError as error:
+        return str(error)
+    except OSError as error:
+        if error.errno in NO_ROOM:
+            raise ReportError(
+                f"merge_stores: cannot write to {into} ({error.strerror}); free space there or "
+                "name another folder, and merge again: what was copied is whole and stays"
+            ) from error
+        return f"{type(error).__name__}: {error.strerror or error}"
+
+
 def _put(content: bytes, path: Path) -> str:
     """Write a file whole or not at all, and never over another one."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with draft_of(path, content) as draft, contextlib.suppress(FileExistsError):
         os.link(draft, path)  # unlike a rename, fails where a file is already
-        return "copied"
-    return "same" if path.read_bytes() == content else "other"
+        return COPIED
+    if path.is_symlink():
+        return f"a link lies at its place: {path.name}"
+    is_same = read_file(path) == content
+    return SAME if is_same else "another record lies at its place"

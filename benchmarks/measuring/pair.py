@@ -21,7 +21,6 @@ import argparse
 import fnmatch
 import shutil
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -117,7 +116,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             if not options.no_programs:
                 for head in heads:
                     write_diffs(cases, (base, head), head.pair)
-    except CheckoutError as error:
+    except (CheckoutError, jaxmeter.FileError) as error:
         print(f"benchmarks.measuring.pair: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
@@ -166,7 +165,7 @@ def sides(
     CheckoutError
         If git has no package of a commit, or there is no file of a regression.
     """
-    with tempfile.TemporaryDirectory(prefix="vcjax-pair-") as folder:
+    with jaxmeter.temporary_folder("vcjax-pair-") as folder:
 
         def side(name: str, pair: Path, commit: str, regression: str) -> MeasuredSide:
             label = Path(regression).stem

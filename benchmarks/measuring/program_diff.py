@@ -68,7 +68,7 @@ def inventory(case: jaxmeter.BenchmarkCase, path: Path) -> jaxmeter.Inventory | 
         why = done.stderr.decode(errors="replace").strip().splitlines() if done else []
         print(f"no program of {case.name}: {why[-1] if why else 'timeout'}", flush=True)
         return None
-    return jaxmeter.Inventory.from_json(path.read_bytes())
+    return jaxmeter.Inventory.from_json(jaxmeter.read_file(path))
 
 
 def _differ(case: PlannedCase, both: tuple[MeasuredSide, MeasuredSide]) -> bool:

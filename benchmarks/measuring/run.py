@@ -15,7 +15,6 @@ import os
 import re
 import subprocess
 import sys
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -46,6 +45,8 @@ from benchmarks.measuring.progress import Progress
 from benchmarks.measuring.runner import RunCase, Workers, measure_plan
 from benchmarks.measuring.store import RecordStore, environment_name, store_root
 
+ASV_BYTES = 2**26  # no file of asv's results is larger
+
 # By their modules: a suite's class imported here would be collected a second time by asv.
 SUITES: tuple[type[common.CaseSuite], ...] = (
     casing.CasingVariants,
@@ -72,7 +73,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         if options.commits is not None:
             return measure_range(options.grid, options.commits)
         measure_head(options.grid)
-    except CheckoutError as error:
+    except (CheckoutError, jaxmeter.FileError) as error:
         print(f"benchmarks.measuring.run: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
@@ -99,7 +100,7 @@ def measure_head(grid: str, run_case: RunCase = jaxmeter.run_case) -> None:
     store = RecordStore(store_root() / commit / key)
     plans = [(suite(), plan) for suite in SUITES if (plan := suite().plan(grid))]
     progress = Progress(sum(case.rounds for _, cases in plans for case in cases))
-    with run_lock(), tempfile.TemporaryDirectory(prefix="vcjax-head-") as folder:
+    with run_lock(), jaxmeter.temporary_folder("vcjax-head-") as folder:
         package = unpacked_package(commit, Path(folder) / "source")
         work = Path(folder) / "work"
         work.mkdir()
@@ -165,8 +166,8 @@ def repair_asv_folder(folder: Path) -> None:
     """
     for path in sorted((folder / "results").rglob("*.json")):
         try:
-            json.loads(path.read_text(encoding="utf-8"))
-        except ValueError:
+            json.loads(jaxmeter.read_file(path, ASV_BYTES))
+        except (ValueError, RecursionError):
             path.replace(path.with_suffix(".unreadable"))
     for path in sorted((folder / "env").glob("*/project/.git/*.lock")):
         path.unlink(missing_ok=True)

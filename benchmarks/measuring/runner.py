@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import os
-import tempfile
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -144,8 +143,8 @@ def measure_plan(
     progress = progress or Progress(sum(case.rounds for case in cases))
     records: dict[str, list[jaxmeter.Record]] = {case.name: [] for case in cases if case.rounds}
     left_out = 0
-    with tempfile.TemporaryDirectory(prefix="vcjax-suites-") as folder:
-        workers = workers or Workers(store, Path(folder), run_case)
+    with jaxmeter.temporary_folder("vcjax-suites-") as folder:
+        workers = workers or Workers(store, folder, run_case)
         for case, round_index in interleaved(cases):
             record = store.read(case, round_index)
             kept = record is not None and record.status == "ok"

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 from benchmarks.measuring.plan import PlannedCase
-from jaxmeter import Record, RecordError
+from jaxmeter import FileError, Record, RecordError, read_file, write_file
 
 STORE_VARIABLE = "VCJAX_BENCH_STORE"
 
@@ -60,16 +60,16 @@ class RecordStore:
     def read(self, case: PlannedCase, round_index: int) -> Record | None:
         """Return the record of one round, or None where this case has none.
 
-        A file that is no record (cut short, of another schema) is renamed to ``.unreadable`` and a
-        record of other parameters to ``.stale``: the case is then measured again and nothing is
-        deleted unseen.
+        A file that is no record (cut short, of another schema, no regular file, too large) is
+        renamed to ``.unreadable`` and a record of other parameters to ``.stale``: the case is then
+        measured again and nothing is deleted unseen.
         """
         path = self.path(case, round_index)
         try:
-            record = Record.from_json(path.read_bytes())
+            record = Record.from_json(read_file(path))
         except FileNotFoundError:
             return None
-        except RecordError:
+        except (FileError, RecordError):
             path.replace(path.with_suffix(".unreadable"))
             return None
         if record.target != case.target or dict(record.params) != dict(case.params):
@@ -78,14 +78,20 @@ class RecordStore:
         return record
 
     def write(self, case: PlannedCase, round_index: int, record: Record) -> Path:
-        """Store a record: written to a draft, then renamed, so that it is whole or absent."""
+        """Store a record, whole or not at all.
+
+        Raises
+        ------
+        FileError
+            If it cannot be written: no space, no rights, something else at its place.
+        """
         path = self.path(case, round_index)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        draft = path.with_suffix(f".{os.getpid()}.tmp")
-        text = record.to_json()  # before the file is opened: a record it refuses leaves no draft
-        with open(draft, "w", encoding="utf-8") as stream:
-            stream.write(text)
-            stream.flush()
-            os.fsync(stream.fileno())
-        draft.replace(path)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise FileError(
+                f"cannot make the folder {str(path.parent)!r} ({error.strerror or error}); free "
+                f"space there, or name another folder with {STORE_VARIABLE}"
+            ) from error
+        write_file(path, record.to_json())
         return path

@@ -7,6 +7,8 @@ from typing import Any
 
 import pandas as pd
 
+from jaxmeter import FileError, read_file
+
 from ..document.section import Figure
 from ..document.svg import (
     BOTTOM,
@@ -25,6 +27,7 @@ from ..tables import groups, rows
 from ..units import BYTES, SECONDS, Unit, bytes_, seconds, unit_for
 from .summaries import OPERATIONS, PROBLEM, variant_order
 
+PICTURE_BYTES = 2**22
 ROW = 50.0
 # The theme's first series is blue, the second orange: argument and closure elsewhere too.
 SERIES = ("argument", "closure", "simplified", "cached", "hoisted", "static_callable")
@@ -225,12 +228,19 @@ def break_even(curve: pd.DataFrame) -> Figure:
 
 def picture(path: Path) -> Figure:
     """Show the simulated frame, its pixels inside the page."""
-    data = base64.b64encode(path.read_bytes()).decode("ascii")
-    described = "A ring of dust, three planets, and the residual light of the star"
-    panel = Drawing("A simulated frame", described, 400)
-    panel.parts.append(
-        f'<image x="0" y="0" width="400" height="400" href="data:image/png;base64,{data}"/>'
-    )
+    try:
+        content = read_file(path, PICTURE_BYTES)
+        if not content.startswith(b"\x89PNG"):
+            raise FileError(f"got {str(path)!r}, which is no PNG picture; make it again")
+    except (OSError, FileError) as error:
+        panel = Drawing("A simulated frame", f"The picture cannot be read: {error}", 40)
+    else:
+        data = base64.b64encode(content).decode("ascii")
+        described = "A ring of dust, three planets, and the residual light of the star"
+        panel = Drawing("A simulated frame", described, 400)
+        panel.parts.append(
+            f'<image x="0" y="0" width="400" height="400" href="data:image/png;base64,{data}"/>'
+        )
     return Figure(
         "closure_picture",
         "The simulated frame",

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pandas as pd
 
-from jaxmeter import Audit, JaxmeterError
+from jaxmeter import Audit, JaxmeterError, read_file
 
 from ..document.section import Section
 from ..document.table import count, ratio, row_head, size, table, text, time
 from ..document.words import too_few
-from ..errors import ReportError
+from ..load import LONGEST_REASON
 from ..tables import groups, rows
 from ..units import bytes_, counted, seconds, significant
 from ..units import ratio as ratio_text
@@ -216,11 +216,12 @@ def _break_even_sentences(curve: pd.DataFrame) -> Iterator[str]:
 def audited(path: Path) -> Section | None:
     """Show the arrays behind static callables, by path and line; None without an audit."""
     try:
-        audit = Audit.from_json(path.read_text(encoding="utf-8"))
+        audit = Audit.from_json(read_file(path))
     except FileNotFoundError:
         return None
     except (OSError, JaxmeterError) as error:
-        raise ReportError(f"make_closure_report: cannot read {path}: {error}; remove it") from error
+        why = f"{path.name} of {path.parent.name} cannot be read: {error}"[:LONGEST_REASON]
+        return Section("audit", "Arrays behind static callables", f"{why}; remove it.")
     found = [
         {
             "path": array.path or "made while tracing",

@@ -85,7 +85,15 @@ def _digest_of_files(folder: Path, suffixes: Container[str] | None = None) -> st
     """Return the digest of the names and contents of all files below a folder."""
     files = (path for path in sorted(folder.rglob("*")) if path.is_file())
     wanted = [path for path in files if suffixes is None or path.suffix in suffixes]
-    return _digest(*(x for path in wanted for x in (path.relative_to(folder), path.read_bytes())))
+    return _digest(*(x for path in wanted for x in (path.relative_to(folder), _content(path))))
+
+
+def _content(path: Path) -> bytes:
+    """Return the content of a file; why there is none where it cannot be read."""
+    try:
+        return jaxmeter.read_file(path)
+    except (OSError, jaxmeter.FileError) as error:
+        return str(error).encode()
 
 
 def _digest_of_code() -> str:

@@ -12,10 +12,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from jaxmeter import FileError, read_file
+
 from ..errors import ReportError
 from ..load import SkippedFile, Store, StoredRecord, read_store
 from ..machines import UNKNOWN, environment_names
 from ..quantities import Metric, Row, measurement_row
+
+PROGRAM_BYTES = 2**20  # the text of how two programs differ
 
 
 @dataclass(frozen=True)
@@ -149,10 +153,18 @@ def read_pair(folder: Path, *, environment: str | None = None) -> CommitPair:
     stores = read_store(folder / "base"), read_store(folder / "head")
     programs = folder / "programs"
     texts = {
-        path.relative_to(programs).with_suffix("").as_posix(): path.read_text(encoding="utf-8")
+        path.relative_to(programs).with_suffix("").as_posix(): _text(path)
         for path in sorted(programs.rglob("*.txt"))
     }
     return replace(_in_one_environment(stores, environment), programs=texts)
+
+
+def _text(path: Path) -> str:
+    """Return the text of a file; why there is none where it cannot be read."""
+    try:
+        return read_file(path, PROGRAM_BYTES).decode("utf-8", "replace")
+    except (OSError, FileError) as error:
+        return f"{path.name} cannot be read: {type(error).__name__}: {error}"
 
 
 def _commit_named(root: Path, name: str, repository: Path | None) -> str:

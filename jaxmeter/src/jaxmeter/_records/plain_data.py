@@ -135,7 +135,7 @@ class PlainData:
         """
         advice = cls.unreadable_advice.replace("{name}", cls.__name__)
         try:
-            data = json.loads(text)
+            data = strict_json(text)
         except (ValueError, RecursionError) as error:
             raise RecordError(
                 f"{cls.__name__}.from_json: got {len(text)} characters that are no JSON "
@@ -152,6 +152,30 @@ class PlainData:
     @classmethod
     def check_version(cls, data: Any) -> None:
         """Raise a RecordError for data of a version that cannot be read."""
+
+
+def strict_json(text: str | bytes) -> Any:
+    """Return the data in a text of JSON; NaN, infinities and a name given twice are errors.
+
+    Raises
+    ------
+    ValueError, RecursionError
+        If the text is no such JSON.
+    """
+    return json.loads(text, object_pairs_hook=_named_once, parse_constant=_refuse_constant)
+
+
+def _named_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    made = dict(pairs)
+    if len(made) != len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in made if names.count(name) > 1)
+        raise ValueError(f"the name {twice!r:.80} twice in one object")
+    return made
+
+
+def _refuse_constant(constant: str) -> NoReturn:
+    raise ValueError(f"the constant {constant}")
 
 
 def _finite(data: Any) -> Any:

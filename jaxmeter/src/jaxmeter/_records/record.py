@@ -217,4 +217,4 @@ class Record(PlainData):
     def check_version(cls, data: Any) -> None:
         schema = data.get("schema") if isinstance(data, dict) else None
         if schema != SCHEMA:
-            raise RecordError(f"got schema {schema!r}, this jaxmeter reads {SCHEMA}")
+            raise RecordError(f"got schema {schema!r:.80}, this jaxmeter reads {SCHEMA}")
