@@ -16,7 +16,8 @@ import numpy as np
 from jaxmeter._measure.environment import host_environment, jax_environment
 from jaxmeter._measure.phases import Clock
 from jaxmeter._records.audit import MEGABYTE_BYTES, Calibration
-from jaxmeter.errors import RecordError
+from jaxmeter._records.files import read_file
+from jaxmeter.errors import FileError, RecordError
 
 _MEGABYTES = 32
 _ROUNDS = 9
@@ -66,8 +67,8 @@ def calibrate(*, clock: Clock = time.perf_counter) -> Calibration:
 def calibration() -> Calibration | None:
     """Return the calibration of this machine and JAX; None if there is none."""
     try:
-        found = Calibration.from_json(_file().read_bytes())
-    except (OSError, RecordError):
+        found = Calibration.from_json(read_file(_file()))
+    except (OSError, FileError, RecordError):
         return None
     here = _here()
     return found if all(getattr(found, name) == value for name, value in here.items()) else None

@@ -9,15 +9,14 @@ import argparse
 import dataclasses
 import inspect
 import json
-import pickle
 import re
 import shlex
 import sys
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
-from jaxmeter._measure.case import Case, name_of, split_call
+from jaxmeter._cli.argument_files import arguments_of_npz, arguments_of_pickle
+from jaxmeter._measure.case import Case, name_of
 from jaxmeter._measure.targets import resolve
 from jaxmeter._records.comparison import Side
 from jaxmeter._records.record import Scalar
@@ -63,8 +62,8 @@ def case_from_options(command: str, target: str, options: argparse.Namespace | S
     fn = resolve(target, command)
     sources = {
         "arg": lambda: parse_arguments(options.arg),
-        "npz": lambda: _from_npz(options.npz),
-        "pickle": lambda: _from_pickle(options.pickle),
+        "npz": lambda: arguments_of_npz(options.npz),
+        "pickle": lambda: arguments_of_pickle(options.pickle),
         "no_args": lambda: ((), {}),
     }
     source = next((name for name in sources if getattr(options, name)), None)
@@ -187,38 +186,6 @@ def _filled(tree: Any) -> Any:
         return jax.numpy.ones(leaf.shape, leaf.dtype) if is_shape else leaf
 
     return jax.tree.map(fill, tree)
-
-
-def _from_npz(file: Any) -> _Arguments:
-    """Return the arrays of a file of numpy: ``arr_0``, ``arr_1`` by position, others by name."""
-    import numpy as np
-
-    try:
-        with np.load(file) as data:
-            arrays = dict(data)
-    except (OSError, ValueError, TypeError, AttributeError) as error:
-        raise JaxmeterError(
-            f"--npz: got {file!r} ({error}); give a file of np.savez(file, x, name=y)"
-        ) from None
-    args = []
-    while (name := f"arr_{len(args)}") in arrays:
-        args.append(arrays.pop(name))
-    return tuple(args), arrays
-
-
-def _from_pickle(file: Any) -> _Arguments:
-    try:
-        content = pickle.loads(Path(file).read_bytes())
-    except Exception as error:  # unpickling may raise anything
-        raise JaxmeterError(
-            f"--pickle: got {file!r} ({error}); give a file of pickle.dump((args, kwargs), file)"
-        ) from error
-    if not isinstance(content, tuple):
-        raise JaxmeterError(
-            f"--pickle: got {type(content).__name__} in {file!r}; pickle a tuple of arguments, or "
-            "the pair (args, kwargs)"
-        )
-    return split_call(content)
 
 
 def _from_module(

@@ -10,7 +10,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-from jaxmeter.errors import JaxmeterError
+from jaxmeter._records.files import TEXT_BYTES, read_file
+from jaxmeter.errors import FileError, JaxmeterError
 
 _MODULE = re.compile(r"^HloModule ([\w.\-]+)", re.MULTILINE)
 _COMPUTATION = re.compile(r"^(?:ENTRY )?%?(?P<name>[\w.\-]+) \(.*\{$")
@@ -26,16 +27,18 @@ _KIND = re.compile(r"kind=(\w+)")
 _CALL_TARGET = re.compile(r'custom_call_target="([^"]+)"')
 _OP_NAME = re.compile(r'op_name="((?:[^"\\]|\\.)*)"')
 _OUTERMOST_JIT = re.compile(r"^jit\([^()]*\)/")
-_LAYOUT = re.compile(r"\{[^{}]*\}|/\*.*?\*/")
+_LAYOUT = re.compile(r"\{[^{}]*\}|/\*[^*]*\*/")
 _ARRAY = re.compile(r"(?P<dtype>[a-z]\w*)\[(?P<shape>[\d,<=\s]*)\]")
 _NUMBER = re.compile(r"\d+")
+_LARGEST_ARRAY_BYTES = 2**60
+_ORIGIN_STEPS_COUNT = 1000  # instructions looked at for the name of one; more only in odd programs
 
 # Source lines: in the metadata itself, or from JAX 0.8 on in tables before the computations.
 _SOURCE = re.compile(r'source_file="([^"]*)"(?: source_line=(\d+))?')
-_FRAME = re.compile(r"stack_frame_id=(\d+)")
+_FRAME = re.compile(r"stack_frame_id=(\d{1,18})\b")
 _TABLES = ("FileNames", "FunctionNames", "FileLocations", "StackFrames")
-_ENTRY = re.compile(r"^(\d+) (.*)$")
-_FIELD = re.compile(r"(\w+)=(\d+)")
+_ENTRY = re.compile(r"^(\d{1,18}) (.*)$")
+_FIELD = re.compile(r"(\w+)=(\d{1,18})\b")
 
 MOVING_OPCODES = frozenset(
     ("parameter", "constant", "bitcast", "tuple", "get-tuple-element", "broadcast", "copy")
@@ -148,8 +151,16 @@ def _array_bytes(match: re.Match[str]) -> int:
         return 0
     bits = _NUMBER.search(dtype)
     # Types narrower than a byte take one; pred has no width in its name.
-    item = 1 if bits is None else max(int(bits.group()) // 8, 1)
-    return item * math.prod(int(number) for number in _NUMBER.findall(match["shape"]))
+    sizes = [*_NUMBER.findall(match["shape"]), "1" if bits is None else bits.group()]
+    if max(map(len, sizes)) <= 18:
+        *shape, width = map(int, sizes)
+        found = max(width // 8, 1) * math.prod(shape)
+        if found <= _LARGEST_ARRAY_BYTES:
+            return found
+    raise JaxmeterError(
+        f"hlo: got the array {match.group():.60}, which fits no memory; give the text of a program "
+        "that was compiled"
+    )
 
 
 def bodies(every: Iterable[Instruction]) -> dict[str, list[Instruction]]:
@@ -167,10 +178,11 @@ def named_instructions(text: str) -> dict[str, Instruction]:
     most frequent one there; an instruction that moves data takes that of its operand.
     """
     known = {instruction.name: instruction for instruction in instructions(text)}
-    parts = bodies(known.values())
+    parts = {name: _named_part(body) for name, body in bodies(known.values()).items()}
     found = {}
     for name, instruction in known.items():
-        origin = None if instruction.op_name else _origin(instruction, parts, known)
+        steps = iter(range(_ORIGIN_STEPS_COUNT))
+        origin = None if instruction.op_name else _origin(instruction, parts, known, steps)
         if origin is not None:
             instruction = dataclasses.replace(
                 instruction, op_name=origin.op_name, source=origin.source, is_inherited=True
@@ -179,23 +191,34 @@ def named_instructions(text: str) -> dict[str, Instruction]:
     return found
 
 
+def _named_part(body: Iterable[Instruction]) -> Instruction | None:
+    """Return the instruction of a computation whose name its caller takes."""
+    named = [part for part in body if part.op_name]
+    if not named:
+        return None
+    (frequent, _), *_ = Counter(part.op_name for part in named).most_common(1)
+    root = next((part for part in named if part.is_root), None)
+    return root or next(part for part in named if part.op_name == frequent)
+
+
 def _origin(
     instruction: Instruction,
-    parts: Mapping[str, list[Instruction]],
+    parts: Mapping[str, Instruction | None],
     known: Mapping[str, Instruction],
+    steps: Iterator[int],
     depth: int = 4,
 ) -> Instruction | None:
     """Return the instruction whose name an unnamed one takes."""
-    body = [part for part in parts.get(instruction.calls, ()) if part.op_name]
-    if body:
-        root = next((part for part in body if part.is_root), None)
-        (frequent, _), *_ = Counter(part.op_name for part in body).most_common(1)
-        return root or next(part for part in body if part.op_name == frequent)
+    inside = parts.get(instruction.calls)
+    if inside is not None:
+        return inside
     for operand in instruction.operands if depth else ():
+        if next(steps, None) is None:
+            return None
         source = known.get(operand)
         if source is None or source.opcode in ("parameter", "constant"):
             continue
-        found = source if source.op_name else _origin(source, parts, known, depth - 1)
+        found = source if source.op_name else _origin(source, parts, known, steps, depth - 1)
         if found is not None:
             return found
     return None
@@ -244,8 +267,8 @@ def hlo_file(path: Path) -> tuple[str, str]:
         If the file cannot be read or contains no HLO text.
     """
     try:
-        text = path.read_text(encoding="utf-8", errors="replace")
-    except OSError as error:
+        text = read_file(path, TEXT_BYTES).decode("utf-8", "replace")
+    except (OSError, FileError) as error:
         raise JaxmeterError(f"hlo: got {str(path)!r} ({error}); give a file of HLO text") from None
     name = module_name(text)
     if not name:

@@ -11,6 +11,7 @@ from typing import Annotated, Any
 from msgspec import Meta
 
 from jaxmeter._pytest.quantities import QUANTITIES
+from jaxmeter._records.files import read_file
 from jaxmeter._records.plain_data import checked
 from jaxmeter.errors import JaxmeterError
 
@@ -28,8 +29,8 @@ def read_budgets(file: Path) -> dict[str, Budget]:
     if not file.is_file():
         return {}
     try:
-        data = tomllib.loads(file.read_text())
-    except tomllib.TOMLDecodeError as error:
+        data = tomllib.loads(read_file(file).decode())
+    except (ValueError, RecursionError) as error:  # of UTF-8 and of TOML
         raise JaxmeterError(f"{file}: not TOML ({error}); correct it") from None
     table = data.get("tool", {}).get("jaxmeter", {}).get("budgets", {})
     where = f"{file}: [tool.jaxmeter.budgets]"

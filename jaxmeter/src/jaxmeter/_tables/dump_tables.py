@@ -16,7 +16,7 @@ from jaxmeter._program.hlo import (
     instructions,
     named_instructions,
 )
-from jaxmeter._tables.dumps import Dump
+from jaxmeter._tables.dumps import Dump, dump_text
 from jaxmeter._tables.schemas import TEXT, WHOLE, frame, most, schema
 from jaxmeter.errors import JaxmeterError
 
@@ -209,7 +209,7 @@ def _fused(program: Collection[Instruction]) -> set[str]:
 def _passes(dump: Dump) -> pd.DataFrame:
     rows: list[dict[str, Any]] = []
     for position, pipeline, name, path in dump.passes:
-        text = path.read_text(encoding="utf-8", errors="replace")
+        text = dump_text(path)
         opcodes = [instruction.opcode for instruction in instructions(text)]
         row = {
             "position": position,

@@ -15,8 +15,9 @@ from jaxmeter._measure.accounting import compiler_account
 from jaxmeter._measure.case import Case
 from jaxmeter._measure.staging import staged
 from jaxmeter._program.hlo import module_name
+from jaxmeter._records.files import TEXT_BYTES, read_file
 from jaxmeter._tables.schemas import REAL, TEXT, TRUTH, WHOLE, frame, schema
-from jaxmeter.errors import JaxmeterError
+from jaxmeter.errors import FileError, JaxmeterError
 
 schema(
     "dump_diff",
@@ -171,10 +172,26 @@ def read_dump(
 
 def _text(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8", errors="replace")
+        return dump_text(path)
     except FileNotFoundError:
         return ""
-    except OSError as error:
+
+
+def dump_text(path: Path) -> str:
+    """Return the text of one file of a dump.
+
+    Raises
+    ------
+    FileNotFoundError
+        If it is not there.
+    JaxmeterError
+        If it cannot be read.
+    """
+    try:
+        return read_file(path, TEXT_BYTES).decode("utf-8", "replace")
+    except FileNotFoundError:
+        raise
+    except (OSError, FileError) as error:
         raise JaxmeterError(f"dump: cannot read {str(path)!r} ({error})") from None
 
 

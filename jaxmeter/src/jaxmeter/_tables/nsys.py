@@ -17,20 +17,38 @@ from pathlib import Path
 
 import pandas as pd
 
-from jaxmeter.errors import JaxmeterError
+from jaxmeter._records.files import check_file
+from jaxmeter.errors import FileError, JaxmeterError
 
 INSTALL_NSYS = (
     "nsys is not installed here; install Nsight Systems (developer.nvidia.com/nsight-systems, "
     "Debian's non-free package nsight-systems) or give its program with --nsys. To read a capture "
     "from another machine, export it there: nsys export --type sqlite FILE.nsys-rep"
 )
+# Our name of each table; the columns of whole numbers that it must have, and those it may have.
+_CALL = (("start",), ("globalTid", "correlationId"))
 _TABLES = {
-    "NVTX_EVENTS": "nvtx",
-    "CUPTI_ACTIVITY_KIND_KERNEL": "kernels",
-    "CUPTI_ACTIVITY_KIND_MEMCPY": "memcpy",
-    "CUPTI_ACTIVITY_KIND_RUNTIME": "runtime",
-    "CUPTI_ACTIVITY_KIND_DRIVER": "driver",
+    "NVTX_EVENTS": ("nvtx", ("start", "eventType"), ("end", "textId", "globalTid")),
+    "CUPTI_ACTIVITY_KIND_KERNEL": (
+        "kernels",
+        ("start", "end"),
+        (
+            *("deviceId", "correlationId", "globalPid", "registersPerThread"),
+            *("demangledName", "shortName", "staticSharedMemory", "dynamicSharedMemory"),
+            *(f"{what}{axis}" for what in ("grid", "block") for axis in "XYZ"),
+        ),
+    ),
+    "CUPTI_ACTIVITY_KIND_MEMCPY": ("memcpy", ("start", "end", "bytes"), ("copyKind", "deviceId")),
+    "CUPTI_ACTIVITY_KIND_RUNTIME": ("runtime", *_CALL),
+    "CUPTI_ACTIVITY_KIND_DRIVER": ("driver", *_CALL),
 }
+_TEXTS = {"NVTX_EVENTS": ("text",)}
+_FILE_BYTES = 2**31
+_MOST_COPIED_BYTES = 2**50  # in one copy; sums of more would leave 64 bits
+_MOST_ROWS_COUNT = 4_000_000
+_TEXT_BYTES = 2**20
+# SQLite runs this many of its instructions between two calls, and so many calls at most.
+_STEPS_COUNT, _MOST_CALLS_COUNT = 10_000_000, 500
 _VERSION = re.compile(r"version (\S+)")
 _SECONDS = 600.0
 
@@ -43,7 +61,7 @@ class NsysCapture:
     ----------
     path : the ``.sqlite`` file.
     version, schema_version : of nsys; empty if the file has none.
-    nvtx, kernels, memcpy, runtime, driver : frames with nsys' own columns.
+    nvtx, kernels, memcpy, runtime, driver : frames with those of nsys' columns that are used.
     strings : texts by number.
     """
 
@@ -126,28 +144,25 @@ def read_nsys(path: Path) -> NsysCapture:
     JaxmeterError
         If it is no such file, or cut short.
     """
-    if not path.is_file():
-        raise JaxmeterError(f"nsys: got {str(path)!r}, which is no file; give a .sqlite of nsys")
     try:
+        check_file(path, _FILE_BYTES)
         with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as base:
+            _guard(base)
             listed = base.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
-            names = sorted(row[0] for row in listed)
-            frames = {
-                ours: pd.read_sql_query(f"SELECT * FROM {theirs}", base)
-                if theirs in names
-                else pd.DataFrame()
-                for theirs, ours in _TABLES.items()
-            }
+            names = sorted(str(row[0]) for row in listed)
+            frames = {ours: _frame(base, theirs, names) for theirs, (ours, *_) in _TABLES.items()}
             strings = _pairs(base, "id", "StringIds") if "StringIds" in names else {}
             about = {}
             for table in ("META_DATA_EXPORT", "EXPORT_META_DATA"):  # from 2023, up to 2022
                 if table in names:
                     about = _pairs(base, "name", table)
                     break
-    except (sqlite3.Error, pd.errors.DatabaseError) as error:
+    except (OSError, FileError) as error:
+        raise JaxmeterError(f"nsys: got {str(path)!r} ({error}); give a .sqlite of nsys") from None
+    except (sqlite3.Error, ValueError, OverflowError) as error:
         raise JaxmeterError(
-            f"nsys: got {str(path)!r}, which is cut short or no SQLite file ({error}); export it "
-            "again: nsys export --type sqlite FILE.nsys-rep"
+            f"nsys: got {str(path)!r}, which is cut short, or no SQLite file of nsys ({error}); "
+            "export it again: nsys export --type sqlite FILE.nsys-rep"
         ) from None
     if not any(name in names for name in (*_TABLES, "StringIds", "ANALYSIS_DETAILS")):
         raise JaxmeterError(
@@ -163,5 +178,41 @@ def read_nsys(path: Path) -> NsysCapture:
     )
 
 
+def _guard(base: sqlite3.Connection) -> None:
+    """Bound what queries may take: a schema may compute its columns for ever."""
+    calls = iter(range(_MOST_CALLS_COUNT))
+    base.set_progress_handler(lambda: next(calls, None) is None, _STEPS_COUNT)
+    base.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _TEXT_BYTES)
+    base.text_factory = lambda content: content.decode("utf-8", "replace")
+
+
+def _frame(base: sqlite3.Connection, table: str, names: list[str]) -> pd.DataFrame:
+    """Return the columns of a table that are used; no rows if it is not there."""
+    if table not in names:
+        return pd.DataFrame()
+    _, needed, optional = _TABLES[table]
+    present = {row[1] for row in base.execute(f"PRAGMA table_xinfo({table})")}
+    missing = [name for name in needed if name not in present]
+    if missing:
+        raise ValueError(f"table {table} has no column {missing[0]}")
+    numbers = [name for name in (*needed, *optional) if name in present]
+    texts = [name for name in _TEXTS.get(table, ()) if name in present]
+    columns = ", ".join(f'"{name}"' for name in (*numbers, *texts))
+    rows = base.execute(f"SELECT {columns} FROM {table} LIMIT {_MOST_ROWS_COUNT + 1}").fetchall()
+    if len(rows) > _MOST_ROWS_COUNT:
+        raise ValueError(f"table {table} has more than {_MOST_ROWS_COUNT:,} rows; profile less")
+    for position, name in enumerate(numbers):
+        kinds = {type(row[position]) for row in rows}
+        if not kinds <= ({int} if name in needed else {int, type(None)}):
+            kind = next(iter(kinds - {int})).__name__
+            raise ValueError(f"column {name} of table {table} holds {kind}, not whole numbers")
+    if "bytes" in needed and any(
+        abs(row[needed.index("bytes")]) > _MOST_COPIED_BYTES for row in rows
+    ):
+        raise ValueError(f"column bytes of table {table} holds sizes beyond any memory")
+    return pd.DataFrame.from_records(rows, columns=[*numbers, *texts])
+
+
 def _pairs(base: sqlite3.Connection, key: str, table: str) -> dict:
-    return dict(base.execute(f"SELECT {key}, value FROM {table}"))
+    rows = base.execute(f"SELECT {key}, value FROM {table} LIMIT {_MOST_ROWS_COUNT}")
+    return {found: str(value) for found, value in rows}

@@ -13,7 +13,13 @@ import mmap
 from collections.abc import Iterator
 from pathlib import Path
 
-from jaxmeter.errors import JaxmeterError
+from jaxmeter._records.files import check_file
+from jaxmeter.errors import FileError, JaxmeterError
+
+TRACE_BYTES = 2**30
+"""No trace is read beyond this: 1 GiB."""
+MOST_EVENTS_COUNT = 10_000_000
+_COUNTED_BYTES = 2**24  # in a smaller file there are fewer events
 
 
 def check_whole(path: Path) -> None:
@@ -25,7 +31,13 @@ def check_whole(path: Path) -> None:
         If it is, or cannot be read.
     """
     try:
-        planes = [sum(1 for _ in _fields(plane)) for plane in _parts(_mapped(path), 1)]
+        check_file(path, TRACE_BYTES)
+        space = _mapped(path)
+        planes = [sum(1 for _ in _fields(plane)) for plane in _parts(space, 1)]
+        if len(space) > _COUNTED_BYTES:
+            _check_events(path, space)
+    except FileError as error:
+        raise JaxmeterError(f"trace: {error}") from None
     except OSError as error:
         raise JaxmeterError(f"trace: got {str(path)!r} ({error}); give a trace") from None
     except ValueError as error:
@@ -35,6 +47,20 @@ def check_whole(path: Path) -> None:
         ) from None
     if not planes:
         raise JaxmeterError(f"trace: got {str(path)!r}, which is empty; was the program killed?")
+
+
+def _check_events(path: Path, space: memoryview) -> None:
+    """Refuse a trace of more events than memory may hold: an event takes two bytes in the file."""
+    count = 0
+    for plane in _parts(space, 1):
+        for line in _parts(plane, 3):
+            for _ in _parts(line, 4):
+                count += 1
+                if count > MOST_EVENTS_COUNT:
+                    raise JaxmeterError(
+                        f"trace: got {str(path)!r}, of more than {MOST_EVENTS_COUNT:,} events; "
+                        "trace fewer runs"
+                    )
 
 
 def programs(path: Path, wanted: set[str]) -> dict[str, str]:
@@ -61,7 +87,10 @@ def _hlo_text(module: bytes) -> str:
             from jaxlib._jax import HloModule  # type: ignore[import-not-found,no-redef]
         except ImportError:
             return ""
-    return HloModule.from_serialized_hlo_module_proto(module).to_string()
+    try:
+        return HloModule.from_serialized_hlo_module_proto(module).to_string()
+    except Exception:  # of no documented type: the bytes are no module
+        return ""
 
 
 def _mapped(path: Path) -> memoryview:

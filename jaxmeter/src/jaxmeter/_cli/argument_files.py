@@ -1,0 +1,95 @@
+"""Arguments that are saved in files: arrays of numpy, and pickles."""
+
+from __future__ import annotations
+
+import math
+import pickle
+import zipfile
+from collections.abc import Iterator
+from typing import Any
+
+from jaxmeter._measure.case import split_call
+from jaxmeter._records.files import check_file, read_file
+from jaxmeter.errors import JaxmeterError
+
+FILE_BYTES = 2**33
+"""No file of arguments is read beyond this: 8 GiB; arrays may be no larger when unpacked."""
+
+Arguments = tuple[tuple[Any, ...], dict[str, Any]]
+
+
+def arguments_of_npz(file: str) -> Arguments:
+    """Return the arrays of a file of numpy: ``arr_0``, ``arr_1`` by position, others by name.
+
+    Raises
+    ------
+    JaxmeterError
+        If the file is none of numpy, holds Python objects, or more than it says or than 8 GiB.
+    """
+    import numpy as np
+
+    try:
+        check_file(file, FILE_BYTES)
+        for name, size in _unpacked_bytes(file):
+            if size > FILE_BYTES:
+                raise ValueError(f"{name} takes {size / 2**30:,.0f} GiB, and may take 8")
+        with np.load(file) as data:
+            arrays = dict(data)
+    # What numpy, zipfile and zlib raise for hostile files is not documented.
+    except Exception as error:
+        text = str(error) or type(error).__name__
+        raise JaxmeterError(
+            f"--npz: got {file!r} ({text[:300]}); give a file of np.savez(file, x, name=y)"
+        ) from None
+    args = []
+    while (name := f"arr_{len(args)}") in arrays:
+        args.append(arrays.pop(name))
+    return tuple(args), arrays
+
+
+def _unpacked_bytes(file: str) -> Iterator[tuple[str, int]]:
+    """Yield the name of each array with the size of it and all before it, without reading any.
+
+    An array whose header asks for another size than its file has is an error.
+    """
+    from numpy.lib import format as npy
+
+    total = 0
+    with zipfile.ZipFile(file) as archive:
+        for member in archive.infolist():
+            total += member.file_size
+            yield member.filename, total
+            if not member.filename.endswith(".npy"):
+                continue
+            with archive.open(member) as stream:
+                version = npy.read_magic(stream)
+                read = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
+                shape, _, dtype = read(stream)
+                said = math.prod(shape) * dtype.itemsize
+                held = member.file_size - stream.tell()
+                if not dtype.hasobject and said != held:
+                    raise ValueError(f"{member.filename} says {said} bytes and holds {held}")
+
+
+def arguments_of_pickle(file: str) -> Arguments:
+    """Return the arguments that a pickle holds; reading it runs code of the file.
+
+    Raises
+    ------
+    JaxmeterError
+        If it is no pickle of a tuple.
+    """
+    try:
+        content = pickle.loads(read_file(file, FILE_BYTES))
+    except Exception as error:  # unpickling may raise anything
+        text = str(error) or type(error).__name__
+        raise JaxmeterError(
+            f"--pickle: got {file!r} ({text[:300]}); give a file of "
+            "pickle.dump((args, kwargs), file)"
+        ) from error
+    if not isinstance(content, tuple):
+        raise JaxmeterError(
+            f"--pickle: got {type(content).__name__} in {file!r}; pickle a tuple of arguments, or "
+            "the pair (args, kwargs)"
+        )
+    return split_call(content)
