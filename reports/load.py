@@ -146,19 +146,30 @@ def scan(root: Path, within: str = "") -> tuple[list[StoredRecord], list[Skipped
 
 
 def _names(root: Path, within: str, skipped: list[SkippedFile]) -> Iterator[str]:
-    """Yield the paths of all files and folders that are named as records, relative to `root`.
-
-    Links to folders are not followed, and deeper folders than any case's are skipped.
-    """
+    """Yield the paths of all files and folders that are named as records, relative to `root`."""
     start = len(str(root)) + 1
-    for folder, folders, files in os.walk(root / within):
-        for name in (*folders, *files):
+    for folder, names in walk(root / within):
+        if names is None:
+            reason = f"more than {DEEPEST_FOLDERS} folders deep"
+            skipped.append(SkippedFile(_printable(Path(folder[start:])), reason))
+            continue
+        for name in names:
             if os.path.splitext(name)[1] in (".json", *RENAMED):
                 yield os.path.join(folder, name)[start:]
-        if folder[start:].count(os.sep) >= DEEPEST_FOLDERS and folders:
-            place = _printable(Path(folder[start:]))
-            skipped.append(SkippedFile(place, f"more than {DEEPEST_FOLDERS} folders deep"))
+
+
+def walk(root: Path) -> Iterator[tuple[str, list[str] | None]]:
+    """Yield each folder below `root` with the names in it; None for a folder that is too deep.
+
+    Links to folders are not followed.
+    """
+    start = len(str(root)) + 1
+    for folder, folders, files in os.walk(root):
+        if folder[start:].count(os.sep) >= DEEPEST_FOLDERS:
             folders.clear()
+            yield folder, None
+        else:
+            yield folder, [*folders, *files]
 
 
 def _stored_record(root: Path, within: Path) -> StoredRecord:

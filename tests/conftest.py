@@ -10,6 +10,7 @@ benchmarks among them, are compiled as users compile them and check their answer
 import os
 
 import jax
+from hypothesis import settings
 from jaxtyping import install_import_hook
 
 jax.config.update("jax_enable_x64", True)
@@ -17,6 +18,11 @@ jax.config.update("jax_numpy_dtype_promotion", "strict")
 
 # Before any test module imports vcjax: its annotations then hold at every call.
 install_import_hook("vcjax", "beartype.beartype")
+
+# Fuzzing is quick, and the same in every run, unless pytest gets --hypothesis-profile nightly.
+settings.register_profile("quick", derandomize=True, database=None, deadline=None, max_examples=60)
+settings.register_profile("nightly", deadline=None, max_examples=20_000, print_blob=True)
+settings.load_profile("quick")
 
 given = os.environ.get("XLA_FLAGS")
 quick = "--xla_backend_optimization_level=0"

@@ -18,6 +18,7 @@ import pandas as pd
 import jaxmeter
 
 from ..errors import ReportError
+from ..load import walk
 from ..review import make_review, read_commits, write_review
 from .series import Environment, History
 
@@ -83,7 +84,8 @@ def _is_new(folder: Path, made_of: str) -> bool:
 
 def _digest_of_files(folder: Path, suffixes: Container[str] | None = None) -> str:
     """Return the digest of the names and contents of all files below a folder."""
-    files = (path for path in sorted(folder.rglob("*")) if path.is_file())
+    paths = (Path(place, name) for place, names in walk(folder) for name in names or ())
+    files = (path for path in sorted(paths) if path.is_file())
     wanted = [path for path in files if suffixes is None or path.suffix in suffixes]
     return _digest(*(x for path in wanted for x in (path.relative_to(folder), _content(path))))
 

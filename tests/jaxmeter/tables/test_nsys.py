@@ -121,7 +121,7 @@ def test_broken_files_have_a_message_and_are_left_alone(tmp_path):
     for broken, message in (
         (cut, "cut short or no SQLite"),
         (other, "no capture of nsys"),
-        (tmp_path / "none.sqlite", "which is no file"),
+        (tmp_path / "none.sqlite", "No such file.*give a .sqlite of nsys"),
     ):
         with pytest.raises(JaxmeterError, match=message):
             jt.read_nsys(broken)

@@ -37,7 +37,7 @@ def arguments_of_npz(file: str) -> Arguments:
             arrays = dict(data)
     # What numpy, zipfile and zlib raise for hostile files is not documented.
     except Exception as error:
-        text = str(error) or type(error).__name__
+        text = " ".join(str(error).split()) or type(error).__name__
         raise JaxmeterError(
             f"--npz: got {file!r} ({text[:300]}); give a file of np.savez(file, x, name=y)"
         ) from None
@@ -82,7 +82,7 @@ def arguments_of_pickle(file: str) -> Arguments:
     try:
         content = pickle.loads(read_file(file, FILE_BYTES))
     except Exception as error:  # unpickling may raise anything
-        text = str(error) or type(error).__name__
+        text = " ".join(str(error).split()) or type(error).__name__
         raise JaxmeterError(
             f"--pickle: got {file!r} ({text[:300]}); give a file of "
             "pickle.dump((args, kwargs), file)"

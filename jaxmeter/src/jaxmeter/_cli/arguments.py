@@ -62,8 +62,8 @@ def case_from_options(command: str, target: str, options: argparse.Namespace | S
     fn = resolve(target, command)
     sources = {
         "arg": lambda: parse_arguments(options.arg),
-        "npz": lambda: arguments_of_npz(options.npz),
-        "pickle": lambda: arguments_of_pickle(options.pickle),
+        "npz": lambda: arguments_of_npz(str(options.npz)),
+        "pickle": lambda: arguments_of_pickle(str(options.pickle)),
         "no_args": lambda: ((), {}),
     }
     source = next((name for name in sources if getattr(options, name)), None)

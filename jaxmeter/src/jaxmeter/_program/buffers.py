@@ -15,10 +15,10 @@ from jaxmeter._program.hlo import Instruction, instructions
 from jaxmeter._records.files import TEXT_BYTES, read_file, temporary_folder
 from jaxmeter._records.memory import Buffer
 
-_ALLOCATION = re.compile(r"^allocation \d+: size (?P<size>\d+), (?P<kind>.*)$")
+_ALLOCATION = re.compile(r"^allocation \d+: size (?P<size>\d{1,18}), (?P<kind>.*)$")
 _VALUE = re.compile(
     r"^\s+value: <\d+ (?P<name>[\w.\-]+)(?:\{[\d,]*\})?(?P<phi> \(phi\))? @\d+> "
-    r"\(size=(?P<size>\d+),offset=(?P<offset>\d+)\): (?P<shape>.*)$"
+    r"\(size=(?P<size>\d{1,18}),offset=(?P<offset>\d{1,18})\): (?P<shape>.*)$"
 )
 _LAYOUT = re.compile(r"\{[^{}]*\}")
 _WITHOUT_BUFFER = ("tuple", "get-tuple-element", "bitcast")

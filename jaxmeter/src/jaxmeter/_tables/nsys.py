@@ -161,7 +161,7 @@ def read_nsys(path: Path) -> NsysCapture:
         raise JaxmeterError(f"nsys: got {str(path)!r} ({error}); give a .sqlite of nsys") from None
     except (sqlite3.Error, ValueError, OverflowError) as error:
         raise JaxmeterError(
-            f"nsys: got {str(path)!r}, which is cut short, or no SQLite file of nsys ({error}); "
+            f"nsys: got {str(path)!r}, which is cut short or no SQLite file of nsys ({error}); "
             "export it again: nsys export --type sqlite FILE.nsys-rep"
         ) from None
     if not any(name in names for name in (*_TABLES, "StringIds", "ANALYSIS_DETAILS")):

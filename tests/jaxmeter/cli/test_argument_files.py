@@ -1,0 +1,106 @@
+"""Files of arguments that are not what their option names end in one line."""
+
+import os
+import pickle
+import zipfile
+
+import numpy as np
+import pytest
+
+from jaxmeter import JaxmeterError
+from jaxmeter.__main__ import main
+from jaxmeter._cli import argument_files
+from jaxmeter._cli.argument_files import arguments_of_npz, arguments_of_pickle
+
+HEADER = "{'descr': '<f8', 'fortran_order': False, 'shape': %s, }"
+
+
+def npy(shape, content=b"", version=b"\x01\x00"):
+    header = (HEADER % shape).encode()
+    return b"\x93NUMPY" + version + len(header).to_bytes(2, "little") + header + content
+
+
+def npz(path, **members):
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in members.items():
+            archive.writestr(f"{name}.npy", content)
+    return path
+
+
+def test_arrays_are_read_by_position_and_by_name(tmp_path):
+    path = tmp_path / "a.npz"
+    np.savez_compressed(path, np.ones(3), np.zeros((2, 2), "int32"), scale=2.0)
+    (first, second), named = arguments_of_npz(str(path))
+    assert first.tolist() == [1, 1, 1] and second.shape == (2, 2) and named["scale"] == 2.0
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (npy("(10**12,)"), "malformed"),
+        (npy("(1000000000000,)"), "says 8000000000000 bytes and holds 0"),
+        (npy("(3,)", b"\0" * 16), "says 24 bytes and holds 16"),
+        (npy("(-1,)", b"\0" * 16), "says -8 bytes|Shape"),
+        (npy("(" * 5000), "Header|header|parse|EOF"),
+        (npy("(3,)", version=b"\x09\x00"), "version|format|EOF"),
+        (b"no array", "magic"),
+        (b"", "."),
+    ],
+)
+def test_an_array_that_is_not_what_it_says_ends_in_a_message(content, message, tmp_path):
+    path = npz(tmp_path / "a.npz", x=content)
+    with pytest.raises(JaxmeterError, match=rf"--npz: got '.*a\.npz' \(.*({message})"):
+        arguments_of_npz(str(path))
+
+
+def test_a_bomb_is_refused_by_its_list_of_contents(tmp_path, monkeypatch):
+    monkeypatch.setattr(argument_files, "FILE_BYTES", 2**20)
+    ones = npy("(100000,)", b"\0" * 800_000)
+    path = npz(tmp_path / "a.npz", x=ones, y=ones)
+    assert path.stat().st_size < 2**13
+    with pytest.raises(JaxmeterError, match="y.npy takes 0 GiB, and may take 8"):
+        arguments_of_npz(str(path))
+
+
+def test_python_objects_are_not_unpickled_by_npz(tmp_path):
+    path = tmp_path / "a.npz"
+    np.savez(path, x=np.array([print], dtype=object))
+    with pytest.raises(JaxmeterError, match="allow_pickle=False"):
+        arguments_of_npz(str(path))
+
+
+@pytest.mark.parametrize("read", [arguments_of_npz, arguments_of_pickle])
+@pytest.mark.parametrize(
+    "make",
+    [
+        os.mkfifo,
+        os.mkdir,
+        lambda path: path.symlink_to("/dev/zero"),
+        lambda path: path.symlink_to("nowhere"),
+        lambda path: path.write_bytes(b"PK\x03\x04" + b"\xff" * 100),
+        lambda path: path.write_bytes(b""),
+    ],
+)
+def test_what_is_no_file_of_arguments_ends_in_a_message(make, read, tmp_path):
+    path = tmp_path / "arguments"
+    make(path)
+    with pytest.raises(JaxmeterError, match="got '.*arguments'.*; give a file of"):
+        read(str(path))
+
+
+class Exits:
+    def __reduce__(self):
+        return (exec, ("raise RuntimeError('code of the file')",))
+
+
+def test_a_pickle_that_raises_ends_in_a_message(tmp_path):
+    path = tmp_path / "a.pickle"
+    path.write_bytes(pickle.dumps(Exits()))
+    with pytest.raises(JaxmeterError, match="code of the file"):
+        arguments_of_pickle(str(path))
+
+
+def test_the_help_says_that_a_pickle_runs_code(capsys):
+    with pytest.raises(SystemExit):
+        main(["audit", "--help"])
+    assert "reading it runs code" in " ".join(capsys.readouterr().out.split())
