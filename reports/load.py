@@ -29,6 +29,9 @@ RENAMED = {
 GROWING_SECONDS = 60.0
 
 DEEPEST_FOLDERS = 32  # of a store
+MOST_NAMED, MOST_SAMPLES, MOST_ARRAYS = 200, 100_000, 20_000  # of a record; columns, then rows
+LONGEST_TEXT = 2000  # characters of a record's names, settings and parameters
+LONGEST_FAILURE = {"kind": 200, "message": 2000, "traceback": 20_000, "output": 20_000}
 LONGEST_REASON = 500  # characters; names and numbers in a hostile file may have any length
 
 WHOLE = ("_bytes", "_count", "cpus_available")
@@ -182,6 +185,12 @@ def _stored_record(root: Path, within: Path) -> StoredRecord:
     commit, environment_key, *case, _ = within.parts
     record = Record.from_json(_printable_text(read_file(root / within)))
     _check_usable(record)
+    _check_small(record)
+    if record.failure is not None:
+        texts = {
+            name: getattr(record.failure, name)[:most] for name, most in LONGEST_FAILURE.items()
+        }
+        record = replace(record, failure=replace(record.failure, **texts))
     place = (commit, environment_key, "/".join(case), int(within.stem))
     return StoredRecord(*place, root / within, record)
 
@@ -205,6 +214,28 @@ def _check_usable(record: Record) -> None:
         # NaN counts as missing, as everywhere in pandas.
         if name.endswith(WHOLE) and value is not None and abs(value) >= WHOLE_LIMIT:
             raise ValueError(f"{name} is {value!r:.24}, which is no number of bytes or things")
+
+
+def _check_small(record: Record) -> None:
+    """Refuse a record that would fill the tables of all others with columns, rows or text."""
+    named = {"params": record.params, "checks": record.checks, "extras": record.extras}
+    for name, values in named.items():
+        if len(values) > MOST_NAMED:
+            raise ValueError(f"{name} has {len(values)} entries, of at most {MOST_NAMED}")
+    lengths = {
+        "samples_seconds": (len(record.samples_seconds), MOST_SAMPLES),
+        "recompiles": (len(record.recompiles), MOST_SAMPLES),
+        "constants.arrays": (len(record.constants.arrays), MOST_ARRAYS),
+    }
+    for name, (length, most) in lengths.items():
+        if length > most:
+            raise ValueError(f"{name} has {length} entries, of at most {most}")
+    environment = vars(record.environment) if record.environment else {}
+    texts = [record.name, record.target, *environment.values(), *record.params.values()]
+    texts += [name for values in named.values() for name in values]
+    longest = max(len(text) for text in texts if isinstance(text, str))
+    if longest > LONGEST_TEXT:
+        raise ValueError(f"a name or setting has {longest} characters, of at most {LONGEST_TEXT}")
 
 
 def skipped_file(root: Path, path: Path, error: Exception) -> SkippedFile:

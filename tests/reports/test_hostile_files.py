@@ -1,0 +1,167 @@
+"""Every page is built over a store with a thousand hostile files, in bounded memory and time."""
+
+import errno
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from jaxmeter import Audit, Record, RecordError
+from reports import ReportError, merge, read_store
+from reports.merge import merge_stores
+from tests.reports.hostile_files import SPECIAL_COUNT, hostile, make_special, write_hostile
+
+COUNT = 1000
+SECONDS = 60
+MEMORY_BYTES = 2**30
+BUILD = """
+import json, resource, sys
+from reports.__main__ import main
+code = main(sys.argv[1:])
+peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+print(json.dumps({"code": code, "peak_bytes": peak}))
+"""
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def records(made_up):
+    return [
+        made_up.casing_case("closure", 3),
+        made_up.chunk_case(64, 64),
+        made_up.reference_case(6),
+        made_up.preparation_case(6),
+        made_up.failed("a/b", {}),
+    ]
+
+
+@pytest.fixture(scope="module")
+def store(made_up, records, tmp_path_factory):
+    """A store of two commits that can be compared, with a thousand hostile files."""
+    root = tmp_path_factory.mktemp("hostile") / "store"
+    made_up.write_full(root)
+    shutil.copytree(root / made_up.commit, root / "fedcba0987654321fedcba0987654321fedcba09")
+    assert len(write_hostile(root, records, made_up.commit, made_up.key, COUNT)) == COUNT
+    return root
+
+
+def built(folder, *arguments):
+    """Run a command of the reports in limits of its own; return its exit code and output."""
+
+    def limited():
+        import resource
+
+        # Time of the processor, since that of the clock depends on what else the machine does.
+        resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
+
+    done = subprocess.run(
+        [sys.executable, "-c", BUILD, *map(str, arguments)],
+        cwd=ROOT,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        preexec_fn=limited,
+    )
+    assert done.returncode == 0, f"died with {done.returncode}: {done.stderr[-2000:]}"
+    found = json.loads(done.stdout.splitlines()[-1])
+    assert "Traceback" not in done.stderr, done.stderr[-3000:]
+    assert found["peak_bytes"] < MEMORY_BYTES, f"{found['peak_bytes'] / 2**20:.0f} MiB"
+    return found["code"], done.stderr
+
+
+def test_the_files_are_a_thousand_of_many_kinds(records):
+    made = hostile(records, COUNT)
+    contents = {content for content in made if isinstance(content, bytes)}
+    assert len(made) == COUNT and len(contents) > 850
+    assert {content for content in made if isinstance(content, int)} == set(range(SPECIAL_COUNT))
+    refused = 0
+    for content in contents:
+        try:
+            Record.from_json(content)
+        except RecordError:
+            refused += 1
+    assert 700 < refused < 950  # and some are records after all
+
+
+@pytest.mark.parametrize(
+    ("page", "arguments"),
+    [
+        ("index.html", ["build", "--store", "STORE", "--commit", "1234567890abcdef"]),
+        ("index.html", ["history", "--store", "STORE"]),
+        (
+            "index.html",
+            ["review", "fedcba0987654321", "1234567890abcdef", "--store", "STORE"],
+        ),
+        ("index.html", ["closure", "--study", "STUDY", "--commit", "1234567890abcdef"]),
+    ],
+    ids=["build", "history", "review", "closure"],
+)
+def test_every_page_is_built(page, arguments, store, made_up, tmp_path):
+    study = tmp_path / "study"
+    audits = study / "audits" / made_up.commit
+    audits.mkdir(parents=True)
+    (study / "cases").symlink_to(store)
+    (study / "casing").symlink_to(store)
+    os.mkfifo(audits / f"{made_up.key}.json")
+    (study / "picture.png").symlink_to("/dev/zero")
+    given = [{"STORE": store, "STUDY": study}.get(one, one) for one in arguments]
+    code, errors = built(tmp_path, *given, "--out", tmp_path / "out")
+    assert code in (0, 1), errors[-2000:]
+    text = (tmp_path / "out" / page).read_text(encoding="utf-8")
+    assert "<script>alert(1)</script>" not in text
+    assert "</html>" in text
+
+
+def test_merging_copies_what_is_good_and_names_what_is_not(store, made_up, tmp_path):
+    merged = merge_stores([store], tmp_path / "all")
+    assert merged.copied_count > 50 and len(merged.refused) > 600
+    assert all(len(file.reason) <= 1000 for file in merged.refused)
+    again = read_store(tmp_path / "all")
+    assert len(again.records) == merged.copied_count and not again.skipped
+
+
+@pytest.mark.parametrize("kind", range(SPECIAL_COUNT))
+def test_merging_leaves_alone_what_lies_at_a_records_place(kind, made_up, tmp_path):
+    made_up.write(tmp_path / "a", made_up.casing_case("closure", 3))
+    first = made_up.write(tmp_path / "a", made_up.casing_case("closure", 6))
+    merge_stores([tmp_path / "a"], tmp_path / "all")
+    (place,) = (tmp_path / "all").rglob("w7x-closure-d6/0.json")
+    place.unlink()
+    make_special(place, kind)
+    before = os.lstat(place)
+    merged = merge_stores([tmp_path / "a"], tmp_path / "all")
+    (refused,) = merged.refused
+    assert refused.path == first.relative_to(tmp_path / "a") and merged.same_count == 1
+    assert os.lstat(place).st_ino == before.st_ino
+
+
+def test_merging_follows_no_link_out_of_its_goal(made_up, tmp_path):
+    made_up.write(tmp_path / "a", made_up.casing_case("closure", 3))
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "all").mkdir()
+    (tmp_path / "all" / made_up.commit).symlink_to(tmp_path / "elsewhere")
+    merged = merge_stores([tmp_path / "a"], tmp_path / "all")
+    assert merged.copied_count == 0 and "a link lies at its place" in merged.refused[0].reason
+    assert list((tmp_path / "elsewhere").iterdir()) == []
+
+
+def test_a_goal_without_space_is_one_line_and_leaves_no_half_file(made_up, tmp_path, monkeypatch):
+    made_up.write(tmp_path / "a", made_up.casing_case("closure", 3))
+
+    def full(source, goal):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(merge.os, "link", full)
+    with pytest.raises(ReportError, match="No space left on device.*merge again"):
+        merge_stores([tmp_path / "a"], tmp_path / "all")
+    assert not [path for path in (tmp_path / "all").rglob("*") if path.is_file()]
+
+
+def test_an_audit_is_plain_data_like_a_record():
+    with pytest.raises(RecordError, match="twice in one object"):
+        Audit.from_json('{"a": 1, "a": 2}')
