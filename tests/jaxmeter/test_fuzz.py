@@ -85,6 +85,8 @@ def read_or_refused(text):
 @example('{"schema": 2, "schema": 2, "name": "twice", "status": "ok"}')
 @example('{"schema": 2, "name": "a", "status": "ok", "wall_seconds": NaN}')
 @example("[" * 100_000)
+@example('{"schema": 2, "name": "a", "status": "ok", "\\ud800": 1}')
+@example('{"schema": 2, "name": "\\ud800", "status": "\\ud800"}')
 def test_a_changed_text_is_a_record_or_refused(text):
     read_or_refused(text)
 

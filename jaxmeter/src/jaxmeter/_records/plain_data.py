@@ -146,7 +146,8 @@ class PlainData:
             if isinstance(data, dict):
                 data = {name: data[name] for name in data if name not in cls.derived}
             return _converted(data, cls)
-        except RecordError as error:
+        # Halves of surrogate pairs, numbers beyond any float, and data nested too deep.
+        except (RecordError, UnicodeError, OverflowError, RecursionError) as error:
             raise RecordError(f"{cls.__name__}.from_json: {error}; {advice}") from None
 
     @classmethod
