@@ -20,6 +20,10 @@ STUDIES = {
     "situations": ("studies.situations.situations", "captured arrays, reported and true"),
     "detection": ("studies.detection.study", "injected regressions that a review finds"),
     "closure": ("studies.closure.study", "the cost of closing over arrays"),
+    "compile": (
+        "studies.compile.study",
+        "slow lines that a compile profile finds; vcjax's programs",
+    ),
     "chunks": ("studies.chunks.study", "the best tile sizes on this machine"),
     "docs": ("studies.docs", "write the tables of docs/ again from the committed rows"),
 }

@@ -6,11 +6,18 @@ import argparse
 
 from studies.chunks import tables as chunks
 from studies.closure import study as closure
+from studies.compile import tables as compile_tables
 from studies.detection import findings as detection
 from studies.harness import ROOT, with_tables
 from studies.trust import page as trust
 
-TABLES = {**trust.TABLES, **detection.TABLES, **chunks.TABLES, **closure.TABLES}
+TABLES = {
+    **trust.TABLES,
+    **detection.TABLES,
+    **chunks.TABLES,
+    **closure.TABLES,
+    **compile_tables.TABLES,
+}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -13,7 +13,7 @@ README = Path(__file__).parents[2] / "jaxmeter" / "README.md"
 
 def test_the_examples_of_the_readme_run(tmp_path, monkeypatch, capsys):
     blocks = re.findall(r"```python\n(.*?)```", README.read_text(), re.DOTALL)
-    audited, hoisted, retraced, watched, compared, used, traded, *others = blocks
+    audited, hoisted, retraced, watched, compiled, compared, used, traded, *others = blocks
     tested, here, checked, module, cold = others
     monkeypatch.chdir(tmp_path)
     (tmp_path / "my_cases.py").write_text(module)
@@ -29,6 +29,8 @@ def test_the_examples_of_the_readme_run(tmp_path, monkeypatch, capsys):
     assert [call.number for call in names["retraces"].calls if call.traced] == [0, 2, 3]
     exec(watched, names)
     assert names["watched"].report.traces_count == 3
+    exec(compiled, names)
+    assert names["profile"].advice[0].rule == "unrolled loop"
     exec(compared, names)
     assert [change.kind for change in names["found"].fusions] == ["split"]
     exec(used, names)

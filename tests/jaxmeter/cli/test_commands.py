@@ -9,7 +9,17 @@ import sys
 import pytest
 
 import jaxmeter
-from jaxmeter import Audit, Comparison, Criteria, Effort, Failure, JaxmeterError, Record, Retraces
+from jaxmeter import (
+    Audit,
+    Comparison,
+    CompileProfile,
+    Criteria,
+    Effort,
+    Failure,
+    JaxmeterError,
+    Record,
+    Retraces,
+)
 from jaxmeter.__main__ import main
 from jaxmeter._capture import calibration
 from jaxmeter._cli.command import COMMANDS, print_failure
@@ -123,6 +133,17 @@ def test_json_and_markdown_go_to_files_or_replace_the_text(module, tmp_path, cap
     assert Audit.from_json(capsys.readouterr().out) == found
     assert main([*target, "--markdown", "-"]) == 0
     assert capsys.readouterr().out == (tmp_path / "a.md").read_text()
+
+
+def test_compile_writes_the_profile_a_flame_graph_and_speedscopes_json(module, tmp_path, capsys):
+    target = ["compile", f"{module()}:step", "-a", "f64[10]"]
+    files = ["--json", "p.json", "--flame", "p.html", "--speedscope", "s.json"]
+    assert main([*target, *files]) == 0
+    found = CompileProfile.from_json((tmp_path / "p.json").read_text())
+    assert capsys.readouterr().out == jaxmeter.table(found) + "\n"
+    assert "<svg" in (tmp_path / "p.html").read_text()
+    assert json.loads((tmp_path / "s.json").read_text())["profiles"]
+    assert main([*target, "--limit", "0", "--all"]) == 1
 
 
 def test_json_has_derived_values_which_reading_ignores(module, capsys):

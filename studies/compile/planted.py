@@ -1,0 +1,102 @@
+"""Functions with one line that is slow to compile, which a compile profile has to rank first.
+
+The line has the comment ``# planted``. The other lines are work of the usual kind.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+_DRAWN = np.random.default_rng(0).normal(size=(48, 48)).astype("float32")
+
+
+def unrolled_loop(x: jax.Array) -> jax.Array:
+    scale = jnp.abs(x).max()
+    for step in range(30):
+        x = jnp.sin(x) + jnp.roll(x, step) * (step + 1.0)  # planted
+    return x / scale
+
+
+def sort_of_a_captured_array(x: jax.Array) -> jax.Array:
+    weights = jnp.tanh(x)
+    order = jnp.sort(_DRAWN, axis=0)  # planted
+    return weights @ order
+
+
+def cumulative_sum_of_a_captured_array(x: jax.Array) -> jax.Array:
+    weights = jnp.tanh(x)
+    total = jnp.cumsum(jnp.cumsum(jnp.repeat(_DRAWN, 8, 0), 0), 1)  # planted
+    return (total @ weights.T).sum()
+
+
+def stacked_components(x: jax.Array) -> jax.Array:
+    scale = jnp.abs(x).max()
+    parts = jnp.stack([jnp.cos(n * x) for n in range(40)], axis=-1)  # planted
+    return (parts / scale).sum(axis=-1)
+
+
+def nested_gathers(table: jax.Array, index: jax.Array) -> jax.Array:
+    scale = table.sum()
+    row = jax.vmap(lambda i, j: table[i, j] * table[j, i] - table[i - j, j], (None, 0))  # planted
+    return jax.vmap(row, (0, None))(index, index) / scale
+
+
+def big_switch(n: jax.Array, x: jax.Array) -> jax.Array:
+    scale = jnp.abs(x).max()
+    branches = [lambda y, k=k: jnp.tanh(k * y) + jnp.exp(y - k) for k in range(30)]  # planted
+    return jax.lax.switch(n, branches, x) / scale
+
+
+def erfc_in_float64(x: jax.Array) -> jax.Array:
+    damped = jnp.exp(-x)
+    tails = [jax.scipy.special.erfc(x[n:].astype("float64"))[0] for n in range(9)]  # planted
+    return damped + jnp.asarray(tails, x.dtype)[0]
+
+
+def incomplete_gamma(x: jax.Array) -> jax.Array:
+    damped = jnp.exp(-x)
+    return damped * jax.scipy.special.gammainc(2.5, x)  # planted
+
+
+def powers_in_a_comprehension(x: jax.Array) -> jax.Array:
+    scale = jnp.abs(x).max()
+    terms = sum(jnp.cumsum(x**n)[::-1] for n in range(2, 22))  # planted
+    return terms / scale
+
+
+def repeated_sorts(x: jax.Array) -> jax.Array:
+    scale = jnp.abs(x).max()
+    ranks = [jnp.sort(x[n:] * (n + 1))[0] for n in range(12)]  # planted
+    return jnp.asarray(ranks) / scale
+
+
+def planted(size: int = 200) -> dict[str, tuple[Callable[..., Any], tuple[Any, ...]]]:
+    """Return each function with its arguments, arrays of so many elements."""
+    x = jnp.linspace(0.5, 1.5, size, dtype="float32")
+    rows = jnp.ones((3, 48), "float32")
+    index = jnp.arange(1, 6)
+    return {
+        "unrolled loop": (unrolled_loop, (x,)),
+        "sort of a captured array": (sort_of_a_captured_array, (rows,)),
+        "cumsum of a captured array": (cumulative_sum_of_a_captured_array, (rows,)),
+        "stack of 40 components": (stacked_components, (x,)),
+        "nest of mapped gathers": (nested_gathers, (jnp.ones((20, 20), "float32"), index)),
+        "switch of 30 branches": (big_switch, (jnp.asarray(3), x)),
+        "erfc in float64": (erfc_in_float64, (x,)),
+        "incomplete gamma function": (incomplete_gamma, (x,)),
+        "powers in a comprehension": (powers_in_a_comprehension, (x,)),
+        "repeated sorts": (repeated_sorts, (x,)),
+    }
+
+
+def planted_line(fn: Callable[..., Any]) -> str:
+    """Return the planted line of a function, ``/path/planted.py:12``."""
+    lines, first = inspect.getsourcelines(fn)
+    (at,) = (number for number, text in enumerate(lines) if "# planted" in text)
+    return f"{inspect.getsourcefile(fn)}:{first + at}"

@@ -1,0 +1,195 @@
+"""Profile the compile of functions with a planted slow line, and of the programs of vcjax.
+
+Each JAX that is installed writes a file for the planted lines, ``planted_jax_VERSION.csv``; the
+programs of vcjax are profiled with ``--programs``. The exit code is 1 if a planted line is not
+first, or less than 80 % of the time has a line.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import resource
+from collections.abc import Callable, Iterator
+from functools import partial
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, TypeVar
+
+import jax
+import jax.numpy as jnp
+
+import jaxmeter
+from benchmarks.cases import off_surface, preparing
+from benchmarks.cases.quantities import FIELD, GRADIENT, Quantity
+from benchmarks.measuring.checkout import ROOT
+from benchmarks.workloads.casing import problem_named
+from studies.compile.planted import planted, planted_line
+from studies.harness import Row, in_worker, measured, read_rows
+
+WORKLOAD, DIGITS = "w7x", 6
+"""The problem of the programs: W7-X to six digits."""
+LINES_COUNT = 6
+LEAST_ATTRIBUTED = 0.8
+T = TypeVar("T")
+STAGES = ("trace", "lower", "HLO passes", "constant folding", "emit", "LLVM", "other")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options."""
+    parser.add_argument("--programs", action="store_true", help="profile the programs of vcjax")
+    parser.add_argument("--out", type=Path, default=measured("compile", ""), help="a folder")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Measure again and write the rows."""
+    mode = {"JAX_ENABLE_X64": "1"}
+    if options.programs:
+        file = options.out / "programs.csv"
+        file.unlink(missing_ok=True)
+        in_worker(program_rows, file, {}, env=mode, timeout_seconds=3600)
+        return 0
+    file = options.out / f"planted_jax_{version('jax')}.csv"
+    file.unlink(missing_ok=True)
+    in_worker(planted_rows, file, {}, env=mode, timeout_seconds=3600)
+    found = read_rows(file)
+    missed = [
+        row["planted"]
+        for row in found
+        if row["rank"] != "1" or float(row["attributed_share"]) < LEAST_ATTRIBUTED
+    ]
+    print(f"{file.name}: {len(found) - len(missed)} of {len(found)} planted lines found")
+    for name in missed:
+        print(f"  missed: {name}")
+    return 1 if missed else 0
+
+
+def planted_rows() -> Iterator[Row]:
+    """Yield a row for each function: rank and share of the planted line, and checks of sums."""
+    jax.jit(lambda x: x + 1).lower(1.0).compile()  # the first compile also starts the compiler
+    for name, (fn, args) in planted().items():
+        lowered = jax.jit(fn).lower(*args)
+        _, plain = with_cpu_seconds(lowered.compile)
+        found, profiled = with_cpu_seconds(partial(jaxmeter.compile_profile, fn, *args))
+        line = planted_line(fn)
+        compiled = sum(row.seconds for row in found.rows if row.stage not in ("trace", "lower"))
+        seconds = {one.source: one.seconds for one in found.lines}
+        others = max((spent for at, spent in seconds.items() if at != line), default=0.0)
+        yield {
+            "planted": name,
+            "rank": list(seconds).index(line) + 1,
+            "share": round(seconds[line] / found.seconds, 3),
+            "next_share": round(others / found.seconds, 3),
+            "attributed_share": round(found.attributed_share, 3),
+            "measured_share": round(found.measured_share, 3),
+            "rows_over_clock": round(compiled / found.compile_seconds, 4),
+            "kernels_count": len(found.kernels),
+            "unpaired_count": found.unpaired_kernels_count,
+            "plain_compile_cpu_seconds": round(plain, 3),
+            "profile_cpu_seconds": round(profiled, 3),
+            "advice": "; ".join(one.rule for one in found.advice),
+        }
+
+
+def with_cpu_seconds(call: Callable[[], T]) -> tuple[T, float]:
+    """Return the result of a call and the CPU seconds of all threads that it took."""
+
+    def spent() -> float:
+        usage = resource.getrusage(resource.RUSAGE_SELF)
+        return usage.ru_utime + usage.ru_stime
+
+    start = spent()
+    result = call()
+    return result, spent() - start
+
+
+def program_rows() -> Iterator[Row]:
+    """Yield, for each program of vcjax, a row for the whole and rows for its slowest lines."""
+    for name, make in PROGRAMS.items():
+        found = jaxmeter.compile_profile(make())
+        whole = {
+            "program": name,
+            "line": "",
+            "seconds": round(found.seconds, 3),
+            "share": round(found.attributed_share, 3),
+            "equations_count": sum(line.equations_count for line in found.lines),
+            "kernels_count": len(found.kernels),
+            "instructions_count": sum(k.instructions_count for k in found.kernels),
+            "advice": "; ".join(f"{one.rule} {place(one.source)}" for one in found.advice),
+        }
+        for stage in STAGES:
+            whole[stage] = round(found.stage_seconds(stage) / found.seconds, 4)
+        yield whole
+        for line in found.lines[:LINES_COUNT]:
+            yield {
+                **dict.fromkeys(whole, ""),
+                "program": name,
+                "line": place(line.source),
+                "seconds": round(line.seconds, 3),
+                "share": round(line.seconds / found.seconds, 3),
+                "equations_count": line.equations_count,
+                "kernels_count": line.kernels_count,
+                "instructions_count": line.instructions_count,
+            }
+
+
+def place(source: str) -> str:
+    """Return a line of the checkout without its folder."""
+    return os.path.relpath(source, ROOT) if source.startswith(str(ROOT)) else source
+
+
+def _prepare() -> jaxmeter.Case:
+    return jaxmeter.Case(*_preparation(FIELD))
+
+
+def _field() -> jaxmeter.Case:
+    return _evaluation(FIELD)
+
+
+def _gradient() -> jaxmeter.Case:
+    return _evaluation(GRADIENT)
+
+
+def _evaluation(quantity: Quantity) -> jaxmeter.Case:
+    """Return the case of a quantity of a casing, which is described and not computed."""
+    prepare, given = _preparation(quantity)
+    casing = jax.eval_shape(prepare, *given)
+    return jaxmeter.Case(quantity.evaluate, (casing, jnp.asarray(_problem().B)))
+
+
+def _preparation(quantity: Quantity) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+    problem = _problem()
+    rule = preparing.choose(problem, quantity)
+
+    def prepare(X, constants):
+        return quantity.prepare(rule, X, constants=constants)
+
+    return prepare, (jnp.asarray(problem.X), quantity.tables(rule))
+
+
+def _problem() -> Any:
+    return problem_named(WORKLOAD, digits=DIGITS)
+
+
+def _off_surface() -> jaxmeter.Case:
+    return off_surface.fields_at_distance(
+        workload=WORKLOAD, digits=DIGITS, distance=0.1, point_count=64
+    )
+
+
+def _gradient_in_X() -> jaxmeter.Case:
+    prepare, (X, tables) = _preparation(FIELD)
+
+    def value(X, B, tables):
+        return (FIELD.evaluate(prepare(X, tables), B) ** 2).sum()
+
+    return jaxmeter.Case(jax.grad(value), (X, jnp.asarray(_problem().B), tables))
+
+
+PROGRAMS: dict[str, Callable[[], jaxmeter.Case]] = {
+    "prepare": _prepare,
+    "field": _field,
+    "gradient": _gradient,
+    "off-surface": _off_surface,
+    "gradient in X": _gradient_in_X,
+}
