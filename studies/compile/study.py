@@ -115,7 +115,6 @@ def program_rows() -> Iterator[Row]:
             "equations_count": sum(line.equations_count for line in found.lines),
             "kernels_count": len(found.kernels),
             "instructions_count": sum(k.instructions_count for k in found.kernels),
-            "advice": "; ".join(f"{one.rule} {place(one.source)}" for one in found.advice),
         }
         for stage in STAGES:
             whole[stage] = round(found.stage_seconds(stage) / found.seconds, 4)

@@ -5,20 +5,20 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-import jaxmeter
+from tests.jaxmeter.compile.test_profile import profiled
 
 X = jnp.linspace(0.5, 1.5, 64)
 DRAWN = np.random.default_rng(0).normal(size=(40, 40)).astype("float32")
 
 
 def unrolled(x):
-    for k in range(16):
-        x = jnp.sin(x) * (k + 1.0)
+    for k in range(12):
+        x = jnp.sin(x) + jnp.roll(x, k)
     return x
 
 
 def looped(x):
-    return jax.lax.fori_loop(0, 16, lambda k, x: jnp.sin(x) * (k.astype(float) + 1.0), x)
+    return jax.lax.fori_loop(0, 12, lambda k, x: jnp.sin(x) + jnp.roll(x, k), x)
 
 
 def switched(n, x):
@@ -56,8 +56,18 @@ PAIRS = {
 
 @pytest.mark.parametrize("rule", PAIRS)
 def test_advice_is_given_for_the_slow_program_and_not_for_the_changed_one(rule):
-    slow, changed = (jaxmeter.compile_profile(*given) for given in PAIRS[rule])
+    slow, changed = (profiled(*given) for given in PAIRS[rule])
     (given,) = (one for one in slow.advice if one.rule == rule)
     assert given.source.startswith(__file__) and given.text
     assert 0 < given.seconds <= slow.seconds
     assert rule not in {one.rule for one in changed.advice}
+
+
+def test_a_chain_that_fuses_to_one_kernel_is_left_alone():
+    def chain(x):
+        for k in range(16):
+            x = jnp.sin(x) * (k + 1.0)
+        return x
+
+    found = profiled(chain, X)
+    assert len(found.kernels) == 1 and not found.advice

@@ -16,6 +16,15 @@ from jaxmeter import CompileProfile
 X = jnp.linspace(0.5, 1.5, 64)
 TABLE = np.random.default_rng(0).normal(size=(24, 24))
 
+# The tests' quick emitters compile a program as one module, without kernels.
+OPTIONS = {"xla_cpu_use_fusion_emitters": True} if jax.__version_info__ < (0, 11) else {}
+
+
+def profiled(fn, *args, **kwargs):
+    """Profile a function with the emitters that JAX takes by itself."""
+    case = jaxmeter.Case(fn, args, kwargs, jit_options={"compiler_options": OPTIONS})
+    return jaxmeter.compile_profile(case)
+
 
 def here(text):
     """Return the line of this file with a text, ``/path/test_profile.py:12``."""
@@ -36,7 +45,7 @@ def program(x):
 
 @pytest.fixture(scope="module")
 def profile():
-    return jaxmeter.compile_profile(program, X)
+    return profiled(program, X)
 
 
 def test_rows_sum_to_the_elapsed_time_and_most_have_a_line(profile):
@@ -119,7 +128,7 @@ def test_the_tables_have_the_rows_of_the_profile(profile):
 
 
 def test_jitted_functions_cases_and_shapes_are_profiled():
-    scale = jax.jit(lambda x, n: n * x, static_argnames="n")
+    scale = jax.jit(lambda x, n: n * x, static_argnames="n", compiler_options=OPTIONS)
     scale(X, n=2)
     case = jaxmeter.Case(scale, (jax.ShapeDtypeStruct((3,), "float32"),), {"n": 2})
     found = jaxmeter.compile_profile(case)
@@ -131,8 +140,18 @@ def test_the_persistent_cache_is_not_used_and_stays_enabled(tmp_path):
     jax.config.update("jax_compilation_cache_dir", str(tmp_path))
     try:
         for _ in range(2):
-            assert jaxmeter.compile_profile(lambda x: x + 1.0, X).kernels
+            assert profiled(lambda x: x + 1.0, X).kernels
         assert not list(tmp_path.iterdir())
         assert jax.config.jax_enable_compilation_cache  # type: ignore[attr-defined]
     finally:
         jax.config.update("jax_compilation_cache_dir", None)
+
+
+@pytest.mark.skipif(jax.__version_info__ >= (0, 11), reason="this JAX has no other emitters")
+def test_a_program_that_is_compiled_as_one_module_is_divided_by_instructions():
+    found = jaxmeter.compile_profile(program, X)  # with the emitters of the tests
+    assert not found.kernels
+    compiled = [row for row in found.rows if row.stage == "LLVM" and row.seconds]
+    assert compiled and {row.basis for row in compiled} == {"by instructions"}
+    sources = {row.source for row in compiled}
+    assert {here("# the line of the loop"), here("# the line of the helper")} <= sources

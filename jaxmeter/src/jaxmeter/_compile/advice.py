@@ -15,12 +15,11 @@ Spent = dict[str, float]
 """Seconds by line."""
 LEAST_SHARE = 0.05
 """Advice that concerns less of all seconds is left out."""
-_REPEATS_COUNT = 12
+_REPEATS_COUNT = 8
 _OPERANDS_COUNT = 8
 _BRANCHES_COUNT = 8
 _SMALL_KERNELS_COUNT = 10
 _SMALL_INSTRUCTIONS_COUNT = 2
-_INTEGER_SHARE = 0.5
 
 
 def advice(
@@ -39,8 +38,7 @@ def advice(
         *_foldings(rows),
         *_repeated_bodies(closed_jaxpr, spent, equations),
         *_stacks(equations, spent),
-        *_unrolled(equations, spent),
-        *_index_arithmetic(kernels),
+        *_unrolled(equations, kernels, spent),
         *_small_kernels(kernels),
     ]
     best: dict[str, CompileAdvice] = {}
@@ -113,13 +111,20 @@ def _stacks(equations: Equations, spent: Spent) -> Iterator[CompileAdvice]:
         yield CompileAdvice("stacked components", text, line, spent[line] * (1 - 1 / operands))
 
 
-def _unrolled(equations: Equations, spent: Spent) -> Iterator[CompileAdvice]:
+def _unrolled(
+    equations: Equations, kernels: list[CompiledKernel], spent: Spent
+) -> Iterator[CompileAdvice]:
+    """Yield advice for lines with many equations of a kind that became many kernels.
+
+    A long chain that the compiler fuses to one kernel compiles faster than a loop.
+    """
+    kernels_count = Counter(kernel.source for kernel in kernels)
     by_line: dict[str, Counter[str]] = defaultdict(Counter)
     for (source, primitive), count in equations.counts.items():
         by_line[equations.author(source)][primitive] += count
     for source, counts in by_line.items():
         (primitive, most), *_ = counts.most_common(1)
-        if most < _REPEATS_COUNT or not source:
+        if min(most, kernels_count[source]) < _REPEATS_COUNT:
             continue
         text = (
             f"{most} equations {primitive} come from this line: if a Python loop repeats it, "
@@ -127,35 +132,6 @@ def _unrolled(equations: Equations, spent: Spent) -> Iterator[CompileAdvice]:
             "and so does one operation on all the data"
         )
         yield CompileAdvice("unrolled loop", text, source, spent[source] * (1 - 1 / most))
-
-
-def _index_arithmetic(kernels: list[CompiledKernel]) -> Iterator[CompileAdvice]:
-    seconds: Spent = defaultdict(float)
-    for kernel in kernels:
-        gathers = kernel.operations.get("gather", 0)
-        share = sum(kernel.operations.get(code, 0) for code in _INDEXING)
-        if gathers and share >= _INTEGER_SHARE * kernel.instructions_count:
-            seconds[kernel.source] += kernel.seconds
-    for source, spent in seconds.items():
-        text = (
-            "most of its kernels' instructions compute indices: gather once with one index array "
-            "that is passed as an argument, or take slices"
-        )
-        yield CompileAdvice("index arithmetic", text, source, spent)
-
-
-_INDEXING = (
-    "gather",
-    "iota",
-    "compare",
-    "select",
-    "add",
-    "multiply",
-    "clamp",
-    "concatenate",
-    "convert",
-    "and",
-)
 
 
 def _small_kernels(kernels: list[CompiledKernel]) -> Iterator[CompileAdvice]:

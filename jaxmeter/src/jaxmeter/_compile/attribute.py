@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from jaxmeter._compile.stages import StageSeconds
@@ -44,6 +44,7 @@ class Kernels:
         for name, instruction in self._known.items():
             for operand in instruction.operands:
                 self._users[operand].append(name)
+        self.computing = [p for p in self._known.values() if p.opcode not in MOVING_OPCODES]
         self.before = _with_callers(list(instructions(before)))
         self._by_opcode: dict[str, set[Origin]] = defaultdict(set)
         for part in self.before:
@@ -51,12 +52,24 @@ class Kernels:
 
     def inside(self, kernel: str) -> list[Instruction]:
         """Return the instructions of a kernel that compute; [] if the kernel is not known."""
-        instruction = self._known.get(kernel)
+        instruction = self._instruction(kernel)
         if instruction is None:
             return []
-        body = self._bodies.get(instruction.calls, []) if instruction.opcode != "while" else []
+        body = [] if instruction.opcode == "while" else list(self._called(instruction))
         body = [part for part in body if part.opcode not in _WITHOUT_CODE] or [instruction]
         return [part for part in body if part.opcode not in MOVING_OPCODES] or body
+
+    def _instruction(self, kernel: str) -> Instruction | None:
+        # A small loop may be one kernel, named after the computation of its call.
+        return self._known.get(kernel) or self._known.get(kernel.removesuffix("_computation"))
+
+    def _called(self, instruction: Instruction) -> Iterator[Instruction]:
+        """Yield the instructions of what an instruction calls, and of what these call."""
+        for part in self._bodies.get(instruction.calls, ()):
+            if part.opcode in ("fusion", "call", "while", "conditional"):
+                yield from self._called(part)
+            else:
+                yield part
 
     def shares(self, kernel: str) -> Shares:
         """Return the share of each origin, of equal instructions, among those with a line.
@@ -80,7 +93,8 @@ class Kernels:
                 origins = {self.origin(part)} if part.source else self._by_opcode[part.opcode]
                 if len(origins) == 1 and (origin := next(iter(origins))).source:
                     return origin
-            read = self._known[name].operands if name in self._known else []
+            instruction = self._instruction(name)
+            read = [] if instruction is None else instruction.operands
             for other in (*read, *self._users[name]):
                 if other not in seen:
                     seen.add(other)
@@ -130,6 +144,8 @@ def compile_rows(
     """
     all_kernels = [name for _, name in stages.seconds if name]
     compiled = [part for name in dict.fromkeys(all_kernels) for part in kernels.inside(name)]
+    # XLA's older emitters make one module of the whole program.
+    compiled = compiled or kernels.computing
     estimates: dict[Origin, float] = defaultdict(float)
     for folding in foldings:
         source = f"{folding.uses[0].file}:{folding.uses[0].line}" if folding.uses else ""
@@ -143,7 +159,7 @@ def compile_rows(
     rows = []
     for (stage, kernel), seconds in stages.seconds.items():
         shares = kernels.shares(kernel) if kernel else shared.get(stage, {})
-        if stage == "other" or (stage == "LLVM" and not kernel and not compiled):
+        if stage == "other":
             shares = {}
         basis = "measured" if kernel else "by instructions"
         basis = "by estimate" if stage == "constant folding" else basis

@@ -16,7 +16,7 @@ from jaxmeter._trace.trace import Line, Trace, read_trace, trace_file
 
 _WINDOW = "jaxmeter_compile"
 _CACHE = "jax_enable_compilation_cache"
-_OBJECT = re.compile(r"^module_\d+\..+?\.obj-file\.(?P<kernel>.+)\.o$")
+_OBJECT = re.compile(r"^module_\d+\..+?\.obj-file\.(?!part_\d+\.o$)(?P<kernel>.+)\.o$")
 _DETAILS_OF_COMPILERS_LEVEL = 3
 
 

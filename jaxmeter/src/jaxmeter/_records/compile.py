@@ -89,7 +89,6 @@ class CompileAdvice:
         "unrolled loop",
         "stacked components",
         "repeated bodies",
-        "index arithmetic",
         "small kernels",
     ]
     text: str
