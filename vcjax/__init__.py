@@ -2,7 +2,14 @@
 
 from vcjax._casing import Casing, external_field, internal_field, prepare
 from vcjax._dense import DenseOperator, dense_operator
-from vcjax._errors import VcjaxError
+from vcjax._errors import (
+    AccuracyWarning,
+    ContradictionWarning,
+    NoiseWarning,
+    UnresolvedWarning,
+    VcjaxError,
+    VcjaxWarning,
+)
 from vcjax._geometry.surface import surface_points, surface_tangents
 from vcjax._gradient import (
     GradientCasing,
@@ -35,17 +42,22 @@ from vcjax._trust import error_estimate, self_test
 from vcjax._version import VERSION as __version__  # noqa: F401
 
 __all__ = [
+    "AccuracyWarning",
     "Casing",
     "Config",
+    "ContradictionWarning",
     "DenseOperator",
     "GradientCasing",
     "GradientTables",
+    "NoiseWarning",
     "OffSurface",
     "OffSurfaceCasing",
     "OffSurfaceTables",
     "Rule",
     "Tables",
+    "UnresolvedWarning",
     "VcjaxError",
+    "VcjaxWarning",
     "choose",
     "choose_off_surface",
     "config",

@@ -200,9 +200,9 @@ def check_concrete(
 def check_surface(call: str, X, nfp: int, half_period: bool) -> np.ndarray:
     """Return the component-first points (3, nphi, ntheta) of a closed surface, on the host."""
     points = check_concrete(call, "X", X)
-    if points.shape[1] < 1 or points.shape[2] < 3:
+    if points.shape[1] < 1 or points.shape[2] < 4:
         raise VcjaxError(
-            f"{call} got X of shape {X.shape}; give at least 1 toroidal and 3 poloidal points."
+            f"{call} got X of shape {X.shape}; give at least 1 toroidal and 4 poloidal points."
         )
     rows = points.shape[1] * nfp * (2 if half_period else 1)
     if rows < 3:

@@ -16,6 +16,7 @@ from jaxtyping import Array, Float
 
 from vcjax._casing import Casing
 from vcjax._checks import check_casing, check_jax, check_vectors
+from vcjax._data_checks.watch import check_evaluated, watch_alike
 from vcjax._errors import VcjaxError
 from vcjax._geometry import resample
 from vcjax._geometry.nodes import row_angles
@@ -70,6 +71,7 @@ class DenseOperator:
         if not B.size:
             raise VcjaxError(f"{call} got B of shape {B.shape}; give at least one field.")
         check_vectors(call, "B", B.reshape(-1, *B.shape[-2:]))
+        check_evaluated(call, self, B, first_only=True)
         return _apply(self, jnp.asarray(B))
 
 
@@ -108,7 +110,9 @@ def dense_operator(
     # A target is turned into every field period.
     tiles = resolve_tiles(call, "B", chunk_size, rule.nfp)
     matrix = _matrix(casing, tiles, -1.0 if internal else 1.0)
-    return DenseOperator(rule.src_shape, rule.trg_shape, matrix)
+    operator = DenseOperator(rule.src_shape, rule.trg_shape, matrix)
+    watch_alike(operator, casing)
+    return operator
 
 
 @jax.jit

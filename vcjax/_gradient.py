@@ -20,6 +20,7 @@ from jax.sharding import Mesh
 from jaxtyping import Array, Float
 
 from vcjax._checks import check_constants
+from vcjax._data_checks.watch import watch
 from vcjax._devices import Devices, copied, device_mesh
 from vcjax._geometry import resample
 from vcjax._geometry.nodes import at_targets, surface_nodes, target_angles
@@ -98,7 +99,9 @@ def prepare_gradient(
     near = resolve_near(call, rule, GRADIENT_PARTS, near_weights, near_block_size)
     constants = gradient_tables(rule) if constants is None else constants
     check_constants(call, constants, GradientTables, "vcjax.gradient_tables")
-    return _prepare(rule, mesh, near, *copied((jnp.asarray(X), constants), mesh))
+    casing = _prepare(rule, mesh, near, *copied((jnp.asarray(X), constants), mesh))
+    watch("prepare_gradient", casing, X)
+    return casing
 
 
 @partial(jax.jit, static_argnums=(0, 1, 2))

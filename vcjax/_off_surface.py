@@ -19,6 +19,7 @@ from jax.sharding import Mesh
 from jaxtyping import Array, Bool, Float
 
 from vcjax._checks import check_constants, check_integer, check_points
+from vcjax._data_checks.watch import watch
 from vcjax._devices import Devices, copied, device_mesh, over_targets
 from vcjax._errors import errors_named
 from vcjax._geometry import resample
@@ -80,7 +81,9 @@ def prepare_off_surface(
     mesh = device_mesh(call, devices)
     constants = off_surface_tables(rule) if constants is None else constants
     check_constants(call, constants, OffSurfaceTables, "vcjax.off_surface_tables")
-    return _prepare(rule, mesh, *copied((jnp.asarray(X), constants), mesh))
+    casing = _prepare(rule, mesh, *copied((jnp.asarray(X), constants), mesh))
+    watch(call, casing, X)
+    return casing
 
 
 @partial(jax.jit, static_argnums=(0, 1))

@@ -15,6 +15,7 @@ from jax.sharding import Mesh
 from jaxtyping import Array, Float
 
 from vcjax._checks import check_casing, check_jax, check_rule, check_vectors
+from vcjax._data_checks.watch import check_evaluated
 from vcjax._devices import divided, over_targets
 from vcjax._errors import VcjaxError
 from vcjax._geometry import resample
@@ -99,6 +100,7 @@ def check_evaluation(call: str, casing, kind: type[Prepared], prepare: str, B) -
     check_jax(call)
     check_casing(call, casing, kind, prepare)
     check_vectors(call, "B", B, casing.rule.src_shape)
+    check_evaluated(call, casing, B)
 
 
 def source_fields(rule: Rule, devices: Mesh | None, constants: Tables, x, normals) -> dict:

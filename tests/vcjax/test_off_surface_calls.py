@@ -45,6 +45,7 @@ def test_caps_that_allow_the_digits_change_nothing(choose):
     assert choose(3, max_nphi=rule.quad_nphi, max_ntheta=rule.quad_ntheta) == rule
 
 
+@pytest.mark.filterwarnings("ignore::vcjax.UnresolvedWarning")
 def test_caps_cost_digits_as_the_warning_and_the_estimate_show(choose, problem):
     fine = choose(5)
     with pytest.warns(UserWarning, match="but 5 digits need .* the rule has . digits") as message:

@@ -38,6 +38,7 @@ from vcjax._checks import (
     check_surface,
     check_symmetry,
 )
+from vcjax._data_checks.watch import check_chosen
 from vcjax._errors import VcjaxError, errors_named
 from vcjax._geometry import resample
 from vcjax._options import FIELD_PARTS, GRADIENT_PARTS, weights_shortage
@@ -88,7 +89,22 @@ def choose(
     Raises
     ------
     VcjaxError : for input that cannot be used.
+
+    Warns
+    -----
+    ContradictionWarning, UnresolvedWarning, NoiseWarning : for X and B that cannot have the digits;
+        see ``docs/data.md``.
     """
+    targets: dict[str, Any] = dict(trg_nphi=trg_nphi, trg_ntheta=trg_ntheta)
+    rule, samples = _rule(
+        X, B, digits, nfp=nfp, half_period=half_period, **targets, gradient=gradient
+    )
+    check_chosen("choose", rule, X, B, samples)
+    return rule
+
+
+def _rule(X, B, digits, *, nfp, half_period, trg_nphi, trg_ntheta, gradient):
+    """Return the rule of `choose`, and one period of the surface."""
     check_jax("choose")
     digits = check_integer("choose", "digits", digits, 1, MAX_DIGITS)
     nfp, half_period = check_symmetry("choose", nfp, half_period)
@@ -98,20 +114,26 @@ def choose(
         raise VcjaxError(
             "choose got B that is zero everywhere; give a typical field on the surface."
         )
+    if field.shape[2] < 4:
+        raise VcjaxError(
+            f"choose got B of shape {B.shape}; give at least 4 poloidal points, fewer cannot show "
+            "how B varies along theta."
+        )
     check_field_seams("choose", field, nfp, half_period)
     trg_shape = (
         check_grid("choose", "trg_nphi", field.shape[1] if trg_nphi is None else trg_nphi),
         check_grid("choose", "trg_ntheta", field.shape[2] if trg_ntheta is None else trg_ntheta),
     )
     images = nfp * (2 if half_period else 1)
-    samples = _facing_x(resample.surface_period(points, nfp, half_period))
+    period = resample.surface_period(points, nfp, half_period)
+    samples = _facing_x(period)
     costs = GRADIENT_COSTS if gradient else FIELD_COSTS
-    digits = _quadrature_digits(digits, gradient)
-    demand = Demand.of(digits)
+    quadrature_digits = _quadrature_digits(digits, gradient)
+    demand = Demand.of(quadrature_digits)
     metric = _metric(samples, nfp)
     check_crossings("choose", samples, nfp)
     need = np.maximum(
-        nodes_for_field(resample.field_period(field, nfp, half_period), digits, nfp),
+        nodes_for_field(resample.field_period(field, nfp, half_period), quadrature_digits, nfp),
         nodes_for_surface(samples, nfp, demand.epsilon, demand.lagrange_count),
     )
     clear = nodes_for_sheets(samples, nfp, demand.radius_in_nodes)
@@ -122,12 +144,14 @@ def choose(
         surface_shape=points.shape[1:],
         src_shape=field.shape[1:],
         trg_shape=trg_shape,
+        digits=digits,
+        gradient=gradient,
         **plan,
     )
     parts = GRADIENT_PARTS if gradient else FIELD_PARTS
     if shortage := weights_shortage("choose", rule, parts):
-        warnings.warn(shortage, stacklevel=2)
-    return rule
+        warnings.warn(shortage, stacklevel=3)
+    return rule, period
 
 
 def choose_off_surface(
@@ -173,28 +197,30 @@ def choose_off_surface(
     # Points lie anywhere: the smallest grid of targets leaves the choice of nodes free.
     options: dict[str, Any] = dict(trg_nphi=1, trg_ntheta=1, gradient=gradient)
 
-    def chosen(digits: int) -> Rule:
+    def chosen(digits: int):
         with errors_named(call):
-            return choose(X, B, digits, nfp=nfp, half_period=half_period, **options)
+            return _rule(X, B, digits, nfp=nfp, half_period=half_period, **options)
 
     def fits(rule: Rule) -> bool:
         return rule.quad_nphi <= caps[0] and rule.quad_ntheta <= caps[1]
 
-    rule = chosen(digits)
+    rule, samples = chosen(digits)
     if not fits(rule):
         needed = f"{digits} digits need {rule.quad_nphi} x {rule.quad_ntheta} nodes on this surface"
         got = f"{call} got max_nphi={max_nphi}, max_ntheta={max_ntheta}, but {needed}"
-        coarser = ((d, chosen(d)) for d in range(digits - 1, 0, -1))
+        coarser = ((d, chosen(d)[0]) for d in range(digits - 1, 0, -1))
         fewer, rule = next(((d, r) for d, r in coarser if fits(r)), (0, rule))
         if not fewer:
             raise VcjaxError(f"{got}, and a single digit needs more than allowed; raise them.")
         warnings.warn(f"{got}; the rule has {fewer} digits.", stacklevel=2)
-    return replace(
+    rule = replace(
         rule,
         core_count=int(np.ceil(2.5 * rule.cutoff)),
         # Outside the core is only a part of each ray.
         radial_count=int(np.ceil((1 - CORE) * rule.radial_count)),
     )
+    check_chosen(call, rule, X, B, samples)
+    return rule
 
 
 def resolves(rule: Rule, B: np.ndarray, digits: int, *, gradient: bool = False) -> bool:

@@ -9,7 +9,7 @@ from vcjax._pytree import versioned
 
 _LEAST = dict(
     nfp=1, quad_nphi=1, quad_ntheta=1, patch_phi=1, patch_theta=1, margin=0,
-    radial_count=1, angular_count=4, lagrange_count=2, core_count=0,
+    radial_count=1, angular_count=4, lagrange_count=2, core_count=0, digits=1,
 )  # fmt: skip
 _LARGEST_CUTOFF = 10.0
 
@@ -30,6 +30,8 @@ class Rule:
     lagrange_count : points of the local Lagrange interpolation (even).
     cutoff : the near kernel is set to zero beyond the patch radius R, where alpha R = cutoff.
     core_count : radii in the core of a patch, for points off the surface; else 0.
+    digits : accuracy that the rule was chosen for; data are compared with it.
+    gradient : whether the digits are those of a gradient.
     """
 
     nfp: int
@@ -47,6 +49,8 @@ class Rule:
     lagrange_count: int
     cutoff: float
     core_count: int = 0
+    digits: int = 1
+    gradient: bool = False
 
     def __post_init__(self):
         self.check()
@@ -59,7 +63,11 @@ class Rule:
             for name in ("surface_shape", "src_shape", "trg_shape")
             if not _is_grid(getattr(self, name))
         ]
-        wrong += ["half_period"] * (not isinstance(self.half_period, bool | np.bool_))
+        wrong += [
+            name
+            for name in ("half_period", "gradient")
+            if not isinstance(getattr(self, name), bool | np.bool_)
+        ]
         cutoff = self.cutoff
         is_cutoff = isinstance(cutoff, int | float | np.floating) and 0 < cutoff < _LARGEST_CUTOFF
         wrong += ["cutoff"] * (not is_cutoff)

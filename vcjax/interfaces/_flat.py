@@ -14,6 +14,7 @@ from vcjax import (
     internal_gradient,
 )
 from vcjax._errors import errors_named
+from vcjax.interfaces._estimate import verify_quadrature, warn_of_estimate
 from vcjax.interfaces._surface_setup import (
     SurfaceSetup,
     check_shape,
@@ -129,7 +130,9 @@ class VirtualCasing:
     def _field(self, call: str, evaluate: Callable, B_total: Flat) -> np.ndarray:
         setup, B = self._given(call, B_total)
         with errors_named(call):
-            return _flat(evaluate(setup.casing("field", B), B))
+            casing = setup.casing("field", B)
+            verify_quadrature(call, setup, casing, evaluate)
+            return _flat(evaluate(casing, B))
 
     def _gradient(self, call: str, evaluate: Callable, B_total: Flat) -> np.ndarray:
         setup, B = self._given(call, B_total)
@@ -142,7 +145,9 @@ class VirtualCasing:
         count = max(1, real_array(call, "Xt", Xt).size // 3)
         points = point_major(call, "Xt", Xt, (1, count), flat_only=True)[0]
         with errors_named(call):
-            return field_at(setup.casing("off", B), B, points)
+            found = field_at(setup.casing("off", B), B, points)
+            warn_of_estimate(call, float(np.max(found.error)), setup.digits)
+            return found
 
     def _given(self, call: str, B_total: Flat) -> tuple[SurfaceSetup, np.ndarray]:
         setup = required(self._setup, call)

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
+from weakref import WeakSet
 
 import jax
 import numpy as np
@@ -12,6 +13,8 @@ from jaxtyping import Float
 import vcjax
 from vcjax import Rule, VcjaxError
 from vcjax._checks import check_concrete, check_grid, check_integer
+from vcjax._data_checks.watch import check_evaluated
+from vcjax._errors import made_up_data
 from vcjax._geometry.surface import outward_normals, surface_frame
 from vcjax._quadrature.choose import MAX_DIGITS, resolves
 
@@ -48,6 +51,7 @@ class SurfaceSetup:
     digits, nfp, half_period : as for `vcjax.choose`.
     X : (nphi, ntheta, 3) points of the surface. If X is traced, each call needs a rule.
     src_shape, trg_shape : (nphi, ntheta) of the fields and of the results.
+    verified : casings tried on a known field.
     """
 
     digits: int
@@ -56,6 +60,7 @@ class SurfaceSetup:
     X: Any
     src_shape: tuple[int, int]
     trg_shape: tuple[int, int]
+    verified: "WeakSet[Any]" = field(default_factory=WeakSet)
     _held: dict[Any, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -87,28 +92,26 @@ class SurfaceSetup:
         for of_all in (True,) if for_all else (False, True):
             held = self._held.get((of_all, *key))
             if held is not None and (wanted.rule or self._resolves(kind, held.rule, known, digits)):
-                return held
+                return self._watched(held, known)
         caps, options = {}, wanted.options
         if kind.startswith("off"):
             caps, options = options, caps
         rule = wanted.rule or self.rule(kind, known, digits, **caps)
         held = self._held.get((for_all, *key))
         if held is not None and held.rule == rule:  # the caps allow no finer rule
-            return held
+            return self._watched(held, known)
         if isinstance(self.X, Tracer):
             return _PREPARE[kind](rule, self.X, **options)
         # Evaluate now, also under a trace of B: traced arrays cannot be kept.
         with jax.ensure_compile_time_eval():
             made = _PREPARE[kind](rule, self.X, **options)
         self._held[for_all, *key] = made
-        return made
+        return self._watched(made, known)
 
     def casing_for_all(self, kind: str, fields: Sequence[Any], wanted: CasingOptions) -> Any:
         """Return a casing that resolves each of several fields; arguments as for `casing`."""
         if wanted.rule is not None:
-            for B in fields:
-                self.known(B)
-            return self.casing(kind, fields[0], wanted)
+            return [self.casing(kind, B, wanted) for B in fields][0]
         *_, last = (self.casing(kind, B, wanted) for B in fields)
         if all(self.casing(kind, B, wanted) is last for B in fields):
             return last
@@ -122,7 +125,12 @@ class SurfaceSetup:
                 "plan_precision() outside jit and grad, and pass its result as precision=."
             )
         if B is None or not B.any():
-            B = self._toroidal_field(ripples=B is None)
+            with made_up_data():
+                made_up = self._toroidal_field(ripples=B is None)
+                return self._chosen(kind, made_up, digits, caps)
+        return self._chosen(kind, B, digits, caps)
+
+    def _chosen(self, kind: str, B: np.ndarray, digits: int | None, caps: dict[str, Any]) -> Rule:
         options: dict[str, Any] = {"nfp": self.nfp, "half_period": self.half_period}
         options["gradient"] = kind.endswith("gradient")
         digits = self.digits if digits is None else digits
@@ -142,6 +150,12 @@ class SurfaceSetup:
             return None
         check_concrete("casing", "B", B, self.src_shape)
         return np.asarray(B)
+
+    def _watched(self, casing: Any, B: np.ndarray | None) -> Any:
+        """Return the casing; check a field that reaches it as a tracer, in a batch for example."""
+        if B is not None:
+            check_evaluated("casing", casing, B)
+        return casing
 
     def _resolves(self, kind: str, rule: Rule, B: np.ndarray | None, digits: int) -> bool:
         if B is None or not B.any():
@@ -223,4 +237,22 @@ def point_major(
             f"{call} got {name} of shape {values.shape}; give "
             f"{' or '.join(map(str, allowed[:2]))}, component first."
         )
+    if values.shape == flat and shape[0] > 1 and not isinstance(values, Tracer):
+        _check_order(call, name, np.asarray(values), shape)
     return values.reshape(full).transpose(1, 2, 0).astype(float)
+
+
+def _check_order(call: str, name: str, flat: np.ndarray, shape: tuple[int, int]) -> None:
+    """Refuse flat values whose components run fastest.
+
+    In them each third number is smooth and neighbours are not; in values component first the
+    differences of neighbours are the smaller ones.
+    """
+    if flat.size < 60:  # a few points are in any order
+        return
+    near, third = (np.abs(flat[step:] - flat[:-step]).mean() for step in (1, 3))
+    if third < 0.5 * near:
+        raise VcjaxError(
+            f"{call} got {name} point by point, x1, y1, z1, x2, ...; give it component first, "
+            f"numpy.moveaxis({name}.reshape{(*shape, 3)}, -1, 0).ravel()."
+        )

@@ -15,10 +15,12 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from vcjax import VcjaxError, choose, external_field, prepare
+from vcjax import VcjaxError, choose, error_estimate, external_field, prepare
 from vcjax._checks import check_grid
+from vcjax._errors import errors_named
 from vcjax._geometry.resample import grid_angles
 from vcjax.interfaces import _simsopt_file
+from vcjax.interfaces._estimate import warn_of_estimate
 from vcjax.wout import Equilibrium, read_wout
 
 
@@ -39,6 +41,7 @@ class VirtualCasing:
     unit_normal : (trgt_nphi, trgt_ntheta, 3) outward normals.
     B_external : (trgt_nphi, trgt_ntheta, 3) field of the outside currents.
     B_external_normal : (trgt_nphi, trgt_ntheta) component of B_external along the normal.
+    error_estimate : of B_external over max |B_total|, see `vcjax.error_estimate`; None if loaded.
     """
 
     nfp: int
@@ -55,6 +58,7 @@ class VirtualCasing:
     unit_normal: Float[np.ndarray, "trgt_nphi trgt_ntheta 3"]
     B_external: Float[np.ndarray, "trgt_nphi trgt_ntheta 3"]
     B_external_normal: Float[np.ndarray, "trgt_nphi trgt_ntheta"]
+    error_estimate: float | None = None
 
     @classmethod
     def from_vmec(
@@ -85,6 +89,11 @@ class VirtualCasing:
         Raises
         ------
         VcjaxError : for an equilibrium or sizes that cannot be used.
+
+        Warns
+        -----
+        UnresolvedWarning : for a grid too coarse for the digits, with the grid that would do.
+        AccuracyWarning : for an estimated error above the digits.
         """
         path = _wout_path(vmec)
         equilibrium = read_wout(path)
@@ -97,7 +106,8 @@ class VirtualCasing:
             check_grid("from_vmec", "trgt_nphi", src[0] if trgt_nphi is None else trgt_nphi),
             check_grid("from_vmec", "trgt_ntheta", src[1] if trgt_ntheta is None else trgt_ntheta),
         )
-        made = cls(**_separated(equilibrium, src, trgt, digits, half_period=use_stellsym))
+        with errors_named("from_vmec"):
+            made = cls(**_separated(equilibrium, src, trgt, digits, half_period=use_stellsym))
         if filename is not None:
             auto = isinstance(filename, str) and filename == "auto"
             made.save(_saved_path(path) if auto else filename)
@@ -194,7 +204,10 @@ def _separated(
     X = equilibrium.boundary(*map(max, src, exact), half_period=half_period)
     symmetry: dict[str, Any] = {"nfp": equilibrium.nfp, "half_period": half_period}
     rule = choose(X, B, digits, **symmetry, trg_nphi=trgt[0], trg_ntheta=trgt[1])
-    B_external = np.asarray(external_field(prepare(rule, X), B))
+    casing = prepare(rule, X)
+    B_external = np.asarray(external_field(casing, B))
+    estimate = error_estimate(casing, B)
+    warn_of_estimate("from_vmec", estimate, digits)
     unit_normal = equilibrium.unit_normal(*trgt, half_period=half_period)
     return dict(
         nfp=equilibrium.nfp,
@@ -205,6 +218,7 @@ def _separated(
         unit_normal=unit_normal,
         B_external=B_external,
         B_external_normal=(B_external * unit_normal).sum(axis=2),
+        error_estimate=estimate,
     )
 
 

@@ -86,7 +86,7 @@ _BAD_SURFACES = {
     "a sphere's shell": (lambda X: X * 0 + [1.0, 0, 0], "degenerate"),
 }
 _BAD_HALF_PERIODS = {
-    "two poloidal points": (lambda X: X[:, :2], "3 poloidal points"),
+    "two poloidal points": (lambda X: X[:, :2], "4 poloidal points"),
     "empty": (lambda X: X[:0], "at least 1 toroidal"),
     "end point repeated": (lambda X: np.concatenate([X, X[:, :1]], axis=1), "repeats the first"),
     "half of the cross-section": (lambda X: X[:, : X.shape[1] // 2], "poloidal seam"),

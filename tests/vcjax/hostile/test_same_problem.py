@@ -126,6 +126,7 @@ def test_grids_without_common_factors_are_as_accurate_as_the_estimate_says(data)
     assert error <= vcjax.error_estimate(casing, problem.B) < 0.3
 
 
+@pytest.mark.filterwarnings("ignore::vcjax.VcjaxWarning")
 @pytest.mark.parametrize("kind", ["a column missing", "a tenth of it noise"])
 def test_the_estimate_has_the_size_of_the_error_of_a_field_off_its_grid(torus, kind):
     noise = np.random.default_rng(1).normal(size=torus.B.shape)

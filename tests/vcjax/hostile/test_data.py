@@ -1,0 +1,194 @@
+"""Data that cannot be right are refused or warned of wherever they enter; sound data never are.
+
+Warnings are errors in these tests, so that a field that is warned of is not evaluated.
+"""
+
+import warnings
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import vcjax
+from tests.vcjax.common import flat
+from tests.vcjax.hostile import bad_data
+from vcjax import VcjaxError, VcjaxWarning, problems, wout
+from vcjax.interfaces import VirtualCasing, VirtualCasingJAX
+from vcjax.interfaces.simsopt import VirtualCasing as SimsoptCasing
+
+ANY = VcjaxError, VcjaxWarning
+NAMES = ("W7-X", "ellipse", "ellipse, full period", "axisymmetric", "equilibrium")
+SPOILT = [
+    (name, kind)
+    for name in NAMES
+    for kind in bad_data.FIELDS
+    if (name, kind) not in bad_data.ALLOWED
+]
+BENT = [
+    (name, kind)
+    for name in NAMES
+    for kind in bad_data.SURFACES
+    if (name, kind) not in bad_data.ALLOWED
+]
+
+
+def choose(data, digits=3, choose: Any = vcjax.choose, **options):
+    options |= dict(nfp=data.nfp, half_period=data.half_period)
+    if choose is vcjax.choose:
+        options = dict(trg_nphi=1, trg_ntheta=4) | options
+    return choose(data.X, data.B, digits, **options)
+
+
+def spoilt(name, kind):
+    """Return the data with a spoilt field; zero fields are a mistake in `choose` alone."""
+    data = bad_data.sound()[name]
+    return data._replace(B=bad_data.FIELDS[kind](data))
+
+
+@pytest.mark.parametrize("name, kind", SPOILT)
+def test_a_bad_field_does_not_pass_choose(name, kind):
+    with pytest.raises(ANY, match="^choose got"):
+        choose(spoilt(name, kind))
+
+
+@pytest.mark.parametrize("name, kind", BENT)
+def test_a_bad_surface_does_not_pass_choose(name, kind):
+    data = bad_data.sound()[name]
+    with pytest.raises(ANY, match="^choose (got|found)"):
+        choose(data._replace(X=bad_data.SURFACES[kind](data)))
+
+
+@pytest.mark.parametrize("kind", bad_data.FIELDS)
+@pytest.mark.parametrize("gradient", [False, True])
+def test_a_bad_field_does_not_pass_choose_off_surface(kind, gradient):
+    # A gradient takes a field with a digit more.
+    options = dict(choose=vcjax.choose_off_surface, gradient=gradient)
+    with pytest.raises(ANY, match="^choose_off_surface got"):
+        choose(spoilt("ellipse", kind), 3 - gradient, **options)
+
+
+EVALUATIONS = {
+    "external_field": lambda casings, B: vcjax.external_field(casings["on"], B),
+    "internal_field": lambda casings, B: vcjax.internal_field(casings["on"], B),
+    "field_at": lambda casings, B: vcjax.field_at(casings["off"], B, np.ones((1, 3))),
+    "gradient_at": lambda casings, B: vcjax.gradient_at(casings["off"], B, np.ones((1, 3))),
+    "compute_external_B": lambda casings, B: casings["flat"].compute_external_B(flat(B)),
+    "compute_internal_gradB": lambda casings, B: casings["flat"].compute_internal_gradB(flat(B)),
+    "compute_external_B_jit": lambda casings, B: casings["named"].compute_external_B_jit(flat(B)),
+    "compute_internal_B_batch": lambda casings, B: casings["named"].compute_internal_B_batch(
+        [casings["B"], flat(B)]
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def casings():
+    """Casings of the ellipse for a sound field; nothing is evaluated."""
+    data = bad_data.sound()["ellipse"]
+    setup = 3, data.nfp, True, *data.X.shape[:2], flat(data.X), *data.B.shape[:2], 1, 4
+    made: dict[str, Any] = {
+        "on": vcjax.prepare(choose(data), data.X),
+        "off": vcjax.prepare_off_surface(choose(data, choose=vcjax.choose_off_surface), data.X),
+        "flat": VirtualCasing(),
+        "named": VirtualCasingJAX(),
+        "B": flat(data.B),
+    }
+    for kind in ("flat", "named"):
+        made[kind].setup(*setup)
+    return made
+
+
+@pytest.mark.parametrize("kind", [kind for kind in bad_data.FIELDS if kind != "zero"])
+@pytest.mark.parametrize("call", EVALUATIONS)
+def test_a_bad_field_does_not_pass_an_evaluation(casings, call, kind):
+    with pytest.raises(ANY, match=f"^{call.removesuffix('_jit')} got"):
+        EVALUATIONS[call](casings, spoilt("ellipse", kind).B)
+
+
+def test_the_warning_says_what_is_wrong():
+    for kind, category, said in (
+        ("theta the other way", vcjax.ContradictionWarning, r"n \. curl B is 0\.3 of"),
+        ("-z", vcjax.ContradictionWarning, "components"),
+        ("a quarter off in theta", vcjax.ContradictionWarning, r"net flux is 0\.9"),
+        ("a wrong point", vcjax.NoiseWarning, r"outlier at \[9, 5\]: it is off by about 1"),
+        ("noise of a hundredth", vcjax.NoiseWarning, "noise of about 0.0[01]"),
+        ("each row twice", vcjax.UnresolvedWarning, "36 x 45 points, which miss"),
+    ):
+        with pytest.raises(category, match=said):
+            choose(spoilt("ellipse, full period", kind))
+
+
+@pytest.mark.parametrize("name", ["ellipse", "ellipse, full period"])
+def test_the_grid_that_a_warning_names_does(name):
+    """The problem at twelve digits has that field on any grid."""
+    data, digits = bad_data.sound()[name], 6
+    with pytest.raises(vcjax.UnresolvedWarning) as caught:
+        choose(data, digits)
+    nphi, _, ntheta = str(caught.value).partition(" digits need about ")[2].split()[:3]
+    fine = problems.rotating_ellipse(3, half_period=data.half_period)
+    symmetry: dict[str, Any] = dict(nfp=4, half_period=data.half_period)
+    points = vcjax.surface_points(data.X, **symmetry, nphi=int(nphi), ntheta=int(ntheta))
+    B = problems.magnetic_field((*fine.outside, *fine.inside), points)
+    choose(data._replace(B=B), digits)
+
+
+def test_a_user_who_knows_that_currents_cross_says_so_once():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", vcjax.ContradictionWarning)
+        assert choose(spoilt("ellipse", "-z")).digits == 3
+
+
+def test_a_field_is_warned_of_once_at_the_line_of_the_call():
+    data = spoilt("ellipse", "-z")
+    with pytest.warns(vcjax.ContradictionWarning) as caught:
+        rule = choose(data)
+        casing = vcjax.prepare(rule, data.X)
+        for _ in range(2):
+            vcjax.external_field(casing, data.B)
+    assert [w.filename for w in caught] == [__file__]
+
+
+def test_traced_data_pass_unread(casings):
+    B = spoilt("ellipse", "-z").B
+    jax.eval_shape(lambda B: vcjax.external_field(casings["on"], B), B)
+    jax.eval_shape(lambda casing: vcjax.external_field(casing, jnp.asarray(B)), casings["on"])
+
+
+def test_a_rule_for_a_smooth_field_or_a_round_surface_is_not_used_silently_for_others():
+    data = bad_data.sound()["ellipse"]
+    casing = vcjax.prepare(choose(data, 2), data.X)
+    with pytest.raises(vcjax.UnresolvedWarning, match="^prepare got a rule chosen for another"):
+        vcjax.prepare(casing.rule, data.X * [1, 1, 0.3])
+    theta = 2 * np.pi * np.arange(data.B.shape[1]) / data.B.shape[1]
+    finer = data.B * (1 + 0.3 * np.cos(12 * theta))[:, None]
+    with pytest.raises(vcjax.UnresolvedWarning, match="^external_field got B with finer structure"):
+        vcjax.external_field(casing, finer)
+
+
+@pytest.mark.parametrize(
+    "path", sorted(bad_data.EQUILIBRIA.glob("wout_*.nc")), ids=lambda p: p.stem
+)
+def test_an_equilibrium_on_too_few_points_is_warned_of(path):
+    with pytest.raises(vcjax.UnresolvedWarning, match="^from_vmec got B on 2 x 8 points"):
+        SimsoptCasing.from_vmec(path, 2, 8, filename=None)
+
+
+def test_components_that_run_fastest_are_recognised(casings):
+    B = bad_data.sound()["ellipse"].B
+    for kind, call in (("flat", "compute_external_B"), ("named", "compute_internal_B")):
+        with pytest.raises(VcjaxError, match=rf"^{call} got B\w+ point by point"):
+            getattr(casings[kind], call)(B.ravel())
+
+
+def test_sound_data_pass_without_a_warning():
+    targets = dict(trg_nphi=2, trg_ntheta=8)
+    passed = [name for name, data, digits in bad_data.good() if choose(data, digits, **targets)]
+    assert len(passed) >= 200
+
+
+def test_the_tables_are_as_large_as_promised():
+    evaluations = len(EVALUATIONS) * (len(bad_data.FIELDS) - 1)
+    assert len(SPOILT) + len(BENT) + 2 * len(bad_data.FIELDS) + evaluations >= 400
+    assert wout.tokamak_path().exists()

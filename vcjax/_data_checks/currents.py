@@ -1,0 +1,107 @@
+"""Whether currents or flux leave through the surface: n . curl B and the flux of B.
+
+Only tangential derivatives of B enter n . curl B. With the covariant components B_phi = B . X_phi
+and B_theta = B . X_theta, Stokes' theorem on a cell of the grid gives
+
+    n . curl B |X_phi x X_theta| = +-(d B_theta / d phi - d B_phi / d theta).
+
+On a surface that no current crosses it vanishes, whatever flows inside and outside, and the flux of
+B through a closed surface always does.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+
+from vcjax._geometry import resample
+
+_RESOLVED = 1 / 3
+"""Share of the modes of a grid whose derivatives are hardly aliased."""
+
+
+class Frame(NamedTuple):
+    """Tangents of a surface at the points of a field, co-rotating components.
+
+    Attributes
+    ----------
+    along_phi, along_theta : (3, n, m).
+    nfp : number of field periods.
+    half_period : whether one half of the points are the images of the other.
+    """
+
+    along_phi: Float[np.ndarray, "3 n m"]
+    along_theta: Float[np.ndarray, "3 n m"]
+    nfp: int
+    half_period: bool
+
+    @property
+    def tangents(self) -> tuple[Float[np.ndarray, "3 n m"], Float[np.ndarray, "3 n m"]]:
+        """Return both tangents."""
+        return self.along_phi, self.along_theta
+
+
+class Crossing(NamedTuple):
+    """How much crosses a surface.
+
+    Attributes
+    ----------
+    current : root mean square of n . curl B, over max |B| / (minor radius).
+    share : the same over the two terms whose difference it is.
+    flux : net flux over the integral of |B|; 0 by the symmetry of half periods.
+    """
+
+    current: float
+    share: float
+    flux: float
+
+
+def surface_frame(
+    samples: Float[np.ndarray, "3 a b"], nfp: int, half_period: bool, shape: tuple[int, int]
+) -> Frame:
+    """Return the tangents of `resample.surface_period` at the points of a field (nphi, ntheta).
+
+    The points are those of `resample.field_period`: a whole period.
+    """
+    rows = shape[0] * (2 if half_period else 1)
+    angles = resample.equispaced(*resample.field_angles(rows, nfp, half_period), rows)
+    _, along_phi, along_theta = resample.tangents_at(samples, nfp, angles, shape[1])
+    return Frame(along_phi, along_theta, nfp, half_period)
+
+
+def crossing(field: Float[np.ndarray, "3 n m"], frame: Frame) -> Crossing:
+    """Return how much current and flux cross a surface, from the co-rotating field on it.
+
+    Derivatives are spectral, and of their modes the lowest third counts.
+    """
+    _, n, m = field.shape
+    covariant = np.stack([np.einsum("ijk,ijk->jk", field, v) for v in frame.tangents])
+    by_phi, by_theta = np.fft.rfft2(covariant) / (n * m)
+    modes_phi, modes_theta = np.fft.fftfreq(n, 1 / n), np.arange(m // 2 + 1)
+    rows = np.abs(modes_phi) <= max(1, _RESOLVED * n / 2)
+    # A highest mode of an even count has no derivative.
+    rows &= 2 * np.abs(modes_phi) < n
+    columns = (modes_theta <= max(1, _RESOLVED * m / 2)) & (2 * modes_theta < m)
+    weight = np.where(modes_theta[columns] == 0, 1.0, 2.0)
+    along_phi = 1j * frame.nfp * modes_phi[rows, None] * by_theta[rows][:, columns]
+    along_theta = 1j * modes_theta[columns] * by_phi[rows][:, columns]
+
+    def size(values) -> float:
+        return float(np.sqrt(((values.real**2 + values.imag**2) * weight).sum()))
+
+    current, terms = size(along_phi - along_theta), size(along_phi) + size(along_theta)
+    strength = np.sqrt(np.einsum("ijk,ijk->jk", field, field))
+    along = np.einsum("ijk,ijk->", frame.along_phi, frame.along_phi)
+    return Crossing(
+        current / (float(strength.max()) * float(np.sqrt(along / (n * m)))),
+        current / terms if terms else 0.0,
+        0.0 if frame.half_period else _net_flux(field, strength, frame),
+    )
+
+
+def _net_flux(field, strength, frame: Frame) -> float:
+    """Return the flux of a field over that of its strength."""
+    (a, b, c), (d, e, f) = frame.tangents
+    normal = np.stack([b * f - c * e, c * d - a * f, a * e - b * d])
+    area = np.sqrt(np.einsum("ijk,ijk->jk", normal, normal))
+    return abs(float(np.einsum("ijk,ijk->", field, normal))) / float((strength * area).sum())

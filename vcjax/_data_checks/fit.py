@@ -1,0 +1,65 @@
+"""Whether a rule, chosen for one surface and field, is fine enough for others."""
+
+import numpy as np
+from jaxtyping import Float
+
+from vcjax._geometry import resample
+from vcjax._quadrature.rule import Rule
+from vcjax._quadrature.sheets import nodes_for_sheets
+from vcjax._quadrature.spectrum import nodes_for_surface
+
+_NODES_PER_MODE = 2.8
+_ENOUGH = 1.25
+"""A rule that lacks less than this factor is used without a warning."""
+_SAMPLE = 24
+
+
+def lacks_for_surface(rule: Rule, samples: Float[np.ndarray, "3 a b"]) -> float:
+    """Return the factor by which a rule is too coarse for a surface, 1 where it is fine enough.
+
+    The demands are those of `choose`: nodes for the normals, near kernels that stay on their sheet,
+    and patches that hold the range of the near kernel.
+    """
+    # choose sets T^2 = ln(0.02 / epsilon).
+    epsilon, radius = 0.02 * np.exp(-(rule.cutoff**2)), rule.cutoff**2 / np.pi
+    quad = np.array([rule.quad_nphi, rule.quad_ntheta])
+    nodes = np.maximum(
+        nodes_for_surface(samples, rule.nfp, epsilon, rule.lagrange_count),
+        nodes_for_sheets(samples, rule.nfp, radius),
+    )
+    lacks = max(float((nodes / quad).max()), radius / _patch_radius(rule, samples))
+    return lacks if lacks > _ENOUGH else 1.0
+
+
+def _patch_radius(rule: Rule, samples: np.ndarray) -> float:
+    """Return the radius of the largest disc in the image of a patch, in nodes, at the worst point.
+
+    The semi-axes of the image are the singular values of [x_phi P_phi h_phi, x_theta P_theta
+    h_theta].
+    """
+    angles = resample.grid_angles(min(2 * samples.shape[1], _SAMPLE), rule.nfp, False)
+    columns = min(2 * samples.shape[2], _SAMPLE)
+    _, x_phi, x_theta = resample.tangents_at(samples, rule.nfp, angles, columns)
+    a, b = (v * h for v, h in zip((x_phi, x_theta), rule.spacing, strict=True))
+    node = np.maximum(*(np.linalg.norm(v, axis=0) for v in (a, b)))
+    a, b = a * rule.patch_phi, b * rule.patch_theta
+    A, C, D = ((v * w).sum(axis=0) for v, w in ((a, a), (b, b), (a, b)))
+    least = 0.5 * (A + C) - np.sqrt(0.25 * (A - C) ** 2 + D**2)
+    return float((np.sqrt(np.maximum(least, 0.0)) / node).min()) + 1e-300
+
+
+def lacks_for_field(rule: Rule, shares: tuple[np.ndarray, np.ndarray], largest: float) -> float:
+    """Return the factor by which a rule has too few nodes for a field, 1 where it has enough.
+
+    Parameters
+    ----------
+    shares : amplitudes by mode along phi (of one period) and theta.
+    largest : max |B|.
+    """
+    tolerance = 10.0**-rule.digits * largest
+    lacks = 1.0
+    for share, nodes in zip(shares, (rule.period_rows, rule.quad_ntheta), strict=True):
+        above = np.nonzero(np.cumsum(share[::-1])[::-1] > tolerance)[0]
+        if above.size:
+            lacks = max(lacks, _NODES_PER_MODE * int(above[-1]) / nodes)
+    return lacks if lacks > _ENOUGH else 1.0
