@@ -153,7 +153,7 @@ def test_a_large_array_is_counted_without_comparing_its_values():
 
 
 def test_a_line_in_an_installed_package_is_shown_with_the_line_that_calls_it(tmp_path, monkeypatch):
-    monkeypatch.setattr("jaxmeter._capture.uses._INSTALLED", (str(tmp_path),))
+    monkeypatch.setattr("jaxmeter._program.places._INSTALLED", (str(tmp_path),))
     package = tmp_path / "layers.py"
     package.write_text("def apply(weights, x):\n    return weights @ x\n")
     layers = runpy.run_path(str(package))

@@ -33,7 +33,7 @@ svg text {{ font: 11px monospace; pointer-events: none; fill: #111; }}
 rect {{ stroke: Canvas; stroke-width: 0.5; }}
 </style></head><body>
 <h1>{title}</h1>
-<p>{headline} The width of a box is its time, and boxes above it are what it consists of:
+<p>{headline} The width of a box is its time, and the boxes below it are its parts:
 stage, calls, source line, primitive and kernel. Point at a box to read it.</p>
 <svg role="img" aria-label="{title}">
 {boxes}

@@ -1,0 +1,34 @@
+"""The measured rows of compile profiles support the claims of docs/compile.md."""
+
+import pytest
+
+from studies.compile import planted, study
+from studies.harness import measured, read_rows
+
+
+@pytest.mark.parametrize("version", ["0.7.2", "0.10.2", "0.12.0"])
+def test_the_planted_line_is_first_and_its_profile_is_attributed(version):
+    rows = read_rows(measured("compile", f"planted_jax_{version}.csv"))
+    assert {row["planted"] for row in rows} == set(planted.planted())
+    first = {row["planted"] for row in rows if row["rank"] == "1"}
+    # JAX 0.7 gives the operations in the branches of a switch the line of the switch.
+    assert set(planted.planted()) - first == (
+        {"switch of 30 branches"} if version == "0.7.2" else set()
+    )
+    for row in rows:
+        assert float(row["attributed_share"]) >= study.LEAST_ATTRIBUTED
+        assert float(row["rows_over_clock"]) == pytest.approx(1.0, abs=0.1)
+        assert row["unpaired_count"] == "0"
+
+
+def test_each_planted_line_is_found_in_its_function():
+    lines = [planted.planted_line(fn) for fn, _ in planted.planted().values()]
+    assert len(set(lines)) == len(lines) == 10
+
+
+def test_stages_of_vcjaxs_programs_add_up():
+    whole = [r for r in read_rows(measured("compile", "programs.csv")) if not r["line"]]
+    assert [row["program"] for row in whole] == list(study.PROGRAMS)
+    for row in whole:
+        assert sum(float(row[stage]) for stage in study.STAGES) == pytest.approx(1.0, abs=1e-3)
+        assert float(row["share"]) >= study.LEAST_ATTRIBUTED
