@@ -19,6 +19,7 @@ from jaxtyping import Float
 
 from vcjax._casing import Casing, prepare
 from vcjax._checks import check_integer
+from vcjax._errors import errors_named
 from vcjax._geometry.resample import grid_angles
 from vcjax._geometry.surface import outward_normals
 from vcjax._quadrature.choose import choose
@@ -200,18 +201,23 @@ def from_wout(
     Raises
     ------
     VcjaxError : as `read_wout` and `vcjax.choose`.
+
+    Warns
+    -----
+    VcjaxWarning : as `vcjax.choose`, for an equilibrium that has fewer digits.
     """
     equilibrium = read_wout(path)
     grid = equilibrium.exact_grid(half_period=half_period)
     X = equilibrium.boundary(*grid, half_period=half_period)
     B = equilibrium.field(*grid, half_period=half_period)
-    rule = choose(
-        X,
-        B,
-        digits,
-        nfp=equilibrium.nfp,
-        half_period=half_period,
-        trg_nphi=trg_nphi,
-        trg_ntheta=trg_ntheta,
-    )
-    return prepare(rule, X), B
+    with errors_named("wout.from_wout"):
+        rule = choose(
+            X,
+            B,
+            digits,
+            nfp=equilibrium.nfp,
+            half_period=half_period,
+            trg_nphi=trg_nphi,
+            trg_ntheta=trg_ntheta,
+        )
+        return prepare(rule, X), B
