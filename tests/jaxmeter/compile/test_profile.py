@@ -69,10 +69,11 @@ def test_equations_are_counted_by_line_as_in_the_jaxpr(profile):
 
 def test_kernels_have_scope_primitive_and_line(profile):
     kernels = [kernel for kernel in profile.kernels if kernel.scope == "layer"]
-    assert kernels and {kernel.source for kernel in kernels} <= {
-        here("# the line of the helper"),
-        here("# the line of the loop"),
-    }
+    lines = {here("# the line of the helper"), here("# the line of the loop")}
+    if jax.__version_info__ < (0, 8):  # its programs name the line of jnp.roll's first call
+        assert lines & {kernel.source for kernel in kernels}
+    else:
+        assert kernels and {kernel.source for kernel in kernels} <= lines
     assert all(kernel.primitive and kernel.operations for kernel in kernels)
     assert profile.unpaired_kernels_count == 0
     assert all(kernel.llvm_seconds > 0 for kernel in profile.kernels)
