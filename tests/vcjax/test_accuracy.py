@@ -14,6 +14,7 @@ import pytest
 import vcjax
 from tests.vcjax.common import casing_of
 from vcjax import problems, wout
+from vcjax._geometry import resample
 
 
 @pytest.mark.parametrize("half_period", [True, False])
@@ -118,3 +119,37 @@ def test_a_reversed_poloidal_angle_gives_the_same_field():
     np.testing.assert_allclose(
         reverse(ellipse_field(reverse, reverse)[0]), ellipse_field()[0], atol=1e-6
     )
+
+
+def test_symmetric_data_on_a_full_period_give_a_symmetric_field():
+    """On few columns, where the spacing of nodes limits the cut-off rates."""
+    X = problems.w7x_boundary().points(12, 12, half_period=False)
+    field = problems.magnetic_field(problems.w7x(3).outside, X)
+    rule = vcjax.choose(X, field, 4, nfp=5)
+    external = vcjax.external_field(vcjax.prepare(rule, X), field)
+    period = resample.field_period(np.moveaxis(np.asarray(external), -1, 0), 5, False)
+    image = np.roll(period[:, ::-1, ::-1], 1, axis=(1, 2)) * [[[-1.0]], [[1.0]], [[1.0]]]
+    assert np.abs(period - image).max() <= 1e-10 * np.abs(field).max()
+
+
+def test_a_thin_section_has_the_digits_asked_for():
+    """Of a field that a coarse grid would hold: the distance of sheets asks for nodes."""
+    surface = problems.rotating_ellipse_surface(5, major_radius=1.0, semi_axes=(0.05, 0.4))
+    X = surface.points(4, 8, half_period=True)
+    targets = vcjax.surface_points(X, nfp=5, half_period=True, nphi=4, ntheta=24)
+    sources = (problems.CentralConductor(0.5), problems.ToroidalLoop(0.14, r=(1.6,), z=(0.9,)))
+    sources += (problems.ToroidalLoop(0.14, r=(1.6,), z=(-0.9,)),)
+    nodes = vcjax.surface_points(X, nfp=5, half_period=True, nphi=8, ntheta=18)
+    B = problems.magnetic_field(sources, nodes)
+    rule = vcjax.choose(X, B, 3, nfp=5, half_period=True, trg_nphi=4, trg_ntheta=24)
+    external = np.asarray(vcjax.external_field(vcjax.prepare(rule, X), B))
+    error = np.linalg.norm(external - problems.magnetic_field(sources, targets), axis=-1)
+    assert error.max() <= 1.5e-3 * np.linalg.norm(B, axis=-1).max()
+
+
+def test_the_mean_of_a_field_on_three_rows_is_no_unresolved_mode():
+    rows = problems.axisymmetric(9).B[::2]
+    assert rows.shape[0] == 3
+    assert vcjax.spectral_tail(rows, nfp=1, half_period=False) < 1e-8
+    jittered = rows * np.array([1.0, 1.1, 1.0])[:, None, None]
+    assert vcjax.spectral_tail(jittered, nfp=1, half_period=False) > 0.01

@@ -14,7 +14,7 @@ and two and a half from 6 on (set so that W7-X and the rotating ellipse meet the
   where the near kernel has almost vanished: one node beyond the rim is enough;
 - the grid resolves the field with 2.8 nodes for each of the modes that matter, and the surface's
   normals as finely as the Lagrange interpolation needs;
-- the range R of the near kernel is at most 1.4 times the distance to any other sheet (`_sheets`).
+- grid and polar rule resolve the kernel on other sheets, as close as they come (`_sheets`).
 
 The constants were fitted on tori from circular to W7-X. Many grids satisfy them; the cheapest is
 taken.
@@ -42,10 +42,10 @@ from vcjax._data_checks.watch import check_chosen
 from vcjax._errors import VcjaxError, errors_named
 from vcjax._geometry import resample
 from vcjax._options import FIELD_PARTS, GRADIENT_PARTS, weights_shortage
-from vcjax._quadrature.grid import FIELD_COSTS, GRADIENT_COSTS, Demand, cheapest
+from vcjax._quadrature.grid import FIELD_COSTS, GRADIENT_COSTS, Demand, Rims, cheapest
 from vcjax._quadrature.rule import Rule
 from vcjax._quadrature.seams import check_field_seams
-from vcjax._quadrature.sheets import check_crossings, nodes_for_sheets
+from vcjax._quadrature.sheets import check_crossings, sheets_of
 from vcjax._quadrature.spectrum import nodes_for_field, nodes_for_surface
 from vcjax._quadrature.tables import CORE
 
@@ -103,7 +103,9 @@ def choose(
     return rule
 
 
-def _rule(X, B, digits, *, nfp, half_period, trg_nphi, trg_ntheta, gradient):
+def _rule(
+    X, B, digits, *, nfp, half_period, trg_nphi, trg_ntheta, gradient, off_surface=False
+):
     """Return the rule of `choose`, and one period of the surface."""
     check_jax("choose")
     digits = check_integer("choose", "digits", digits, 1, MAX_DIGITS)
@@ -136,8 +138,9 @@ def _rule(X, B, digits, *, nfp, half_period, trg_nphi, trg_ntheta, gradient):
         nodes_for_field(resample.field_period(field, nfp, half_period), quadrature_digits, nfp),
         nodes_for_surface(samples, nfp, demand.epsilon, demand.lagrange_count),
     )
-    clear = nodes_for_sheets(samples, nfp, demand.radius_in_nodes)
-    plan = cheapest(demand, need, clear, metric, images, trg_shape, costs)
+    sheets = sheets_of(samples, nfp, both_sides=off_surface)
+    rims = Rims(samples, nfp, metric)
+    plan = cheapest(demand, need, sheets, rims, images, trg_shape, costs)
     rule = Rule(
         nfp=nfp,
         half_period=half_period,
@@ -195,7 +198,7 @@ def choose_off_surface(
         for name, cap in (("max_nphi", max_nphi), ("max_ntheta", max_ntheta))
     ]
     # Points lie anywhere: the smallest grid of targets leaves the choice of nodes free.
-    options: dict[str, Any] = dict(trg_nphi=1, trg_ntheta=1, gradient=gradient)
+    options: dict[str, Any] = dict(trg_nphi=1, trg_ntheta=1, gradient=gradient, off_surface=True)
 
     def chosen(digits: int):
         with errors_named(call):

@@ -7,11 +7,23 @@ from dataclasses import dataclass
 import numpy as np
 
 from vcjax._errors import VcjaxError
+from vcjax._geometry import resample
+from vcjax._quadrature.sheets import Sheets, nodes_for_sheets
 
 _LARGEST_PATCH = 40
 _MARGIN = 1
 # How often a prepared surface is evaluated, in the balance of preparation against evaluation.
 _EVALUATIONS = 1.5
+# By so many digits the error across sheets is less than the error asked for.
+_REACH_DIGITS = 0.8
+# A patch may bend around a fold through this angle in theta.
+_BENT = 0.3
+# On bent surfaces rims are closer than on their tangent planes; by so much they may be.
+_BENT_RIM = 0.95
+_RIM_POINTS = 12
+# Points, along phi and theta, whose rims are looked at, and the least mode of the surface for that.
+_RIM_SAMPLE = (10, 24)
+_LEAST_MODE = 1e-3
 
 
 @dataclass(frozen=True)
@@ -38,8 +50,9 @@ class Demand:
     """Demands of an accuracy on every patch."""
 
     epsilon: float
+    reach: float
     cutoff: float
-    radial_count: int
+    least_radial_count: int
     lagrange_count: int
 
     @classmethod
@@ -47,72 +60,149 @@ class Demand:
         epsilon = 10.0 ** -(digits + 1 + min(max((digits - 3) / 2, 0), 1.5))
         cutoff = float(np.sqrt(np.log(0.02 / epsilon)))
         lagrange = 2 * int(np.ceil(2 * cutoff))
-        return cls(epsilon, cutoff, int(np.ceil(6 * cutoff)), lagrange)
+        reach = float(np.log(10) * (digits + _REACH_DIGITS))
+        return cls(epsilon, reach, cutoff, int(np.ceil(6 * cutoff)), lagrange)
 
     @property
     def radius_in_nodes(self) -> float:
         return self.cutoff**2 / np.pi
 
-    def angular_count(self, stretch: float) -> int:
+    def radial_count(self, sheets: Sheets, semi_axes) -> int:
+        """Return the radii that resolve other sheets within a patch of these angles.
+
+        Gauss-Legendre nodes are pi/2 times as far apart in the middle as equispaced ones.
+        """
+        by_sheets = self.reach / 2.6 * semi_axes[1] * sheets.along_theta.max()
+        return max(self.least_radial_count, int(np.ceil(by_sheets)))
+
+    def angular_count(self, stretch: float, sheets: Sheets, semi_axes) -> int:
+        """Return the angles that resolve the near kernel, and other sheets within the patch."""
         stretch = max(stretch, 1.2)
         by_shape = 2 * np.log(1 / self.epsilon) / np.log((stretch + 1) / (stretch - 1))
-        return 4 * int(np.ceil(max(16.8 * self.cutoff, by_shape) / 4))
+        widest = sheets.widest_within(semi_axes[1])
+        by_sheets = self.reach * semi_axes[0] / semi_axes[1] * widest
+        return 4 * int(np.ceil(max(16.8 * self.cutoff, by_shape, by_sheets) / 4))
 
 
-def cheapest(demand: Demand, need, clear, metric, images: int, trg_shape, costs: Costs) -> dict:
+def cheapest(
+    demand: Demand, need, sheets: Sheets, rims: "Rims", images: int, trg_shape, costs: Costs
+) -> dict:
     """Return the sizes of the cheapest rule.
 
     Parameters
     ----------
     need : node counts (whole torus, poloidal) that resolve field and surface.
-    clear : node counts that keep the near kernel on its own sheet.
-    metric : first fundamental form (E, F, G) of a sample of the surface.
+    sheets : how close the surface comes to itself.
+    rims : of patches of a sample of the surface.
     images : copies of the target grid that make a torus.
     """
-    best_cost, best = np.inf, None
-    least_phi = int(np.ceil(need[0] / (images * trg_shape[0])))
-    least_theta = int(np.ceil(need[1] / trg_shape[1]))
-    targets = trg_shape[0] * trg_shape[1]
-    growth = 1.5 * np.maximum(clear / need, 1.0)
-    grids = itertools.product(
-        _multiples(least_theta, max(3.0, growth[1]), 10),
-        _multiples(least_phi, max(8.0, growth[0]), 30),
-    )
-    for over_theta, over_phi in grids:
-        quad = (over_phi * images * trg_shape[0], over_theta * trg_shape[1])
-        far = costs.pair * quad[0] * quad[1]
-        if (quad < clear).any() or _EVALUATIONS * far * targets >= best_cost:
-            continue
-        for patch in _fitting_patches(demand, metric, quad):
-            nodes = math.prod(2 * (p + _MARGIN) + 1 for p in patch)
-            fixed = _EVALUATIONS * (far + costs.node * nodes) + costs.prepared_node * nodes
-            ring = demand.radial_count * (costs.interpolation * nodes + costs.polar_node)
-            # The stretch takes longest to compute: only where it may matter.
-            if targets * (fixed + ring * demand.angular_count(1.0)) >= best_cost:
-                continue
-            angular_count = demand.angular_count(_stretch(metric, quad, patch))
-            cost = targets * (fixed + ring * angular_count)
-            if cost < best_cost:
-                best_cost = cost
-                best = (quad, patch, angular_count)
-    if best is None:
+    clear = nodes_for_sheets(sheets, demand.reach)
+    least = need / (images * trg_shape[0], trg_shape[1])
+    most = np.maximum((8 * need[0], 3 * need[1]), 1.5 * clear)
+    # If none of these does: as close along phi as along theta, and as other sheets may need.
+    square = 4 * need[1] * np.sqrt(rims.metric[0].max() / rims.metric[2].max())
+    bent = demand.reach * sheets.steepest_beyond(_BENT)
+    best = None
+    for most_phi in (most[0], max(most[0], square, bent)):
+        multiples = itertools.product(
+            _multiples(int(np.ceil(least[1])), most[1] / need[1], 10),
+            _multiples(int(np.ceil(least[0])), most_phi / need[0], 30),
+        )
+        grids = ((j * images * trg_shape[0], i * trg_shape[1]) for i, j in multiples)
+        allowed = (quad for quad in grids if not (quad < clear).any())
+        best = _cheapest_of(allowed, demand, sheets, rims, trg_shape[0] * trg_shape[1], costs)
+        if best is not None:
+            break
+    else:
         raise VcjaxError(
             "choose found no quadrature for this surface: its parametrisation is too uneven or too "
             "stretched, or the surface too thin. Ask for fewer digits, or resample the surface so "
             "that its points are spread more evenly."
         )
-    quad, patch, angular_count = best
+    quad, patch, radial_count, angular_count = best
     return dict(
         quad_nphi=quad[0],
         quad_ntheta=quad[1],
         patch_phi=patch[0],
         patch_theta=patch[1],
         margin=_MARGIN,
-        radial_count=demand.radial_count,
+        radial_count=radial_count,
         angular_count=angular_count,
         lagrange_count=demand.lagrange_count,
         cutoff=demand.cutoff,
     )
+
+
+def _cheapest_of(grids, demand: Demand, sheets: Sheets, rims: "Rims", targets: int, costs: Costs):
+    """Return the cheapest grid with its patch, radii and angles, or None."""
+    best_cost, best, metric = np.inf, None, rims.metric
+    for quad in grids:
+        far = costs.pair * quad[0] * quad[1]
+        if _EVALUATIONS * far * targets >= best_cost:
+            continue
+        for patch in _fitting_patches(demand, metric, quad):
+            semi_axes = tuple(2 * np.pi * p / n for p, n in zip(patch, quad, strict=True))
+            if quad[0] < demand.reach * sheets.steepest_beyond(semi_axes[1]):
+                continue
+            nodes = math.prod(2 * (p + _MARGIN) + 1 for p in patch)
+            fixed = _EVALUATIONS * (far + costs.node * nodes) + costs.prepared_node * nodes
+            radial_count = demand.radial_count(sheets, semi_axes)
+            ring = radial_count * (costs.interpolation * nodes + costs.polar_node)
+            # The stretch takes longest to compute: only where it may matter.
+            if targets * (fixed + ring * demand.angular_count(1.0, sheets, semi_axes)) >= best_cost:
+                continue
+            stretch = _stretch(metric, quad, patch)
+            angular_count = demand.angular_count(stretch, sheets, semi_axes)
+            cost = targets * (fixed + ring * angular_count)
+            if cost < best_cost and rims.clear(quad, semi_axes, demand.radius_in_nodes):
+                best_cost, best = cost, (quad, patch, radial_count, angular_count)
+    return best
+
+
+class Rims:
+    """Distances from points of a surface to the rims of their patches.
+
+    Attributes
+    ----------
+    metric : (3, n) first fundamental form (E, F, G) of a sample of the surface.
+    """
+
+    def __init__(self, samples: np.ndarray, nfp: int, metric: np.ndarray):
+        self.metric = metric
+        n, m = samples.shape[1:]
+        spectrum = np.fft.fft2(samples, axes=(1, 2), norm="forward")
+        phi_modes, theta_modes = nfp * np.fft.fftfreq(n, 1 / n), np.fft.fftfreq(m, 1 / m)
+        kept = [np.abs(spectrum).max(axis=(0, axis)) for axis in (2, 1)]
+        rows, columns = (share > _LEAST_MODE * share.max() for share in kept)
+        self._modes = phi_modes[rows], theta_modes[columns]
+        self._spectrum = spectrum[:, rows][:, :, columns]
+        angles = resample.grid_angles(min(2 * n, _RIM_SAMPLE[0]), nfp, False)
+        theta = resample.equispaced(0.0, 2 * np.pi / _RIM_SAMPLE[1], _RIM_SAMPLE[1])
+        places = zip((angles, theta), self._modes, strict=True)
+        self._waves = [np.exp(1j * np.outer(place, modes)) for place, modes in places]
+        self._x = self._moved(np.zeros((1, 2)))
+
+    def clear(self, quad, semi_axes, radius_in_nodes: float) -> bool:
+        """Return whether all rims are a radius away, in nodes there."""
+        angle = 2 * np.pi * np.arange(_RIM_POINTS) / _RIM_POINTS
+        rim = np.stack([semi_axes[0] * np.cos(angle), semi_axes[1] * np.sin(angle)], axis=1)
+        beside = 2 * np.pi / np.array(quad) * np.concatenate([np.eye(2), -np.eye(2)])
+        square = ((self._moved(np.concatenate([rim, beside])) - self._x) ** 2).sum(axis=1)
+        least = (_BENT_RIM * radius_in_nodes) ** 2 * square[_RIM_POINTS:].max(axis=0)
+        return bool((square[:_RIM_POINTS].min(axis=0) >= least).all())
+
+    def _moved(self, by: np.ndarray) -> np.ndarray:
+        """Return the sample (k, 3, row, column) moved by k pairs of angles (phi, theta)."""
+        phases = (np.exp(1j * np.outer(by[:, axis], self._modes[axis])) for axis in (0, 1))
+        left, right = (
+            wave * phase[:, None] for wave, phase in zip(self._waves, phases, strict=True)
+        )
+        x, y, z = np.moveaxis(
+            (left[:, None] @ self._spectrum @ right.swapaxes(1, 2)[:, None]).real, 1, 0
+        )
+        # Co-rotating components, seen from where they were.
+        cosine, sine = np.cos(by[:, :1, None]), np.sin(by[:, :1, None])
+        return np.stack([cosine * x - sine * y, sine * x + cosine * y, z], axis=1)
 
 
 def _multiples(least: int, growth: float, count: int) -> list[int]:

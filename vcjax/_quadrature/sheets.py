@@ -4,67 +4,119 @@ Cross-sections at constant toroidal angle are closed curves in the half plane (R
 of a torus at different angles cannot meet: the surface crosses itself if and only if one of its
 cross-sections does.
 
-Where two sheets come close without crossing, as in a thin cross-section, the near kernel of a
-target on one sheet must not reach the other: the splitting of the kernel is undone on a patch
-around the target only, and a patch that bends around a fold cannot be integrated on.
+Where two sheets come close without crossing, as in a thin cross-section, the quadrature of a
+target on one sheet must resolve the kernel on the other: the trapezoidal rule where it lies outside
+the patch around the target, the polar rule where the patch bends around the fold between them.
 """
+
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from vcjax._errors import VcjaxError
 from vcjax._geometry import resample
 
-_ROWS = 24
-_LEAST_COLUMNS, _MOST_COLUMNS = 40, 120
-# Points more than this angle in theta away from a point belong to another sheet.
-_OWN_SHEET = 1.0
-# The range of the near kernel over the distance of sheets; set so that D-shaped and elliptic
-# cross-sections with an elongation of 20 keep their digits.
-_CLOSEST = 1 / 0.7
+# Samples (rows, columns) of a period, for distances and for crossings.
+_SHEETS, _CROSSINGS = (16, 72), (24, 120)
+# Points more than this angle in theta apart lie on different sheets.
+_OTHER_SHEET = 1.0
 _MOST_NODES = 20_000
 
 
-def nodes_for_sheets(samples: np.ndarray, nfp: int, radius: float) -> np.ndarray:
-    """Return the least node counts (whole torus, poloidal) that keep near kernels on their sheet.
+@dataclass(frozen=True)
+class Sheets:
+    """How close a surface comes to itself: at each of n sample points, sorted by `separation`.
 
-    Distances are taken within rows of constant phi, and to the z axis.
+    A ball that touches the surface at a point p, and again at q, has the radius rho. No point off
+    the surface whose nearest point is p is closer than rho to the sheet around q.
+
+    Attributes
+    ----------
+    separation : (n,) angle in theta from p to q; infinite across the hole of the torus.
+    along_phi, along_theta : (n,) lengths of the tangents at p over rho.
+    """
+
+    separation: np.ndarray
+    along_phi: np.ndarray
+    along_theta: np.ndarray
+
+    def steepest_beyond(self, angle: float) -> float:
+        """Return the largest `along_phi` of points whose q is farther than an angle."""
+        first = np.searchsorted(self.separation, angle, side="right")
+        return float(self._suffix[first])
+
+    def widest_within(self, angle: float) -> float:
+        """Return the largest ``separation * along_phi`` of points whose q is within an angle."""
+        last = np.searchsorted(self.separation, angle, side="right")
+        return float(self._prefix[last])
+
+    @cached_property
+    def _suffix(self):
+        return np.append(np.maximum.accumulate(self.along_phi[::-1])[::-1], 0.0)
+
+    @cached_property
+    def _prefix(self):
+        finite = np.where(np.isfinite(self.separation), self.separation, 0.0)
+        return np.append(0.0, np.maximum.accumulate(finite * self.along_phi))
+
+
+def sheets_of(samples: np.ndarray, nfp: int, *, both_sides: bool) -> Sheets:
+    """Return how close a surface comes to itself.
 
     Parameters
     ----------
     samples : (3, n, m) co-rotating points of one period.
-    radius : range of the near kernel, in nodes.
+    both_sides : for points off the surface; points on it are twice as far from other sheets.
     """
-    _, (x, x_phi, x_theta) = _sample(samples, nfp)
+    _, (x, x_phi, x_theta) = _sample(samples, nfp, _SHEETS)
     curves = x.transpose(1, 2, 0)
     count = curves.shape[1]
+    normal = np.cross(x_phi, x_theta, axis=0)
+    normal = (normal / np.linalg.norm(normal, axis=0)).transpose(1, 2, 0)
     edge = np.roll(curves, -1, axis=1) - curves
     to = curves[:, :, None] - curves[:, None]
     share = np.clip((to * edge[:, None]).sum(axis=3) / (edge**2).sum(axis=2)[:, None], 0.0, 1.0)
-    distance = np.linalg.norm(to - share[..., None] * edge[:, None], axis=3)
+    # From p to the nearest point of each edge.
+    to = share[..., None] * edge[:, None] - to
+    square, height = (to**2).sum(axis=3), np.abs(to @ normal[..., None])[..., 0]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        radius = np.where(square > 0, square / (2 * height), np.inf)
+    touching = radius.argmin(axis=2)
+    rho = np.take_along_axis(radius, touching[..., None], axis=2)[..., 0]
     # Steps along theta from a point to both ends of an edge, whichever way is shorter.
-    ahead = (np.arange(count) - np.arange(count)[:, None]) % count
-    steps = np.minimum(ahead, count - 1 - ahead)
-    other_sheet = steps * (2 * np.pi / count) > _OWN_SHEET
-    apart = np.where(other_sheet, distance, np.inf).min(axis=2)
-    # The hole of the torus is as wide as the radius there.
-    apart = _CLOSEST * np.minimum(apart, np.hypot(x[0], x[1]))
+    ahead = (touching - np.arange(count)) % count
+    separation = np.minimum(ahead, count - 1 - ahead) * (2 * np.pi / count)
+    hole = np.hypot(x[0], x[1])
+    separation = np.where(hole < rho, np.inf, separation)
+    rho = np.minimum(rho, hole) * (1.0 if both_sides else 2.0)
+    order = np.argsort(separation, axis=None, kind="stable")
     with np.errstate(divide="ignore"):
-        nodes = [
-            2 * np.pi * radius * (np.linalg.norm(v, axis=0) / apart).max() for v in (x_phi, x_theta)
-        ]
-    if max(nodes) > _MOST_NODES:
+        lengths = (np.linalg.norm(v, axis=0) / rho for v in (x_phi, x_theta))
+        return Sheets(separation.ravel()[order], *(v.ravel()[order] for v in lengths))
+
+
+def nodes_for_sheets(sheets: Sheets, reach: float) -> np.ndarray:
+    """Return the node counts (whole torus, poloidal) that resolve the kernel across sheets.
+
+    Parameters
+    ----------
+    reach : logarithm of the error allowed; the trapezoidal rule of spacing h, at a distance d from
+        the sheet, has the error exp(-2 pi d / h).
+    """
+    nodes = reach * np.array([sheets.steepest_beyond(_OTHER_SHEET), sheets.along_theta.max()])
+    if nodes.max() > _MOST_NODES:
         raise VcjaxError(
             "choose got a surface that touches itself, or nearly so: to separate its sheets takes "
-            f"{max(nodes):.3g} nodes in one direction. Move them apart, or check that its points "
+            f"{nodes.max():.3g} nodes in one direction. Move them apart, or check that its points "
             "resolve its shape."
         )
-    return np.array(nodes)
+    return nodes
 
 
-def _sample(samples: np.ndarray, nfp: int):
+def _sample(samples: np.ndarray, nfp: int, most: tuple[int, int]):
     """Return toroidal angles (rows,), and points and tangents (3, rows, columns) on a sample."""
-    rows = min(2 * samples.shape[1], _ROWS)
-    columns = min(max(2 * samples.shape[2], _LEAST_COLUMNS), _MOST_COLUMNS)
+    rows, columns = min(2 * samples.shape[1], most[0]), most[1]
     angles = resample.grid_angles(rows, nfp, False)
     return angles, resample.tangents_at(samples, nfp, angles, columns)
 
@@ -75,7 +127,7 @@ def check_crossings(call: str, samples: np.ndarray, nfp: int) -> None:
     Where the toroidal angle does not increase along phi there are no cross-sections in order, and
     nothing is checked.
     """
-    angles, ((x, y, z), _, _) = _sample(samples, nfp)
+    angles, ((x, y, z), _, _) = _sample(samples, nfp, _CROSSINGS)
     columns, period = x.shape[1], 2 * np.pi / nfp
     turned = angles[:, None] + np.arctan2(y, x)
     if np.diff(turned, axis=0, append=turned[:1] + period).min() <= 0:

@@ -44,8 +44,12 @@ def spectral_tail(B: Float[np.ndarray, "nphi ntheta 3"], *, nfp: int, half_perio
         )
     samples = resample.field_period(values, nfp, half_period)
     largest = np.linalg.norm(values, axis=0).max()
-    tails = [amplitudes(samples, axis)[-2:].sum() for axis in (1, 2) if samples.shape[axis] > 3]
-    return float(max(tails, default=0.0) / largest)
+    return float(max(_last_modes(amplitudes(samples, axis)) for axis in (1, 2)) / largest)
+
+
+def _last_modes(share):
+    """Return the sum of the last two modes; mode 0, the mean, is on every grid."""
+    return share[max(1, share.size - 2) :].sum()
 
 
 def amplitudes(samples, axis: int, xp: Any = np):
@@ -120,6 +124,6 @@ def unresolved(samples: Float[Array, "3 n m"], rule: Rule):
     tails, missed = [], []
     for axis, nodes in ((1, rule.period_rows), (2, rule.quad_ntheta)):
         share = amplitudes(samples, axis, jnp)
-        tails.append(share[-2:].sum())
+        tails.append(_last_modes(share))
         missed.append(interpolation_error(share, 1 / nodes, rule.lagrange_count, jnp))
     return jnp.maximum(*tails) / largest, 2 * jnp.maximum(*missed) / largest

@@ -1,0 +1,281 @@
+"""Errors and estimates of one shape, one row for each quantity, field, digits and distance."""
+
+from __future__ import annotations
+
+import resource
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+
+import vcjax
+from studies.accuracy.shapes import Shape, shapes
+from studies.harness import Row
+from vcjax import problems
+
+DISTANCES = (0.5, 0.1, 0.03, 1e-3, 1e-5)
+"""Of the points off the surface, in minor radii."""
+TARGETS = (8, 24)
+"""Target grid over a whole field period."""
+PLACES = [(i, j) for i in range(4) for j in range(3 * (i % 2), 24, 5)]
+"""Grid points, of the targets, above and below which the points off the surface lie."""
+EXTRA_DIGITS = {"field": 2, "off": 2, "gradient": 4, "off gradient": 4}
+"""Digits to which the grid of B resolves it, beyond the digits asked for."""
+_FINEST = 1e-13
+
+
+class Data(NamedTuple):
+    """What a user has: the surface, the field on a grid, and the symmetry."""
+
+    X: np.ndarray
+    B: np.ndarray
+    symmetry: dict[str, Any]
+
+
+def shape_rows(
+    shape: str, fields: Sequence[str], digits: Sequence[int], quantities: Sequence[str], code: str
+) -> Iterator[Row]:
+    """Yield the rows of a shape."""
+    jax.config.update("jax_enable_x64", True)
+    found = shapes()[shape]
+    for d in digits:
+        for quantity in quantities:
+            for field in fields:
+                fixed = dict(shape=shape, field=field, quantity=quantity, digits=d, code=code)
+                before = _cpu_seconds()
+                try:
+                    rows = [*_MEASURES[quantity](found, field, d)]
+                except vcjax.VcjaxError as error:
+                    rows = [dict(refused=str(error))]
+                for row in rows:
+                    yield fixed | row | dict(cpu_seconds=round(_cpu_seconds() - before, 1))
+            jax.clear_caches()
+
+
+def _on_surface(shape: Shape, field: str, digits: int) -> Iterator[Row]:
+    data, outside, inside = _data(shape, field, digits + EXTRA_DIGITS["field"])
+    casing = vcjax.prepare(_rule(shape, data, digits), data.X)
+    targets = _targets(shape)
+    scale = np.linalg.norm(data.B, axis=-1).max()
+    errors = [
+        np.linalg.norm(np.asarray(part(casing, data.B)) - _known(currents, targets), axis=-1).max()
+        for part, currents in ((vcjax.external_field, outside), (vcjax.internal_field, inside))
+    ]
+    estimate = vcjax.error_estimate(casing, data.B)
+    yield _row(max(errors) / scale, estimate, digits) | _sizes(casing.rule, data)
+
+
+def _gradient(shape: Shape, field: str, digits: int) -> Iterator[Row]:
+    data, outside, inside = _data(shape, field, digits + EXTRA_DIGITS["gradient"])
+    casing = vcjax.prepare_gradient(_rule(shape, data, digits, gradient=True), data.X)
+    targets, known = _targets(shape), problems.magnetic_field_gradient
+    truths = [
+        known(currents, targets) if currents else np.zeros((*targets.shape, 3))
+        for currents in (outside, inside)
+    ]
+    scale = np.abs(truths[0] + truths[1]).max()
+    parts = vcjax.external_gradient, vcjax.internal_gradient
+    errors = [
+        np.abs(np.asarray(part(casing, data.B)) - truth).max()
+        for part, truth in zip(parts, truths, strict=True)
+    ]
+    estimate = vcjax.error_estimate(casing, data.B)
+    yield _row(max(errors) / scale, estimate, digits) | _sizes(casing.rule, data)
+
+
+def _off_surface(shape: Shape, field: str, digits: int, gradient: bool = False) -> Iterator[Row]:
+    extra = EXTRA_DIGITS["off gradient" if gradient else "off"]
+    data, outside, inside = _data(shape, field, digits + extra)
+    rule = vcjax.choose_off_surface(data.X, data.B, digits, **data.symmetry, gradient=gradient)
+    casing = vcjax.prepare_off_surface(rule, data.X)
+    points, places = _points(shape)
+    at, known = (
+        (vcjax.gradient_at, problems.magnetic_field_gradient)
+        if gradient
+        else (vcjax.field_at, problems.magnetic_field)
+    )
+    found = jax.tree.map(np.asarray, at(casing, data.B, points))
+    is_inside = _is_inside(shape, points, places)
+    scale = np.linalg.norm(data.B, axis=-1).max()
+    # Each part where it is determined.
+    errors = np.full(len(points), np.inf)
+    for here, part, currents in (
+        (is_inside, found.external, outside),
+        (~is_inside, found.internal, inside),
+    ):
+        truth = known(currents, points[here]) if currents else np.zeros(part[here].shape)
+        size = np.abs((part[here] - truth).reshape(here.sum(), -1))
+        errors[here] = np.nan_to_num(np.linalg.norm(size, axis=1), nan=np.inf) / scale
+    if gradient:
+        targets = _targets(shape)
+        truth = sum(known(currents, targets) for currents in (outside, inside) if currents)
+        unit = scale / np.abs(truth).max()
+        errors, estimates = errors * unit, found.error * unit
+    else:
+        estimates = found.error
+    for distance in DISTANCES:
+        for side in ("inside", "outside"):
+            here = (places["distance"] == distance) & (is_inside == (side == "inside"))
+            if here.any():
+                worst = float(errors[here].max())
+                row = _row(worst, float(estimates[here].max()), digits)
+                least = (estimates[here] / np.maximum(errors[here], 1e-300)).min()
+                row |= dict(least_ratio=float(least), distance=distance, side=side)
+                yield row | _sizes(rule, data)
+
+
+def _off_surface_gradient(shape: Shape, field: str, digits: int) -> Iterator[Row]:
+    yield from _off_surface(shape, field, digits, gradient=True)
+
+
+_MEASURES = {
+    "field": _on_surface,
+    "gradient": _gradient,
+    "off": _off_surface,
+    "off gradient": _off_surface_gradient,
+}
+QUANTITIES = tuple(_MEASURES)
+
+
+def _row(error: float, estimate: float, digits: int) -> Row:
+    ratio = float(estimate / error) if error > 0 else None
+    return dict(error=error, estimate=estimate, over=error * 10.0**digits, ratio=ratio)
+
+
+def _sizes(rule, data: Data) -> Row:
+    return dict(
+        quad=[rule.quad_nphi, rule.quad_ntheta],
+        patch=[rule.patch_phi, rule.patch_theta],
+        angular=rule.angular_count,
+        src=list(data.B.shape[:2]),
+    )
+
+
+def _cpu_seconds() -> float:
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    return used.ru_utime + used.ru_stime
+
+
+def _known(currents, points):
+    return problems.magnetic_field(currents, points) if currents else np.zeros_like(points)
+
+
+def _rule(shape: Shape, data: Data, digits: int, **options):
+    rows, columns = shape.rows(TARGETS[0]), TARGETS[1]
+    grid: dict[str, Any] = dict(trg_nphi=rows, trg_ntheta=columns)
+    return vcjax.choose(data.X, data.B, digits, **data.symmetry, **grid, **options)
+
+
+def _symmetry(shape: Shape) -> dict[str, Any]:
+    return dict(nfp=shape.surface.nfp, half_period=shape.symmetric)
+
+
+def _targets(shape: Shape):
+    X, symmetry = shape.points(), _symmetry(shape)
+    return vcjax.surface_points(X, **symmetry, nphi=shape.rows(TARGETS[0]), ntheta=TARGETS[1])
+
+
+def _data(shape: Shape, field: str, digits: int):
+    """Return the data with B resolved to some digits, and the currents outside and inside."""
+    outside, inside = shape.currents(field)
+    tolerance = max(10.0**-digits, _FINEST)
+    tails = _spectrum(shape.name, field)
+    needed = [int(np.argmax(np.append(tail, 0.0) <= tolerance)) for tail in tails]
+    # Modes below `needed` matter.
+    grid = shape.rows(max(3, 2 * needed[0])), max(8, 2 * needed[1])
+    X, symmetry = shape.points(), _symmetry(shape)
+    nodes = vcjax.surface_points(X, **symmetry, nphi=grid[0], ntheta=grid[1])
+    return Data(X, _known((*outside, *inside), nodes), symmetry), outside, inside
+
+
+@lru_cache
+def _spectrum(name: str, field: str) -> tuple[np.ndarray, np.ndarray]:
+    """Return what modes from each on add to B along phi and theta, over max |B|."""
+    shape = shapes()[name]
+    outside, inside = shape.currents(field)
+    size = [16, 64]
+    symmetry = _symmetry(shape) | dict(half_period=False)
+    X = shape.surface.points(*shape.grid, half_period=False)
+    if shape.symmetric:
+        # The points of the half-period grid define the surface.
+        symmetry, X = _symmetry(shape), shape.points()
+    while True:
+        rows = shape.rows(size[0])
+        nodes = vcjax.surface_points(X, **symmetry, nphi=rows, ntheta=size[1])
+        B = _known((*outside, *inside), nodes)
+        tails = _tails(B, shape)
+        unresolved = [tail[-max(1, len(tail) // 8)] > _FINEST for tail in tails]
+        if not any(unresolved) or max(size) > 1000:
+            return tails
+        size = [2 * n if more else n for n, more in zip(size, unresolved, strict=True)]
+
+
+def _tails(B: np.ndarray, shape: Shape):
+    """Return the sums of amplitudes of all modes from each on, along phi and theta."""
+    if shape.symmetric:
+        image = np.roll(B[::-1, ::-1], 1, axis=1) * np.array([-1.0, 1.0, 1.0])
+        B = np.concatenate([image, B])
+        start = -0.5 * (len(B) - 1)
+    else:
+        start = 0.0
+    phi = (start + np.arange(len(B))) * 2 * np.pi / (shape.surface.nfp * len(B))
+    cosine, sine = np.cos(phi)[:, None], np.sin(phi)[:, None]
+    x, y, z = np.moveaxis(B, -1, 0)
+    turned = np.stack([cosine * x + sine * y, cosine * y - sine * x, z])
+    size = np.abs(np.fft.fft2(turned, axes=(1, 2), norm="forward")).sum(axis=0)
+    # Rounding in every mode is no field.
+    size[size < 1e-16 * size.max()] = 0.0
+    tails = []
+    for axis in (0, 1):
+        count = size.shape[axis]
+        modes = np.abs(np.fft.fftfreq(count, 1 / count)).astype(int)
+        share = np.bincount(modes, size.sum(axis=1 - axis))
+        tails.append(np.cumsum(share[::-1])[::-1] / np.linalg.norm(B, axis=-1).max())
+    return tails
+
+
+@lru_cache
+def _frame(name: str):
+    """Return places on the surface and outward unit normals there, (n, 3) each."""
+    shape = shapes()[name]
+    options: dict[str, Any] = dict(nphi=4, ntheta=24, **_symmetry(shape))
+    x = vcjax.surface_points(shape.points(), **options)
+    along = vcjax.surface_tangents(shape.points(), **options)
+    normal = np.cross(*along)
+    normal *= np.sign((normal * x).sum()) / np.linalg.norm(normal, axis=2, keepdims=True)
+    i, j = zip(*PLACES, strict=True)
+    return np.asarray(x)[i, j], np.asarray(normal)[i, j]
+
+
+def _points(shape: Shape):
+    """Return points (n, 3) off the surface, and the distance and side they are meant to have."""
+    x, normal = _frame(shape.name)
+    points, distances, sides = [], [], []
+    for distance in DISTANCES:
+        for side in (-1.0, 1.0):
+            points.append(x + side * distance * shape.minor_radius * normal)
+            distances += [distance] * len(x)
+            sides += [side] * len(x)
+    points = np.concatenate(points)
+    places = dict(distance=np.array(distances), side=np.array(sides))
+    # Across a narrow hole lies the z axis: currents there are no longer outside.
+    keep = np.hypot(points[:, 0], points[:, 1]) > 0.05
+    return points[keep], {key: value[keep] for key, value in places.items()}
+
+
+def _is_inside(shape: Shape, points, places) -> np.ndarray:
+    """Return whether points are inside: by construction next to the surface, else by winding."""
+    inside = places["side"] < 0
+    for k in np.flatnonzero(places["distance"] > 0.02):
+        x, y, z = points[k]
+        r, height = _section_through(shape, np.arctan2(y, x))
+        angle = np.unwrap(np.arctan2(height - z, r - np.hypot(x, y)))
+        inside[k] = abs(angle[-1] - angle[0]) > np.pi
+    return inside
+
+
+def _section_through(shape: Shape, phi: float):
+    r, z = shape.section(phi, 2000)
+    return np.append(r, r[0]), np.append(z, z[0])

@@ -1,0 +1,188 @@
+"""The surfaces of the study, and the currents of three fields for each.
+
+References
+----------
+.. [1] R. L. Miller et al., Physics of Plasmas 5 (1998) 973, equations 36 and 37 (the D).
+.. [2] M. Landreman and E. Paul, Physical Review Letters 128 (2022) 035001 (QA and QH: modes above
+   1e-3 of the minor radius of the boundaries in simsopt's test files, major radius 1).
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from vcjax import problems
+from vcjax.problems import CentralConductor, PoloidalCoil, Surface, ToroidalLoop
+
+FIELDS = ("coils", "near", "vacuum")
+"""Currents around and on the axis; close to the surface on both sides; far away, none inside."""
+_LOOP_MODES = 8
+
+
+@dataclass(frozen=True)
+class Shape:
+    """A surface of the study.
+
+    Attributes
+    ----------
+    surface : its formula.
+    grid : (nphi, ntheta) of X over the whole field period; half as many rows where `symmetric`.
+    symmetric : whether it is stellarator-symmetric, and given as half a period.
+    """
+
+    name: str
+    surface: Surface
+    grid: tuple[int, int]
+    symmetric: bool = True
+
+    def rows(self, whole: int) -> int:
+        """Return the rows of a grid that has `whole` rows over a field period."""
+        return -(-whole // 2) if self.symmetric else whole
+
+    def points(self):
+        """Return X."""
+        return self.surface.points(
+            self.rows(self.grid[0]), self.grid[1], half_period=self.symmetric
+        )
+
+    def section(self, phi: float, count: int = 400):
+        """Return (R, Z) of a cross-section at a toroidal angle, (2, count)."""
+        theta = 2 * np.pi * np.arange(count) / count
+        return np.stack(np.broadcast_arrays(*self.surface.shape(np.full(count, phi), theta)))
+
+    @property
+    def minor_radius(self) -> float:
+        """Radius of the circle with the mean area of the cross-sections."""
+        areas = []
+        for phi in 2 * np.pi / self.surface.nfp * np.arange(16) / 16:
+            r, z = self.section(phi)
+            areas.append(abs((r * np.roll(z, -1) - z * np.roll(r, -1)).sum()) / 2)
+        return float(np.sqrt(np.mean(areas) / np.pi))
+
+    def currents(self, field: str) -> tuple[tuple, tuple]:
+        """Return the currents outside and inside of a field."""
+        nfp, a = self.surface.nfp, self.minor_radius
+        phi = 2 * np.pi / nfp * np.arange(32) / 32
+        r, z = np.stack([self.section(angle) for angle in phi], axis=1)
+        major, height = float(r.mean()), float(z.max())
+        conductor = CentralConductor(0.5 * major)
+        pair = (height + 2.0 * a, height + 0.5 * a)
+        if field == "coils":
+            extent = float(np.hypot(r - major, z).max())
+            if 1.4 * extent < 0.8 * major:
+                return _coils(4 * nfp, major, 1.4 * extent), (self._loop(0.2 * a, 0.0),)
+            loops = _pair(0.3 * a, (major,), pair[0])
+            return (conductor, *loops), (self._loop(0.2 * a, 0.0),)
+        if field == "near":
+            loops = _pair(0.1 * a, (major, 0.2 * a), pair[1], nfp)
+            return (conductor, *loops), (self._loop(0.1 * a, 0.4),)
+        return (conductor, *_pair(a, (major + 4 * a,), height + 3 * a)), ()
+
+    def _loop(self, current: float, share: float) -> ToroidalLoop:
+        """Return a loop that many shares of the way from the middle to the curve theta = 0."""
+        nfp, count = self.surface.nfp, 64
+        phi = 2 * np.pi / nfp * np.arange(count) / count
+        sections = np.stack([self.section(angle) for angle in phi], axis=1)
+        middle = sections.mean(axis=2)
+        r, z = middle + share * (sections[:, :, 0] - middle)
+        cosine, sine = np.fft.rfft(r).real / count, -np.fft.rfft(z).imag / count
+        weights = np.where(np.arange(_LOOP_MODES) == 0, 1.0, 2.0)
+        return ToroidalLoop(
+            current,
+            r=tuple(cosine[:_LOOP_MODES] * weights),
+            z=(0.0, *(2 * sine[1:_LOOP_MODES])),
+            nfp=nfp,
+        )
+
+
+def _pair(current: float, r: tuple[float, ...], z: float, nfp: int = 1):
+    return tuple(ToroidalLoop(current, r=r, z=(sign * z,), nfp=nfp) for sign in (1.0, -1.0))
+
+
+def _coils(count: int, major_radius: float, radius: float):
+    """Return poloidal coils with the field 1 at the major radius."""
+    current = major_radius / (2 * count)
+    angles = 2 * np.pi * (np.arange(count) + 0.5) / count
+    return tuple(PoloidalCoil(current, float(a), (major_radius, 0.0), radius) for a in angles)
+
+
+def _section(
+    r: Callable[[np.ndarray], np.ndarray], z: Callable[[np.ndarray], np.ndarray]
+) -> Surface:
+    return Surface(1, lambda phi, theta: (r(theta) + 0 * phi, z(theta)))
+
+
+def _d() -> Surface:
+    """Return the D of [1]_ with elongation 1.8 and triangularity 0.45, aspect ratio 3."""
+    tilt = np.arcsin(0.45)
+    return _section(lambda t: 3 + np.cos(t + tilt * np.sin(t)), lambda t: 1.8 * np.sin(t))
+
+
+def _bean() -> Surface:
+    """Return a bean: dented on the inside."""
+    return _section(
+        lambda t: 3 + np.cos(t) + 0.4 * np.cos(2 * t), lambda t: 1.6 * np.sin(t) + 0 * t
+    )
+
+
+def _boundary(name: str, nfp: int) -> Surface:
+    """Return a boundary of ``boundaries.csv``, of angles m theta - n nfp phi."""
+    with (Path(__file__).parent / "boundaries.csv").open(encoding="utf-8") as file:
+        rows = [row for row in csv.DictReader(file) if row["shape"] == name]
+    n, m, r, z = (np.array([float(row[key]) for row in rows]) for key in ("n", "m", "r", "z"))
+
+    def shape(phi, theta):
+        phase = np.multiply.outer(theta, m) - np.multiply.outer(nfp * phi, n)
+        return np.cos(phase) @ r, np.sin(phase) @ z
+
+    return Surface(nfp, shape)
+
+
+def _not_symmetric() -> Surface:
+    """Return a surface of three periods without stellarator symmetry."""
+
+    def shape(phi, theta):
+        turn = theta - 3 * phi
+        r = 1 + 0.25 * np.cos(theta) + 0.07 * np.cos(turn) + 0.04 * np.sin(turn + theta)
+        return r, 0.3 * np.sin(theta) - 0.07 * np.sin(turn) + 0.05 * np.cos(3 * phi)
+
+    return Surface(3, shape)
+
+
+def _ellipse(nfp: int, elongation: float, minor: float = 0.15) -> Shape:
+    axes = minor / np.sqrt(elongation), minor * np.sqrt(elongation)
+    surface = problems.rotating_ellipse_surface(nfp, major_radius=1.0, semi_axes=axes)
+    return Shape(f"ellipse, {nfp} periods, {elongation:g} : 1", surface, (8, 8))
+
+
+def shapes() -> dict[str, Shape]:
+    """Return the shapes by name."""
+    found = [
+        *(Shape(f"circle, aspect {aspect}", _torus(aspect), (8, 8)) for aspect in (1.3, 3, 10, 50)),
+        Shape("D", _d(), (4, 64), symmetric=False),
+        Shape("bean", _bean(), (4, 12), symmetric=False),
+        _ellipse(1, 2),
+        _ellipse(4, 2),
+        Shape(
+            "ellipse, 5 periods, 0.05 x 0.4",
+            problems.rotating_ellipse_surface(5, major_radius=1.0, semi_axes=(0.05, 0.4)),
+            (8, 8),
+        ),
+        _ellipse(1, 8),
+        _ellipse(10, 4, 0.08),
+        _ellipse(10, 8, 0.06),
+        Shape("W7-X", problems.w7x_boundary(), (20, 20)),
+        Shape("QA", _boundary("QA", 2), (8, 8)),
+        Shape("QH", _boundary("QH", 4), (8, 8)),
+        Shape("not symmetric", _not_symmetric(), (8, 8), symmetric=False),
+    ]
+    return {shape.name: shape for shape in found}
+
+
+def _torus(aspect: float) -> Surface:
+    return problems.circular_torus(major_radius=1.0, minor_radius=1.0 / aspect)

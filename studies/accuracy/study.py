@@ -1,0 +1,63 @@
+"""Errors over 10^-digits, and error estimates over errors, by shape: docs/accuracy.md.
+
+    python -m studies accuracy                          # hours; rerun to resume
+    python -m studies accuracy --digits 3 6 9           # an hour on two cores
+    python -m studies accuracy --shapes QA --quantities field
+
+The truth is the Biot-Savart field of currents outside and inside. The grid of B resolves it two
+digits (for gradients four) beyond the digits asked for: the rest is the quadrature's error. Each
+shape has a process of its own. Programs are compiled without LLVM's optimisation, which takes most
+of the time and changes results by rounding only.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from benchmarks.measuring.checkout import code_version
+from studies.accuracy import measure
+from studies.accuracy.shapes import FIELDS, shapes
+from studies.harness import RESULTS, Row, StudyError, in_worker, read_rows
+
+DIGITS = tuple(range(2, 13))
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options."""
+    parser.add_argument("--shapes", nargs="+", choices=tuple(shapes()), default=tuple(shapes()))
+    parser.add_argument("--fields", nargs="+", choices=FIELDS, default=FIELDS)
+    parser.add_argument("--digits", nargs="+", type=int, default=DIGITS)
+    kinds = measure.QUANTITIES
+    parser.add_argument("--quantities", nargs="+", choices=kinds, default=kinds)
+    parser.add_argument("--out", type=Path, default=RESULTS / "accuracy" / "rows.jsonl")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Measure the missing rows."""
+    code, failures = code_version(), 0
+    done = {_key(row) for row in read_rows(options.out) if row["code"] == code}
+    for shape in options.shapes:
+        for quantity in options.quantities:
+            missing = [
+                d
+                for d in options.digits
+                if any((shape, field, quantity, d) not in done for field in options.fields)
+            ]
+            if not missing:
+                continue
+            print(f"{shape}, {quantity}, {missing} digits", flush=True)
+            wanted = dict(shape=shape, fields=options.fields, digits=missing, code=code)
+            flags = {"XLA_FLAGS": "--xla_backend_optimization_level=0", "JAX_PLATFORMS": "cpu"}
+            try:
+                given = wanted | dict(quantities=[quantity])
+                in_worker(measure.shape_rows, options.out, given, env=flags)
+            except StudyError as error:
+                print(error, file=sys.stderr)
+                failures += 1
+    return 1 if failures else 0
+
+
+def _key(row: Row) -> tuple:
+    return tuple(row[name] for name in ("shape", "field", "quantity", "digits"))
