@@ -144,7 +144,7 @@ def test_a_thin_section_has_the_digits_asked_for():
     rule = vcjax.choose(X, B, 3, nfp=5, half_period=True, trg_nphi=4, trg_ntheta=24)
     external = np.asarray(vcjax.external_field(vcjax.prepare(rule, X), B))
     error = np.linalg.norm(external - problems.magnetic_field(sources, targets), axis=-1)
-    assert error.max() <= 1.5e-3 * np.linalg.norm(B, axis=-1).max()
+    assert error.max() <= 1e-3 * np.linalg.norm(B, axis=-1).max()
 
 
 def test_the_mean_of_a_field_on_three_rows_is_no_unresolved_mode():

@@ -28,8 +28,8 @@ def spectral_tail(B: Float[np.ndarray, "nphi ntheta 3"], *, nfp: int, half_perio
 
     Returns
     -------
-    The larger of the two sums of Fourier amplitudes in the last two modes of phi and of theta,
-    over max |B|.
+    The larger of the two sums of Fourier amplitudes in the last two modes of phi and of theta, the
+    mean left out, over max |B|.
 
     Raises
     ------
