@@ -233,7 +233,7 @@ def _tails(B: np.ndarray, shape: Shape):
         modes = np.abs(np.fft.fftfreq(count, 1 / count)).astype(int)
         share = np.bincount(modes, size.sum(axis=1 - axis))
         tails.append(np.cumsum(share[::-1])[::-1] / np.linalg.norm(B, axis=-1).max())
-    return tails
+    return tails[0], tails[1]
 
 
 @lru_cache
