@@ -5,7 +5,7 @@ from jaxtyping import Float
 
 from vcjax._geometry import resample
 from vcjax._quadrature.rule import Rule
-from vcjax._quadrature.sheets import nodes_for_sheets
+from vcjax._quadrature.sheets import nodes_for_sheets, sheets_of
 from vcjax._quadrature.spectrum import nodes_for_surface
 
 _NODES_PER_MODE = 2.8
@@ -17,15 +17,16 @@ _SAMPLE = 24
 def lacks_for_surface(rule: Rule, samples: Float[np.ndarray, "3 a b"]) -> float:
     """Return the factor by which a rule is too coarse for a surface, 1 where it is fine enough.
 
-    The demands are those of `choose`: nodes for the normals, near kernels that stay on their sheet,
-    and patches that hold the range of the near kernel.
+    The demands are those of `choose`: nodes for the normals and for other sheets, and patches that
+    hold the range of the near kernel.
     """
     # choose sets T^2 = ln(0.02 / epsilon).
     epsilon, radius = 0.02 * np.exp(-(rule.cutoff**2)), rule.cutoff**2 / np.pi
     quad = np.array([rule.quad_nphi, rule.quad_ntheta])
+    sheets = sheets_of(samples, rule.nfp, both_sides=rule.core_count > 0)
     nodes = np.maximum(
         nodes_for_surface(samples, rule.nfp, epsilon, rule.lagrange_count),
-        nodes_for_sheets(samples, rule.nfp, radius),
+        nodes_for_sheets(sheets, np.log(10) * rule.digits),
     )
     lacks = max(float((nodes / quad).max()), radius / _patch_radius(rule, samples))
     return lacks if lacks > _ENOUGH else 1.0

@@ -103,9 +103,7 @@ def choose(
     return rule
 
 
-def _rule(
-    X, B, digits, *, nfp, half_period, trg_nphi, trg_ntheta, gradient, off_surface=False
-):
+def _rule(X, B, digits, *, nfp, half_period, trg_nphi, trg_ntheta, gradient, off_surface=False):
     """Return the rule of `choose`, and one period of the surface."""
     check_jax("choose")
     digits = check_integer("choose", "digits", digits, 1, MAX_DIGITS)
