@@ -52,6 +52,8 @@ from jaxmeter._records.inventory import Fusion as Fusion
 from jaxmeter._records.inventory import FusionChange as FusionChange
 from jaxmeter._records.inventory import Inventory as Inventory
 from jaxmeter._records.inventory import ProgramDiff as ProgramDiff
+from jaxmeter._records.lock import LockChange as LockChange
+from jaxmeter._records.lock import LockCheck as LockCheck
 from jaxmeter._records.memory import Allocator as Allocator
 from jaxmeter._records.memory import Buffer as Buffer
 from jaxmeter._records.memory import MemoryUse as MemoryUse
@@ -139,6 +141,13 @@ _NEED_JAX = {
     "_retrace.retraces": ("retraces",),
     "_retrace.watch": ("watch",),
 }
+
+
+def load_ipython_extension(shell: Any) -> None:
+    """Add the cell magic ``%%jaxmeter`` to a notebook, by ``%load_ext jaxmeter``."""
+    from jaxmeter._notebook import register
+
+    register(shell)
 
 
 def __getattr__(name: str) -> Any:

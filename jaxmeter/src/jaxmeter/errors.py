@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 
 class JaxmeterError(ValueError):
     """A call to jaxmeter got something it cannot use.
@@ -16,6 +18,9 @@ class RecordError(JaxmeterError):
 
 class RetraceError(JaxmeterError):
     """A function was retraced although it was called with the same arguments."""
+
+    record: Any = None
+    """Everything that `jaxmeter.measure` had measured before."""
 
 
 class FileError(JaxmeterError):

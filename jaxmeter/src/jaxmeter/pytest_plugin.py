@@ -5,13 +5,15 @@ JAX is imported when the fixture is first used, not when pytest starts.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from jaxmeter._lock.file import LOCK_FILE
 from jaxmeter._measure.case import Case, case_of
 from jaxmeter._pytest.budgets import Budget, budget_for, checked_budget, read_budgets
+from jaxmeter._pytest.locked import LockedTests
 from jaxmeter._pytest.quantities import Quantity
 from jaxmeter.errors import JaxmeterError
 
@@ -19,11 +21,32 @@ if TYPE_CHECKING:
     from jaxmeter._pytest.metered import Metered
 
 _MARK = "jaxmeter_budget"
+_LOCK_MARK = "jaxmeter_lock"
+_LOCK_OPTION = "--jaxmeter-lock"
 _BUDGETS = pytest.StashKey[dict[str, Budget]]()
+_LOCKED = pytest.StashKey[LockedTests]()
+_MEASURED = pytest.StashKey["list[Metered]"]()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the option that writes the lock file."""
+    parser.getgroup("jaxmeter").addoption(
+        _LOCK_OPTION,
+        action="store_true",
+        help=f"write the quantities of tests with the mark {_LOCK_MARK} to {LOCK_FILE}",
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Read the budgets from pyproject.toml in the root of the tests."""
+    config.addinivalue_line(
+        "markers",
+        f"{_LOCK_MARK}: compare what the jaxmeter fixture measures in this test with {LOCK_FILE}",
+    )
+    is_writing = bool(config.getoption(_LOCK_OPTION))
+    if is_writing and getattr(config.option, "numprocesses", None):
+        raise pytest.UsageError(f"{_LOCK_OPTION}: got -n too; write the file from one process")
+    config.stash[_LOCKED] = LockedTests(config.rootpath, is_writing)
     config.addinivalue_line(
         "markers",
         f"{_MARK}(captured_bytes=1_000_000, traces=1, ...): limits for what the jaxmeter fixture "
@@ -33,6 +56,29 @@ def pytest_configure(config: pytest.Config) -> None:
         config.stash[_BUDGETS] = read_budgets(config.rootpath / "pyproject.toml")
     except JaxmeterError as error:
         raise pytest.UsageError(str(error)) from None
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
+    """Compare what a marked test measured with the lock file, after the test."""
+    result = yield
+    if item.get_closest_marker(_LOCK_MARK) is not None:
+        try:
+            message = item.config.stash[_LOCKED].take(item.nodeid, item.stash.get(_MEASURED, []))
+        except JaxmeterError as error:
+            message = str(error)
+        if message is not None:
+            pytest.fail(message, pytrace=False)
+    return result
+
+
+def pytest_terminal_summary(
+    terminalreporter: pytest.TerminalReporter, config: pytest.Config
+) -> None:
+    """Name a JAX that the lock file does not have."""
+    line = config.stash[_LOCKED].summary()
+    if line is not None:
+        terminalreporter.write_line(line)
 
 
 def pytest_assertrepr_compare(op: str, left: object, right: object) -> list[str] | None:
@@ -66,6 +112,7 @@ def jaxmeter(request: pytest.FixtureRequest) -> Callable[..., Metered]:
         case = case_of("jaxmeter", fn, args, kwargs)
         traces = {"traces": budget.get("traces")}
         metered = Metered(case, after_call=lambda metered: _check(metered, traces))
+        request.node.stash.setdefault(_MEASURED, []).append(metered)
         _check(metered, budget)
         return metered
 

@@ -33,10 +33,10 @@ def scale(x, factor=1.0):
 def run(pytester):
     """Return a function that runs tests with the plugin, in this process."""
 
-    def run(tests, pyproject=""):
+    def run(tests, pyproject="", options=()):
         pytester.makepyfile(STEP + tests)
         pytester.makepyprojecttoml(pyproject + "\n[tool.pytest.ini_options]\naddopts = []\n")
-        return pytester.runpytest_inprocess(*PLUGINS, "-W", "error", "--strict-markers")
+        return pytester.runpytest_inprocess(*PLUGINS, *options, "-W", "error", "--strict-markers")
 
     return run
 
@@ -218,4 +218,73 @@ def test_an_invalid_budget_ends_the_run_with_advice(run, limit, message):
 def test_the_plugin_does_not_import_jax_before_the_fixture_is_used(pytester):
     pytester.makepyfile("import sys\ndef test_it(): assert 'jax' not in sys.modules")
     result = pytester.runpytest_subprocess(*PLUGINS)
+    result.assert_outcomes(passed=1)
+
+
+LOCKED = """
+@pytest.mark.jaxmeter_lock
+def test_step(jaxmeter):
+    metered = jaxmeter(step, x)
+    jaxmeter(step, x[:8])
+    metered.again(x)
+
+@pytest.mark.jaxmeter_lock
+def test_scale(jaxmeter):
+    jaxmeter(scale, x)
+
+def test_free(jaxmeter):
+    jaxmeter(scale, x)
+"""
+
+
+def test_marked_tests_are_compared_with_the_lock_file(run, pytester):
+    file = pytester.path / "jaxmeter.lock.toml"
+    result = run(LOCKED)
+    result.assert_outcomes(passed=3)
+    result.stdout.fnmatch_lines(["*lock.toml has no section 'jax *, cpu, *', 2 not compared; *"])
+    assert not file.exists()
+    run(LOCKED, options=["--jaxmeter-lock"]).assert_outcomes(passed=3)
+    text = file.read_text()
+    test = "test_marked_tests_are_compared_with_the_lock_file.py::test_step step"
+    assert text.count(f'{test}"]') == text.count(f'{test} (2)"]') == 1
+    assert text.count("\n[") == 3 and "test_free" not in text
+    result = run(LOCKED)
+    result.assert_outcomes(passed=3)
+    result.stdout.no_fnmatch_line("*not compared*")
+    # One more trace, other captured bytes, and a function fewer.
+    changed = LOCKED.replace("again(x)", "again(x[:, None] * x)").replace(
+        "(step, x[:8])", ".__name__"
+    )
+    result = run(changed)
+    result.assert_outcomes(passed=2, failed=1)
+    result.stdout.fnmatch_lines(
+        [
+            "jaxmeter: jaxmeter.lock.toml: jax *, cpu, *: 1 function, 2 not as locked",
+            "*::test_step step * compiles * 1 *2 *+100 % *regression",
+            "*::test_step step * traces * 1 *2 *+100 % *regression",
+            "*::test_step step (2) *missing",
+            "compiles = 2",
+            "traces = 2",
+        ]
+    )
+
+
+def test_a_marked_test_that_measures_nothing_fails(run):
+    result = run("\n@pytest.mark.jaxmeter_lock\ndef test_it(): pass\n")
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["jaxmeter_lock: got no function that *::test_it measured; *"])
+
+
+def test_a_function_that_is_always_retraced_keeps_its_other_quantities(run):
+    result = run("""
+class Unequal:
+    __hash__ = lambda self: next(numbers)
+    __eq__ = lambda self, other: False
+
+def test_it(jaxmeter):
+    case = Case(lambda x, s: weights @ x, (x, Unequal()), {}, {"static_argnums": 1})
+    locked = jaxmeter(case).locked()
+    assert locked["traces"] > 1 and locked["compiles"] > 1
+    assert (locked["captured_bytes"], locked["jaxpr_equations_count"]) == (512, 1)
+""")
     result.assert_outcomes(passed=1)

@@ -1,12 +1,19 @@
 """A sheet becomes Markdown, aligned text, or rich's tables; only results have one."""
 
+import dataclasses
+import html.parser
 import io
+import re
 import sys
 
 import pytest
 
+import jaxmeter
 from jaxmeter import JaxmeterError, Tradeoff, TradeoffPoint, markdown, table
+from jaxmeter._records.plain_data import Result
 from jaxmeter._render import terminal
+from jaxmeter._render.html import sheet_html
+from jaxmeter._render.memory import tradeoff_sheet
 from jaxmeter._render.sheet import Code, Row, Sheet, Table, sheet_markdown, sheet_rich, sheet_text
 
 ROWS = (
@@ -65,6 +72,44 @@ def test_text_is_aligned_cut_short_and_without_colours():
         "      x",
         "      and 2 more lines",
     ]
+
+
+def test_html_folds_what_a_terminal_leaves_out_escapes_text_and_sets_no_colour():
+    rows = (Row(("<b>&", "1"), (Code("a < b"),)), Row(("", "2")))
+    sheet = Sheet("x < y", tables=(Table(("name", "n:"), rows, "<t>", limit=1),), notes=("a & b",))
+    text = sheet_html(dataclasses.replace(sheet, suggestions=("<s>",), block="<block>"))
+    assert "<strong>x &lt; y</strong>" in text and "<p>&lt;t&gt;</p>" in text
+    assert re.search(r">&lt;b&gt;&amp;</td>.*<code>a &lt; b</code></td>", text)
+    assert re.search("<details><summary>1 more</summary><table>.*>2</td>.*</details>", text)
+    assert "<em>a &amp; b</em>" in text and "<li>&lt;s&gt;</li>" in text
+    assert "<pre>&lt;block&gt;</pre>" in text
+    assert not re.search("color|background|<script|<style", sheet_html(SHEET) + text)
+    parser = Balanced()
+    parser.feed(text + sheet_html(SHEET))
+    assert parser.open == [] and parser.closed_count > 40
+
+
+class Balanced(html.parser.HTMLParser):
+    """Checks that every element is closed in order."""
+
+    def __init__(self):
+        super().__init__()
+        self.open, self.closed_count = [], 0
+
+    def handle_starttag(self, tag, attrs):
+        if tag != "br":
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+        self.closed_count += 1
+
+
+def test_every_result_is_shown_by_notebooks_as_html():
+    kinds = set(terminal._SHEETS)
+    assert kinds == set(Result.__subclasses__())
+    assert all(getattr(jaxmeter, kind.__name__) is kind for kind in kinds)
+    assert TRADEOFF._repr_html_() == sheet_html(tradeoff_sheet(TRADEOFF))
 
 
 def test_rich_draws_the_same_with_colours():

@@ -32,6 +32,7 @@ COMMANDS = {
     "retraces": "which calls retraced a function, and the argument at fault",
     "compile": "which lines and kernels the time of tracing and compiling goes to",
     "diff": "how the programs of two functions differ",
+    "lock": "whether exact quantities are those of the lock file in the repository",
     "memory": "the largest buffers, and the peaks of a run",
     "calibrate": "compile time of each megabyte that is embedded, on this machine",
 }

@@ -28,6 +28,7 @@ from jaxmeter._measure.staging import jitted
 from jaxmeter._program.program import describe_program
 from jaxmeter._records.plain_data import checked
 from jaxmeter._records.record import Counts, Failure, Record
+from jaxmeter.errors import RetraceError
 
 # A run that takes longer than this can bear the cost of a report after it.
 _SLOW_RUN_SECONDS = 0.05
@@ -89,6 +90,8 @@ def measure(
             case, progress, repeat=repeat, max_seconds=max_seconds, compiles=compiles, clock=clock
         )
     except Exception as error:
+        if isinstance(error, RetraceError):
+            error.record = progress.record
         error.add_note(f"jaxmeter.measure: raised in the phase {progress.phase!r}")
         raise
     return rejected_if_not_compiled(progress.record, cold=False)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import fnmatch
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
@@ -11,8 +10,8 @@ from typing import Annotated, Any
 from msgspec import Meta
 
 from jaxmeter._pytest.quantities import QUANTITIES
-from jaxmeter._records.files import read_file
 from jaxmeter._records.plain_data import checked
+from jaxmeter._records.toml import tool_table
 from jaxmeter.errors import JaxmeterError
 
 Limit = Annotated[int, Meta(ge=0)] | None
@@ -26,16 +25,7 @@ def read_budgets(file: Path) -> dict[str, Budget]:
     The limits of the table itself hold for all tests, pattern ``*``; those of a sub-table for tests
     with an identifier (``tests/test_step.py::test_step``) that its name matches as a glob.
     """
-    if not file.is_file():
-        return {}
-    try:
-        data = tomllib.loads(read_file(file).decode())
-    except (ValueError, RecursionError) as error:  # of UTF-8 and of TOML
-        raise JaxmeterError(f"{file}: not TOML ({error}); correct it") from None
-    table = data.get("tool", {}).get("jaxmeter", {}).get("budgets", {})
-    where = f"{file}: [tool.jaxmeter.budgets]"
-    if not isinstance(table, Mapping):
-        raise JaxmeterError(f"{where}: got {table!r}; make it a table")
+    where, table = tool_table(file, "budgets")
     narrower = {name: value for name, value in table.items() if isinstance(value, Mapping)}
     general = {name: value for name, value in table.items() if name not in narrower}
     return {"*": checked_budget(where, general)} | {

@@ -13,6 +13,7 @@ from typing import Any
 import jax
 
 from jaxmeter._capture.audit import audit
+from jaxmeter._lock.file import LOCKED
 from jaxmeter._measure.case import Case, name_of
 from jaxmeter._measure.counts import Events, ExecutionCounter, listening
 from jaxmeter._measure.meter import measure
@@ -39,6 +40,7 @@ class Metered:
     embedded_count: Quantity
     hidden_argument_bytes: Quantity
     traces: Quantity
+    compiles: Quantity
     jaxpr_equations_count: Quantity
     hlo_instructions_count: Quantity
     fusions_count: Quantity
@@ -58,7 +60,7 @@ class Metered:
         else:
             self._counter = ExecutionCounter(case.fn)
             self._jitted = jitted(case, self._counter)
-        self._traces_heard = 0
+        self._traces_heard = self._compiles_heard = 0
         self._retrace: RetraceError | None = None
         self._static = static_arguments(getattr(self._jitted, "_jit_info", None))
         self._earlier = [self._signature(case.args, case.kwargs)]
@@ -84,7 +86,7 @@ class Metered:
         if self._counter is None:
             with listening(Events()) as events:  # or the audit's trace would go uncounted
                 self._jitted.trace(*self._case.args, **self._case.kwargs)
-            self._traces_heard += _traces_count(events)
+            self._hear(events)
         return audit(self._case)
 
     @functools.cached_property
@@ -107,9 +109,11 @@ class Metered:
                 record = measure(case, repeat=1, name=self.name)
             except RetraceError as error:
                 self._retrace = error
-                self._traces_heard += _traces_count(events)
+                self._hear(events)
                 raise
-        self._traces_heard += record.counts.traces_count or 0
+        counts = record.counts
+        self._traces_heard += counts.traces_count or 0
+        self._compiles_heard += (counts.compiles_count or 0) + (counts.cache_hits_count or 0)
         return record
 
     def again(self, *args: Any, **kwargs: Any) -> Any:
@@ -118,7 +122,7 @@ class Metered:
         now = self._signature(args, kwargs)
         with listening(Events()) as events:
             answer = self._jitted(*args, **kwargs)
-        self._traces_heard += _traces_count(events)
+        self._hear(events)
         if events.traced:
             found = causes(now, self._earlier)[1]
             self._causes |= dict.fromkeys(f"{cause}: {cause.suggestion}" for cause in found)
@@ -134,6 +138,9 @@ class Metered:
         if name == "traces":
             self._run_once()
             value = self._traces_heard if self._counter is None else self._counter.count
+        elif name == "compiles":
+            self._run_once()
+            value = self._compiles_heard
         else:
             source = self if described.section == "audit" else self.record
             value = getattr(getattr(source, described.section), name)
@@ -144,12 +151,23 @@ class Metered:
             )
         return Quantity(int(value), name, functools.partial(self._explain, name), self.name)
 
+    def locked(self) -> dict[str, int]:
+        """Return the quantities of the lock file, without those that this JAX does not report."""
+        self._run_once()
+        record = self.record if self._retrace is None else self._retrace.record
+        sections = (record.constants, record.program, record.memory)
+        found = {
+            name: getattr(part, name) for part in sections for name in LOCKED if hasattr(part, name)
+        }
+        counts = {name: int(self.quantity(name)) for name in ("traces", "compiles")}
+        return counts | {name: value for name, value in found.items() if value is not None}
+
     def _explain(self, name: str) -> str:
         described = QUANTITIES[name]
         if described.section == "audit":
             # Above a limit nothing is fine, however small.
             return table(audit(self._case, threshold_bytes=0))
-        if name == "traces":
+        if name in ("traces", "compiles"):
             return str(self._retrace or "\n".join(self._causes) or described.advice)
         return f"{described.advice}\n{table(self.record)}"
 
@@ -161,7 +179,8 @@ class Metered:
         with contextlib.suppress(RetraceError):
             _ = self.record
 
-
-def _traces_count(events: Events) -> int:
-    """Return the traces of the outermost function: its event comes last."""
-    return events.traced.count(events.traced[-1]) if events.traced else 0
+    def _hear(self, events: Events) -> None:
+        """Count the traces and compiles of the outermost function: its event comes last."""
+        name = events.traced[-1] if events.traced else getattr(self._jitted, "__name__", self.name)
+        self._traces_heard += events.traced.count(name)
+        self._compiles_heard += (events.compiled + events.cache_hits).count(f"jit({name})")

@@ -10,7 +10,7 @@ class Described(NamedTuple):
     """Where a quantity is found, and what to do if it is too large."""
 
     section: str
-    """The section of a record; ``audit`` for the audit, ``""`` for the count of traces."""
+    """The section of a record; ``audit`` for the audit, ``""`` for counts of events."""
     advice: str
 
 
@@ -32,6 +32,7 @@ QUANTITIES = {
     "embedded_count": Described("audit", _CAPTURED),
     "hidden_argument_bytes": Described("audit", _CAPTURED),
     "traces": Described("", _TRACES),
+    "compiles": Described("", _TRACES),
     "jaxpr_equations_count": Described("program", _LARGER),
     "hlo_instructions_count": Described("program", _LARGER),
     "fusions_count": Described("program", _LARGER),

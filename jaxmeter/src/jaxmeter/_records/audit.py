@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from jaxmeter._records.plain_data import PlainData
+from jaxmeter._records.plain_data import Result
 
 DEFAULT_THRESHOLD_BYTES = 1_000_000
 """Variables up to this size are fine to embed into a program.
@@ -78,7 +78,7 @@ class Folding:
 
 
 @dataclass(frozen=True)
-class Audit(PlainData):
+class Audit(Result):
     """Every array that a function captured, the largest first."""
 
     derived = ("verdict", "suggestions")
@@ -122,7 +122,7 @@ class Audit(PlainData):
 
 
 @dataclass(frozen=True)
-class Calibration(PlainData):
+class Calibration(Result):
     """Seconds of lowering and compiling for each megabyte (1e6 bytes) that is embedded."""
 
     seconds_per_megabyte: float

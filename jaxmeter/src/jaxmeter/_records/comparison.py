@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from jaxmeter._records.plain_data import PlainData, check_fields
+from jaxmeter._records.plain_data import PlainData, Result, check_fields
 from jaxmeter._records.record import Phases, Record, Scalar
 
 PHASES = ("trace_seconds", "lower_seconds", "compile_seconds")
@@ -160,7 +160,7 @@ class ComparedProcess(PlainData):
 
 
 @dataclass(frozen=True)
-class Comparison(PlainData):
+class Comparison(Result):
     """Whether two functions are the same, and the quantities in which they differ."""
 
     derived = ("verdict",)

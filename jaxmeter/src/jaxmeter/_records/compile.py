@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from jaxmeter._records.plain_data import PlainData
+from jaxmeter._records.plain_data import Result
 
 Stage = Literal["trace", "lower", "HLO passes", "constant folding", "emit", "LLVM", "other"]
 """``emit``: HLO to LLVM's representation; ``LLVM``: optimising it and making machine code;
@@ -98,7 +98,7 @@ class CompileAdvice:
 
 
 @dataclass(frozen=True)
-class CompileProfile(PlainData):
+class CompileProfile(Result):
     """Where the time of tracing, lowering and compiling went."""
 
     derived = ("attributed_share", "measured_share")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from jaxmeter._records.plain_data import PlainData
+from jaxmeter._records.plain_data import Result
 from jaxmeter._records.record import Constants, Memory, Program
 
 
@@ -22,7 +22,7 @@ class Fusion:
 
 
 @dataclass(frozen=True)
-class Inventory(PlainData):
+class Inventory(Result):
     """The contents of a program; None for unknown ones."""
 
     name: str
@@ -58,7 +58,7 @@ class FusionChange:
 
 
 @dataclass(frozen=True)
-class ProgramDiff(PlainData):
+class ProgramDiff(Result):
     """The differences of two programs, in everything that is known of both."""
 
     before: str

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from jaxmeter._records.plain_data import PlainData
+from jaxmeter._records.plain_data import PlainData, Result
 from jaxmeter._records.record import Memory, Scalar
 
 
@@ -45,7 +45,7 @@ class Allocator:
 
 
 @dataclass(frozen=True)
-class MemoryUse(PlainData):
+class MemoryUse(Result):
     """The memory of one program."""
 
     name: str
@@ -78,7 +78,7 @@ class TradeoffPoint(PlainData):
 
 
 @dataclass(frozen=True)
-class Tradeoff(PlainData):
+class Tradeoff(Result):
     """The tradeoff of memory for time over choices of parameters."""
 
     name: str

@@ -179,6 +179,15 @@ def _refuse_constant(constant: str) -> NoReturn:
     raise ValueError(f"the constant {constant}")
 
 
+class Result(PlainData):
+    """Base of what users get from jaxmeter; a notebook shows it as tables."""
+
+    def _repr_html_(self) -> str:
+        from jaxmeter._render.terminal import html
+
+        return html(self)
+
+
 def _finite(data: Any) -> Any:
     """Return the data with strings for numbers that are not finite."""
     if isinstance(data, float) and not math.isfinite(data):

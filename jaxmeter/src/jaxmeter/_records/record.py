@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
-from jaxmeter._records.plain_data import FrozenDict, PlainData
+from jaxmeter._records.plain_data import FrozenDict, PlainData, Result
 from jaxmeter.errors import RecordError
 
 SCHEMA = 2
@@ -157,7 +157,7 @@ class Environment(PlainData):
 
 
 @dataclass(frozen=True)
-class Record(PlainData):
+class Record(Result):
     """One measurement of one program in one process.
 
     ``phases`` and all later sections may be partly None.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from jaxmeter._records.plain_data import PlainData
+from jaxmeter._records.plain_data import Result
 
 Cause = Literal[
     "form",
@@ -105,7 +105,7 @@ class TracedCall:
 
 
 @dataclass(frozen=True)
-class Retraces(PlainData):
+class Retraces(Result):
     """Traces and compiles of a sequence of calls."""
 
     derived = ("traces_count", "compiles_count", "cache_hits_count", "suggestions")
@@ -176,7 +176,7 @@ class WatchedFunction:
 
 
 @dataclass(frozen=True)
-class Watched(PlainData):
+class Watched(Result):
     """Traces and compiles within a ``with`` block."""
 
     derived = ("traces_count", "compiles_count", "cache_hits_count", "suggestions")

@@ -68,6 +68,8 @@ class Sheet:
     suggestions: tuple[str, ...] = ()
     suggestions_limit: int = 6
     """Suggestions shown in a terminal. Markdown has all."""
+    block: str = ""
+    """Lines to copy, which are shown last and as they are."""
 
 
 def without_limits(sheet: Sheet) -> Sheet:
@@ -91,18 +93,20 @@ def sheet_markdown(sheet: Sheet) -> str:
             continue
         if table.title:
             blocks.append(f"{_capital(table.title)}:")
-        columns = _columns(table)
+        names = columns(table)
         rows = [
-            [name.rstrip(":") for name in columns],
-            ["---:" if name.endswith(":") else "---" for name in columns],
+            [name.rstrip(":") for name in names],
+            ["---:" if name.endswith(":") else "---" for name in names],
         ]
         for row in table.rows:
             lines = [[cell] for cell in row.cells] + [list(row.details)]
-            rows.append(["<br>".join(map(_markdown, cell)) for cell in lines[: len(columns)]])
+            rows.append(["<br>".join(map(_markdown, cell)) for cell in lines[: len(names)]])
         blocks.append("\n".join(f"| {' | '.join(row)} |" for row in rows))
     blocks += [f"{_capital(note)}." for note in sheet.notes]
     if sheet.suggestions:
         blocks += ["Suggestions:", "\n".join(f"- {line}" for line in sheet.suggestions)]
+    if sheet.block:
+        blocks.append(f"```\n{sheet.block}\n```")
     return "\n\n".join(blocks)
 
 
@@ -115,6 +119,7 @@ def sheet_text(sheet: Sheet) -> str:
     lines += [f"  {note}" for note in sheet.notes]
     if sheet.suggestions:
         lines += ["suggestions:", *_suggestions(sheet)]
+    lines += ["", sheet.block] * bool(sheet.block)
     return "\n".join(lines)
 
 
@@ -140,26 +145,30 @@ def sheet_rich(sheet: Sheet) -> Any:
             parts.append(RichText(table.title))
         if table.limit:
             drawn = RichTable(box=box.SIMPLE_HEAD, pad_edge=False)
-            columns = _columns(table)
-            for name in columns:
+            names = columns(table)
+            for name in names:
                 right = name.endswith(":")
                 drawn.add_column(
                     RichText(name.rstrip(":")), justify="right" if right else "left", no_wrap=right
                 )
             for row in table.rows[: table.limit]:
                 texts = [*map(_plain, row.cells), "\n".join(_details(table, row))]
-                cells = (RichText(text, _STYLES.get(text, "")) for text in texts[: len(columns)])
+                cells = (RichText(text, _STYLES.get(text, "")) for text in texts[: len(names)])
                 drawn.add_row(*cells)
             parts += [drawn, *map(RichText, _more(len(table.rows) - table.limit, ""))]
     parts += [RichText(note, "dim") for note in sheet.notes]
     if sheet.suggestions:
         parts.append(RichText("suggestions:", "bold yellow"))
         parts += map(RichText, _suggestions(sheet))
+    if sheet.block:
+        parts.append(RichText(f"\n{sheet.block}", no_wrap=True, overflow="ignore"))
     return Group(*parts)
 
 
 _STYLES = {
     "different": "red",
+    "regression": "red",
+    "improvement": "yellow",
     "large": "red",
     "slow": "red",
     "inconclusive": "yellow",
@@ -188,7 +197,7 @@ def _table_lines(table: Table) -> Iterable[str]:
     yield from (indent + line for line in _more(len(table.rows) - len(shown), ""))
 
 
-def _columns(table: Table) -> tuple[str, ...]:
+def columns(table: Table) -> tuple[str, ...]:
     """Return the names of the columns, with one for the details if there are any."""
     return (*table.columns, table.details) if any(r.details for r in table.rows) else table.columns
 
@@ -209,18 +218,18 @@ def _more(count: int, what: str, indent: str = "") -> list[str]:
     return [f"{indent}and {count} more{what}"] if count > 0 else []
 
 
-def _pieces(text: Text) -> list[str]:
+def pieces(text: Text) -> list[str]:
     return [piece for piece in ((text,) if isinstance(text, str) else text) if piece]
 
 
 def _plain(text: Text) -> str:
-    return " ".join(_pieces(text))
+    return " ".join(pieces(text))
 
 
 def _markdown(text: Text) -> str:
     return " ".join(
         _code(piece) if isinstance(piece, Code) else piece.replace("|", "\\|")
-        for piece in _pieces(text)
+        for piece in pieces(text)
     )
 
 

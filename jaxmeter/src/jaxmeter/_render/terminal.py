@@ -1,4 +1,4 @@
-"""Every result as text, as Markdown, and printed."""
+"""Every result as text, as Markdown, as HTML, and printed."""
 
 from __future__ import annotations
 
@@ -12,13 +12,16 @@ from jaxmeter._records.audit import Audit, Calibration
 from jaxmeter._records.comparison import Comparison
 from jaxmeter._records.compile import CompileProfile
 from jaxmeter._records.inventory import Inventory, ProgramDiff
+from jaxmeter._records.lock import LockCheck
 from jaxmeter._records.memory import MemoryUse, Tradeoff
 from jaxmeter._records.record import Record
 from jaxmeter._records.retraces import Retraces, Watched
 from jaxmeter._render.audit import audit_sheet, calibration_sheet
 from jaxmeter._render.comparison import comparison_sheet
 from jaxmeter._render.compile import compile_sheet
+from jaxmeter._render.html import sheet_html
 from jaxmeter._render.inventory import diff_sheet, inventory_sheet
+from jaxmeter._render.lock import lock_sheet
 from jaxmeter._render.memory import memory_sheet, tradeoff_sheet
 from jaxmeter._render.record import record_sheet
 from jaxmeter._render.retraces import retraces_sheet, watched_sheet
@@ -30,6 +33,7 @@ _SHEETS: dict[type, Callable[[Any], Sheet]] = {
     Calibration: calibration_sheet,
     Comparison: comparison_sheet,
     CompileProfile: compile_sheet,
+    LockCheck: lock_sheet,
     Inventory: inventory_sheet,
     MemoryUse: memory_sheet,
     ProgramDiff: diff_sheet,
@@ -67,6 +71,17 @@ def markdown(result: Any) -> str:
         If it is not a result of jaxmeter.
     """
     return sheet_markdown(_sheet("markdown", result))
+
+
+def html(result: Any) -> str:
+    """Return a result as HTML for a notebook.
+
+    Raises
+    ------
+    JaxmeterError
+        If it is not a result of jaxmeter.
+    """
+    return sheet_html(_sheet("html", result))
 
 
 def show(result: Any, *, every: bool = False) -> None:

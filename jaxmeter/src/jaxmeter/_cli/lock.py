@@ -1,0 +1,83 @@
+"""Write the exact quantities of functions to jaxmeter.lock.toml, or compare them with it: traces,
+compiles, captured and embedded bytes, equations, instructions, fusions, temporaries.
+Each function is compiled and called twice. The file has a section for each JAX and backend.
+
+exit codes: 0 written, or as locked; 1 a regression, an improvement that is not in the file yet, or
+a function on one side only; 2 bad usage, or no section for this JAX;
+3 a function could not be imported, compiled or run
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+from pathlib import Path
+
+from jaxmeter._cli.arguments import case_from_options, with_arrays
+from jaxmeter._cli.command import doing
+from jaxmeter._lock.file import (
+    LOCK_FILE,
+    check,
+    read_lock,
+    read_settings,
+    section_name,
+    section_of,
+    write_lock,
+)
+from jaxmeter._measure.case import Case
+from jaxmeter._records.comparison import Side
+from jaxmeter._records.lock import LockCheck
+from jaxmeter.errors import JaxmeterError
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "targets",
+        nargs="*",
+        metavar="target",
+        help="package.module:function, with its arguments from its module as for the audit; "
+        "default: functions of [tool.jaxmeter.lock] in pyproject.toml",
+    )
+    parser.add_argument("--check", action="store_true", help="compare, and write nothing")
+
+
+def run(options: argparse.Namespace) -> tuple[LockCheck, bool]:
+    listed, margins = read_settings(Path("pyproject.toml"))
+    targets = options.targets or listed
+    if not targets:
+        raise JaxmeterError(
+            "lock: got no functions; name package.module:function, or list them as functions of "
+            "[tool.jaxmeter.lock] in pyproject.toml"
+        )
+    cases = {target: _case(target) for target in targets}
+    file, name = Path(LOCK_FILE), section_name()
+    section = section_of("lock", file, name) if options.check else read_lock(file).get(name, {})
+    now = {target: _quantities(target, case) for target, case in cases.items()}
+    # Tests are measured by pytest; functions that were not asked for stay as they are.
+    kept = {
+        function: quantities
+        for function, quantities in section.items()
+        if "::" in function or (options.targets and function not in now)
+    }
+    locked = {function: section[function] for function in section if function not in kept}
+    found = check(name, locked, now, margins)
+    if options.check:
+        return found, not found.changes
+    write_lock(file, name, kept | now)
+    return dataclasses.replace(found, written=True), True
+
+
+def _case(target: str) -> Case:
+    with doing(f"preparing {target}"):
+        return with_arrays(case_from_options("lock", target, Side(target)))
+
+
+def _quantities(target: str, case: Case) -> dict[str, int]:
+    # Here, because JAX is imported after the target's module.
+    import jax
+
+    from jaxmeter._pytest.metered import Metered
+
+    jax.clear_caches()  # no function finds the traces of another
+    with doing(f"measuring {target}"):
+        return Metered(case).locked()

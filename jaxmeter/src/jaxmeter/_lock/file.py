@@ -1,0 +1,165 @@
+"""Read and write the lock file, and compare quantities with it.
+
+It is TOML with a table for each function, ``["jax 0.10.2, cpu"."model:step"]``, and a line for each
+quantity. All is sorted, so that a change is a small diff.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Annotated
+
+from msgspec import Meta
+
+from jaxmeter._records.files import write_file
+from jaxmeter._records.lock import LockChange, LockCheck, Quantities, lock_lines
+from jaxmeter._records.plain_data import checked
+from jaxmeter._records.toml import read_toml, tool_table
+from jaxmeter.errors import JaxmeterError
+
+LOCK_FILE = "jaxmeter.lock.toml"
+"""Its name; it lies beside pyproject.toml."""
+LOCKED = (
+    "traces",
+    "compiles",
+    "captured_bytes",
+    "embedded_bytes",
+    "jaxpr_equations_count",
+    "hlo_instructions_count",
+    "fusions_count",
+    "temp_bytes",
+)
+"""The quantities of the lock file. They are the same in every run of one version of JAX."""
+Section = dict[str, dict[str, Annotated[int, Meta(ge=0)]]]
+_HEADING = "# Exact quantities of functions and tests, written by jaxmeter lock."
+_SETTINGS = {
+    "jax_enable_x64": False,
+    "jax_default_matmul_precision": None,
+    "jax_use_simplified_jaxpr_constants": False,
+    "jax_debug_nans": False,
+}
+"""The options of JAX that change a program, with the values that a section does not name."""
+
+
+def section_name() -> str:
+    """Return the name of the section for the JAX, backend and settings of this process."""
+    from jaxmeter._measure.environment import host_environment, jax_environment
+
+    found = jax_environment()
+    options = {name: found["jax_options"].get(name, usual) for name, usual in _SETTINGS.items()}
+    named = [f"{name}={value}" for name, value in options.items() if value != _SETTINGS[name]]
+    if flags := " ".join(host_environment().xla_flags.split()):
+        named.append(f"XLA_FLAGS={flags}")
+    return ", ".join((f"jax {found['jax']}", found["backend"], *named))
+
+
+def read_lock(file: Path) -> dict[str, Section]:
+    """Return the sections of a lock file by their names; {} if there is no file.
+
+    Raises
+    ------
+    JaxmeterError
+        If it is no lock file.
+    """
+    data = read_toml(file)
+    return {name: checked(str(file), name, value, Section) for name, value in data.items()}
+
+
+def section_of(call: str, file: Path, name: str) -> Section:
+    """Return a section of a lock file.
+
+    Raises
+    ------
+    JaxmeterError
+        If the file has no such section, which is said with those that it has.
+    """
+    sections = read_lock(file)
+    if name not in sections:
+        there = ", ".join(map(repr, sorted(sections))) or "none"
+        raise JaxmeterError(
+            f"{call}: got {name!r}, but {file.name} has no section for it (it has {there}); "
+            f"write one by the same command in place of the check, or use a JAX that has one"
+        )
+    return sections[name]
+
+
+def write_lock(file: Path, name: str, section: Section) -> None:
+    """Write a section of a lock file; other sections stay as they are.
+
+    Raises
+    ------
+    JaxmeterError
+        If the file is no lock file, or cannot be written.
+    """
+    sections = read_lock(file) | {name: section}
+    blocks = [[_HEADING]]
+    for section_name, functions in sorted(sections.items()):
+        for function, quantities in sorted(functions.items()):
+            blocks.append(list(lock_lines(section_name, function, quantities)))
+    write_file(file, "\n\n".join("\n".join(block) for block in blocks) + "\n")
+
+
+def read_settings(pyproject: Path) -> tuple[tuple[str, ...], dict[str, float]]:
+    """Return the functions and the margins of ``[tool.jaxmeter.lock]``.
+
+    Raises
+    ------
+    JaxmeterError
+        If the table holds anything else.
+    """
+    where, table = tool_table(pyproject, "lock")
+    for name in table:
+        if name not in ("functions", "margins"):
+            raise JaxmeterError(f"{where}: got {name!r}; there are functions and margins")
+    functions = checked(where, "functions", table.get("functions", []), tuple[str, ...])
+    margins = table.get("margins", {})
+    margins = checked(where, "margins", margins, dict[str, Annotated[float, Meta(ge=0)]])
+    for name in margins:
+        if name not in LOCKED:
+            raise JaxmeterError(
+                f"{where}: got a margin for {name!r}; there are {', '.join(LOCKED)}"
+            )
+    return functions, margins
+
+
+def check(
+    section: str,
+    locked: Mapping[str, Quantities],
+    now: Mapping[str, Quantities],
+    margins: Mapping[str, float],
+) -> LockCheck:
+    """Compare the quantities of functions with those that were locked.
+
+    Parameters
+    ----------
+    section : str
+        The name of the section.
+    locked, now : mapping
+        The quantities of each function.
+    margins : mapping
+        The share by which a quantity may differ; 0 for those that it leaves out.
+    """
+    changes = []
+    for function in sorted(locked.keys() | now.keys()):
+        if function not in now:
+            changes.append(LockChange(function, "", None, None, "missing"))
+        elif function not in locked:
+            changes.append(LockChange(function, "", None, None, "new"))
+        else:
+            changes += _changes(function, locked[function], now[function], margins)
+    return LockCheck(section, {name: dict(one) for name, one in now.items()}, tuple(changes))
+
+
+def _changes(
+    function: str, locked: Quantities, now: Quantities, margins: Mapping[str, float]
+) -> Iterator[LockChange]:
+    for quantity in sorted(locked.keys() | now.keys()):
+        before, after = locked.get(quantity), now.get(quantity)
+        if before is None or after is None:
+            verdict = "new" if before is None else "missing"
+        elif abs(after - before) <= margins.get(quantity, 0.0) * before:
+            continue
+        else:
+            verdict = "regression" if after > before else "improvement"
+        yield LockChange(function, quantity, before, after, verdict)

@@ -1,0 +1,173 @@
+"""The cell magic ``%%jaxmeter`` of notebooks; needs no import of IPython."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import os
+import pickle
+import sys
+import types
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import jaxmeter
+from jaxmeter._measure.case import Case
+from jaxmeter.errors import JaxmeterError
+
+_CASE = "_jaxmeter_case"
+_TARGET = "jaxmeter_notebook_cell"
+
+
+def register(shell: Any) -> None:
+    """Add the cell magic to a shell of IPython."""
+
+    def jaxmeter_magic(line: str, cell: str) -> Any:
+        """Answer a question about a cell: %%jaxmeter audit, %%jaxmeter measure, %%jaxmeter watch.
+
+        The first two take the cell's last expression: a call, step(x), is traced or measured with
+        these arguments; any other expression is a function without arguments. The rest of the cell
+        is run before. measure works in a fresh process, which gets the modules, functions and
+        values of the notebook that the cell names. watch runs the cell and lists what was traced
+        and compiled.
+        """
+        answer = _ANSWERS.get(line.strip())
+        if answer is None:
+            raise JaxmeterError(
+                f"%%jaxmeter: got {line.strip()!r}; give one of {', '.join(_ANSWERS)}"
+            )
+        return answer(shell, shell.transform_cell(cell))
+
+    shell.register_magic_function(jaxmeter_magic, magic_kind="cell", magic_name="jaxmeter")
+
+
+def _audit(shell: Any, source: str) -> jaxmeter.Audit:
+    body, last = _divided("audit", source)
+    _run(shell, source, body)
+    code = compile(ast.fix_missing_locations(ast.Expression(last)), _file(shell, source), "eval")
+    return jaxmeter.audit(eval(code, shell.user_ns, {_CASE: _case}))
+
+
+def _measure(shell: Any, source: str) -> jaxmeter.Record:
+    body, last = _divided("measure", source)
+    jax = sys.modules.get("jax")
+    env = {} if jax is None else {"JAX_ENABLE_X64": str(jax.config.jax_enable_x64)}
+    with jaxmeter.temporary_folder() as folder:
+        sources: list[str] = []
+        values: dict[str, Any] = {}
+        for kind, name, found in _needed(ast.parse(source), shell.user_ns, set()):
+            if kind == "value":
+                values[name] = found
+            else:
+                sources.append(found)
+        (folder / "values.pickle").write_bytes(pickle.dumps(values))
+        text = _MODULE.format(
+            case=_CASE,
+            file=str(folder / "values.pickle"),
+            sources="\n".join(sources),
+            body="\n".join(map(ast.unparse, body)),
+            last=ast.unparse(last),
+        )
+        Path(folder, f"{_TARGET}.py").write_text(text)
+        target = f"{_TARGET}:case"
+        return jaxmeter.run_case(
+            jaxmeter.BenchmarkCase("cell", target, env=env, path=(str(folder), os.getcwd()))
+        )
+
+
+def _watch(shell: Any, source: str) -> jaxmeter.Watched:
+    with jaxmeter.watch() as watched:
+        _run(shell, source, ast.parse(source).body)
+    return watched.report
+
+
+_ANSWERS: dict[str, Callable[[Any, str], Any]] = {
+    "audit": _audit,
+    "measure": _measure,
+    "watch": _watch,
+}
+_MODULE = """
+import pickle
+import jaxmeter
+
+def {case}(fn, /, *args, **kwargs):
+    return jaxmeter.Case(fn, args, kwargs)
+
+with open({file!r}, "rb") as stream:
+    globals().update(pickle.load(stream))
+{sources}
+{body}
+
+def case():
+    return {last}
+"""
+
+
+def _case(fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Case:
+    return Case(fn, args, kwargs)
+
+
+def _divided(command: str, source: str) -> tuple[list[ast.stmt], ast.Call]:
+    """Return the statements of a cell but its last, and the call that makes a case of the last."""
+    body = ast.parse(source).body
+    end = body[-1] if body else None
+    if not isinstance(end, ast.Expr):
+        raise JaxmeterError(
+            f"%%jaxmeter {command}: got a cell that does not end with an expression; end it with a "
+            "call such as step(x)"
+        )
+    last, nothing = end.value, ast.arguments([], [], None, [], [], None, [])
+    call = last if isinstance(last, ast.Call) else ast.Call(ast.Lambda(nothing, last), [], [])
+    case = ast.Call(ast.Name(_CASE, ast.Load()), [call.func, *call.args], call.keywords)
+    return body[:-1], ast.copy_location(case, last)
+
+
+def _run(shell: Any, source: str, body: list[ast.stmt]) -> None:
+    exec(compile(ast.Module(body, []), _file(shell, source), "exec"), shell.user_ns)
+
+
+def _file(shell: Any, source: str) -> str:
+    """Return a name of the cell under which its lines are found."""
+    return shell.compile.cache(source, shell.execution_count)
+
+
+def _needed(
+    tree: ast.AST, names: Mapping[str, Any], known: set[str]
+) -> Iterator[tuple[str, str, Any]]:
+    """Yield what a fresh process lacks: ``source`` of modules and functions, and each ``value``.
+
+    What cannot be passed is left out; the process then says that its name is not defined.
+    """
+    for node in ast.walk(tree):
+        name = getattr(node, "id", None)
+        if name is None or name in known or name not in names:
+            continue
+        known.add(name)
+        found = names[name]
+        if isinstance(found, types.ModuleType):
+            yield "source", name, f"import {found.__name__} as {name}"
+        elif getattr(found, "__module__", None) == "__main__":
+            yield from _defined(name, found, names, known)
+        elif _is_portable(found):
+            yield "value", name, found
+
+
+def _defined(
+    name: str, found: Any, names: Mapping[str, Any], known: set[str]
+) -> Iterator[tuple[str, str, Any]]:
+    """Yield the source of a function of the notebook, after what it needs."""
+    try:
+        tree = ast.parse(inspect.getsource(found))
+    except (OSError, TypeError, SyntaxError):
+        return
+    if getattr(tree.body[0], "name", None) == name:
+        yield from _needed(tree, names, known)
+        yield "source", name, ast.unparse(tree)
+
+
+def _is_portable(value: Any) -> bool:
+    try:
+        return b"__main__" not in pickle.dumps(value)
+    except Exception:  # pickling runs code of the value
+        return False

@@ -1,0 +1,43 @@
+"""Read TOML: the tables of jaxmeter in a pyproject.toml, and the lock file."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from jaxmeter._records.files import read_file
+from jaxmeter.errors import JaxmeterError
+
+
+def read_toml(file: Path) -> dict[str, Any]:
+    """Return the content of a TOML file, of a file that is not there {}.
+
+    Raises
+    ------
+    JaxmeterError
+        If it is not TOML, or no regular file.
+    """
+    try:
+        return tomllib.loads(read_file(file).decode())
+    except FileNotFoundError:
+        return {}
+    except (ValueError, RecursionError) as error:  # of UTF-8 and of TOML
+        raise JaxmeterError(f"{file}: not TOML ({error}); correct it") from None
+
+
+def tool_table(pyproject: Path, name: str) -> tuple[str, dict[str, Any]]:
+    """Return where the table ``[tool.jaxmeter.name]`` stands, for errors, and its content.
+
+    Raises
+    ------
+    JaxmeterError
+        As `read_toml`; or if it is no table.
+    """
+    table: Any = read_toml(pyproject)
+    where = f"{pyproject}: [tool.jaxmeter.{name}]"
+    for key in ("tool", "jaxmeter", name):
+        table = table.get(key, {})
+        if not isinstance(table, dict):
+            raise JaxmeterError(f"{where}: got {key} = {table!r:.80}; make it a table")
+    return where, table

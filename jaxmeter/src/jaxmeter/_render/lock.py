@@ -1,0 +1,50 @@
+"""Describe a check of the lock file."""
+
+from __future__ import annotations
+
+from jaxmeter._records.lock import LockChange, LockCheck
+from jaxmeter._render.sheet import Code, Row, Sheet, Table, row
+from jaxmeter._render.units import count_text
+
+
+def lock_sheet(found: LockCheck) -> Sheet:
+    """Describe what changed, and the new lines of the lock file."""
+    count = count_text(len(found.functions), "function")
+    differ = len({change.function for change in found.changes})
+    headline = (
+        f"{found.section}: {count} as locked"
+        if not differ
+        else (f"{found.section}: {count}, {differ} not as locked")
+    )
+    columns = ("function", "quantity", "locked:", "now:", "change:", "verdict")
+    table = Table(columns, [_row(change) for change in found.changes], limit=100)
+    if found.written:
+        return Sheet(f"{headline}; written", True, (table,))
+    return Sheet(headline, not found.changes, (table,), _notes(found), block=found.lines)
+
+
+def _notes(found: LockCheck) -> tuple[str, ...]:
+    verdicts = {change.verdict for change in found.changes}
+    notes = []
+    if verdicts & {"regression", "new"}:
+        notes.append("if this is meant, run jaxmeter lock, or paste the new lines")
+    if "improvement" in verdicts:
+        notes.append("to keep the improvement, run jaxmeter lock, or paste the new lines")
+    if "missing" in verdicts:
+        notes.append("if missing is meant, run jaxmeter lock, or delete its lines")
+    return tuple(notes)
+
+
+def _row(change: LockChange) -> Row:
+    locked, now = change.locked, change.now
+    share = ""
+    if locked is not None and now is not None:
+        share = f"{100 * (now / locked - 1):+.3g} %" if locked else f"{now - locked:+,}"
+    return row(
+        Code(change.function),
+        change.quantity,
+        "" if locked is None else f"{locked:,}",
+        "" if now is None else f"{now:,}",
+        share,
+        change.verdict,
+    )

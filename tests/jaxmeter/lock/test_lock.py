@@ -1,0 +1,176 @@
+"""The lock file holds exact quantities; every difference is found, named and printed as lines."""
+
+import re
+import tomllib
+
+import pytest
+
+from jaxmeter import JaxmeterError, LockCheck, markdown, table
+from jaxmeter.__main__ import main
+from jaxmeter._lock.file import LOCK_FILE, check, read_lock, read_settings, section_name, write_lock
+
+SECTION = "jax 0.10.2, cpu"
+LOCKED = {"m:f": {"temp_bytes": 100, "traces": 1}, "m:g": {"traces": 2}}
+FUNCTIONS = """
+import jax.numpy as jnp
+import numpy as np
+
+weights = jnp.asarray(np.random.default_rng(0).normal(size=(20, 10)))
+
+
+def step(x):
+    return jnp.tanh(weights @ x)
+
+
+def other(x):
+    return 2.0 * x
+
+
+def jaxmeter_arguments(name):
+    return (jnp.ones(10),)
+"""
+
+
+def verdicts(found):
+    return {(one.function, one.quantity): one.verdict for one in found.changes}
+
+
+def test_every_difference_is_a_regression_an_improvement_new_or_missing():
+    now = {"m:f": {"temp_bytes": 101, "traces": 0, "compiles": 1}, "m:h": {"traces": 1}}
+    assert verdicts(check(SECTION, LOCKED, now, {})) == {
+        ("m:f", "compiles"): "new",
+        ("m:f", "temp_bytes"): "regression",
+        ("m:f", "traces"): "improvement",
+        ("m:g", ""): "missing",
+        ("m:h", ""): "new",
+    }
+    gone = check(SECTION, LOCKED, {"m:f": {"traces": 1}, "m:g": {"traces": 2}}, {})
+    assert verdicts(gone) == {("m:f", "temp_bytes"): "missing"}
+    assert check(SECTION, LOCKED, LOCKED, {}).changes == ()
+
+
+@pytest.mark.parametrize(("now", "is_within"), [(105, True), (95, True), (106, False), (94, False)])
+def test_a_margin_holds_for_its_quantity_in_both_directions(now, is_within):
+    measured = LOCKED | {"m:f": {"temp_bytes": now, "traces": 1}}
+    assert (not check(SECTION, LOCKED, measured, {"temp_bytes": 0.05}).changes) is is_within
+    assert check(SECTION, LOCKED, measured, {"traces": 0.5}).changes
+
+
+def test_the_new_lines_are_those_to_paste_and_stand_in_every_rendering():
+    now = {"m:f": {"temp_bytes": 120, "traces": 1}, 'm:"h"\x7f': {"traces": 1}}
+    found = check(SECTION, LOCKED, now, {})
+    assert tomllib.loads(found.lines) == {
+        SECTION: {"m:f": {"temp_bytes": 120}, 'm:"h"\x7f': {"traces": 1}}
+    }
+    assert table(found).endswith(f"\n\n{found.lines}")
+    assert f"```\n{found.lines}\n```" in markdown(found)
+    assert "temp_bytes = 120" in found._repr_html_()
+    assert re.search(r"m:f +temp_bytes +100 +120 +\+20 % +regression", table(found))
+    assert LockCheck.from_json(found.to_json()) == found
+
+
+def test_writing_a_section_keeps_the_others_and_sorts_all(tmp_path):
+    file = tmp_path / LOCK_FILE
+    write_lock(file, "jax 2", {"b:f": {"traces": 1, "compiles": 1}, "a:f": {"traces": 1}})
+    write_lock(file, "jax 1", {"a:f": {"traces": 3}})
+    text = file.read_text()
+    headings = [line for line in text.splitlines() if line.startswith("[")]
+    assert headings == ['["jax 1"."a:f"]', '["jax 2"."a:f"]', '["jax 2"."b:f"]']
+    assert text.endswith("compiles = 1\ntraces = 1\n")
+    write_lock(file, "jax 1", {"a:f": {"traces": 3}})
+    assert file.read_text() == text
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("<<<<<<< HEAD", "not TOML .*; correct it"),
+        ('["jax"."m:f"]\ntraces = -1', "got 'jax'|got jax="),
+        ("traces = 1", "give an object|give"),
+    ],
+)
+def test_what_is_no_lock_file_is_an_error(tmp_path, text, message):
+    file = tmp_path / LOCK_FILE
+    file.write_text(text)
+    with pytest.raises(JaxmeterError, match=message):
+        read_lock(file)
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        ("function = []", "got 'function'; there are functions and margins"),
+        ("functions = [1]", "got functions="),
+        ("margins = {temp = 0.1}", "got a margin for 'temp'; there are traces, "),
+        ("margins = {traces = -0.1}", "got margins="),
+    ],
+)
+def test_an_invalid_table_of_settings_is_an_error_that_names_it(tmp_path, table, message):
+    file = tmp_path / "pyproject.toml"
+    file.write_text(f"[tool.jaxmeter.lock]\n{table}\n")
+    with pytest.raises(JaxmeterError, match=rf"\[tool\.jaxmeter\.lock\]: {message}"):
+        read_settings(file)
+
+
+# The command.
+
+
+def test_the_command_writes_checks_and_names_what_changed(write_module, tmp_path, capsys):
+    name = write_module(FUNCTIONS)
+    file = tmp_path / LOCK_FILE
+    pyproject = tmp_path / "pyproject.toml"
+    functions = f'functions = ["{name}:step", "{name}:other"]'
+    pyproject.write_text(f"[tool.jaxmeter.lock]\n{functions}\n")
+    assert main(["lock"]) == 0
+    assert "2 functions, 2 not as locked; written" in capsys.readouterr().out
+    section = section_name()
+    written = read_lock(file)[section]
+    assert (
+        written[f"{name}:step"].items()
+        >= {
+            "traces": 1,
+            "compiles": 1,
+            "captured_bytes": 1600,
+            "embedded_bytes": 1600,
+            "jaxpr_equations_count": 2,
+        }.items()
+    )
+    # Quantities of tests stay, and are not compared by the command.
+    write_lock(file, section, written | {"tests/test_a.py::test_it f": {"traces": 1}})
+    assert main(["lock", "--check"]) == 0
+    assert "2 functions as locked" in capsys.readouterr().out
+    changed = file.read_text().replace("captured_bytes = 1600", "captured_bytes = 8")
+    file.write_text(changed.replace(f"{name}:other", f"{name}:gone"))
+    assert main(["lock", "--check"]) == 1
+    printed = capsys.readouterr().out
+    assert re.search(r":step +captured_bytes +8 +1,600 +\S+ % +regression", printed)
+    assert re.search(r":other +new\n", printed) and re.search(r":gone +missing\n", printed)
+    assert "captured_bytes = 1600\n" in printed
+    # Alone, a function is compared alone, and written alone.
+    assert main(["lock", f"{name}:step", "--check"]) == 1
+    assert "gone" not in capsys.readouterr().out
+    assert main(["lock", f"{name}:step"]) == 0
+    assert main(["lock", f"{name}:step", "--check"]) == 0
+    file.write_text(file.read_text().replace("captured_bytes = 1600", "captured_bytes = 2000"))
+    assert main(["lock", f"{name}:step", "--check"]) == 1  # an improvement nobody claimed
+    assert "improvement" in capsys.readouterr().out
+    pyproject.write_text("[tool.jaxmeter.lock]\nmargins = {captured_bytes = 0.2}\n")
+    assert main(["lock", f"{name}:step", "--check"]) == 0
+    assert main(["lock", f"{name}:other"]) == 0
+    assert set(read_lock(file)[section]) >= {f"{name}:step", f"{name}:gone", f"{name}:other"}
+
+
+def test_a_version_without_a_section_is_bad_usage_said_plainly(write_module, tmp_path, capsys):
+    name = write_module(FUNCTIONS)
+    write_lock(tmp_path / LOCK_FILE, "jax 0.1, tpu", {f"{name}:step": {"traces": 1}})
+    assert main(["lock", "--check", f"{name}:step"]) == 2
+    assert "has no section for it (it has 'jax 0.1, tpu')" in capsys.readouterr().err
+    assert main(["lock"]) == 2
+    assert "lock: got no functions; name package.module:function" in capsys.readouterr().err
+
+
+def test_the_section_names_what_changes_programs(monkeypatch):
+    monkeypatch.setenv("XLA_FLAGS", " --xla_a=1  --xla_b=2 ")
+    parts = section_name().split(", ")
+    assert parts[0].startswith("jax 0.")
+    assert parts[1:] == ["cpu", "jax_enable_x64=True", "XLA_FLAGS=--xla_a=1 --xla_b=2"]

@@ -1,0 +1,92 @@
+"""A notebook shows results as tables, and its cells are audited, measured and watched."""
+
+from typing import Any
+
+import pytest
+
+from jaxmeter import JaxmeterError
+
+nbclient: Any = pytest.importorskip("nbclient", reason="needs nbclient: pip install -e .[test]")
+nbformat: Any = pytest.importorskip("nbformat")
+pytest.importorskip("ipykernel", reason="needs ipykernel: pip install -e .[test]")
+
+CELLS = (
+    """
+%load_ext jaxmeter
+import jax
+import jax.numpy as jnp
+import numpy as np
+jax.config.update("jax_enable_x64", True)
+weights = jnp.asarray(np.random.default_rng(0).normal(size=(50, 50)))
+x = jnp.ones(50)
+def step(x):
+    return jnp.tanh(weights @ x)
+""",
+    "%%jaxmeter audit\nstep(x)",
+    "%%jaxmeter audit\ny = 2.0\n(weights @ x).sum() * y",
+    "%%jaxmeter measure\nstep(x)",
+    """
+%%jaxmeter watch
+doubled = jax.jit(lambda x: 2 * x)
+print(doubled(x).shape, doubled(np.ones(3)).shape)
+""",
+    "%%jaxmeter audit\nz = x",
+    "%%jaxmeter guess\nstep(x)",
+    "%%jaxmeter measure\nclass Odd: pass\nOdd().missing(x)",
+)
+
+
+@pytest.fixture(scope="module")
+def outputs():
+    """Execute the notebook in a kernel of its own; return the outputs of each cell."""
+    cells = [nbformat.v4.new_code_cell(cell.strip("\n")) for cell in CELLS]
+    notebook = nbformat.v4.new_notebook(cells=cells)
+    client = nbclient.NotebookClient(notebook, timeout=300, allow_errors=True)
+    client.execute()
+    return [cell.outputs for cell in notebook.cells]
+
+
+def shown(outputs):
+    """Return the HTML and the text of a cell's only result, which nothing was printed beside."""
+    (output,) = outputs
+    assert output.output_type == "execute_result", output
+    return output.data["text/html"], output.data["text/plain"]
+
+
+def test_a_cell_that_ends_with_a_call_is_audited_with_its_arguments(outputs):
+    assert outputs[0] == []
+    html, plain = shown(outputs[1])
+    assert "captures 20 kB in 1 array" in html
+    assert "<code>return jnp.tanh(weights @ x)</code>" in html
+    assert plain.startswith("Audit(name='step'")
+
+
+def test_a_cell_that_ends_with_an_expression_is_audited_without_arguments(outputs):
+    html, _ = shown(outputs[2])
+    assert "captures 20.4 kB in 2 arrays" in html
+    assert "<code>(weights @ x).sum() * y</code>" in html
+
+
+def test_a_cell_is_measured_in_a_process_that_gets_what_the_cell_names(outputs):
+    html, plain = shown(outputs[3])
+    assert "status='ok'" in plain and "failure=None" in plain
+    assert "captured_bytes=20000" in plain  # float64: the option of the notebook holds there
+    assert "steady-state run" in html
+
+
+def test_a_watched_cell_prints_what_it_prints_and_shows_its_traces(outputs):
+    printed, result = outputs[4]
+    assert printed.text == "(50,) (3,)\n"
+    assert "2 traces, 2 compiles of 1 function" in result.data["text/html"]
+    assert "shape of x: (50,) -&gt; (3,)" in result.data["text/html"]
+
+
+def test_a_cell_that_cannot_be_used_is_an_error_with_advice(outputs):
+    for cell, message in ((5, "end it with a call such as step"), (6, "audit, measure, watch")):
+        (error,) = outputs[cell]
+        assert error.ename == JaxmeterError.__name__ and message in error.evalue
+
+
+def test_a_cell_that_fails_in_the_other_process_is_shown_as_a_failed_record(outputs):
+    html, _ = shown(outputs[7])
+    assert "AttributeError in setup" in html and "no attribute &#x27;missing&#x27;" in html
