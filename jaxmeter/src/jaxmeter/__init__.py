@@ -33,6 +33,8 @@ from jaxmeter._records.audit import AuditedArray as AuditedArray
 from jaxmeter._records.audit import Folding as Folding
 from jaxmeter._records.audit import Use as Use
 from jaxmeter._records.audit import Calibration as Calibration
+from jaxmeter._records.cache import CacheDiagnosis as CacheDiagnosis
+from jaxmeter._records.cache import CachedProgram as CachedProgram
 from jaxmeter._records.compile import CompileAdvice as CompileAdvice
 from jaxmeter._records.compile import CompiledKernel as CompiledKernel
 from jaxmeter._records.compile import CompiledLine as CompiledLine
@@ -75,6 +77,13 @@ from jaxmeter._records.retraces import Retraces as Retraces
 from jaxmeter._records.retraces import TracedCall as TracedCall
 from jaxmeter._records.retraces import Watched as Watched
 from jaxmeter._records.retraces import WatchedFunction as WatchedFunction
+from jaxmeter._records.run import Line as Line
+from jaxmeter._records.run import RunCapture as RunCapture
+from jaxmeter._records.run import RunCompile as RunCompile
+from jaxmeter._records.run import RunInterval as RunInterval
+from jaxmeter._records.run import RunProcess as RunProcess
+from jaxmeter._records.run import Saving as Saving
+from jaxmeter._records.run import WatchedRun as WatchedRun
 from jaxmeter.errors import FileError as FileError
 from jaxmeter.errors import JaxmeterError as JaxmeterError
 from jaxmeter.errors import RecordError as RecordError

@@ -2,7 +2,7 @@
 
 A subcommand is a module whose docstring is its help, with ``add_options(parser)`` and
 ``run(options)``. `run` returns a result and whether it is good: True, False, or None if the
-question could not be answered.
+question could not be answered. A whole number is the exit code itself.
 """
 
 from __future__ import annotations
@@ -31,6 +31,8 @@ COMMANDS = {
     "compare": "whether two functions are the same, in exact quantities and in times",
     "retraces": "which calls retraced a function, and the argument at fault",
     "compile": "which lines and kernels the time of tracing and compiling goes to",
+    "watch": "what a whole program compiled, which lines called it, and why",
+    "cache": "what JAX's persistent cache would save a program, and why it misses",
     "diff": "how the programs of two functions differ",
     "lock": "whether exact quantities are those of the lock file in the repository",
     "memory": "the largest buffers, and the peaks of a run",
@@ -69,7 +71,9 @@ def run_command(command: str, argv: Sequence[str]) -> int:
         # What the function prints is not part of the answer.
         with contextlib.redirect_stdout(sys.stderr):
             result, is_good = module.run(options)
-        _write(options, result)
+        prints = sys.stderr if getattr(module, "PRINTS_TO_ERRORS", False) else sys.stdout
+        with contextlib.redirect_stdout(prints):
+            _write(options, result)
     except JaxmeterError as error:
         print(error, file=sys.stderr)
         return 2
@@ -78,7 +82,8 @@ def run_command(command: str, argv: Sequence[str]) -> int:
         return 3
     finally:
         sys.path.remove(os.getcwd())
-    return {True: 0, False: 1, None: 3}[is_good]
+    # Of other types than bool: the exit code itself.
+    return is_good if type(is_good) is int else {True: 0, False: 1, None: 3}[is_good]
 
 
 def add_target_options(

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from jaxmeter._records.audit import Audit, Calibration
+from jaxmeter._records.cache import CacheDiagnosis
 from jaxmeter._records.comparison import Comparison
 from jaxmeter._records.compile import CompileProfile
 from jaxmeter._records.inventory import Inventory, ProgramDiff
@@ -16,7 +17,9 @@ from jaxmeter._records.lock import LockCheck
 from jaxmeter._records.memory import MemoryUse, Tradeoff
 from jaxmeter._records.record import Record
 from jaxmeter._records.retraces import Retraces, Watched
+from jaxmeter._records.run import WatchedRun
 from jaxmeter._render.audit import audit_sheet, calibration_sheet
+from jaxmeter._render.cache import cache_sheet
 from jaxmeter._render.comparison import comparison_sheet
 from jaxmeter._render.compile import compile_sheet
 from jaxmeter._render.html import sheet_html
@@ -25,11 +28,13 @@ from jaxmeter._render.lock import lock_sheet
 from jaxmeter._render.memory import memory_sheet, tradeoff_sheet
 from jaxmeter._render.record import record_sheet
 from jaxmeter._render.retraces import retraces_sheet, watched_sheet
+from jaxmeter._render.run import run_sheet
 from jaxmeter._render.sheet import Sheet, sheet_markdown, sheet_rich, sheet_text, without_limits
 from jaxmeter.errors import JaxmeterError
 
 _SHEETS: dict[type, Callable[[Any], Sheet]] = {
     Audit: audit_sheet,
+    CacheDiagnosis: cache_sheet,
     Calibration: calibration_sheet,
     Comparison: comparison_sheet,
     CompileProfile: compile_sheet,
@@ -41,6 +46,7 @@ _SHEETS: dict[type, Callable[[Any], Sheet]] = {
     Retraces: retraces_sheet,
     Tradeoff: tradeoff_sheet,
     Watched: watched_sheet,
+    WatchedRun: run_sheet,
 }
 
 

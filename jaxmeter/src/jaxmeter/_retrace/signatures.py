@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import itertools
+import os
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
@@ -19,6 +20,7 @@ from jaxmeter._records.retraces import Difference
 from jaxmeter._render.units import type_text
 
 _TEXT_CHARACTERS = 80
+_CONTEXT_CHARACTERS = 20
 _SEVERITY = {"weak type": 0, "structure": 2, "form": 3}
 """Of two earlier calls with equally many differences, the one with the smaller sum is nearer; all
 other kinds count 1."""
@@ -174,7 +176,7 @@ def _parts(name: str, old: Argument, new: Argument) -> Iterator[Difference]:
             same_tree = True  # the difference of the trees has been found
             yield Difference("structure", path, _part_text(before), _part_text(now))
     if not same_tree:
-        yield Difference("structure", name, _short(old.tree), _short(new.tree))
+        yield Difference("structure", name, *_contrast(_text(old.tree), _text(new.tree)))
 
 
 def _leaves(path: str, before: Leaf, now: Leaf) -> Iterator[Difference]:
@@ -198,7 +200,7 @@ def _statics(path: str, before: Any, now: Any) -> Iterator[Difference]:
         (index,) = changed
         path, before, now = f"{path}[{index}]", before[index], now[index]
     kind = "new object" if _made_again(before, now) else "static value"
-    yield Difference(kind, path, _value_text(before), _value_text(now))
+    yield Difference(kind, path, *_contrast(_value_text(before), _value_text(now)))
 
 
 def _same(before: Any, now: Any) -> bool:
@@ -253,7 +255,7 @@ def _part_text(part: Leaf | Static | None) -> str:
     if part is None:
         return "nothing"
     if isinstance(part, Static):
-        return f"static {_value_text(part.value)}"
+        return f"static {_cut(_value_text(part.value))}"
     return type_text(part)
 
 
@@ -263,12 +265,30 @@ def _value_text(value: Any) -> str:
         return f"{value.__name__} of {code.co_filename}:{code.co_firstlineno}"
     if type(value).__repr__ is object.__repr__:
         return f"a {type(value).__name__}"
-    return _short(value)
+    return _text(value)
+
+
+def _contrast(before: str, now: str) -> tuple[str, str]:
+    """Return two texts, of long ones a part that shows where they begin to differ."""
+    same = len(os.path.commonprefix((before, now)))
+    start = max(0, same - _CONTEXT_CHARACTERS)
+    if same < _TEXT_CHARACTERS // 2 or before == now:
+        start = 0
+    return _cut(before, start), _cut(now, start)
+
+
+def _cut(text: str, start: int = 0) -> str:
+    rest = text[start:]
+    rest = rest if len(rest) <= _TEXT_CHARACTERS else rest[:_TEXT_CHARACTERS] + "..."
+    return "..." * bool(start) + rest
 
 
 def _short(value: Any) -> str:
+    return _cut(_text(value))
+
+
+def _text(value: Any) -> str:
     try:
-        text = " ".join(repr(value).split())
+        return " ".join(repr(value).split())
     except Exception:
-        text = f"a {type(value).__name__}"
-    return text if len(text) <= _TEXT_CHARACTERS else text[:_TEXT_CHARACTERS] + "..."
+        return f"a {type(value).__name__}"

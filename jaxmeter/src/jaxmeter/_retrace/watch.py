@@ -13,7 +13,7 @@ import weakref
 from collections import Counter
 from collections.abc import Hashable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import jax
 import jax.core
@@ -63,6 +63,31 @@ class _Call(NamedTuple):
     """None under another transformation: the arguments are then not those of the source line."""
 
 
+class Explanation(NamedTuple):
+    """Why a function was traced or compiled."""
+
+    kind: Literal["first", "again", "JAX's own", "not known"]
+    causes: tuple[Difference, ...] = ()
+    """None for ``again`` where the call differs in nothing known."""
+
+
+class Seen(NamedTuple):
+    """A trace, a lowering or a compile, while it ends."""
+
+    stage: Literal["trace", "lower", "compile"]
+    name: str
+    """The name of the function."""
+    defined: str
+    """``file:line``; empty if it is not known."""
+    seconds: float
+    frames: list[types.FrameType]
+    """The stack from the innermost function of JAX outwards."""
+    fn: Any
+    """The function; None if it is not known."""
+    explanation: Explanation
+    is_hit: bool = False
+
+
 @dataclasses.dataclass
 class _Group:
     """What was seen of the functions of one name and one piece of code."""
@@ -83,6 +108,11 @@ class _Group:
     causes: dict[Difference, None] = dataclasses.field(default_factory=dict)
 
     @property
+    def defined(self) -> str:
+        code = self.code
+        return "" if code is None else f"{code.co_filename}:{code.co_firstlineno}"
+
+    @property
     def is_jax(self) -> bool:
         return self.code is not None and self.code.co_filename.startswith(_JAX)
 
@@ -97,22 +127,25 @@ class _Group:
             self.objects.append(None)
         return len(self.objects) - 1
 
-    def explain(self, call: _Call | None, *, traced: bool) -> None:
-        """Add the causes of a trace or a compile that is not the first."""
+    def explain(self, call: _Call | None, *, traced: bool) -> Explanation:
+        """Return, and keep, the causes of a trace or a compile that is not the first."""
         if call is None or call.signature is None or self.is_jax:
-            return
+            return Explanation("JAX's own" if self.is_jax else "not known")
         number = self.number_of(call.fn)
         same = [earlier for other, earlier in self.calls if other == number]
+        self.calls.append((number, call.signature))
+        found: tuple[Difference, ...] = ()
         if same:
             # A compile does not differ from its own trace, just before it, and adds no cause.
-            self.causes.update(dict.fromkeys(causes(call.signature, same)[1]))
+            found = causes(call.signature, same)[1]
         elif traced:
             kind = _kind(call.fn)
             made = (kind, *_wrapping(call.fn))  # jax.vmap(f) is not f made again
             if made in self.kinds:
-                self.causes[Difference("new function", self.name, kind, kind)] = None
+                found = (Difference("new function", self.name, kind, kind),)
             self.kinds.add(made)
-        self.calls.append((number, call.signature))
+        self.causes.update(dict.fromkeys(found))
+        return Explanation("again" if same or found else "first", found)
 
     def report(self) -> WatchedFunction:
         places = tuple(
@@ -124,10 +157,9 @@ class _Group:
             )
             for at in dict.fromkeys((*self.traced_at, *self.compiled_at))
         )
-        code = self.code
         return WatchedFunction(
             name=self.name,
-            defined="" if code is None else f"{code.co_filename}:{code.co_firstlineno}",
+            defined=self.defined,
             is_jax=self.is_jax,
             traces_count=self.traced_at.total(),
             compiles_count=self.compiled_at.total(),
@@ -138,6 +170,9 @@ class _Group:
             places=places,
             causes=tuple(self.causes),
         )
+
+
+_NOT_KNOWN = Explanation("not known")
 
 
 class Watch(Listener):
@@ -153,6 +188,9 @@ class Watch(Listener):
         functions.sort(key=lambda one: -(one.trace_seconds + one.compile_seconds))
         return Watched(tuple(functions), jax.__version__)
 
+    def on_seen(self, seen: Seen) -> None:
+        """Handle what was just counted; a subclass may keep it."""
+
     def on_trace(self, fun_name: str, seconds: float) -> None:
         frames = _frames()
         if sum(frame.f_code.co_name == "_infer_params" for frame in frames) > 1:
@@ -160,11 +198,13 @@ class Watch(Listener):
         group, call = self._group(fun_name, frames)
         group.trace_seconds += seconds
         group.traced_at[_line(frames)] += 1
-        group.explain(call, traced=True)
+        self._tell("trace", group, call, frames, seconds, group.explain(call, traced=True))
 
     def on_lowering(self, fun_name: str, seconds: float) -> None:
-        group, _ = self._group(_function_name(fun_name), _frames())
+        frames = _frames()
+        group, call = self._group(_function_name(fun_name), frames)
         group.compile_seconds += seconds
+        self._tell("lower", group, call, frames, seconds)
 
     def on_compile(self, fun_name: str, seconds: float, *, is_hit: bool) -> None:
         frames = _frames()
@@ -174,7 +214,25 @@ class Watch(Listener):
             group.cache_hits_count += 1
         else:
             group.compiled_at[_line(frames)] += 1
-        group.explain(call, traced=False)
+        why = group.explain(call, traced=False)
+        self._tell("compile", group, call, frames, seconds, why, is_hit=is_hit)
+
+    def _tell(
+        self,
+        stage: Literal["trace", "lower", "compile"],
+        group: _Group,
+        call: _Call | None,
+        frames: list[types.FrameType],
+        seconds: float,
+        explanation: Explanation = _NOT_KNOWN,
+        *,
+        is_hit: bool = False,
+    ) -> None:
+        fn = None if call is None else call.fn
+        defined = group.defined
+        self.on_seen(
+            Seen(stage, group.name, defined, seconds, frames, fn, explanation, is_hit=is_hit)
+        )
 
     def _group(self, name: str, frames: list[types.FrameType]) -> tuple[_Group, _Call | None]:
         call = _call(frames)

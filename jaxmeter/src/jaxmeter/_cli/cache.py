@@ -1,0 +1,28 @@
+"""Run a program twice with a persistent cache that is empty at first, and show what the cache
+saves, which compiles it misses and why, and which settings to use:
+jaxmeter cache -- python script.py --its --arguments, or -m module, or pytest.
+
+The text goes to standard error. The cache is a temporary one and is removed.
+
+exit codes: 0 to 255 as the program; 2 also for bad usage
+"""
+
+from __future__ import annotations
+
+import argparse
+
+from jaxmeter._cli.watch import PRINTS_TO_ERRORS as PRINTS_TO_ERRORS
+from jaxmeter._cli.watch import add_program
+from jaxmeter._records.cache import CacheDiagnosis
+from jaxmeter._records.files import temporary_folder
+from jaxmeter._watch.doctor import diagnose_cache
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    add_program(parser)
+
+
+def run(options: argparse.Namespace) -> tuple[CacheDiagnosis, int]:
+    with temporary_folder("jaxmeter-cache-") as folder:
+        found = diagnose_cache(options.program, folder)
+    return found, found.exit_code

@@ -1,0 +1,51 @@
+"""Run a program unchanged, and show what it compiled, where, why, and what would save time:
+jaxmeter watch -- python script.py --its --arguments, or -m module, or pytest.
+
+Writes watch.html and watch.json. The text goes to standard error. Every Python process that the
+program starts is watched, however it ends, unless it is started without the environment.
+
+exit codes: 0 to 255 as the program; 2 also for bad usage
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from jaxmeter._cli.command import write_answer
+from jaxmeter._records.files import temporary_folder
+from jaxmeter._records.run import WatchedRun
+from jaxmeter._render.run_page import run_page
+from jaxmeter._watch.launch import watch_program
+
+PRINTS_TO_ERRORS = True
+"""Standard output is the program's."""
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    add_program(parser)
+    parser.add_argument(
+        "--out",
+        metavar="FOLDER",
+        default="jaxmeter-watch",
+        help="where watch.html and watch.json are written (default %(default)s)",
+    )
+
+
+def add_program(parser: argparse.ArgumentParser) -> None:
+    """Add the program and its arguments."""
+    parser.add_argument(
+        "program", nargs=argparse.REMAINDER, help="the program and its arguments, after --"
+    )
+
+
+def run(options: argparse.Namespace) -> tuple[WatchedRun, int]:
+    folder = Path(options.out).absolute()
+    with temporary_folder("jaxmeter-watch-") as events:
+        found = watch_program(options.program, events)
+    folder.mkdir(parents=True, exist_ok=True)
+    write_answer("--out", str(folder / "watch.html"), run_page(found))
+    write_answer("--out", str(folder / "watch.json"), found.to_json(indent=1))
+    print(f"watch: wrote {folder / 'watch.html'} and watch.json", file=sys.stderr)
+    return found, found.exit_code

@@ -1,0 +1,62 @@
+"""Describe what a persistent cache saves a program."""
+
+from __future__ import annotations
+
+from jaxmeter._records.cache import CacheDiagnosis
+from jaxmeter._render.sheet import Code, Sheet, Table, row
+from jaxmeter._render.units import bytes_text, count_text, place_text, seconds_text
+
+_THRESHOLDS_SECONDS = (1.0, 0.3, 0.1, 0.0)
+"""The first is JAX's default."""
+_ENOUGH_SHARE = 0.95
+
+
+def cache_sheet(found: CacheDiagnosis) -> Sheet:
+    """Describe the time saved, the thresholds and the programs that were not in the cache."""
+    code = f"exit code {found.exit_code}"
+    if found.second_seconds is None:
+        return Sheet(f"the program failed, with {code}, and was not run a second time", False)
+    if not found.programs:
+        return Sheet(f"the program compiled nothing ({code})")
+    hits = [one for one in found.programs if one.is_hit]
+    seconds = {one.id: one.compile_seconds or 0.0 for one in hits}
+    thresholds, chosen = [], 0.0
+    for least in _THRESHOLDS_SECONDS:
+        kept = [value for value in seconds.values() if value >= least]
+        thresholds.append(row(f"{least:g}", str(len(kept)), seconds_text(sum(kept) or None)))
+        # Another run may compile in half the time.
+        sure = sum(value for value in kept if value >= 2 * least)
+        if not chosen and sure >= _ENOUGH_SHARE * sum(seconds.values()):
+            chosen = least
+    missed = [
+        row(Code(one.id), Code(place_text(one.line)), seconds_text(one.again_seconds), one.reason)
+        for one in found.programs
+        if not one.is_hit
+    ]
+    tables = (
+        Table(
+            ("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS:", "programs kept:", "their compiles:"),
+            thresholds,
+        ),
+        Table(("not in the cache", "line", "compile:", "why"), missed, limit=10),
+    )
+    headline = (
+        f"a persistent cache saves {seconds_text(max(found.saved_seconds, 0.0))} of compiles: "
+        f"{seconds_text(found.first_compile_seconds)} in the first run, "
+        f"{seconds_text(found.second_compile_seconds)} in the second, with "
+        f"{len(hits)} of {count_text(len(found.programs), 'program')} read from the cache"
+    )
+    is_set = "is set" if found.is_set else "is not set"
+    notes = (
+        f"whole runs: {seconds_text(found.first_seconds)}, then "
+        f"{seconds_text(found.second_seconds)}; traces and lowerings are made again in any case",
+        f"the cache has {bytes_text(found.stored_bytes)} in "
+        f"{count_text(found.stored_count, 'program')}",
+        f"JAX_COMPILATION_CACHE_DIR {is_set} in this environment; programs that take less than 1 s "
+        "to compile are not kept by default",
+    )
+    settings = (
+        "export JAX_COMPILATION_CACHE_DIR=$HOME/.cache/jax",
+        f"export JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS={chosen:g}",
+    )
+    return Sheet(headline, None, tables, notes, settings if hits else ())

@@ -1,0 +1,104 @@
+"""Describe the compiles of a whole program."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from jaxmeter._records.run import RunCompile, WatchedRun
+from jaxmeter._render.sheet import Code, Row, Sheet, Table, row
+from jaxmeter._render.units import bytes_text, count_text, place_text, seconds_text, type_text
+
+_COMPILES_COUNT = 10
+_SAVINGS_COUNT = 8
+
+
+def run_sheet(run: WatchedRun) -> Sheet:
+    """Describe what would save time, and the slowest compiles."""
+    savings = [
+        row(one.kind, one.what, str(one.compiles_count), seconds_text(one.seconds))
+        for one in run.savings
+    ]
+    slowest = sorted(run.compiles, key=lambda one: -one.own_seconds)
+    columns = ("compile", "line", "trace:", "lower:", "compile:", "cause")
+    tables = (
+        Table(("time that would go", "with", "compiles:", "time:"), savings, limit=_SAVINGS_COUNT),
+        Table(columns, list(map(_compile, slowest)), "the slowest", limit=_COMPILES_COUNT),
+    )
+    suggestions = tuple(dict.fromkeys(one.suggestion for one in run.savings))
+    return Sheet(headline(run), None, tables, tuple(notes(run)), suggestions)
+
+
+def headline(run: WatchedRun) -> str:
+    """Return the result in a sentence."""
+    if not any(process.jax for process in run.processes):
+        count = len(run.processes)
+        return (
+            f"no process imported JAX, of {count} Python {'process' if count == 1 else 'processes'}"
+        )
+    text = (
+        f"of {seconds_text(run.seconds)} this run traced, lowered and compiled for "
+        f"{seconds_text(run.busy_seconds)}: {count_text(run.compiles_count, 'program')} compiled"
+    )
+    if run.cache_hits_count:
+        text += f", {run.cache_hits_count} read from the persistent cache"
+    if run.avoidable_seconds:
+        text += f"; {seconds_text(run.avoidable_seconds)} would go if nothing was compiled again"
+    return text
+
+
+def notes(run: WatchedRun) -> Iterator[str]:
+    """Yield what a reader has to know about the numbers."""
+    yield f"the program ended with exit code {run.exit_code}" + (
+        f", by signal {run.exit_code - 128}" if run.exit_code > 128 else ""
+    )
+    if not run.processes:
+        yield "no Python process wrote events: is it a Python program, and does it keep PYTHONPATH?"
+    elif not any(process.jax for process in run.processes):
+        pythons = dict.fromkeys(process.executable for process in run.processes)
+        yield f"the program ran {', '.join(pythons)}: does that Python have JAX?"
+    jax = [process for process in run.processes if process.jax]
+    for process in jax:
+        if process.ending == "without notice":
+            yield (
+                f"process {process.number} (pid {process.pid}) ended without notice: it was "
+                "killed, crashed, called os._exit or runs on; its events up to then are here"
+            )
+    if len(jax) > 1:
+        yield f"{len(jax)} processes imported JAX; their compiles may overlap in time"
+    for text, count in Counter(text for p in run.processes for text in p.problems).items():
+        yield f"{text} ({count_text(count, 'time')})"
+    spent = sum(process.recorder_seconds for process in run.processes)
+    if jax:
+        yield f"recording took {seconds_text(spent)} beside importing jaxmeter"
+
+
+def captured_text(one: RunCompile) -> str:
+    """Return the captured arrays of a program; empty if it captured none."""
+    if not one.captured_bytes:
+        return ""
+    text = f"{bytes_text(one.captured_bytes)} in {count_text(one.captured_count or 0, 'array')}"
+    largest = (
+        f"{array.path or 'an array'} {type_text(array)}"
+        + (f" used at {place_text(array.line)}" if array.line else "")
+        for array in one.captured
+    )
+    return ": ".join(filter(None, (text, ", ".join(largest))))
+
+
+def cache_text(one: RunCompile) -> str:
+    """Return what the persistent cache did."""
+    return f"{one.cache}: {one.cache_reason}" if one.cache_reason else one.cache
+
+
+def _compile(one: RunCompile) -> Row:
+    author = one.author
+    stages = (seconds_text(one.stage_seconds(s) or None) for s in ("trace", "lower", "compile"))
+    captured = captured_text(one)
+    return row(
+        Code(one.id),
+        Code("" if author is None else place_text(author.source)),
+        *stages,
+        one.reason,
+        details=[f"captures {captured}"] if captured else [],
+    )

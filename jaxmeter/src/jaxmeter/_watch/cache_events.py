@@ -1,0 +1,104 @@
+"""Read, for each compile, what JAX's persistent cache did, from JAX's events and its log.
+
+The messages are those of https://docs.jax.dev/en/latest/persistent_compilation_cache.html. They are
+of level DEBUG, which is switched on here without printing more than the program prints: a filter
+drops what its own settings would not show.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import threading
+from typing import Any
+
+import jax
+
+from jaxmeter._watch.doctor import KEYS_OPTION
+
+_LOGGERS = ("jax._src.compiler", "jax._src.compilation_cache")
+_KEY_LOGGER = "jax._src.cache_key"
+_KEY = re.compile(r"with key '?([^' ]+)'?")
+_PART = re.compile(r"get_cache_key hash of serialized (.*): ([0-9a-f]+)$")
+_REASON = re.compile(r"Not writing persistent cache entry .*?(?:because|since) (.*)", re.DOTALL)
+_TOO_LATE = "the cache was off at the first compile, and JAX does not look again"
+_REQUEST = "/jax/compilation_cache/compile_requests_use_cache"
+
+
+class CacheEvents:
+    """What was read since the last compile, for each thread."""
+
+    def __init__(self) -> None:
+        self._local = threading.local()
+        jax.monitoring.register_event_listener(self._on_event)
+        # JAX hashes each part of the key a second time to show it: only where that is asked for.
+        names = (*_LOGGERS, _KEY_LOGGER) if os.environ.get(KEYS_OPTION) else _LOGGERS
+        for name in names:
+            logger = logging.getLogger(name)
+            logger.addFilter(_Reader(logger, self._on_message))
+            if logger.level == logging.NOTSET:
+                logger.setLevel(logging.DEBUG)
+
+    def taken(self, *, is_hit: bool) -> dict[str, Any]:
+        """Return what the cache did for the compile that just ended, and forget it."""
+        found = self._found
+        self._local.found = {}
+        if is_hit:
+            outcome, reason = "hit", ""
+        elif why_off := _why_off():
+            outcome, reason = "off", why_off
+        elif found.get("requested"):
+            outcome = "written" if found.get("written") else "not written"
+            reason = "" if found.get("written") else found.get("reason", "JAX does not say why")
+        else:
+            outcome, reason = "off", _TOO_LATE
+        kept = {name: found[name] for name in ("key", "parts") if name in found}
+        return {"outcome": outcome, "reason": reason, **kept}
+
+    @property
+    def _found(self) -> dict[str, Any]:
+        if not hasattr(self._local, "found"):
+            self._local.found = {}
+        return self._local.found
+
+    def _on_event(self, event: str, **_: Any) -> None:
+        if event == _REQUEST:
+            self._found["requested"] = True
+
+    def _on_message(self, text: str) -> None:
+        if part := _PART.match(text):
+            self._found.setdefault("parts", {})[part[1]] = part[2]
+        if key := _KEY.search(text):
+            self._found["key"] = key[1]
+        if reason := _REASON.match(text):
+            self._found["reason"] = reason[1]
+        if text.startswith("Writing "):
+            self._found["written"] = True
+
+
+class _Reader(logging.Filter):
+    """Reads each message, and drops those that the program's own levels would not show."""
+
+    def __init__(self, logger: logging.Logger, read: Any) -> None:
+        super().__init__()
+        self._logger, self._read = logger, read
+        self._own_level = logger.level
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        try:
+            self._read(record.getMessage())
+        except Exception:  # a message of another form is not ours to judge
+            pass
+        parent = self._logger.parent
+        inherited = logging.WARNING if parent is None else parent.getEffectiveLevel()
+        level = self._own_level or inherited
+        return bool(self._logger.handlers) or record.levelno >= level
+
+
+def _why_off() -> str:
+    if not getattr(jax.config, "jax_enable_compilation_cache", True):
+        return "jax_enable_compilation_cache is off"
+    if not getattr(jax.config, "jax_compilation_cache_dir", None):
+        return "jax_compilation_cache_dir is not set"
+    return ""

@@ -1,0 +1,97 @@
+"""Run a program twice with one persistent cache, and find what it saves and what it misses."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from jaxmeter._records.cache import CacheDiagnosis, CachedProgram
+from jaxmeter._records.run import RunCompile, WatchedRun
+from jaxmeter._watch.launch import watch_program
+
+KEYS_OPTION = "JAXMETER_WATCH_KEYS"
+"""Set in the environment, the recorder keeps a hash of each part of a key."""
+_FOLDER_OPTION = "JAX_COMPILATION_CACHE_DIR"
+
+
+def diagnose_cache(command: Sequence[str], folder: Path) -> CacheDiagnosis:
+    """Run a program twice, with a cache in an empty folder that takes every program.
+
+    Raises
+    ------
+    JaxmeterError
+        If there is no such program.
+    """
+    cache = folder / "cache"
+    variables = {
+        _FOLDER_OPTION: str(cache),
+        "JAX_ENABLE_COMPILATION_CACHE": "true",
+        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
+        "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
+        KEYS_OPTION: "1",
+    }
+    first = _watched(command, folder / "first", variables)
+    sizes = [file.stat().st_size for file in cache.glob("*-cache")]
+    second = None
+    if first.exit_code == 0:
+        second = _watched(command, folder / "second", variables)
+    return CacheDiagnosis(
+        command=first.command,
+        exit_code=first.exit_code if second is None else second.exit_code,
+        first_seconds=first.seconds,
+        second_seconds=None if second is None else second.seconds,
+        first_compile_seconds=_compile_seconds(first),
+        second_compile_seconds=0.0 if second is None else _compile_seconds(second),
+        stored_bytes=sum(sizes),
+        stored_count=len(sizes),
+        programs=() if second is None else _programs(first, second),
+        is_set=bool(os.environ.get(_FOLDER_OPTION)),
+    )
+
+
+def _watched(command: Sequence[str], folder: Path, variables: dict[str, str]) -> WatchedRun:
+    folder.mkdir()
+    return watch_program(command, folder, variables=variables)
+
+
+def _compile_seconds(run: WatchedRun) -> float:
+    return sum(one.stage_seconds("compile") for one in run.compiles)
+
+
+def _programs(first: WatchedRun, second: WatchedRun) -> tuple[CachedProgram, ...]:
+    before, now = ({one.id: one for one in run.compiles if one.cache} for run in (first, second))
+    found = []
+    for id in dict.fromkeys((*before, *now)):
+        old, new = before.get(id), now.get(id)
+        one = new or old
+        assert one is not None
+        is_hit = new is not None and new.cache == "hit"
+        found.append(
+            CachedProgram(
+                id=id,
+                line="" if one.author is None else one.author.source,
+                compile_seconds=None if old is None else old.stage_seconds("compile"),
+                again_seconds=None if new is None else new.stage_seconds("compile"),
+                is_hit=is_hit,
+                reason="" if is_hit else _reason(old, new),
+            )
+        )
+    found.sort(key=lambda one: -max(one.compile_seconds or 0.0, one.again_seconds or 0.0))
+    return tuple(found)
+
+
+def _reason(old: RunCompile | None, new: RunCompile | None) -> str:
+    if new is None:
+        return "the second run did not compile it"
+    if new.cache in ("off", "not written"):
+        return new.cache_reason
+    if old is None:
+        return "the first run did not compile it"
+    parts, others = old.cache_key_parts, new.cache_key_parts
+    changed = [name for name in parts if others.get(name, parts[name]) != parts[name]]
+    if not changed:
+        return "not known: this JAX does not show the parts of its key"
+    if changed == ["computation"]:
+        return "key changed by the program itself: something in it differs from run to run"
+    return f"key changed by {', '.join(changed)}"

@@ -1,0 +1,114 @@
+"""Run a program so that each of its Python processes records its compiles."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+import jaxmeter
+from jaxmeter._records.run import WatchedRun
+from jaxmeter._watch.read import read_run
+from jaxmeter.errors import JaxmeterError
+
+_START = Path(__file__).parent / "start"
+
+
+def watch_program(
+    command: Sequence[str], folder: Path, *, variables: Mapping[str, str] | None = None
+) -> WatchedRun:
+    """Run a program to its end, and return what it compiled.
+
+    Parameters
+    ----------
+    command : sequence of str
+        The program and its arguments. ``-m module`` and ``script.py`` are run by this Python.
+    folder : Path
+        An empty folder for the events.
+    variables : mapping
+        Added to the environment of the program.
+
+    Raises
+    ------
+    JaxmeterError
+        If there is no such program.
+    """
+    argv = _argv(command)
+    environment = {
+        **os.environ,
+        **(variables or {}),
+        "JAXMETER_WATCH_FOLDER": str(folder.resolve()),
+        "JAXMETER_WATCH_SOURCE": str(Path(jaxmeter.__file__).parents[1]),
+        "PYTHONPATH": os.pathsep.join(
+            filter(None, (str(_START), os.environ.get("PYTHONPATH", "")))
+        ),
+    }
+    began = time.time()
+    try:
+        process = subprocess.Popen(argv, env=environment)
+    except OSError as error:
+        raise JaxmeterError(
+            f"watch: got the program {argv[0]!r} ({error.strerror or error}); give one that can be "
+            "run, such as: jaxmeter watch -- python script.py"
+        ) from None
+    with _passing_signals_to(process):
+        # An interrupt is the program's to handle; this waits for the end that it chooses.
+        code = process.wait()
+    exit_code = 128 - code if code < 0 else code
+    return read_run(folder, argv, exit_code, began, time.time())
+
+
+def _argv(command: Sequence[str]) -> list[str]:
+    if command and command[0] == "--":
+        command = command[1:]
+    if not command:
+        raise JaxmeterError(
+            "watch: got no program; give it after --, such as: jaxmeter watch -- python script.py"
+        )
+    first = command[0]
+    if first == "-m" or (first.endswith(".py") and not os.access(first, os.X_OK)):
+        return [sys.executable, *command]
+    if os.sep not in first and shutil.which(first) is None:
+        beside = Path(sys.executable).parent / first  # an environment that is not activated
+        if beside.exists():
+            return [str(beside), *command[1:]]
+    return list(command)
+
+
+@contextlib.contextmanager
+def _passing_signals_to(process: subprocess.Popen[bytes]) -> Iterator[None]:
+    """Send the signals that this process gets on to the program.
+
+    A terminal sends its interrupt to both.
+    """
+
+    def pass_on(number: int, _: object) -> None:
+        if number != signal.SIGINT or not _from_terminal():
+            process.send_signal(number)
+
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    earlier = {number: signal.signal(number, pass_on) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, handler in earlier.items():
+            signal.signal(number, handler)
+
+
+def _from_terminal() -> bool:
+    try:
+        terminal = os.open("/dev/tty", os.O_RDONLY | os.O_NOCTTY)
+    except OSError:
+        return False
+    try:
+        return os.tcgetpgrp(terminal) == os.getpgrp()
+    except OSError:
+        return False
+    finally:
+        os.close(terminal)

@@ -1,0 +1,183 @@
+"""Record what JAX traces, lowers and compiles in this process: one event for each."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import threading
+import time
+from collections.abc import Callable, Hashable
+from types import FrameType
+from typing import Any
+
+import jax
+
+from jaxmeter._capture.constants import captured_values, identity
+from jaxmeter._capture.holders import held_arrays
+from jaxmeter._capture.uses import uses_of
+from jaxmeter._measure.counts import listening
+from jaxmeter._program.jaxprs import equations_count
+from jaxmeter._program.places import is_installed, is_jax, places_of_frame
+from jaxmeter._retrace.watch import Seen, Watch
+from jaxmeter._watch.cache_events import CacheEvents
+
+_LARGE_BYTES = 1_000_000
+"""Fewer captured bytes of a program are counted, and not searched for their holders."""
+_ARRAYS_COUNT = 5
+_FRAMES_COUNT = 40
+_until_the_end = contextlib.ExitStack()
+
+
+def record(events: Any) -> None:
+    """Record from now on, until the process ends."""
+    recorder = Recorder(events.write)
+    _until_the_end.enter_context(listening(recorder))
+    jax.clear_caches = recorder.noticing(jax.clear_caches)
+    events.write("jax", version=jax.__version__)
+
+
+class Recorder(Watch):
+    """Writes an event for each trace, lowering and compile.
+
+    An exception in here is written too, and not raised in the program.
+    """
+
+    def __init__(self, write: Callable[..., None]) -> None:
+        super().__init__()
+        self.write = write
+        self.cache = CacheEvents()
+        self.problems: set[str] = set()
+        self.searched: set[Hashable] = set()
+
+    def on_trace(self, fun_name: str, seconds: float) -> None:
+        self._guarded(super().on_trace, fun_name, seconds)
+
+    def on_lowering(self, fun_name: str, seconds: float) -> None:
+        self._guarded(super().on_lowering, fun_name, seconds)
+
+    def on_compile(self, fun_name: str, seconds: float, *, is_hit: bool) -> None:
+        self._guarded(super().on_compile, fun_name, seconds, is_hit=is_hit)
+
+    def on_seen(self, seen: Seen) -> None:
+        began = time.perf_counter()
+        details: dict[str, Any] = {}
+        if seen.stage == "lower":
+            details = self._program(seen)
+        elif seen.stage == "compile":
+            details = {"cache": self.cache.taken(is_hit=seen.is_hit)}
+        self.write(
+            seen.stage,
+            thread=threading.get_ident(),
+            name=seen.name,
+            defined=seen.defined,
+            seconds=seen.seconds,
+            why=seen.explanation.kind,
+            causes=[
+                [cause.kind, cause.argument, cause.before, cause.now]
+                for cause in seen.explanation.causes
+            ],
+            stack=_stack(seen.frames[0] if seen.frames else None),
+            recorder_seconds=time.perf_counter() - began,
+            **details,
+        )
+
+    def noticing(self, clear: Callable[[], None]) -> Callable[[], None]:
+        """Return `jax.clear_caches` that is recorded as an event too."""
+
+        @functools.wraps(clear)
+        def cleared() -> None:
+            clear()
+            self.write("cleared", stack=_stack())
+
+        return cleared
+
+    def _program(self, seen: Seen) -> dict[str, Any]:
+        """Return the size of the program that is being lowered, and its captured arrays."""
+        jaxpr = _local("closed_jaxpr", seen.frames)
+        if jaxpr is None:
+            self._problem(f"JAX {jax.__version__} does not show programs and captured arrays")
+            return {}
+        values = captured_values(jaxpr)
+        total = sum(description.bytes for _, description in values.values())
+        found: dict[str, Any] = {
+            "equations": equations_count(jaxpr),
+            "captured_bytes": total,
+            "captured_count": len(values),
+        }
+        key = seen.name, seen.defined, total
+        if total >= _LARGE_BYTES and key not in self.searched:
+            self.searched.add(key)
+            found["captured"] = _captured(seen.fn, jaxpr, values)
+        return found
+
+    def _guarded(self, handle: Callable[..., None], *args: Any, **options: Any) -> None:
+        try:
+            handle(*args, **options)
+        except Exception as error:
+            self._problem(f"an event was not recorded: {error!r}")
+
+    def _problem(self, text: str) -> None:
+        if text not in self.problems:
+            self.problems.add(text)
+            self.write("problem", text=text)
+
+
+def _captured(fn: Any, jaxpr: Any, values: dict[Hashable, Any]) -> list[dict[str, Any]]:
+    """Return the largest captured arrays, each with the variable that holds it and its line."""
+    largest = sorted(values, key=lambda key: -values[key][1].bytes)[:_ARRAYS_COUNT]
+    paths: dict[Hashable, str] = {}
+    if fn is not None:
+        for holder in held_arrays(fn):
+            key = identity(holder.array)
+            if key in largest:
+                paths.setdefault(key, holder.path)
+            if len(paths) == len(largest):
+                break
+    uses = uses_of(jaxpr, lambda array: _known_key(array, largest))
+    described = []
+    for key in largest:
+        _, array = values[key]
+        use = next(iter(uses.get(key, ())), None)
+        described.append(
+            {
+                "shape": list(array.shape),
+                "dtype": array.dtype,
+                "bytes": array.bytes,
+                "path": paths.get(key, ""),
+                "line": "" if use is None else f"{use.file}:{use.line}",
+            }
+        )
+    return described
+
+
+def _known_key(array: Any, keys: list[Hashable]) -> Hashable | None:
+    if not hasattr(array, "shape"):
+        return None
+    key = identity(array)
+    return key if key in keys else None
+
+
+def _local(name: str, frames: list[FrameType]) -> Any:
+    """Return a variable of the innermost function of JAX that has one of this name."""
+    for frame in frames:
+        if is_jax(frame.f_code.co_filename) and name in frame.f_code.co_varnames:
+            return frame.f_locals.get(name)
+    return None
+
+
+def _stack(frame: FrameType | None = None) -> list[list[Any]]:
+    """Return the program's own lines, the innermost first, after the innermost of a library."""
+    if frame is None:
+        import sys
+
+        frame = sys._getframe(2)
+    places = places_of_frame(frame)
+    own = [place for place in places if not is_installed(place.file)]
+    library = [place for place in places if is_installed(place.file)]
+    shown = library[: 1 if own else 3]
+    if own and places and places[0] in own:
+        shown = []
+    return [
+        *([place.file, place.line, place.function, True] for place in shown),
+        *([place.file, place.line, place.function, False] for place in own[:_FRAMES_COUNT]),
+    ]

@@ -1,0 +1,72 @@
+"""Sum up what a program could save."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+
+from jaxmeter._records.run import RunCompile, Saving
+from jaxmeter._render.units import place_text
+
+_CACHE_SUGGESTION = (
+    "set JAX_COMPILATION_CACHE_DIR, and JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS below its "
+    "default of 1; jaxmeter cache measures what it saves"
+)
+
+
+def savings(compiles: Sequence[RunCompile]) -> tuple[Saving, ...]:
+    """Return what to change, the largest saving first.
+
+    Each compile is in at most one of the savings within this run; the persistent cache is about
+    later runs, and comes on top.
+    """
+    again: dict[tuple[str, ...], list[RunCompile]] = defaultdict(list)
+    outside: dict[str, list[RunCompile]] = defaultdict(list)
+    for one in compiles:
+        if one.why == "again":
+            again[_kind(one)].append(one)
+        elif one.is_jax:
+            outside[_place(one)].append(one)
+    found = [
+        Saving("compiled again", f"{name}: {what}", _own(group), len(group), suggestion)
+        for (name, _, what, suggestion), group in again.items()
+    ]
+    found += [
+        Saving(
+            "outside of jit",
+            f"operations outside of jit at {place}",
+            _own(group),
+            len(group),
+            "move these lines into one jitted function; what remains is its own compile",
+        )
+        for place, group in outside.items()
+    ]
+    found.sort(key=lambda one: -one.seconds)
+    missed = [one for one in compiles if one.cache in ("off", "not written")]
+    if missed:
+        seconds = sum(one.stage_seconds("compile") for one in missed)
+        what = "compiles that a later run could read from the persistent cache"
+        found.append(Saving("persistent cache", what, seconds, len(missed), _CACHE_SUGGESTION))
+    return tuple(found)
+
+
+def _kind(one: RunCompile) -> tuple[str, ...]:
+    if one.after_clearing:
+        suggestion = "do not clear JAX's caches between calls of the same functions"
+        return "functions called again", "", one.reason, suggestion
+    if not one.causes:
+        suggestion = "look for caches that are cleared, and for static values unlike themselves"
+        return one.function, one.defined, one.reason, suggestion
+    cause = one.causes[0]
+    what = f"{cause.kind} of {cause.argument}" if cause.argument != one.function else cause.kind
+    return one.function, one.defined, what, cause.suggestion
+
+
+def _place(one: RunCompile) -> str:
+    if one.author is None:
+        return "lines that are not known"
+    return place_text(one.author.source)
+
+
+def _own(group: Iterable[RunCompile]) -> float:
+    return sum(one.own_seconds for one in group)

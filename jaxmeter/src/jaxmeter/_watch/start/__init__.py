@@ -1,0 +1,1 @@
+"""The folder that ``jaxmeter watch`` puts on PYTHONPATH."""

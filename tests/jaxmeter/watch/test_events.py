@@ -1,0 +1,68 @@
+"""What processes wrote is put together, whatever is missing."""
+
+import json
+
+import pytest
+
+from jaxmeter._watch.read import read_run
+
+START = {
+    "event": "start",
+    "time": 100.0,
+    "pid": 5,
+    "parent": 4,
+    "forked": False,
+    "executable": "python",
+    "python": "3.11.7",
+    "argv": ["python"],
+}
+
+
+def event(stage, name, start, end, *, thread=1, **fields):
+    return {
+        "event": stage,
+        "time": end,
+        "seconds": end - start,
+        "name": name,
+        "defined": "",
+        "thread": thread,
+        "why": "first" if stage == "trace" else "not known",
+        "causes": [],
+        "stack": [],
+        **fields,
+    }
+
+
+def read(folder, *events, end=""):
+    text = "".join(json.dumps(one) + "\n" for one in events)
+    (folder / "5-1.jsonl").write_text(text + end)
+    return read_run(folder, ["python"], 0, 100.0, 120.0)
+
+
+def test_seconds_within_another_stage_count_once(tmp_path):
+    run = read(
+        tmp_path,
+        START,
+        event("trace", "inner", 102, 103),
+        event("compile", "inner", 103, 105, cache={"outcome": "off", "reason": ""}),
+        event("compile", "other", 104, 106, thread=2, cache={"outcome": "hit", "reason": ""}),
+        event("trace", "outer", 101, 106),
+        event("compile", "outer", 106, 110, cache={"outcome": "off", "reason": ""}),
+    )
+    seconds = {one.id: one.own_seconds for one in run.compiles}
+    assert seconds == {"inner#1": 3, "outer#1": 6, "other#1": 2}
+    assert (run.busy_seconds, run.compiling_seconds) == (9, 11)
+    assert (run.compiles_count, run.cache_hits_count) == (2, 1)
+
+
+def test_an_event_that_was_cut_off_is_reported_and_the_rest_is_kept(tmp_path):
+    run = read(tmp_path, START, event("trace", "f", 101, 102), end='{"event": "comp')
+    assert [one.id for one in run.compiles] == ["f#1"]
+    (process,) = run.processes
+    assert process.problems == ("an event was cut off",) and process.ending == "without notice"
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]\n", '{"time": 1}\n'])
+def test_a_file_without_a_start_is_no_process(tmp_path, text):
+    (tmp_path / "5-1.jsonl").write_text(text)
+    assert read_run(tmp_path, ["python"], 0, 100.0, 120.0).processes == ()

@@ -1,0 +1,186 @@
+"""A watched program runs unchanged, and its compiles are known with lines, causes and times."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+
+import pytest
+
+import jaxmeter
+from jaxmeter import CacheDiagnosis, WatchedRun
+from jaxmeter.__main__ import main
+
+PROGRAM = """
+import os, subprocess, sys
+child = os.fork()
+if child == 0:
+    import jax
+    jax.jit(lambda x: x + 1)(1.0)
+    os._exit(7)
+os.waitpid(child, 0)
+subprocess.run([sys.executable, "-c", "print('from a child')"], check=True)
+import jax
+import numpy as np
+
+W = np.random.default_rng(0).normal(size=(600, 600)).astype("f4")
+
+@jax.jit
+def step(x, n=2):
+    return W @ x
+
+def caller(x):
+    return step(x)
+
+caller(np.ones(600, "f4"))
+caller(np.ones((600, 2), "f4"))
+caller(np.ones(600, "f4"))
+for scale in (1.0, 2.0):
+    jax.jit(lambda x: scale * x)(W)
+jax.clear_caches()
+caller(np.ones(600, "f4"))
+print("to standard output")
+raise RuntimeError("a crash")
+"""
+ENDLESS = """
+import time, jax, numpy as np
+jax.jit(lambda x: x * 2)(np.ones(3))
+print("ready", flush=True)
+time.sleep(600)
+"""
+CACHED = """
+import time, jax, numpy as np
+offset = np.asarray([time.time() % 1, time.perf_counter()])
+
+@jax.jit
+def same(x):
+    return x * 2
+
+@jax.jit
+def stamped(x):
+    return x + offset
+
+@jax.jit
+def printing(x):
+    jax.debug.print("{}", x)
+    return x * 3
+
+for fn in (same, stamped, printing):
+    fn(np.ones(2)).block_until_ready()
+"""
+NO_JAX = """
+import sys
+for _ in range(100):
+    sys.stdout.write("x" * 1_000_000)
+import a_module_that_is_not_there
+"""
+
+
+@pytest.fixture
+def plain(tmp_path, monkeypatch):
+    """Work in a folder of its own, with the settings that JAX has by default."""
+    monkeypatch.chdir(tmp_path)
+    for name in [name for name in os.environ if "_CACHE_" in name and name.startswith("JAX_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("JAX_PLATFORMS", "cpu")
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
+    return tmp_path
+
+
+def watched(folder):
+    return WatchedRun.from_json((folder / "watch.json").read_bytes())
+
+
+def test_each_compile_of_a_crashed_and_forked_program_has_its_line_and_cause(plain, capfd):
+    (plain / "program.py").write_text(PROGRAM)
+    assert main(["watch", "--out", "seen", "--", sys.executable, "program.py"]) == 1
+    run = watched(plain / "seen")
+    printed = capfd.readouterr()
+    assert printed.out == "from a child\nto standard output\n"
+    assert "RuntimeError: a crash" in printed.err and jaxmeter.table(run) in printed.err
+
+    own = {one.id: one for one in run.compiles if not one.is_jax}
+    line = PROGRAM.splitlines().index("    return step(x)") + 1
+    steps = [own[f"step#{number}"] for number in (1, 2, 3)]
+    assert {one.author and one.author.source for one in steps} == {f"{plain / 'program.py'}:{line}"}
+    assert [one.function for one in steps[0].stack] == ["caller", "<module>"]
+    reasons = [one.reason for one in steps]
+    cleared = PROGRAM.splitlines().index("jax.clear_caches()") + 1
+    assert reasons == [
+        "first call",
+        "shape of x: (600,) -> (600, 2)",
+        f"jax.clear_caches was called at program.py:{cleared}",
+    ]
+    assert own["<lambda>#2"].reason == "a lambda of the same code, made again"
+    assert set(own) == {"step#1", "step#2", "step#3", "<lambda>#1", "<lambda>#2"} | {
+        "<lambda>#1 of process 2"
+    }
+    for one in own.values():
+        assert [part.stage for part in one.intervals] == ["trace", "lower", "compile"]
+        assert (one.cache, one.cache_reason) == ("off", "jax_compilation_cache_dir is not set")
+        assert one.own_seconds == pytest.approx(
+            sum(part.end_seconds - part.start_seconds for part in one.intervals)
+        )
+    (array,) = steps[0].captured
+    used = PROGRAM.splitlines().index("    return W @ x") + 1
+    assert (array.bytes, array.path) == (1_440_000, "W") and steps[0].captured_bytes == array.bytes
+    assert array.line == f"{plain / 'program.py'}:{used}"
+    assert steps[0].equations_count and not steps[1].captured
+
+    first, forked, child = run.processes
+    assert (first.ending, forked.ending, child.ending) == ("ended", "without notice", "ended")
+    assert forked.forked and first.jax and not child.jax
+    again = [own[name] for name in ("step#2", "step#3", "<lambda>#2")]
+    assert run.avoidable_seconds == pytest.approx(sum(one.own_seconds for one in again))
+    assert run.busy_seconds <= run.compiling_seconds * (1 + 1e-9)
+    assert not any(process.problems for process in run.processes)
+
+    page = (plain / "seen" / "watch.html").read_text()
+    assert not re.search(r"(src|href)=|@import|url\(", page)
+    heads, rows = page.count("<th>"), page.count('<td data-name="id">')
+    assert (heads, rows) == (5 + 10 + 8, len(run.compiles))
+    assert page.count("<td data-name=") == 5 * len(run.savings) + 10 * rows + 8 * 3
+    assert "shape of x: (600,) -&gt; (600, 2)" in page and "prefers-color-scheme: dark" in page
+
+
+def test_an_interrupted_program_leaves_its_compiles(plain):
+    (plain / "endless.py").write_text(ENDLESS)
+    command = [sys.executable, "-m", "jaxmeter", "watch", "endless.py"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"ready\n"
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=120)
+    assert process.returncode == 130, errors
+    assert b"KeyboardInterrupt" in errors and b"by signal 2" in errors
+    (one,) = [one for one in watched(plain / "jaxmeter-watch").compiles if not one.is_jax]
+    assert one.id == "<lambda>#1"
+
+
+def test_a_program_without_jax_that_prints_much_is_run_as_it_is(plain, capfd, monkeypatch):
+    (plain / "sitecustomize.py").write_text("import sys; sys.from_environment = True")
+    (plain / "program.py").write_text("import sys; assert sys.from_environment\n" + NO_JAX)
+    monkeypatch.setenv("PYTHONPATH", str(plain))
+    assert main(["watch", sys.executable, "program.py"]) == 1
+    printed = capfd.readouterr()
+    assert len(printed.out) == 100_000_000
+    assert "No module named 'a_module_that_is_not_there'" in printed.err
+    assert "no process imported JAX, of 1 Python process" in printed.err
+    assert "does that Python have JAX?" in printed.err
+    assert main(["watch", "--", "a-program-that-is-not-there"]) == 2
+    assert "got the program 'a-program-that-is-not-there'" in capfd.readouterr().err
+    assert main(["watch"]) == 2
+
+
+def test_the_cache_is_measured_and_each_miss_has_its_reason(plain, capfd):
+    (plain / "cached.py").write_text(CACHED)
+    assert main(["cache", "--json", "found.json", "cached.py"]) == 0
+    found = CacheDiagnosis.from_json((plain / "found.json").read_bytes())
+    programs = {one.id: one for one in found.programs}
+    assert programs["same#1"].is_hit
+    assert programs["stamped#1"].reason.startswith("key changed by the program itself")
+    assert programs["printing#1"].reason.startswith("it uses host callbacks")
+    assert found.stored_count >= 2 and found.stored_bytes > 0
+    assert "export JAX_COMPILATION_CACHE_DIR" in capfd.readouterr().err
+    assert sorted(os.listdir(plain)) == ["cached.py", "found.json"]
