@@ -1,0 +1,12 @@
+"""Small programs of the coronagraph are as ``jaxmeter.lock.toml`` has them."""
+
+import jax.numpy as jnp
+import pytest
+
+from benchmarks.workloads.coronagraph.folding import fold, unfold
+
+
+@pytest.mark.jaxmeter_lock
+def test_the_programs_that_fold_sources_are_as_locked(jaxmeter):
+    assert jaxmeter(fold, jnp.ones((8, 8))).captured_bytes == 0
+    assert jaxmeter(unfold, jnp.ones((4, 8, 8))).traces == 1
