@@ -38,6 +38,11 @@ caller(np.ones((600, 2), "f4"))
 caller(np.ones(600, "f4"))
 for scale in (1.0, 2.0):
     jax.jit(lambda x: scale * x)(W)
+def loop(x):
+    return jax.lax.scan(lambda carry, _: (2 * carry, None), x, None, length=3)
+
+loop(np.ones(3, "f4"))
+loop(np.ones(3, "f4"))
 jax.clear_caches()
 caller(np.ones(600, "f4"))
 print("to standard output")
@@ -113,9 +118,9 @@ def test_each_compile_of_a_crashed_and_forked_program_has_its_line_and_cause(pla
         f"jax.clear_caches was called at program.py:{cleared}",
     ]
     assert own["<lambda>#2"].reason == "a lambda of the same code, made again"
-    assert set(own) == {"step#1", "step#2", "step#3", "<lambda>#1", "<lambda>#2"} | {
-        "<lambda>#1 of process 2"
-    }
+    assert own["scan#2"].reason == "the body of scan: a function, made again"
+    first_process = {"step#1", "step#2", "step#3", "<lambda>#1", "<lambda>#2", "scan#2"}
+    assert set(own) == first_process | {"<lambda>#1 of process 2"}
     for one in own.values():
         assert [part.stage for part in one.intervals] == ["trace", "lower", "compile"]
         assert (one.cache, one.cache_reason) == ("off", "jax_compilation_cache_dir is not set")
@@ -131,7 +136,7 @@ def test_each_compile_of_a_crashed_and_forked_program_has_its_line_and_cause(pla
     first, forked, child = run.processes
     assert (first.ending, forked.ending, child.ending) == ("ended", "without notice", "ended")
     assert forked.forked and first.jax and not child.jax
-    again = [own[name] for name in ("step#2", "step#3", "<lambda>#2")]
+    again = [own[name] for name in ("step#2", "step#3", "<lambda>#2", "scan#2")]
     assert run.avoidable_seconds == pytest.approx(sum(one.own_seconds for one in again))
     assert run.busy_seconds <= run.compiling_seconds * (1 + 1e-9)
     assert not any(process.problems for process in run.processes)

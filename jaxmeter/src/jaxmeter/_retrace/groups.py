@@ -1,0 +1,170 @@
+"""What was seen of a function, and the causes of its traces and compiles after the first."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import linecache
+import types
+import weakref
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+import jax
+
+from jaxmeter._capture.functions import cells, unwrapped
+from jaxmeter._records.retraces import Difference, Place, WatchedFunction
+from jaxmeter._retrace.signatures import Signature, causes
+
+JAX_FOLDER = str(Path(jax.__file__).parent)
+_LOOPS = ("scan", "while", "cond")
+
+
+class CallingLine(NamedTuple):
+    file: str
+    line: int
+    function: str
+
+
+class Call(NamedTuple):
+    """The innermost call of a JAX function on the stack, with its arguments."""
+
+    fn: Any
+    signature: Signature | None
+    """None under another transformation: the arguments are then not those of the source line."""
+
+
+class Explanation(NamedTuple):
+    """Why a function was traced or compiled."""
+
+    kind: Literal["first", "again", "JAX's own", "not known"]
+    causes: tuple[Difference, ...] = ()
+    """None for ``again`` where the call differs in nothing known."""
+
+
+@dataclasses.dataclass
+class Group:
+    """What was seen of the functions of one name and one piece of code."""
+
+    name: str
+    code: types.CodeType | None
+    traced_at: Counter[CallingLine] = dataclasses.field(default_factory=Counter)
+    compiled_at: Counter[CallingLine] = dataclasses.field(default_factory=Counter)
+    cache_hits_count: int = 0
+    trace_seconds: float = 0.0
+    compile_seconds: float = 0.0
+    objects: list[weakref.ref | None] = dataclasses.field(default_factory=list)
+    """The functions that were traced; None for a function without weak references."""
+    kinds: set[tuple[Any, ...]] = dataclasses.field(default_factory=set)
+    """Of those functions: ``a lambda``, ``a partial``, with the code of all that wraps them."""
+    calls: list[tuple[int, Signature]] = dataclasses.field(default_factory=list)
+    """Each call that was traced or compiled, with the number of its function."""
+    loops: list[tuple[CallingLine, Signature]] = dataclasses.field(default_factory=list)
+    """Each loop outside of any jit, with the line that called it."""
+    causes: dict[Difference, None] = dataclasses.field(default_factory=dict)
+
+    @property
+    def defined(self) -> str:
+        code = self.code
+        return "" if code is None else f"{code.co_filename}:{code.co_firstlineno}"
+
+    @property
+    def is_jax(self) -> bool:
+        return self.code is not None and self.code.co_filename.startswith(JAX_FOLDER)
+
+    def number_of(self, fn: Any) -> int:
+        """Return the number of a function among the objects, to which a new one is added."""
+        for number, reference in enumerate(self.objects):
+            if reference is not None and reference() is fn:
+                return number
+        try:
+            self.objects.append(weakref.ref(fn))
+        except TypeError:
+            self.objects.append(None)
+        return len(self.objects) - 1
+
+    def explain(self, call: Call | None, at: CallingLine, *, traced: bool) -> Explanation:
+        """Return, and keep, the causes of a trace or a compile that is not the first."""
+        if call is None or call.signature is None:
+            return Explanation("JAX's own" if self.is_jax else "not known")
+        if self.is_jax:
+            is_loop = traced and self.name in _LOOPS
+            return self._explain_loop(call.signature, at) if is_loop else Explanation("JAX's own")
+        number = self.number_of(call.fn)
+        same = [earlier for other, earlier in self.calls if other == number]
+        self.calls.append((number, call.signature))
+        found: tuple[Difference, ...] = ()
+        if same:
+            # A compile does not differ from its own trace, just before it, and adds no cause.
+            found = causes(call.signature, same)[1]
+        elif traced:
+            kind = _kind(call.fn)
+            made = (kind, *_wrapping(call.fn))  # jax.vmap(f) is not f made again
+            if made in self.kinds:
+                found = (Difference("new function", self.name, kind, kind),)
+            self.kinds.add(made)
+        self.causes.update(dict.fromkeys(found))
+        return Explanation("again" if same or found else "first", found)
+
+    def _explain_loop(self, now: Signature, at: CallingLine) -> Explanation:
+        """Explain a loop outside of any jit: with equal arguments, its body was made again."""
+        earlier = [before for line, before in self.loops if line == at]
+        self.loops.append((at, now))
+        if earlier and not causes(now, earlier)[1]:
+            made = Difference("new object", f"the body of {self.name}", "a function", "a function")
+            return Explanation("again", (made,))
+        return Explanation("JAX's own")
+
+    def report(self) -> WatchedFunction:
+        places = tuple(
+            Place(
+                *at,
+                text=linecache.getline(at.file, at.line).strip(),
+                traces_count=self.traced_at[at],
+                compiles_count=self.compiled_at[at],
+            )
+            for at in dict.fromkeys((*self.traced_at, *self.compiled_at))
+        )
+        return WatchedFunction(
+            name=self.name,
+            defined=self.defined,
+            is_jax=self.is_jax,
+            traces_count=self.traced_at.total(),
+            compiles_count=self.compiled_at.total(),
+            cache_hits_count=self.cache_hits_count,
+            objects_count=len(self.objects) or None,
+            trace_seconds=self.trace_seconds,
+            compile_seconds=self.compile_seconds,
+            places=places,
+            causes=tuple(self.causes),
+        )
+
+
+def code_of(fn: Any) -> types.CodeType | None:
+    fn = unwrapped(fn)
+    code = getattr(fn, "__code__", None)  # a method has the code of its function
+    return code or getattr(type(fn).__call__, "__code__", None)
+
+
+def _wrapping(fn: Any) -> Iterator[types.CodeType]:
+    """Yield the code of a function, and of the transformation that it stands for: JAX's wrappers
+    share one code and hold what differs."""
+    if isinstance(fn, types.FunctionType):
+        yield fn.__code__
+        for _, held in cells(fn):
+            if isinstance(held, types.FunctionType) and held.__code__.co_filename.startswith(
+                JAX_FOLDER
+            ):
+                yield held.__code__
+
+
+def _kind(fn: Any) -> str:
+    if isinstance(fn, functools.partial):
+        return "a partial"
+    if isinstance(fn, types.MethodType):
+        return "a bound method"
+    if not isinstance(fn, types.FunctionType):
+        return f"a {type(fn).__name__}"
+    return "a lambda" if fn.__name__ == "<lambda>" else "a function"
