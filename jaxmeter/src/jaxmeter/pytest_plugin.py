@@ -13,7 +13,7 @@ import pytest
 from jaxmeter._lock.file import LOCK_FILE
 from jaxmeter._measure.case import Case, case_of
 from jaxmeter._pytest.budgets import Budget, budget_for, checked_budget, read_budgets
-from jaxmeter._pytest.locked import LockedTests
+from jaxmeter._pytest.locked import LockedTests, summary
 from jaxmeter._pytest.quantities import Quantity
 from jaxmeter.errors import JaxmeterError
 
@@ -63,22 +63,29 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
     """Compare what a marked test measured with the lock file, after the test."""
     result = yield
     if item.get_closest_marker(_LOCK_MARK) is not None:
+        locked = item.config.stash[_LOCKED]
         try:
-            message = item.config.stash[_LOCKED].take(item.nodeid, item.stash.get(_MEASURED, []))
+            message = locked.take(item.nodeid, item.stash.get(_MEASURED, []))
         except JaxmeterError as error:
             message = str(error)
         if message is not None:
             pytest.fail(message, pytrace=False)
+        if locked.missing_section:
+            # With the test's report, which a process of pytest-xdist sends to the first one.
+            item.user_properties.append((_LOCK_MARK, locked.missing_section))
     return result
 
 
-def pytest_terminal_summary(
-    terminalreporter: pytest.TerminalReporter, config: pytest.Config
-) -> None:
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Name a JAX that the lock file does not have."""
-    line = config.stash[_LOCKED].summary()
-    if line is not None:
-        terminalreporter.write_line(line)
+    properties = (
+        found
+        for report in terminalreporter.getreports("passed")
+        for found in report.user_properties
+    )
+    missing = [str(section) for name, section in properties if name == _LOCK_MARK]
+    if missing:
+        terminalreporter.write_line(summary(missing))
 
 
 def pytest_assertrepr_compare(op: str, left: object, right: object) -> list[str] | None:

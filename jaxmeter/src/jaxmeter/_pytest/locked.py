@@ -32,9 +32,8 @@ class LockedTests:
     root: Path
     is_writing: bool
     """Whether to write the quantities in place of comparing them."""
-    uncompared: list[str] = dataclasses.field(default_factory=list)
-    """Tests that were not compared, because the file has no section for this JAX."""
-    section: str = ""
+    missing_section: str = ""
+    """The section that the file lacks, so that the last test was not compared."""
 
     def take(self, test: str, measured: Sequence[Metered]) -> str | None:
         """Compare the functions that a test has measured, or write them; return what is wrong.
@@ -48,7 +47,7 @@ class LockedTests:
             raise JaxmeterError(
                 f"jaxmeter_lock: got no function that {test} measured; call jaxmeter(fn, ...) in it"
             )
-        self.section = self.section or section_name()
+        name_now, self.missing_section = section_name(), ""
         now = {}
         for metered in measured:
             name = f"{test} {metered.name}"
@@ -56,23 +55,23 @@ class LockedTests:
             now[f"{name} ({count + 1})" if count else name] = metered.locked()
         file = self.root / LOCK_FILE
         sections = read_lock(file)
-        section = sections.get(self.section, {})
+        section = sections.get(name_now, {})
         locked = {name: one for name, one in section.items() if name.startswith(f"{test} ")}
         if self.is_writing:
             kept = {name: one for name, one in section.items() if name not in locked}
-            write_lock(file, self.section, kept | now)
+            write_lock(file, name_now, kept | now)
             return None
-        if self.section not in sections:
-            self.uncompared.append(test)
+        if name_now not in sections:
+            self.missing_section = name_now
             return None
-        found = check(self.section, locked, now, read_settings(self.root / "pyproject.toml")[1])
+        found = check(name_now, locked, now, read_settings(self.root / "pyproject.toml")[1])
         return f"jaxmeter: {LOCK_FILE}: {table(found)}" if found.changes else None
 
-    def summary(self) -> str | None:
-        """Return a line about the tests that were not compared."""
-        if not self.uncompared:
-            return None
-        return (
-            f"jaxmeter: {LOCK_FILE} has no section {self.section!r}, {len(self.uncompared)} "
-            "not compared; write one with pytest --jaxmeter-lock"
-        )
+
+def summary(missing: Sequence[str]) -> str:
+    """Return a line about tests that were not compared, from the section that each would need."""
+    names = ", ".join(map(repr, dict.fromkeys(missing)))
+    return (
+        f"jaxmeter: {LOCK_FILE} has no section {names}, {len(missing)} not compared; write one "
+        "with pytest --jaxmeter-lock"
+    )
