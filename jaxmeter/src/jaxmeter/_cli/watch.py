@@ -31,6 +31,14 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         default="jaxmeter-watch",
         help="where watch.html and watch.json are written (default %(default)s)",
     )
+    parser.add_argument(
+        "--profile",
+        type=int,
+        default=0,
+        metavar="COUNT",
+        help="compile this many of the slowest functions of each process once more when it ends, "
+        "and show which lines and kernels their time goes to",
+    )
 
 
 def add_program(parser: argparse.ArgumentParser) -> None:
@@ -43,7 +51,8 @@ def add_program(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> tuple[WatchedRun, int]:
     folder = Path(options.out).absolute()
     with temporary_folder("jaxmeter-watch-") as events:
-        found = watch_program(options.program, events)
+        variables = {"JAXMETER_WATCH_PROFILES": str(options.profile)}
+        found = watch_program(options.program, events, variables=variables)
     folder.mkdir(parents=True, exist_ok=True)
     write_answer("--out", str(folder / "watch.html"), run_page(found))
     write_answer("--out", str(folder / "watch.json"), found.to_json(indent=1))

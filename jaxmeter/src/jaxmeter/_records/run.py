@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from jaxmeter._records.compile import CompileProfile
 from jaxmeter._records.plain_data import Result
 from jaxmeter._records.retraces import Difference
 
@@ -163,12 +164,14 @@ class WatchedRun(Result):
     """As shells give it: 128 + the number of a signal."""
     started_utc: str
     seconds: float
-    """From the program's first line to its end."""
+    """From the program's first line to its end, without profiles."""
     processes: tuple[RunProcess, ...]
     compiles: tuple[RunCompile, ...]
     """In the order in which they ended."""
     savings: tuple[Saving, ...]
     """The largest first."""
+    profiles: tuple[CompileProfile, ...]
+    """Of the slowest functions, compiled once more when their process ended, if asked for."""
     busy_seconds: float
     """Time in which at least one thread of one process traced, lowered or compiled."""
 

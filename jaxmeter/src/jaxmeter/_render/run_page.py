@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from jaxmeter._records.run import Line, RunCompile, RunProcess, WatchedRun
+from jaxmeter._render.compile import compile_sheet
+from jaxmeter._render.html import sheet_html
 from jaxmeter._render.run import cache_text, captured_text, headline, notes
 from jaxmeter._render.run_style import PAGE
 from jaxmeter._render.units import count_text, place_text, seconds_text
@@ -16,6 +18,7 @@ _ROWS_COUNT = 500
 _LEAST_SHARE = 0.0005
 """Narrower boxes of the timeline are drawn this wide."""
 _OPEN_SHARE = 0.1
+_NO_PROFILES = "None: jaxmeter watch --profile 3 compiles the three slowest functions once more."
 _STAGES = ("trace", "lower", "compile")
 
 
@@ -33,6 +36,8 @@ def run_page(run: WatchedRun) -> str:
         savings="".join(_savings(run)) or "<tr><td>Nothing was compiled twice.</td></tr>",
         timelines="".join(_timeline(run, p) for p in run.processes if p.jax),
         tree=_branches(_tree(run), sum(one.own_seconds for one in run.compiles)),
+        profiles="".join(sheet_html(compile_sheet(profile)) for profile in run.profiles)
+        or f"<p>{_NO_PROFILES}</p>",
         rows="".join(map(_row, slowest[:_ROWS_COUNT])),
         more=_text(f"{more} more, the fastest, are in the JSON file." if more > 0 else ""),
         processes="".join(map(_process, run.processes)),

@@ -65,6 +65,8 @@ library.</p>
 <th>trace</th><th>lower</th><th>compile</th><th>equations</th><th>captured</th>
 <th>persistent cache</th></tr></thead><tbody>{rows}</tbody></table>
 <p class="quiet">{more}</p>
+<h2>Profiles of the slowest functions</h2>
+{profiles}
 <h2>Processes</h2>
 <table><thead><tr><th>process</th><th>pid</th><th>program</th><th>Python</th><th>JAX</th>
 <th>from</th><th>to</th><th>end</th></tr></thead><tbody>{processes}</tbody></table>

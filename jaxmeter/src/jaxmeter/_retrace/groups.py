@@ -8,8 +8,9 @@ import linecache
 import types
 import weakref
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
 import jax
@@ -34,6 +35,10 @@ class Call(NamedTuple):
     fn: Any
     signature: Signature | None
     """None under another transformation: the arguments are then not those of the source line."""
+    args: tuple[Any, ...] = ()
+    kwargs: Mapping[str, Any] = MappingProxyType({})
+    static: tuple[set[int], set[str]] = (set(), set())
+    """Numbers and names of the static arguments."""
 
 
 class Explanation(NamedTuple):

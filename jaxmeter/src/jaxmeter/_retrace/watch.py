@@ -8,7 +8,7 @@ import sysconfig
 import types
 from collections.abc import Hashable, Iterator
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import jax
 import jax.core
@@ -54,8 +54,8 @@ class Seen(NamedTuple):
     seconds: float
     frames: list[types.FrameType]
     """The stack from the innermost function of JAX outwards."""
-    fn: Any
-    """The function; None if it is not known."""
+    call: Call | None
+    """None if it is not known."""
     explanation: Explanation
     is_hit: bool = False
 
@@ -118,10 +118,9 @@ class Watch(Listener):
         *,
         is_hit: bool = False,
     ) -> None:
-        fn = None if call is None else call.fn
         defined = group.defined
         self.on_seen(
-            Seen(stage, group.name, defined, seconds, frames, fn, explanation, is_hit=is_hit)
+            Seen(stage, group.name, defined, seconds, frames, call, explanation, is_hit=is_hit)
         )
 
     def _group(self, name: str, frames: list[types.FrameType]) -> tuple[Group, Call | None]:
@@ -159,7 +158,8 @@ def _call(frames: list[types.FrameType]) -> Call | None:
         leaves = jax.tree.leaves((args, kwargs))
         if any(isinstance(leaf, jax.core.Tracer) for leaf in leaves):
             return Call(fn, None)
-        return Call(fn, signature(fn, args, kwargs, static_arguments(information)))
+        static = static_arguments(information)
+        return Call(fn, signature(fn, args, kwargs, static), args, kwargs, static)
     return None
 
 

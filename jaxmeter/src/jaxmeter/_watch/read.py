@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from jaxmeter._records.compile import CompileProfile
 from jaxmeter._records.files import TEXT_BYTES, read_file
 from jaxmeter._records.retraces import Difference
 from jaxmeter._records.run import (
@@ -46,19 +47,27 @@ def read_run(
     """
     processes: list[RunProcess] = []
     compiles: list[RunCompile] = []
+    profiles: list[CompileProfile] = []
+    profiled = 0.0
     histories = sorted(_histories(folder), key=lambda events: events[0]["time"])
     for number, events in enumerate(histories, 1):
         processes.append(_process(number, events, began))
         compiles += _compiles(number, events, began)
+        for event in events:
+            if event["event"] == "profile":
+                profiles.append(CompileProfile.from_json(json.dumps(event["profile"])))
+            elif event["event"] == "profiled":
+                profiled = max(profiled, event["seconds"])  # processes may end together
     compiles.sort(key=lambda one: one.intervals[-1].end_seconds)
     return WatchedRun(
         command=tuple(command),
         exit_code=exit_code,
         started_utc=datetime.fromtimestamp(began, UTC).isoformat(timespec="seconds"),
-        seconds=ended - began,
+        seconds=ended - began - profiled,
         processes=tuple(processes),
         compiles=tuple(compiles),
         savings=savings(compiles),
+        profiles=tuple(profiles),
         busy_seconds=_union([i for one in compiles for i in one.intervals]),
     )
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import functools
+import os
 import threading
 import time
 from collections.abc import Callable, Hashable
@@ -33,6 +35,11 @@ def record(events: Any) -> None:
     recorder = Recorder(events.write)
     _until_the_end.enter_context(listening(recorder))
     jax.clear_caches = recorder.noticing(jax.clear_caches)
+    if count := int(os.environ.get("JAXMETER_WATCH_PROFILES", "0")):
+        from jaxmeter._watch.profiles import Slowest  # it takes a while to import
+
+        recorder.slowest = Slowest(count)
+        atexit.register(recorder.profile)  # before JAX ends, which was registered earlier
     events.write("jax", version=jax.__version__)
 
 
@@ -48,6 +55,8 @@ class Recorder(Watch):
         self.cache = CacheEvents()
         self.problems: set[str] = set()
         self.searched: set[Hashable] = set()
+        self.slowest: Any = None
+        """`jaxmeter._watch.profiles.Slowest`, if profiles are asked for."""
 
     def on_trace(self, fun_name: str, seconds: float) -> None:
         self._guarded(super().on_trace, fun_name, seconds)
@@ -65,6 +74,8 @@ class Recorder(Watch):
             details = self._program(seen)
         elif seen.stage == "compile":
             details = {"cache": self.cache.taken(is_hit=seen.is_hit)}
+            if self.slowest is not None:
+                self.slowest.offer(seen)
         self.write(
             seen.stage,
             thread=threading.get_ident(),
@@ -80,6 +91,12 @@ class Recorder(Watch):
             recorder_seconds=time.perf_counter() - began,
             **details,
         )
+
+    def profile(self) -> None:
+        """Profile the slowest compiles; what JAX does for that is not recorded."""
+        _until_the_end.close()
+        if self.slowest is not None:
+            self.slowest.profile(self.write)
 
     def noticing(self, clear: Callable[[], None]) -> Callable[[], None]:
         """Return `jax.clear_caches` that is recorded as an event too."""
@@ -107,7 +124,7 @@ class Recorder(Watch):
         key = seen.name, seen.defined, total
         if total >= _LARGE_BYTES and key not in self.searched:
             self.searched.add(key)
-            found["captured"] = _captured(seen.fn, jaxpr, values)
+            found["captured"] = _captured(seen.call and seen.call.fn, jaxpr, values)
         return found
 
     def _guarded(self, handle: Callable[..., None], *args: Any, **options: Any) -> None:

@@ -1,0 +1,57 @@
+"""Compile the slowest functions of this process once more when it ends, under the profiler."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import numpy as np
+
+from jaxmeter._compile.profile import compile_profile
+from jaxmeter._measure.case import Case
+from jaxmeter._retrace.watch import Seen
+
+
+class Slowest:
+    """The slowest compile of each of the slowest functions, without its arrays."""
+
+    def __init__(self, count: int) -> None:
+        self._count = count
+        self._kept: dict[tuple[str, str], tuple[float, Case]] = {}
+
+    def offer(self, seen: Seen) -> None:
+        """Keep a compile, if it is among the slowest and its arguments are known."""
+        call = seen.call
+        if call is None or call.signature is None or seen.explanation.kind == "JAX's own":
+            return
+        key = seen.name, seen.defined
+        least = min((seconds for seconds, _ in self._kept.values()), default=0.0)
+        earlier = self._kept.get(key, (least if len(self._kept) >= self._count else 0.0, None))
+        if seen.seconds <= earlier[0]:
+            return
+        args, kwargs = jax.tree.map(_without_values, (call.args, dict(call.kwargs)))
+        numbers, names = call.static
+        options = {"static_argnums": tuple(numbers), "static_argnames": tuple(names)}
+        self._kept[key] = seen.seconds, Case(call.fn, args, kwargs, jit_options=options)
+        while len(self._kept) > self._count:
+            del self._kept[min(self._kept, key=lambda key: self._kept[key][0])]
+
+    def profile(self, write: Callable[..., None]) -> None:
+        """Write a profile of each."""
+        began = time.perf_counter()
+        for (name, _), (_, case) in sorted(self._kept.items(), key=lambda item: -item[1][0]):
+            try:
+                write("profile", profile=json.loads(compile_profile(case).to_json()))
+            except Exception as error:
+                write("problem", text=f"{name} could not be profiled: {error!r:.200}")
+        self._kept.clear()
+        write("profiled", seconds=time.perf_counter() - began)
+
+
+def _without_values(leaf: Any) -> Any:
+    if isinstance(leaf, (jax.Array, np.ndarray)):
+        return jax.ShapeDtypeStruct(leaf.shape, leaf.dtype)
+    return leaf
