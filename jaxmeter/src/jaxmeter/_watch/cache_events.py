@@ -15,8 +15,6 @@ from typing import Any
 
 import jax
 
-from jaxmeter._watch.doctor import KEYS_OPTION
-
 _LOGGERS = ("jax._src.compiler", "jax._src.compilation_cache")
 _KEY_LOGGER = "jax._src.cache_key"
 _KEY = re.compile(r"with key '?([^' ]+)'?")
@@ -33,7 +31,7 @@ class CacheEvents:
         self._local = threading.local()
         jax.monitoring.register_event_listener(self._on_event)
         # JAX hashes each part of the key a second time to show it: only where that is asked for.
-        names = (*_LOGGERS, _KEY_LOGGER) if os.environ.get(KEYS_OPTION) else _LOGGERS
+        names = (*_LOGGERS, _KEY_LOGGER) if os.environ.get("JAXMETER_WATCH_KEYS") else _LOGGERS
         for name in names:
             logger = logging.getLogger(name)
             logger.addFilter(_Reader(logger, self._on_message))
