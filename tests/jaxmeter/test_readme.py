@@ -30,7 +30,7 @@ def test_the_examples_of_the_readme_run(tmp_path, monkeypatch, capsys):
     exec(watched, names)
     assert names["watched"].report.traces_count == 3
     exec(compiled, names)
-    assert names["profile"].advice[0].rule == "unrolled loop"
+    assert max(line.equations_count for line in names["profile"].lines) >= 24  # sin, roll: 24 times
     exec(compared, names)
     assert [change.kind for change in names["found"].fusions] == ["split"]
     exec(used, names)
