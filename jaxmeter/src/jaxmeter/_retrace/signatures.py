@@ -199,8 +199,11 @@ def _statics(path: str, before: Any, now: Any) -> Iterator[Difference]:
             break
         (index,) = changed
         path, before, now = f"{path}[{index}]", before[index], now[index]
-    kind = "new object" if _made_again(before, now) else "static value"
-    yield Difference(kind, path, *_contrast(_value_text(before), _value_text(now)))
+    texts = _value_text(before), _value_text(now)
+    if _made_again(before, now):
+        yield Difference("new object", path, *map(_cut, texts))
+    else:
+        yield Difference("static value", path, *_contrast(*texts))
 
 
 def _same(before: Any, now: Any) -> bool:
