@@ -157,12 +157,18 @@ def test_each_compile_of_a_crashed_and_forked_program_has_its_line_and_cause(pla
 
 def test_an_interrupted_program_leaves_its_compiles(plain):
     (plain / "endless.py").write_text(ENDLESS)
-    command = [sys.executable, "-m", "jaxmeter", "watch", "endless.py"]
+    # A shell that starts the tests in the background has them, and all they start, ignore SIGINT.
+    heed = "import os, signal, sys; signal.signal(signal.SIGINT, signal.SIG_DFL); "
+    start = [sys.executable, "-c", heed + "os.execv(sys.executable, sys.argv[1:])"]
+    command = [*start, sys.executable, "-m", "jaxmeter", "watch", "endless.py"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == b"ready\n"
         process.send_signal(signal.SIGINT)
-        _, errors = process.communicate(timeout=120)
+        try:
+            _, errors = process.communicate(timeout=120)
+        finally:
+            process.kill()
     assert process.returncode == 130, errors
     assert b"KeyboardInterrupt" in errors and b"by signal 2" in errors
     (one,) = [one for one in watched(plain / "jaxmeter-watch").compiles if not one.is_jax]
