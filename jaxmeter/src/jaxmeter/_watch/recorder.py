@@ -55,6 +55,7 @@ class Recorder(Watch):
         self.cache = CacheEvents()
         self.problems: set[str] = set()
         self.searched: set[Hashable] = set()
+        self.spent_seconds = 0.0
         self.slowest: Any = None
         """`jaxmeter._watch.profiles.Slowest`, if profiles are asked for."""
 
@@ -68,7 +69,6 @@ class Recorder(Watch):
         self._guarded(super().on_compile, fun_name, seconds, is_hit=is_hit)
 
     def on_seen(self, seen: Seen) -> None:
-        began = time.perf_counter()
         details: dict[str, Any] = {}
         if seen.stage == "lower":
             details = self._program(seen)
@@ -88,9 +88,10 @@ class Recorder(Watch):
                 for cause in seen.explanation.causes
             ],
             stack=_stack(seen.frames[0] if seen.frames else None),
-            recorder_seconds=time.perf_counter() - began,
+            recorder_seconds=self.spent_seconds,  # for the events before this one
             **details,
         )
+        self.spent_seconds = 0.0
 
     def profile(self) -> None:
         """Profile the slowest compiles; what JAX does for that is not recorded."""
@@ -128,10 +129,12 @@ class Recorder(Watch):
         return found
 
     def _guarded(self, handle: Callable[..., None], *args: Any, **options: Any) -> None:
+        began = time.perf_counter()
         try:
             handle(*args, **options)
         except Exception as error:
             self._problem(f"an event was not recorded: {error!r}")
+        self.spent_seconds += time.perf_counter() - began
 
     def _problem(self, text: str) -> None:
         if text not in self.problems:
