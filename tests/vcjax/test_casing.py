@@ -38,6 +38,7 @@ def test_fields_add_up_to_the_field_at_the_targets(casing, problem):
     assert error <= 3 * tail * np.abs(problem.B).max()
 
 
+@pytest.mark.filterwarnings("ignore::vcjax.VcjaxWarning")  # random fields
 def test_separation_is_linear(casing, problem):
     other = np.random.default_rng(0).normal(size=problem.B.shape)
     field = vcjax.external_field
@@ -77,6 +78,7 @@ def test_an_evaluation_does_not_copy_the_field_to_the_host(casing, problem, monk
     np.testing.assert_allclose(closure, expected, atol=1e-12)
 
 
+@pytest.mark.filterwarnings("ignore::vcjax.UnresolvedWarning")  # this grid holds no gradients
 @pytest.mark.parametrize(
     "choose, prepare, tables, evaluations",
     [

@@ -9,6 +9,9 @@ import vcjax
 from tests.vcjax.common import largest_error
 from vcjax import _options, problems
 
+# Coarse grids and random fields: these tests compare two ways to compute the same.
+pytestmark = pytest.mark.filterwarnings("ignore::vcjax.VcjaxWarning")
+
 
 @pytest.fixture(scope="module")
 def problem():
