@@ -60,7 +60,7 @@ class Operation(NamedTuple):
     error: Callable[..., Any] | None = None
 
 
-POINT_OPTIONS = ("point_count", "distance", "count_multiple")
+POINT_OPTIONS = ("point_count", "distance")
 
 
 def taken(function: Callable[..., Any], options: argparse.Namespace) -> dict[str, Any]:

@@ -1,5 +1,9 @@
 """The virtual casing principle on toroidal surfaces, in JAX."""
 
+import importlib
+from types import ModuleType
+from typing import TYPE_CHECKING
+
 from vcjax._casing import Casing, external_field, internal_field, prepare
 from vcjax._dense import DenseOperator, dense_operator
 from vcjax._errors import (
@@ -41,6 +45,9 @@ from vcjax._quadrature.tables import (
 from vcjax._trust import error_estimate, self_test
 from vcjax._version import VERSION as __version__  # noqa: F401
 
+if TYPE_CHECKING:
+    from vcjax import problems, wout
+
 __all__ = [
     "AccuracyWarning",
     "Casing",
@@ -76,9 +83,18 @@ __all__ = [
     "prepare",
     "prepare_gradient",
     "prepare_off_surface",
+    "problems",
     "self_test",
     "spectral_tail",
     "surface_points",
     "surface_tangents",
     "tables",
+    "wout",
 ]
+
+
+def __getattr__(name: str) -> ModuleType:
+    """Import `vcjax.problems` or `vcjax.wout` when it is first used."""
+    if name in ("problems", "wout"):
+        return importlib.import_module(f"vcjax.{name}")
+    raise AttributeError(f"module 'vcjax' has no attribute {name!r}")

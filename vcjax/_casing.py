@@ -13,19 +13,16 @@ from functools import partial
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.sharding import Mesh
 from jaxtyping import Array, Float
 
 from vcjax._checks import check_constants
 from vcjax._data_checks.watch import watch
 from vcjax._devices import Devices, copied, device_mesh
-from vcjax._geometry import resample
-from vcjax._geometry.nodes import at_targets, surface_nodes, target_angles
+from vcjax._geometry.nodes import at_targets, one_period, set_up, surface_nodes
 from vcjax._kernels.far import FIELD
 from vcjax._kernels.near import combine_field, field_weights_at
 from vcjax._options import (
     FIELD_PARTS,
-    NearOptions,
     Tiles,
     resolve_far_dtype,
     resolve_near,
@@ -34,11 +31,11 @@ from vcjax._options import (
 from vcjax._prepared import (
     Kernels,
     PreparedTargets,
+    apply_operator,
     check_evaluation,
     check_preparation,
     near_fields,
     on_nodes,
-    operator_parts,
     source_fields,
 )
 from vcjax._pytree import pytree
@@ -99,18 +96,14 @@ def prepare(
     near = resolve_near("prepare", rule, FIELD_PARTS, near_weights, near_block_size)
     constants = tables(rule) if constants is None else constants
     check_constants("prepare", constants, Tables, "vcjax.tables")
-    casing = _prepare(rule, mesh, near, *copied((jnp.asarray(X), constants), mesh))
+    nodes, *_ = set_up(surface_nodes, rule, X, constants)
+    nodes, kept = copied((nodes, constants), mesh)
+    casing = Casing(
+        **source_fields(rule, mesh, kept, nodes),
+        **near_fields(_KERNELS, rule, near, mesh, nodes, kept),
+    )
     watch("prepare", casing, X)
     return casing
-
-
-@partial(jax.jit, static_argnums=(0, 1, 2))
-def _prepare(rule: Rule, mesh: Mesh | None, near: NearOptions, X, constants: Tables) -> Casing:
-    x, _, _, normals = surface_nodes(rule, X, constants)
-    return Casing(
-        **source_fields(rule, mesh, constants, x, normals),
-        **near_fields(_KERNELS, rule, near, mesh, x, normals, constants),
-    )
 
 
 def external_field(
@@ -169,12 +162,12 @@ def _separate(call, casing, B, sizes, far_dtype, sign):
 
 @partial(jax.jit, static_argnums=(2, 3))
 def _field(casing: Casing, B, tiles: Tiles, sign: float):
-    _, nodes = on_nodes(casing, B)
-    total = 0.5 * at_targets(nodes, casing.rule) + sign * casing_operator(casing, nodes, tiles)
-    return resample.rotate(total, target_angles(casing.rule), jnp).transpose(1, 2, 0)
+    nodes = on_nodes(casing, B)
+    here = at_targets(one_period(nodes, casing.rule), casing.rule)
+    total = 0.5 * here + sign * casing_operator(casing, nodes, tiles)
+    return total.transpose(1, 2, 0)
 
 
 def casing_operator(casing: Casing, nodes: Float[Array, "3 row column"], tiles: Tiles):
-    """Return T of a field on the quadrature nodes; co-rotating components in and out."""
-    far, near = operator_parts(_KERNELS, casing, nodes, tiles)
-    return resample.rotate(far, -target_angles(casing.rule), jnp) + near
+    """Return T of a field on the continued nodes, laboratory components."""
+    return apply_operator(_KERNELS, casing, nodes, tiles)

@@ -148,12 +148,12 @@ def check_casing(call: str, casing, kind: type, prepare: str) -> None:
 def _shapes(casing) -> dict[str, tuple[int, ...]]:
     """Return the shapes that the arrays of a casing have by its rule."""
     rule = casing.rule
-    nodes = rule.period_rows, rule.quad_ntheta
+    images, (rows, columns) = 2 if rule.half_period else 1, rule.continued_shape
     shapes: dict[str, tuple[int, ...]] = {
-        "sources": (3, *nodes),
-        "area_normals": (3, *nodes),
-        "field_phi": (nodes[0], rule.src_shape[0] * (2 if rule.half_period else 1)),
-        "field_theta": (nodes[1], rule.src_shape[1]),
+        "nodes": (6, rows, columns),
+        "field_phi": (3, rows, rule.src_shape[0] * 3 * images),
+        "field_theta": (images, columns, rule.src_shape[1]),
+        "turns": (rule.nfp, 3, 3),
     }
     weights = getattr(casing, "near_weights", None)
     if weights is not None:

@@ -18,8 +18,7 @@ from vcjax._casing import Casing
 from vcjax._checks import check_casing, check_jax, check_vectors
 from vcjax._data_checks.watch import check_evaluated, watch_alike
 from vcjax._errors import VcjaxError
-from vcjax._geometry import resample
-from vcjax._geometry.nodes import row_angles
+from vcjax._geometry.nodes import one_period
 from vcjax._kernels.far import FIELD, far_sum
 from vcjax._kernels.near import combine_field, field_weights_at, patches
 from vcjax._options import Tiles, memory_shortage, resolve_tiles
@@ -143,18 +142,18 @@ def _matrix(casing: Casing, tiles: Tiles, sign: float):
 def _field_at_one(casing: Casing, tiles: Tiles, sign: float):
     """Return the separated field at a target as a function: (B, row, column) to (3,)."""
     rule = casing.rule
-    angles = row_angles(rule)
-    streamed = field_weights_at(*casing.near_recipe, rule=rule) if casing.near_recipe else None
+    sources = casing.sources, casing.area_normals
+    recipe = casing.nodes, *casing.near_recipe
+    streamed = field_weights_at(*recipe, rule=rule) if casing.near_recipe else None
 
     def at_one(B, row, column, *weights):
-        _, nodes = on_nodes(casing, B)
+        continued = on_nodes(casing, B)
+        nodes = one_period(continued, rule)
         i, j = row * rule.stride_phi, column * rule.stride_theta
-        laboratory = resample.rotate(nodes, angles, jnp)
-        sources = casing.sources, casing.area_normals, laboratory
-        far = far_sum(FIELD, rule, tiles, casing.sources[:, i, j][None], *sources)
+        target = casing.sources[:, i, j][None]
+        far = far_sum(FIELD, rule, tiles, target, *sources, nodes, casing.turns)
         w = streamed(row, column[None]) if streamed else weights[0][None].astype(nodes.dtype)
-        near = combine_field(patches(nodes, rule, row, column[None]).reshape(1, 3, -1), w)
-        turned = 0.5 * nodes[:, i, j][:, None] + sign * near.T
-        return (resample.rotate(turned, angles[i][None], jnp) + sign * far)[:, 0]
+        near = combine_field(patches(continued, rule, row, column[None]).reshape(1, 3, -1), w)
+        return 0.5 * nodes[:, i, j] + sign * (near[0] + far[:, 0])
 
     return at_one

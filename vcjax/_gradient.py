@@ -12,33 +12,33 @@ from points off the surface.
 
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.sharding import Mesh
 from jaxtyping import Array, Float
 
 from vcjax._checks import check_constants
 from vcjax._data_checks.watch import watch
 from vcjax._devices import Devices, copied, device_mesh
-from vcjax._geometry import resample
-from vcjax._geometry.nodes import at_targets, surface_nodes, target_angles
+from vcjax._geometry.nodes import at_targets, one_period, set_up, surface_nodes
+from vcjax._geometry.resample import as_rows, resampled
 from vcjax._kernels.gradient import GRADIENT, combine_gradient, gradient_weights_at
-from vcjax._options import GRADIENT_PARTS, NearOptions, Tiles, resolve_near, resolve_tiles
+from vcjax._options import GRADIENT_PARTS, Tiles, resolve_near, resolve_tiles
 from vcjax._prepared import (
     Kernels,
     PreparedTargets,
+    apply_operator,
     check_evaluation,
     check_preparation,
     near_fields,
     on_nodes,
-    operator_parts,
     source_fields,
 )
 from vcjax._pytree import pytree
 from vcjax._quadrature.rule import Rule
-from vcjax._quadrature.tables import GradientTables, gradient_tables
+from vcjax._quadrature.tables import GradientTables, Tables, gradient_tables
 
 _KERNELS = Kernels(GRADIENT, gradient_weights_at, combine_gradient)
 
@@ -54,13 +54,13 @@ class GradientCasing(PreparedTargets):
     ----------
     field_phi_slope, field_theta_slope : derivatives of the interpolation of a field at the targets.
     dual_basis : (3, 3, trg_nphi, trg_ntheta) dual tangents of phi and theta and the unit normal,
-        co-rotating components.
-    rule, field_phi, field_theta, sources, area_normals, near_weights, near_recipe, near_block,
-        devices : as of a `Casing`.
+        laboratory components.
+    rule, field_phi, field_theta, turns, nodes, near_weights, near_recipe, near_block, devices :
+        as of a `Casing`.
     """
 
-    field_phi_slope: Float[Array, "tphi i"]
-    field_theta_slope: Float[Array, "ttheta j"]
+    field_phi_slope: Float[Array, "3 tphi i"]
+    field_theta_slope: Float[Array, "images ttheta j"]
     dual_basis: Float[Array, "3 3 tphi ttheta"]
 
 
@@ -99,23 +99,23 @@ def prepare_gradient(
     near = resolve_near(call, rule, GRADIENT_PARTS, near_weights, near_block_size)
     constants = gradient_tables(rule) if constants is None else constants
     check_constants(call, constants, GradientTables, "vcjax.gradient_tables")
-    casing = _prepare(rule, mesh, near, *copied((jnp.asarray(X), constants), mesh))
+    nodes, dual_basis = set_up(_nodes_and_basis, rule, X, constants.field)
+    nodes, dual_basis, kept = copied((nodes, dual_basis, constants), mesh)
+    casing = GradientCasing(
+        **source_fields(rule, mesh, kept.field, nodes),
+        **near_fields(_KERNELS, rule, near, mesh, nodes, kept),
+        field_phi_slope=kept.field_phi_slope,
+        field_theta_slope=kept.field_theta_slope,
+        dual_basis=dual_basis,
+    )
     watch("prepare_gradient", casing, X)
     return casing
 
 
-@partial(jax.jit, static_argnums=(0, 1, 2))
-def _prepare(
-    rule: Rule, mesh: Mesh | None, near: NearOptions, X, constants: GradientTables
-) -> GradientCasing:
-    x, x_phi, x_theta, normals = surface_nodes(rule, X, constants.field)
-    return GradientCasing(
-        **source_fields(rule, mesh, constants.field, x, normals),
-        **near_fields(_KERNELS, rule, near, mesh, x, normals, constants),
-        field_phi_slope=constants.field_phi_slope,
-        field_theta_slope=constants.field_theta_slope,
-        dual_basis=_dual_basis(at_targets(x_phi, rule), at_targets(x_theta, rule)),
-    )
+def _nodes_and_basis(rule: Rule, X, constants: Tables, xp: Any):
+    nodes, *tangents = surface_nodes(rule, X, constants, xp)
+    x_phi, x_theta = (at_targets(one_period(v, rule), rule) for v in tangents)
+    return nodes, _dual_basis(x_phi, x_theta, xp)
 
 
 def external_gradient(
@@ -170,40 +170,37 @@ def _separate(call, casing, B, chunk_size, target_chunk_size, sign):
 
 @partial(jax.jit, static_argnums=(2, 3))
 def _gradient(casing: GradientCasing, B, tiles: Tiles, sign: float):
-    samples, nodes = on_nodes(casing, B)
-    jump = surface_gradient(casing, samples)
-    jump = resample.rotate(jump, target_angles(casing.rule), jnp, rank=2)
-    total = 0.5 * jump + sign * gradient_operator(casing, nodes, tiles)
+    jump = surface_gradient(casing, B)
+    total = 0.5 * jump + sign * gradient_operator(casing, on_nodes(casing, B), tiles)
     return total.transpose(2, 3, 0, 1)
 
 
 def gradient_operator(
     casing: GradientCasing, nodes: Float[Array, "3 row column"], tiles: Tiles
 ) -> Float[Array, "3 3 tphi ttheta"]:
-    """Return FP grad T of a field on the nodes; co-rotating components in, laboratory out."""
-    far, near = operator_parts(_KERNELS, casing, nodes, tiles)
-    return resample.rotate(near, target_angles(casing.rule), jnp, rank=2) + far
+    """Return FP grad T of a field on the continued nodes, laboratory components."""
+    return apply_operator(_KERNELS, casing, nodes, tiles)
 
 
-def _dual_basis(x_phi, x_theta) -> Float[Array, "3 3 tphi ttheta"]:
-    """Return the dual tangents of phi and theta, and the unit normal."""
-    normal = jnp.cross(x_phi, x_theta, axis=0)
+def _dual_basis(x_phi, x_theta, xp: Any):
+    """Return the dual tangents of phi and theta, and the unit normal, (3, 3, tphi, ttheta)."""
+    normal = xp.cross(x_phi, x_theta, axis=0)
     square = (normal**2).sum(axis=0)
-    along_phi, along_theta = jnp.cross(x_theta, normal, axis=0), jnp.cross(normal, x_phi, axis=0)
-    return jnp.stack([along_phi / square, along_theta / square, normal / jnp.sqrt(square)])
+    along_phi, along_theta = xp.cross(x_theta, normal, axis=0), xp.cross(normal, x_phi, axis=0)
+    return xp.stack([along_phi / square, along_theta / square, normal / xp.sqrt(square)])
 
 
 @jax.named_scope("surface_gradient")
-def surface_gradient(casing: GradientCasing, samples) -> Float[Array, "3 3 tphi ttheta"]:
+def surface_gradient(
+    casing: GradientCasing, B: Float[Array, "a b 3"]
+) -> Float[Array, "3 3 tphi ttheta"]:
     """Return D of the module's first lines, which does not depend on the sign of the normal."""
-    rule = casing.rule
-    phi = casing.field_phi[: rule.trg_shape[0] * rule.stride_phi : rule.stride_phi]
-    theta = casing.field_theta[:: rule.stride_theta]
-    _, *slopes = resample.tangents(
-        samples,
-        (phi, casing.field_phi_slope),
-        (theta, casing.field_theta_slope),
-        jnp,
+    (i, j), (a, b) = casing.rule.overlap, casing.rule.trg_shape
+    phi = casing.field_phi[:, i:][:, : a * casing.rule.stride_phi : casing.rule.stride_phi]
+    theta = casing.field_theta[:, j:][:, : b * casing.rule.stride_theta : casing.rule.stride_theta]
+    slopes = (
+        resampled(as_rows(B), casing.field_phi_slope, theta),
+        resampled(as_rows(B), phi, casing.field_theta_slope),
     )
     *dual, normal = casing.dual_basis
     D = sum(e[:, None] * slope for e, slope in zip(dual, slopes, strict=True))

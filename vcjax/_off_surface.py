@@ -9,22 +9,21 @@ depend on where the currents flow. There results are NaN, never a number of anot
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
-from jax.sharding import Mesh
 from jaxtyping import Array, Bool, Float
 
-from vcjax._checks import check_constants, check_integer, check_points
+from vcjax._checks import check_constants, check_points
 from vcjax._data_checks.watch import watch
 from vcjax._devices import Devices, copied, device_mesh, over_targets
 from vcjax._errors import errors_named
 from vcjax._geometry import resample
-from vcjax._geometry.foot import distance_from, nearest
-from vcjax._geometry.nodes import row_angles, surface_nodes
+from vcjax._geometry.foot import distance_from, filled_count, nearest
+from vcjax._geometry.nodes import on_host, one_period, set_up, surface_nodes
 from vcjax._kernels.off_surface import Nodes, known_field, transform_gradients, transforms
 from vcjax._options import Tiles, resolve_tiles
 from vcjax._prepared import Prepared, check_evaluation, check_preparation, on_nodes, source_fields
@@ -32,7 +31,10 @@ from vcjax._pytree import pytree
 from vcjax._quadrature.choose import choose_off_surface
 from vcjax._quadrature.rule import Rule
 from vcjax._quadrature.spectrum import unresolved
-from vcjax._quadrature.tables import OffSurfaceTables, off_surface_tables
+from vcjax._quadrature.tables import OffSurfaceTables, Tables, off_surface_tables
+
+_GROUP = 1024
+"""Points of a call of the program, unless a transformation of JAX is under way."""
 
 
 @pytree
@@ -45,7 +47,7 @@ class OffSurfaceCasing(Prepared):
     constants : tables of the rule.
     spacing : (2,) least and largest distance of neighbouring nodes, at each node the larger of the
         distances along phi and theta.
-    rule, field_phi, field_theta, sources, area_normals, devices : as of a `Casing`.
+    rule, field_phi, field_theta, turns, nodes, devices : as of a `Casing`.
     """
 
     constants: OffSurfaceTables
@@ -81,24 +83,25 @@ def prepare_off_surface(
     mesh = device_mesh(call, devices)
     constants = off_surface_tables(rule) if constants is None else constants
     check_constants(call, constants, OffSurfaceTables, "vcjax.off_surface_tables")
-    casing = _prepare(rule, mesh, *copied((jnp.asarray(X), constants), mesh))
+    nodes, spacing = set_up(_nodes_and_spacing, rule, X, constants.field)
+    nodes, spacing, kept = copied((nodes, spacing, constants), mesh)
+    casing = OffSurfaceCasing(
+        **source_fields(rule, mesh, kept.field, nodes),
+        constants=kept,
+        spacing=lax.stop_gradient(spacing),
+    )
     watch(call, casing, X)
     return casing
 
 
-@partial(jax.jit, static_argnums=(0, 1))
-def _prepare(rule: Rule, mesh: Mesh | None, X, constants: OffSurfaceTables) -> OffSurfaceCasing:
-    x, *tangents, normals = surface_nodes(rule, X, constants.field)
+def _nodes_and_spacing(rule: Rule, X, constants: Tables, xp: Any):
+    nodes, *tangents = surface_nodes(rule, X, constants, xp)
     steps = [
-        step * jnp.linalg.norm(tangent, axis=0)
+        step * xp.sqrt((tangent**2).sum(axis=0))
         for step, tangent in zip(rule.spacing, tangents, strict=True)
     ]
-    spacing = lax.stop_gradient(jnp.maximum(*steps))
-    return OffSurfaceCasing(
-        **source_fields(rule, mesh, constants.field, x, normals),
-        constants=constants,
-        spacing=jnp.stack([spacing.min(), spacing.max()]),
-    )
+    spacing = xp.maximum(*steps)
+    return nodes, xp.stack([spacing.min(), spacing.max()])
 
 
 class OffSurface(NamedTuple):
@@ -159,7 +162,6 @@ def field_at(
     *,
     chunk_size: int | str = "auto",
     target_chunk_size: int | str = "auto",
-    count_multiple: int = 1,
 ) -> OffSurface:
     """Return the separated fields at any points, however near to the surface.
 
@@ -172,9 +174,6 @@ def field_at(
     points : (n, 3) Cartesian, in the unit of X.
     chunk_size, target_chunk_size : largest number of sources and points of a tile of the far
         field, or "auto". They change speed and memory, and the result by rounding only.
-    count_multiple : points are filled up to a multiple of it with copies of the last point. Each
-        number of points that is evaluated is a program to compile: calls with changing numbers
-        share a program for each multiple.
 
     Returns
     -------
@@ -185,7 +184,7 @@ def field_at(
     VcjaxError : for a field or points that do not fit, NaN, or 32-bit mode.
     """
     sizes = chunk_size, target_chunk_size
-    return _evaluate("field_at", _field, casing, B, points, sizes, count_multiple)
+    return _evaluate("field_at", _field, casing, B, points, sizes)
 
 
 def gradient_at(
@@ -195,7 +194,6 @@ def gradient_at(
     *,
     chunk_size: int | str = "auto",
     target_chunk_size: int | str = "auto",
-    count_multiple: int = 1,
 ) -> OffSurface:
     """Return gradients of the separated fields at any points off the surface; see `field_at`.
 
@@ -205,46 +203,62 @@ def gradient_at(
     their error over max |B| has the unit of 1/X.
     """
     sizes = chunk_size, target_chunk_size
-    return _evaluate("gradient_at", _gradient, casing, B, points, sizes, count_multiple)
+    return _evaluate("gradient_at", _gradient, casing, B, points, sizes)
 
 
-def _evaluate(call: str, quantity: Callable, casing, B, points, sizes, multiple) -> OffSurface:
+def _evaluate(call: str, quantity: Callable, casing, B, points, sizes) -> OffSurface:
     check_evaluation(call, casing, OffSurfaceCasing, "vcjax.prepare_off_surface", B)
     check_points(call, points)
     tiles = resolve_tiles(call, "BOFF", *sizes)
-    count, multiple = len(points), check_integer(call, "count_multiple", multiple, 1, 2**31 - 1)
-    points = jnp.asarray(points)
-    if count % multiple:
-        points = jnp.pad(points, ((0, -count % multiple), (0, 0)), mode="edge")
-    found = _at_points(quantity, tiles, casing, *copied((jnp.asarray(B), points), casing.devices))
-    return found if len(points) == count else jax.tree.map(lambda v: v[:count], found)
+    if casing.devices is None and on_host(casing, B, points):
+        return _in_groups(partial(_at_points, quantity, tiles, casing, B), np.asarray(points))
+    everywhere = copied((jnp.asarray(B), jnp.asarray(points)), casing.devices)
+    return _at_points(quantity, tiles, casing, *everywhere)
+
+
+def _in_groups(evaluate: Callable, points: np.ndarray) -> OffSurface:
+    """Evaluate groups of points, filled up to one size: one program serves any number of points."""
+    count = len(points)
+    filled = np.pad(points, ((0, -count % _GROUP), (0, 0)), mode="edge")
+    found = [
+        evaluate(filled[first : first + _GROUP], np.asarray(min(_GROUP, count - first)))
+        for first in range(0, count, _GROUP)
+    ]
+    # On the host: a slice on the device would be a program for each number of points.
+    # `jnp.asarray` would be one too.
+    return jax.device_put(jax.tree.map(lambda *parts: np.concatenate(parts)[:count], *found))
 
 
 @partial(jax.jit, static_argnums=(0, 1))
-def _at_points(quantity: Callable, tiles: Tiles, casing: OffSurfaceCasing, B, points):
-    rule, angles = casing.rule, row_angles(casing.rule)
-    samples, field = on_nodes(casing, B)
-    x, normals = (resample.rotate(v, -angles, jnp) for v in (casing.sources, casing.area_normals))
-    laboratory = casing.sources, casing.area_normals, resample.rotate(field, angles, jnp)
-    corotating = jnp.concatenate([x, normals, field])
-    nodes = Nodes(laboratory, corotating, casing.spacing, casing.constants)
+def _at_points(quantity: Callable, tiles: Tiles, casing: OffSurfaceCasing, B, points, used=None):
+    rule = casing.rule
+    samples = resample.field_period(B.transpose(2, 0, 1), rule.nfp, rule.half_period, jnp)
+    continued = jnp.concatenate([casing.nodes, on_nodes(casing, B)])
+    nodes = Nodes(continued, casing.spacing, casing.constants)
     everywhere = nodes, unresolved(samples, rule)
-    at_share = partial(quantity, rule, tiles)
+
+    def at_share(points, *everywhere):
+        count = len(points)
+        fill = (0, filled_count(count) - count), (0, 0)
+        filled = jnp.pad(points, fill, mode="edge")
+        found = quantity(rule, tiles, filled, *everywhere, used)
+        return jax.tree.map(lambda v: v[:count], found)
+
     return over_targets(at_share, casing.devices, points, *everywhere, count=len(points))
 
 
-def _field(rule: Rule, tiles: Tiles, points, nodes: Nodes, unresolved) -> OffSurface:
-    foot = nearest(*lax.stop_gradient((points, nodes.surface)), rule)
-    found = transforms(rule, tiles, nodes, points, foot)
-    known = known_field(nodes.laboratory[0], points.T).T
+def _field(rule: Rule, tiles: Tiles, points, nodes: Nodes, unresolved, used) -> OffSurface:
+    foot = nearest(*lax.stop_gradient((points, nodes.surface)), rule, used)
+    found = transforms(rule, tiles, nodes, points, foot, used)
+    known = known_field(one_period(nodes.continued[:3], rule), points.T).T
     inside = _is_inside(found.values[:, 1], known)
     share = jnp.where(found.on_surface, 0.5, jnp.where(inside, 1.0, 0.0))
     violation = jnp.linalg.norm(found.values[:, 1] - share[:, None] * known, axis=1)
     on = found.on_surface[:, None]
     half, T = jnp.where(on, 0.5 * found.at_foot, 0.0), found.values[:, 0]
-    zero = _no_slope(points, nodes.surface, found.on_surface)
+    zero = _no_slope(points, nodes.surface.nodes, found.on_surface)
     T = T + zero[:, None]
-    distance = distance_from(points, nodes.surface, foot, rule)
+    distance = distance_from(points, nodes.surface, foot, rule, used)
     return OffSurface(
         external=jnp.where(inside[:, None] | on, half + T, jnp.nan),
         internal=jnp.where(inside[:, None] & ~on, jnp.nan, half - T),
@@ -254,10 +268,10 @@ def _field(rule: Rule, tiles: Tiles, points, nodes: Nodes, unresolved) -> OffSur
     )
 
 
-def _gradient(rule: Rule, tiles: Tiles, points, nodes: Nodes, unresolved) -> OffSurface:
-    foot = nearest(*lax.stop_gradient((points, nodes.surface)), rule)
-    found, slopes = transform_gradients(rule, tiles, nodes, points, foot)
-    known_at = partial(known_field, nodes.laboratory[0])
+def _gradient(rule: Rule, tiles: Tiles, points, nodes: Nodes, unresolved, used) -> OffSurface:
+    foot = nearest(*lax.stop_gradient((points, nodes.surface)), rule, used)
+    found, slopes = transform_gradients(rule, tiles, nodes, points, foot, used)
+    known_at = partial(known_field, one_period(nodes.continued[:3], rule))
     field = known_at(points.T).T
     inside = _is_inside(found.values[:, 1], field)
     # The field at a point depends on that point alone.
@@ -267,7 +281,7 @@ def _gradient(rule: Rule, tiles: Tiles, points, nodes: Nodes, unresolved) -> Off
     # Near the surface it is the field's error over the distance.
     of_field = jnp.linalg.norm(found.values[:, 1] - share[:, None] * field, axis=1)
     violation = violation + of_field / jnp.where(foot.distance > 0, foot.distance, 1.0)
-    distance = distance_from(points, nodes.surface, foot, rule)
+    distance = distance_from(points, nodes.surface, foot, rule, used)
     inside, on = inside[:, None, None], found.on_surface[:, None, None]
     # What the grid of B or the patches miss varies from node to node of that grid.
     tail, missed = unresolved

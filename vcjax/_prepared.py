@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import NamedTuple
 
+import jax
 import jax.numpy as jnp
 from jax.sharding import Mesh
 from jaxtyping import Array, Float
@@ -18,8 +19,8 @@ from vcjax._checks import check_casing, check_jax, check_rule, check_vectors
 from vcjax._data_checks.watch import check_evaluated
 from vcjax._devices import divided, over_targets
 from vcjax._errors import VcjaxError
-from vcjax._geometry import resample
-from vcjax._geometry.nodes import at_targets, row_angles, target_rows
+from vcjax._geometry.nodes import at_targets, one_period, target_rows
+from vcjax._geometry.resample import as_rows, resampled
 from vcjax._kernels.far import Kernel, far_sum
 from vcjax._kernels.near import apply_weights, stored_weights
 from vcjax._options import NearOptions, Tiles
@@ -34,20 +35,30 @@ class Prepared:
     Attributes
     ----------
     rule : static; the sizes of everything below.
-    field_phi, field_theta : interpolation of a field from its grid to the quadrature grid of one
-        period.
-    sources, area_normals : (3, period_rows, quad_ntheta) points and outward normals of the
-        quadrature nodes of one period, laboratory components; a normal's length is the area of its
-        node.
+    field_phi, field_theta : interpolation of a field from its grid to the quadrature grid.
+    turns : rotations by 0 .. nfp - 1 periods.
+    nodes : (6, row, column) points and outward normals of the quadrature nodes of one period,
+        continued beyond it by the rule's overlap, laboratory components; the length of a normal is
+        the area of its node.
     devices : static; the mesh over which targets or points are divided, or None.
     """
 
     rule: Rule = field(metadata={"static": True})
-    field_phi: Float[Array, "row i"]
-    field_theta: Float[Array, "column j"]
-    sources: Float[Array, "3 row column"]
-    area_normals: Float[Array, "3 row column"]
+    field_phi: Float[Array, "3 row i"]
+    field_theta: Float[Array, "images column j"]
+    turns: Float[Array, "nfp 3 3"]
+    nodes: Float[Array, "6 row column"]
     devices: Mesh | None = field(default=None, metadata={"static": True})
+
+    @property
+    def sources(self) -> Float[Array, "3 row column"]:
+        """Points of the quadrature nodes of one period."""
+        return one_period(self.nodes[:3], self.rule)
+
+    @property
+    def area_normals(self) -> Float[Array, "3 row column"]:
+        """Outward normals of the quadrature nodes of one period."""
+        return one_period(self.nodes[3:], self.rule)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -59,7 +70,7 @@ class PreparedTargets(Prepared):
     near_weights : (trg_nphi, trg_ntheta, k, patch) correction of the punctured sum around each
         target, k = 4 for the field and 12 for the gradient, or None where they are streamed. On
         many devices they are divided by rows, filled up until the devices divide them.
-    near_recipe : arrays that streamed weights are made from, otherwise empty.
+    near_recipe : tables that streamed weights are made with, otherwise empty.
     near_block : static; largest number of targets whose near part is treated at once.
     """
 
@@ -74,7 +85,7 @@ class Kernels(NamedTuple):
     Attributes
     ----------
     far : of the sum over all sources.
-    weights_at : points, normals and tables to near weights as a function of targets.
+    weights_at : nodes and tables to near weights as a function of targets.
     combine : a field on patches and near weights to values at targets.
     """
 
@@ -103,65 +114,59 @@ def check_evaluation(call: str, casing, kind: type[Prepared], prepare: str, B) -
     check_evaluated(call, casing, B)
 
 
-def source_fields(rule: Rule, devices: Mesh | None, constants: Tables, x, normals) -> dict:
-    """Return the fields of `Prepared` from co-rotating points and normals."""
-    angles = row_angles(rule)
+def source_fields(rule: Rule, devices: Mesh | None, constants: Tables, nodes) -> dict:
+    """Return the fields of `Prepared`."""
     return dict(
         rule=rule,
         field_phi=constants.field_phi,
         field_theta=constants.field_theta,
-        sources=resample.rotate(x, angles, jnp),
-        area_normals=resample.rotate(normals, angles, jnp),
+        turns=constants.turns,
+        nodes=nodes,
         devices=devices,
     )
 
 
 def near_fields(
-    kernels: Kernels, rule: Rule, near: NearOptions, devices: Mesh | None, *recipe
+    kernels: Kernels, rule: Rule, near: NearOptions, devices: Mesh | None, nodes, constants
 ) -> dict:
-    """Return the fields that `PreparedTargets` adds; the recipe is (points, normals, tables)."""
+    """Return the fields that `PreparedTargets` adds."""
     if near.streamed:
-        return dict(near_weights=None, near_recipe=recipe, near_block=near.block)
+        return dict(near_weights=None, near_recipe=(constants,), near_block=near.block)
+    stored = _stored(kernels, rule, near, devices, nodes, constants)
+    return dict(near_weights=stored, near_block=near.block)
 
+
+@partial(jax.jit, static_argnums=(0, 1, 2, 3))
+def _stored(kernels: Kernels, rule: Rule, near: NearOptions, devices: Mesh | None, *recipe):
     def weights(rows, *recipe):
         at = kernels.weights_at(*recipe, rule=rule)
         return stored_weights(at, rule, rows, near.block, near.dtype)
 
-    stored = divided(weights, devices, target_rows(rule), *recipe)
-    return dict(near_weights=stored, near_block=near.block)
+    return divided(weights, devices, target_rows(rule), *recipe)
 
 
-def on_nodes(casing: Prepared, B: Float[Array, "a b 3"]):
-    """Return B on its own grid (3, n, m) and on the quadrature nodes, co-rotating components."""
-    rule = casing.rule
-    samples = resample.field_period(B.transpose(2, 0, 1), rule.nfp, rule.half_period, jnp)
-    return samples, resample.interpolate(casing.field_phi, samples, casing.field_theta, jnp)
+def on_nodes(casing: Prepared, B: Float[Array, "a b 3"]) -> Float[Array, "3 row column"]:
+    """Return B on the continued nodes, laboratory components."""
+    return resampled(as_rows(B), casing.field_phi, casing.field_theta)
 
 
-def operator_parts(
-    kernels: Kernels, casing: PreparedTargets, nodes: Float[Array, "3 row column"], tiles: Tiles
-):
-    """Apply an operator to a field on the quadrature nodes, co-rotating components.
-
-    Returns
-    -------
-    far : (3 or 3 3, tphi, ttheta), laboratory components.
-    near : the same shape, co-rotating components.
-    """
+def apply_operator(
+    kernels: Kernels, casing: PreparedTargets, B: Float[Array, "3 row column"], tiles: Tiles
+) -> Float[Array, "*components tphi ttheta"]:
+    """Apply an operator to a field on the continued nodes; laboratory components."""
     rule, rank = casing.rule, kernels.far.rank
     targets = at_targets(casing.sources, rule).reshape(3, -1).T
-    laboratory = resample.rotate(nodes, row_angles(rule), jnp)
     far_part = partial(far_sum, kernels.far, rule, tiles)
-    sources = casing.sources, casing.area_normals, laboratory
+    sources = casing.sources, casing.area_normals, one_period(B, rule), casing.turns
     count = rule.target_count
     far = over_targets(far_part, casing.devices, targets, *sources, count=count, axis=rank)
 
-    def near_part(rows, nodes, *recipe):
-        weights = kernels.weights_at(*recipe, rule=rule) if recipe else rows[1]
-        return apply_weights(kernels.combine, nodes, weights, rule, rows[0], casing.near_block)
+    def near_part(rows, B, nodes, *recipe):
+        weights = kernels.weights_at(nodes, *recipe, rule=rule) if recipe else rows[1]
+        return apply_weights(kernels.combine, B, weights, rule, rows[0], casing.near_block)
 
     rows, count = (target_rows(rule), casing.near_weights), rule.trg_shape[0]
-    recipe = casing.near_recipe
-    near = over_targets(near_part, casing.devices, rows, nodes, *recipe, count=count)
+    recipe = casing.nodes, *casing.near_recipe
+    near = over_targets(near_part, casing.devices, rows, B, *recipe, count=count)
     near = jnp.moveaxis(near, (0, 1), (-2, -1))
-    return far.reshape(near.shape), near
+    return far.reshape(near.shape) + near

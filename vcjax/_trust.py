@@ -16,7 +16,7 @@ from vcjax._casing import Casing, casing_operator
 from vcjax._checks import check_casing, check_concrete, check_jax
 from vcjax._errors import VcjaxError
 from vcjax._geometry import resample
-from vcjax._geometry.nodes import at_targets, row_angles
+from vcjax._geometry.nodes import at_targets, one_period
 from vcjax._gradient import GradientCasing, gradient_operator, surface_gradient
 from vcjax._options import Tiles, resolve_tiles
 from vcjax._quadrature.rule import Rule
@@ -85,7 +85,7 @@ def error_estimate(
         shares = _shares(samples, rule)
         missed = max(interpolation_error(*share, rule.lagrange_count) for share in shares)
         return violation + tail + float(missed) / largest
-    steepest = float(np.abs(_total_gradient(casing, jnp.asarray(samples))).max())
+    steepest = float(np.abs(_total_gradient(casing, jnp.asarray(B))).max())
     dual = np.linalg.norm(np.asarray(casing.dual_basis[:2]), axis=1).max(axis=(1, 2))
     if steepest <= 1e-10 * largest * dual.min():
         raise VcjaxError("error_estimate got a uniform B; its gradient is zero, use another field.")
@@ -115,7 +115,8 @@ _total_gradient = jax.jit(surface_gradient)
 def _test_field(casing: Casing, tiles: Tiles):
     violations = []
     for nodes in _external_fields(casing):
-        violation = casing_operator(casing, nodes, tiles) - 0.5 * at_targets(nodes, casing.rule)
+        here = at_targets(one_period(nodes, casing.rule), casing.rule)
+        violation = casing_operator(casing, nodes, tiles) - 0.5 * here
         violations.append(jnp.linalg.norm(violation, axis=0))
     return jnp.maximum(*violations)
 
@@ -129,8 +130,8 @@ def _test_gradient(casing: GradientCasing, tiles: Tiles):
 
 
 def _external_fields(casing: Casing | GradientCasing):
-    """Return e_z, and e_phi/R scaled to 1, on the nodes: co-rotating components."""
-    x, y, z = resample.rotate(casing.sources, -row_angles(casing.rule), jnp)
+    """Return e_z, and e_phi/R scaled to 1, on the continued nodes."""
+    x, y, z = casing.nodes[:3]
     radius, zero = jnp.hypot(x, y), jnp.zeros_like(x)
     vertical = jnp.stack([zero, zero, jnp.ones_like(z)])
     return vertical, jnp.stack([-y, x, zero]) * (radius.min() / radius**2)

@@ -1,5 +1,7 @@
 """The casing as a JAX value: linear, traceable, differentiable, nothing embedded."""
 
+import subprocess
+import sys
 from functools import partial
 
 import jax
@@ -105,7 +107,8 @@ def test_programs_capture_nothing_and_closures_capture_the_casing_to_the_byte(
     preparing = jax.make_jaxpr(lambda X, constants: prepare(rule, X, constants=constants))
     assert captured_bytes(preparing(problem.X, tables(rule))) == 0
     casing = prepare(rule, problem.X)
-    size = sum(leaf.nbytes for leaf in jax.tree.leaves(casing))
+    # Tables that a casing holds twice are the same arrays.
+    size = sum({id(leaf): leaf.nbytes for leaf in jax.tree.leaves(casing)}.values())
     for evaluate in evaluations:
         given = (problem.B, 1.1 * problem.X[0]) if len(evaluations) == 2 else (problem.B,)
         assert captured_bytes(jax.make_jaxpr(evaluate)(casing, *given)) == 0
@@ -126,3 +129,17 @@ def test_evaluation_has_an_exact_transpose(casing, problem):
     weight = jnp.asarray(rng.normal(size=value.shape))
     (gradient,) = pull(weight)
     np.testing.assert_allclose((gradient * B).sum(), (value * weight).sum(), rtol=1e-10)
+
+
+def test_modules_of_the_package_are_imported_when_first_used():
+    program = (
+        "import sys, vcjax\n"
+        "assert not {'vcjax.problems', 'vcjax.wout'} & set(sys.modules)\n"
+        "vcjax.problems.w7x, vcjax.wout.from_wout"
+    )
+    subprocess.run([sys.executable, "-W", "error", "-c", program], check=True)
+
+
+def test_an_unknown_name_of_the_package_is_an_attribute_error():
+    with pytest.raises(AttributeError, match="module 'vcjax' has no attribute 'probelms'"):
+        vcjax.probelms  # noqa: B018  # pyright: ignore[reportAttributeAccessIssue]

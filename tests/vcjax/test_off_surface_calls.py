@@ -62,17 +62,24 @@ def test_caps_cost_digits_as_the_warning_and_the_estimate_show(choose, problem):
     assert (error < found.error).all()
 
 
-def test_numbers_of_points_share_a_program(casing, problem, found):
-    calls = [
-        vcjax.field_at(casing, problem.B, POINTS[:count], count_multiple=5) for count in (2, 3, 4)
-    ]
-    assert [len(call.error) for call in calls] == [2, 3, 4]
-    for call in calls:
-        for filled, whole in zip(call, found, strict=True):
-            np.testing.assert_allclose(filled, whole[: len(filled)], rtol=1e-12)
-    # One program serves all: with another number of points there is nothing to compile.
+def test_all_numbers_of_points_share_a_program(casing, problem, found):
+    # More than one group of points too. What was compiled for `found` serves all.
     with jax.no_tracing(True):
-        vcjax.field_at(casing, problem.B, POINTS, count_multiple=5)
+        calls = [vcjax.field_at(casing, problem.B, POINTS[:count]) for count in (1, 2, 3, 4)]
+        many = vcjax.field_at(casing, problem.B, np.tile(POINTS, (210, 1)))
+    assert [len(call.error) for call in calls] == [1, 2, 3, 4]
+    for call in calls:
+        for some, whole in zip(call, found, strict=True):
+            np.testing.assert_allclose(some, whole[: len(some)], rtol=1e-12)
+    for some, whole in zip(many, found, strict=True):
+        np.testing.assert_allclose(some[-5:], whole, rtol=1e-12)
+
+
+def test_a_traced_call_has_the_numbers_of_a_concrete_one(casing, problem, found):
+    for traced, whole in zip(
+        jax.jit(vcjax.field_at)(casing, problem.B, POINTS), found, strict=True
+    ):
+        np.testing.assert_allclose(traced, whole, rtol=1e-10, atol=1e-14)
 
 
 def test_points_are_mapped_over(casing, problem, found):
@@ -118,7 +125,7 @@ def test_unusable_arguments_are_named(casing, choose, problem, no_shape_checks):
         (lambda: vcjax.field_at(casing, B, point[0]), r"field_at got points \(3,\)"),
         (lambda: vcjax.field_at(casing, B, point[:0]), r"field_at got points \(0, 3\)"),
         (lambda: vcjax.field_at(casing, B, np.nan * point), "field_at got .*points that are NaN"),
-        (lambda: vcjax.gradient_at(casing, B, point, count_multiple=0), "gradient_at got count_mu"),
+        (lambda: vcjax.gradient_at(casing, B, point, chunk_size=0), "gradient_at got chunk_size"),
         (
             lambda: vcjax.prepare_off_surface(casing.rule, X, constants=casing.constants.field),
             "prepare_off_surface got constants of type Tables",

@@ -1,7 +1,8 @@
 """The nearest point of the surface, the foot: first on a coarse grid, then by Newton steps.
 
 Positions on the surface are in quadrature nodes, u along phi over the whole torus and v along
-theta. Between nodes the surface is the local Lagrange interpolant of co-rotating components.
+theta. Between nodes the surface is the local Lagrange interpolant. A point is turned into the
+period of the nodes.
 
 Half the square of the distance has the gradient -x_i . r and the Hessian x_i . x_j - x_ij . r, with
 r from the surface to the point. Beyond a centre of curvature the Hessian is indefinite: it is
@@ -10,15 +11,16 @@ Nocedal, S. J. Wright, Numerical Optimization, 2006, section 3.4). The coarse gr
 in sectors of theta, for two sheets may be almost equally near.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jax import lax
 from jaxtyping import Array, Float
 
-from vcjax._geometry.resample import equispaced, rotate
+from vcjax._geometry.nodes import one_period
+from vcjax._geometry.resample import equispaced
+from vcjax._loops import by_tiles
 from vcjax._quadrature.rule import Rule
 
 _STEPS = 12
@@ -28,6 +30,19 @@ _DESCENTS = 2
 _LEAST_CURVATURE = 0.1
 """The Hessian is shifted so that its least eigenvalue, over that of a plane, is at least this."""
 _TILE = 64
+
+
+class Periods(NamedTuple):
+    """The surface as one period and its turns.
+
+    Attributes
+    ----------
+    nodes : (3, row, column) points of the continued nodes, laboratory components.
+    turns : rotations by 0 .. nfp - 1 periods.
+    """
+
+    nodes: Float[Array, "3 row column"]
+    turns: Float[Array, "nfp 3 3"]
 
 
 class Foot(NamedTuple):
@@ -46,23 +61,24 @@ class Foot(NamedTuple):
     spacing: Float[Array, " n"]
 
 
-@jax.named_scope("nearest")
-def nearest(points: Float[Array, "n 3"], surface: Float[Array, "3 row column"], rule: Rule) -> Foot:
-    """Return the nearest surface points.
+def filled_count(count: int) -> int:
+    """Return how many points there are once the last is repeated to fill tiles of 8 and of 64."""
+    return count if count <= 8 else count + (-count % (8 if count < _TILE else _TILE))
 
-    Parameters
-    ----------
-    points : laboratory components.
-    surface : co-rotating components of the quadrature nodes of one period.
+
+@jax.named_scope("nearest")
+def nearest(points: Float[Array, "n 3"], surface: Periods, rule: Rule, used: Any = None) -> Foot:
+    """Return the nearest surface points, of the first `used` points if that is given.
+
+    There are as many points as `filled_count` says.
     """
     stride = max(1, rule.patch_phi // 4), max(1, rule.patch_theta // 4)
-    starts = _nearest_nodes(points, surface, stride, rule)
-    padded = _padded(surface, rule)
+    starts = _nearest_nodes(points, surface, stride, rule, used)
 
     def descent(point, u, v):
         def step(_, state):
             best, (du, dv) = state
-            here, forward = _newton_step(point, best.u + du, best.v + dv, padded, rule)
+            here, forward = _newton_step(point, best.u + du, best.v + dv, surface, rule)
             # The last of equally near positions: distances round much more coarsely.
             nearer = here.distance < (1 + 1e-12) * best.distance
             best = Foot(*(jnp.where(nearer, a, b) for a, b in zip(here, best, strict=True)))
@@ -80,41 +96,35 @@ def nearest(points: Float[Array, "n 3"], surface: Float[Array, "3 row column"], 
         best = jnp.argmin(found.distance)
         return jax.tree.map(lambda values: values[best], found)
 
-    return lax.map(nearest_of_descents, (points, *starts), batch_size=_TILE)
+    size = min(_TILE, len(points))
+    return by_tiles(jax.vmap(nearest_of_descents), (points, *starts), size, used)
 
 
 def distance_from(
-    points: Float[Array, "n 3"], surface: Float[Array, "3 row column"], foot: Foot, rule: Rule
+    points: Float[Array, "n 3"], surface: Periods, foot: Foot, rule: Rule, used: Any = None
 ) -> Float[Array, " n"]:
-    """Return the distance of points from their feet, differentiable in points and surface.
+    """Return the distance of points to their feet, which stay where they are on the surface.
 
-    Its derivative is NaN on the surface. A shift of the foot changes the distance to second order
-    only: the step from the foot to the point is normal to the surface.
+    Differentiable in points and surface. Its derivative is exact: a foot moves along the surface,
+    at right angles to the way from it to the point.
     """
-    padded = _padded(surface, rule)
 
     def distance(at):
         point, u, v = at
-        (i, a, *_), (j, b, *_) = (_lagrange(w, rule.lagrange_count) for w in (u, v))
-        r = turn(point, -angle_of(u, rule)) - (_stencil(padded, i, j, rule) @ b) @ a
+        turn, row, column = place(u, v, surface.turns, rule)
+        a, b = (lagrange_weights(w - jnp.floor(w), rule.lagrange_count) for w in (u, v))
+        r = point @ turn - (_stencil(surface, row, column, rule) @ b) @ a
         return jnp.sqrt(r @ r)
 
-    return lax.map(distance, (points, foot.u, foot.v), batch_size=_TILE)
+    size = min(_TILE, len(points))
+    return by_tiles(jax.vmap(distance), (points, foot.u, foot.v), size, used)
 
 
-def _padded(surface, rule: Rule):
-    reach = rule.lagrange_count
-    return jnp.pad(surface, ((0, 0), (reach, reach), (reach, reach)), mode="wrap")
-
-
-def _nearest_nodes(points, surface, stride: tuple[int, int], rule: Rule):
+def _nearest_nodes(points, surface: Periods, stride: tuple[int, int], rule: Rule, used):
     """Return (u, v) of the nearest among every `stride`-th node, for each of the best sectors."""
-    coarse = surface[:, :: stride[0], :: stride[1]]
+    coarse = one_period(surface.nodes, rule)[:, :: stride[0], :: stride[1]]
     rows, columns = coarse.shape[1:]
-    angles = rule.first_angle + rule.spacing[0] * stride[0] * jnp.arange(rows, dtype=float)
-    period = rotate(coarse, angles, jnp).reshape(3, 1, -1)
-    turns = equispaced(0.0, 2 * np.pi / rule.nfp, rule.nfp, jnp)
-    torus = rotate(jnp.broadcast_to(period, (3, rule.nfp, rows * columns)), turns, jnp)
+    torus = jnp.einsum("gij,jrc->igrc", surface.turns, coarse, precision="highest")
     # The last sector may repeat columns of the first.
     width = -(-columns // _SECTORS)
     torus = torus.reshape(3, rule.nfp * rows, columns)
@@ -126,37 +136,40 @@ def _nearest_nodes(points, surface, stride: tuple[int, int], rule: Rule):
 
     def best_nodes(x):
         apart = square - 2 * jnp.tensordot(x, torus, axes=1)
-        index, least = apart.argmin(axis=1), apart.min(axis=1)
+        index, least = apart.argmin(axis=2), apart.min(axis=2)
         sector = lax.top_k(-least, _DESCENTS)[1].astype(index.dtype)
-        row, column = jnp.divmod(index[sector], width)
+        row, column = jnp.divmod(jnp.take_along_axis(index, sector, axis=1), width)
         return row, (sector * width + column) % columns
 
-    row, column = lax.map(best_nodes, points, batch_size=_TILE)
+    row, column = by_tiles(best_nodes, points, min(_TILE, len(points)), used)
     period, row = jnp.divmod(row, rows)
     u = period * rule.period_rows + row * stride[0]
     return u.astype(float), (column * stride[1]).astype(float)
 
 
-def _stencil(padded, i, j, rule: Rule):
-    """Return the nodes 1 - count/2 .. count/2 around a node from an array of `_padded`."""
+def place(u, v, turns: Float[Array, "nfp 3 3"], rule: Rule):
+    """Return the turn of the period around (u, v), and the node below in the first period."""
+    row, column = jnp.floor(u).astype(int), jnp.floor(v).astype(int)
+    period, row = jnp.divmod(row, rule.period_rows)
+    return turns[period % rule.nfp], row, column % rule.quad_ntheta
+
+
+def _stencil(surface: Periods, row, column, rule: Rule):
+    """Return the nodes 1 - count/2 .. count/2 around a node."""
     count = rule.lagrange_count
-    first = i % rule.period_rows + count // 2 + 1, j % rule.quad_ntheta + count // 2 + 1
-    return lax.dynamic_slice(padded, (0, *first), (3, count, count))
+    first = (k + n + 1 - count // 2 for k, n in zip((row, column), rule.overlap, strict=True))
+    return lax.dynamic_slice(surface.nodes, (0, *first), (3, count, count))
 
 
-def _newton_step(point, u, v, padded, rule: Rule):
+def _newton_step(point, u, v, surface: Periods, rule: Rule):
     """Return the foot at (u, v) and the Newton step from it."""
-    count = rule.lagrange_count
-    (i, a, a_1, a_2), (j, b, b_1, b_2) = (_lagrange(w, count) for w in (u, v))
-    stencil = _stencil(padded, i, j, rule)
-    along, across = stencil @ b, stencil @ b_1
-    x, x_u, x_v = along @ a, along @ a_1, across @ a
-    x_uu, x_uv, x_vv = along @ a_2, across @ a_1, (stencil @ b_2) @ a
-    # Co-rotating components: the frame turns with u.
-    x_uu = x_uu + 2 * _turning(x_u, rule) + _turning(_turning(x, rule), rule)
-    x_uv = x_uv + _turning(x_v, rule)
-    x_u = x_u + _turning(x, rule)
-    r = turn(point, -angle_of(u, rule)) - x
+    turn, row, column = place(u, v, surface.turns, rule)
+    stencil = _stencil(surface, row, column, rule)
+    a, b = (_lagrange_slopes(w - jnp.floor(w), rule.lagrange_count) for w in (u, v))
+    # [k, i, j]: component k of the derivative of orders i and j along u and v.
+    x = jnp.einsum("kpj,ip->kij", jnp.einsum("kpq,jq->kpj", stencil, b), a)
+    x_u, x_v, x_uu, x_uv, x_vv = x[:, 1, 0], x[:, 0, 1], x[:, 2, 0], x[:, 1, 1], x[:, 0, 2]
+    r = point @ turn - x[:, 0, 0]
     # In units of the tangents, so that neither direction outweighs the other.
     E, G = jnp.sqrt(x_u @ x_u), jnp.sqrt(x_v @ x_v)
     p = (x_u @ x_u - x_uu @ r) / E**2
@@ -171,37 +184,27 @@ def _newton_step(point, u, v, padded, rule: Rule):
     return Foot(u, v, jnp.sqrt(r @ r), jnp.maximum(E, G)), step
 
 
-def _turning(x, rule: Rule):
-    """Return the change of a vector by the frame's turning per node: spacing e_z x x."""
-    return rule.spacing[0] * jnp.stack([-x[1], x[0], jnp.zeros_like(x[2])])
-
-
-def angle_of(u, rule: Rule):
-    """Return the toroidal angle of a row."""
-    return rule.first_angle + rule.spacing[0] * u
-
-
-def turn(vectors: Float[Array, "*n 3"], angles: Float[Array, "*n"]) -> Float[Array, "*n 3"]:
-    """Rotate vectors about the z axis."""
-    cosine, sine = jnp.cos(angles), jnp.sin(angles)
-    x, y, z = jnp.moveaxis(vectors, -1, 0)
-    return jnp.stack([cosine * x - sine * y, sine * x + cosine * y, z], axis=-1)
-
-
-def _lagrange(position, count: int):
-    """Return the node below a position, and the weights around it with two derivatives."""
-    node = jnp.floor(position)
-
-    def slope(f):
-        return jax.jvp(lambda f: lagrange_weights(f, count), (f,), (jnp.ones_like(f),))
-
-    (value, first), (_, second) = jax.jvp(slope, (position - node,), (jnp.ones_like(position),))
-    return node.astype(int), value, first, second
+def _lagrange_factors(fraction, count: int):
+    """Return for each weight its factors, (count, count), and their slopes; 1 and 0 for itself."""
+    nodes = equispaced(1.0 - count // 2, 1.0, count, jnp)
+    same = jnp.eye(count, dtype=bool)
+    apart = jnp.where(same, 1.0, nodes[:, None] - nodes)
+    return jnp.where(same, 1.0, (fraction - nodes) / apart), jnp.where(same, 0.0, 1.0 / apart)
 
 
 def lagrange_weights(fraction, count: int) -> Float[Array, " count"]:
     """Return the weights of nodes 1 - count/2 .. count/2 for interpolation at 0 <= fraction < 1."""
-    nodes = equispaced(1.0 - count // 2, 1.0, count, jnp)
-    same = jnp.eye(count, dtype=bool)
-    apart = jnp.where(same, 1.0, nodes[:, None] - nodes)
-    return jnp.prod(jnp.where(same, 1.0, (fraction - nodes) / apart), axis=1)
+    return jnp.prod(_lagrange_factors(fraction, count)[0], axis=1)
+
+
+def _lagrange_slopes(fraction, count: int) -> Float[Array, "3 count"]:
+    """Return `lagrange_weights` with their first and second derivative."""
+    factors, slopes = _lagrange_factors(fraction, count)
+
+    def product(a, b):
+        (f, f_1, f_2), (g, g_1, g_2) = a, b
+        return f * g, f_1 * g + f * g_1, f_2 * g + 2 * f_1 * g_1 + f * g_2
+
+    given = factors, slopes, jnp.zeros_like(slopes)
+    one = tuple(jnp.asarray(value, factors.dtype) for value in (1.0, 0.0, 0.0))
+    return jnp.stack(lax.reduce(given, one, product, (1,)))

@@ -1,24 +1,23 @@
-"""The quadrature grid of a rule as arrays: its rows, its targets, its surface."""
+"""The quadrature grid of a rule as arrays: its nodes, its targets, its surface.
+
+Nodes of one period are kept in laboratory components, continued beyond the period by the rule's
+overlap, so that the nodes around a target are a slice and nothing has to be turned.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
+from jax.core import Tracer
 from jaxtyping import Array, Float, Int
 
 from vcjax._errors import VcjaxError
-from vcjax._geometry import resample
+from vcjax._geometry.resample import as_rows, resampled
 from vcjax._quadrature.rule import Rule
 from vcjax._quadrature.tables import Tables
-
-
-def row_angles(rule: Rule) -> Float[Array, " row"]:
-    """Return the toroidal angles of the quadrature rows of one field period."""
-    return resample.equispaced(rule.first_angle, rule.spacing[0], rule.period_rows, jnp)
-
-
-def target_angles(rule: Rule) -> Float[Array, " tphi"]:
-    """Return the toroidal angles of the target rows."""
-    step = rule.stride_phi * rule.spacing[0]
-    return resample.equispaced(rule.first_angle, step, rule.trg_shape[0], jnp)
 
 
 def target_rows(rule: Rule) -> Int[Array, " tphi"]:
@@ -26,27 +25,63 @@ def target_rows(rule: Rule) -> Int[Array, " tphi"]:
     return jnp.arange(rule.trg_shape[0])
 
 
-def at_targets(nodes: Float[Array, "k row column"], rule: Rule) -> Float[Array, "k tphi ttheta"]:
-    """Return the values at targets of values on the quadrature nodes of one period."""
+def one_period(continued: Any, rule: Rule) -> Any:
+    """Return (k, row, column) values of one period from continued values."""
+    (rows, columns), (i, j) = (rule.period_rows, rule.quad_ntheta), rule.overlap
+    return continued[:, i : i + rows, j : j + columns]
+
+
+def at_targets(nodes: Any, rule: Rule) -> Any:
+    """Return (k, tphi, ttheta) values at targets from values on the nodes of one period."""
     return nodes[:, : rule.trg_shape[0] * rule.stride_phi : rule.stride_phi, :: rule.stride_theta]
 
 
-def surface_nodes(rule: Rule, X: Float[Array, "nphi ntheta 3"], constants: Tables):
-    """Return points, both tangents, and outward normals on the quadrature nodes of one period.
+def set_up(function: Callable, rule: Rule, *values: Any) -> Any:
+    """Return ``function(rule, *values, xp)``, computed on the host where all values are concrete.
+
+    To compile it would take longer than to compute it with NumPy. Values that are traced, and
+    arrays of other processes, are left to JAX.
+    """
+    if on_host(*values):
+        found = function(rule, *jax.tree.map(np.asarray, values), np)
+        return jax.device_put(found)
+    return _traced(function, rule, *values)
+
+
+def on_host(*values: Any) -> bool:
+    """Return whether all arrays are concrete and of this process, so that it can read them."""
+    return all(
+        not isinstance(leaf, Tracer) and getattr(leaf, "is_fully_addressable", True)
+        for leaf in jax.tree.leaves(values)
+    )
+
+
+@partial(jax.jit, static_argnums=(0, 1))
+def _traced(function: Callable, rule: Rule, *values: Any) -> Any:
+    return function(rule, *values, jnp)
+
+
+def surface_nodes(
+    rule: Rule, X: Float[Array | np.ndarray, "nphi ntheta 3"], constants: Tables, xp: Any
+) -> tuple[Any, Any, Any]:
+    """Return points and outward normals, and both tangents, on the continued nodes.
 
     Returns
     -------
-    x, x_phi, x_theta, area_normals : (3, row, column) each, co-rotating components. A normal's
-    length is the area of its node.
+    nodes : (6, row, column) points and area normals; the length of a normal is the area of its
+        node.
+    x_phi, x_theta : (3, row, column) each.
     """
     if not isinstance(constants, Tables) or constants.rule != rule:
         raise VcjaxError(
             "Preparing a surface got constants of another rule; make them with vcjax.tables(rule), "
             "of the rule given, or leave them out."
         )
-    samples = resample.surface_period(X.transpose(2, 0, 1), rule.nfp, rule.half_period, jnp)
-    phi, theta = constants.surface_phi, constants.surface_theta
-    x, x_phi, x_theta = resample.tangents(samples, phi, theta, jnp)
-    normals = jnp.cross(x_phi, x_theta, axis=0) * (rule.spacing[0] * rule.spacing[1])
-    outward = jnp.sign((x * normals).sum())
-    return x, x_phi, x_theta, jax.lax.stop_gradient(outward) * normals
+    samples = resampled(as_rows(X), constants.samples_phi, constants.samples_theta)
+    samples = samples.reshape(-1, X.shape[1])
+    (phi, phi_slope), (theta, theta_slope) = constants.surface_phi, constants.surface_theta
+    x = resampled(samples, phi, theta)
+    x_phi, x_theta = resampled(samples, phi_slope, theta), resampled(samples, phi, theta_slope)
+    normals = xp.cross(x_phi, x_theta, axis=0) * (rule.spacing[0] * rule.spacing[1])
+    outward = xp.sign(one_period(x * normals, rule).sum())
+    return xp.concatenate([x, outward * normals]), x_phi, x_theta

@@ -9,8 +9,7 @@ properties cut it to a tenth:
 - stencils are local: nodes sorted by their theta offset, in a few groups, need a few columns
   each.
 
-The four parities are one batch of products: a program of a quarter of the size. Values are split,
-not sliced: the transpose of a split joins, the transpose of slices pads and adds.
+The four parities are one batch of products: a program of a quarter of the size.
 
 The foot of a point off the surface lies between nodes. The window of nodes around it is
 interpolated to a grid of the same spacing, centred at the foot; after that all points are treated
@@ -18,6 +17,7 @@ alike.
 """
 
 import functools
+from collections.abc import Callable
 
 import jax
 import jax.numpy as jnp
@@ -26,7 +26,6 @@ from jax import lax
 from jaxtyping import Array, Float
 
 from vcjax._geometry.foot import lagrange_weights
-from vcjax._geometry.resample import equispaced, rotate
 from vcjax._quadrature.rule import Rule
 from vcjax._quadrature.tables import Tables, theta_stencils
 
@@ -43,8 +42,7 @@ class PatchInterpolation:
 
     def to_nodes(self, values: Float[Array, "m p q"]) -> Float[Array, "4 m node"]:
         """Interpolate from the patch grid to the polar nodes of the four quadrants."""
-        parts = _parts(_parts(values, 2), 2)
-        parts = parts.reshape(4, *parts.shape[2:])
+        parts = _parts(values)
         sums = [
             jnp.einsum("smk,snk->smn", _flat(parts[..., window]), matrix, precision="highest")
             for window, matrix in self._groups
@@ -54,24 +52,32 @@ class PatchInterpolation:
     def from_nodes(self, values: Float[Array, "4 m node"]) -> Float[Array, "m p q"]:
         """Apply the transpose of `to_nodes`."""
         sizes = [matrix.shape[1] for _, matrix in self._groups]
-        by_group = lax.split(_butterfly(values), sizes, axis=2)
+        by_group = lax.split(_butterfly(lax.optimization_barrier(values)), sizes, axis=2)
         columns = []
         for by_parity, (window, matrix) in zip(by_group, self._groups, strict=True):
             part = jnp.einsum("smn,snk->smk", by_parity, matrix, precision="highest")
             part = part.reshape(*part.shape[:2], -1, window.stop - window.start)
             margins = window.start, self._columns - window.stop
             columns.append(jnp.pad(part, ((0, 0), (0, 0), (0, 0), margins)))
-        parts = functools.reduce(jnp.add, columns)
-        return _join(_join(parts.reshape(2, 2, *parts.shape[1:]), 2), 2)
+        return _join(functools.reduce(jnp.add, columns))
+
+
+def _signed_sum(values: Callable, rank: int) -> Array:
+    """Return sum over c, d of (-1)^(a c + b d) values(c, d), (a, b, ...) with a, b, c, d in 0, 1.
+
+    As one expression with the signs as factors: one loop, where stacks of sums and differences are
+    many.
+    """
+    sign = (1.0 - 2.0 * jnp.arange(2, dtype=float)).reshape(2, *rank * (1,))
+    first, second = (values(0, d) + sign[:, None] * values(1, d) for d in (0, 1))
+    return first + sign * second
 
 
 def _butterfly(values: Float[Array, "4 m node"]) -> Float[Array, "4 m node"]:
     """Turn parities (phi, theta) into quadrants (+,+), (+,-), (-,+), (-,-); its own transpose."""
-    grid = values.reshape(2, 2, *values.shape[1:])
-    for axis in (1, 0):
-        even, odd = jnp.split(grid, 2, axis=axis)
-        grid = jnp.concatenate([even + odd, even - odd], axis=axis)
-    return grid.reshape(values.shape)
+    quadrants = _signed_sum(lambda c, d: values[2 * c + d], 2).reshape(values.shape)
+    # Fused into all that reads it, it would be compiled and computed several times.
+    return lax.optimization_barrier(quadrants)
 
 
 def _grouped_products(phi, theta, stencils: np.ndarray, count: int):
@@ -90,48 +96,50 @@ def _flat(values: Float[Array, "4 m row column"]) -> Float[Array, "4 m node"]:
     return values.reshape(*values.shape[:2], -1)
 
 
-def _parts(values, axis: int):
-    """Return twice the even and odd part, (2, ...) on 0..E, of values on -E..E along an axis.
+def _parts(values: Float[Array, "m p q"]) -> Float[Array, "4 m i j"]:
+    """Return four times the even and odd parts along both axes, on 0..E, of values on -E..E.
 
-    Both contain the value at the centre; no product reads it from the odd part.
+    All contain the values on the axes as often; matrices count them as often as they are there.
     """
-    reach = values.shape[axis] // 2
-    left, right = lax.split(values, (reach, reach + 1), axis=axis)
-    before = [(int(k == axis), 0) for k in range(values.ndim)]
-    left = jnp.pad(jnp.flip(left, axis), before)
-    return jnp.stack([right + left, right - left])
+    halves = [(slice(n // 2, None), slice(n // 2, None, -1)) for n in values.shape[1:]]
+    parts = _signed_sum(lambda c, d: values[:, halves[0][c], halves[1][d]], 3)
+    return parts.reshape(4, *parts.shape[2:])
 
 
-def _join(parts, axis: int):
+def _join(parts: Float[Array, "4 m i j"]) -> Float[Array, "m p q"]:
     """Apply the transpose of `_parts`."""
-    left = lax.slice_in_dim(parts[0] - parts[1], 1, None, axis=axis)
-    return jnp.concatenate([jnp.flip(left, axis), parts[0] + parts[1]], axis=axis)
+    quadrants = _signed_sum(lambda a, b: parts[2 * a + b], 3)
+    reach = [n - 1 for n in parts.shape[2:]]
+
+    def placed(c, d):
+        turned = jnp.flip(quadrants[c, d], [axis for axis, k in ((1, c), (2, d)) if k])
+        margins = [(0, n) if k else (n, 0) for n, k in zip(reach, (c, d), strict=True)]
+        return jnp.pad(turned, ((0, 0), *margins))
+
+    return placed(0, 0) + placed(0, 1) + placed(1, 0) + placed(1, 1)
 
 
-def _window(rule: Rule) -> tuple[int, int]:
-    """Return the rows and columns of a patch and of the nodes around it that `shift` reads."""
-    return 2 * rule.reach_phi + rule.lagrange_count, 2 * rule.reach_theta + rule.lagrange_count
+def windows(
+    values: Float[Array, "c row column"], rows, columns, size: tuple[int, int]
+) -> Float[Array, "t c p q"]:
+    """Return the windows of a size that begin at rows (t,) and columns (t,), within bounds.
 
-
-def continued(nodes, rule: Rule):
-    """Continue nodes beyond their period, so that every window is a slice."""
-    high, wide = _window(rule)
-    return jnp.pad(nodes, ((0, 0), (0, high), (0, wide)), mode="wrap")
-
-
-def cut(padded, row, column, rule: Rule):
-    """Return the window around a node, its rows turned into the frame of that node's row."""
-    high, wide = _window(rule)
-    before = (rule.lagrange_count // 2 - 1 + n for n in (rule.reach_phi, rule.reach_theta))
-    sizes = rule.period_rows, rule.quad_ntheta
-    start = (
-        (k.astype(int) - b) % size for k, b, size in zip((row, column), before, sizes, strict=True)
+    XLA gathers windows, and scatters them in a transpose, much faster than single columns.
+    """
+    dimensions = lax.GatherDimensionNumbers(
+        offset_dims=(1, 2, 3), collapsed_slice_dims=(), start_index_map=(1, 2)
     )
-    window = lax.dynamic_slice(padded, (0, *start), (padded.shape[0], high, wide))
-    first = -(rule.reach_phi + rule.lagrange_count // 2 - 1) * rule.spacing[0]
-    angles = equispaced(first, rule.spacing[0], high, jnp)
-    vectors = window.reshape(-1, 3, high, wide)
-    return jax.vmap(lambda v: rotate(v, angles, jnp))(vectors).reshape(-1, high, wide)
+    starts = jnp.stack([rows, columns], axis=1)
+    sizes = values.shape[0], *size
+    return lax.gather(values, starts, dimensions, sizes, mode="promise_in_bounds")
+
+
+def cut(continued, rows, columns, rule: Rule):
+    """Return the windows around nodes: as much as `shift` reads."""
+    count = rule.lagrange_count
+    size = 2 * rule.reach_phi + count, 2 * rule.reach_theta + count
+    # The overlap is half a stencil and the reach; the window starts one node after the former.
+    return windows(continued, rows + 1, columns + 1, size)
 
 
 def shift(windows, du, dv, rule: Rule):

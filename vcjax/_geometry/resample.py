@@ -5,12 +5,10 @@ components in the frame that co-rotates with phi are. All resampling is therefor
 period in the co-rotating frame, as two small dense products ``D_phi @ W @ D_theta.T``: exact for
 band-limited data, linear, differentiable, and fast on any device.
 
-Functions take the array namespace ``xp`` (``numpy`` on the host, ``jax.numpy`` under a trace), so
-that the same formula serves both. Arrays are component-first, ``(3, nphi, ntheta)``, inside this
-package.
+Programs resample with `resampled`, matrix products of matrices that are made on the host. Arrays
+are component-first, ``(3, nphi, ntheta)``, inside this package.
 """
 
-from functools import partial
 from typing import Any
 
 import jax
@@ -22,14 +20,8 @@ FIELD_PARITY = (-1.0, 1.0, 1.0)
 """Signs of (Bx, By, Bz) at (-phi, -theta) under stellarator symmetry."""
 
 
-def rotate(values, angles, xp: Any = np, rank: int = 1):
-    """Rotate values (3, n, ...) about the z axis, each row by its angle (n,).
-
-    With `rank` 2 values are tensors (3, 3, n, ...), and both indices are rotated.
-    """
-    if rank == 2:
-        by_column = jax.vmap(partial(rotate, angles=angles, xp=xp), in_axes=1, out_axes=1)
-        return by_column(by_column(values).swapaxes(0, 1)).swapaxes(0, 1)
+def rotate(values, angles, xp: Any = np):
+    """Rotate values (3, n, ...) about the z axis, each row by its angle (n,)."""
     shape = (-1,) + (1,) * (values.ndim - 2)
     cosine, sine = xp.cos(angles).reshape(shape), xp.sin(angles).reshape(shape)
     x, y, z = values
@@ -78,8 +70,7 @@ def field_angles(rows: int, nfp: int, half_period: bool) -> tuple[float, float]:
     return (-0.5 * (rows - 1) * step if half_period else 0.0), step
 
 
-@jax.named_scope("resample")
-def surface_period(X, nfp: int, half_period: bool, xp: Any = np):
+def surface_period(X, nfp: int, half_period: bool):
     """Return one period of a surface in the co-rotating frame, its first row at phi = 0.
 
     A surface given on few points may carry weight at its Nyquist mode, where the interpolant is a
@@ -101,34 +92,34 @@ def surface_period(X, nfp: int, half_period: bool, xp: Any = np):
     nphi = X.shape[1]
     period = 2 * np.pi / nfp
     if half_period:
-        image = mirror(X, POSITION_PARITY, xp)
-        X = xp.concatenate([X, rotate(image, xp.full((nphi,), period), xp)], axis=1)
-    torus = xp.concatenate(
-        [rotate(X, xp.full((X.shape[1],), k * period), xp) for k in range(nfp)], axis=1
+        image = mirror(X, POSITION_PARITY)
+        X = np.concatenate([X, rotate(image, np.full((nphi,), period))], axis=1)
+    torus = np.concatenate(
+        [rotate(X, np.full((X.shape[1],), k * period)) for k in range(nfp)], axis=1
     )
     rows = torus.shape[1]
     if half_period:
-        modes = xp.arange(rows)
-        modes = xp.where(modes > rows // 2, modes - rows, modes).astype(complex)
-        phase = xp.exp(modes * (-0.5j * np.pi / (nfp * nphi)))
-        spectrum = xp.fft.rfft2(torus, axes=(1, 2)) * phase[:, None]
-        torus = xp.fft.irfft2(spectrum, s=torus.shape[1:], axes=(1, 2))
-    enlarged = _enlarge(torus, rows // nphi * (nphi + 1), xp)
+        modes = np.arange(rows)
+        modes = np.where(modes > rows // 2, modes - rows, modes).astype(complex)
+        phase = np.exp(modes * (-0.5j * np.pi / (nfp * nphi)))
+        spectrum = np.fft.rfft2(torus, axes=(1, 2)) * phase[:, None]
+        torus = np.fft.irfft2(spectrum, s=torus.shape[1:], axes=(1, 2))
+    enlarged = _enlarge(torus, rows // nphi * (nphi + 1))
     count = enlarged.shape[1] // nfp
-    return rotate(enlarged[:, :count], -equispaced(0.0, period / count, count, xp), xp)
+    return rotate(enlarged[:, :count], -equispaced(0.0, period / count, count))
 
 
-def _enlarge(values, rows: int, xp: Any):
+def _enlarge(values, rows: int):
     """Interpolate (3, n, m) trigonometrically onto more rows, the Nyquist row split in halves."""
     n = values.shape[1]
     half = n // 2
-    spectrum = xp.fft.fft(values, axis=1)
+    spectrum = np.fft.fft(values, axis=1)
     low, high = spectrum[:, : (n + 1) // 2], spectrum[:, n - (n - 1) // 2 :]
     middle = [0.5 * spectrum[:, half : half + 1]] if n % 2 == 0 else []
     gap = rows - low.shape[1] - high.shape[1] - 2 * len(middle)
-    zeros = xp.zeros((3, gap, values.shape[2]), dtype=spectrum.dtype)
-    padded = xp.concatenate([low, *middle, zeros, *middle, high], axis=1)
-    return xp.fft.ifft(padded, axis=1).real * (rows / n)
+    zeros = np.zeros((3, gap, values.shape[2]), dtype=spectrum.dtype)
+    padded = np.concatenate([low, *middle, zeros, *middle, high], axis=1)
+    return np.fft.ifft(padded, axis=1).real * (rows / n)
 
 
 def interpolation_matrices(count: int, start: float, period: float, points: np.ndarray):
@@ -151,14 +142,12 @@ def interpolation_matrices(count: int, start: float, period: float, points: np.n
     return value, derivative * scale
 
 
-@jax.named_scope("resample")
-def interpolate(matrix_phi, samples, matrix_theta, xp: Any = np):
+def interpolate(matrix_phi, samples, matrix_theta):
     """Return ``D_phi @ samples @ D_theta.T`` of each component: (3, n, m) -> (3, a, b)."""
-    return xp.matmul(matrix_phi, xp.matmul(samples, matrix_theta.T))
+    return matrix_phi @ (samples @ matrix_theta.T)
 
 
-@jax.named_scope("resample")
-def tangents(samples, phi, theta, xp: Any = np):
+def tangents(samples, phi, theta):
     """Return points and tangents of a surface, co-rotating components.
 
     Parameters
@@ -170,10 +159,10 @@ def tangents(samples, phi, theta, xp: Any = np):
     -------
     x, x_phi, x_theta : (3, a, b) each. The frame turns, hence x_phi = dW/dphi + e_z x W.
     """
-    w = interpolate(phi[0], samples, theta[0], xp)
-    w_phi = interpolate(phi[1], samples, theta[0], xp)
-    w_theta = interpolate(phi[0], samples, theta[1], xp)
-    return w, xp.stack([w_phi[0] - w[1], w_phi[1] + w[0], w_phi[2]]), w_theta
+    w = interpolate(phi[0], samples, theta[0])
+    w_phi = interpolate(phi[1], samples, theta[0])
+    w_theta = interpolate(phi[0], samples, theta[1])
+    return w, np.stack([w_phi[0] - w[1], w_phi[1] + w[0], w_phi[2]]), w_theta
 
 
 def tangents_at(samples: np.ndarray, nfp: int, angles: np.ndarray, ntheta: int):
@@ -182,3 +171,113 @@ def tangents_at(samples: np.ndarray, nfp: int, angles: np.ndarray, ntheta: int):
     phi_matrices = interpolation_matrices(samples.shape[1], 0.0, 2 * np.pi / nfp, angles)
     theta_matrices = interpolation_matrices(samples.shape[2], 0.0, 2 * np.pi, theta)
     return tangents(samples, phi_matrices, theta_matrices)
+
+
+@jax.named_scope("resample")
+def resampled(values: Any, phi: Any, theta: Any) -> Any:
+    """Return laboratory components on the nodes of a period: two matrix products.
+
+    The arrays are NumPy's or traced; so is the result.
+
+    Parameters
+    ----------
+    values : (i, m) rows of samples, each a component of a vector field.
+    phi : (3, a, i images), from the products of all rows and images to components.
+    theta : (images, b, m), interpolation along theta of each image of a row.
+
+    Returns
+    -------
+    (3, a, b)
+    """
+    rows, columns = phi.shape[1], theta.shape[1]
+    along_theta = values @ theta.reshape(-1, theta.shape[2]).T
+    flat = phi.reshape(3 * rows, -1) @ along_theta.reshape(-1, columns)
+    return flat.reshape(3, rows, columns)
+
+
+def as_rows(values: Any) -> Any:
+    """Return (nphi, ntheta, 3) vectors as the rows (nphi 3, ntheta) of `resampled`."""
+    return values.swapaxes(1, 2).reshape(-1, values.shape[1])
+
+
+def rotation(angles: np.ndarray) -> np.ndarray:
+    """Return the rotations (3, 3, ...) about the z axis by angles (...)."""
+    cosine, sine = np.cos(angles), np.sin(angles)
+    zero, one = np.zeros_like(cosine), np.ones_like(cosine)
+    return np.array([[cosine, -sine, zero], [sine, cosine, zero], [zero, zero, one]])
+
+
+def laboratory_matrices(value: np.ndarray, slope: np.ndarray, angles, given):
+    """Return an interpolation along phi of co-rotating as one of laboratory components.
+
+    Parameters
+    ----------
+    value, slope : (a, n) from `interpolation_matrices`.
+    angles, given : (a,) and (n,) toroidal angles of the results; of the frame of each sample.
+
+    Returns
+    -------
+    (3, a, n 3) each, for `resampled`.
+    """
+    turn, quarter = np.subtract.outer(angles, given), 0.5 * np.pi
+    turned = rotation(turn)
+    # The derivative of a rotation is a rotation by a quarter more, but for z.
+    turning = rotation(turn + quarter) * np.array([1.0, 1.0, 0.0])[:, None, None, None]
+    return tuple(
+        matrix.transpose(0, 2, 3, 1).reshape(3, turn.shape[0], -1)
+        for matrix in (turned * value, turned * slope + turning * value)
+    )
+
+
+def with_mirror(phi: np.ndarray, theta: np.ndarray, half_period: bool):
+    """Return the matrices of `resampled` for a field's grid from those for one whole period.
+
+    Parameters
+    ----------
+    phi, theta : (3, a, n 3), (b, m) of the rows and columns of `field_period`.
+
+    Returns
+    -------
+    phi, theta : (3, a, k) and (images, b, m), of the rows of the full or half period.
+    """
+    if not half_period:
+        return phi, theta[None]
+    by_row = phi.reshape(*phi.shape[:2], -1, 3)
+    rows = by_row.shape[2] // 2
+    images = by_row[:, :, rows:], by_row[:, :, rows - 1 :: -1] * FIELD_PARITY
+    mirrored = theta[:, -np.arange(theta.shape[1]) % theta.shape[1]]
+    return np.stack(images, axis=-1).reshape(*phi.shape[:2], -1), np.stack([theta, mirrored])
+
+
+def surface_period_matrices(
+    nphi: int, ntheta: int, nfp: int, half_period: bool
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return `surface_period` as the matrices of `resampled`: (3, n, 3 nphi images) and theta's.
+
+    It acts on each poloidal mode alone, and alike on all but the constant and the highest. Of a
+    half period it mixes a row, its mirror image, and the Hilbert transforms of both, which the
+    phase of the Nyquist row brings in. The coefficients are found from rows of a mode each.
+    """
+    count = 3 * nphi
+    modes = np.arange(1, count + 1).reshape(3, nphi, 1)
+    columns = 2 * count + 2
+    # Reduced as integers, to a turn at most: exact to rounding.
+    angles = 2 * np.pi / columns * (modes * np.arange(columns) % columns)
+
+    def response(wave):
+        samples = surface_period(wave(angles), nfp, half_period)
+        spectrum = np.fft.rfft(samples, axis=2)[:, :, 1 : count + 1] / (count + 1)
+        parts = spectrum.real, -spectrum.imag
+        return [v.reshape(3, -1, 3, nphi).swapaxes(2, 3).reshape(3, -1, count) for v in parts]
+
+    (c_of_c, s_of_c), (c_of_s, s_of_s) = response(np.cos), response(np.sin)
+    identity = np.eye(ntheta)
+    if not half_period:
+        return 0.5 * (c_of_c + s_of_s), identity[None]
+    at = np.arange(ntheta)
+    mirror_image = identity[-at % ntheta]
+    turns = 2 * np.pi / ntheta * (np.outer(np.arange(1, (ntheta + 1) // 2), at) % ntheta)
+    hilbert = 2 / ntheta * (np.sin(turns).T @ np.cos(turns) - np.cos(turns).T @ np.sin(turns))
+    phi = c_of_c + s_of_s, c_of_c - s_of_s, s_of_c - c_of_s, s_of_c + c_of_s
+    theta = identity, mirror_image, hilbert, hilbert @ mirror_image
+    return 0.5 * np.stack(phi, axis=-1).reshape(3, -1, 4 * count), np.stack(theta)

@@ -15,7 +15,7 @@ is in proportion to the distance of the target.
 """
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -23,8 +23,9 @@ import numpy as np
 from jax import lax
 from jaxtyping import Array, Float
 
-from vcjax._geometry.resample import equispaced, rotate
 from vcjax._kernels.pairs import pair_product, pair_weights
+from vcjax._kernels.vectors import components, cross, dot_and_cross, stacked
+from vcjax._loops import map_tiles
 from vcjax._options import Tiles
 from vcjax._quadrature.rule import Rule
 
@@ -62,7 +63,9 @@ def far_sum(
     sources: Float[Array, "3 row column"],
     area_normals: Float[Array, "3 row column"],
     B: Float[Array, "3 row column"],
+    turns: Float[Array, "nfp 3 3"],
     punctured: Float[Array, ""] | None = None,
+    used: Any = None,
 ) -> Float[Array, "*components t"]:
     """Return the kernel over 4 pi, summed over all sources but the target itself.
 
@@ -72,7 +75,9 @@ def far_sum(
     ----------
     targets : laboratory points; those that are sources must be exactly equal to them.
     sources, area_normals, B : laboratory components on one field period.
+    turns : rotations by 0 .. nfp - 1 periods.
     punctured : square of the distance below which sources are left out, if not only the target.
+    used : traced number of targets that are evaluated, if not all; see `map_tiles`.
     """
     largest = tiles.sources
     if kernel.largest_block:
@@ -81,15 +86,17 @@ def far_sum(
         largest = min(largest, _LARGEST_FLOAT32_BLOCK)
     with jax.named_scope(kernel.name):
         blocks = _source_blocks(sources, area_normals, B, largest, rule)
-        angles = equispaced(0.0, 2 * np.pi / rule.nfp, rule.nfp, jnp)
-        turned = _turned_sum(kernel, targets, blocks, angles, tiles, punctured)
-        return rotate(turned, angles, jnp, rank=kernel.rank).sum(axis=-2) / (4 * np.pi)
+        parts = _turned_tiles(targets, turns, tiles.targets)
+        used_tiles = None if used is None else -(-used * rule.nfp // parts.shape[2])
+        summed = _tiled_sum(kernel, parts, used_tiles, blocks, punctured, tiles.dtype)
+        summed = summed.reshape(*summed.shape[:-1], -1, rule.nfp)[..., : targets.shape[0], :]
+        product = "gai,itg->at" if kernel.rank == 1 else "gai,gbj,ijtg->abt"
+        back = turns / (4 * np.pi), turns
+        return jnp.einsum(product, *back[: kernel.rank], summed, precision="highest")
 
 
 def _source_blocks(sources, area_normals, B, largest: int, rule: Rule):
     """Return source blocks: centres (k, 3), offsets (k, 3, n) from them, and (s, F) (k, 4, n)."""
-    F = jnp.cross(area_normals, B, axis=0)
-    s = (area_normals * B).sum(axis=0, keepdims=True)
     rows, columns = sources.shape[1:]
     high, wide = block_shape((rows, columns), largest, rule.patch_phi / rule.patch_theta)
     fill = ((0, 0), (0, -rows % high), (0, -columns % wide))
@@ -101,7 +108,7 @@ def _source_blocks(sources, area_normals, B, largest: int, rule: Rule):
 
     # Blocks are filled up with nodes that carry nothing.
     points = cut(jnp.pad(sources, fill, mode="edge"))
-    densities = cut(jnp.pad(jnp.concatenate([s, F]), fill))
+    densities = cut(jnp.pad(dot_and_cross(components(area_normals), components(B)), fill))
     centres = points.mean(axis=2)
     return centres, points - centres[:, :, None], densities
 
@@ -120,31 +127,24 @@ def block_shape(grid: tuple[int, int], largest: int, aspect: float) -> tuple[int
     return -(-rows // -(-rows // high)), -(-columns // -(-columns // wide))
 
 
-def _turned_sum(
-    kernel: Kernel, targets: Float[Array, "t 3"], blocks, angles, tiles: Tiles, punctured
-) -> Float[Array, "*components nfp t"]:
-    """Sum a kernel over the sources of one period at targets turned back by angles (nfp,)."""
-    # Turning by the first angle, zero, is exact: a target that is a source stays equal to it.
-    points = jnp.broadcast_to(targets.T[:, None], (3, angles.size, targets.shape[0]))
-    parts, count = _split(rotate(points, -angles, jnp).reshape(3, -1), tiles.targets)
-    summed = _tiled_sum(kernel, parts, blocks, punctured, tiles.dtype)[..., :count]
-    return summed.reshape(*summed.shape[:-1], angles.size, -1)
+def _turned_tiles(targets: Float[Array, "t 3"], turns, largest: int):
+    """Return targets turned back by all turns, in equal tiles (k, 3, each turns) of whole targets.
 
-
-def _split(points: Float[Array, "3 n"], largest: int):
-    """Return equal tiles of at most ``largest`` points, (tiles, 3, points), and the point count.
-
-    The last tile is filled up with the last point.
+    A tile has at most ``largest`` points, if that is one for each turn. The last is filled up with
+    the last target.
     """
-    count = points.shape[1]
-    tiles = -(-count // largest)
+    count, nfp = targets.shape[0], turns.shape[0]
+    tiles = -(-count // max(1, largest // nfp))
     each = -(-count // tiles)
-    padded = jnp.pad(points, ((0, 0), (0, tiles * each - count)), mode="edge")
-    return padded.reshape(3, tiles, each).swapaxes(0, 1), count
+    padded = jnp.pad(targets, ((0, tiles * each - count), (0, 0)), mode="edge")
+    # The first turn, by nothing, is exact: a target that is a source stays equal to it.
+    by_turn = turns.transpose(1, 2, 0).reshape(3, 3 * nfp)
+    points = jnp.matmul(padded, by_turn, precision="highest").reshape(tiles, each, 3, nfp)
+    return points.swapaxes(1, 2).reshape(tiles, 3, each * nfp)
 
 
 def _tiled_sum(
-    kernel: Kernel, tiles: Float[Array, "k 3 each"], blocks, punctured, dtype: str
+    kernel: Kernel, tiles: Float[Array, "k 3 each"], used, blocks, punctured, dtype: str
 ) -> Float[Array, "... t"]:
     """Sum over blocks outside, over tiles inside.
 
@@ -173,21 +173,26 @@ def _tiled_sum(
         centre, y, densities = block
         centre = centre[:, None]
         ready = centre, y.astype(dtype), ready_moments(y, densities).astype(dtype)
-        m = lax.map(lambda x: weighted_moments(x, *ready), tiles)
-        m = m.swapaxes(0, 1).reshape(m.shape[1], -1).astype(points.dtype)
-        return total + combine(points - centre, m), None
+        m = map_tiles(lambda x: weighted_moments(x, *ready), tiles, used)
+        m = m.reshape(points.shape[1], -1).astype(points.dtype)
+        return total + combine(points - centre, m.T), None
 
     nothing = jax.eval_shape(one_block, 0.0, jax.tree.map(lambda v: v[0], blocks))[0]
     return lax.scan(one_block, jnp.zeros(nothing.shape, nothing.dtype), blocks)[0]
 
 
 def _moments(y: Float[Array, "3 n"], densities: Float[Array, "4 n"]) -> Float[Array, "7 n"]:
-    s, F = densities[:1], densities[1:]
-    return jnp.concatenate([densities, s * y - jnp.cross(y, F, axis=0)])
+    s, *F = components(densities)
+    at = components(y)
+    g = [s * a - b for a, b in zip(at, cross(at, F), strict=True)]
+    return stacked([s, *F, *g])
 
 
 def _combine(x: Float[Array, "3 t"], m: Float[Array, "7 t"]) -> Float[Array, "3 t"]:
-    return jnp.cross(x, m[1:4], axis=0) - x * m[0] + m[4:]
+    s, *vectors = components(m)
+    at = components(x)
+    curl = cross(at, vectors[:3])
+    return stacked([c - a * s + g for a, c, g in zip(at, curl, vectors[3:], strict=True)])
 
 
 FIELD = Kernel("far_field", 3, _moments, _combine, rank=1)

@@ -33,12 +33,12 @@ from collections.abc import Callable
 
 import jax.numpy as jnp
 import numpy as np
-from jax import lax
 from jaxtyping import Array, Float
 
 from vcjax._geometry.resample import equispaced
 from vcjax._kernels.far import Kernel
 from vcjax._kernels.near import field_split, split_weights, weights_at
+from vcjax._kernels.vectors import AXES, components, cross, dot, dot_and_cross, stacked
 from vcjax._quadrature.rule import Rule
 from vcjax._quadrature.tables import GradientTables, radii
 
@@ -49,10 +49,11 @@ _LARGEST_BLOCK = 1024
 
 
 def _moments(y: Float[Array, "3 n"], densities: Float[Array, "4 n"]) -> Float[Array, "32 n"]:
-    s, F = densities[:1], densities[1:]
-    g = s * y - jnp.cross(y, F, axis=0)
-    by_offset = [y[i] * v for v in (densities, g) for i in range(3)]
-    return jnp.concatenate([densities, densities * (y**2).sum(axis=0), g, *by_offset])
+    s, *F = components(densities)
+    g = stacked([s * a - b for a, b in zip(components(y), cross(components(y), F), strict=True)])
+    square = (y**2).sum(axis=0)
+    by_offset = [(y[:, None] * v).reshape(-1, y.shape[1]) for v in (densities, g)]
+    return jnp.concatenate([densities, densities * square, g, *by_offset])
 
 
 def _combine(x: Float[Array, "3 t"], m: Float[Array, "32 t"]) -> Float[Array, "3 3 t"]:
@@ -60,31 +61,27 @@ def _combine(x: Float[Array, "3 t"], m: Float[Array, "32 t"]) -> Float[Array, "3
     q, q_square, g = m[:4], m[4:8], m[8:11]
     q_offset, g_offset = m[11:23].reshape(3, 4, -1), m[23:32].reshape(3, 3, -1)
     # r^2 q = (x - y)^2 q, and r x F - s r = x x F - s x + g.
-    square = (x**2).sum(axis=0) * q - 2 * (x[:, None] * q_offset).sum(axis=0) + q_square
-    crossed = jnp.cross(x, q[1:], axis=0) - q[0] * x + g
-    rows = []
-    for i in range(3):
-        other = jnp.cross(x, q_offset[i, 1:], axis=0) - q_offset[i, 0] * x + g_offset[i]
-        a, b = (i + 1) % 3, (i + 2) % 3
-        # A_i = e_i x F - s e_i has the components -s, -F_b, F_a along i, a, b.
-        isotropic = jnp.roll(jnp.stack([-square[0], -square[1 + b], square[1 + a]]), i, axis=0)
-        rows.append(isotropic - 3 * (x[i] * crossed - other))
-    return jnp.stack(rows)
+    s, a, b, c = components(
+        (x**2).sum(axis=0) * q - 2 * (x[:, None] * q_offset).sum(axis=0) + q_square
+    )
+    crossed = stacked(cross(components(x), components(q[1:]))) - q[0] * x + g
+    q_rows = components(q_offset, 1)
+    other = stacked(cross([v[None] for v in components(x)], q_rows[1:]), axis=1)
+    other = other - q_rows[0][:, None] * x + g_offset
+    # A_i = e_i x F - s e_i has the components -s, -F_b, F_a along i, a, b.
+    isotropic = stacked([-s, -c, b, c, -s, -a, -b, a, -s]).reshape(3, 3, -1)
+    return isotropic - 3 * (x[:, None] * crossed - other)
 
 
 GRADIENT = Kernel("far_gradient", 5, _moments, _combine, rank=2, largest_block=_LARGEST_BLOCK)
 
 
 def gradient_weights_at(
-    points: Float[Array, "3 row column"],
-    area_normals: Float[Array, "3 row column"],
-    constants: GradientTables,
-    rule: Rule,
+    nodes: Float[Array, "6 row column"], constants: GradientTables, rule: Rule
 ) -> Callable:
-    """Return weights (V_i, s_i) as a function of targets: (row, columns) to (t, 12, patch).
+    """Return weights (s_i, V_i) as a function of targets: (row, columns) to (t, 12, patch).
 
-    They belong to i = x, y, z in the frame of the target row. For the parameters see
-    `field_weights_at`.
+    They belong to i = x, y, z. For the nodes see `field_weights_at`.
     """
 
     def patch_weights(patch, interpolation, polar_weights, rule):
@@ -92,22 +89,25 @@ def gradient_weights_at(
         centre = _finite_part(patch, constants, rule) + _far_at_centre(patch, alpha, rule)
         return weights.at[:, :, weights.shape[2] // 2].add(centre) / (4 * np.pi)
 
-    return weights_at(points, area_normals, constants.field, rule, patch_weights)
+    return weights_at(nodes, constants.field, rule, patch_weights)
 
 
 def combine_gradient(
     b: Float[Array, "t 3 patch"], w: Float[Array, "t 12 patch"]
 ) -> Float[Array, "t 3 3"]:
     """Return the near part of the gradient [i, k] = d_i T_k."""
-    moment = jnp.einsum("tjp,twp->jwt", b, w).reshape(3, 3, 4, -1)
-    curl = [moment[a, :, b] - moment[b, :, a] for a, b in ((1, 2), (2, 0), (0, 1))]
-    return jnp.stack([c - moment[k, :, 3] for k, c in enumerate(curl)]).transpose(2, 1, 0)
+    moment = jnp.einsum("tjp,twp->tjw", b, w).reshape(-1, 3, 3, 4)
+    values = [
+        moment[:, i, :, 1 + j] - moment[:, j, :, 1 + i] - moment[:, k, :, 0] for k, i, j in AXES
+    ]
+    return stacked(values, axis=2)
 
 
-def _near_kernel(offset, normal, weights, alpha, axis: int):
+def _near_kernel(nodes, weights, alpha, axis: int):
     """Return weights * near kernel, twelve values along an axis; zero where weights are."""
-    square = (offset**2).sum(axis=axis)
-    square = jnp.where(weights == 0, 1.0, square)
+    offset, normal = jnp.split(nodes, 2, axis=axis)
+    r = components(offset, axis)
+    square = jnp.where(weights == 0, 1.0, dot(r, r))
     distance = jnp.sqrt(square)
     t = alpha * distance
     first = field_split(t)
@@ -116,17 +116,20 @@ def _near_kernel(offset, normal, weights, alpha, axis: int):
     return _twelve(offset, normal, cubed * first, 3 * cubed / square * second, axis)
 
 
-def _twelve(offset, normal, isotropic, directed, axis: int):
-    """Return (n x K_i, n.K_i), i = x, y, z, for K_im = isotropic delta_im - directed r_i r_m."""
-    r = [lax.index_in_dim(offset, i, axis, keepdims=False) for i in range(3)]
-    n = [lax.index_in_dim(normal, i, axis, keepdims=False) for i in range(3)]
-    values = []
-    for i in range(3):
-        along = directed * r[i]
-        K = [isotropic - along * r[m] if m == i else -along * r[m] for m in range(3)]
-        values += [n[a] * K[b] - n[b] * K[a] for a, b in ((1, 2), (2, 0), (0, 1))]
-        values.append(sum(n[m] * K[m] for m in range(3)))
-    return jnp.stack(values, axis=axis)
+def _twelve(r, normal, isotropic, directed, axis: int):
+    """Return (n.K_i, n x K_i), i = x, y, z, for K_im = isotropic delta_im - directed r_i r_m."""
+    products = dot_and_cross(components(normal, axis), components(r, axis), axis)
+    along = jnp.expand_dims(directed, axis) * r
+    outer = jnp.expand_dims(along, axis + 1) * jnp.expand_dims(products, axis)
+    outer = outer.reshape(*outer.shape[:axis], 12, *outer.shape[axis + 2 :])
+    return jnp.expand_dims(isotropic, axis) * _units(normal, axis) - outer
+
+
+def _units(normal, axis: int):
+    """Return (n.e_i, n x e_i), i = x, y, z, twelve values along an axis."""
+    x, y, z = components(normal, axis)
+    zero = jnp.zeros_like(x)
+    return stacked([x, zero, z, -y, y, -z, zero, x, z, y, -x, zero], axis)
 
 
 def _finite_part(patch, constants: GradientTables, rule: Rule) -> Float[Array, "ttheta 12"]:
@@ -160,5 +163,4 @@ def _finite_part(patch, constants: GradientTables, rule: Rule) -> Float[Array, "
 def _far_at_centre(patch, alpha, rule: Rule) -> Float[Array, "ttheta 12"]:
     """Return the far kernel at r = 0."""
     normal = patch[:, 3:, rule.reach_phi, rule.reach_theta]
-    rate = (4 / (3 * np.sqrt(np.pi))) * alpha[:, 0] ** 3
-    return _twelve(jnp.zeros_like(normal), normal, rate, jnp.zeros_like(rate), axis=1)
+    return (4 / (3 * np.sqrt(np.pi))) * alpha**3 * _units(normal, axis=1)

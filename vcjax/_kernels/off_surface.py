@@ -6,7 +6,7 @@ kernel get a patch of their own (`vcjax._kernels.rays`); tiles of points without
 
 from collections.abc import Callable
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -14,10 +14,12 @@ import numpy as np
 from jax import lax
 from jaxtyping import Array, Bool, Float
 
-from vcjax._geometry.foot import Foot
-from vcjax._geometry.patch import PatchInterpolation, continued
+from vcjax._geometry.foot import Foot, Periods
+from vcjax._geometry.nodes import one_period
+from vcjax._geometry.patch import PatchInterpolation
 from vcjax._kernels.far import FIELD, far_sum
 from vcjax._kernels.rays import NearPart, near_part
+from vcjax._loops import by_tiles
 from vcjax._options import Tiles
 from vcjax._quadrature.rule import Rule
 from vcjax._quadrature.tables import OffSurfaceTables
@@ -25,7 +27,7 @@ from vcjax._quadrature.tables import OffSurfaceTables
 _PUNCTURE = 0.7
 """Distance below which the far sum leaves nodes out, over their spacing."""
 _TILE = 8
-"""Points whose patches are made at once."""
+"""Points whose patches are made at once; `filled_count` is a multiple of it."""
 _GROUPS = 5
 """Groups of polar nodes, by radius, for the `PatchInterpolation`."""
 
@@ -35,21 +37,24 @@ class Nodes(NamedTuple):
 
     Attributes
     ----------
-    laboratory : points, outward area normals and the field, (3, row, column) each.
-    corotating : (9, row, column) the same.
+    continued : (9, row, column) points, area normals and the field, laboratory components.
     spacing : (2,) least and largest distance of neighbouring nodes.
     constants : tables of the rule.
     """
 
-    laboratory: tuple
-    corotating: Float[Array, "9 row column"]
+    continued: Float[Array, "9 row column"]
     spacing: Float[Array, " 2"]
     constants: OffSurfaceTables
 
     @property
-    def surface(self) -> Float[Array, "3 row column"]:
-        """Points of the nodes, co-rotating components."""
-        return self.corotating[:3]
+    def surface(self) -> Periods:
+        """Points of the nodes."""
+        return Periods(self.continued[:3], self.turns)
+
+    @property
+    def turns(self) -> Float[Array, "nfp 3 3"]:
+        """Rotations by 0 .. nfp - 1 periods."""
+        return self.constants.field.turns
 
 
 class Transforms(NamedTuple):
@@ -68,27 +73,30 @@ class Transforms(NamedTuple):
 
 
 def transforms(
-    rule: Rule, tiles: Tiles, nodes: Nodes, points: Float[Array, "n 3"], foot: Foot
+    rule: Rule, tiles: Tiles, nodes: Nodes, points: Float[Array, "n 3"], foot: Foot, used: Any
 ) -> Transforms:
-    """Return T of the field on the nodes, and of the test field, at points."""
+    """Return T of the field on the nodes, and of the test field, at points; `used` of them."""
     least, largest = nodes.spacing
     punctured = (_PUNCTURE * least) ** 2
-    test_field = partial(known_field, nodes.laboratory[0])
-    sources, normals, field = nodes.laboratory
+    sources, normals, field = jnp.split(one_period(nodes.continued, rule), 3)
+    test_field = partial(known_field, sources)
 
     def far(values):
-        return far_sum(FIELD, rule, tiles, points, sources, normals, values, punctured)
+        given = points, sources, normals, values, nodes.turns
+        return far_sum(FIELD, rule, tiles, *given, punctured, used)
 
     # The trapezoidal rule alone errs by exp(-2 pi d/h) at distance d: nothing beyond this.
     needed = foot.distance < largest * (rule.cutoff**2 / np.pi)
-    near = _near_parts(rule, nodes, points, foot, needed, test_field, punctured)
+    if used is not None:
+        needed = needed & (jnp.arange(len(points)) < used)
+    near = _near_parts(rule, nodes, points, foot, needed, test_field, punctured, used)
     both = jnp.stack([field, test_field(sources)])
     values = jax.vmap(far)(both).transpose(2, 0, 1) + near.fields
     return Transforms(values, near.at_foot, near.on_surface > 0)
 
 
 def transform_gradients(
-    rule: Rule, tiles: Tiles, nodes: Nodes, points: Float[Array, "n 3"], foot: Foot
+    rule: Rule, tiles: Tiles, nodes: Nodes, points: Float[Array, "n 3"], foot: Foot, used: Any
 ) -> tuple[Transforms, Float[Array, "n 3 2 3"]]:
     """Return T and [:, i] = d_i T, the derivative of the quadrature with its nodes held fixed."""
 
@@ -98,7 +106,7 @@ def transform_gradients(
         return slopes, found
 
     def split(x):
-        found = transforms(rule, tiles, nodes, x, foot)
+        found = transforms(rule, tiles, nodes, x, foot, used)
         return found.values, found
 
     slopes, found = jax.vmap(along, out_axes=(1, None))(jnp.eye(3))
@@ -122,7 +130,7 @@ def known_field(
 
 @jax.named_scope("near_field")
 def _near_parts(
-    rule: Rule, nodes: Nodes, points, foot: Foot, needed, test_field: Callable, punctured
+    rule: Rule, nodes: Nodes, points, foot: Foot, needed, test_field: Callable, punctured, used
 ) -> NearPart:
     """Return the near part at points (n, 3), tile by tile; skip tiles that need no patch.
 
@@ -131,10 +139,8 @@ def _near_parts(
     needed : (n,) whether a point is so near that it needs a patch.
     """
     order = jnp.argsort(~needed)
-    n = points.shape[0]
-    tile = min(_TILE, n)
-    data = jax.tree.map(lambda v: _tiled(v[order], tile), (points, foot, needed))
-    padded = continued(nodes.corotating, rule)
+    tile = min(_TILE, len(points))
+    data = jax.tree.map(lambda v: v[order], (points, foot, needed))
     interpolation = PatchInterpolation(nodes.constants.field, rule, _GROUPS)
 
     def nothing(*_):
@@ -142,22 +148,22 @@ def _near_parts(
 
     def patches(x, foot):
         recipe = interpolation, nodes.constants, rule
-        return near_part(x, foot, padded, test_field, punctured, *recipe)
+        return near_part(x, foot, nodes.continued, nodes.turns, test_field, punctured, *recipe)
 
     @jax.checkpoint
     def one_tile(at):
         x, foot, needed = at
-        near = lax.cond(needed.any(), patches, nothing, x, foot)
+        # Without a derivative the loop ends with the points that need a patch.
+        near = (
+            patches(x, foot)
+            if used is not None
+            else lax.cond(needed.any(), patches, nothing, x, foot)
+        )
         return jax.tree.map(lambda v: _where(needed, v), near)
 
-    tiles = lax.map(one_tile, data)
+    found = by_tiles(one_tile, data, tile, None if used is None else needed.sum())
     back = jnp.argsort(order)
-    return jax.tree.map(lambda v: v.reshape(-1, *v.shape[2:])[:n][back], tiles)
-
-
-def _tiled(values, tile: int):
-    fill = ((0, -values.shape[0] % tile),) + ((0, 0),) * (values.ndim - 1)
-    return jnp.pad(values, fill, mode="edge").reshape(-1, tile, *values.shape[1:])
+    return jax.tree.map(lambda v: v[back], found)
 
 
 def _where(needed, values):

@@ -23,13 +23,12 @@ A point on the surface is its own foot; there the polar integral is the principa
 from collections.abc import Callable
 from typing import NamedTuple
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
 from jaxtyping import Array, Float
 
-from vcjax._geometry.foot import Foot, angle_of, turn
+from vcjax._geometry.foot import Foot, place
 from vcjax._geometry.patch import PatchInterpolation, cut, shift
 from vcjax._kernels.near import field_split, square_radii
 from vcjax._quadrature.rule import Rule
@@ -59,7 +58,8 @@ class NearPart(NamedTuple):
 def near_part(
     x,
     foot: Foot,
-    padded,
+    continued,
+    turns,
     test_field: Callable,
     punctured,
     interpolation: PatchInterpolation,
@@ -71,14 +71,16 @@ def near_part(
     Parameters
     ----------
     x : (t, 3) laboratory components.
-    padded : (9, row, column) `continued` points, area normals and field, co-rotating components.
+    continued : (9, row, column) points, area normals and field on the continued nodes.
+    turns : rotations by 0 .. nfp - 1 periods.
     test_field : points (3, ...) to a field (3, ...), symmetric about the z axis.
     punctured : square of the distance below which the far sum leaves nodes out.
     """
-    row, column = jnp.floor(foot.u), jnp.floor(foot.v)
-    windows = jax.vmap(lambda i, j: cut(padded, i, j, rule))(row, column)
-    x = turn(x, -angle_of(row, rule))
-    shifted, centre = shift(windows, foot.u - row, foot.v - column, rule)
+    turn, row, column = place(foot.u, foot.v, turns, rule)
+    windows = cut(continued, row, column, rule)
+    x = jnp.einsum("ti,tij->tj", x, turn, precision="highest")
+    du, dv = (w - jnp.floor(w) for w in (foot.u, foot.v))
+    shifted, centre = shift(windows, du, dv, rule)
     from_foot = shifted[:, :3] - centre[:, :3, None, None]
     shifted = jnp.concatenate([from_foot, shifted[:, 3:]], axis=1)
     rings = _rings(shifted, interpolation, constants)
@@ -86,12 +88,10 @@ def near_part(
     # A point on the surface is its own foot.
     x = jnp.where(on_surface[:, None], centre[:, :3], x)
     polar = _polar_sum(x, centre[:, :3], rings, alpha, delta, test_field, constants, rule)
-    offsets = foot.u - row, foot.v - column
-    total = polar + _grid_sum(x, windows, offsets, alpha, test_field, punctured, rule)
-    back = angle_of(row, rule)
+    total = polar + _grid_sum(x, windows, (du, dv), alpha, test_field, punctured, rule)
     return NearPart(
-        turn(total / (4 * np.pi), jnp.broadcast_to(back[:, None], total.shape[:2])),
-        turn(centre[:, 6:], back),
+        jnp.einsum("tij,tkj->tki", turn, total / (4 * np.pi), precision="highest"),
+        jnp.einsum("tij,tj->ti", turn, centre[:, 6:], precision="highest"),
         on_surface.astype(x.dtype),
     )
 

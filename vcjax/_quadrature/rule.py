@@ -138,6 +138,18 @@ class Rule:
         return self.patch_theta + self.margin
 
     @property
+    def overlap(self) -> tuple[int, int]:
+        """Rows and columns of nodes that are continued on either side of a period."""
+        between = self.lagrange_count // 2 if self.core_count else 0
+        return self.reach_phi + between, self.reach_theta + between
+
+    @property
+    def continued_shape(self) -> tuple[int, int]:
+        """Rows and columns of the nodes of one period with their `overlap`."""
+        rows, columns = self.overlap
+        return self.period_rows + 2 * rows, self.quad_ntheta + 2 * columns
+
+    @property
     def spacing(self) -> tuple[float, float]:
         """Quadrature steps in phi and theta."""
         return 2 * np.pi / self.quad_nphi, 2 * np.pi / self.quad_ntheta

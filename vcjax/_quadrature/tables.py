@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
@@ -29,6 +28,9 @@ _CORE_NODES = 8
 class Tables:
     """Constants of a rule for `prepare`.
 
+    Surface and field are interpolated to the nodes of a period, laboratory components, continued
+    by the rule's overlap, with `resample.resampled`.
+
     The patch interpolation is a product of one matrix for phi and one for theta. A polar grid
     whose angles come in fours is symmetric under both reflections, so each matrix is split into
     its even and odd parts on the first quadrant: four products of a sixteenth of the work instead
@@ -37,17 +39,22 @@ class Tables:
     Attributes
     ----------
     rule : static; the rule of these constants.
-    surface_phi, surface_theta : interpolation of the surface and its derivative.
+    samples_phi, samples_theta : from a surface to `resample.surface_period` of it.
+    surface_phi, surface_theta : interpolation of these samples and its derivative.
     field_phi, field_theta : interpolation of a field.
+    turns : rotations by 0 .. nfp - 1 periods.
     patch_phi, patch_theta : even and odd part of the interpolation to polar nodes.
     polar_weights : of the polar nodes of a quadrant.
     """
 
     rule: Rule = field(metadata={"static": True})
-    surface_phi: tuple[Float[Array, "row k"], Float[Array, "row k"]]
-    surface_theta: tuple[Float[Array, "column l"], Float[Array, "column l"]]
-    field_phi: Float[Array, "row i"]
-    field_theta: Float[Array, "column j"]
+    samples_phi: Float[Array, "3 n i"]
+    samples_theta: Float[Array, "image m m"]
+    surface_phi: tuple[Float[Array, "3 row n3"], Float[Array, "3 row n3"]]
+    surface_theta: tuple[Float[Array, "1 column m"], Float[Array, "1 column m"]]
+    field_phi: Float[Array, "3 row k"]
+    field_theta: Float[Array, "images column j"]
+    turns: Float[Array, "nfp 3 3"]
     patch_phi: Float[Array, "2 node up_phi"]
     patch_theta: Float[Array, "2 node up_theta"]
     polar_weights: Float[Array, " node"]
@@ -66,8 +73,8 @@ class GradientTables:
     """
 
     field: Tables
-    field_phi_slope: Float[Array, "tphi i"]
-    field_theta_slope: Float[Array, "ttheta j"]
+    field_phi_slope: Float[Array, "3 tphi k"]
+    field_theta_slope: Float[Array, "images ttheta j"]
     centre_phi: Float[Array, "2 p"]
     centre_theta: Float[Array, "2 q"]
 
@@ -95,13 +102,13 @@ class OffSurfaceTables:
 def tables(rule: Rule) -> Tables:
     """Return the constants of a rule for `prepare`, to be passed under an outer ``jit``."""
     check_rule("tables", rule)
-    return Tables(rule=rule, **jax.tree.map(jnp.asarray, _field_tables(rule)))
+    return Tables(rule=rule, **jax.device_put(_field_tables(rule)))
 
 
 def gradient_tables(rule: Rule) -> GradientTables:
     """Return the constants of a rule for `prepare_gradient`; see `tables`."""
     check_rule("gradient_tables", rule)
-    return GradientTables(tables(rule), **jax.tree.map(jnp.asarray, _gradient_tables(rule)))
+    return GradientTables(tables(rule), **jax.device_put(_gradient_tables(rule)))
 
 
 def off_surface_tables(rule: Rule) -> OffSurfaceTables:
@@ -112,22 +119,34 @@ def off_surface_tables(rule: Rule) -> OffSurfaceTables:
             "off_surface_tables got a rule for points on the surface; make one with "
             "vcjax.choose_off_surface."
         )
-    return OffSurfaceTables(tables(rule), **jax.tree.map(jnp.asarray, _off_surface_tables(rule)))
+    return OffSurfaceTables(tables(rule), **jax.device_put(_off_surface_tables(rule)))
 
 
 @lru_cache(maxsize=8)
 def _field_tables(rule: Rule) -> dict:
-    angles = resample.equispaced(rule.first_angle, rule.spacing[0], rule.period_rows)
-    theta = resample.equispaced(0.0, rule.spacing[1], rule.quad_ntheta)
-    surface_rows = (rule.surface_shape[0] + 1) * (2 if rule.half_period else 1)
-    interpolation = resample.interpolation_matrices
+    (rows, columns), (above, beside) = rule.continued_shape, rule.overlap
+    angles = rule.first_angle + rule.spacing[0] * (np.arange(rows) - above)
+    theta = rule.spacing[1] * ((np.arange(columns) - beside) % rule.quad_ntheta)
+    samples_phi, samples_theta = resample.surface_period_matrices(
+        *rule.surface_shape, rule.nfp, rule.half_period
+    )
+    count, period = samples_phi.shape[1], 2 * np.pi / rule.nfp
+    surface_phi = resample.interpolation_matrices(count, 0.0, period, angles)
+    surface_theta = resample.interpolation_matrices(rule.surface_shape[1], 0.0, 2 * np.pi, theta)
     field_phi, field_theta = _field_interpolation(rule, angles, theta)
     u, v, weights = polar_quadrant(rule)
     return dict(
-        surface_phi=interpolation(surface_rows, 0.0, 2 * np.pi / rule.nfp, angles),
-        surface_theta=interpolation(rule.surface_shape[1], 0.0, 2 * np.pi, theta),
+        samples_phi=samples_phi,
+        samples_theta=samples_theta,
+        # Samples lie (component, row), a field lies (row, component).
+        surface_phi=tuple(
+            matrix.reshape(3, angles.size, count, 3).swapaxes(2, 3).reshape(3, angles.size, -1)
+            for matrix in resample.laboratory_matrices(*surface_phi, angles, np.zeros(count))
+        ),
+        surface_theta=tuple(matrix[None] for matrix in surface_theta),
         field_phi=field_phi[0],
         field_theta=field_theta[0],
+        turns=resample.rotation(period * np.arange(rule.nfp)).transpose(2, 0, 1),
         patch_phi=_fold(lagrange_rows(u, rule.reach_phi, rule.lagrange_count)),
         patch_theta=_fold(lagrange_rows(v, rule.reach_theta, rule.lagrange_count)),
         polar_weights=weights,
@@ -165,12 +184,16 @@ def _off_surface_tables(rule: Rule) -> dict:
 def _field_interpolation(rule: Rule, angles: np.ndarray, theta: np.ndarray):
     """Return interpolation and derivative of a field, along phi and along theta."""
     rows = rule.src_shape[0] * (2 if rule.half_period else 1)
-    start, _ = resample.field_angles(rows, rule.nfp, rule.half_period)
-    interpolation = resample.interpolation_matrices
-    return (
-        interpolation(rows, start, 2 * np.pi / rule.nfp, angles),
-        interpolation(rule.src_shape[1], 0.0, 2 * np.pi, theta),
-    )
+    start, step = resample.field_angles(rows, rule.nfp, rule.half_period)
+    given = resample.equispaced(start, step, rows)
+    phi = resample.interpolation_matrices(rows, start, rows * step, angles)
+    phi = resample.laboratory_matrices(*phi, angles, given)
+    theta_matrices = resample.interpolation_matrices(rule.src_shape[1], 0.0, 2 * np.pi, theta)
+    pairs = [
+        resample.with_mirror(*pair, rule.half_period)
+        for pair in zip(phi, theta_matrices, strict=True)
+    ]
+    return tuple(zip(*pairs, strict=True))
 
 
 def radii(rule: Rule) -> tuple[np.ndarray, np.ndarray]:
@@ -260,10 +283,12 @@ def centre_slopes(reach: int, count: int) -> np.ndarray:
 
 
 def _fold(rows: np.ndarray) -> np.ndarray:
-    """Turn rows on -E..E into rows for v(k) + v(-k) and v(k) - v(-k), k = 0..E; at 0 for v(0)."""
+    """Turn rows on -E..E into rows for v(k) + v(-k) and v(k) - v(-k), k = 0..E."""
     reach = rows.shape[1] // 2
     right, left = rows[:, reach:], rows[:, reach::-1]
-    return 0.5 * np.stack([right + left, right - left])
+    folded = 0.5 * np.stack([right + left, right - left])
+    folded[:, :, 0] *= 0.5
+    return folded
 
 
 @lru_cache(maxsize=8)

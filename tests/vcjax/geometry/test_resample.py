@@ -1,13 +1,11 @@
-"""Resampling: exact for band-limited data, symmetric, the same on the host and under a trace."""
+"""Resampling: exact for band-limited data, symmetric, the same as matrices."""
 
 from typing import Any
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from vcjax import problems, surface_points, surface_tangents
+from vcjax import surface_points, surface_tangents
 from vcjax._geometry import resample
 
 
@@ -50,15 +48,46 @@ def test_tangents_agree_with_finite_differences(half_period):
     np.testing.assert_allclose(x_theta, difference(0, step), atol=1e-8)
 
 
-def test_period_data_are_the_same_on_the_host_and_under_a_trace():
-    problem = problems.w7x(3)
-    points, field = (np.moveaxis(v, -1, 0) for v in (problem.X, problem.B))
-    for function, values in (
-        (resample.surface_period, points),
-        (resample.field_period, field),
-    ):
-        traced = jax.jit(lambda v, function=function: function(v, 5, True, jnp))(values)
-        np.testing.assert_allclose(traced, function(values, 5, True), atol=1e-13)
+@pytest.mark.parametrize("half_period", [False, True])
+@pytest.mark.parametrize("nfp, shape", [(1, (3, 5)), (2, (4, 6)), (5, (7, 8)), (3, (1, 7))])
+def test_matrices_of_a_surface_equal_its_transforms_for_any_data(nfp, shape, half_period):
+    """Random points have all modes, the highest too."""
+    X = np.random.default_rng(0).normal(size=(*shape, 3))
+    nphi, ntheta = shape
+    phi, theta = resample.surface_period_matrices(nphi, ntheta, nfp, half_period)
+    expected = resample.surface_period(np.moveaxis(X, 2, 0), nfp, half_period)
+    found = resample.resampled(resample.as_rows(X), phi, theta)
+    np.testing.assert_allclose(found, expected, atol=1e-13)
+
+
+@pytest.mark.parametrize("half_period", [False, True])
+@pytest.mark.parametrize("nfp, shape", [(1, (3, 5)), (5, (4, 6))])
+def test_matrices_of_a_field_equal_the_steps_they_are_made_of(nfp, shape, half_period):
+    B = np.random.default_rng(0).normal(size=(*shape, 3))
+    angles, theta = np.linspace(-3, 7, 9), np.linspace(0, 6, 4)
+    samples = resample.field_period(np.moveaxis(B, 2, 0), nfp, half_period)
+    start, step = resample.field_angles(samples.shape[1], nfp, half_period)
+    given = start + step * np.arange(samples.shape[1])
+    phi = resample.interpolation_matrices(given.size, start, 2 * np.pi / nfp, angles)
+    value, _ = resample.interpolation_matrices(shape[1], 0.0, 2 * np.pi, theta)
+    expected = resample.rotate(resample.interpolate(phi[0], samples, value), angles)
+    matrix, _ = resample.laboratory_matrices(*phi, angles, given)
+    matrices = resample.with_mirror(matrix, value, half_period)
+    found = resample.resampled(resample.as_rows(B), *matrices)
+    np.testing.assert_allclose(found, expected, atol=1e-13)
+
+
+def test_laboratory_matrices_hold_the_derivative_along_phi():
+    angles, step = np.linspace(-3, 7, 9), 1e-6
+    given = 0.3 + 0.25 * np.pi * np.arange(8)
+
+    def matrices(angles):
+        pair = resample.interpolation_matrices(8, 0.3, 2 * np.pi, angles)
+        return resample.laboratory_matrices(*pair, angles, given)
+
+    sides = [matrices(angles + s * step)[0] for s in (1, -1)]
+    difference = (sides[0] - sides[1]) / (2 * step)
+    np.testing.assert_allclose(matrices(angles)[1], difference, atol=1e-8)
 
 
 def test_mirroring_twice_changes_nothing():

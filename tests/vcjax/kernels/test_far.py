@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from vcjax import Rule
+from vcjax._geometry.resample import rotation
 from vcjax._kernels.far import FIELD, block_shape, far_sum
 from vcjax._kernels.pairs import pair_product, pair_weights
 from vcjax._options import Tiles
@@ -47,7 +48,9 @@ def test_far_field_equals_the_plain_sum_whatever_the_tiles(tiles):
     sources, normals, B = rng.normal(size=(3, 3, 50)) + np.array([4.0, 0, 0])[:, None]
     targets = np.concatenate([sources.T[::9], rng.normal(size=(4, 3)) + [4.0, 0, 0]])
     grids = (v.reshape(3, 5, 10) for v in (sources, normals, B))
-    result = far_sum(FIELD, RULE, Tiles(*tiles), *(jnp.asarray(v) for v in (targets, *grids)))
+    turns = np.moveaxis(rotation(2 * np.pi / 3 * np.arange(3)), 2, 0)
+    given = (jnp.asarray(v) for v in (targets, *grids, turns))
+    result = far_sum(FIELD, RULE, Tiles(*tiles), *given)
     expected = plain_sum(targets, sources, normals, B, 3)
     np.testing.assert_allclose(result.T, expected, rtol=1e-11, atol=1e-11 * np.abs(expected).max())
 
@@ -64,7 +67,7 @@ def test_blocks_hold_no_more_nodes_than_allowed(largest, aspect):
 def plain_tile(power, x, y, moments):
     square = ((x[:, :, None] - y[:, None]) ** 2).sum(axis=0)
     apart = square > 0
-    return moments @ jnp.where(apart, jnp.where(apart, square, 1.0) ** (-power / 2), 0.0).T
+    return jnp.where(apart, jnp.where(apart, square, 1.0) ** (-power / 2), 0.0) @ moments.T
 
 
 def tile(power, x, y, moments):
