@@ -1,6 +1,6 @@
 """Profile the compile of functions with a planted slow line, and of the programs of vcjax.
 
-Each JAX that is installed writes a file for the planted lines, ``planted_jax_VERSION.csv``; the
+Each JAX that is installed writes a file for the planted lines, ``slow_lines_jax_VERSION.csv``; the
 programs of vcjax are profiled with ``--programs``. The exit code is 1 if a planted line is not
 first, or less than 80 % of the time has a line.
 """
@@ -49,12 +49,12 @@ def run(options: argparse.Namespace) -> int:
         file.unlink(missing_ok=True)
         in_worker(program_rows, file, {}, env=mode, timeout_seconds=3600)
         return 0
-    file = options.out / f"planted_jax_{version('jax')}.csv"
+    file = options.out / f"slow_lines_jax_{version('jax')}.csv"
     file.unlink(missing_ok=True)
     in_worker(planted_rows, file, {}, env=mode, timeout_seconds=3600)
     found = read_rows(file)
     missed = [
-        row["planted"]
+        row["slow_line"]
         for row in found
         if row["rank"] != "1" or float(row["attributed_share"]) < LEAST_ATTRIBUTED
     ]
@@ -76,7 +76,7 @@ def planted_rows() -> Iterator[Row]:
         seconds = {one.source: one.seconds for one in found.lines}
         others = max((spent for at, spent in seconds.items() if at != line), default=0.0)
         yield {
-            "planted": name,
+            "slow_line": name,
             "rank": list(seconds).index(line) + 1,
             "share": round(seconds[line] / found.seconds, 3),
             "next_share": round(others / found.seconds, 3),

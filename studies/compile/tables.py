@@ -13,7 +13,7 @@ VERSIONS = ("0.7.2", "0.10.2", "0.12.0")
 def planted() -> str:
     """Return the rank and share of each planted line, by version of JAX."""
     found = {
-        version: {row["planted"]: row for row in _rows(f"planted_jax_{version}.csv")}
+        version: {row["slow_line"]: row for row in _rows(f"slow_lines_jax_{version}.csv")}
         for version in VERSIONS
     }
     names = found[VERSIONS[1]]
@@ -34,7 +34,7 @@ def costs() -> str:
     """Return the sums of the rows, the kernels and the cost of profiling, by version of JAX."""
     lines = []
     for version in VERSIONS:
-        rows = _rows(f"planted_jax_{version}.csv")
+        rows = _rows(f"slow_lines_jax_{version}.csv")
         if not rows:
             continue
         plain, profile = (

@@ -14,6 +14,9 @@ from benchmarks.workloads.coronagraph import Frame
 from jaxmeter._capture.constants import count_constants
 from studies.closure.pictures import audit_of_static_callables
 
+# The smallest sizes do not resolve B.
+pytestmark = pytest.mark.filterwarnings("ignore::vcjax.UnresolvedWarning")
+
 SIZE = 16
 
 

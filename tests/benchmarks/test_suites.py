@@ -23,6 +23,9 @@ from benchmarks.measuring.store import RecordStore
 from benchmarks.summary import Summary, summarise
 from jaxmeter._measure.worker import work
 
+# The smallest sizes do not resolve B.
+pytestmark = pytest.mark.filterwarnings("ignore::vcjax.UnresolvedWarning")
+
 ROOT = str(Path(benchmarks.__file__).parent)
 CHECKOUT = Path(ROOT).parent
 SMALLEST = {

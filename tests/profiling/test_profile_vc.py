@@ -12,6 +12,9 @@ import jaxmeter
 import profile_vc
 import vcjax
 
+# The smallest sizes do not resolve B.
+pytestmark = pytest.mark.filterwarnings("ignore::vcjax.UnresolvedWarning")
+
 SCRIPT = Path(profile_vc.__file__)
 USUAL = [
     *("--case", "case_vc", "--op", "B", "--jit", "--repeat", "3"),

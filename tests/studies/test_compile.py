@@ -8,9 +8,9 @@ from studies.harness import measured, read_rows
 
 @pytest.mark.parametrize("version", ["0.7.2", "0.10.2", "0.12.0"])
 def test_the_planted_line_is_first_and_its_profile_is_attributed(version):
-    rows = read_rows(measured("compile", f"planted_jax_{version}.csv"))
-    assert {row["planted"] for row in rows} == set(planted.planted())
-    first = {row["planted"] for row in rows if row["rank"] == "1"}
+    rows = read_rows(measured("compile", f"slow_lines_jax_{version}.csv"))
+    assert {row["slow_line"] for row in rows} == set(planted.planted())
+    first = {row["slow_line"] for row in rows if row["rank"] == "1"}
     # JAX 0.7 gives the operations in the branches of a switch the line of the switch.
     assert set(planted.planted()) - first == (
         {"switch of 30 branches"} if version == "0.7.2" else set()

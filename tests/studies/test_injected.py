@@ -18,6 +18,9 @@ from jaxmeter._pytest.metered import Metered
 from studies.detection import study
 from vcjax._pytree import pytree
 
+# The small torus does not resolve B.
+pytestmark = pytest.mark.filterwarnings("ignore::vcjax.UnresolvedWarning")
+
 
 def regression(name):
     spec = importlib.util.spec_from_file_location(name, pair.INJECTED / f"{name}.py")

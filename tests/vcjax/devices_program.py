@@ -10,6 +10,7 @@ value; facts about where arrays lie; messages of errors.
 
 import json
 import sys
+import warnings
 from functools import partial
 from typing import Any
 
@@ -19,6 +20,8 @@ import numpy as np
 
 import vcjax
 from tests.vcjax.common import captured_bytes, determined, small_torus
+
+warnings.filterwarnings("ignore", category=vcjax.UnresolvedWarning)  # the small torus
 
 # Nothing divides: 3 rows of targets, 15 targets, 4 or 8 devices.
 TARGETS = dict(trg_nphi=3, trg_ntheta=5)

@@ -121,6 +121,7 @@ def test_a_reversed_poloidal_angle_gives_the_same_field():
     )
 
 
+@pytest.mark.filterwarnings("ignore::vcjax.UnresolvedWarning")  # a coarse grid
 def test_symmetric_data_on_a_full_period_give_a_symmetric_field():
     """On few columns, where the spacing of nodes limits the cut-off rates."""
     X = problems.w7x_boundary().points(12, 12, half_period=False)

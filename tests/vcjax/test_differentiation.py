@@ -13,6 +13,9 @@ import pytest
 import vcjax
 from vcjax import problems
 
+# Derivatives of coarse problems are compared with each other.
+pytestmark = pytest.mark.filterwarnings("ignore::vcjax.UnresolvedWarning")
+
 STEP = 1e-4
 WEIGHT = np.random.default_rng(0).normal(size=(20, 16, 3))
 

@@ -15,6 +15,9 @@ from tests.vcjax.common import casing_of, largest_error, small_torus
 from vcjax import problems
 from vcjax._options import Tiles, resolve_tiles
 
+# Coarse grids and random fields: results are compared with each other.
+pytestmark = pytest.mark.filterwarnings("ignore::vcjax.VcjaxWarning")
+
 
 @pytest.fixture(autouse=True)
 def no_variables(monkeypatch):

@@ -169,7 +169,7 @@ def test_static_arguments_are_named(module, arguments):
         ("{}:case --json - --markdown -", "give one a file"),
         ("{}", "got target='{}'; give 'package.module:function' or a command: audit, compare, "),
         ("adit {}:step", "got target='adit'; give 'package.module:function' or a command: audit"),
-        ("adit", "retraces, compile, diff, lock, memory, calibrate"),
+        ("adit", "retraces, compile, watch, cache, diff, lock, memory, calibrate"),
     ],
 )
 def test_bad_usage_is_reported_in_one_line(module, command, message, capsys):
