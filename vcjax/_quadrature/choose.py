@@ -252,8 +252,12 @@ def _quadrature_digits(digits: int, gradient: bool) -> int:
 
 
 def _facing_x(samples: np.ndarray) -> np.ndarray:
-    """Turn co-rotating points (3, n, m) about the z axis so that their middle lies on y = 0."""
+    """Move co-rotating points (3, n, m) along z and turn them so that their middle lies on x.
+
+    Far from the plane z = 0 the rounding of z would count as a rough surface.
+    """
     middle = samples.mean(axis=(1, 2))
+    samples = samples - np.array([0.0, 0.0, middle[2]])[:, None, None]
     return resample.rotate(samples, np.full(samples.shape[1], -np.arctan2(middle[1], middle[0])))
 
 
