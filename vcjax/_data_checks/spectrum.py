@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Complex, Float
 
 _SLOWEST = 0.9
-"""Largest decay from mode to mode that is continued: slower ones are told from noise no more."""
+"""Largest ratio from mode to mode that is extrapolated: a flatter spectrum looks like noise."""
 _FEWEST = 20
 """Modes of the corner that are enough to tell an outlier from a wave."""
 _LEAST = 4

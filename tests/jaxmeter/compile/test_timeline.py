@@ -1,6 +1,7 @@
 """Elapsed time is divided among threads, and tasks are paired with kernels, as counted by hand."""
 
 import itertools
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -26,6 +27,7 @@ def test_workers_share_a_moment_and_the_main_thread_counts_while_they_rest():
     assert divided == {"waits": 1 + 2, "x": 2 + 1, "y": 1 + 2, "rest": 1}
 
 
+NOTHING: Any = None  # no compiled program is read
 SPANS = st.tuples(st.floats(0, 9), st.floats(0.01, 9), st.sampled_from("abc"))
 
 
@@ -60,7 +62,7 @@ def test_kernels_on_two_threads_are_all_found(order, lengths):
     written = {expected[number]: spans[number][1] - 1e-4 for number in order}
     paired = pair(tasks_of(*spans), written)
     assert len(paired) == 8
-    # Tasks that end together cannot be told apart, and need not be.
+    # Tasks that end together cannot be distinguished. The result does not need it.
     for number, name in paired.items():
         assert abs(spans[number][1] - spans[int(name.split()[1])][1]) < 1e-2
 
@@ -98,7 +100,7 @@ def test_events_become_stages_kernels_and_passes():
         Interval(pool, TASK, 8.0, 8.5),
     )
     objects = {"add_fusion_kernel_module": 7.999, "dot.1_kernel_module": 8.499}
-    found = stage_seconds(Recording(None, 10.0, events, objects, ""))  # type: ignore[arg-type]
+    found = stage_seconds(Recording(NOTHING, 10.0, events, objects, ""))
     assert {key: pytest.approx(spent) for key, spent in found.seconds.items() if spent} == {
         ("HLO passes", ""): 1.5,
         ("constant folding", ""): 1.0,
@@ -117,5 +119,5 @@ def test_a_kernel_without_a_task_has_the_time_of_the_main_thread():
         Interval("python", "CpuCompiler::RunBackend", 0.0, 4.0),
         Interval("python", "Codegen", 1, 3),
     )
-    found = stage_seconds(Recording(None, 4.0, events, {"dot_kernel_module": 2.9}, ""))  # type: ignore[arg-type]
+    found = stage_seconds(Recording(NOTHING, 4.0, events, {"dot_kernel_module": 2.9}, ""))
     assert found.seconds["LLVM", "dot"] == pytest.approx(2.0)

@@ -47,7 +47,7 @@ def note_pid(pid):
 
 
 def given_files():
-    """Return the files that the process was told of, and those in the folders beside them."""
+    """Return the files named in the command line, and those in the folders beside them."""
     named = [argument for argument in (*sys.argv, *sys.orig_argv) if os.path.isfile(argument)]
     beside = {os.path.dirname(name) for name in named if "jaxmeter-" in name}
     return [os.path.join(folder, name) for folder in beside for name in os.listdir(folder)] + [

@@ -2,12 +2,6 @@
 
 import copy
 import dataclasses
-import io
-import os
-import pathlib
-import pickle
-import subprocess
-import sys
 from typing import Any
 
 import equinox
@@ -22,7 +16,7 @@ from hypothesis import strategies as st
 import vcjax
 from tests.vcjax.common import largest_error, section
 from tests.vcjax.hostile.problems import chosen, many
-from vcjax import VcjaxError, _pytree
+from vcjax import VcjaxError
 
 
 @many
@@ -50,20 +44,6 @@ def test_whatever_is_given_as_surface_or_field_ends_in_an_error_of_ours(torus, c
             continue
         # Only a small field passes: resolved, or with a large spectral tail.
         assert values.dtype == np.float64 and values.ndim == 3 and values.shape[2] == 3
-
-
-def test_a_casing_copied_pickled_or_moved_to_numpy_gives_the_same_answer(torus, casing):
-    plain = vcjax.external_field(casing, torus.B)
-    for again in (
-        pickle.loads(pickle.dumps(casing)),
-        copy.deepcopy(casing),
-        jax.tree.map(np.asarray, casing),
-        jax.device_put(casing),
-        jax.tree.unflatten(*reversed(jax.tree.flatten(casing))),
-    ):
-        assert all(isinstance(leaf, jax.Array) for leaf in jax.tree.leaves(casing))
-        assert again.rule == casing.rule and hash(again.rule) == hash(casing.rule)
-        np.testing.assert_array_equal(vcjax.external_field(again, torus.B), plain)
 
 
 _SPOILT = {
@@ -140,44 +120,6 @@ def test_casings_and_tables_are_one_kind_of_thing_to_compare(rule, casing, gradi
         assert whole != copy.copy(whole)
 
 
-@pytest.mark.parametrize("name", ["cloudpickle", "joblib"])
-def test_copies_by_other_picklers_give_the_same_answer(torus, casing, name):
-    module = pytest.importorskip(name, reason="not installed")
-    stored = io.BytesIO()
-    module.dump(casing, stored)
-    stored.seek(0)
-    again = module.load(stored)
-    assert again.rule == casing.rule
-    plain = vcjax.external_field(casing, torus.B)
-    np.testing.assert_array_equal(vcjax.external_field(again, torus.B), plain)
-
-
-@pytest.mark.parametrize("kind", ["rule", "casing", "gradient_casing", "tables", "dense"])
-def test_a_pickle_of_another_version_names_both_versions(kind, request, rule, casing, monkeypatch):
-    made = {"tables": lambda: vcjax.tables(rule), "dense": lambda: vcjax.dense_operator(casing)}
-    whole = made[kind]() if kind in made else request.getfixturevalue(kind)
-    with monkeypatch.context() as patched:
-        patched.setattr(_pytree, "VERSION", "0.0.7")
-        stored = pickle.dumps(whole)
-    # Its rule is read before the whole.
-    ours = vcjax.__version__.replace(".", r"\.")
-    message = rf"^Unpickling got a \w+ of vcjax 0\.0\.7, but this is vcjax {ours}\. .*again\.$"
-    with pytest.raises(VcjaxError, match=message):
-        pickle.loads(stored)
-
-
-def test_a_pickle_with_other_fields_or_of_before_versions_is_refused(rule):
-    # As it was written when rules had no core: the default would be taken in silence.
-    fields = {name: value for name, value in vars(rule).items() if name != "core_count"}
-    for state, differs in (
-        ({"vcjax": vcjax.__version__, "fields": fields}, "differs in core_count"),
-        (fields, "of vcjax before 0.1.0"),
-        (dict(vars(rule)), "of vcjax before 0.1.0"),
-    ):
-        with pytest.raises(VcjaxError, match=differs):
-            object.__new__(vcjax.Rule).__setstate__(state)  # pyright: ignore
-
-
 @pytest.mark.parametrize(
     "change",
     [
@@ -243,61 +185,6 @@ def test_rules_on_and_off_the_surface_are_not_exchanged(torus, rule):
         message = f"^{call.__name__} got a rule for points on the .*vcjax.choose_off_surface"
         with pytest.raises(VcjaxError, match=message):
             call(*arguments)
-
-
-_FORKS = """
-import multiprocessing, warnings
-warnings.simplefilter("ignore", RuntimeWarning)  # JAX's own at each fork; others stay
-import jax
-jax.config.update("jax_enable_x64", True)
-import numpy as np
-import vcjax
-from tests.vcjax.hostile.problems import chosen, torus_problem
-from vcjax import problems
-
-torus = torus_problem(problems.circular_torus(minor_radius=0.5))
-
-def separated():
-    rule = chosen(torus.X, torus.B)
-    casing = vcjax.prepare(rule, torus.X)
-    return casing, np.asarray(vcjax.external_field(casing, torus.B))
-
-def message(name, *arguments):
-    try:
-        getattr(vcjax, name)(*arguments)
-    except vcjax.VcjaxError as error:
-        return str(error)
-    return "no error"
-
-def from_child(call, *arguments):
-    with multiprocessing.get_context("fork").Pool(1) as pool:
-        return pool.apply_async(call, arguments).get(timeout=250)
-
-before = from_child(separated)[1]  # JAX starts in the child
-casing, plain = separated()
-np.testing.assert_array_equal(before, plain)
-print(from_child(message, "external_field", casing, torus.B))
-print(from_child(message, "prepare", casing.rule, torus.X))
-print(from_child(message, "self_test", casing))
-np.testing.assert_array_equal(vcjax.external_field(casing, torus.B), plain)  # the parent goes on
-"""
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="nothing forks here")
-def test_a_process_forked_after_jax_started_gets_an_error_and_one_forked_before_computes():
-    done = subprocess.run(
-        [sys.executable, "-c", _FORKS],
-        cwd=pathlib.Path(__file__).parents[3],
-        capture_output=True,
-        text=True,
-        timeout=600,
-    )
-    assert done.returncode == 0, done.stderr
-    for line, call in zip(
-        done.stdout.splitlines(), ("external_field", "prepare", "self_test"), strict=True
-    ):
-        assert line.startswith(f"{call} runs in a process that was forked after JAX had started")
-        assert "get_context('spawn')" in line
 
 
 @pytest.mark.parametrize(

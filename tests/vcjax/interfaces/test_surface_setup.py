@@ -23,7 +23,7 @@ KINDS = ("field", "gradient", "off", "off_gradient")
 
 
 class Made(SimpleNamespace):
-    """In place of a casing: like casings, told from others by identity."""
+    """In place of a casing: equal to itself only, as casings are."""
 
     def __hash__(self):  # pyright: ignore[reportIncompatibleVariableOverride]
         return id(self)

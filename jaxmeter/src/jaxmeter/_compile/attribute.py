@@ -17,7 +17,7 @@ from jaxmeter._program.hlo import (
     named_instructions,
 )
 from jaxmeter._records.audit import Folding
-from jaxmeter._records.compile import CompiledKernel, CompileRow, Stage
+from jaxmeter._records.compile import Basis, CompiledKernel, CompileRow, Stage
 
 
 class Origin(NamedTuple):
@@ -161,24 +161,24 @@ def compile_rows(
         shares = kernels.shares(kernel) if kernel else shared.get(stage, {})
         if stage == "other":
             shares = {}
-        basis = "measured" if kernel else "by instructions"
-        basis = "by estimate" if stage == "constant folding" else basis
+        basis: Basis = "measured" if kernel else "by instructions"
+        if stage == "constant folding":
+            basis = "by estimate"
         rows += rows_of(stage, seconds, shares, basis, kernel)
     return rows
 
 
 def rows_of(
-    stage: Stage, seconds: float, shares: Shares, basis: str, kernel: str = ""
+    stage: Stage, seconds: float, shares: Shares, basis: Basis, kernel: str = ""
 ) -> list[CompileRow]:
     """Return a row for each origin with its share of the seconds; one row if none is known."""
     rows = []
     for origin, share in (shares or {_UNKNOWN: 1.0}).items():
-        known = basis if origin.source else "unattributed"
         rows.append(
             CompileRow(
                 stage=stage,
                 seconds=seconds * share,
-                basis=known,  # type: ignore[arg-type]
+                basis=basis if origin.source else "unattributed",
                 source=origin.source,
                 kernel=kernel,
                 scope=origin.scope,

@@ -54,7 +54,7 @@ def _prctl(option: int, value: int) -> None:
 
 
 def _exit_code_of(child: int) -> int:
-    """Wait for the child; return its exit code, -SIGTERM if this process is told to end first."""
+    """Wait for the child; return its exit code, or -SIGTERM if SIGTERM arrives first."""
     while signal.sigwait(_SIGNALS) == signal.SIGCHLD:
         pid = -1
         while pid != 0:

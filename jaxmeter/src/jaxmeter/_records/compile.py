@@ -10,6 +10,7 @@ from jaxmeter._records.plain_data import Result
 Stage = Literal["trace", "lower", "HLO passes", "constant folding", "emit", "LLVM", "other"]
 """``emit``: HLO to LLVM's representation; ``LLVM``: optimising it and making machine code;
 ``other``: the rest of the compile, such as linking."""
+Basis = Literal["measured", "by instructions", "by equations", "by estimate", "unattributed"]
 
 
 @dataclass(frozen=True)
@@ -19,7 +20,7 @@ class CompileRow:
     stage: Stage
     seconds: float
     """Of the elapsed time: where several threads compile at once, each gets its share."""
-    basis: Literal["measured", "by instructions", "by equations", "by estimate", "unattributed"]
+    basis: Basis
     """``measured`` for this kernel or line. Other stages report only totals, which are divided in
     proportion to the instructions or equations of each line, or to the audit's estimate of each
     folding. ``unattributed``: of no known line."""

@@ -1,0 +1,64 @@
+"""Copies and pickles give the same answer; pickles of other versions are refused."""
+
+import copy
+import io
+import pickle
+
+import jax
+import numpy as np
+import pytest
+
+import vcjax
+from vcjax import VcjaxError, _pytree
+
+
+def test_a_casing_copied_pickled_or_moved_to_numpy_gives_the_same_answer(torus, casing):
+    plain = vcjax.external_field(casing, torus.B)
+    for again in (
+        pickle.loads(pickle.dumps(casing)),
+        copy.deepcopy(casing),
+        jax.tree.map(np.asarray, casing),
+        jax.device_put(casing),
+        jax.tree.unflatten(*reversed(jax.tree.flatten(casing))),
+    ):
+        assert all(isinstance(leaf, jax.Array) for leaf in jax.tree.leaves(casing))
+        assert again.rule == casing.rule and hash(again.rule) == hash(casing.rule)
+        np.testing.assert_array_equal(vcjax.external_field(again, torus.B), plain)
+
+
+@pytest.mark.parametrize("name", ["cloudpickle", "joblib"])
+def test_copies_by_other_picklers_give_the_same_answer(torus, casing, name):
+    module = pytest.importorskip(name, reason="not installed")
+    stored = io.BytesIO()
+    module.dump(casing, stored)
+    stored.seek(0)
+    again = module.load(stored)
+    assert again.rule == casing.rule
+    plain = vcjax.external_field(casing, torus.B)
+    np.testing.assert_array_equal(vcjax.external_field(again, torus.B), plain)
+
+
+@pytest.mark.parametrize("kind", ["rule", "casing", "gradient_casing", "tables", "dense"])
+def test_a_pickle_of_another_version_names_both_versions(kind, request, rule, casing, monkeypatch):
+    made = {"tables": lambda: vcjax.tables(rule), "dense": lambda: vcjax.dense_operator(casing)}
+    whole = made[kind]() if kind in made else request.getfixturevalue(kind)
+    with monkeypatch.context() as patched:
+        patched.setattr(_pytree, "VERSION", "0.0.7")
+        stored = pickle.dumps(whole)
+    # Its rule is read before the whole.
+    ours = vcjax.__version__.replace(".", r"\.")
+    message = rf"^Unpickling got a \w+ of vcjax 0\.0\.7, but this is vcjax {ours}\. .*again\.$"
+    with pytest.raises(VcjaxError, match=message):
+        pickle.loads(stored)
+
+
+def test_a_pickle_with_other_fields_or_of_before_versions_is_refused(rule):
+    # As it was written when rules had no core: the default would be taken in silence.
+    fields = {name: value for name, value in vars(rule).items() if name != "core_count"}
+    for state, differs in (
+        ({"vcjax": vcjax.__version__, "fields": fields}, "differs in core_count"),
+        (fields, "of vcjax before 0.1.0"),
+        (dict(vars(rule)), "of vcjax before 0.1.0"),
+    ):
+        with pytest.raises(VcjaxError, match=differs):
+            object.__new__(vcjax.Rule).__setstate__(state)  # pyright: ignore
