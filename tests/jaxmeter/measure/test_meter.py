@@ -218,12 +218,10 @@ def test_events_are_heard_only_while_listening():
     assert (inner.traced.count("heard"), outer.traced.count("heard")) == (1, 2)
 
 
-def test_memory_that_a_run_needs_shows_above_the_baseline():
+def test_memory_that_a_run_needs_shows_in_the_program():
     record = jaxmeter.measure(lambda x: x @ x @ x, jnp.ones((1500, 1500)), repeat=1)
-    memory = record.memory
-    assert memory.temp_bytes is not None and memory.temp_bytes >= 1500 * 1500 * 8
-    if memory.baseline_rss_bytes is not None and memory.peak_rss_bytes is not None:
-        assert memory.peak_rss_bytes - memory.baseline_rss_bytes >= 1500 * 1500 * 8 * 0.9
+    assert record.memory.temp_bytes is not None
+    assert record.memory.temp_bytes >= 1500 * 1500 * 8
 
 
 def test_an_error_of_the_function_is_raised_with_its_phase():
