@@ -18,9 +18,7 @@ from typing import Any
 
 import jax
 import numpy as np
-from jax.extend.core import Literal
 
-from jaxmeter._compare.answers import values_fingerprint
 from jaxmeter._program.jaxprs import inner, label, sub_jaxprs
 from jaxmeter._records.record import ConstantArray, Constants
 
@@ -50,11 +48,6 @@ def count_constants(closed_jaxpr: Any, lowered: jax.stages.Lowered | None = None
         hidden_argument_bytes=None if hidden is None else sum(map(_array_bytes, hidden)),
         hidden_argument_count=None if hidden is None else len(hidden),
     )
-
-
-def captured_fingerprint(closed_jaxpr: Any) -> str:
-    """Return the SHA-256 of the values of all captured arrays, in the order of their first use."""
-    return values_fingerprint(array for array, _ in captured_values(closed_jaxpr).values())
 
 
 def captured_values(closed_jaxpr: Any) -> dict[Hashable, tuple[Any, ConstantArray]]:
@@ -98,7 +91,7 @@ def _is_captured(atom: Any) -> bool:
     Scalars such as the 2.0 of ``2.0 * x`` are literals too; only a jax.Array of shape () is an
     array.
     """
-    value = atom.val if isinstance(atom, Literal) else None
+    value = getattr(atom, "val", None)  # variables have none
     return isinstance(value, jax.Array) or len(getattr(value, "shape", ())) > 0
 
 

@@ -8,8 +8,6 @@ import re
 from collections.abc import Callable, Hashable, Iterator
 from typing import Any, Literal
 
-import jax.extend.source_info_util
-
 from jaxmeter._capture.constants import closed_over
 from jaxmeter._program.jaxprs import JIT, inner, scan_counts, sub_jaxprs
 from jaxmeter._program.places import is_installed, is_ours
@@ -95,6 +93,8 @@ def passed_operands(equation: Any) -> Iterator[tuple[Any, range]]:
 
 def use_of(equation: Any) -> Use | None:
     """Return the source line of an equation; None if JAX does not report it."""
+    import jax.extend.source_info_util  # it imports Pallas: 50 ms of each watched program
+
     summary = jax.extend.source_info_util.summarize(equation.source_info, _FRAMES_COUNT_LIMIT)
     frames = []
     for text in reversed(summary.splitlines()):  # the innermost comes last

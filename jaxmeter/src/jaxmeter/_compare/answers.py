@@ -9,6 +9,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from jaxmeter._capture.constants import captured_values
 from jaxmeter._records.comparison import Answers
 
 
@@ -53,6 +54,11 @@ def values_fingerprint(arrays: Iterable[Any], about: str = "") -> str:
         # As bytes, because numpy has no buffers of dtypes such as bfloat16.
         digest.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
     return digest.hexdigest()
+
+
+def captured_fingerprint(closed_jaxpr: Any) -> str:
+    """Return the SHA-256 of the values of all captured arrays, in the order of their first use."""
+    return values_fingerprint(array for array, _ in captured_values(closed_jaxpr).values())
 
 
 def on_host(array: Any) -> np.ndarray:

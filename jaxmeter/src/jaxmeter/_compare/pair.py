@@ -13,8 +13,7 @@ from typing import Any
 
 import jax
 
-from jaxmeter._capture.constants import captured_fingerprint
-from jaxmeter._compare.answers import answers_of
+from jaxmeter._compare.answers import answers_of, captured_fingerprint
 from jaxmeter._measure.case import Case
 from jaxmeter._measure.counts import Events, listening
 from jaxmeter._measure.meter import Run

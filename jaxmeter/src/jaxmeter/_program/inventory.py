@@ -9,7 +9,8 @@ from typing import Any
 
 import jax
 
-from jaxmeter._capture.constants import captured_fingerprint, count_constants
+from jaxmeter._capture.constants import count_constants
+from jaxmeter._compare.answers import captured_fingerprint
 from jaxmeter._measure.accounting import compiler_account
 from jaxmeter._measure.case import Case, case_of, name_of
 from jaxmeter._measure.staging import staged

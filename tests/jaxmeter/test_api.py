@@ -1,0 +1,23 @@
+import subprocess
+import sys
+
+import jaxmeter
+
+
+def test_dir_shows_the_api_and_nothing_else():
+    names = dir(jaxmeter)
+    assert {"audit", "measure", "compare", "compile_profile", "Record", "JaxmeterError"} <= {*names}
+    assert not [name for name in names if name.startswith("_")]
+    assert all(
+        getattr(jaxmeter, name).__module__.startswith("jaxmeter.")
+        for name in names
+        if hasattr(getattr(jaxmeter, name), "__module__")
+    )
+
+
+def test_importing_jaxmeter_loads_no_part_of_it():
+    code = "import sys, jaxmeter; print(*[name for name in sys.modules if 'jax' in name])"
+    loaded = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert {*loaded.stdout.split()} == {"jaxmeter", "jaxmeter.version"}
