@@ -21,7 +21,6 @@ export $(SETTINGS)
 
 override RUN := .venv/bin/python
 override STORE := "$${VCJAX_BENCH_STORE:-results/records}"
-override ASV_RESULTS := $(patsubst %,--asv %,$(wildcard .asv/results))
 
 .DEFAULT_GOAL := help
 .PHONY: help report bench page commits history review closure situations test lint lock hooks clean
@@ -36,7 +35,7 @@ bench: env-report ## Measure only; rerun to resume after an interruption
 	@$(RUN) -m benchmarks.measuring.run --grid="$$GRID"
 
 page: env-report ## Build the page from the records in the store
-	@$(RUN) -m reports build --store $(STORE) $(ASV_RESULTS) --out results/report
+	@$(RUN) -m reports build --store $(STORE) --out results/report
 
 commits: env-report ## Measure COMMITS=HEAD~10..HEAD in every JAX version of asv.conf.json, then the history
 	@$(RUN) -m benchmarks.measuring.run --grid small --commits="$$COMMITS"

@@ -2,6 +2,5 @@
 
 from .errors import ReportError as ReportError
 from .load import read_store as read_store
-from .load_asv import read_asv as read_asv
 from .report import make_report as make_report
 from .report import write_report as write_report

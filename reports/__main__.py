@@ -34,9 +34,7 @@ def build(options: argparse.Namespace) -> int:
     """Write the report; 0 when there is a page, 1 when it has failures alone."""
     from .report import make_report, write_report
 
-    report = make_report(
-        options.store, options.asv, commit=options.commit, environment=options.environment
-    )
+    report = make_report(options.store, commit=options.commit, environment=options.environment)
     page = write_report(report, options.out)
     if report.skipped_count:
         print(f"{report.skipped_count} unreadable files are listed on the page", file=sys.stderr)
@@ -157,7 +155,6 @@ def _parser() -> argparse.ArgumentParser:
         return added.add_argument
 
     option = command("build", build, "write tables, figures and the page", "results/report")
-    option("--asv", help="asv's results folder, .asv/results")
     option("--environment", help="beginning of an environment key; default the newest")
 
     option = command(

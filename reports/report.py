@@ -13,8 +13,7 @@ from .document.section import Document, Section
 from .document.write import write_document
 from .errors import ReportError
 from .load import SkippedFile, Store, read_store
-from .load_asv import read_asv
-from .sections import accuracy, asv, chunks, head, preparation, problems, reference
+from .sections import accuracy, chunks, head, preparation, problems, reference
 from .tables import rows
 
 INTERVALS = (
@@ -41,7 +40,6 @@ class Report:
 
 def make_report(
     store: str | Path,
-    asv_results: str | Path | None = None,
     *,
     commit: str | None = None,
     environment: str | None = None,
@@ -52,8 +50,6 @@ def make_report(
     ----------
     store : path
         Folder of cases, <commit>/<environment-key>/<case>/<round>.json.
-    asv_results : path, optional
-        asv's results folder; without it the page has no section on asv.
     commit, environment : str, optional
         Beginning of a commit and of an environment key; by default those measured last.
 
@@ -63,9 +59,7 @@ def make_report(
         If a folder is missing, nothing can be read, or no measurement matches.
     """
     read = read_store(store)
-    stored = read_asv(asv_results) if asv_results is not None else None
-    skipped = read.skipped + (stored.skipped if stored is not None else ())
-    everything = common_tables(read, skipped)
+    everything = common_tables(read, read.skipped)
     measured = everything["measurements"]
     everything |= {
         "closure_versus_argument": closure.variants(measured),
@@ -75,11 +69,9 @@ def make_report(
         "gradient_against_reference": reference.summary(measured, gradient=True),
         "preparation": preparation.summary(measured),
     }
-    if stored is not None:
-        everything["asv_results"] = stored.table
     place = chosen_place(everything["environments"], commit, environment, "last_started_utc")
     here = {name: at(frame, place) for name, frame in everything.items()}
-    return assembled("vcjax, measured", place, everything, _sections(here), len(skipped))
+    return assembled("vcjax, measured", place, everything, _sections(here), len(read.skipped))
 
 
 def common_tables(read: Store, skipped: tuple[SkippedFile, ...]) -> dict[str, pd.DataFrame]:
@@ -161,6 +153,4 @@ def _sections(here: dict[str, pd.DataFrame]) -> tuple[Section, ...]:
     made = [variants.section(here["measurements"], here["captured_arrays"])]
     made += [make(here[name]) for name, make in makers.items() if len(here[name])]
     made.append(problems.section(here["failures"]))
-    if len(here.get("asv_results", ())):
-        made.append(asv.section(here["asv_results"]))
     return tuple(section for section in made if section is not None)

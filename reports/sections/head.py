@@ -21,7 +21,7 @@ def facts(here: Mapping[str, pd.DataFrame], others_count: int) -> tuple[Fact, ..
     measured, failures = here["measurements"], here["failures"]
     jax, failed = environment["jax_version"], "nothing" if failures.empty else "listed below"
     found = [
-        Fact("Commit", str(environment["commit"])[:12], _commit_date(here.get("asv_results"))),
+        Fact("Commit", str(environment["commit"])[:12]),
         Fact("Measured", *_when(environment)),
         Fact("Machine", *_machine(environment)),
         Fact("Load", *_load(environment)),
@@ -33,11 +33,6 @@ def facts(here: Mapping[str, pd.DataFrame], others_count: int) -> tuple[Fact, ..
         note = "more commits or environments, not on this page"
         found.append(Fact("Also in the tables", str(others_count), note))
     return tuple(found)
-
-
-def _commit_date(asv_results: pd.DataFrame | None) -> str:
-    dates = [] if asv_results is None else list(asv_results["commit_date_utc"].dropna())
-    return f"of {dates[0]:%Y-%m-%d %H:%M} UTC" if dates else ""
 
 
 def _when(environment: Row) -> tuple[str, str]:

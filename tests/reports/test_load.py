@@ -4,10 +4,9 @@ import json
 import math
 import os
 
-import pandas as pd
 import pytest
 
-from reports import ReportError, load, make_report, read_asv, read_store, tables
+from reports import ReportError, load, read_store, tables
 
 
 @pytest.fixture
@@ -244,89 +243,3 @@ def test_no_folder_no_record_and_nothing_readable_are_errors_that_say_what_to_do
     broken.write_text("{")
     with pytest.raises(ReportError, match=r"none of the 1 files .* could be read; the first, "):
         read_store(tmp_path)
-
-
-def asv_folder(root, commit="c" * 40, environment="virtualenv-py3.11-jax0.10.2"):
-    """A results folder as asv 0.6 writes it: one benchmark with samples, one plain number."""
-    machine = root / "bench"
-    machine.mkdir(parents=True)
-    (root / "benchmarks.json").write_text(
-        json.dumps(
-            {
-                "casing.V.track_compile_seconds": {"unit": "seconds"},
-                "casing.V.track_captured_bytes": {"unit": "bytes"},
-                "version": 2,
-            }
-        )
-    )
-    (machine / "machine.json").write_text(json.dumps({"machine": "bench", "version": 1}))
-    params = [["'closure'", "'argument'"], ["3"]]
-    columns = ["result", "params", "version", "started_at", "duration"]
-    columns += ["stats_ci_99_a", "stats_ci_99_b", "stats_q_25", "stats_q_75"]
-    columns += ["stats_number", "stats_repeat", "samples", "profile"]
-    times = [[2.0, 1.0], params, "1", 1.7e12, 3.0, [1.9, 0.9], [2.1, None], [1.95, 0.95]]
-    times += [[2.05, 1.05], [1, 1], [6, 6], [[1.9, 2.0, 2.1], [0.9, 1.0, 1.1]]]
-    sizes = [[1000, None], params, "1", 1.7e12, 1.0]
-    written = {
-        "commit_hash": commit,
-        "env_name": environment,
-        "date": 1763632800000,
-        "params": {"machine": "bench"},
-        "python": "3.11",
-        "requirements": {"jax": "0.10.2"},
-        "env_vars": {},
-        "result_columns": columns,
-        "results": {
-            "casing.V.track_compile_seconds": times,
-            "casing.V.track_captured_bytes": sizes,
-        },
-        "durations": {},
-        "version": 2,
-    }
-    (machine / f"{commit[:8]}-env.json").write_text(json.dumps(written))
-    return root
-
-
-def test_asv_values_come_with_unit_interval_and_parameters(tmp_path):
-    table = read_asv(asv_folder(tmp_path / "results")).table
-    assert len(table) == 4
-    closure = table[(table["parameters"] == "closure, 3") & (table["unit"] == "seconds")].iloc[0]
-    assert (closure["value"], closure["interval_low"], closure["interval_high"]) == (2.0, 1.9, 2.1)
-    assert closure["samples_count"] == 6
-    assert closure["commit"] == "c" * 40 and closure["machine"] == "bench"
-    assert closure["commit_date_utc"].isoformat() == "2025-11-20T10:00:00+00:00"
-    skipped = table[(table["parameters"] == "argument, 3") & (table["unit"] == "bytes")]
-    assert len(skipped) == 1 and pd.isna(skipped.iloc[0]["value"])
-
-
-def test_a_half_written_asv_file_is_skipped(tmp_path):
-    root = asv_folder(tmp_path / "results")
-    (root / "bench" / "broken.json").write_text('{"commit_hash": "ab')
-    (root / "bench" / "foreign.json").write_text('{"version": 2}')
-    read = read_asv(root)
-    assert len(read.table) == 4
-    names = sorted(str(item.path) for item in read.skipped)
-    assert names == [os.path.join("bench", name) for name in ("broken.json", "foreign.json")]
-    assert not any(str(tmp_path) in item.reason for item in read.skipped)
-
-
-def test_asv_without_a_list_of_benchmarks_still_gives_values(tmp_path):
-    root = asv_folder(tmp_path / "results")
-    (root / "benchmarks.json").write_text("{")
-    table = read_asv(root).table
-    assert len(table) == 4 and set(table["unit"]) == {""}
-
-
-def test_an_asv_folder_that_is_not_there_is_an_error(tmp_path):
-    with pytest.raises(ReportError, match="leave --asv out"):
-        read_asv(tmp_path / "nowhere")
-
-
-def test_asvs_values_of_the_commit_and_environment_stand_on_the_page(
-    made_up, good, tmp_path, tmp_path_factory
-):
-    root = asv_folder(tmp_path_factory.mktemp("asv"), made_up.commit, made_up.key)
-    (section,) = (s for s in make_report(tmp_path, root).document.sections if s.name == "asv")
-    (table,) = section.tables
-    assert {row[1].text for row in table.rows} == {"1.00 kB", "2.00 s", "1.00 s"}
-    assert "3 values of this commit, in 2 benchmarks" in section.lead

@@ -164,12 +164,10 @@ def test_the_command_prints_the_page_and_can_be_repeated(full_store, tmp_path, c
     assert [path.name for path in tmp_path.iterdir()] == ["report"]
 
 
-@pytest.mark.parametrize("kind", ["missing", "empty", "asv"])
-def test_errors_are_one_line_and_exit_code_two(kind, full_store, tmp_path, capsys):
-    store = {"missing": tmp_path / "nowhere", "empty": tmp_path, "asv": full_store}[kind]
+@pytest.mark.parametrize("kind", ["missing", "empty"])
+def test_errors_are_one_line_and_exit_code_two(kind, tmp_path, capsys):
+    store = {"missing": tmp_path / "nowhere", "empty": tmp_path}[kind]
     arguments = ["build", "--store", str(store), "--out", str(tmp_path / "report")]
-    if kind == "asv":
-        arguments += ["--asv", str(tmp_path / "nowhere")]
     assert main(arguments) == 2
     captured = capsys.readouterr()
     assert captured.out == ""

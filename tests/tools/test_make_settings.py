@@ -30,7 +30,7 @@ TARGETS = {
     "EXTRAS": "env-test",
 }
 # Names of the Makefile's own and of nothing: no setting, and still exported by make.
-OTHERS = ("RUN", "STORE", "ASV_RESULTS", "SETTINGS", "as_text", "name", "MAKEFILE_LIST", "ANYTHING")
+OTHERS = ("RUN", "STORE", "SETTINGS", "as_text", "name", "MAKEFILE_LIST", "ANYTHING")
 
 
 @pytest.fixture
