@@ -1,0 +1,108 @@
+"""The lessons can be read by notebooks; each claim has a name, each measurement a prediction.
+
+Building the site runs them (``make docs``); these tests only read.
+"""
+
+import ast
+import itertools
+import json
+
+import pytest
+
+import jaxmeter
+from workshop.history import versions
+from workshop.lessons import FOLDER, lesson_files, source_of
+
+LESSONS = {lesson.stem: lesson for lesson in lesson_files()}
+TREES = {name: ast.parse(source_of(lesson)) for name, lesson in LESSONS.items()}
+# The behaviours that a lesson has to show, by words of its assertion.
+BEHAVIOURS = {
+    "1-tracing": (
+        "a side effect in a jitted function happens while it is traced, once",
+        "without jit the side effect happens in every call",
+        "the use of a leaked tracer raises UnexpectedTracerError",
+        "six calls with three shapes are three traces",
+        "a Python loop cannot depend on a traced value",
+        "a branch on the dtype is traced",
+        "eager selu compiles one program for each of its five kinds of operation",
+        "jitted selu is one program",
+        "jit takes the trace of make_jaxpr from a shared cache",
+        "JAX reports a trace event all the same",
+    ),
+    "2-timing": (
+        "debug.callback acts in each of ten calls",
+        "io_callback acts in each of ten calls",
+    ),
+    "3-recompilation": (
+        "twenty static values are twenty compiles",
+        "values that were seen cost no compile",
+        "by keyword is one more compile, 20.0 after 20 is one more",
+        "a list as static argument is a ValueError",
+        "a temporary function is traced and compiled in each of twenty rounds",
+        "and in each round of the next call again",
+        "a named function is traced and compiled once",
+        "jit of a partial: twenty of twenty calls compile",
+        "jit of a bound method: five of five calls compile",
+        "a Python loop has an equation for each round",
+        "a fori_loop has the same equations for any number of rounds",
+        "a jitted body is traced once for 1020 rounds",
+        "a while_loop compiles once for every number of rounds",
+        "cond is one compile for both values",
+        "vmap turns cond into select",
+    ),
+    "4-constants": (
+        "with the system as argument nothing is embedded",
+        "a static callable brings its table along",
+        "simplified constants pass the array as a hidden argument",
+    ),
+}
+
+
+def claims(name):
+    return [
+        node.msg.value if isinstance(node.msg, ast.Constant) else None
+        for node in ast.walk(TREES[name])
+        if isinstance(node, ast.Assert)
+    ]
+
+
+def test_there_are_six_lessons():
+    assert [name[0] for name in LESSONS] == list("123456")
+
+
+@pytest.mark.parametrize("name", LESSONS)
+def test_each_assertion_of_a_lesson_names_its_claim(name):
+    found = claims(name)
+    assert len(found) >= 5 and None not in found and len(set(found)) == len(found)
+
+
+@pytest.mark.parametrize("name", BEHAVIOURS)
+def test_a_lesson_asserts_the_behaviours_that_it_has_to_show(name):
+    assert not set(BEHAVIOURS[name]) - set(claims(name))
+
+
+@pytest.mark.parametrize("name", LESSONS)
+def test_a_lesson_predicts_and_ends_with_its_exercises_and_environment(name):
+    text = LESSONS[name].read_text()
+    assert text.count("> **Predict.**") >= 3
+    assert "## What to remember" in text and "## Exercises" in text
+    assert "jaxmeter.host_environment()" in text.rpartition("```{code-cell}")[2]
+    assert "format_name: myst" in text.split("---")[1] and text.count("```") % 2 == 0
+
+
+def test_the_versions_of_the_prepared_repository_differ_and_are_python():
+    subjects, sources = zip(*versions(), strict=True)
+    assert len(set(subjects)) == len(sources) == 7
+    assert all(old != new for old, new in itertools.pairwise(sources))
+    assert all(ast.parse(source) for source in sources)
+
+
+def test_the_recorded_measurements_name_their_machine_and_version():
+    folder = FOLDER.parents[1] / "workshop" / "recorded"
+    for name in ("identical", "history"):
+        recorded = json.loads((folder / f"{name}.json").read_text())
+        assert {"jax", "cpu", "from"} <= set(recorded["environment"])
+        assert all(s > 0 for row in recorded["seconds"] for s in row)
+    for name in ("equal", "slower"):
+        comparison = jaxmeter.Comparison.from_json((folder / f"comparison_{name}.json").read_text())
+        assert len(comparison.processes) == 6

@@ -1,0 +1,1 @@
+"""The profiling workshop's exercises: ``python -m workshop`` shows the next one and checks it."""

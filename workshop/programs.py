@@ -1,0 +1,26 @@
+"""The measured functions of the recorded artefacts: each returns a case for a worker process."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxmeter import Case
+
+
+def selu(x: jax.Array, alpha: float = 1.67, scale: float = 1.05) -> jax.Array:
+    """Return the activation of each number."""
+    return scale * jnp.where(x > 0, x, alpha * jnp.exp(x) - alpha)
+
+
+def selu_and_more(x: jax.Array) -> jax.Array:
+    """Return the activation of each number with an eighth of the work done twice."""
+    part = x[: x.shape[0] // 8]
+    return selu(x).at[: part.shape[0]].add(1e-6 * selu(1.5 * part))
+
+
+def activation(*, size: int = 200_000, slower: bool = False) -> Case:
+    """Return the case of `selu`, or of `selu_and_more`, on numbers from -1 to 1."""
+    x = jnp.asarray(np.linspace(-1.0, 1.0, size), jnp.float32)
+    return Case(selu_and_more if slower else selu, (x,))

@@ -1,0 +1,95 @@
+"""Measure what the lessons show as recorded: ``python -m workshop.record``, about five minutes.
+
+Nobody waits for these measurements in a lesson, and all participants see the same numbers.
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+from pathlib import Path
+
+import jaxmeter
+
+ROOT = Path(__file__).resolve().parents[1]
+FOLDER = Path(__file__).parent / "recorded"
+PROCESSES = 12
+COMMITS, SLOWER_FROM, PROCESSES_A_COMMIT = 20, 12, 3
+
+
+def measured(name: str, *, repeat: int = 30, **params: bool) -> jaxmeter.Record:
+    """Return the record of the activation in a fresh process, with so many calls.
+
+    Raises
+    ------
+    RuntimeError
+        If the process failed.
+    """
+    case = jaxmeter.BenchmarkCase(
+        name=name,
+        target="workshop.programs:activation",
+        params={**params},
+        repeat=repeat,
+        path=(str(ROOT),),
+    )
+    record = jaxmeter.run_case(case)
+    if record.status != "ok":
+        raise RuntimeError(f"{name}: {record.status}: {record.failure}")
+    return record
+
+
+def environment_of(record: jaxmeter.Record) -> dict[str, str | None]:
+    """Return what a reader has to know of a measurement."""
+    found = record.environment
+    assert found is not None
+    return {"jax": found.jax, "cpu": found.cpu_model, "from": found.started_utc}
+
+
+def write(name: str, environment: dict[str, str | None], samples: list[list[float]]) -> None:
+    """Write seconds to a file, a list a line, with four digits."""
+    lines = ",\n  ".join(json.dumps([float(f"{s:.4g}") for s in row]) for row in samples)
+    text = f'{{"environment": {json.dumps(environment)},\n "seconds": [\n  {lines}\n ]}}\n'
+    (FOLDER / name).write_text(text)
+
+
+def history() -> None:
+    """Measure a made-up history of commits, the later of them slower, as process medians."""
+    rounds = [
+        [measured("history", repeat=200, slower=n >= SLOWER_FROM) for n in range(COMMITS)]
+        for _ in range(PROCESSES_A_COMMIT)
+    ]
+    medians = [
+        [statistics.median(r.samples_seconds) for r in commit]
+        for commit in zip(*rounds, strict=True)
+    ]
+    write("history.json", environment_of(rounds[0][0]), medians)
+
+
+def identical() -> None:
+    """Measure the same function in several processes, and keep all calls."""
+    records = [measured("identical processes") for _ in range(PROCESSES)]
+    write("identical.json", environment_of(records[0]), [list(r.samples_seconds) for r in records])
+
+
+def comparisons() -> None:
+    """Compare the function with itself and with a slower version."""
+    effort = jaxmeter.Effort(turns=25, steady_seconds=0.5, compiles=1)
+    for name, slower in (("equal", "false"), ("slower", "true")):
+        sides = [
+            jaxmeter.Side("workshop.programs:activation", param=(f"slower={of}",))
+            for of in ("false", slower)
+        ]
+        found = jaxmeter.compare(*sides, effort=effort, path=[str(ROOT)])
+        (FOLDER / f"comparison_{name}.json").write_text(found.to_json() + "\n")
+
+
+def main() -> None:
+    """Measure everything."""
+    FOLDER.mkdir(exist_ok=True)
+    identical()
+    history()
+    comparisons()
+
+
+if __name__ == "__main__":
+    main()
