@@ -117,7 +117,8 @@ class CaseSuite(ABC):
         of = "quick" if grid == "small" else grid
         cases = [self.case(of, *point) for point in itertools.product(*self.params)]
         if grid == "small":
-            cases = [dataclasses.replace(c, rounds=SMALL_ROUNDS.get(c.name, 0)) for c in cases]
+            chosen = ((c, SMALL_ROUNDS.get(c.name, 0)) for c in cases)
+            cases = [dataclasses.replace(c, rounds=n, profile_compile=True) for c, n in chosen]
         return [case for case in cases if case.rounds > 0]
 
     def budget_seconds(self, grid: str) -> float | None:

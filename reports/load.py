@@ -6,6 +6,7 @@ report: it is skipped with its reason, and the page lists it.
 
 import contextlib
 import json
+import math
 import os
 import re
 import time
@@ -210,6 +211,11 @@ def _check_usable(record: Record) -> None:
     held = (*(vars(part) for part in sections if part), record.checks, record.extras)
     numbers = [pair for values in held for pair in values.items()]
     numbers += [("array_bytes", array.bytes) for array in record.constants.arrays]
+    if (profile := record.compile_summary) is not None:
+        parts = (profile, *profile.lines, *profile.kernels)
+        if not all(0.0 <= part.seconds < math.inf for part in parts):
+            raise ValueError("compile_summary has seconds that no clock gives")
+        numbers += [pair for part in parts for pair in vars(part).items()]
     for name, value in numbers:
         # NaN counts as missing, as everywhere in pandas.
         if name.endswith(WHOLE) and value is not None and abs(value) >= WHOLE_LIMIT:
@@ -227,12 +233,16 @@ def _check_small(record: Record) -> None:
         "recompiles": (len(record.recompiles), MOST_SAMPLES),
         "constants.arrays": (len(record.constants.arrays), MOST_ARRAYS),
     }
+    profile = record.compile_summary
+    parts = () if profile is None else (*profile.lines, *profile.kernels)
+    lengths["compile_summary"] = (len(parts), MOST_ARRAYS)
     for name, (length, most) in lengths.items():
         if length > most:
             raise ValueError(f"{name} has {length} entries, of at most {most}")
     environment = vars(record.environment) if record.environment else {}
     texts = [record.name, record.target, *environment.values(), *record.params.values()]
     texts += [name for values in named.values() for name in values]
+    texts += [text for part in parts for text in vars(part).values()]
     longest = max(len(text) for text in texts if isinstance(text, str))
     if longest > LONGEST_TEXT:
         raise ValueError(f"a name or setting has {longest} characters, of at most {LONGEST_TEXT}")

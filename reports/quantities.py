@@ -73,8 +73,9 @@ class Metric:
         return words.replace("hlo", "HLO").replace("rss", "RSS")
 
 
+COMPILED = "trace_lower_compile_seconds"
 KNOWN = (
-    Metric("trace_lower_compile_seconds", "noisy", "trace, lower and compile"),
+    Metric(COMPILED, "noisy", "trace, lower and compile"),
     Metric("steady_median_seconds", "noisy", "median of the steady-state calls of one process"),
     Metric("trace_seconds", "noisy"),
     Metric("lower_seconds", "noisy"),

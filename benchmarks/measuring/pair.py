@@ -145,7 +145,12 @@ def chosen_cases(patterns: Sequence[str] | None, rounds: int) -> list[PlannedCas
         count = 1 if patterns is None and pattern in ONCE else rounds
         wanted |= dict.fromkeys(found, count)
     return [
-        replace(planned[name], rounds=count, **(TIMED_EFFORT if count > 1 else {}))
+        replace(
+            planned[name],
+            rounds=count,
+            profile_compile=True,
+            **(TIMED_EFFORT if count > 1 else {}),
+        )
         for name, count in wanted.items()
     ]
 
@@ -219,7 +224,7 @@ def _measure_round(case: PlannedCase, number: int, order: Sequence[MeasuredSide]
         return  # a side measured alone would be compared with an earlier state of the machine
     results = []
     for side in order:
-        record = side.workers.measure(case)
+        record = side.workers.measure(case, number)
         side.store.write(case, number, record)
         results.append(f"{side.name} {record.status}, {record.wall_seconds or 0:.1f} s")
     print(f"round {number} of {case.name}: {'; '.join(results)}", flush=True)

@@ -54,6 +54,8 @@ class PlannedCase:
         Steady-state calls stop after this time, but not before the third.
     compiles : int
         How often each process traces, lowers and compiles.
+    profile_compile : bool
+        Whether the process of round 0 also profiles a compile, for the lines of a review.
     timeout_seconds : float
         Limit for one process; a record beyond it has the status ``timeout``.
     env : mapping
@@ -75,6 +77,7 @@ class PlannedCase:
     repeat: int = 10
     max_seconds: float = 10.0
     compiles: int = 1
+    profile_compile: bool = False
     timeout_seconds: float = 300.0
     env: Mapping[str, str] = field(default_factory=dict)
     one_cpu: bool = False

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import importlib.metadata
 import importlib.util
 import os
 import time
@@ -29,7 +31,7 @@ class Workers:
     run_case : callable
         ``jaxmeter.run_case``, or a test's stand-in.
     package : Path, optional
-        A folder ``vcjax`` to measure in place of the installed package.
+        A folder ``vcjax`` to measure; by default the installed package.
     """
 
     def __init__(
@@ -43,11 +45,13 @@ class Workers:
         self._imports.mkdir()
         self._scratch.mkdir()
         (self._imports / "benchmarks").symlink_to(Path(__file__).resolve().parents[1])
+        # A link also to an installed package: profiles take lines there for those of others.
+        package = package or installed_package()
         if package is not None:
             (self._imports / "vcjax").symlink_to(package.resolve())
 
-    def measure(self, case: PlannedCase) -> jaxmeter.Record:
-        """Measure a case in one process; the record's status is not "ok" where that fails."""
+    def measure(self, case: PlannedCase, round_index: int) -> jaxmeter.Record:
+        """Measure a round of a case in one process; where that fails, the status is not "ok"."""
         missing = [
             package
             for module, package in case.requires.items()
@@ -62,7 +66,10 @@ class Workers:
             prepared = self._prepare(case.preparation)
             if prepared.status != "ok":
                 return _empty(case, prepared.status, prepared.failure)
-        return self._run_case(self.worker_case(case))
+        worker_case = self.worker_case(case)
+        if case.profile_compile and round_index == 0:
+            worker_case = dataclasses.replace(worker_case, profile_compile=True)
+        return self._run_case(worker_case)
 
     def worker_case(self, case: PlannedCase) -> jaxmeter.BenchmarkCase:
         """Return what jaxmeter runs for a planned case."""
@@ -85,6 +92,15 @@ class Workers:
             self._prepared[name] = self._run_case(self.worker_case(preparation))
             self._store.write(preparation, 0, self._prepared[name])
         return self._prepared[name]
+
+
+def installed_package() -> Path | None:
+    """Return the folder of vcjax in site-packages, where asv installs it; None elsewhere."""
+    try:
+        folder = Path(str(importlib.metadata.distribution("vcjax").locate_file("vcjax")))
+    except importlib.metadata.PackageNotFoundError:
+        return None
+    return folder if "site-packages" in folder.parts and folder.is_dir() else None
 
 
 def one_cpu() -> tuple[int, ...] | None:
@@ -156,7 +172,7 @@ def measure_plan(
                 if os.getppid() != parent:
                     raise SystemExit("the process that started this run has ended: stopping")
                 progress.begin(case.name, round_index)
-                record = workers.measure(case)
+                record = workers.measure(case, round_index)
                 store.write(case, round_index, record)
             records[case.name].append(record)
             message = "" if record.failure is None else record.failure.message[:300]

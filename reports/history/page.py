@@ -84,7 +84,7 @@ def _environment(
             if name == environment.name
         },
         "series": [
-            [place[one.case], metrics[one.metric.name], *_numbers(one, at)]
+            [place[one.case], metrics[one.metric.name], *_numbers(one, at), one.lines or 0]
             for one in environment.series
         ],
     }

@@ -1,23 +1,29 @@
 """From measurements to series: one metric of one case in one environment, over all commits."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
+from jaxmeter import CompileSummary
+
 from .. import tables
+from ..compile_lines import CompileLines, compile_lines, line_changes, slowest_lines
 from ..errors import ReportError
 from ..load import SkippedFile, Store
 from ..machines import environment_names
-from ..quantities import Metric, Row, metrics_of
+from ..quantities import COMPILE_PHASES, COMPILED, Metric, Row, metrics_of
 from ..tables import any_of, groups, last_known, numeric, rows
 from .commits import Commit, ordered_commits
 from .steps import Step, find_steps
 
 MOST_CHARACTERS = 240  # of a failure's message
 VERSIONS = ("Python", "numpy")
+
+Profiles = Mapping[tuple[str, int], CompileSummary]
+"""Of a case, at the position of a commit."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +48,9 @@ class Series:
         The median of a commit's processes for a noisy metric, the maximum for others.
     samples : tuple of tuple of float, shape (n, processes)
         The values of the processes; empty for exact metrics on which all agree.
+    lines : dict of int to str
+        Of compile times, by the place of a value: the source lines behind a change point, else
+        the slowest lines; only of commits that were profiled.
     """
 
     case: str
@@ -50,6 +59,7 @@ class Series:
     values: tuple[float, ...]
     samples: tuple[tuple[float, ...], ...]
     steps: tuple[Step, ...]
+    lines: Mapping[int, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -95,7 +105,8 @@ def make_history(store: Store, *, repository: Path | None = None) -> History:
     measured = tables.measurements(store)
     if not any_of(measured["status"] == "ok"):
         raise ReportError("make_history: no process of the store succeeded; reports build says why")
-    table = measured.assign(environment=environment_names(store.records))
+    names = environment_names(store.records)
+    table = measured.assign(environment=names)
     first = {key["commit"]: found["started_utc"].min() for key, found in groups(table, ["commit"])}
     commits = ordered_commits(first, repository)
     position = {commit.hash: index for index, commit in enumerate(commits)}
@@ -103,6 +114,12 @@ def make_history(store: Store, *, repository: Path | None = None) -> History:
     environments = []
     for key, found in groups(table, ["environment"]):
         series = tuple(_all_series(found.loc[found["status"] == "ok"]))
+        profiles = {
+            (one.case, position[one.commit]): one.record.compile_summary
+            for name, one in zip(names, store.records, strict=True)
+            if name == key["environment"] and one.record.compile_summary is not None
+        }
+        series = tuple(_with_lines(series, profiles))
         failed = tuple(_all_failed(found))
         environments.append(Environment(key["environment"], series, _conditions(found), failed))
     environments.sort(key=lambda one: (not one.series, -len(one.conditions), one.name))
@@ -144,6 +161,33 @@ def _series(case: str, metric: Metric, at: np.ndarray, values: np.ndarray) -> Se
     kept = () if agree else tuple(tuple(map(float, sample)) for sample in samples)
     steps = find_steps(points, metric.kind)
     return Series(case, metric, tuple(map(int, commits)), points, kept, steps)
+
+
+def _with_lines(series: Sequence[Series], profiles: Profiles) -> Iterator[Series]:
+    """Yield the series, those of compile times with the lines of commits that were profiled."""
+    lines = {
+        (one.case, commit): found
+        for one in series
+        if one.metric.name == COMPILED
+        for commit, median in zip(one.commits, one.values, strict=True)
+        if (found := compile_lines([profiles.get((one.case, commit))], median))
+    }
+    for one in series:
+        if one.metric.name in (COMPILED, *COMPILE_PHASES):
+            one = replace(one, lines=_lines_at(one, lines))
+        yield one
+
+
+def _lines_at(series: Series, lines: Mapping[tuple[str, int], CompileLines]) -> dict[int, str]:
+    stepped = {step.index for step in series.steps}
+    texts = {}
+    for index, commit in enumerate(series.commits):
+        here = lines.get((series.case, commit))
+        before = lines.get((series.case, series.commits[index - 1])) if index in stepped else None
+        if here is not None:
+            changes = line_changes(before, here) if before else ()
+            texts[index] = "; ".join(map(str, changes)) or f"slowest lines: {slowest_lines(here)}"
+    return texts
 
 
 def _all_failed(table: pd.DataFrame) -> Iterator[Failed]:

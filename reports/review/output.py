@@ -13,6 +13,7 @@ from ..document.section import Document, Section
 from ..document.table import Table
 from ..document.write import write_whole
 from .findings import REPORTED, Finding
+from .lines import changed_lines
 from .sections import cause_name, facts, sections, title
 from .verdict import Review
 
@@ -73,6 +74,11 @@ def review_json(review: Review) -> str:
         "cases_count": review.compared_count,
         "tested_count": sum(finding.is_tested for finding in review.findings),
         "findings": [_finding(f, causes[id(f)]) for f in review.findings if f.verdict in REPORTED],
+        "compile_lines": [
+            {"case": case, **vars(line), "counts": list(line.counts)}
+            for case, lines in changed_lines(review).items()
+            for line in lines
+        ],
         "not_compared": [
             {
                 "case": entry.case,

@@ -5,6 +5,7 @@ are listed as left out.
 """
 
 import math
+import statistics
 import subprocess
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,6 +15,7 @@ from typing import Any
 
 from jaxmeter import FileError, read_file
 
+from ..compile_lines import CompileLines, compile_lines
 from ..errors import ReportError
 from ..load import SkippedFile, Store, StoredRecord, read_store
 from ..machines import UNKNOWN, environment_names
@@ -36,12 +38,15 @@ class CaseResults:
         Target and parameters; equal where both commits measured the same function.
     arrays : tuple of tuple
         Captured arrays of the process that captured most, as (shape and dtype, bytes, where).
+    compile_lines : CompileLines or None
+        Where the compile time went; None if no process profiled it.
     """
 
     good: dict[int, Row]
     failed: tuple[Row, ...] = ()
     definition: tuple[Any, ...] = ()
     arrays: tuple[tuple[str, int, str], ...] = ()
+    compile_lines: CompileLines | None = None
 
     @property
     def broken(self) -> tuple[Row, ...]:
@@ -309,4 +314,7 @@ def _case(processes: Sequence[StoredRecord], compiles_count: int | None) -> Case
         (f"{a.dtype}[{','.join(map(str, a.shape))}]", a.bytes, a.where)
         for a in most.constants.arrays
     )
-    return CaseResults(good, failed, definition, arrays)
+    times = [row["trace_lower_compile_seconds"] for row in good.values()]
+    median = statistics.median([one for one in times if one is not None] or [0.0])
+    lines = compile_lines((one.compile_summary for one in succeeded), median)
+    return CaseResults(good, failed, definition, arrays, lines)

@@ -11,6 +11,7 @@ from ..document.table import Cell, Column, Table
 from ..units import MISSING, bytes_, counted, scientific, seconds, significant
 from .causes import Cause
 from .findings import Finding
+from .lines import lines_section
 from .verdict import Review
 
 WIDTH, LEFT, RIGHT, ROW = 720.0, 330.0, 60.0, 22.0
@@ -62,7 +63,7 @@ def facts(review: Review) -> tuple[Fact, ...]:
 
 
 def sections(review: Review) -> tuple[Section, ...]:
-    """Return broken cases, causes, times, everything not compared, all findings."""
+    """Return broken cases, causes, lines, times, everything not compared, all findings."""
     return tuple(_sections(review))
 
 
@@ -74,6 +75,9 @@ def _sections(review: Review) -> Iterator[Section]:
         table = _findings_table(cause.findings, f"cause-{index}", "Findings")
         name, texts = cause_name(index, cause), _program_diffs(review, cause)
         yield Section(name, cause.title, "", cause.evidence, tables=(table,), texts=texts)
+    lines = lines_section(review)
+    if lines is not None:
+        yield lines
     primary = [f for f in review.findings if f.is_primary]
     if primary:
         tested = review.tested

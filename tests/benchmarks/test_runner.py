@@ -3,6 +3,7 @@
 import dataclasses
 import itertools
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -29,6 +30,18 @@ def test_every_round_of_every_case_is_measured_once(measure):
     records = measure(worker)
     assert worker.calls == ["suite/a", "suite/b", "suite/b", "suite/a"]
     assert [record.status for record in records["suite/a"]] == ["ok", "ok"]
+
+
+def test_only_the_first_round_of_a_case_that_asks_for_it_is_profiled(store):
+    class Seeing(Worker):
+        def seen(self, case):
+            return case.name, case.profile_compile
+
+    worker = Seeing()
+    cases = [dataclasses.replace(CASES[0], profile_compile=True), CASES[1]]
+    measure_plan(cases, store, run_case=worker)
+    assert [is_profiled for name, is_profiled in worker.calls if name == "suite/a"] == [True, False]
+    assert not any(is_profiled for name, is_profiled in worker.calls if name == "suite/b")
 
 
 def test_an_interrupted_plan_resumes_where_it_stopped(measure):
@@ -78,6 +91,16 @@ def test_workers_can_import_the_suites_and_nothing_else_of_the_checkout(store, t
     assert made.env["JAX_ENABLE_X64"] == "1"
     assert made.env["JAX_ENABLE_COMPILATION_CACHE"] == "false"
     assert made.cpus is None
+
+
+def test_workers_import_an_installed_package_by_a_link(store, tmp_path, monkeypatch):
+    folder = tmp_path / "site-packages" / "vcjax"
+    folder.mkdir(parents=True)
+    found = SimpleNamespace(locate_file=lambda name: folder.parent / name)
+    monkeypatch.setattr("importlib.metadata.distribution", lambda name: found)
+    (tmp_path / "work").mkdir()
+    (imports,) = Workers(store, tmp_path / "work", Worker()).worker_case(CASES[0]).path
+    assert Path(imports, "vcjax").resolve() == folder
 
 
 def test_a_case_for_one_cpu_is_bound_to_one(store, tmp_path):

@@ -44,6 +44,7 @@ if _IS_CHECKED:  # `_modules` reads these lines: they are the API
     from jaxmeter._records.compile import CompiledLine as CompiledLine
     from jaxmeter._records.compile import CompileProfile as CompileProfile
     from jaxmeter._records.compile import CompileRow as CompileRow
+    from jaxmeter._records.compile import CompileSummary as CompileSummary
     from jaxmeter._records.comparison import PHASES as PHASES
     from jaxmeter._records.comparison import TIMES as TIMES
     from jaxmeter._records.comparison import ComparedProcess as ComparedProcess

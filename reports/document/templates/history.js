@@ -39,11 +39,11 @@ for (const environment of data.environments) {
 }
 
 // Each series with its names, as the charts and the table need it.
-const all = data.environments.map((environment) => environment.series.map(([caseIndex, metric, at, values, samples, steps]) => {
+const all = data.environments.map((environment) => environment.series.map(([caseIndex, metric, at, values, samples, steps, lines]) => {
   const [name, title, unit, kind, meaning] = data.metrics[metric];
   return {
     environment, case: environment.cases[caseIndex], name, title, unit, kind, meaning, at: at || environment.at,
-    values: values.map(number), samples, failed: environment.failed.filter((failure) => failure.case === environment.cases[caseIndex]),
+    values: values.map(number), samples, lines, failed: environment.failed.filter((failure) => failure.case === environment.cases[caseIndex]),
     steps: steps.map(([i, before, after, by]) => ({ i, before: number(before), after: number(after), by })),
   };
 }));
@@ -126,6 +126,7 @@ function words(series, { at, i, failure }) {
     lines.push(`<span class="${worse(step) ? "worse" : "better"}">change from ${written(step.before)} to ${written(step.after)} (${changeOf(series, step)}), found by ${step.by}</span>`);
     lines.push(href ? `<a href="${escaped(href)}">review of this commit</a>` : `<code>${escaped(command)}</code>`);
   }
+  if (!failure && series.lines?.[i]) lines.push(escaped(series.lines[i]));
   lines.push(`<i>${escaped(series.environment.conditions[series.environment.at.indexOf(at)])}</i>`);
   return lines.join("<br>").replaceAll("</i><br>", "</i>");
 }

@@ -17,7 +17,7 @@ TARGETS = str(Path(__file__).parents[1])
 
 @pytest.fixture(scope="module")
 def closure_record(case):
-    return run_case(case("matrix", params={"size": 40}))
+    return run_case(case("matrix", params={"size": 40}, profile_compile=True))
 
 
 def test_a_good_case_comes_back_measured(closure_record):
@@ -34,6 +34,14 @@ def test_a_good_case_comes_back_measured(closure_record):
     assert record.environment is not None
     assert record.environment.jax == jax.__version__
     assert record.environment.jax_options["jax_enable_compilation_cache"] is False
+
+
+def test_a_worker_profiles_a_compile_if_asked_and_names_files_by_their_path(closure_record):
+    profile = closure_record.compile_summary
+    seconds = [line.seconds for line in profile.lines]
+    assert seconds == sorted(seconds, reverse=True)
+    assert 0 < sum(seconds) <= profile.seconds
+    assert {line.source.rpartition(":")[0] for line in profile.lines} == {"meter_targets.py"}
 
 
 def test_nan_comes_back_from_a_check(closure_record):

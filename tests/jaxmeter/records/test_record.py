@@ -53,6 +53,11 @@ FULL = Record(
         jax_options={"jax_enable_x64": True, "jax_platforms": None},
     ),
     wall_seconds=3.5,
+    compile_summary=jaxmeter.CompileSummary(
+        1.5,
+        (jaxmeter.CompiledLine("a.py:1", "f", "x + 1", 0.1, 0.2, 0.3, 0.0, 4, 1, 2),),
+        (jaxmeter.CompiledKernel("add.1", 0.1, 0.2, 2, {"add": 2}, "", "add", "a.py:1"),),
+    ),
 )
 
 

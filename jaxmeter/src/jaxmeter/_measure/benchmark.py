@@ -39,6 +39,8 @@ class BenchmarkCase(PlainData):
     compiles : int
         How often the program is traced, lowered and compiled: once before it runs, and the other
         times last. Compile times scatter; several in one process scatter less.
+    profile_compile : bool
+        Whether to profile a further compile after all else, for `Record.compile_summary`.
     timeout_seconds : float
         Limit for the whole life of the worker, after which it and its children are killed.
     env : dict
@@ -61,6 +63,7 @@ class BenchmarkCase(PlainData):
     repeat: Count = 20
     max_seconds: Limit = None
     compiles: Count = 1
+    profile_compile: bool = False
     timeout_seconds: Annotated[float, Meta(gt=0, le=1e9)] = 600.0
     env: dict[str, str] = FrozenDict()
     path: tuple[str, ...] = ()

@@ -20,6 +20,7 @@ from jaxmeter._measure.processes import ANSWER_BYTES
 from jaxmeter._measure.progress import Progress
 from jaxmeter._measure.supervisor import fork_supervised
 from jaxmeter._measure.targets import resolve
+from jaxmeter._records.compile import CompileSummary
 from jaxmeter._records.plain_data import PlainData
 from jaxmeter._records.record import Record
 from jaxmeter.errors import JaxmeterError
@@ -126,7 +127,19 @@ def _work(benchmark: BenchmarkCase, progress: Progress) -> None:
         compiles=benchmark.compiles,
         clock=time.perf_counter,
     )
+    if benchmark.profile_compile:
+        progress.enter("profile")
+        progress.note(compile_summary=_compile_summary(case))
     progress.record = rejected_if_not_compiled(progress.record, cold=True)
+
+
+def _compile_summary(case: Any) -> CompileSummary:
+    import jax
+
+    from jaxmeter._compile.profile import compile_profile
+
+    jax.clear_caches()  # else functions that were traced before would cost nothing
+    return compile_profile(case).summary(sys.path)
 
 
 def _bind(cpus: tuple[int, ...]) -> None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import Literal, TypeVar
 
-from jaxmeter._records.plain_data import Result
+from jaxmeter._records.plain_data import Result, freeze_mappings
 
 Stage = Literal["trace", "lower", "HLO passes", "constant folding", "emit", "LLVM", "other"]
 """``emit``: HLO to LLVM's representation; ``LLVM``: optimising it and making machine code;
@@ -50,6 +51,9 @@ class CompiledKernel:
     source: str
     """The line with most of its instructions; empty if it is not known."""
 
+    def __post_init__(self) -> None:
+        freeze_mappings(self)
+
     @property
     def seconds(self) -> float:
         """The seconds of emitting and of LLVM."""
@@ -82,6 +86,18 @@ class CompiledLine:
 
 
 @dataclass(frozen=True)
+class CompileSummary:
+    """The slowest lines and kernels of a profile, small enough for a record."""
+
+    seconds: float
+    """Of the whole profile, all other lines and kernels included."""
+    lines: tuple[CompiledLine, ...]
+    """The slowest first."""
+    kernels: tuple[CompiledKernel, ...]
+    """The slowest first."""
+
+
+@dataclass(frozen=True)
 class CompileAdvice:
     """A change that is known to make a compile cheaper, and the time that it concerns."""
 
@@ -96,6 +112,9 @@ class CompileAdvice:
     source: str
     seconds: float
     """Of the profiled seconds those that the rule concerns: the most that the change can save."""
+
+
+_Part = TypeVar("_Part", CompiledKernel, CompiledLine)
 
 
 @dataclass(frozen=True)
@@ -148,6 +167,26 @@ class CompileProfile(Result):
     def stage_seconds(self, stage: Stage) -> float:
         """Return the seconds of a stage."""
         return sum(row.seconds for row in self.rows if row.stage == stage)
+
+    def summary(self, folders: Iterable[str] = ()) -> CompileSummary:
+        """Return the lines and kernels with at least 0.2 % of the seconds, 100 of each at most.
+
+        Parameters
+        ----------
+        folders : iterable of str
+            Files are named relative to the innermost of these folders, such as ``sys.path``, that
+            holds them.
+        """
+        known = sorted((f"{folder}/" for folder in folders if folder), key=len, reverse=True)
+
+        def slowest(parts: Iterable[_Part]) -> Iterator[_Part]:
+            kept = [part for part in parts if part.seconds >= 0.002 * self.seconds]
+            for part in kept[:100]:
+                folder = next((f for f in known if part.source.startswith(f)), "")
+                yield replace(part, source=part.source.removeprefix(folder))
+
+        lines = tuple(replace(line, text=line.text[:200]) for line in slowest(self.lines))
+        return CompileSummary(self.seconds, lines, tuple(slowest(self.kernels)))
 
     def __str__(self) -> str:
         """Return the text of `jaxmeter.table`."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
+from jaxmeter._records.compile import CompileSummary
 from jaxmeter._records.plain_data import FrozenDict, PlainData, Result
 from jaxmeter.errors import RecordError
 
@@ -26,7 +27,7 @@ class Failure:
 
     phase: str
     """Where it failed: start, import, setup, trace, lower, compile, program, first_call,
-    steady, check, recompile, end."""
+    steady, check, recompile, end, profile."""
     kind: str
     """The exception's class name, or Timeout, Signal, Exit, CacheHit, AlreadyCompiled."""
     message: str
@@ -184,6 +185,8 @@ class Record(Result):
     """The numbers that the case's check of the answer returned."""
     extras: dict[str, float] = FrozenDict()
     """The numbers that the case measured by itself."""
+    compile_summary: CompileSummary | None = None
+    """Where the time of a further compile went, where that was asked for."""
     environment: Environment | None = None
     wall_seconds: float | None = None
     """Life of the worker process, from its start to its end; None in-process."""

@@ -1,0 +1,142 @@
+"""The source lines and kernels behind the compile time of a case, and behind its change.
+
+They come from the profile that one process of a commit made (`jaxmeter.CompileSummary`). Its
+seconds are scaled to the case's median time of trace, lower and compile at that commit: one
+profile gives the shares, all processes give the time.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from jaxmeter import CompileSummary
+
+from .units import counted, seconds
+
+MOST_LINES = 4
+# Of the longer time; smaller changes of a line are left out. Two profiles of equal programs differ
+# by some percent.
+EXACT_SHARE, NOISY_SHARE = 0.01, 0.03
+
+
+@dataclass(frozen=True)
+class CompileLines:
+    """A profile, and the `seconds` that it is scaled to."""
+
+    profile: CompileSummary
+    seconds: float
+
+    def scaled(self, part_seconds: float) -> float:
+        return part_seconds * self.seconds / self.profile.seconds
+
+
+@dataclass(frozen=True)
+class LineChange:
+    """A line at two commits.
+
+    Attributes
+    ----------
+    source, text : str
+        The place and the code, of HEAD if it has the line.
+    base_seconds, head_seconds : float
+        0 where a commit has no such line.
+    counts : tuple of str
+        What changed among its equations, kernels and instructions; empty if nothing did.
+    kernel : str
+        The slowest kernel of the line where its compile is longer, with its seconds.
+    """
+
+    source: str
+    text: str
+    base_seconds: float
+    head_seconds: float
+    counts: tuple[str, ...] = ()
+    kernel: str = ""
+
+    @property
+    def change_seconds(self) -> float:
+        return self.head_seconds - self.base_seconds
+
+    def __str__(self) -> str:
+        sign = "+" if self.change_seconds > 0 else "−"
+        change = f"{sign}{seconds(abs(self.change_seconds))}"
+        times = f"{seconds(self.base_seconds)} to {seconds(self.head_seconds)}"
+        kernel = [f"slowest kernel {self.kernel}"] if self.kernel else []
+        return "; ".join([f"{change} at {self.source} ({times})", *self.counts, *kernel])
+
+
+def line_changes(base: CompileLines, head: CompileLines) -> tuple[LineChange, ...]:
+    """Return the lines that changed most, `MOST_LINES` at most.
+
+    Lines are matched by file, function and text, since changes elsewhere in a file move them. Where
+    lines have other equations, kernels or instructions only those are given, because counts are
+    exact and seconds are not; else lines whose seconds moved the way of the whole.
+    """
+    before, after = _by_line(base), _by_line(head)
+    changes = []
+    for key in before.keys() | after.keys():
+        old, new = before.get(key, _Line()), after.get(key, _Line())
+        slower, slower_side = (new, head) if new.seconds > old.seconds else (old, base)
+        changes.append(
+            LineChange(
+                new.source or old.source,
+                key[-1],
+                old.seconds,
+                new.seconds,
+                tuple(
+                    f"{before_count} to {counted(new.counts[noun], noun)}"
+                    for noun in new.counts | old.counts
+                    if (before_count := old.counts[noun]) != new.counts[noun]
+                ),
+                _slowest_kernel(slower_side, slower.source),
+            )
+        )
+    sign = 1 if head.seconds >= base.seconds else -1
+    whole = max(base.seconds, head.seconds)
+    recounted = (one for one in changes if one.counts)
+    exact = [one for one in recounted if abs(one.change_seconds) >= EXACT_SHARE * whole]
+    noisy = [one for one in changes if sign * one.change_seconds >= NOISY_SHARE * whole]
+    found = sorted(exact or noisy, key=lambda one: (-sign * one.change_seconds, one.source))
+    return tuple(found[:MOST_LINES])
+
+
+def slowest_lines(lines: CompileLines, most: int = 3) -> str:
+    """Return the slowest lines of a compile as text, "a.py:3 1.20 s, b.py:7 0.31 s"."""
+    shown = (f"{one.source} {seconds(lines.scaled(one.seconds))}" for one in lines.profile.lines)
+    return ", ".join(list(shown)[:most])
+
+
+class _Line:
+    """The lines of one text in one function, taken together."""
+
+    def __init__(self) -> None:
+        self.source, self.seconds = "", 0.0
+        self.counts: Counter[str] = Counter()
+
+
+def _by_line(lines: CompileLines) -> dict[tuple[str, str, str], _Line]:
+    found: dict[tuple[str, str, str], _Line] = defaultdict(_Line)
+    for one in lines.profile.lines:
+        file = one.source.rpartition(":")[0]
+        line = found[file, one.function, one.text or one.source]
+        line.source = line.source or one.source
+        line.seconds += lines.scaled(one.seconds)
+        line.counts["equation"] += one.equations_count
+        line.counts["kernel"] += one.kernels_count
+        line.counts["instruction"] += one.instructions_count
+    return dict(found)
+
+
+def _slowest_kernel(lines: CompileLines, source: str) -> str:
+    for kernel in lines.profile.kernels:
+        if kernel.source == source:
+            return f"{kernel.name}, {seconds(lines.scaled(kernel.seconds))}"
+    return ""
+
+
+def compile_lines(
+    profiles: Iterable[CompileSummary | None], median_seconds: float
+) -> CompileLines | None:
+    """Return the first profile of a case's processes; None without one, or without a time."""
+    profile = next((one for one in profiles if one is not None and one.seconds > 0), None)
+    return CompileLines(profile, median_seconds) if profile and median_seconds > 0 else None
