@@ -23,7 +23,7 @@ override RUN := .venv/bin/python
 override STORE := "$${VCJAX_BENCH_STORE:-results/records}"
 
 .DEFAULT_GOAL := help
-.PHONY: help report bench page commits history review closure situations test lint lock hooks clean
+.PHONY: help report bench page commits history review closure situations workshop test lint lock hooks clean
 
 help: ## List these targets
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
@@ -53,6 +53,9 @@ closure: env-report ## Measure the closure study (GRID=full: large sizes too) an
 
 situations: env-test ## Check jaxmeter against situations with known captured arrays, on this JAX
 	@$(RUN) -m studies situations
+
+workshop: env-report ## Check the workshop's exercises in order and show the next one
+	@$(RUN) -m workshop || true
 
 test: style ## Run every check: ruff, import-linter, then pyright beside pytest
 	@$(MAKE) --no-print-directory -j2 pyright pytest

@@ -1,0 +1,105 @@
+"""Each exercise can be solved, is not solved yet, and is shown with its hints."""
+
+import os
+import subprocess
+import sys
+
+from workshop import __main__ as command
+from workshop import course
+from workshop.course import EXERCISES, SOLUTIONS, Exercise, Unsolved, all_exercises, expect
+
+ROOT = EXERCISES.parents[1]
+
+
+def test_every_unsolved_file_fails_and_every_solution_passes():
+    # In a process of its own, for the tests' settings are not those of a participant. What is
+    # counted does not depend on the optimising of machine code, which takes most of the time.
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-m", "workshop", "verify"],
+        cwd=ROOT,
+        env=os.environ | {"XLA_FLAGS": "--xla_backend_optimization_level=0"},
+        capture_output=True,
+        text=True,
+        timeout=600,
+    )
+    lines = done.stdout.splitlines()
+    assert done.returncode == 0, "\n".join(line for line in lines if "WRONG" in line) + done.stderr
+    assert sum(line.startswith("ok") for line in lines) == 2 * len(all_exercises())
+
+
+def test_there_are_three_exercises_a_lesson_with_files_solutions_and_hints():
+    exercises = all_exercises()
+    names = [exercise.name for exercise in exercises]
+    assert names == sorted(names) and len(set(names)) == 18
+    for folder in (EXERCISES, SOLUTIONS):
+        found = {str(path.relative_to(folder)) for path in folder.rglob("*.py")}
+        assert found == {f"{name}.py" for name in names}
+    for exercise in exercises:
+        assert exercise.hints and exercise.task()
+        assert exercise.task() == _task_of_solution(exercise)
+
+
+def _task_of_solution(exercise):
+    return Exercise(str(exercise.file(SOLUTIONS).with_suffix("")), exercise.check, ()).task()
+
+
+def exercise_in(folder, monkeypatch, code):
+    """Make a course of one exercise that wants ANSWER to be 42."""
+    (folder / "only.py").write_text(code)
+
+    def check(module):
+        expect(module.ANSWER == 42, f"ANSWER is {module.ANSWER}")
+
+    exercise = Exercise(str(folder / "only"), check, ("multiply", "six times seven"))
+    monkeypatch.setattr(command, "all_exercises", lambda: (exercise,))
+    return exercise
+
+
+def test_the_next_exercise_is_shown_with_what_was_found_and_hints_on_request(
+    tmp_path, monkeypatch, capsys
+):
+    exercise_in(tmp_path, monkeypatch, '"""Find the answer."""\nANSWER = 41\n')
+    assert command.main([]) == 1
+    shown = capsys.readouterr().out
+    assert "Find the answer." in shown and "Not yet: ANSWER is 41" in shown
+    assert "multiply" not in shown
+    assert command.main(["hint", "2"]) == 1
+    assert "six times seven" in capsys.readouterr().out
+
+
+def test_a_solved_course_ends_with_the_audit_of_an_own_function(tmp_path, monkeypatch, capsys):
+    exercise_in(tmp_path, monkeypatch, '"""Find the answer."""\nANSWER = 42\n')
+    assert command.main([]) == 0
+    assert "jaxmeter audit" in capsys.readouterr().out
+    assert command.main(["list"]) == 0
+
+
+def test_errors_of_the_participant_are_shown_with_their_line(tmp_path, monkeypatch, capsys):
+    for code, wanted in (
+        ("ANSWER = 1 / 0\n", "line 2, ANSWER = 1 / 0: ZeroDivisionError"),
+        ("ANSWER = = 1\n", "line 2: SyntaxError"),
+    ):
+        exercise_in(tmp_path, monkeypatch, '"""Find the answer."""\n' + code)
+        assert command.main([]) == 1
+        assert wanted in capsys.readouterr().out
+
+
+def test_verify_refuses_a_file_that_is_solved_or_fails_for_another_reason(tmp_path, monkeypatch):
+    monkeypatch.setattr(course, "SOLUTIONS", tmp_path)
+    for code in ("ANSWER = 42\n", "import no_such_package\n"):
+        exercise_in(tmp_path, monkeypatch, code)
+        assert command.verify() == 1
+
+
+def test_an_unsolved_check_says_what_it_wants():
+    try:
+        expect(False, "41, not 42")
+    except Unsolved as unsolved:
+        assert str(unsolved) == "41, not 42"
+    else:
+        raise AssertionError("expect let a false condition pass")
+
+
+def test_a_lesson_that_does_not_exist_is_bad_usage(capsys):
+    assert command.main(["lesson", "7"]) == 2
+    assert "from 1 to 6" in capsys.readouterr().out

@@ -1,0 +1,123 @@
+"""The workshop's exercises: ``python -m workshop`` checks them in order and shows the next one."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+
+from workshop.course import SOLUTIONS, Exercise, all_exercises, explained
+from workshop.lessons import lesson_files, run_lesson
+
+DESCRIPTION = """Check the exercises in order, and show the first that is not solved.
+
+  python -m workshop             the next exercise
+  python -m workshop hint [N]    its hints, the first N
+  python -m workshop list        all exercises
+  python -m workshop lesson N    run the code of a lesson
+  python -m workshop verify      check that unsolved files fail and solutions pass
+"""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run a command; return 0 if everything is solved, 1 if not, 2 for bad usage."""
+    parser = argparse.ArgumentParser(
+        prog="python -m workshop",
+        description=DESCRIPTION,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument(
+        "command",
+        nargs="?",
+        default="next",
+        choices=("next", "hint", "list", "lesson", "verify"),
+        metavar="command",
+    )
+    parser.add_argument("number", nargs="?", type=int, help="of hints, or of a lesson")
+    options = parser.parse_args(argv)
+    if options.command == "lesson":
+        return _lesson(options.number)
+    if options.command == "verify":
+        return verify()
+    if options.command == "list":
+        return _list()
+    return _next(options.number or 1 if options.command == "hint" else 0)
+
+
+def _next(hints: int) -> int:
+    """Check in order up to the first that is not solved, and show it."""
+    exercises = all_exercises()
+    for number, exercise in enumerate(exercises):
+        problem = exercise.problem()
+        if problem is None:
+            continue
+        print(f"{number} of {len(exercises)} solved. Next: {_shown(exercise.file())}\n")
+        print(exercise.task(), "\n")
+        print("Not yet:", explained(problem, exercise.file()))
+        for hint in exercise.hints[:hints]:
+            print("Hint:", hint)
+        if hints < len(exercise.hints):
+            print(f"A hint: python -m workshop hint {hints + 1}")
+        return 1
+    print(f"All {len(exercises)} exercises are solved. Now audit a function of your own:")
+    print("  jaxmeter audit my_package.my_module:step --arg f32[500]")
+    return 0
+
+
+def _list() -> int:
+    """Check every exercise."""
+    states = []
+    for exercise in all_exercises():
+        states.append(exercise.problem() is None)
+        print("solved  " if states[-1] else "-       ", _shown(exercise.file()))
+    print(f"{sum(states)} of {len(states)} solved")
+    return int(not all(states))
+
+
+def verify() -> int:
+    """Check that each unsolved file fails in its check or in JAX, and that its solution passes."""
+    import jax
+
+    wrong = 0
+    for exercise in all_exercises():
+        for file, is_right, state in _states(exercise):
+            wrong += not is_right
+            print("ok   " if is_right else "WRONG", _shown(file), state)
+    print(f"JAX {jax.__version__}: {wrong} wrong")
+    return int(wrong > 0)
+
+
+def _states(exercise: Exercise) -> list[tuple[Path, bool, str]]:
+    unsolved, solved = exercise.problem(), exercise.problem(SOLUTIONS)
+    fails = unsolved is not None and type(unsolved).__module__.startswith(("workshop.", "jax."))
+    shown = [
+        "passes" if problem is None else explained(problem, file)
+        for problem, file in ((unsolved, exercise.file()), (solved, exercise.file(SOLUTIONS)))
+    ]
+    return [
+        (exercise.file(), fails, shown[0]),
+        (exercise.file(SOLUTIONS), solved is None, shown[1]),
+    ]
+
+
+def _lesson(number: int | None) -> int:
+    """Run a lesson."""
+    lessons = lesson_files()
+    if number is None or not 1 <= number <= len(lessons):
+        print(f"workshop: got lesson {number}; give a number from 1 to {len(lessons)}")
+        return 2
+    run_lesson(lessons[number - 1])
+    return 0
+
+
+def _shown(file: Path) -> str:
+    """Return a path as one would type it."""
+    here = Path.cwd()
+    return str(file.relative_to(here) if file.is_relative_to(here) else file)
+
+
+if __name__ == "__main__":
+    warnings.simplefilter("ignore", ResourceWarning)
+    sys.exit(main())

@@ -1,0 +1,93 @@
+"""Lesson 4: captured constants."""
+
+from __future__ import annotations
+
+from types import ModuleType
+
+import jax
+import jax.numpy as jnp
+
+import jaxmeter
+from workshop.checks.counting import is_close
+from workshop.course import Exercise, expect
+
+
+def argument(module: ModuleType) -> None:
+    """`transform` takes the matrix, and captures nothing."""
+    matrix = module.cosine_matrix(64)
+    x = jnp.linspace(0.0, 1.0, 64)
+    try:
+        audit = jaxmeter.audit(module.transform, matrix, x)
+    except TypeError:
+        expect(False, "`transform` should take two arguments: the matrix and x")
+        return
+    expect(
+        audit.captured_bytes == 0,
+        f"`transform` captures {audit.captured_bytes:,} bytes: "
+        + ", ".join(array.path or "?" for array in audit.arrays),
+    )
+    expect(is_close(module.transform(matrix, x), matrix @ x), "the answer is another")
+
+
+def method(module: ModuleType) -> None:
+    """A telescope is a pytree, its arrays are arguments, and two of them share a program."""
+    masks = [jnp.linspace(0.0, 1.0, 32), jnp.linspace(1.0, 0.0, 32)]
+    telescopes = [module.Telescope(jnp.outer(mask, mask), mask) for mask in masks]
+    leaves = jax.tree.leaves(telescopes[0])
+    expect(
+        len(leaves) == 2 and all(isinstance(leaf, jax.Array) for leaf in leaves),
+        "a Telescope should be a pytree with two arrays as leaves",
+    )
+    x = jnp.linspace(-1.0, 1.0, 32)
+    audit = jaxmeter.audit(module.observe, telescopes[0], x)
+    expect(audit.captured_bytes == 0, f"{audit.captured_bytes:,} bytes are captured, not 0")
+    found = jaxmeter.retraces(module.observe, [(one, x) for one in telescopes])
+    expect(found.traces_count == 1, f"two telescopes made {found.traces_count} traces, not 1")
+    for telescope, mask in zip(telescopes, masks, strict=True):
+        wanted = mask * (jnp.outer(mask, mask) @ x)
+        expect(is_close(module.observe(telescope, x), wanted), "the image is another")
+
+
+def folding(module: ModuleType) -> None:
+    """The program sorts nothing and captures nothing; the prepared table is an argument."""
+    table, x = jnp.sin(jnp.arange(100.0) ** 2), jnp.array([-2.0, 0.0, 0.5])
+    prepared = module.prepare(table)
+    try:
+        audit = jaxmeter.audit(module.rank, prepared, x)
+    except TypeError:
+        expect(False, "`rank` should take two arguments: what `prepare` returns, and x")
+        return
+    primitives = jaxmeter.inventory(module.rank, prepared, x).primitives or {}
+    expect("sort" not in primitives, "the program sorts in every call, or while compiling")
+    expect(audit.captured_bytes == 0, f"{audit.captured_bytes:,} bytes are captured, not 0")
+    wanted = jnp.array([int((table < value).sum()) for value in x])
+    expect(is_close(module.rank(prepared, x), wanted), f"the ranks should be {wanted}")
+
+
+EXERCISES = (
+    Exercise(
+        "4_constants/1_argument",
+        argument,
+        (
+            "Where does `transform` get the matrix from?",
+            "def transform(matrix, x): return matrix @ x",
+        ),
+    ),
+    Exercise(
+        "4_constants/2_method",
+        method,
+        (
+            "`static_argnums=0` makes the object part of the program, with its arrays.",
+            "Make it a dataclass with `jax.tree_util.register_dataclass` as decorator, then jit "
+            "the method without static arguments.",
+        ),
+    ),
+    Exercise(
+        "4_constants/3_folding",
+        folding,
+        (
+            "The sort depends on the table alone. When is the table known?",
+            "Let `prepare` return the sorted table, and `rank` take it as its first argument.",
+        ),
+    ),
+)

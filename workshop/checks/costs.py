@@ -1,0 +1,92 @@
+"""Lesson 5: where compile time and run time go."""
+
+from __future__ import annotations
+
+from types import ModuleType
+
+import jax
+import jax.numpy as jnp
+
+import jaxmeter
+from workshop.checks.counting import is_close
+from workshop.course import Exercise, expect
+
+MOST_EQUATIONS, MOST_TEMP_BYTES, MOST_TO_ROTATE = 60, 500_000, 3
+
+
+def _equations(function, *args) -> int:
+    found = jax.make_jaxpr(function)(*args)
+    return sum(1 + _inside(equation) for equation in found.jaxpr.eqns)
+
+
+def _inside(equation) -> int:
+    inner = [p for p in jax.tree.leaves(list(equation.params.values())) if hasattr(p, "eqns")]
+    return sum(1 + _inside(one) for jaxpr in inner for one in jaxpr.eqns)
+
+
+def unrolled(module: ModuleType) -> None:
+    """The program holds one round, whatever the number of rounds."""
+    u = jnp.outer(jnp.arange(6.0), jnp.arange(5.0))
+    counts = [_equations(lambda u, n=n: module.smoothed(u, n), u) for n in (4, 40)]
+    expect(
+        max(counts) <= MOST_EQUATIONS,
+        f"40 rounds have {counts[1]} equations, 4 rounds {counts[0]}; at most {MOST_EQUATIONS}",
+    )
+    wanted = u
+    for _ in range(4):
+        near = sum(jnp.roll(wanted, s, axis) for s in (1, -1) for axis in (0, 1))
+        wanted = wanted + 0.1 * (near - 4 * wanted)
+    expect(is_close(jax.jit(module.smoothed)(u, 4), wanted), "the answer is another")
+
+
+def chunks(module: ModuleType) -> None:
+    """All pairs never exist at once."""
+    points = jax.ShapeDtypeStruct((2000, 3), jnp.float32)
+    sources = jax.ShapeDtypeStruct((500, 3), jnp.float32)
+    found = jaxmeter.memory(module.spacing, points, sources).memory.temp_bytes or 0
+    expect(
+        found <= MOST_TEMP_BYTES,
+        f"{found:,} bytes of temporaries, at most {MOST_TEMP_BYTES:,}",
+    )
+    a, b = jnp.linspace(1.0, 2.0, 30).reshape(10, 3), jnp.linspace(-1.0, 0.0, 36).reshape(12, 3)
+    distances = jnp.sort(jnp.linalg.norm(a[:, None] - b, axis=-1), axis=1)
+    wanted = distances[:, :8].mean(1)
+    expect(is_close(module.spacing(a, b), wanted), "the distances are others")
+
+
+def stacked(module: ModuleType) -> None:
+    """One operation rotates all points."""
+    matrix = jnp.array([[0.0, -1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
+    points = jnp.linspace(-1.0, 1.0, 24).reshape(8, 3)
+    count = _equations(module.rotated, matrix, points)
+    expect(count <= MOST_TO_ROTATE, f"{count} equations, at most {MOST_TO_ROTATE}")
+    wanted = jnp.einsum("ij,nj->ni", matrix, points)
+    expect(is_close(module.rotated(matrix, points), wanted), "the points are others")
+
+
+EXERCISES = (
+    Exercise(
+        "5_costs/1_unrolled",
+        unrolled,
+        (
+            "The Python loop is unrolled: each round has equations of its own.",
+            "`jax.lax.fori_loop(0, rounds, lambda _, u: ..., u)` holds one round.",
+        ),
+    ),
+    Exercise(
+        "5_costs/2_chunks",
+        chunks,
+        (
+            "`vmap` computes all points at once. `jax.lax.map` computes one after another.",
+            "`jax.lax.map(at, points, batch_size=32)` takes 32 at a time.",
+        ),
+    ),
+    Exercise(
+        "5_costs/3_stacked",
+        stacked,
+        (
+            "Each component that is stacked becomes a loop of its own.",
+            "A rotation of all points is one matrix product, `points @ matrix.T`.",
+        ),
+    ),
+)

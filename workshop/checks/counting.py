@@ -1,0 +1,28 @@
+"""What the checks count."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import numpy as np
+
+import jaxmeter
+
+
+def own_counts(call: Callable[[], Any]) -> tuple[int, int]:
+    """Return traces and compiles of functions that are not JAX's own, during a call."""
+    with jaxmeter.watch() as watched:
+        call()
+    own = [one for one in watched.report.functions if not one.is_jax]
+    return sum(one.traces_count for one in own), sum(one.compiles_count for one in own)
+
+
+def is_close(found: Any, wanted: Any) -> bool:
+    """Return whether two trees of numbers have the same shapes, and values within 1e-5."""
+    found, wanted = jax.tree.leaves(found), jax.tree.leaves(wanted)
+    return len(found) == len(wanted) and all(
+        np.shape(a) == np.shape(b) and np.allclose(a, b, rtol=1e-5, atol=1e-6)
+        for a, b in zip(found, wanted, strict=True)
+    )

@@ -1,0 +1,75 @@
+"""Lesson 3: recompilation."""
+
+from __future__ import annotations
+
+from types import ModuleType
+
+import jax.numpy as jnp
+import numpy as np
+
+import jaxmeter
+from workshop.checks.counting import is_close, own_counts
+from workshop.course import Exercise, expect
+
+
+def static(module: ModuleType) -> None:
+    """One program serves every number of rounds."""
+    x = jnp.array([1.0, 2.0])
+    found = jaxmeter.retraces(module.damped, [(x, rounds) for rounds in range(1, 7)])
+    expect(
+        found.compiles_count == 1,
+        f"six numbers of rounds took {found.compiles_count} compiles, not 1",
+    )
+    answer = module.damped(x, 3)
+    expect(is_close(answer, np.array([0.729, 1.458])), f"three rounds give {answer}")
+
+
+def temporary(module: ModuleType) -> None:
+    """All rates and all calls share one program."""
+    x, rates, answers = jnp.array([1.0, -2.0]), (0.1, 0.2, 0.3, 0.4), []
+    _, first = own_counts(lambda: answers.append(module.descend(x, rates)))
+    _, again = own_counts(lambda: module.descend(x, rates))
+    wanted = x * (0.8 * 0.6 * 0.4 * 0.2)
+    expect(is_close(answers[0], wanted), f"the answer is {answers[0]}, not {wanted}")
+    expect(first == 1, f"four rates took {first} compiles, not 1")
+    expect(again == 0, f"the second call took {again} compiles, not 0")
+
+
+def shapes(module: ModuleType) -> None:
+    """One program serves all lengths up to the limit."""
+    series = [np.arange(1.0, n + 1, dtype=np.float32) for n in (3, 7, 12, 16)]
+    answers = []
+    _, compiles = own_counts(lambda: answers.extend(module.spread(s) for s in series))
+    wanted = [float(np.var(s)) for s in series]
+    expect(is_close(answers, wanted), f"the variances are {answers}, not {wanted}")
+    expect(compiles == 1, f"four lengths took {compiles} compiles, not 1")
+
+
+EXERCISES = (
+    Exercise(
+        "3_recompilation/1_static",
+        static,
+        (
+            "A static argument is a program for each value. Must Python know this one?",
+            "`jax.lax.fori_loop(0, rounds, body, x)` takes a traced number of rounds.",
+        ),
+    ),
+    Exercise(
+        "3_recompilation/2_temporary",
+        temporary,
+        (
+            "How many function objects does the loop make?",
+            "Define one jitted function of (x, rate) outside of `descend`.",
+        ),
+    ),
+    Exercise(
+        "3_recompilation/3_shapes",
+        shapes,
+        (
+            "Pad each series to LIMIT numbers, and pass how many count.",
+            "Pad with NumPy: operations of JAX on each length would compile for each length.",
+            "Make a mask, jnp.arange(LIMIT) < count, and sum only where it is true, in mean and "
+            "in variance.",
+        ),
+    ),
+)

@@ -1,0 +1,114 @@
+"""Lesson 6: reviewing a regression."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import statistics
+from types import ModuleType
+from typing import Any
+
+import jax
+
+import jaxmeter
+from workshop.course import FOLDER, Exercise, expect
+from workshop.history import versions
+
+
+def _module(source: str) -> dict[str, Any]:
+    module: dict[str, Any] = {}
+    exec(source, module)
+    return module
+
+
+def _inventories() -> list[jaxmeter.Inventory]:
+    """Return the program of each version; equal ones are compiled once."""
+    found: dict[str, jaxmeter.Inventory] = {}
+    keys = []
+    for _, source in versions():
+        module = _module(source)
+        function, args = module["field"], module["jaxmeter_arguments"]("field")
+        keys.append(str(jax.make_jaxpr(function)(*args)))
+        if keys[-1] not in found:
+            found[keys[-1]] = jaxmeter.inventory(function, *args)
+    return [found[key] for key in keys]
+
+
+def culprits(module: ModuleType) -> None:
+    """The commits are those that the quantities show."""
+    given = {name: getattr(module, name) for name in ("CAPTURED", "EQUATIONS", "MEMORY")}
+    for name, number in given.items():
+        expect(isinstance(number, int), f"fill in {name}")
+    found = _inventories()
+    quantities = {
+        "CAPTURED": [one.constants.captured_bytes or 0 for one in found],
+        "EQUATIONS": [one.program.jaxpr_equations_count or 0 for one in found],
+        "MEMORY": [one.memory.temp_bytes or 0 for one in found],
+    }
+    for name, values in quantities.items():
+        growth = [(new - old) / max(old, 1) for old, new in itertools.pairwise(values)]
+        wanted = growth.index(max(growth)) + 1
+        expect(
+            given[name] == wanted, f"{name} is {given[name]}; the quantity by commit is {values}"
+        )
+
+
+def lock(module: ModuleType) -> None:
+    """The mended program is the locked one."""
+    first = _module(versions()[0][1])
+    args = first["jaxmeter_arguments"]("field")
+    diff = jaxmeter.diff(
+        jaxmeter.inventory(first["field"], *args), jaxmeter.inventory(module.field, *args)
+    )
+    changes = [f"{one.name} {one.before:g} -> {one.now:g}" for one in diff.sizes]
+    expect(diff.same is True, "not as locked: " + ("; ".join(changes) or "another program"))
+
+
+def verdicts(module: ModuleType) -> None:
+    """The verdicts are those of the recorded comparisons, the step that of the history."""
+    from asv.step_detect import detect_steps
+
+    recorded = FOLDER / "recorded"
+    for name in ("equal", "slower"):
+        text = (recorded / f"comparison_{name}.json").read_text()
+        timings = jaxmeter.Comparison.from_json(text).timings
+        (steady,) = (one for one in timings if one.quantity == "steady_seconds")
+        given = getattr(module, name.upper())
+        expect(
+            given == steady.verdict,
+            f"{name.upper()} is {given!r}; the interval of the ratio is {steady.low:.2f} to "
+            f"{steady.high:.2f}",
+        )
+    history = json.loads((recorded / "history.json").read_text())["seconds"]
+    steps = detect_steps([statistics.median(commit) for commit in history])
+    wanted = steps[1][0]
+    expect(module.STEP == wanted, f"STEP is {module.STEP}; look at the bars of lesson 6")
+
+
+EXERCISES = (
+    Exercise(
+        "6_review/1_culprits",
+        culprits,
+        (
+            "Lesson 6 prints the quantities of each commit. Commits are counted from 0.",
+            "Which number grows most from one commit to the next, by its share?",
+        ),
+    ),
+    Exercise(
+        "6_review/2_lock",
+        lock,
+        (
+            "Two things differ from the first version of the program in lesson 6.",
+            "Take the corners from the arguments, and sum all segments at once.",
+        ),
+    ),
+    Exercise(
+        "6_review/3_verdicts",
+        verdicts,
+        (
+            '"different" needs an interval without 1 and an effect above 3 %; "same" an interval '
+            "within 3 % of 1.",
+            "Otherwise the verdict is inconclusive: more processes could decide.",
+        ),
+    ),
+)

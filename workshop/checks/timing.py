@@ -1,0 +1,106 @@
+"""Lesson 2: honest timing."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import statistics
+from types import ModuleType
+
+import jax
+import jax.numpy as jnp
+from scipy import stats
+
+import jaxmeter
+from workshop.checks.counting import is_close
+from workshop.course import FOLDER, Exercise, expect
+
+STARTS, WORKS, COMPILES = 1.0, 7.0, 100.0
+"""Seconds by the made-up clock: of starting a call, of its work, of the first call's compile."""
+
+
+class _Machine:
+    """A clock, and a function whose calls move it on: to compile, to start, and to wait for."""
+
+    def __init__(self) -> None:
+        self.now, self.calls = 0.0, 0
+
+    def clock(self) -> float:
+        return self.now
+
+    def function(self, x: float) -> _Machine:
+        self.now += STARTS + (0.0 if self.calls else COMPILES)
+        self.calls += 1
+        return self
+
+    def block_until_ready(self) -> _Machine:
+        self.now += WORKS
+        return self
+
+
+def clock(module: ModuleType) -> None:
+    """Five steady-state calls, each waited for, without the compile."""
+    machine = _Machine()
+    seconds = module.call_seconds(machine.function, 1.0, machine.clock)
+    expect(len(seconds) == 5, f"{len(seconds)} times were returned, not 5")
+    expect(max(seconds) < COMPILES, f"the compile is among the times: {seconds}")
+    wanted = STARTS + WORKS
+    expect(all(s == wanted for s in seconds), f"got {seconds}; a complete call takes {wanted}")
+
+
+def callbacks(module: ModuleType) -> None:
+    """The program calls no Python, and the norms of all steps are returned."""
+    x = jnp.array([3.0, 4.0])
+    found = jaxmeter.inventory(module.run, x).primitives or {}
+    called = [name for name in found if "callback" in name or "debug" in name]
+    expect(not called, f"the program calls Python: {', '.join(called)}")
+    answer = jax.jit(module.run)(x)
+    expect(isinstance(answer, tuple) and len(answer) == 2, "return the last x and all norms")
+    halves = [5.0 / 2**k for k in range(1, 9)]
+    expect(is_close(answer[0], x / 2**8), f"the last x is {answer[0]}")
+    expect(is_close(answer[1], jnp.array(halves)), f"the norms are {answer[1]}")
+
+
+def processes(module: ModuleType) -> None:
+    """Medians of processes are compared, and their number can reach the significance."""
+    recorded = json.loads((FOLDER / "recorded" / "identical.json").read_text())["seconds"]
+    left, right = recorded[0::2], recorded[1::2]
+    a, b = ([statistics.median(samples) for samples in side] for side in (left, right))
+    wanted = float(stats.mannwhitneyu(a, b).pvalue)
+    found = float(module.p_value(left, right))
+    expect(abs(found - wanted) < 1e-12, f"p is {found:.3g}; of the process medians {wanted:.3g}")
+    enough = next(
+        n
+        for n in itertools.count(2)
+        if stats.mannwhitneyu(range(n), range(n, 2 * n), method="exact").pvalue < 0.005
+    )
+    expect(module.ENOUGH == enough, f"ENOUGH is {module.ENOUGH}; lesson 2 counts them")
+
+
+EXERCISES = (
+    Exercise(
+        "2_timing/1_clock",
+        clock,
+        (
+            "The first call compiles. Make it before you start to measure.",
+            "`block_until_ready()` of the answer waits. Stop the clock after it.",
+        ),
+    ),
+    Exercise(
+        "2_timing/2_callbacks",
+        callbacks,
+        (
+            "`jax.debug.print` calls Python in each step. Return the numbers instead.",
+            "`jax.lax.scan` collects a value of each step: its body returns (x, norm).",
+        ),
+    ),
+    Exercise(
+        "2_timing/3_processes",
+        processes,
+        (
+            "Calls within a process are not independent. What is one sample?",
+            "Take `statistics.median` of each process, and compare these numbers.",
+            "The smallest p of n against n is in lesson 2: which n is below 0.005?",
+        ),
+    ),
+)

@@ -1,0 +1,80 @@
+"""Lesson 1: what jit traces."""
+
+from __future__ import annotations
+
+from types import ModuleType
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+import jaxmeter
+from workshop.checks.counting import is_close, own_counts
+from workshop.course import Exercise, expect
+
+
+def side_effects(module: ModuleType) -> None:
+    """The count is the number of calls, and `step` is still jitted and traced once."""
+    expect(isinstance(module.step, jax.stages.Wrapped), "keep `step` jitted")
+    answers = []
+    traces, _ = own_counts(lambda: answers.extend([module.run(8.0, 3), module.run(8.0, 5)]))
+    for times, (x, count) in zip((3, 5), answers, strict=True):
+        expect(is_close(x, 8.0 / 2**times), f"run(8.0, {times}) should return {8.0 / 2**times}")
+        expect(int(count) == times, f"run(8.0, {times}) counts {int(count)} calls, not {times}")
+    expect(traces <= 1, f"`step` was traced {traces} times; once is enough")
+
+
+def branches(module: ModuleType) -> None:
+    """One trace serves both signs, arrays work, and so does the derivative."""
+    found = jaxmeter.retraces(module.root, [(4.0,), (-1.0,), (9.0,)])
+    expect(found.traces_count == 1, f"three calls made {found.traces_count} traces, not 1")
+    x = jnp.array([4.0, -1.0, 0.25])
+    answer = jax.jit(module.root)(x)
+    expect(is_close(answer, np.array([2.0, 0.0, 0.5])), f"root({x}) is {answer}")
+    slope = float(jax.grad(module.root)(-1.0))
+    expect(slope == 0.0, f"the derivative at -1 is {slope}, not 0")
+
+
+def leak(module: ModuleType) -> None:
+    """The largest value is a number of this call, and nothing leaks."""
+    for size in (4, 6):
+        x = jnp.arange(float(size))
+        y, largest = module.report(x)
+        wanted = np.sin(np.arange(size)) * np.arange(size)
+        expect(is_close(y, wanted), "the first answer of `report` is another array")
+        expect(is_close(float(largest), wanted.max()), f"the largest of {size} is {largest}")
+    try:
+        with jax.checking_leaks():
+            module.report(jnp.arange(8.0))
+    except Exception as error:
+        expect("Leaked" not in str(error), "a tracer leaks out of `solve`")
+        raise
+
+
+EXERCISES = (
+    Exercise(
+        "1_tracing/1_side_effects",
+        side_effects,
+        (
+            "Python code in `step` runs while it is traced. What runs in each call?",
+            "Count in `run`, or let `step` take the count and return it, increased by one.",
+        ),
+    ),
+    Exercise(
+        "1_tracing/2_branches",
+        branches,
+        (
+            "A traced value has no truth value. `jnp.where` selects without asking.",
+            "The derivative of `where` computes both sides, and the root of -1 is not a number: "
+            "replace x by 1 where it is not positive, before you take the root.",
+        ),
+    ),
+    Exercise(
+        "1_tracing/3_leak",
+        leak,
+        (
+            "After the trace, `monitor.largest` holds a tracer.",
+            "Return the pair (y, largest) from `solve`, and let `report` return it.",
+        ),
+    ),
+)

@@ -1,0 +1,14 @@
+"""Measure the steady state.
+
+`call_seconds` should return the seconds of five complete steady-state calls of a jitted function.
+`clock()` returns seconds.
+"""
+
+
+def call_seconds(function, x, clock):
+    seconds = []
+    for _ in range(5):
+        start = clock()
+        function(x)
+        seconds.append(clock() - start)
+    return seconds

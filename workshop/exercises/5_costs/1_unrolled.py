@@ -1,0 +1,21 @@
+"""The same answer with fewer equations.
+
+`smoothed` smooths u on a grid, a number of rounds. Its program holds every round. Let it hold one
+round, for any number.
+"""
+
+import functools
+
+import jax
+import jax.numpy as jnp
+
+
+def laplacian(u):
+    return sum(jnp.roll(u, shift, axis) - u for shift in (1, -1) for axis in (0, 1))
+
+
+@functools.partial(jax.jit, static_argnames="rounds")
+def smoothed(u, rounds):
+    for _ in range(rounds):
+        u = u + 0.1 * laplacian(u)
+    return u

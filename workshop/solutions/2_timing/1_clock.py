@@ -1,0 +1,15 @@
+"""Measure the steady state.
+
+`call_seconds` should return the seconds of five complete steady-state calls of a jitted function.
+`clock()` returns seconds.
+"""
+
+
+def call_seconds(function, x, clock):
+    function(x).block_until_ready()
+    seconds = []
+    for _ in range(5):
+        start = clock()
+        function(x).block_until_ready()
+        seconds.append(clock() - start)
+    return seconds

@@ -1,0 +1,24 @@
+"""An object whose arrays are arguments.
+
+The method `image` captures the arrays of its telescope, because `self` is static. Make Telescope a
+pytree, so that the arrays are arguments and two telescopes share a program.
+"""
+
+from dataclasses import dataclass
+
+import jax
+
+
+@jax.tree_util.register_dataclass
+@dataclass
+class Telescope:
+    modes: jax.Array
+    mask: jax.Array
+
+    @jax.jit
+    def image(self, field):
+        return self.mask * (self.modes @ field)
+
+
+def observe(telescope, field):
+    return telescope.image(field)
