@@ -37,29 +37,26 @@ from benchmarks.measuring.checkout import (
     unpacked_package,
 )
 from benchmarks.measuring.plan import PlannedCase
-from benchmarks.measuring.program_diff import write_diffs
+from benchmarks.measuring.program_diff import FOLDER, write_diffs
 from benchmarks.measuring.run import SUITES
 from benchmarks.measuring.runner import RunCase, Workers
 from benchmarks.measuring.store import RecordStore, environment_name
+from benchmarks.operations.measure import SUITE, measure_operations, write_differences
 
 INJECTED = ROOT / "studies" / "detection" / "injected"
 
-# Small cases, so that a pair takes five minutes: these in many rounds for their times, the others
-# once for exact metrics. --cases PATTERN selects any other cases of the quick grid.
+# Small cases, in many rounds for their times; exact metrics are those of all operations. --cases
+# PATTERN selects any other cases of the quick grid, or operations.
 TIMED = (
     "casing_variants/w7x-argument-d3",
     "memory_sweep/field-cauto-tauto",
     "casing_variants/w7x-argument-d6",
 )
-ONCE = (
-    "casing_variants/w7x-closure-d3",
-    "casing_variants/w7x-argument-d9",  # a slip into single precision is lost in fewer digits
-    "memory_sweep/gradient-cauto-tauto",
-)
 MOST_ROUNDS = 8
 # Timed cases: many calls, because calls of a few milliseconds see only one level of machine noise,
 # and several compiles, because a single compile in a process varies by a tenth.
 TIMED_EFFORT = {"repeat": 30, "max_seconds": 1.0, "compiles": 3}
+OPERATIONS = f"{SUITE}/"
 NOT_INJECTED = "none"
 BUDGET_SECONDS = 270.0
 
@@ -112,6 +109,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             print("uncommitted changes of vcjax are not measured", file=sys.stderr)
         with run_lock(), sides(commits, out, regressions=regressions) as (base, *heads):
             cases = chosen_cases(options.cases, options.rounds)
+            if operations := chosen_operations(options.cases):
+                measure_exact([base, *heads], operations)
             measure_interleaved(cases, [base, *heads], budget_seconds=options.budget)
             if not options.no_programs:
                 for head in heads:
@@ -135,24 +134,38 @@ def chosen_cases(patterns: Sequence[str] | None, rounds: int) -> list[PlannedCas
         If a pattern matches no case of the quick grid.
     """
     planned = {case.name: case for suite in SUITES for case in suite().plan("quick")}
-    wanted: dict[str, int] = {}
-    for pattern in patterns or (*TIMED, *ONCE):
+    wanted: list[str] = []
+    for pattern in TIMED if patterns is None else patterns:
         found = fnmatch.filter(planned, pattern)
-        if not found:
+        if not found and not pattern.startswith(OPERATIONS):
             raise CheckoutError(
                 f"got --cases {pattern}, which matches no case of the quick grid; e.g. {TIMED[0]}"
             )
-        count = 1 if patterns is None and pattern in ONCE else rounds
-        wanted |= dict.fromkeys(found, count)
+        wanted += found
+    effort = TIMED_EFFORT if rounds > 1 else {}
     return [
-        replace(
-            planned[name],
-            rounds=count,
-            profile_compile=True,
-            **(TIMED_EFFORT if count > 1 else {}),
-        )
-        for name, count in wanted.items()
+        replace(planned[name], rounds=rounds, profile_compile=True, **effort)
+        for name in dict.fromkeys(wanted)
     ]
+
+
+def chosen_operations(patterns: Sequence[str] | None) -> list[str]:
+    """Return patterns of the operations of a review: all of them unless cases are chosen."""
+    if patterns is None:
+        return ["*"]
+    return [p.removeprefix(OPERATIONS) for p in patterns if p.startswith(OPERATIONS)]
+
+
+def measure_exact(measured: Sequence[MeasuredSide], operations: Sequence[str]) -> None:
+    """Measure the exact metrics of operations on all sides, and write how their programs differ."""
+    places = []
+    for side in measured:
+        details = side.pair / "details" / side.name
+        imports = [side.workers.imports]
+        measure_operations(side.store, details, imports, operations)
+        places.append((side.store, details))
+    for side, place in zip(measured[1:], places[1:], strict=True):
+        write_differences((places[0], place), side.pair / FOLDER)
 
 
 @contextmanager

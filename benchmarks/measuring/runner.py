@@ -41,14 +41,14 @@ class Workers:
         self._prepared: dict[str, jaxmeter.Record] = {}
         # Workers import ``benchmarks`` from a folder that holds nothing else: the checkout's
         # ``vcjax`` would hide the installed one, which asv has installed from the measured commit.
-        self._imports, self._scratch = folder / "imports", folder / "scratch"
-        self._imports.mkdir()
+        self.imports, self._scratch = folder / "imports", folder / "scratch"
+        self.imports.mkdir()
         self._scratch.mkdir()
-        (self._imports / "benchmarks").symlink_to(Path(__file__).resolve().parents[1])
+        (self.imports / "benchmarks").symlink_to(Path(__file__).resolve().parents[1])
         # A link also to an installed package: profiles take lines there for those of others.
         package = package or installed_package()
         if package is not None:
-            (self._imports / "vcjax").symlink_to(package.resolve())
+            (self.imports / "vcjax").symlink_to(package.resolve())
 
     def measure(self, case: PlannedCase, round_index: int) -> jaxmeter.Record:
         """Measure a round of a case in one process; where that fails, the status is not "ok"."""
@@ -82,7 +82,7 @@ class Workers:
             compiles=case.compiles,
             timeout_seconds=case.timeout_seconds,
             env={**WORKER_ENVIRONMENT, SCRATCH_VARIABLE: str(self._scratch), **case.env},
-            path=(str(self._imports),),
+            path=(str(self.imports),),
             cpus=one_cpu() if case.one_cpu else None,
         )
 

@@ -64,7 +64,11 @@ def causes(commits: CommitPair, findings: Sequence[Finding]) -> tuple[Cause, ...
 
     @functools.cache
     def evidence(case: str) -> Evidence:
-        return _evidence(commits.case(case), by_case.get(case, ()))
+        seen = _evidence(commits.case(case), by_case.get(case, ()))
+        line = commits.programs.get(case, "").partition("\n")[0]
+        if " in " not in line and " called from " not in line:
+            return seen
+        return {kind: (*lines, line) for kind, lines in ({"accuracy": ()} | seen).items()}
 
     grouped: dict[tuple[str, tuple[str, ...]], list[Finding]] = {}
     for finding in (finding for found in by_case.values() for finding in found):

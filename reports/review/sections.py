@@ -117,7 +117,7 @@ def _not_compared(review: Review) -> Iterator[Section]:
 
 def _program_diffs(review: Review, cause: Cause) -> tuple[tuple[str, str], ...]:
     """Return the differences between the programs of the cause's cases, where they are known."""
-    if cause.kind != "program":
+    if cause.kind not in ("program", "retraces", "constants"):
         return ()
     known = review.commits.programs
     cases = dict.fromkeys(f.case for f in cause.findings if f.case in known)

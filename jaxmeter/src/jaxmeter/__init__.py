@@ -58,7 +58,9 @@ if _IS_CHECKED:  # `_modules` reads these lines: they are the API
     from jaxmeter._records.inventory import Fusion as Fusion
     from jaxmeter._records.inventory import FusionChange as FusionChange
     from jaxmeter._records.inventory import Inventory as Inventory
+    from jaxmeter._records.inventory import LineChange as LineChange
     from jaxmeter._records.inventory import ProgramDiff as ProgramDiff
+    from jaxmeter._records.inventory import SourceLine as SourceLine
     from jaxmeter._records.lock import LockChange as LockChange
     from jaxmeter._records.lock import LockCheck as LockCheck
     from jaxmeter._records.memory import Allocator as Allocator

@@ -54,6 +54,10 @@ def test_an_added_operation_shows_in_every_count():
     assert found.same is False
     assert changed(found.primitives) == {"tanh": (0, 1)}
     assert changed(found.opcodes) == {"tanh": (0, 1)}
+    (line,) = found.lines
+    assert line.before is None and line.line.file == "test_diff.py"
+    assert line.line.text.startswith("found = jaxmeter.diff(step, lambda w, x: jnp.tanh")
+    assert (line.equations_change, line.bytes_change) == (1, X.nbytes)
     sizes = changed(found.sizes)
     assert sizes["jaxpr equations"] == (4, 5)
     assert sizes["HLO instructions"][1] - sizes["HLO instructions"][0] == 1

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
+import linecache
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -16,8 +19,17 @@ from jaxmeter._measure.case import Case, case_of, name_of
 from jaxmeter._measure.staging import staged
 from jaxmeter._program.hlo import MOVING_OPCODES, Instruction, bodies, instructions
 from jaxmeter._program.jaxprs import inner, sub_jaxprs
+from jaxmeter._program.places import Place, author_place, places_of_equation
 from jaxmeter._program.program import describe_compiled, describe_program
-from jaxmeter._records.inventory import Change, Fusion, FusionChange, Inventory, ProgramDiff
+from jaxmeter._records.inventory import (
+    Change,
+    Fusion,
+    FusionChange,
+    Inventory,
+    LineChange,
+    ProgramDiff,
+    SourceLine,
+)
 from jaxmeter._records.record import Memory, Record
 from jaxmeter.errors import JaxmeterError
 
@@ -57,7 +69,10 @@ def _inventory(
         found["constants"] = dataclasses.replace(
             count_constants(jaxpr, lowered), captured_fingerprint=captured_fingerprint(jaxpr)
         )
-        found["primitives"] = dict(sorted(Counter(_primitives(jaxpr)).items()))
+        equations = list(_equations(jaxpr))
+        primitives = Counter(equation.primitive.name for equation in equations)
+        found["primitives"] = dict(sorted(primitives.items()))
+        found["lines"] = _source_lines(equations)
     text = compiled.as_text()
     if text:  # some backends keep no HLO
         every = list(instructions(text))
@@ -76,11 +91,48 @@ def _inventory(
     )
 
 
-def _primitives(jaxpr: Any) -> Iterator[str]:
+def _equations(jaxpr: Any) -> Iterator[Any]:
     for equation in inner(jaxpr).eqns:
-        yield equation.primitive.name
+        yield equation
         for sub in sub_jaxprs(equation):
-            yield from _primitives(sub)
+            yield from _equations(sub)
+
+
+def _source_lines(equations: list[Any]) -> tuple[SourceLine, ...]:
+    counts: Counter[Place] = Counter()
+    sizes: Counter[Place] = Counter()
+    for equation in equations:
+        place = author_place(places_of_equation(equation))
+        if place is not None:
+            counts[place] += 1
+            avals = (one.aval for one in equation.outvars)
+            # Tokens and references have no size; keys have no plain dtype.
+            sizes[place] += sum(
+                aval.size * getattr(aval.dtype, "itemsize", 0)
+                for aval in avals
+                if hasattr(aval, "dtype") and hasattr(aval, "size")
+            )
+    return tuple(
+        SourceLine(
+            _in_package(place.file),
+            place.line,
+            place.function.rpartition(".")[2],
+            linecache.getline(place.file, place.line).strip(),
+            count,
+            sizes[place],
+        )
+        for place, count in counts.items()
+    )
+
+
+@functools.cache
+def _in_package(file: str) -> str:
+    """Return the path of a file from the folder of its outermost package on."""
+    path = Path(file)
+    folder = path.parent
+    while (folder / "__init__.py").is_file():
+        folder = folder.parent
+    return path.relative_to(folder).as_posix()
 
 
 def _fusions(every: list[Instruction]) -> Iterator[Fusion]:
@@ -137,6 +189,7 @@ def diff(before: Source, now: Source, *args: Any, **kwargs: Any) -> ProgramDiff:
         fusions=()
         if a.fusions is None or b.fusions is None
         else tuple(_fusion_changes(a.fusions, b.fusions)),
+        lines=() if same else _line_changes(a.lines, b.lines),
         versions=None if a.jax == b.jax else (a.jax, b.jax),
     )
 
@@ -192,6 +245,39 @@ def _changes(
         for name, old, new in pairs
         if old != new and old is not None and new is not None
     )
+
+
+def _line_changes(
+    before: tuple[SourceLine, ...] | None, now: tuple[SourceLine, ...] | None
+) -> tuple[LineChange, ...]:
+    if before is None or now is None:
+        return ()
+    sides = [_by_text(lines) for lines in (before, now)]
+    changes = [LineChange(*(side.get(key) for side in sides)) for key in sides[1] | sides[0]]
+    differing = [one for one in changes if one.equations_change or one.bytes_change]
+
+    def order(one: LineChange) -> tuple[bool, bool, int, int]:
+        # An edited line is a new one; what follows from it is not.
+        places = one.now is None, one.before is not None and one.now is not None
+        return (places[1], places[0], -abs(one.bytes_change), -abs(one.equations_change))
+
+    return tuple(sorted(differing, key=order))
+
+
+def _by_text(lines: tuple[SourceLine, ...]) -> dict[tuple[str, str, str], SourceLine]:
+    """Return the lines of each file, function and text as one."""
+    found: dict[tuple[str, str, str], SourceLine] = {}
+    for line in lines:
+        key = (line.file, line.function, line.text)
+        known = found.get(key)
+        if known is not None:
+            line = dataclasses.replace(
+                known,
+                equations_count=known.equations_count + line.equations_count,
+                result_bytes=known.result_bytes + line.result_bytes,
+            )
+        found[key] = line
+    return found
 
 
 def _fusion_changes(before: tuple[Fusion, ...], now: tuple[Fusion, ...]) -> Iterator[FusionChange]:

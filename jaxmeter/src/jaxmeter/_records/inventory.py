@@ -22,6 +22,20 @@ class Fusion:
 
 
 @dataclass(frozen=True)
+class SourceLine:
+    """The equations that a source line adds to a jaxpr."""
+
+    file: str
+    """Its path from the folder of its package on: ``package/module.py``."""
+    line: int
+    function: str
+    text: str
+    equations_count: int
+    result_bytes: int
+    """Of all their results; those of a loop's body count once."""
+
+
+@dataclass(frozen=True)
 class Inventory(Result):
     """The contents of a program; None for unknown ones."""
 
@@ -37,6 +51,8 @@ class Inventory(Result):
     arrays: dict[str, int] | None = None
     """How many constants of more than one element the HLO holds of each type, ``f32[64,3]``."""
     fusions: tuple[Fusion, ...] | None = None
+    lines: tuple[SourceLine, ...] | None = None
+    """In the order in which the jaxpr first has them."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +74,40 @@ class FusionChange:
 
 
 @dataclass(frozen=True)
+class LineChange:
+    """A source line whose equations differ; None where only one program has it.
+
+    Lines are the same where file, function and text are; their numbers may differ.
+    """
+
+    before: SourceLine | None
+    now: SourceLine | None
+
+    @property
+    def line(self) -> SourceLine:
+        """The line, in the second program if it has it."""
+        found = self.now or self.before
+        assert found is not None
+        return found
+
+    @property
+    def equations_change(self) -> int:
+        """The number of equations more."""
+        before, now = (0 if one is None else one.equations_count for one in self._both)
+        return now - before
+
+    @property
+    def bytes_change(self) -> int:
+        """The number of bytes more in results."""
+        before, now = (0 if one is None else one.result_bytes for one in self._both)
+        return now - before
+
+    @property
+    def _both(self) -> tuple[SourceLine | None, SourceLine | None]:
+        return self.before, self.now
+
+
+@dataclass(frozen=True)
 class ProgramDiff(Result):
     """The differences of two programs, in everything that is known of both."""
 
@@ -76,5 +126,7 @@ class ProgramDiff(Result):
     arrays: tuple[Change, ...] = ()
     """Constants of the HLO."""
     fusions: tuple[FusionChange, ...] = ()
+    lines: tuple[LineChange, ...] = ()
+    """Source lines: new ones, those that are gone, then those whose results changed most."""
     versions: tuple[str, str] | None = None
     """Of JAX, if they differ: then programs differ for that reason alone."""

@@ -6,7 +6,7 @@ from collections import Counter
 
 from jaxmeter._records.inventory import Change, Fusion, Inventory, ProgramDiff
 from jaxmeter._render.sheet import Code, Sheet, Table, quantities, row
-from jaxmeter._render.units import quantity_text
+from jaxmeter._render.units import bytes_text, quantity_text
 
 _OPERATIONS_SHOWN_COUNT = 8
 _SIZES = {
@@ -36,9 +36,19 @@ def diff_sheet(diff: ProgramDiff) -> Sheet:
         )
         for change in diff.fusions
     ]
+    lines = [
+        row(
+            Code(f"{change.line.file}:{change.line.line} {change.line.function}"),
+            f"{change.equations_change:+}",
+            f"{'+-'[change.bytes_change < 0]}{bytes_text(abs(change.bytes_change))}",
+            Code(change.line.text),
+        )
+        for change in diff.lines
+    ]
     details = "before (-) and now (+)"
     tables = (
         Table(("quantity", "before:", "now:", "change:"), numbers, limit=100),
+        Table(("line", "equations:", "results:", "text"), lines, limit=12),
         Table(("fusions",), fusions, details=details, limit=12, details_limit=20),
     )
     return Sheet(_headline(diff), diff.same or None, tables)

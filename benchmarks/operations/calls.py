@@ -1,0 +1,204 @@
+"""Calls as users make them: what they trace and compile between calls, through every interface."""
+
+from __future__ import annotations
+
+import functools
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import vcjax
+from benchmarks.cases import preparing
+from benchmarks.cases.off_surface import error_at
+from benchmarks.cases.quantities import GRADIENT
+from benchmarks.operations import inputs
+from benchmarks.operations.inputs import DIGITS, PROBLEM, violation
+from benchmarks.operations.table import Calls, operation
+from vcjax import wout
+from vcjax.interfaces import VirtualCasing, VirtualCasingJAX, build_offsurface_levels, simsopt
+from vcjax.problems import Problem
+
+
+def _twice(call: Callable[..., Any], *arguments: Any) -> Any:
+    """Return the second of two equal calls, which should find everything compiled."""
+    call(*arguments)
+    return call(*arguments)
+
+
+@operation("vcjax.choose", "vcjax.prepare", "vcjax.external_field", "vcjax.internal_field")
+def called_on_the_surface() -> Calls:
+    """Prepare two surfaces of one rule, and evaluate two fields on each."""
+    problem = PROBLEM()
+
+    def run():
+        rule = preparing.choose(problem)
+        for scale in (1.0, 1.01):
+            casing = vcjax.prepare(rule, problem.X * scale)
+            fields = [vcjax.external_field(casing, problem.B * s) for s in (1.0, 2.0)]
+            vcjax.internal_field(casing, problem.B)
+        return fields[0]
+
+    return Calls(run, lambda field: {"error_relative": problem.external_error(field)})
+
+
+@operation("vcjax.prepare_gradient", "vcjax.external_gradient", "vcjax.internal_gradient")
+def called_for_gradients() -> Calls:
+    """Prepare two surfaces for gradients, and evaluate both gradients on each."""
+    problem = PROBLEM()
+
+    def run():
+        rule = preparing.choose(problem, GRADIENT)
+        for scale in (1.01, 1.0):
+            casing = vcjax.prepare_gradient(rule, problem.X * scale)
+            gradient = vcjax.external_gradient(casing, problem.B)
+            vcjax.internal_gradient(casing, problem.B)
+        return gradient
+
+    return Calls(run, lambda found: {"error_relative": problem.external_gradient_error(found)})
+
+
+@operation(
+    *("vcjax.choose_off_surface", "vcjax.prepare_off_surface", "vcjax.field_at"),
+    *("vcjax.off_surface_field", "vcjax.off_surface_gradient", "vcjax.gradient_at"),
+)
+def called_off_the_surface() -> Calls:
+    """Evaluate three numbers of points off the surface, which share a program."""
+    problem = PROBLEM()
+    symmetry: dict[str, Any] = {"nfp": problem.nfp, "half_period": problem.half_period}
+
+    def run():
+        for count in (5, 8, 1030):
+            points = np.asarray(inputs.points(count))
+            found = vcjax.off_surface_field(problem.X, problem.B, points, DIGITS, **symmetry)
+        vcjax.off_surface_gradient(problem.X, problem.B, points[:8], DIGITS, **symmetry)
+        return points, found
+
+    return Calls(run, lambda found: {"error_relative": error_at(problem, *found)})
+
+
+@operation("vcjax.dense_operator", "vcjax.DenseOperator.apply")
+def called_for_a_matrix() -> Calls:
+    """Make the matrices of both fields, and apply one to a field and to a batch."""
+    problem, casing = PROBLEM(), inputs.casing()
+
+    def run():
+        operator = vcjax.dense_operator(casing)
+        _twice(lambda: vcjax.dense_operator(casing, internal=True))
+        operator.apply(np.stack([problem.B, problem.B]))
+        return _twice(operator.apply, problem.B)
+
+    return Calls(run, lambda field: {"error_relative": problem.external_error(field)})
+
+
+@operation("vcjax.error_estimate", "vcjax.self_test", "vcjax.spectral_tail")
+def called_for_trust() -> Calls:
+    """Estimate the errors of a field and of a gradient."""
+    problem, casings = PROBLEM(), (inputs.casing(), inputs.gradient_casing())
+
+    def run():
+        found = [_twice(vcjax.error_estimate, casing, problem.B) for casing in casings]
+        tail = vcjax.spectral_tail(problem.B, nfp=problem.nfp, half_period=problem.half_period)
+        return [*found, tail]
+
+    def check(found):
+        names = ("field", "gradient", "tail")
+        return {f"{n}_estimate_relative": x for n, x in zip(names, found, strict=True)}
+
+    return Calls(run, check)
+
+
+@operation("vcjax.surface_points", "vcjax.surface_tangents", "vcjax.config")
+def called_for_the_surface() -> Calls:
+    """Resample a surface on the host; compiles nothing."""
+    problem = PROBLEM()
+    symmetry: dict[str, Any] = {"nfp": problem.nfp, "half_period": problem.half_period}
+    shape = dict(zip(("nphi", "ntheta"), problem.X.shape[:2], strict=True))
+
+    def run():
+        vcjax.config()
+        vcjax.surface_tangents(problem.X, **symmetry, **shape)
+        return vcjax.surface_points(problem.X, **symmetry, **shape)
+
+    return Calls(run, lambda X: {"identity_error_relative": violation(X, problem.X)})
+
+
+@operation("vcjax.interfaces.VirtualCasing")
+def called_as_virtual_casing() -> Calls:
+    """Every method of the C++ package's class, each twice."""
+    problem = PROBLEM()
+    flat = functools.partial(_component_first, flat=True)
+
+    def run():
+        casing = VirtualCasing()
+        casing.setup(*_setup(problem, flat))
+        B, points = flat(problem.B), np.asarray(inputs.points(8)).T.ravel()
+        for side in ("external", "internal"):
+            _twice(getattr(casing, f"compute_{side}_B"), B)
+            _twice(getattr(casing, f"compute_{side}_gradB"), B)
+            _twice(getattr(casing, f"compute_{side}_B_offsurf"), B, points)
+        casing.get_normal()
+        return casing.compute_external_B(B)
+
+    return Calls(run, lambda found: _flat_error(problem, found))
+
+
+@operation("vcjax.interfaces.VirtualCasingJAX", "vcjax.interfaces.build_offsurface_levels")
+def called_as_virtual_casing_jax() -> Calls:
+    """The methods of the JAX package's class, each twice; `_jit` forms are the same functions."""
+    problem = PROBLEM()
+
+    def run():
+        build_offsurface_levels(8, 8)
+        casing = VirtualCasingJAX()
+        casing.setup(*_setup(problem, _component_first))
+        B, points = _component_first(problem.B), np.asarray(inputs.points(8)).T
+        casing.plan_precision(B0=B)
+        casing.precompute_singular(B)
+        for side in ("external", "internal"):
+            for quantity in ("B", "gradB"):
+                name = f"compute_{side}_{quantity}"
+                _twice(getattr(casing, name), B)
+                _twice(functools.partial(getattr(casing, f"{name}_offsurf"), X_trg=points), B)
+            _twice(getattr(casing, f"compute_{side}_B_batch"), np.stack([B, B]))
+        casing.get_normal()
+        return casing.compute_external_B(B)
+
+    return Calls(run, lambda found: _flat_error(problem, found))
+
+
+@operation(
+    *("vcjax.interfaces.simsopt.VirtualCasing", "vcjax.interfaces.simsopt.best_nphi_over_ntheta"),
+    *("vcjax.wout.from_wout", "vcjax.wout.read_wout", "vcjax.wout.tokamak_path"),
+)
+def called_for_an_equilibrium() -> Calls:
+    """Read an equilibrium, and separate its field in both ways."""
+
+    def run():
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", vcjax.VcjaxWarning)  # its field has few digits
+            path = wout.tokamak_path()
+            simsopt.best_nphi_over_ntheta(wout.read_wout(path))
+            simsopt.VirtualCasing.from_vmec(path, 4, 24, digits=DIGITS, filename=None)
+            casing, B = wout.from_wout(path, DIGITS, trg_nphi=4, trg_ntheta=24)
+            return vcjax.error_estimate(casing, B)
+
+    return Calls(run, lambda estimate: {"estimate_relative": estimate})
+
+
+def _component_first(values: np.ndarray, *, flat: bool = False) -> np.ndarray:
+    moved = np.moveaxis(values, -1, 0)
+    return moved.ravel() if flat else moved
+
+
+def _setup(problem: Problem, turned: Callable[..., np.ndarray]) -> tuple:
+    surface, src, trg = problem.X.shape[:2], problem.B.shape[:2], problem.B_ext.shape[:2]
+    symmetry = DIGITS, problem.nfp, problem.half_period
+    return (*symmetry, *surface, turned(problem.X), *src, *trg)
+
+
+def _flat_error(problem: Problem, found: Any) -> dict[str, float]:
+    shape = 3, problem.trg_nphi, problem.trg_ntheta
+    field = np.moveaxis(np.asarray(found).reshape(shape), 0, -1)
+    return {"error_relative": problem.external_error(field)}

@@ -1,0 +1,139 @@
+"""Programs of derivatives: gradients of a scalar in the field, the surface and the points."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+import vcjax
+from benchmarks.operations import inputs
+from benchmarks.operations.inputs import ROUNDING, ROUNDING_OF_GRADIENTS, violation
+from benchmarks.operations.table import Program, operation
+
+
+def _half_square(values: Any) -> Any:
+    return 0.5 * sum((jnp.nan_to_num(leaf) ** 2).sum() for leaf in jax.tree.leaves(values))
+
+
+def _scaled_alike(gradients: Any, values: Any, expected: float) -> float:
+    """Return by how much sum(gradients * values) misses `expected`, by Euler's theorem."""
+    pairs = list(zip(jax.tree.leaves(gradients), jax.tree.leaves(values), strict=True))
+    largest = sum(float(jnp.abs(g * v).sum()) for g, v in pairs)
+    along = sum(float((g * v).sum()) for g, v in pairs)
+    return max(ROUNDING, abs(along - expected) / largest)
+
+
+def _in_the_field(evaluate: Callable[..., Any], casing: Any) -> Program:
+    def value(B, casing):
+        return _half_square(evaluate(casing, B))
+
+    B = inputs.total()
+
+    def check(answer, run):
+        value, gradient = answer
+        # A quadratic form: its slope along the field is twice its value.
+        return {"slope_error_relative": _scaled_alike(gradient, B, 2.0 * float(value))}
+
+    return Program(jax.value_and_grad(value), (B, casing), check)
+
+
+@operation("vcjax.external_field")
+def field_slope_in_the_field() -> Program:
+    """The gradient in B of a scalar of the external field."""
+    return _in_the_field(vcjax.external_field, inputs.casing())
+
+
+@operation("vcjax.internal_gradient")
+def gradient_slope_in_the_field() -> Program:
+    """The gradient in B of a scalar of the internal gradient."""
+    return _in_the_field(vcjax.internal_gradient, inputs.gradient_casing())
+
+
+@operation("vcjax.prepare", "vcjax.external_field")
+def field_slope_in_the_surface() -> Program:
+    """The gradient in X of a scalar of the external field."""
+    rule = inputs.rule()
+
+    def value(X, B, constants):
+        return _half_square(vcjax.external_field(vcjax.prepare(rule, X, constants=constants), B))
+
+    return _in_the_surface(value, vcjax.tables(rule), degree=0)
+
+
+@operation("vcjax.prepare_gradient", "vcjax.external_gradient")
+def gradient_slope_in_the_surface() -> Program:
+    """The gradient in X of a scalar of the external gradient."""
+    rule = inputs.rule(gradient=True)
+
+    def value(X, B, constants):
+        casing = vcjax.prepare_gradient(rule, X, constants=constants)
+        return _half_square(vcjax.external_gradient(casing, B))
+
+    return _in_the_surface(value, vcjax.gradient_tables(rule), degree=-2)
+
+
+def _in_the_surface(value: Callable[..., Any], constants: Any, degree: int) -> Program:
+    arguments = (inputs.surface(), inputs.total(), constants)
+
+    def check(answer, run):
+        return _checked(answer, run, arguments, degree)
+
+    return Program(jax.value_and_grad(value), arguments, check)
+
+
+def _checked(answer: Any, run: Any, arguments: tuple, degree: int) -> dict[str, float]:
+    """Return how far a slope misses the power of size that its value scales with, and how far it
+    is from quadratic in the field; the former holds as far as the quadrature does."""
+    found, gradient = answer
+    given, B, constants = arguments
+    square = jax.tree.map(lambda leaf: leaf * 9.0, gradient)
+    return {
+        "slope_error_relative": _scaled_alike(gradient, given, degree * float(found)),
+        "linearity_error_relative": violation(
+            run(given, B * 3.0, constants)[1], square, ROUNDING_OF_GRADIENTS
+        ),
+    }
+
+
+@operation("vcjax.prepare_off_surface", "vcjax.field_at")
+def field_slope_in_the_points() -> Program:
+    """The gradient in points and surface of a scalar of the fields off the surface."""
+    rule = inputs.off_surface_rule()
+    constants = vcjax.off_surface_tables(rule)
+
+    def value(given, B, constants):
+        points, X = given
+        casing = vcjax.prepare_off_surface(rule, X, constants=constants)
+        return _half_square_of(vcjax.field_at(casing, B, points))
+
+    arguments = ((inputs.points(64), inputs.surface()), inputs.total(), constants)
+
+    def check(answer, run):
+        return _checked(answer, run, arguments, degree=0)
+
+    return Program(jax.value_and_grad(value), arguments, check)
+
+
+@operation("vcjax.gradient_at")
+def gradient_slope_in_the_points() -> Program:
+    """The gradient in the points of a scalar of the gradients off the surface."""
+
+    def value(points, B, casing):
+        return _half_square_of(vcjax.gradient_at(casing, B, points))
+
+    points, B, casing = inputs.points(64), inputs.total(), inputs.off_surface_casing()
+
+    def check(answer, run):
+        found, square = run(points, B * 3.0, casing)[1], answer[1] * 9.0
+        return {"linearity_error_relative": violation(found, square, ROUNDING_OF_GRADIENTS)}
+
+    return Program(jax.value_and_grad(value), (points, B, casing), check)
+
+
+def _half_square_of(found: vcjax.OffSurface) -> Any:
+    # The part that is NaN must not be differentiated.
+    inside = found.inside.reshape(-1, *[1] * (found.external.ndim - 1))
+    return _half_square(jnp.where(inside, found.external, found.internal))

@@ -1,0 +1,183 @@
+"""Measure the table of operations at one commit, in worker processes."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import jaxmeter
+from benchmarks.measuring.checkout import ROOT
+from benchmarks.measuring.plan import WORKER_ENVIRONMENT, PlannedCase
+from benchmarks.measuring.store import RecordStore
+
+SUITE = "operations"
+WORKERS_COUNT = 2
+TIMEOUT_SECONDS = 600.0  # of a worker, from the end of one operation to that of the next
+CACHE = ROOT / "results" / "compiled"
+CACHED = {
+    "JAX_ENABLE_COMPILATION_CACHE": "true",
+    "JAX_COMPILATION_CACHE_DIR": str(CACHE),
+    "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
+    "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
+}
+
+
+def measure_operations(
+    store: RecordStore, details: Path, imports: Sequence[Path], only: Sequence[str] = ("*",)
+) -> None:
+    """Measure every operation that the store has no record of, with two workers side by side.
+
+    Parameters
+    ----------
+    store : RecordStore
+        Takes a record for each operation; of one in which a worker died, a failed one.
+    details : Path
+        Folder for what each operation compiled.
+    imports : sequence of Path
+        Folders from which workers import ``benchmarks`` and the ``vcjax`` to measure.
+    only : sequence of str
+        Patterns of the operations' names.
+    """
+    for path in store.root.glob(f"{SUITE}/*/0.json"):
+        record = jaxmeter.Record.from_json(jaxmeter.read_file(path))
+        if record.status != "ok":
+            path.unlink()
+    environment = {
+        **os.environ,
+        **WORKER_ENVIRONMENT,
+        **CACHED,
+        "PYTHONPATH": os.pathsep.join(map(str, imports)),
+    }
+    command = [
+        *(sys.executable, "-P", "-m", "benchmarks.operations.worker"),
+        *(str(store.root), str(details), "--only", *only),
+    ]
+
+    def run(first: int) -> None:
+        part = ["--part", f"{first}/{WORKERS_COUNT}"]
+        while (why := _ended([*command, *part], environment)) is not None:
+            if not _blame(store, details / f"current-{first}", why):
+                raise jaxmeter.JaxmeterError(
+                    f"the worker of operations ended before the first one: {why[-400:]}"
+                )
+
+    with ThreadPoolExecutor(WORKERS_COUNT) as pool:
+        list(pool.map(run, range(WORKERS_COUNT)))
+
+
+def _ended(command: Sequence[str], environment: Mapping[str, str]) -> str | None:
+    """Run a worker; return None where it ended well, else the end of what it printed."""
+    try:
+        done = subprocess.run(
+            command, env=environment, capture_output=True, timeout=TIMEOUT_SECONDS
+        )
+    except subprocess.TimeoutExpired:
+        return f"no answer within {TIMEOUT_SECONDS:.0f} s"
+    for line in done.stdout.decode(errors="replace").splitlines():
+        if line.startswith(f"{SUITE}/"):
+            print(line, flush=True)
+    if done.returncode == 0:
+        return None
+    return f"exit status {done.returncode}: {done.stderr.decode(errors='replace')[-2000:]}"
+
+
+def _blame(store: RecordStore, note: Path, why: str) -> bool:
+    """Record that the operation a worker was at failed; return whether it was at one."""
+    try:
+        found = json.loads(note.read_text())
+        note.unlink()
+    except (OSError, ValueError):
+        return False
+    case = PlannedCase(name=f"{SUITE}/{found['name']}", target=found["target"], params={}, rounds=1)
+    failure = jaxmeter.Failure("run", "WorkerDied", why)
+    record = jaxmeter.Record(
+        case.name,
+        "failed",
+        target=case.target,
+        failure=failure,
+        environment=jaxmeter.host_environment(),
+    )
+    store.write(case, 0, record)
+    return True
+
+
+def write_differences(both: Sequence[tuple[RecordStore, Path]], out: Path) -> None:
+    """Write ``out/operations/<name>.txt`` for each operation whose program or calls differ.
+
+    Its first line names the source line that the difference most likely comes from.
+    """
+    (base, base_details), (head, head_details) = both
+    for path in sorted(head.root.glob(f"{SUITE}/*/0.json")):
+        name = path.parent.name
+        texts = list(_details(name, (base_details, head_details)))
+        if len(texts) < 2 or not (text := difference(*texts)):
+            continue
+        target = out / SUITE / f"{name}.txt"
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(text + "\n", encoding="utf-8")
+
+
+def _details(name: str, folders: Sequence[Path]) -> Iterator[bytes]:
+    for folder in folders:
+        with contextlib.suppress(FileNotFoundError):
+            yield jaxmeter.read_file(folder / f"{name}.json")
+
+
+def difference(base: bytes, head: bytes) -> str:
+    """Return how two programs, or what two sequences of calls compiled, differ; "" where not."""
+    if base == head:
+        return ""
+    if "functions" in json.loads(head):
+        return _difference_of_calls(*(jaxmeter.Watched.from_json(text) for text in (base, head)))
+    found = jaxmeter.diff(*(jaxmeter.Inventory.from_json(text) for text in (base, head)))
+    if found.same and not found.sizes:
+        return ""
+    return "\n".join([*_attribution(found), jaxmeter.table(found)])
+
+
+def _attribution(found: jaxmeter.ProgramDiff) -> Iterator[str]:
+    """Yield the line that the difference most likely comes from."""
+    for change in found.lines[:1]:
+        verb = "new" if change.before is None else "gone" if change.now is None else "changed most"
+        line = change.line
+        yield f"{verb}: {line.file}:{line.line} in {line.function}: {line.text}"
+
+
+def _difference_of_calls(base: jaxmeter.Watched, head: jaxmeter.Watched) -> str:
+    lines = []
+    counted = [{_function(one): one for one in watched.functions} for watched in (base, head)]
+    for key in counted[1] | counted[0]:
+        counts = [_counts(side.get(key)) for side in counted]
+        if counts[0] != counts[1]:
+            one = counted[1].get(key) or counted[0][key]
+            traces, compiles = zip(*counts, strict=True)
+            causes = "; ".join(map(str, one.causes))
+            places = ", ".join(dict.fromkeys(f"{_short(p.file)}:{p.line}" for p in one.places))
+            lines.append(
+                f"{one.name}: traces {traces[0]} -> {traces[1]}, compiles {compiles[0]} -> "
+                f"{compiles[1]}; called from {places}" + (f"; {causes}" if causes else "")
+            )
+    return "\n".join(lines)
+
+
+def _function(one: jaxmeter.WatchedFunction) -> tuple[str, str]:
+    return one.name, _short(one.defined.rpartition(":")[0])
+
+
+def _counts(one: jaxmeter.WatchedFunction | None) -> tuple[int, int]:
+    if one is None:
+        return 0, 0
+    return one.traces_count, one.compiles_count + one.cache_hits_count
+
+
+def _short(file: str) -> str:
+    """Return a path from the last folder ``vcjax`` on, or its last two parts."""
+    parts = Path(file).parts
+    start = max((i for i, part in enumerate(parts) if part == "vcjax"), default=len(parts) - 2)
+    return "/".join(parts[max(start, 0) :])

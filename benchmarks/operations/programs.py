@@ -1,0 +1,223 @@
+"""Programs: what is prepared, fields, gradients, and ways to evaluate them."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+import vcjax
+from benchmarks.cases.off_surface import error_at
+from benchmarks.operations import inputs
+from benchmarks.operations.inputs import PROBLEM, linearity, violation
+from benchmarks.operations.table import Program, operation
+from vcjax.problems import magnetic_field_gradient
+
+
+def _evaluation(
+    evaluate: Callable[..., Any], casing: Any, error: Callable[[Any], float], **options: Any
+) -> Program:
+    function = functools.partial(evaluate, **options) if options else evaluate
+    arguments = (casing, inputs.total())
+    is_gradient = isinstance(casing, vcjax.GradientCasing)
+    floor = inputs.ROUNDING_OF_GRADIENTS if is_gradient else inputs.ROUNDING
+
+    def check(answer, run):
+        return {"error_relative": error(answer), **linearity(run, *arguments, floor=floor)}
+
+    return Program(function, arguments, check)
+
+
+@operation("vcjax.external_field")
+def external_field() -> Program:
+    """The field of the currents outside, on the surface."""
+    return _evaluation(vcjax.external_field, inputs.casing(), PROBLEM().external_error)
+
+
+@operation("vcjax.internal_field")
+def internal_field() -> Program:
+    """The field of the currents inside."""
+    return _evaluation(vcjax.internal_field, inputs.casing(), PROBLEM().internal_error)
+
+
+@operation("vcjax.external_field")
+def field_in_single_precision() -> Program:
+    """The field with its far part summed in single precision."""
+    error = PROBLEM().external_error
+    return _evaluation(vcjax.external_field, inputs.casing(), error, far_dtype="float32")
+
+
+@operation("vcjax.prepare", "vcjax.external_field")
+def field_of_streamed_weights() -> Program:
+    """The field with near weights that every evaluation makes again."""
+    casing = inputs.casing(near_weights="streamed")
+    return _evaluation(vcjax.external_field, casing, PROBLEM().external_error)
+
+
+@operation("vcjax.external_field")
+def fields_of_a_batch() -> Program:
+    """Three fields at once, by ``vmap``."""
+
+    def batch(casing, B):
+        return jax.vmap(lambda one: vcjax.external_field(casing, one))(B)
+
+    B = jnp.stack([inputs.total() * scale for scale in (1.0, 2.0, 3.0)])
+    casing, error = inputs.casing(), PROBLEM().external_error
+
+    def check(answer, run):
+        return {"error_relative": error(answer[0]), **linearity(run, casing, B)}
+
+    return Program(batch, (casing, B), check)
+
+
+@operation("vcjax.prepare", "vcjax.external_field")
+def field_on_two_devices() -> Program:
+    """The field with its targets divided over two virtual devices."""
+    casing = vcjax.prepare(inputs.rule(), PROBLEM().X, devices=jax.devices()[:2])
+    return _evaluation(vcjax.external_field, casing, PROBLEM().external_error)
+
+
+@operation("vcjax.external_gradient")
+def external_gradient() -> Program:
+    """The gradient of the field of the currents outside."""
+    error = PROBLEM().external_gradient_error
+    return _evaluation(vcjax.external_gradient, inputs.gradient_casing(), error)
+
+
+@operation("vcjax.internal_gradient")
+def internal_gradient() -> Program:
+    """The gradient of the field of the currents inside."""
+    error = PROBLEM().internal_gradient_error
+    return _evaluation(vcjax.internal_gradient, inputs.gradient_casing(), error)
+
+
+@operation("vcjax.prepare", "vcjax.tables")
+def prepare() -> Program:
+    """A traced surface, prepared for fields."""
+    return _preparation(vcjax.prepare, inputs.rule(), vcjax.tables(inputs.rule()), 0)
+
+
+@operation("vcjax.prepare_gradient", "vcjax.gradient_tables")
+def prepare_gradient() -> Program:
+    """A traced surface, prepared for gradients."""
+    rule = inputs.rule(gradient=True)
+    return _preparation(vcjax.prepare_gradient, rule, vcjax.gradient_tables(rule), -1)
+
+
+def _preparation(prepare: Callable[..., Any], rule: Any, constants: Any, degree: int) -> Program:
+    """Prepare a traced surface; near weights scale with a power of its size."""
+
+    def function(X, constants):
+        return prepare(rule, X, constants=constants)
+
+    X = inputs.surface()
+
+    def check(answer, run):
+        scaled = run(X * 3.0, constants).near_weights * 3.0**-degree
+        return {"scaling_error_relative": violation(scaled, answer.near_weights)}
+
+    return Program(function, (X, constants), check)
+
+
+@operation("vcjax.prepare_off_surface", "vcjax.off_surface_tables")
+def prepare_off_surface() -> Program:
+    """A traced surface, prepared for points off it."""
+    rule = inputs.off_surface_rule()
+
+    def function(X, constants):
+        return vcjax.prepare_off_surface(rule, X, constants=constants)
+
+    X, constants = inputs.surface(), vcjax.off_surface_tables(rule)
+
+    def check(answer, run):
+        scaled = run(X * 3.0, constants)
+        return {"scaling_error_relative": violation(scaled.sources / 3.0, answer.sources)}
+
+    return Program(function, (X, constants), check)
+
+
+@operation("vcjax.field_at")
+def field_at() -> Program:
+    """The separated fields at points on both sides of the surface."""
+    return _at_points(vcjax.field_at, error_at)
+
+
+@operation("vcjax.gradient_at")
+def gradient_at() -> Program:
+    """The gradients of the separated fields at points on both sides of the surface."""
+    return _at_points(vcjax.gradient_at, functools.partial(error_at, exact=magnetic_field_gradient))
+
+
+def _at_points(evaluate: Callable[..., Any], error: Callable[..., float]) -> Program:
+    arguments = (inputs.off_surface_casing(), inputs.total(), inputs.points())
+
+    def fields(casing, B, points):
+        found = evaluate(casing, B, points)
+        return found.external, found.internal, found.inside
+
+    def check(answer, run):
+        external, internal, inside = answer
+        found = vcjax.OffSurface(external, internal, inside, inside, inside)
+        casing, B, points = arguments
+        scaled = run(casing, B * 3.0, points)[:2]
+        once = (external * 3.0, internal * 3.0)
+        return {
+            "error_relative": error(PROBLEM(), np.asarray(points), found),
+            "linearity_error_relative": violation(scaled, once),
+        }
+
+    return Program(fields, arguments, check)
+
+
+@operation("vcjax.dense_operator")
+def dense_operator() -> Program:
+    """The matrix of the external field."""
+    casing = inputs.casing()
+
+    def check(answer, run):
+        found = (answer @ inputs.total().ravel()).reshape(*inputs.rule().trg_shape, 3)
+        field = vcjax.external_field(casing, inputs.total())
+        return {
+            "error_relative": PROBLEM().external_error(found),
+            "rates_error_relative": violation(found, field),
+        }
+
+    return Program(lambda casing: vcjax.dense_operator(casing).matrix, (casing,), check)
+
+
+@operation("vcjax.DenseOperator.apply")
+def apply_dense_operator() -> Program:
+    """A batch of fields through a matrix; its numbers need not be those of a casing."""
+    src, trg = inputs.rule().src_shape, inputs.rule().trg_shape
+    shape = 3 * trg[0] * trg[1], 3 * src[0] * src[1]
+    matrix = jnp.asarray(np.random.default_rng(0).normal(size=shape))
+    operator = vcjax.DenseOperator(src, trg, matrix)
+    B = jnp.stack([inputs.total(), inputs.total()])
+
+    def check(answer, run):
+        return linearity(run, operator, B)
+
+    return Program(lambda operator, B: operator.apply(B), (operator, B), check)
+
+
+@operation("vcjax.self_test")
+def self_test() -> Program:
+    """The error of the quadrature at each target."""
+    return _self_test(inputs.casing())
+
+
+@operation("vcjax.self_test")
+def self_test_of_gradients() -> Program:
+    """The error of the quadrature of gradients at each target."""
+    return _self_test(inputs.gradient_casing())
+
+
+def _self_test(casing: Any) -> Program:
+    def check(answer, run):
+        return {"violation_error_relative": float(np.max(answer))}
+
+    return Program(vcjax.self_test, (casing,), check)

@@ -1,0 +1,82 @@
+"""The table: each operation with the public names that it measures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from jaxmeter import Case
+
+Check = Callable[..., Mapping[str, float]]
+
+
+@dataclass(frozen=True)
+class Program:
+    """A function that is compiled as a whole, with its arguments.
+
+    ``check(answer, run)`` returns named numbers; `run` is the compiled function, for other
+    arguments of the same shapes.
+    """
+
+    function: Callable[..., Any]
+    arguments: tuple[Any, ...]
+    check: Check
+
+    @property
+    def case(self) -> Case:
+        """The program as `jaxmeter` takes it, without its check."""
+        return Case(self.function, self.arguments)
+
+
+@dataclass(frozen=True)
+class Calls:
+    """Public calls as a user makes them, one after the other, whatever they compile.
+
+    ``check(answer)`` returns named numbers.
+    """
+
+    run: Callable[[], Any]
+    check: Check
+
+
+@dataclass(frozen=True)
+class Operation:
+    """A row of the table.
+
+    Attributes
+    ----------
+    name : of the operation; its records are those of the case ``operations/<name>``.
+    covers : public names, such as ``vcjax.external_field``.
+    make : makes what is measured; not called before its turn.
+    """
+
+    name: str
+    covers: tuple[str, ...]
+    make: Callable[[], Program | Calls]
+
+    @property
+    def target(self) -> str:
+        """Its place, as a record names it and ``jaxmeter lock`` takes it."""
+        return f"{self.make.__module__}:{self.name}"
+
+
+OPERATIONS: dict[str, Operation] = {}
+"""By name, in the order in which they are measured."""
+
+
+def operation(*covers: str) -> Callable[[Callable[[], Program | Calls]], Callable[[], Case]]:
+    """Enter a function into the table; under its name its module then has its case."""
+
+    def entered(make: Callable[[], Program | Calls]) -> Callable[[], Case]:
+        name = make.__name__
+        assert name not in OPERATIONS, name
+        OPERATIONS[name] = Operation(name, covers, make)
+
+        def case() -> Case:
+            made = make()
+            return made.case if isinstance(made, Program) else Case(made.run)
+
+        return case
+
+    return entered

@@ -1,0 +1,119 @@
+"""The table of operations: every public function has a row, and workers that die are no gap."""
+
+import inspect
+import json
+
+import pytest
+
+import jaxmeter
+import vcjax
+from benchmarks.measuring import pair
+from benchmarks.measuring.checkout import CheckoutError
+from benchmarks.measuring.store import RecordStore
+from benchmarks.operations import calls, derivatives, measure, programs
+from benchmarks.operations.table import OPERATIONS
+from jaxmeter import Inventory, SourceLine, Watched, WatchedFunction
+from jaxmeter._records.record import Program
+from vcjax import interfaces, wout
+from vcjax.interfaces import simsopt
+
+
+def public_names():
+    """Yield every public function and every class that computes."""
+    for module, names in (
+        (vcjax, vcjax.__all__),
+        (interfaces, interfaces.__all__),
+        (wout, vars(wout)),
+        (simsopt, vars(simsopt)),
+    ):
+        for name in names:
+            found = getattr(module, name)
+            own = inspect.isfunction(found) and (
+                module is vcjax or found.__module__.startswith(module.__name__)
+            )
+            if own and not name.startswith("_"):
+                yield f"{module.__name__}.{name}"
+    yield from ("vcjax.DenseOperator.apply", "vcjax.interfaces.simsopt.VirtualCasing")
+    yield from (f"vcjax.interfaces.{name}" for name in interfaces.__all__)
+
+
+def test_every_public_function_has_an_operation():
+    covered = {name for one in OPERATIONS.values() for name in one.covers}
+    assert set(public_names()) - covered == set()
+    assert covered - set(public_names()) == set(), "no such public functions"
+
+
+def test_an_operation_is_found_under_its_target_for_the_lock_file():
+    for module in (calls, derivatives, programs):
+        own = [one for one in OPERATIONS.values() if one.make.__module__ == module.__name__]
+        assert own and all(callable(getattr(module, one.name)) for one in own)
+    case = programs.apply_dense_operator()
+    assert isinstance(case, jaxmeter.Case) and case.args
+
+
+def test_a_worker_that_dies_leaves_a_failed_record_and_the_others_go_on(tmp_path, monkeypatch):
+    store, details = RecordStore(tmp_path / "store"), tmp_path / "details"
+    details.mkdir()
+    ended = {0: ["exit status -9: killed", None], 1: [None]}
+
+    def end(command, environment):
+        first = int(command[-1].split("/")[0])
+        assert environment["JAX_ENABLE_COMPILATION_CACHE"] == "true"
+        note = {"name": "broken", "target": "module:broken"}
+        (details / f"current-{first}").write_text(json.dumps(note))
+        return ended[first].pop(0)
+
+    monkeypatch.setattr(measure, "_ended", end)
+    measure.measure_operations(store, details, [tmp_path])
+    assert ended == {0: [], 1: []}
+    (path,) = store.root.rglob("*.json")
+    record = jaxmeter.Record.from_json(path.read_bytes())
+    assert path.parent.name == "broken" and record.status == "failed"
+    assert record.failure is not None and record.failure.kind == "WorkerDied"
+    ended = {0: [None], 1: [None]}
+    measure.measure_operations(store, details, [tmp_path])  # failed ones are measured again
+    assert not list(store.root.rglob("*.json"))
+
+
+def test_a_worker_that_dies_before_any_operation_is_an_error(tmp_path, monkeypatch):
+    monkeypatch.setattr(measure, "_ended", lambda *_: "exit status 1: no module vcjax")
+    with pytest.raises(jaxmeter.JaxmeterError, match="before the first one: .*no module vcjax"):
+        measure.measure_operations(RecordStore(tmp_path), tmp_path, [])
+
+
+def inventory(size):
+    program = Program(hlo_fingerprint=str(size), jaxpr_equations_count=size)
+    where = SourceLine("vcjax/_casing.py", 161, "_field", "total = B", 2, 8 * size)
+    return Inventory("operations/a", "0.10.2", program, lines=(where,)).to_json().encode()
+
+
+def test_a_program_that_differs_is_attributed_to_its_lines():
+    assert measure.difference(inventory(3), inventory(3)) == ""
+    text = measure.difference(inventory(3), inventory(5))
+    first, *rest = text.splitlines()
+    assert first == "changed most: vcjax/_casing.py:161 in _field: total = B"
+    assert any("vcjax/_casing.py:161 _field" in line and "+16 B" in line for line in rest)
+
+
+def test_calls_that_trace_more_often_are_attributed_to_the_function_and_its_callers():
+    def watched(traces):
+        file = "/tmp/one/vcjax/_prepared.py"
+        place = jaxmeter.Place(file, 135, "near_fields", "return", traces, traces)
+        function = WatchedFunction(
+            *("_stored", "/tmp/one/vcjax/_prepared.py:138", False, traces, traces, 0, 1),
+            *(0.1, 0.1, (place,), ()),
+        )
+        return Watched((function,), "0.10.2").to_json().encode()
+
+    text = measure.difference(watched(1), watched(2))
+    assert text.startswith(
+        "_stored: traces 1 -> 2, compiles 1 -> 2; called from vcjax/_prepared.py:135"
+    )
+
+
+def test_a_review_measures_all_operations_unless_cases_are_chosen():
+    assert pair.chosen_operations(None) == ["*"]
+    assert pair.chosen_operations(["memory_sweep/*", "operations/external_*"]) == ["external_*"]
+    assert pair.chosen_cases(["operations/*"], 3) == []
+    with pytest.raises(CheckoutError):
+        pair.chosen_cases(["nothing/*"], 3)
