@@ -20,7 +20,7 @@ from jaxmeter._capture.constants import (
     identity,
 )
 from jaxmeter._capture.folding import foldings
-from jaxmeter._capture.functions import parameter_names
+from jaxmeter._capture.functions import named_arguments
 from jaxmeter._capture.holders import Holder, Kind, Root, held_arrays
 from jaxmeter._capture.uses import uses_of
 from jaxmeter._measure.case import Case, case_of, name_of
@@ -90,8 +90,7 @@ def audit(
     hidden = hidden_arguments(program.lowered)
     hidden_counts = collections.Counter(identity(array) for array in hidden or ())
     counts = embedded_counts(embedded, arrays)
-    names = (*parameter_names(case.fn), *(f"args[{n}]" for n in range(len(case.args))))
-    held = holders_of(case.fn, arrays, {**dict(zip(names, case.args, strict=False)), **case.kwargs})
+    held = holders_of(case.fn, arrays, named_arguments(case.fn, case.args, case.kwargs))
     uses = uses_of(program.jaxpr, lambda array: _key_of(array, arrays))
     held_bytes: collections.Counter[Hashable] = collections.Counter()
     for key, (_, description) in values.items():

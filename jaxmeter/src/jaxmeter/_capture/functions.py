@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import functools
 import types
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
+
+from jaxmeter._measure.case import is_partial
 
 
 def unwrapped(fn: Any) -> Any:
     """Return the function itself, out of partials and wrappers."""
     while True:
-        if isinstance(fn, functools.partial):
+        if is_partial(fn):
             fn = fn.func
         elif hasattr(fn, "__wrapped__"):
             fn = fn.__wrapped__
@@ -48,7 +49,7 @@ def code_names(code: types.CodeType) -> Iterator[str]:
 def parameter_names(fn: Any) -> tuple[str, ...]:
     """Return the names of the positional parameters that are still to be given."""
     taken = 0
-    while isinstance(fn, functools.partial):
+    while is_partial(fn):
         taken += len(fn.args)
         fn = fn.func
     fn = unwrapped(fn)
@@ -56,3 +57,9 @@ def parameter_names(fn: Any) -> tuple[str, ...]:
         fn, taken = fn.__func__, taken + 1
     code = getattr(fn, "__code__", None)
     return () if code is None else code.co_varnames[taken : code.co_argcount]
+
+
+def named_arguments(fn: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+    """Return arguments by the names of their parameters."""
+    names = (*parameter_names(fn), *(f"args[{n}]" for n in range(len(args))))
+    return {**dict(zip(names, args, strict=False)), **kwargs}

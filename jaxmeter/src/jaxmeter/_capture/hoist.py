@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Mapping
 from typing import Any, cast
 
 import jax
-from jax.stages import Wrapped
 
 from jaxmeter._capture.audit import holders_of
 from jaxmeter._capture.constants import captured_values
+from jaxmeter._capture.functions import named_arguments
 from jaxmeter._capture.replay import replay
 from jaxmeter._measure.case import Case, case_of, name_of
-from jaxmeter._measure.counts import ExecutionCounter
+from jaxmeter._measure.jits import KnownJit, jit_of
+from jaxmeter._measure.leaves import filled, merged, split
 from jaxmeter._program.jaxprs import inner
 from jaxmeter._retrace.signatures import static_arguments
 from jaxmeter.errors import JaxmeterError
@@ -21,7 +23,7 @@ from jaxmeter.errors import JaxmeterError
 
 def hoist(
     fn: Case | Callable[..., Any], *args: Any, **kwargs: Any
-) -> tuple[Wrapped, dict[str, jax.Array]]:
+) -> tuple[Callable[..., Any], dict[str, jax.Array]]:
     """Make a function that takes the captured arrays as its first argument.
 
     Parameters
@@ -35,8 +37,9 @@ def hoist(
     -------
     hoisted : callable
         ``hoisted(constants, *args, **kwargs)`` returns what ``fn(*args, **kwargs)`` does. It is
-        jitted, and may be jitted again with other options, differentiated and mapped, the
-        constants included. It holds for arguments of the shapes and dtypes given here. Arguments
+        jitted, as ``fn`` is, and may be jitted again with other options, differentiated and mapped,
+        the constants included. It holds for arguments of the shapes and dtypes given here, and for
+        these static values: static arguments, and leaves that are not arrays or numbers. Arguments
         that ``fn`` donates it donates.
     constants : dict
         The captured arrays of one dimension or more, by their paths as in `jaxmeter.audit`;
@@ -45,8 +48,8 @@ def hoist(
     Raises
     ------
     JaxmeterError
-        If there are static arguments, or if an array is captured inside a sub-program of a kind
-        that cannot take another argument. ``hoisted`` raises it for arguments that do not fit.
+        If an array is captured inside a sub-program of a kind that cannot take another argument.
+        ``hoisted`` raises it for arguments that do not fit.
     Exception
         Whatever the function raises while it is traced.
 
@@ -61,57 +64,89 @@ def hoist(
     differ in the last bit where it computed with these alone.
     """
     case = case_of("hoist", fn, args, kwargs)
-    args, kwargs = case.args, dict(case.kwargs)
-    fn = jax.jit(case.fn, **case.jit_options) if case.jit_options else case.fn
-    name = name_of(fn)
-    leaves, tree = jax.tree.flatten((args, kwargs))
-    untraced = _static_values(fn, args, kwargs) + [leaf for leaf in leaves if not _is_traced(leaf)]
-    if untraced:
-        raise JaxmeterError(
-            f"hoist: got {untraced[0]!r:.80} in the arguments of {name}, which is static or of a "
-            "kind that JAX cannot trace; bind static arguments first, "
-            "hoist(functools.partial(f, name=value), ...)"
-        )
-    trace = jax.make_jaxpr(ExecutionCounter(fn).wrapped, return_shape=True)
-    jaxpr, out_shape = trace(*args, **kwargs)
-    hoistable = {key: value for key, (value, _) in captured_values(jaxpr).items() if value.ndim}
-    keys = _named(fn, hoistable)
-    out_tree = jax.tree.structure(out_shape)
-    avals = inner(jaxpr).invars
+    name = name_of(case.fn)
+    known = None if case.jit_options else jit_of(case.fn)
+    if not isinstance(known, KnownJit):
+        fn = jax.jit(case.fn, **case.jit_options) if case.jit_options else case.fn
+        return _hoisted(fn, name, case.fn, case.args, case.kwargs)
+
+    def hoist_jit(*args: Any, **kwargs: Any) -> Any:
+        return _hoisted(known.jit, name, case.fn, args, kwargs)
+
+    jitted, constants = known.leave_with(hoist_jit, *filled((case.args, dict(case.kwargs))))
 
     def hoisted(constants: dict[str, jax.Array], *args: Any, **kwargs: Any) -> Any:
-        given = _fitting(name, (args, kwargs), tree, [variable.aval for variable in avals])
+        return known.call_with(functools.partial(jitted, constants), args, kwargs)
+
+    return _described(hoisted, name), constants
+
+
+def _hoisted(
+    fn: Callable[..., Any],
+    name: str,
+    holder: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: Mapping[str, Any],
+) -> tuple[Callable[..., Any], dict[str, jax.Array]]:
+    """Hoist the arrays of a function; their paths begin in ``holder``."""
+    static = static_arguments(getattr(fn, "_jit_info", None))
+    given = args, kwargs
+    fixed, (args, kwargs) = split(args, kwargs, static)
+    fixed_answers: dict[int, Any] = {}
+
+    def answers(*args: Any, **kwargs: Any) -> Any:
+        args, kwargs = merged(fixed, args, kwargs)
+        found, answer = split((fn(*args, **kwargs),), {})
+        fixed_answers.update(found)
+        return answer
+
+    jaxpr, out_shape = jax.make_jaxpr(answers, return_shape=True)(*args, **kwargs)
+    hoistable = {key: value for key, (value, _) in captured_values(jaxpr).items() if value.ndim}
+    keys = _named(holder, hoistable, named_arguments(holder, *given))
+    tree, out_tree = jax.tree.structure((args, kwargs)), jax.tree.structure(out_shape)
+    avals = [variable.aval for variable in inner(jaxpr).invars]
+
+    def hoisted(constants: dict[str, jax.Array], *args: Any, **kwargs: Any) -> Any:
+        given = _fitting(name, (args, kwargs), tree, avals)
         if not isinstance(constants, dict) or constants.keys() != keys.keys():
             raise JaxmeterError(
                 f"{name}: got constants {constants!r:.80}; give those that jaxmeter.hoist "
                 f"returned, named {', '.join(keys)}"
             )
         values = {key: constants[path] for path, key in keys.items()}
-        return jax.tree.unflatten(out_tree, replay(jaxpr, values, given))
+        (answer,), _ = out_tree.unflatten(replay(jaxpr, values, given))
+        return answer
 
+    donated = [number + 1 for number in _donated_arguments(jaxpr, args)]
+    constants = {path: _device_array(hoistable[key]) for path, key in keys.items()}
+    jitted = jax.jit(_described(hoisted, name), donate_argnums=donated)
+    if not fixed and not fixed_answers:
+        return jitted, constants
+
+    def hoisted_with_fixed(constants: dict[str, jax.Array], *args: Any, **kwargs: Any) -> Any:
+        given, (args, kwargs) = split(args, kwargs, static)
+        if given != fixed:
+            raise JaxmeterError(
+                f"{name}: got the static values {list(given.values())!r:.80}, hoisted for "
+                f"{list(fixed.values())!r:.80}; call jaxmeter.hoist with such arguments"
+            )
+        answer = jitted(constants, *args, **kwargs)
+        return merged(fixed_answers, (answer,), {})[0][0]
+
+    return _described(hoisted_with_fixed, name), constants
+
+
+def _described(hoisted: Callable[..., Any], name: str) -> Callable[..., Any]:
     hoisted.__name__ = hoisted.__qualname__ = name
     hoisted.__doc__ = f"{name}, with its captured arrays as its first argument."
-    constants = {path: _device_array(hoistable[key]) for path, key in keys.items()}
-    donated = _donated_arguments(jaxpr, args)
-    return jax.jit(hoisted, donate_argnums=[number + 1 for number in donated]), constants
+    return hoisted
 
 
-def _is_traced(leaf: Any) -> bool:
-    return hasattr(leaf, "shape") or isinstance(leaf, (bool, int, float, complex))
-
-
-def _static_values(
-    fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> list[Any]:
-    """Return the arguments that a jitted function takes as static."""
-    numbers, names = static_arguments(getattr(fn, "_jit_info", None))
-    own = [args[number] for number in numbers if -len(args) <= number < len(args)]
-    return own + [value for name, value in kwargs.items() if name in names]
-
-
-def _named(fn: Callable[..., Any], arrays: dict[Hashable, Any]) -> dict[str, Hashable]:
+def _named(
+    fn: Callable[..., Any], arrays: dict[Hashable, Any], arguments: Mapping[str, Any]
+) -> dict[str, Hashable]:
     """Return the arrays' keys by their paths, each path used once."""
-    held = holders_of(fn, arrays)
+    held = holders_of(fn, arrays, arguments)
     named: dict[str, Hashable] = {}
     for key in arrays:
         path = held[key][0].path if key in held else ""

@@ -7,7 +7,6 @@ A path reads as its author would write it: ``optical_path.coronagraph.cube``, ``
 from __future__ import annotations
 
 import dataclasses
-import functools
 import itertools
 import sys
 import types
@@ -21,6 +20,7 @@ import jax.core
 import numpy as np
 
 from jaxmeter._capture.functions import cells, code_names, defaults, parameter_names, unwrapped
+from jaxmeter._measure.case import is_partial
 
 Kind = Literal["closure", "global", "class", "self", "default", "partial", "argument", "unknown"]
 
@@ -113,7 +113,7 @@ class _Walk:
         value = place.value
         if isinstance(value, (str, bytes, int, float, complex, type(None))):
             return
-        if isinstance(value, functools.partial):
+        if is_partial(value):
             yield from _in_partial(place)
         elif isinstance(value, types.FunctionType):
             yield from self.in_function(place)

@@ -92,7 +92,9 @@ def calls_from_options(target: str, texts: Sequence[str]) -> Any:
 
 def with_arrays(case: Case) -> Case:
     """Return a case that can be run: arrays of ones in place of each `jax.ShapeDtypeStruct`."""
-    args, kwargs = _filled((case.args, dict(case.kwargs)))
+    from jaxmeter._measure.leaves import filled
+
+    args, kwargs = filled((case.args, dict(case.kwargs)))
     return dataclasses.replace(case, args=args, kwargs=kwargs)
 
 
@@ -171,21 +173,13 @@ def _parse_value(option: str, text: str, value: str) -> Any:
 
 def _parse_call(text: str) -> _Arguments:
     """Return the arguments of a call written as ``f64[64,3] n=20``."""
+    from jaxmeter._measure.leaves import filled
+
     try:
         words = shlex.split(text)
     except ValueError as error:
         raise JaxmeterError(f"--call: got {text!r} ({error}); close the quotation") from None
-    return _filled(parse_arguments(words, "--call"))
-
-
-def _filled(tree: Any) -> Any:
-    import jax
-
-    def fill(leaf: Any) -> Any:
-        is_shape = isinstance(leaf, jax.ShapeDtypeStruct)
-        return jax.numpy.ones(leaf.shape, leaf.dtype) if is_shape else leaf
-
-    return jax.tree.map(fill, tree)
+    return filled(parse_arguments(words, "--call"))
 
 
 def _from_module(

@@ -10,6 +10,7 @@ import jax
 import numpy as np
 
 from jaxmeter._capture.constants import captured_values
+from jaxmeter._measure.leaves import is_traceable
 from jaxmeter._records.comparison import Answers
 
 
@@ -19,9 +20,12 @@ def answers_of(a: Any, b: Any) -> Answers:
     Parameters
     ----------
     a, b : pytree
-        Arrays and numbers of any dtype and shape.
+        Arrays and numbers of any dtype and shape; other leaves, such as functions, are left out.
     """
-    found = [jax.tree_util.tree_flatten_with_path(tree)[0] for tree in (a, b)]
+    found = [
+        [leaf for leaf in jax.tree_util.tree_flatten_with_path(tree)[0] if is_traceable(leaf[1])]
+        for tree in (a, b)
+    ]
     trees = [" ".join(jax.tree_util.keystr(path) for path, _ in leaves) for leaves in found]
     arrays_a, arrays_b = ([on_host(leaf) for _, leaf in leaves] for leaves in found)
     kinds = [[(one.dtype, one.shape) for one in arrays] for arrays in (arrays_a, arrays_b)]

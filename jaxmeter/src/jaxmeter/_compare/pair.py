@@ -25,7 +25,7 @@ from jaxmeter._measure.phases import (
     timed_recompile,
 )
 from jaxmeter._measure.progress import Progress
-from jaxmeter._measure.staging import jitted
+from jaxmeter._measure.staging import jitted, prepared
 from jaxmeter._records.comparison import Answers, ComparedProcess, Effort
 from jaxmeter._records.record import Phases, Record
 
@@ -108,8 +108,9 @@ def measure_compared(
         runs.append(run)
     if shares:
         _warm_up_again(runs[0])
-    _interleave_calls(runs, effort, clock)
+    # While both have made equally many calls: a step of nnx changes its model in each.
     answers = _compare_values(*(runs[::-1] if swapped else runs))
+    _interleave_calls(runs, effort, clock)
     for run, side in zip(runs, order, strict=True):
         _make_calls(run, pair[side], again=shares)
     a_compiles, b_compiles = _interleave_compiles(pair, order, effort, clock)
@@ -121,7 +122,7 @@ def _share_traces(pair: tuple[Compared, Compared]) -> bool:
 
     That is so if both are the same function, jitted by the caller.
     """
-    a, b = (one.case.fn for one in pair)
+    a, b = (prepared(one.case).fn for one in pair)
     is_jitted = all(isinstance(fn, jax.stages.Wrapped) for fn in (a, b))
     return is_jitted and getattr(a, "__wrapped__", a) is getattr(b, "__wrapped__", b)
 
@@ -217,6 +218,6 @@ def _interleave_compiles(
         for side in order if number % 2 == 0 else order[::-1]:
             with pair[side].progress.recording_failure():
                 pair[side].progress.enter("compile again")
-                case = pair[side].case
+                case = prepared(pair[side].case)
                 taken[side].append(timed_recompile(clock, jitted(case), case))
     return tuple(taken[0]), tuple(taken[1])

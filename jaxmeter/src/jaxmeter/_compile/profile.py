@@ -18,7 +18,7 @@ from jaxmeter._compile.record import record_compile
 from jaxmeter._compile.stages import stage_seconds
 from jaxmeter._compile.trace_lines import Equations, Sampler
 from jaxmeter._measure.case import Case, case_of, name_of
-from jaxmeter._measure.staging import fresh, lowered_of
+from jaxmeter._measure.staging import Staged, fresh, prepared, trace
 from jaxmeter._program.places import Place, author_place
 from jaxmeter._records.compile import CompiledLine, CompileProfile, CompileRow
 
@@ -54,13 +54,14 @@ def compile_profile(fn: Case | Callable[..., Any], *args: Any, **kwargs: Any) ->
         Any exception of tracing or compiling.
     """
     case = case_of("compile_profile", fn, args, kwargs)
+    name, case = name_of(case.fn), prepared(case)
     jitted, _ = fresh(case)
     sampler = Sampler()
     start = time.perf_counter()
     with sampler.sampling():
-        traced = jitted.trace(*case.args, **case.kwargs)
+        traced = trace(jitted, case)
     traced_at = time.perf_counter()
-    program = lowered_of(case, traced)
+    program = Staged(traced.jaxpr, traced.lower())
     lowered_at = time.perf_counter()
     equations = Equations(program.jaxpr)
     recording = record_compile(program.lowered)
@@ -81,7 +82,7 @@ def compile_profile(fn: Case | Callable[..., Any], *args: Any, **kwargs: Any) ->
     )
     lines = _lines(rows, equations, kernels, known)
     return CompileProfile(
-        name=name_of(case.fn),
+        name=name,
         jax=jax.__version__,
         backend=jax.default_backend(),
         trace_seconds=traced_at - start,

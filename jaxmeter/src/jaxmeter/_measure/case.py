@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -104,8 +103,21 @@ def split_call(given: tuple[Any, ...]) -> tuple[tuple[Any, ...], dict[str, Any]]
     return given, {}
 
 
-def name_of(fn: Callable[..., Any]) -> str:
+def name_of(fn: Any) -> str:
     """Return a name for any callable: of the function, also inside a partial, or of its class."""
-    while isinstance(fn, functools.partial):
-        fn = fn.func
-    return getattr(fn, "__name__", None) or type(fn).__name__
+    while getattr(fn, "__name__", None) is None:
+        inside = fn.func if is_partial(fn) else getattr(fn, "__wrapped__", None)
+        if inside is None:
+            return type(fn).__name__
+        fn = inside
+    return fn.__name__
+
+
+def is_partial(fn: Any) -> bool:
+    """Return whether this is a partial: Python's, JAX's, or a library's own, such as equinox's."""
+    return (
+        type(fn).__name__ in ("partial", "Partial")
+        and callable(getattr(fn, "func", None))
+        and isinstance(getattr(fn, "args", None), tuple)
+        and isinstance(getattr(fn, "keywords", None), Mapping)
+    )

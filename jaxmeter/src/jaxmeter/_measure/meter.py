@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 import time
 from collections.abc import Callable
 from typing import Any
@@ -24,7 +23,7 @@ from jaxmeter._measure.counts import Events, ExecutionCounter, counts, listening
 from jaxmeter._measure.environment import host_environment, jax_environment, load_1min
 from jaxmeter._measure.phases import Clock, fresh_arguments, run_steady, timed, timed_recompile
 from jaxmeter._measure.progress import Progress
-from jaxmeter._measure.staging import jitted
+from jaxmeter._measure.staging import jitted, prepared, trace
 from jaxmeter._program.program import describe_program
 from jaxmeter._records.plain_data import checked
 from jaxmeter._records.record import Counts, Failure, Record
@@ -150,7 +149,8 @@ class Run:
     """One program that is taken through the phases."""
 
     def __init__(self, case: Case, progress: Progress, events: Events, clock: Clock) -> None:
-        self.case, self.progress, self.events, self.clock = case, progress, events, clock
+        self.case = case = prepared(case)
+        self.progress, self.events, self.clock = progress, events, clock
         self.kwargs = dict(case.kwargs)
         self.name = name_of(case.fn)
         already = isinstance(case.fn, jax.stages.Wrapped)
@@ -170,8 +170,7 @@ class Run:
         self.progress.enter("trace")
         reset_peak_rss()
         self.progress.note_in("memory", baseline_rss_bytes=rss_bytes())
-        trace = functools.partial(self.jitted.trace, *self.case.args, **self.kwargs)
-        self.traced, seconds = timed(self.clock, trace)
+        self.traced, seconds = timed(self.clock, lambda: trace(self.jitted, self.case))
         self.progress.note_in("phases", trace_seconds=seconds)
         if self.events.traced:
             # The event of the outermost function comes last, with the name that JAX gave it.

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import types
 from typing import Any
 
 import jax
-import jax.extend.core
 
-from jaxmeter._measure.case import Case
+from jaxmeter._measure.case import Case, name_of
 from jaxmeter._measure.counts import ExecutionCounter
-from jaxmeter._program.jaxprs import JIT, inner
+from jaxmeter._measure.jits import KnownJit, jit_of
+from jaxmeter._measure.leaves import filled, is_traceable, merged, split
 from jaxmeter.errors import JaxmeterError
 
 
@@ -26,31 +25,54 @@ class Staged:
 
 def staged(case: Case) -> Staged:
     """Trace and lower a case; options of jit for a function that is already jitted are an error."""
-    return lowered_of(case, jitted(case).trace(*case.args, **case.kwargs))
+    case = prepared(case)
+    traced = trace(jitted(case), case)
+    return Staged(traced.jaxpr, traced.lower())
 
 
-def lowered_of(case: Case, traced: Any) -> Staged:
-    """Lower a traced case; of a function that another library jitted, the program inside."""
-    programs = [
-        equation.params["jaxpr"]
-        for equation in inner(traced.jaxpr).eqns
-        if equation.primitive.name in JIT
-    ]
-    if not programs or not _jitted_by_others(case.fn):
-        return Staged(traced.jaxpr, traced.lower())
-    # Such as by equinox: arrays that it passes to its own jit are not captured.
-    program = programs[-1]
-    arguments = [jax.ShapeDtypeStruct(a.shape, a.dtype) for a in program.in_avals]
-    run = jax.extend.core.jaxpr_as_fun(program)
-    return Staged(program, jax.jit(run).lower(*arguments))
+def prepared(case: Case) -> Case:
+    """Return a case that JAX can trace.
+
+    A callable whose call goes to a jitted function, such as a method or a function that another
+    library has jitted, becomes that function. Of a function that has yet to be jitted, the leaves
+    of arguments that are not arrays or numbers are held fixed, unless options of jit name static
+    arguments; such leaves of its answer are None.
+    """
+    jit = jit_of(case.fn)
+    if jit is not None and (jit is case.fn or not case.jit_options):
+        args, kwargs = case.args, dict(case.kwargs)
+        if isinstance(jit, KnownJit) and jit.attribute:
+            # A library may take a shape for a part of the structure.
+            args, kwargs = filled((args, kwargs))
+        return dataclasses.replace(case, fn=jit, args=args, kwargs=kwargs)
+    fixed, (args, kwargs) = split(case.args, case.kwargs)
+    if not fixed or {"static_argnums", "static_argnames"} & case.jit_options.keys():
+        return case
+
+    @functools.wraps(case.fn)
+    def with_fixed(*args: Any, **kwargs: Any) -> Any:
+        args, kwargs = merged(fixed, args, kwargs)
+        answer = case.fn(*args, **kwargs)
+        return jax.tree.map(lambda leaf: leaf if is_traceable(leaf) else None, answer)
+
+    with_fixed.__name__ = name_of(case.fn)
+    return dataclasses.replace(case, fn=with_fixed, args=args, kwargs=kwargs)
 
 
-def _jitted_by_others(fn: Any) -> bool:
-    return (
-        not isinstance(fn, (jax.stages.Wrapped, types.FunctionType, functools.partial))
-        and hasattr(fn, "lower")
-        and hasattr(fn, "__wrapped__")
-    )
+def trace(jitted: Any, case: Case) -> Any:
+    """Trace a prepared case; a static argument without a hash is an error with advice."""
+    try:
+        return jitted.trace(*case.args, **case.kwargs)
+    except ValueError as error:
+        if not str(error).startswith("Non-hashable static arguments"):
+            raise
+        values = (*case.args, *case.kwargs.values())
+        value = next((value for value in values if isinstance(value, (list, dict, set))), None)
+        what = "a static argument" if value is None else f"the static argument {value!r:.80}"
+        raise JaxmeterError(
+            f"{name_of(case.fn)}: got {what}, of which JAX needs a hash; give a tuple in place of "
+            "a list, a frozen dataclass in place of a dictionary"
+        ) from error
 
 
 def jitted(case: Case, counter: ExecutionCounter | None = None) -> Any:
@@ -71,13 +93,10 @@ def jitted(case: Case, counter: ExecutionCounter | None = None) -> Any:
 
 
 def fresh(case: Case) -> tuple[Any, ExecutionCounter | None]:
-    """Return the function of a case as if never called, and a counter of its executions.
+    """Return the function of a prepared case as if never called, and a counter of its executions.
 
-    A function that is already jitted has its cache cleared, and there is no counter; a function
-    that another library has jitted is returned as it is.
+    A function that is already jitted has its cache cleared, and there is no counter.
     """
-    if _jitted_by_others(case.fn) and not case.jit_options:
-        return case.fn, None
     if isinstance(case.fn, jax.stages.Wrapped):
         # Functions jitted by another library may lack it.
         getattr(case.fn, "clear_cache", lambda: None)()

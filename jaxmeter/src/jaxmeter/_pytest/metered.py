@@ -17,7 +17,7 @@ from jaxmeter._lock.file import LOCKED
 from jaxmeter._measure.case import Case, name_of
 from jaxmeter._measure.counts import Events, ExecutionCounter, listening
 from jaxmeter._measure.meter import measure
-from jaxmeter._measure.staging import fresh, jitted
+from jaxmeter._measure.staging import fresh, jitted, prepared
 from jaxmeter._pytest.quantities import QUANTITIES, Quantity
 from jaxmeter._records.audit import Audit
 from jaxmeter._records.record import Record
@@ -51,9 +51,9 @@ class Metered:
     temp_bytes: Quantity
 
     def __init__(self, case: Case, after_call: Callable[[Metered], None] | None = None) -> None:
-        self._case = case
-        self._after_call = after_call
         self.name = name_of(case.fn)
+        self._case = case = prepared(case)
+        self._after_call = after_call
         self._counter: ExecutionCounter | None = None
         if isinstance(case.fn, jax.stages.Wrapped):
             self._jitted, _ = fresh(case)

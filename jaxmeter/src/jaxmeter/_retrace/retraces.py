@@ -13,7 +13,7 @@ import jax
 from jaxmeter._measure.case import Case, name_of, split_call
 from jaxmeter._measure.counts import Events, counts, listening
 from jaxmeter._measure.phases import Clock, timed
-from jaxmeter._measure.staging import fresh
+from jaxmeter._measure.staging import fresh, prepared
 from jaxmeter._records.retraces import UNKNOWN, Retraces, TracedCall
 from jaxmeter._retrace.signatures import Signature, causes, signature, static_arguments
 from jaxmeter.errors import JaxmeterError
@@ -68,7 +68,7 @@ def retraces(
             f"retraces: got calls of type {type(calls).__name__}; give the arguments of each "
             "call, such as [(x,), (y,)]"
         )
-    log = _CallLog(Case(fn, jit_options=jit_options), clock)
+    log = _CallLog(name_of(fn), prepared(Case(fn, jit_options=jit_options)), clock)
     for given in itertools.chain(first, calls):
         log.call(*call_arguments(given, len(log.calls)))
     return Retraces(log.name, tuple(log.calls), jax.__version__)
@@ -87,9 +87,9 @@ def call_arguments(given: Any, number: int) -> tuple[tuple[Any, ...], dict[str, 
 class _CallLog:
     """A function, and what JAX did in each call of it."""
 
-    def __init__(self, case: Case, clock: Clock) -> None:
-        self.fn, self.clock = case.fn, clock
-        self.name = self.traced_name = name_of(case.fn)
+    def __init__(self, name: str, case: Case, clock: Clock) -> None:
+        self.name, self.fn, self.clock = name, case.fn, clock
+        self.traced_name = name_of(case.fn)
         self.jitted, self.counter = fresh(case)
         self.static = static_arguments(getattr(self.jitted, "_jit_info", None))
         self.calls: list[TracedCall] = []
@@ -106,7 +106,7 @@ class _CallLog:
             except Exception as error:
                 error.add_note(f"jaxmeter.retraces: raised in call {number} of {self.name}")
                 raise
-        if events.traced and self.name not in events.traced:
+        if events.traced and self.traced_name not in events.traced:
             self.traced_name = events.traced[-1]  # jits other than JAX's choose their own names
         counted = counts(events, self.traced_name, self.counter)
         call = TracedCall(

@@ -15,7 +15,7 @@ from jax.profiler import ProfileData
 
 from jaxmeter._cli.arguments import with_arrays
 from jaxmeter._measure.case import Case, name_of
-from jaxmeter._measure.staging import jitted
+from jaxmeter._measure.staging import jitted, prepared
 from jaxmeter._trace.intervals import self_times
 from jaxmeter._trace.xspace import check_whole
 from jaxmeter.errors import JaxmeterError
@@ -91,7 +91,7 @@ def runner(case: Case) -> Callable[[], Any]:
 
     Each `jax.ShapeDtypeStruct` among the arguments is replaced by an array of ones.
     """
-    case = with_arrays(case)
+    case = prepared(with_arrays(case))
     run = jitted(case)
     return lambda: jax.block_until_ready(run(*case.args, **case.kwargs))
 

@@ -1,0 +1,75 @@
+"""The leaves of arguments: those that JAX can trace, and the others, which are held fixed."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Collection, Mapping
+from typing import Any
+
+import jax
+
+Call = tuple[tuple[Any, ...], dict[str, Any]]
+
+
+@dataclasses.dataclass(frozen=True)
+class Whole:
+    """A static argument: it is not looked into."""
+
+    value: Any
+
+    def __repr__(self) -> str:
+        return repr(self.value)
+
+
+def is_traceable(leaf: Any) -> bool:
+    """Return whether JAX can trace a leaf: an array, its shape, or a number."""
+    return hasattr(leaf, "shape") or isinstance(leaf, (bool, int, float, complex))
+
+
+def split(
+    args: tuple[Any, ...],
+    kwargs: Mapping[str, Any],
+    static: tuple[Collection[int], Collection[str]] = ((), ()),
+) -> tuple[dict[int, Any], Call]:
+    """Return the leaves that JAX cannot trace, by position, and the arguments with None for them.
+
+    ``static`` are the numbers and names of static arguments.
+    """
+    numbers, names = static
+    numbers = {n % len(args) for n in numbers if -len(args) <= n < len(args)}
+    marked = tuple(Whole(value) if n in numbers else value for n, value in enumerate(args))
+    named = {name: Whole(value) if name in names else value for name, value in kwargs.items()}
+    leaves, tree = _flat((marked, named))
+    fixed = {
+        number: leaf
+        for number, leaf in enumerate(leaves)
+        if leaf is not None and not is_traceable(leaf)
+    }
+    return fixed, tree.unflatten(
+        None if number in fixed else leaf for number, leaf in enumerate(leaves)
+    )
+
+
+def merged(fixed: Mapping[int, Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Call:
+    """Return the arguments of `split` with their fixed leaves again."""
+    leaves, tree = _flat((args, dict(kwargs)))
+    args, kwargs = tree.unflatten(fixed.get(number, leaf) for number, leaf in enumerate(leaves))
+    return tuple(map(_inside, args)), {name: _inside(value) for name, value in kwargs.items()}
+
+
+def filled(tree: Any) -> Any:
+    """Return a pytree with an array of ones for each `jax.ShapeDtypeStruct`."""
+
+    def fill(leaf: Any) -> Any:
+        is_shape = isinstance(leaf, jax.ShapeDtypeStruct)
+        return jax.numpy.ones(leaf.shape, leaf.dtype) if is_shape else leaf
+
+    return jax.tree.map(fill, tree)
+
+
+def _flat(tree: Any) -> tuple[list[Any], Any]:
+    return jax.tree.flatten(tree, is_leaf=lambda leaf: leaf is None)
+
+
+def _inside(value: Any) -> Any:
+    return value.value if isinstance(value, Whole) else value
