@@ -107,8 +107,8 @@ def measure_compared(
             run.prepare()
         runs.append(run)
     if shares:
-        _warm_up_again(runs[0])
-    # While both have made equally many calls: a step of nnx changes its model in each.
+        _warm_up_again(*runs)
+    # Both have made equally many calls: a step of nnx changes its model in each.
     answers = _compare_values(*(runs[::-1] if swapped else runs))
     _interleave_calls(runs, effort, clock)
     for run, side in zip(runs, order, strict=True):
@@ -127,12 +127,13 @@ def _share_traces(pair: tuple[Compared, Compared]) -> bool:
     return is_jitted and getattr(a, "__wrapped__", a) is getattr(b, "__wrapped__", b)
 
 
-def _warm_up_again(run: Run) -> None:
-    """Clear JAX's caches and call the function once, uncounted."""
+def _warm_up_again(*runs: Run) -> None:
+    """Clear JAX's caches and call each function once, uncounted."""
     jax.clear_caches()
-    with run.progress.recording_failure():
-        args, kwargs = run.arguments()
-        jax.block_until_ready(run.jitted(*args, **kwargs))
+    for run in runs:
+        with run.progress.recording_failure():
+            args, kwargs = run.arguments()
+            jax.block_until_ready(run.jitted(*args, **kwargs))
 
 
 def _compare_values(a: Run, b: Run) -> Answers:
