@@ -2,9 +2,9 @@
 and quick compiling.
 
 Most of the tests' time is XLA's compiling, most of that LLVM's, which changes no more than
-rounding. Programs of this process go without its optimising and, where JAX still has a choice,
-take the emitters that give LLVM less to do; those that tests start as processes of their own,
-benchmarks among them, are compiled as users compile them and check their answers too.
+rounding. Programs of this process, and of processes that tests start, are compiled without its
+optimisation and, where JAX has a choice, with the emitters that give LLVM less to do. The test of
+the README's lines compiles as users do.
 """
 
 import os
@@ -24,13 +24,8 @@ settings.register_profile("quick", derandomize=True, database=None, deadline=Non
 settings.register_profile("nightly", deadline=None, max_examples=20_000, print_blob=True)
 settings.load_profile("quick")
 
-given = os.environ.get("XLA_FLAGS")
+# Processes that tests start inherit the flags.
 quick = "--xla_backend_optimization_level=0"
 if jax.__version_info__ < (0, 11):  # newer versions end a process that names this flag
     quick += " --xla_cpu_use_fusion_emitters=false"
-os.environ["XLA_FLAGS"] = f"{given or ''} {quick}"
-jax.jit(lambda x: x + 1)(0.0)  # the flags are read once, here
-if given is None:
-    del os.environ["XLA_FLAGS"]
-else:
-    os.environ["XLA_FLAGS"] = given
+os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} {quick}".strip()

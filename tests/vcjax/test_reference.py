@@ -123,9 +123,7 @@ def test_the_package_finds_the_known_answer(reference, make, digits, half_period
         assert np.abs(ours - found).max() <= 2 * 10.0**-digits * np.abs(problem.B).max()
 
 
-@pytest.mark.parametrize(
-    "digits, half_period", [(3, True), (6, True), (9, True), (3, False), (6, False)]
-)
+@pytest.mark.parametrize("digits, half_period", [(3, True), (6, True), (3, False)])
 def test_on_the_references_own_w7x_problem_errors_are_no_larger_than_its_resolution(
     reference, digits, half_period
 ):
