@@ -23,7 +23,7 @@ override RUN := .venv/bin/python
 override STORE := "$${VCJAX_BENCH_STORE:-results/records}"
 
 .DEFAULT_GOAL := help
-.PHONY: help report bench page commits history review closure situations workshop test lint lock hooks clean
+.PHONY: help report bench page commits history review closure situations workshop docs packages test lint lock hooks clean
 
 help: ## List these targets
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
@@ -57,6 +57,13 @@ situations: env-test ## Check jaxmeter against situations with known captured ar
 workshop: env-report ## Check the workshop's exercises in order and show the next one
 	@$(RUN) -m workshop || true
 
+docs: env-docs ## Build the site in results/site: the lessons run, links are checked
+	@$(RUN) -m sphinx -q -W --keep-going -j 2 -b html -d results/site-trees docs results/site
+	@$(RUN) -m tools.check_site results/site
+
+packages: env-packages ## Build both packages, check them, and try them in a clean environment
+	@$(RUN) -m tools.check_packages
+
 test: style ## Run every check: ruff, import-linter, then pyright beside pytest
 	@$(MAKE) --no-print-directory -j2 pyright pytest
 
@@ -84,9 +91,15 @@ hooks: env-test ## Install the checks as git hooks
 clean: ## Remove environments, results and caches
 	rm -rf .venv .asv results build .pytest_cache .ruff_cache *.egg-info jaxmeter/src/*.egg-info
 
-.PHONY: env-report env-test
+.PHONY: env-report env-test env-docs env-packages
 env-report:
 	@"$$PYTHON" tools/environment.py bench report --optional reference --jax="$$JAX"
+
+env-packages:
+	@"$$PYTHON" tools/environment.py package --jax="$$JAX"
+
+env-docs:
+	@"$$PYTHON" tools/environment.py bench report docs --optional reference --jax="$$JAX"
 
 env-test:
 	@"$$PYTHON" tools/environment.py bench report test --also="$$EXTRAS" --optional reference --jax="$$JAX"

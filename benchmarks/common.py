@@ -56,6 +56,10 @@ MEANINGS = {
     "reference_evaluation_seconds": "The C++ package: one evaluation after the first.",
     "value_seconds": "Prepare and evaluate, interleaved with gradients.",
     "gradient_seconds": "The gradient, interleaved with values.",
+    "calls_seconds": "All calls of a habit, with their compiles.",
+    "executions_count": "Runs of the Python code.",
+    "compiles_count": "Programs that were compiled.",
+    "equations_count": "Copies of the loop's body in the program.",
     "captured_bytes": "Arrays that the function closes over, nested jits included.",
     "embedded_bytes": "Constants in the program that the compiler was handed.",
     "temp_bytes": "Temporaries of the program, on one device.",
@@ -65,7 +69,7 @@ MEANINGS = {
     "modes_error_relative": "Reverse mode against forward mode, along one direction.",
     "rate_difference_relative": "Rates against the argument variant's, relative to their maximum.",
 }
-UNITS = {"seconds": "seconds", "bytes": "bytes", "relative": "1"}
+UNITS = {"seconds": "seconds", "bytes": "bytes", "count": "1", "relative": "1"}
 # Raised by hand when the meaning of a quantity changes: asv does not hash helper code.
 VERSIONS = {"compile_seconds": "2"}
 

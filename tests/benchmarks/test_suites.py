@@ -9,12 +9,15 @@ import sys
 from pathlib import Path
 from unittest import mock
 
+import jax.numpy as jnp
 import pytest
 from asv_runner.benchmarks.track import TrackBenchmark
 from asv_runner.discovery import disc_benchmarks
 
 import benchmarks
-from benchmarks import closure, common
+from benchmarks import closure, common, habits
+from benchmarks.cases import habits as habit_cases
+from benchmarks.cases.quantities import WrongAnswer
 from benchmarks.casing import CasingVariants
 from benchmarks.measuring.plan import SCRATCH_VARIABLE
 from benchmarks.measuring.run import SUITES
@@ -33,6 +36,8 @@ SMALLEST = {
     "chunk_sweep": (1024, 80, 6),
     "coronagraph_variants": ("cached", 64),
     "device_sweep": (2, 6),
+    "habits": ("temporary_function",),
+    "loops": ("python", 10),
     "memory_sweep": ("gradient", "auto", "auto"),
     "off_surface": (1e-2, 3),
     "against_reference": (3,),
@@ -43,6 +48,9 @@ SMALLEST = {
 ERRORS = {
     "gradient_against_reference": ("gradient_error_relative", 1e-2),
     "coronagraph_variants": ("rate_difference_relative", 1e-5),
+    # These check their counts while they are made.
+    "habits": ("compiles_count", 21),
+    "loops": ("equations_count", 11),
     "memory_sweep": ("error_relative", 0.1),
     "off_surface": ("error_relative", 1e-2),
     "shape_gradient": ("modes_error_relative", 1e-10),
@@ -63,7 +71,7 @@ SMALLER = {
     },
     "device_sweep": {"params": {**W7X, "device_count": 2}},
 }
-UNITS = {"_seconds": "seconds", "_bytes": "bytes", "_relative": "1"}
+UNITS = {"_seconds": "seconds", "_bytes": "bytes", "_count": "1", "_relative": "1"}
 
 
 @pytest.fixture(scope="module")
@@ -179,6 +187,21 @@ def test_every_benchmark_runs_at_its_smallest_size(suite, collected, monkeypatch
         assert all(value >= 0 for value in values), benchmark.name
     error, bound = ERRORS.get(suite.suite, ("error_relative", 1e-3))
     assert cache[case.name]["numbers"][error] < bound
+
+
+def test_every_habit_has_its_counts():
+    x = jnp.linspace(-1.0, 1.0, 8, dtype=jnp.float32)
+    assert tuple(habit_cases.HABITS) == habits.HABITS
+    for name, (_, expected) in habit_cases.HABITS.items():
+        found = habit_cases.observed(name, x)
+        assert (found["executions_count"], found["compiles_count"]) == expected
+
+
+def test_a_habit_with_another_count_is_a_wrong_answer(monkeypatch):
+    call, _ = habit_cases.HABITS["cond"]
+    monkeypatch.setitem(habit_cases.HABITS, "cond", (call, habit_cases.Expected(2, 1)))
+    with pytest.raises(WrongAnswer, match="cond: found"):
+        habit_cases.observed("cond", jnp.ones(8, jnp.float32))
 
 
 def test_what_the_grid_leaves_out_is_skipped_and_a_failed_case_fails(collected):

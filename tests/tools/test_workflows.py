@@ -1,4 +1,6 @@
-"""The workflows of CI: pinned actions, no text of a stranger in a script, one that may write."""
+"""The workflows of CI: pinned actions, no text of a stranger in a script, and two that may write:
+one a comment, one the site.
+"""
 
 import re
 from pathlib import Path
@@ -19,7 +21,7 @@ def triggers(workflow):
 
 
 def test_the_workflows_are_found():
-    assert {"comment", "review", "tests"} <= set(LOADED)
+    assert {"comment", "pages", "review", "tests"} <= set(LOADED)
 
 
 @pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)
@@ -34,8 +36,11 @@ def test_scripts_take_text_from_the_environment_only(name):
     assert not [step["run"] for step in steps(LOADED[name]) if "${{" in step.get("run", "")]
 
 
+MAY_WRITE = {"comment": {"pull-requests"}, "pages": {"pages", "id-token"}}
+
+
 @pytest.mark.parametrize("name", LOADED)
-def test_only_the_comment_may_write_and_it_checks_out_the_default_branch(name):
+def test_only_the_comment_and_the_site_may_write(name):
     workflow = LOADED[name]
     granted = [
         workflow["permissions"],
@@ -45,13 +50,24 @@ def test_only_the_comment_may_write_and_it_checks_out_the_default_branch(name):
     writes = {
         scope for permissions in granted for scope, right in permissions.items() if right == "write"
     }
-    assert writes == ({"pull-requests"} if name == "comment" else set())
+    assert writes == MAY_WRITE.get(name, set())
     assert "pull_request_target" not in triggers(workflow)
-    if writes:
-        assert set(triggers(workflow)) == {"workflow_run"}
-        checkout, run = steps(workflow)
-        assert checkout["with"]["ref"] == "${{ github.event.repository.default_branch }}"
-        assert run["run"].startswith("python3 -m tools.comment ")
+
+
+def test_the_comment_checks_out_the_default_branch():
+    assert set(triggers(LOADED["comment"])) == {"workflow_run"}
+    checkout, run = steps(LOADED["comment"])
+    assert checkout["with"]["ref"] == "${{ github.event.repository.default_branch }}"
+    assert run["run"].startswith("python3 -m tools.comment ")
+
+
+def test_the_job_that_publishes_the_site_runs_no_code_and_only_after_a_push():
+    jobs = LOADED["pages"]["jobs"]
+    assert not any(job.get("permissions") for name, job in jobs.items() if name != "publish")
+    assert jobs["publish"]["if"] == "github.event_name == 'push'"
+    assert triggers(LOADED["pages"])["push"] == {"branches": ["main"]}
+    (step,) = jobs["publish"]["steps"]
+    assert step["uses"].startswith("actions/deploy-pages@") and "run" not in step
 
 
 @pytest.mark.parametrize("name", LOADED)

@@ -1,0 +1,266 @@
+"""Cases of habits of jit: how often Python runs, traces and compiles, with the seconds beside."""
+
+from __future__ import annotations
+
+import functools
+import time
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax.experimental import io_callback
+
+import jaxmeter
+from benchmarks.cases.quantities import WrongAnswer
+from jaxmeter import Case
+
+CALLS, ROUNDS = 10, 20
+
+
+class Expected(NamedTuple):
+    """The counts of a habit, on every version of JAX from 0.7.2 on."""
+
+    executions: int
+    """Runs of the Python code in question."""
+    compiles: int
+
+
+class Habit:
+    """A habit: what it does, and a count of its Python code's runs.
+
+    Parameters
+    ----------
+    x : Array, shape (n,)
+    """
+
+    def __init__(self, x: jax.Array) -> None:
+        self.x, self.executions = x, 0
+
+    def ran(self, *_: Any) -> None:
+        """Count a run."""
+        self.executions += 1
+
+    def body(self, x: Any) -> Any:
+        """Compute something, and count it."""
+        self.ran()
+        return 0.5 * x + 1.0
+
+
+def selu(x: jax.Array) -> jax.Array:
+    """Return the activation of each number, by five kinds of operation."""
+    return 1.05 * jnp.where(x > 0, x, 1.67 * jnp.exp(x) - 1.67)
+
+
+def side_effect_in_jit(habit: Habit) -> None:
+    """Call a jitted function ten times."""
+    jitted = jax.jit(lambda x: habit.body(x))
+    for _ in range(CALLS):
+        jitted(habit.x)
+
+
+def side_effect_in_callback(habit: Habit, *, ordered: bool) -> None:
+    """Call a function with a callback ten times."""
+
+    def called(x: jax.Array) -> jax.Array:
+        if ordered:
+            io_callback(habit.ran, None, x[0], ordered=True)
+        else:
+            jax.debug.callback(habit.ran, x[0])
+        return 0.5 * x
+
+    jitted = jax.jit(called)
+    for _ in range(CALLS):
+        jax.block_until_ready(jitted(habit.x))
+    jax.effects_barrier()
+
+
+def shapes(habit: Habit) -> None:
+    """Call a jitted function with three shapes, twice each."""
+    jitted = jax.jit(lambda x: habit.body(x))
+    for length in (2, 3, 4) * 2:
+        jitted(jax.device_put(habit.x[:1].repeat(length)))
+
+
+def eager_selu(habit: Habit) -> None:
+    """Compute without jit, as in a fresh process."""
+    habit.ran()
+    selu(habit.x)
+
+
+def jitted_selu(habit: Habit) -> None:
+    """Compute with jit, as in a fresh process."""
+    habit.ran()
+    jax.jit(lambda x: selu(x))(habit.x)
+
+
+def static_values(habit: Habit) -> None:
+    """Give twenty static values, twice."""
+    jitted = jax.jit(lambda x, n: habit.body(x) + n, static_argnums=1)
+    for n in (*range(ROUNDS), *range(ROUNDS)):
+        jitted(habit.x, n)
+
+
+def static_forms(habit: Habit) -> None:
+    """Give the static value 20 by position, by keyword and as 20.0."""
+
+    def body(x: jax.Array, n: float) -> jax.Array:
+        return habit.body(x) + n
+
+    jitted = jax.jit(body, static_argnames="n")
+    jitted(habit.x, 20)
+    jitted(habit.x, n=20)
+    jitted(habit.x, 20.0)
+
+
+def temporary_function(habit: Habit) -> None:
+    """Jit a new lambda in each of twenty rounds."""
+    for _ in range(ROUNDS):
+        jax.jit(lambda x: habit.body(x))(habit.x)
+
+
+def named_function(habit: Habit) -> None:
+    """Jit one function in each of twenty rounds."""
+
+    def named(x: jax.Array) -> jax.Array:
+        return habit.body(x)
+
+    for _ in range(ROUNDS):
+        jax.jit(named)(habit.x)
+
+
+def temporary_partial(habit: Habit) -> None:
+    """Jit a new partial in each of twenty rounds."""
+
+    def added(k: int, x: jax.Array) -> jax.Array:
+        return habit.body(x) + k
+
+    for k in range(ROUNDS):
+        jax.jit(functools.partial(added, k))(habit.x)
+
+
+def bound_method(habit: Habit) -> None:
+    """Jit a bound method in each of five rounds."""
+    for _ in range(5):
+        jax.jit(habit.body)(habit.x)
+
+
+def loop_around_jit(habit: Habit) -> None:
+    """Call a jitted body 1020 times."""
+    jitted, x = jax.jit(lambda x: habit.body(x)), habit.x
+    for _ in range(1020):
+        x = jitted(x)
+
+
+def while_loop(habit: Habit) -> None:
+    """Give three numbers of rounds to one loop."""
+
+    def rounds(n: int, x: jax.Array) -> jax.Array:
+        habit.ran()
+        return jax.lax.while_loop(lambda s: s[0] < n, lambda s: (s[0] + 1, 0.5 * s[1]), (0, x))[1]
+
+    jitted = jax.jit(rounds)
+    for n in (1, 10, 1000):
+        jitted(n, habit.x)
+
+
+def cond(habit: Habit) -> None:
+    """Take both branches."""
+
+    def either(flag: bool, x: jax.Array) -> jax.Array:
+        habit.ran()
+        return jax.lax.cond(flag, jnp.sin, lambda x: x, x)
+
+    jitted = jax.jit(either)
+    for flag in (True, False):
+        jitted(flag, habit.x)
+
+
+def make_jaxpr_first(habit: Habit) -> None:
+    """Make a jaxpr, then jit the same function."""
+
+    def body(x: jax.Array) -> jax.Array:
+        return habit.body(x)
+
+    jax.make_jaxpr(body)(habit.x)
+    jax.jit(body)(habit.x)
+
+
+HABITS: dict[str, tuple[Callable[[Habit], None], Expected]] = {
+    "side_effect_in_jit": (side_effect_in_jit, Expected(1, 1)),
+    "debug_callback": (
+        functools.partial(side_effect_in_callback, ordered=False),
+        Expected(CALLS, 1),
+    ),
+    "io_callback": (functools.partial(side_effect_in_callback, ordered=True), Expected(CALLS, 1)),
+    "shapes": (shapes, Expected(3, 3)),
+    "eager_selu": (eager_selu, Expected(1, 5)),
+    "jitted_selu": (jitted_selu, Expected(1, 1)),
+    "static_values": (static_values, Expected(ROUNDS, ROUNDS)),
+    "static_forms": (static_forms, Expected(3, 3)),
+    "temporary_function": (temporary_function, Expected(ROUNDS, ROUNDS)),
+    "named_function": (named_function, Expected(1, 1)),
+    "temporary_partial": (temporary_partial, Expected(ROUNDS, ROUNDS)),
+    "bound_method": (bound_method, Expected(5, 5)),
+    "loop_around_jit": (loop_around_jit, Expected(1, 1)),
+    "while_loop": (while_loop, Expected(1, 1)),
+    "cond": (cond, Expected(1, 1)),
+    "make_jaxpr_first": (make_jaxpr_first, Expected(1, 1)),
+}
+
+
+def observed(name: str, x: jax.Array) -> dict[str, float]:
+    """Return the counts of a habit, with the seconds of its calls and compiles.
+
+    Raises
+    ------
+    WrongAnswer
+        If a count is not as expected.
+    """
+    call, expected = HABITS[name]
+    habit = Habit(x)
+    # Eager operations are compiled by functions of JAX's own, which may have been used before.
+    is_eager = name == "eager_selu"
+    if is_eager:
+        jax.clear_caches()
+    start = time.perf_counter()
+    with jaxmeter.watch() as watched:
+        call(habit)
+    seconds = time.perf_counter() - start
+    counted = [one for one in watched.report.functions if is_eager or not one.is_jax]
+    compiles = sum(one.compiles_count for one in counted)
+    found = Expected(habit.executions, compiles)
+    if found != expected:
+        raise WrongAnswer(f"{name}: found {found}, expected {expected}")
+    return {
+        "executions_count": found.executions,
+        "compiles_count": found.compiles,
+        "calls_seconds": seconds,
+    }
+
+
+def habit(*, name: str, size: int = 1000) -> Case:
+    """Return the case of a habit; all of it happens while the case is made."""
+    x = jnp.linspace(-1.0, 1.0, size, dtype=jnp.float32)
+    return Case(lambda x: 0.5 * x, (x,), extras=observed(name, x))
+
+
+def _repeated(kind: str, rounds: int, x: jax.Array) -> jax.Array:
+    if kind == "python":
+        for _ in range(rounds):
+            x = jnp.sin(x)
+        return x
+    if kind == "fori_loop":
+        return jax.lax.fori_loop(0, rounds, lambda _, x: jnp.sin(x), x)
+    return jax.lax.scan(lambda x, _: (jnp.sin(x), None), x, length=rounds)[0]
+
+
+def loop(*, kind: str, rounds: int, size: int = 1000) -> Case:
+    """Return the case of a loop in a jitted function: ``python``, ``fori_loop`` or ``scan``."""
+    x = jnp.linspace(-1.0, 1.0, size, dtype=jnp.float32)
+    jaxpr = str(jax.make_jaxpr(functools.partial(_repeated, kind, rounds))(x))
+    sines = jaxpr.count("= sin ")
+    if sines != (rounds if kind == "python" else 1):
+        raise WrongAnswer(f"{kind}, {rounds} rounds: the program holds {sines} sines")
+    function = functools.partial(_repeated, kind, rounds)  # another one, not traced yet
+    return Case(function, (x,), extras={"equations_count": float(sines)})

@@ -1,0 +1,71 @@
+"""Habits of jit: how often Python code runs and programs are compiled; loops and their sizes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from benchmarks import common
+from benchmarks.measuring.plan import PlannedCase
+
+HABITS = (
+    "side_effect_in_jit",
+    "debug_callback",
+    "io_callback",
+    "shapes",
+    "eager_selu",
+    "jitted_selu",
+    "static_values",
+    "static_forms",
+    "temporary_function",
+    "named_function",
+    "temporary_partial",
+    "bound_method",
+    "loop_around_jit",
+    "while_loop",
+    "cond",
+    "make_jaxpr_first",
+)
+LOOPS = ("python", "fori_loop", "scan")
+
+
+def _case(suite: str, point: str, function: str, grid: str, params: dict[str, Any]) -> PlannedCase:
+    return PlannedCase(
+        name=f"{suite}/{point}",
+        target=f"benchmarks.cases.habits:{function}",
+        params=params,
+        rounds=3 if grid == "full" else 0,
+        repeat=5,
+    )
+
+
+class Habits(common.CaseSuite):
+    """What the workshop's first three lessons assert, as a history over versions of JAX."""
+
+    suite = "habits"
+    params = (HABITS,)
+    param_names = ("habit",)
+    quantities = ("executions_count", "compiles_count", "calls_seconds")
+
+    def setup_cache(self):
+        return self.measured()
+
+    def case(self, grid: str, name: str) -> PlannedCase:
+        """Return the case of a habit; the full grid alone measures them."""
+        return _case(self.suite, name, "habit", grid, {"name": name})
+
+
+class Loops(common.CaseSuite):
+    """A loop of sines by kind and number of rounds: copies of its body and time to compile."""
+
+    suite = "loops"
+    params = (LOOPS, (10, 100, 1000))
+    param_names = ("kind", "rounds")
+    quantities = ("equations_count", *common.COMPILE_TIMES, "steady_median_seconds")
+
+    def setup_cache(self):
+        return self.measured()
+
+    def case(self, grid: str, kind: str, rounds: int) -> PlannedCase:
+        """Return the case of a loop; the full grid alone measures them."""
+        params = {"kind": kind, "rounds": rounds}
+        return _case(self.suite, f"{kind}-{rounds}", "loop", grid, params)

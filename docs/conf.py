@@ -1,0 +1,67 @@
+"""The site: Sphinx with executed notebooks in MyST Markdown. ``make docs`` builds it."""
+
+import os
+import re
+import sys
+from pathlib import Path
+
+from jupyter_client.connect import ConnectionFileMixin
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+# Lessons measure compiles, which a persistent cache would hide.
+os.environ["JAX_ENABLE_COMPILATION_CACHE"] = "false"
+# Kernels are reached by files, not by ports that all users of the machine could open.
+ConnectionFileMixin.transport.default_value = "ipc"  # pyright: ignore[reportAttributeAccessIssue]
+
+project = "vcjax and jaxmeter"
+author = "The vcjax developers"
+extensions = [
+    "myst_nb",
+    "sphinx.ext.autodoc",
+    "numpydoc",
+    "sphinx_copybutton",
+    "sphinx_design",
+]
+exclude_patterns = ["_build"]
+html_theme = "sphinx_book_theme"
+html_title = "vcjax and jaxmeter"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_copy_source = False
+html_show_sourcelink = False
+html_theme_options = {
+    "show_toc_level": 2,
+    # The sidebar has the search; without this an empty bar would repeat it.
+    "navbar_persistent": [],
+    "use_download_button": False,
+    "use_fullscreen_button": False,
+}
+
+myst_enable_extensions = ["colon_fence"]
+myst_heading_anchors = 3
+# Without Pygments' guesses: the pages' plain blocks are terminal output.
+highlight_language = "text"
+
+nb_execution_mode = "auto"
+nb_execution_timeout = 300
+nb_execution_raise_on_error = True
+nb_merge_streams = True
+
+autodoc_member_order = "bysource"
+autodoc_typehints = "none"
+autodoc_preserve_defaults = True
+numpydoc_show_class_members = False
+default_role = "code"
+
+
+def _plain(app, what, name, obj, options, lines):
+    """Let |B| be a norm and PYTHON_ a name in docstrings, not links of reStructuredText."""
+    special = re.compile(r"(`[^`]*`)|(\||(?<=\w)_(?!\w))")
+    lines[:] = [special.sub(lambda m: m[1] or rf"\{m[2]}", line) for line in lines]
+
+
+def setup(app):
+    """Add what this site changes."""
+    # After numpydoc, whose priority is the default, 500.
+    app.connect("autodoc-process-docstring", _plain, priority=600)

@@ -1,0 +1,51 @@
+"""A built site is checked for broken links and for files of other servers."""
+
+import pytest
+
+from tools.check_site import main
+
+GOOD = """
+<link rel="stylesheet" href="_static/site.css"><link rel="next" href="other.html">
+<a href="other.html#place">there</a> <a href="#here">here</a> <h1 id="here">x</h1>
+<a href="https://example.org/anything">elsewhere</a>
+"""
+
+
+@pytest.fixture
+def site(tmp_path):
+    (tmp_path / "_static").mkdir()
+    (tmp_path / "_static" / "site.css").write_text("")
+    (tmp_path / "_static" / "template.html").write_text('<img src="{{ missing }}">')
+    (tmp_path / "index.html").write_text(GOOD)
+    (tmp_path / "other.html").write_text('<h2 id="place">y</h2>')
+    return tmp_path
+
+
+def test_a_site_whose_links_lead_somewhere_passes(site, capsys):
+    assert main([str(site)]) == 0
+    assert "2 pages, 0 problems" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("added", "named"),
+    [
+        ('<a href="missing.html">x</a>', "no file missing.html"),
+        ('<a href="other.html#nowhere">x</a>', "no place other.html#nowhere"),
+        ('<a href="#nowhere">x</a>', "no place #nowhere"),
+        ('<img src="missing.png">', "no file missing.png"),
+        ('<script src="https://cdn.example.org/a.js"></script>', "loads https://cdn.example.org"),
+        ('<link rel="stylesheet" href="//cdn.example.org/a.css">', "loads //cdn.example.org"),
+    ],
+)
+def test_what_leads_nowhere_or_is_loaded_from_afar_is_named_with_its_page(
+    site, capsys, added, named
+):
+    with (site / "index.html").open("a") as page:
+        page.write(added)
+    assert main([str(site)]) == 1
+    assert f"index.html: {named}" in capsys.readouterr().out
+
+
+def test_a_folder_without_a_site_is_bad_usage(tmp_path, capsys):
+    assert main([str(tmp_path)]) == 2
+    assert "make docs" in capsys.readouterr().err

@@ -1,0 +1,91 @@
+"""Check a built site: each link leads to a file and a place in it, and nothing is loaded from afar.
+
+    python -m tools.check_site results/site
+
+Pages must work offline, so that a picture, script or style from another server is an error. Links
+to other servers are allowed, and not visited.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+LOADING = {"script": "src", "img": "src", "link": "href", "source": "src", "iframe": "src"}
+# Links of the head that name other pages and load nothing.
+NAMING = {"search", "next", "prev", "index", "author", "canonical"}
+
+
+@dataclass
+class Page(HTMLParser):
+    """The links, loaded files and places of a page."""
+
+    links: list[str] = field(default_factory=list)
+    loaded: list[str] = field(default_factory=list)
+    places: set[str] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        super().__init__()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = {name: value or "" for name, value in attrs}
+        self.places.update(given[name] for name in ("id", "name") if name in given)
+        if tag == "a" and "href" in given:
+            self.links.append(given["href"])
+        if tag in LOADING and LOADING[tag] in given:
+            is_name = tag == "link" and given.get("rel") in NAMING
+            (self.links if is_name else self.loaded).append(given[LOADING[tag]])
+
+
+def read(path: Path) -> Page:
+    """Return a page of HTML."""
+    page = Page()
+    page.feed(path.read_text(encoding="utf-8"))
+    return page
+
+
+def pages_of(site: Path) -> list[Path]:
+    """Return the pages of a site; templates of its theme are none."""
+    return sorted(path for path in site.rglob("*.html") if "_static" not in path.parts)
+
+
+def problems(site: Path) -> Iterator[str]:
+    """Yield each broken link and each file from another server, with its page."""
+    pages = {path.resolve(): read(path) for path in pages_of(site)}
+    for path, page in pages.items():
+        name = path.relative_to(site.resolve())
+        for target in page.loaded:
+            if urlsplit(target).netloc:
+                yield f"{name}: loads {target}"
+        for target in (*page.links, *page.loaded):
+            parts = urlsplit(target)
+            if parts.scheme or parts.netloc:
+                continue
+            file = (path.parent / unquote(parts.path)).resolve() if parts.path else path
+            if not file.is_file():
+                yield f"{name}: no file {target}"
+            elif parts.fragment and file in pages and file.suffix == ".html":
+                if unquote(parts.fragment) not in pages[file].places:
+                    yield f"{name}: no place {target}"
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Check a folder; return 1 if anything is wrong, 2 if there is no site."""
+    arguments = sys.argv[1:] if argv is None else argv
+    site = Path(arguments[0] if arguments else "results/site")
+    if not (site / "index.html").is_file():
+        print(f"check_site: no index.html in {site}; build it: make docs", file=sys.stderr)
+        return 2
+    found = list(dict.fromkeys(problems(site)))
+    for line in found:
+        print(line)
+    print(f"{len(pages_of(site))} pages, {len(found)} problems")
+    return int(bool(found))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
