@@ -95,7 +95,16 @@ def review(options: argparse.Namespace) -> int:
     """
     from jaxmeter import JaxmeterError
 
-    from .review import Policy, make_review, read_commits, read_pair, review_markdown, write_review
+    from .commits import known_commits
+    from .review import (
+        Policy,
+        judgements,
+        make_review,
+        read_commits,
+        read_pair,
+        review_markdown,
+        write_review,
+    )
 
     environment = options.environment
     names = [name for name in (options.base, options.head) if name]
@@ -110,6 +119,9 @@ def review(options: argparse.Namespace) -> int:
     else:
         store, clone = Path(options.store), options.repository
         commits = read_commits(store, *names, repository=clone, environment=environment)
+    hashes = [side.commit.partition("+")[0] for side in (commits.base, commits.head)]
+    known = {one.hash: one for one in known_commits(options.repository, hashes)}
+    commits = replace(commits, about=known)
     try:
         given = {k: getattr(options, k) for k in ("minimum_effect", "significance")}
         criteria = replace(Policy.criteria, **{k: v for k, v in given.items() if v is not None})
@@ -117,7 +129,8 @@ def review(options: argparse.Namespace) -> int:
     except JaxmeterError as error:
         raise ReportError(f"review: {error}") from error
     page = write_review(made, options.out)
-    print(review_markdown(made) if options.markdown else made.verdict)
+    lines = [*map(str, judgements(made)), made.verdict]
+    print(review_markdown(made) if options.markdown else "\n".join(lines))
     print(page.resolve(), file=sys.stderr)
     return made.exit_code
 

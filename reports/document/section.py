@@ -48,13 +48,24 @@ class Section:
 
 
 @dataclass(frozen=True)
+class Judged:
+    """A line of a verdict: an outcome in bold, coloured by `is_bad`, and its reason."""
+
+    outcome: str
+    reason: str
+    is_bad: bool
+
+
+@dataclass(frozen=True)
 class Document:
     """A whole page.
 
     Attributes
     ----------
+    judgements : tuple of Judged
+        Lines below the title.
     verdict : str
-        The sentence below the title, after `outcome` in bold; `is_bad` colours the outcome.
+        The sentence below them.
     footer : tuple of str
         Paragraphs at the end of the page.
     files : tuple of str
@@ -68,7 +79,6 @@ class Document:
     sections: tuple[Section, ...]
     footer: tuple[str, ...] = ()
     files: tuple[str, ...] = ()
-    outcome: str = ""
+    judgements: tuple[Judged, ...] = ()
     verdict: str = ""
-    is_bad: bool = False
     has_contents: bool = False

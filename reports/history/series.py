@@ -10,13 +10,13 @@ import pandas as pd
 from jaxmeter import CompileSummary
 
 from .. import tables
+from ..commits import Commit, ordered_commits
 from ..compile_lines import CompileLines, compile_lines, line_changes, slowest_lines
 from ..errors import ReportError
 from ..load import SkippedFile, Store
 from ..machines import environment_names
 from ..quantities import COMPILE_PHASES, COMPILED, Metric, Row, metrics_of
 from ..tables import any_of, groups, last_known, numeric, rows
-from .commits import Commit, ordered_commits
 from .steps import Step, find_steps
 
 MOST_CHARACTERS = 240  # of a failure's message

@@ -85,6 +85,11 @@ class Finding:
         return not math.isnan(self.low)
 
     @property
+    def reach(self) -> float:
+        """The largest change that its interval holds, as a share."""
+        return max(self.high, 1 / max(self.low, 1e-9)) - 1
+
+    @property
     def ratio(self) -> float:
         """Head over base; NaN where base is 0."""
         return self.head / self.base if self.base else math.nan

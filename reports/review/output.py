@@ -9,10 +9,11 @@ from typing import Any
 
 from ..document.html import html_page
 from ..document.markdown import escaped, escaped_html, markdown_table
-from ..document.section import Document, Section
+from ..document.section import Document, Judged, Section
 from ..document.table import Table
 from ..document.write import write_whole
 from .findings import REPORTED, Finding
+from .judgements import judgements
 from .lines import changed_lines
 from .sections import cause_name, facts, sections, title
 from .verdict import Review
@@ -53,9 +54,11 @@ def review_page(review: Review) -> str:
             facts(review),
             sections(review),
             footer=(FOOTER,),
-            outcome=review.outcome,
-            verdict=review.verdict,
-            is_bad=bool(review.exit_code),
+            judgements=tuple(
+                Judged(f"{one.about}: {one.outcome}", one.reason, one.is_bad)
+                for one in judgements(review)
+            ),
+            verdict=f"{review.outcome}. {review.verdict}",
         )
     )
 
@@ -69,6 +72,10 @@ def review_json(review: Review) -> str:
         "base": commits.base.commit,
         "head": commits.head.commit,
         "environment": commits.environment,
+        "judgements": {
+            one.about.lower(): {"outcome": one.outcome, "reason": one.reason}
+            for one in judgements(review)
+        },
         "verdict": review.verdict,
         "exit_code": review.exit_code,
         "cases_count": review.compared_count,
@@ -115,7 +122,9 @@ def review_markdown(review: Review) -> str:
     Parts that do not fit into a comment are left to the page, and the text says so.
     """
     lines = [f"### {escaped(title(review))}", ""]
-    lines += [f"**{review.outcome}.** {escaped(review.verdict)}", ""]
+    for one in judgements(review):
+        lines += [f"**{one.about}: {one.outcome}** – {escaped(one.reason)}", ""]
+    lines += [f"{review.outcome}. {escaped(review.verdict)}", ""]
     lines += [
         f"- {f.name}: {escaped(f.value)}{f' ({escaped(f.note)})' if f.note else ''}"
         for f in facts(review)

@@ -15,6 +15,7 @@ from typing import Any
 
 from jaxmeter import FileError, read_file
 
+from ..commits import Commit
 from ..compile_lines import CompileLines, compile_lines
 from ..errors import ReportError
 from ..load import SkippedFile, Store, StoredRecord, read_store
@@ -88,7 +89,8 @@ class LeftOut:
 class CommitPair:
     """Both commits in one environment.
 
-    `programs` maps cases to the differences between their programs, as text.
+    `programs` maps cases to the differences between their programs, as text; `about` maps hashes
+    to what git knows of the commits.
     """
 
     base: CommitResults
@@ -97,6 +99,7 @@ class CommitPair:
     left_out: tuple[LeftOut, ...]
     skipped: tuple[SkippedFile, ...]
     programs: Mapping[str, str] = field(default_factory=dict)
+    about: Mapping[str, Commit] = field(default_factory=dict)
 
     def case(self, name: str) -> tuple[CaseResults, CaseResults]:
         """Return a case of both commits."""

@@ -48,8 +48,8 @@ def facts(review: Review) -> tuple[Fact, ...]:
         few, many = min(counts), max(counts)
         rounds = f"{f'{few} to ' if many > few else ''}{counted(many, 'paired round')}"
     return (
-        Fact("Base", commits.base.commit[:12]),
-        Fact("Head", commits.head.commit[:12]),
+        _commit(review, "Base", commits.base.commit),
+        _commit(review, "Head", commits.head.commit),
         Fact("Environment", commits.environment, "the only one compared"),
         Fact("Cases", f"{review.compared_count} compared", f"{len(review.lost)} not"),
         Fact("Gate", gate),
@@ -60,6 +60,13 @@ def facts(review: Review) -> tuple[Fact, ...]:
             f"{100 * criteria.significance:g}% of reviews",
         ),
     )
+
+
+def _commit(review: Review, name: str, commit: str) -> Fact:
+    """Return a commit with its subject and author, where git knows them."""
+    known = review.commits.about.get(commit.partition("+")[0])
+    note = f"{known.subject} ({known.author})" if known else ""
+    return Fact(name, _short(commit), note)
 
 
 def sections(review: Review) -> tuple[Section, ...]:

@@ -21,6 +21,7 @@ from .read import CaseResults, CommitPair
 NOTHING, REGRESSION, NO_VERDICT = 0, 1, 2
 OUTCOMES = {NOTHING: "Passes", REGRESSION: "Fails", NO_VERDICT: "No verdict"}
 MAX_NAMES = 3
+MAX_REACH = 0.2  # a time that may have changed by more, unnoticed, is not judged
 MAX_CHARACTERS = 300  # of an error's message
 
 
@@ -75,12 +76,12 @@ class Review:
     def exit_code(self) -> int:
         """1 with a gated regression, 2 where nothing could be judged, else 0.
 
-        Where times decide, at least one must have been tested; not every one, because cases that
-        are measured once for their exact metrics have times as well.
+        Where times decide, at least one must have been tested, and none may be wide open; not every
+        one is tested, because cases measured once for their exact metrics have times as well.
         """
         if self.failing or self.broken:
             return REGRESSION
-        is_untested = self.policy.gate_times and not self.tested
+        is_untested = self.policy.gate_times and (not self.tested or bool(self.wide_open))
         return NO_VERDICT if is_untested or not self.compared_count else NOTHING
 
     @property
@@ -113,6 +114,12 @@ class Review:
         return tuple(f for f in self.findings if f.is_primary and f.is_tested)
 
     @property
+    def wide_open(self) -> tuple[Finding, ...]:
+        """Tested times that may have changed by more than `MAX_REACH`."""
+        known = (f for f in self.tested if f.verdict == "inconclusive" and not f.pooled)
+        return tuple(f for f in known if f.reach > MAX_REACH)
+
+    @property
     def untested(self) -> tuple[Finding, ...]:
         """Primary times that could not be tested: unpaired, or of too few rounds."""
         primary = (f for f in self.findings if f.is_primary and not f.only_at)
@@ -135,7 +142,7 @@ class Review:
         sentence = "; ".join([*(judged or ["No regression or improvement"]), *changed])
         prefix = {
             REGRESSION: "Regression: ",
-            NO_VERDICT: "No verdict on times, none was tested. ",
+            NO_VERDICT: "No verdict on times. ",
         }.get(self.exit_code, "")
         return f"{prefix}{sentence}; {cases} compared{self._gaps}."
 

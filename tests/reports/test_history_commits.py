@@ -5,7 +5,7 @@ import subprocess
 import pandas as pd
 import pytest
 
-from reports.history.commits import ordered_commits
+from reports.commits import ordered_commits
 
 
 def git(folder, *arguments, date="2026-01-01T12:00:00+00:00"):

@@ -167,7 +167,10 @@ def test_growth_by_a_few_bytes_is_reported_but_does_not_fail(pair):
 
 def test_markdown_has_verdict_causes_and_tables(made_up, pair):
     text = review_markdown(reviewed(pair.write(captures_more(made_up))))
-    assert text.startswith(f"### Review of {HEAD[:10]} against {BASE[:10]}\n\n**Fails.**")
+    assert text.startswith(
+        f"### Review of {HEAD[:10]} against {BASE[:10]}\n\n**Exact: regression**"
+    )
+    assert "\nFails. Regression: captured" in text
     assert "- captures float64[8192] (65.5 kB) in jit(\\_field)" in text
     assert "| captured | 1.80 MB | 1.87 MB | 1.04× | regression (gated) |" in text
     assert text.count("<details>") == text.count("</details>") == 1

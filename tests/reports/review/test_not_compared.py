@@ -127,8 +127,12 @@ def test_a_review_that_compares_nothing_does_not_pass(pair, tmp_path, capsys):
     suite.rename(suite.with_name("renamed"))
     out = tmp_path / "out"
     assert main(["review", "--pair", str(root), "--out", str(out)]) == 2
-    assert capsys.readouterr().out == "Nothing could be compared (4 cases not compared).\n"
-    assert "**No verdict.**" in (out / "review.md").read_text("utf-8")
+    assert capsys.readouterr().out.splitlines() == [
+        "Exact: not judged – no case has numbers of both commits",
+        "Times: not judged – no case was timed",
+        "Nothing could be compared (4 cases not compared).",
+    ]
+    assert "No verdict. Nothing" in (out / "review.md").read_text("utf-8")
     assert json.loads((out / "review.json").read_text("utf-8"))["exit_code"] == 2
     assert "Passes" not in (out / "index.html").read_text("utf-8")
 

@@ -12,18 +12,19 @@ import pandas as pd
 # Fields end in NUL, which no commit can hold; a subject may hold every other character.
 LOG = (
     *("git", "log", "--topo-order", "--reverse", "--ignore-missing", "--stdin"),
-    *("--no-show-signature", "--encoding=UTF-8", "--format=tformat:%H%x00%aI%x00%s%x00"),
+    *("--no-show-signature", "--encoding=UTF-8", "--format=tformat:%H%x00%aI%x00%s%x00%an%x00"),
 )
 FULL_NAME = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 
 
 @dataclass(frozen=True)
 class Commit:
-    """One commit; `author_date` is ISO 8601; it and `subject` are empty where git lacks it."""
+    """One commit; `author_date` is ISO 8601; all but the hash is empty where git lacks it."""
 
     hash: str
     author_date: str = ""
     subject: str = ""
+    author: str = ""
 
 
 def ordered_commits(
@@ -41,7 +42,7 @@ def ordered_commits(
     repository : Path or None
         A clone; None uses no git.
     """
-    commits = [] if repository is None else _read_from_git(repository, first_measured)
+    commits = [] if repository is None else known_commits(repository, first_measured)
     when = {name: _seconds(time) for name, time in first_measured.items()}
     unknown = when.keys() - {commit.hash for commit in commits}
     for name in sorted(unknown, key=lambda name: (when[name], name)):
@@ -50,8 +51,8 @@ def ordered_commits(
     return tuple(commits)
 
 
-def _read_from_git(repository: Path, hashes: Iterable[str]) -> list[Commit]:
-    """Return the commits that the repository has; none where there is no git."""
+def known_commits(repository: Path, hashes: Iterable[str]) -> list[Commit]:
+    """Return the commits that the repository has, in its order; none where there is no git."""
     # Git could take any other folder name for a branch, which is another commit.
     names = {name for name in hashes if FULL_NAME.fullmatch(name)}
     try:
@@ -61,8 +62,8 @@ def _read_from_git(repository: Path, hashes: Iterable[str]) -> list[Commit]:
     except (OSError, subprocess.TimeoutExpired):
         return []
     fields = done.stdout.decode(errors="replace").split("\0")
-    triples = zip(fields[0::3], fields[1::3], fields[2::3], strict=False)
-    commits = (Commit(name.strip(), date, subject) for name, date, subject in triples)
+    found = zip(*(fields[i::4] for i in range(4)), strict=False)
+    commits = (Commit(name.strip(), *rest) for name, *rest in found)
     return [commit for commit in commits if commit.hash in names]
 
 

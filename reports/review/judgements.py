@@ -1,0 +1,154 @@
+"""The verdict in two lines: exact quantities, and times; each passes, or says why it does not."""
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from jaxmeter import MIN_ROUNDS_COUNT
+
+from ..units import bytes_, counted, significant
+from .findings import Finding
+from .verdict import Review
+
+Outcome = Literal["passes", "regression", "improvement", "mixed", "not judged"]
+MAX_REASONS = 2
+BUSY_SHARE = 1.0
+"""Load for each CPU from which a machine is busy; a measurement alone keeps one at work."""
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """A line of the verdict: what it is about, its outcome, and the largest reason."""
+
+    about: Literal["Exact", "Times"]
+    outcome: Outcome
+    reason: str
+
+    @property
+    def is_bad(self) -> bool:
+        """Whether a reader should look further."""
+        return self.outcome not in ("passes", "improvement")
+
+    def __str__(self) -> str:
+        return f"{self.about}: {self.outcome} – {self.reason}"
+
+
+def judgements(review: Review) -> tuple[Judgement, Judgement]:
+    """Return the line on exact quantities and errors, and the line on times."""
+    return _exact(review), _times(review)
+
+
+def _exact(review: Review) -> Judgement:
+    exact = [f for f in review.findings if f.metric.kind != "noisy"]
+    if not exact and not review.broken:
+        return Judgement("Exact", "not judged", "no case has numbers of both commits")
+    worse = [f for f in exact if f.verdict == "regression"]
+    better = [f for f in exact if f.verdict == "improvement"]
+    reasons = [f"{one.case} is broken ({one.failure_kind})" for one in review.broken]
+    reasons += _largest(worse) + _largest(better)
+    outcome = _outcome(bool(worse or review.broken), bool(better))
+    cases = counted(len({f.case for f in exact}), "case")
+    changed = {f.case for f in exact if f.verdict == "changed"}
+    if not reasons:
+        numbers = f"{len(changed)} with another program or answer" if changed else "all equal"
+        reasons = [f"{cases}, {numbers}"]
+    place = next(filter(None, (_place(review, f.case) for f in (*worse, *better))), "")
+    reasons[0] += place
+    if review.inconclusive:
+        reasons.append(f"{counted(len(review.inconclusive), 'number')} inconclusive")
+    return Judgement("Exact", outcome, _joined(reasons))
+
+
+def _place(review: Review, case: str) -> str:
+    """Return the source line that the case's program differs in most, `` at file:line``."""
+    line = review.commits.programs.get(case, "").partition("\n")[0]
+    found = re.search(r"(?:new|gone|changed most|called from):? (\S+?:\d+)", line)
+    return f" (line {found[1]})" if found else ""
+
+
+def _times(review: Review) -> Judgement:
+    worse, better = list(review.slower), list(review.faster)
+    if worse or better:
+        reasons = _largest(worse) + _largest(better)
+        return Judgement("Times", _outcome(bool(worse), bool(better)), _joined(reasons))
+    tested = [f for f in review.tested if not f.pooled]
+    if not tested or review.wide_open:
+        return Judgement("Times", "not judged", _why_not(review))
+    count, reach = len(tested), max(f.reach for f in tested)
+    of = f" of {count + len(review.untested)}" if review.untested else ""
+    text = f"{count}{of} times tested, changes above {100 * reach:.0f}% would show"
+    return Judgement("Times", "passes", text)
+
+
+def _why_not(review: Review) -> str:
+    """Return why times have no verdict, and the load where that may be the cause."""
+    load = busy_load(review)
+    busy = f"load {load:.1f}; " if load is not None else ""
+    if wide := review.wide_open:
+        reach = max(f.reach for f in wide)
+        names = counted(len(wide), "time")
+        return f"{busy}{names} may have changed by up to {100 * reach:.0f}%"
+    if not review.untested:
+        return "no case was timed"
+    if any(f.verdict == "unpaired" for f in review.untested):
+        return f"{busy}the commits were not measured interleaved"
+    rounds = max(f.rounds_count for f in review.untested)
+    return f"{busy}{counted(rounds, 'round')} of a case, {MIN_ROUNDS_COUNT} are needed"
+
+
+def busy_load(review: Review) -> float | None:
+    """Return the load that the timed processes met, where other programs made it; else None."""
+    rows = [
+        row
+        for commit in (review.commits.base, review.commits.head)
+        for case in commit.cases.values()
+        for row in case.good.values()
+        if row.get("steady_median_seconds") is not None
+    ]
+    loads = [row["load_1min_before"] for row in rows if row.get("load_1min_before") is not None]
+    cpus = max((row.get("cpus_available_count") or 1 for row in rows), default=1)
+    load = max(loads, default=0.0)
+    return load if load > BUSY_SHARE * cpus else None
+
+
+def _outcome(is_worse: bool, is_better: bool) -> Outcome:
+    if is_worse:
+        return "mixed" if is_better else "regression"
+    return "improvement" if is_better else "passes"
+
+
+def _largest(findings: Sequence[Finding]) -> list[str]:
+    """Return the findings in words, each metric once with the case where it changed most."""
+    found: dict[str, list[Finding]] = {}
+    for finding in sorted(findings, key=lambda f: -_magnitude(f)):
+        found.setdefault(finding.metric.title, []).append(finding)
+    return [
+        f"{title} {_change(first)} in {first.case}"
+        + (f" and {counted(len(more), 'other')}" if more else "")
+        for title, (first, *more) in found.items()
+    ]
+
+
+def _magnitude(finding: Finding) -> float:
+    ratio = finding.ratio
+    if math.isnan(ratio) or ratio <= 0:
+        return math.inf
+    return abs(math.log(ratio))
+
+
+def _change(finding: Finding) -> str:
+    if finding.only_at:
+        return f"only at {finding.only_at}"
+    if math.isnan(finding.head):
+        return "not a number"
+    if not finding.base:
+        is_bytes = finding.metric.unit == "bytes"
+        return f"0 → {bytes_(finding.head) if is_bytes else significant(finding.head)}"
+    return f"{significant(finding.ratio)}×"
+
+
+def _joined(reasons: Sequence[str]) -> str:
+    more = len(reasons) - MAX_REASONS
+    return "; ".join([*reasons[:MAX_REASONS], *([f"{more} more"] if more > 0 else [])])

@@ -1,0 +1,88 @@
+"""The verdict in two lines: exact quantities and times, each with its reason."""
+
+import dataclasses
+
+import pytest
+
+from reports.commits import Commit
+from reports.review import Policy, judgements, make_review, read_pair, review_markdown
+from reports.review.output import review_page
+from tests.reports.review.pairs import CLOSURE, HEAD, reviewed, slower
+
+
+def lines(review):
+    exact, times = judgements(review)
+    return (exact.outcome, exact.reason), (times.outcome, times.reason)
+
+
+def with_temps(factor):
+    def change(record):
+        temps = int(record.memory.temp_bytes * factor)
+        return dataclasses.replace(
+            record, memory=dataclasses.replace(record.memory, temp_bytes=temps)
+        )
+
+    return change
+
+
+def test_equal_commits_pass_in_both_lines_where_their_times_are_known_well_enough(pair):
+    commits = read_pair(pair.write(changed=()))
+    for side in (commits.base, commits.head):
+        for name, case in side.cases.items():
+            first = commits.base.cases[name].good[0]
+            for row in case.good.values():
+                row |= {key: x for key, x in first.items() if key.endswith("_seconds")}
+    assert lines(make_review(commits)) == (
+        ("passes", "2 cases, all equal"),
+        ("passes", "4 times tested, changes above 0% would show"),
+    )
+
+
+def test_a_regression_says_where_and_by_how_much(pair):
+    exact, _ = lines(reviewed(pair.write(with_temps(2.0))))
+    assert exact == ("regression", f"temp 2.00× in {CLOSURE}")
+
+
+def test_a_longer_and_a_shorter_time_are_mixed(pair):
+    def change(record):
+        return slower(record, steady=1.5, compile_=0.5)
+
+    _, (outcome, reason) = lines(reviewed(pair.write(change)))
+    assert outcome == "mixed" and "steady-state median 1.4" in reason and CLOSURE in reason
+
+
+@pytest.mark.parametrize("load, said", [(7.8, "load 7.8; "), (0.9, "")])
+def test_times_without_a_verdict_say_why_and_which_load_they_met(pair, load, said):
+    commits = read_pair(pair.write(rounds=2))
+    for case in commits.head.cases.values():
+        for row in case.good.values():
+            row |= {"load_1min_before": load, "cpus_available_count": 2}
+    assert lines(make_review(commits))[1] == (
+        "not judged",
+        f"{said}2 rounds of a case, 3 are needed",
+    )
+
+
+def test_times_that_scatter_too_much_are_not_judged(pair):
+    commits = read_pair(pair.write(rounds=4))
+    for i, row in enumerate(commits.head.cases[CLOSURE].good.values()):
+        row["steady_median_seconds"] *= (0.8, 1.3, 1.0, 1.2)[i]
+    outcome, reason = lines(make_review(commits))[1]
+    assert outcome == "not judged" and "may have changed by up to" in reason
+    assert make_review(commits, Policy(gate_times=True)).exit_code == 2
+
+
+def test_the_head_of_page_and_comment_has_lines_subjects_and_authors(pair):
+    commits = read_pair(pair.write(with_temps(2.0)))
+    about = {HEAD: Commit(HEAD, "", "Keep all <weights>", "A. Author")}
+    review = make_review(dataclasses.replace(commits, about=about))
+    text, page = review_markdown(review), review_page(review)
+    assert "**Exact: regression** – temp 2.00× in" in text and "A. Author" in text
+    assert "Keep all &lt;weights&gt; (A. Author)" in page and "Times: " in page
+
+
+def test_the_line_names_the_source_line_of_an_exact_regression(pair):
+    commits = read_pair(pair.write(with_temps(2.0)))
+    text = "new: vcjax/_kernels/near.py:104 in near: one_block = function\nnumbers"
+    review = make_review(dataclasses.replace(commits, programs={CLOSURE: text}))
+    assert lines(review)[0][1].endswith("(line vcjax/_kernels/near.py:104)")
