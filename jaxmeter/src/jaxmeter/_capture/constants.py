@@ -20,9 +20,11 @@ import jax
 import numpy as np
 
 from jaxmeter._program.jaxprs import inner, label, sub_jaxprs
-from jaxmeter._records.record import ConstantArray, Constants
+from jaxmeter._records.constants import ConstantArray, Constants
 
 _TENSOR = re.compile(r"tensor<((?:\d+x)*)(.+?)>$")
+_PLAIN = re.compile(r"x(f32|f64|u?i(8|16|32|64))>$")
+"""Types whose values are read as they lie in memory; the others are compared as text."""
 _LENGTHS = re.compile(r"tensor<(?:[1-9]\d*x)+[^\dx]")
 # A larger array is matched by its shape and dtype if no other has them, and not by its values.
 _COMPARED_BYTES = 1_000_000
@@ -153,6 +155,8 @@ class EmbeddedConstant:
 
     def digest(self) -> bytes:
         """Return a hash of the type and the values."""
+        if _PLAIN.search(self.type):
+            return _digest_of(np.array(self.operation.attributes["value"]))
         _, _, value = self.operation.get_asm(use_local_scope=True).partition(" = ")
         return hashlib.sha256(value.encode()).digest()
 
@@ -206,13 +210,15 @@ def embedded_counts(
     found: dict[str, list[EmbeddedConstant]] = defaultdict(list)
     for constant in embedded:
         found[constant.type].append(constant)
-    compared = []
+    compared, digests = [], {}
     for kind, keys in alike.items():
         if len(keys) == 1 and _array_bytes(plain[keys[0]]) > _COMPARED_BYTES:
             counts[keys[0]] = len(found[kind])
+        elif found[kind] and _PLAIN.search(kind):
+            digests |= {key: _digest_of(np.asarray(plain[key])) for key in keys}
         elif found[kind]:
             compared += keys
-    digests = dict(zip(compared, _digests_alone([plain[key] for key in compared]), strict=True))
+    digests |= dict(zip(compared, _digests_alone([plain[key] for key in compared]), strict=True))
     for kind, keys in alike.items():
         if keys[0] not in digests:
             continue
@@ -221,6 +227,10 @@ def embedded_counts(
             if equal:
                 counts[min(equal, key=lambda key: counts[key])] += 1
     return counts
+
+
+def _digest_of(values: np.ndarray) -> bytes:
+    return hashlib.sha256(np.ascontiguousarray(values).data).digest()
 
 
 def _digests_alone(arrays: list[Any]) -> Iterator[bytes | None]:

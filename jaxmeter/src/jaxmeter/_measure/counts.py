@@ -6,12 +6,14 @@ import functools
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import jax
 
 from jaxmeter._measure.case import name_of
-from jaxmeter._records.record import Counts
+
+if TYPE_CHECKING:
+    from jaxmeter._records.record import Counts
 
 L = TypeVar("L", bound="Listener")
 
@@ -86,6 +88,8 @@ def listening(listener: L) -> Iterator[L]:
 
 def counts(events: Events, name: str, counter: ExecutionCounter | None) -> Counts:
     """Return the counts of the function of that name."""
+    from jaxmeter._records.record import Counts  # watched programs need none of the records
+
     program = f"jit({name})"
     return Counts(
         python_executions_count=None if counter is None else counter.count,

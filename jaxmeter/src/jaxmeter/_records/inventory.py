@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from jaxmeter._records.constants import Constants
 from jaxmeter._records.plain_data import Result
-from jaxmeter._records.record import Constants, Memory, Program
+from jaxmeter._records.record import Memory, Program
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,6 @@ from typing import Any
 import jax
 
 from jaxmeter._capture.constants import captured_values, identity
-from jaxmeter._capture.holders import held_arrays
-from jaxmeter._capture.uses import uses_of
 from jaxmeter._measure.counts import listening
 from jaxmeter._program.jaxprs import equations_count
 from jaxmeter._program.places import is_installed, is_jax, places_of_frame
@@ -144,6 +142,9 @@ class Recorder(Watch):
 
 def _captured(fn: Any, jaxpr: Any, values: dict[Hashable, Any]) -> list[dict[str, Any]]:
     """Return the largest captured arrays, each with the variable that holds it and its line."""
+    from jaxmeter._capture.holders import held_arrays  # most programs capture nothing large
+    from jaxmeter._capture.uses import uses_of
+
     largest = sorted(values, key=lambda key: -values[key][1].bytes)[:_ARRAYS_COUNT]
     paths: dict[Hashable, str] = {}
     if fn is not None:
