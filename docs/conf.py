@@ -5,14 +5,15 @@ import re
 import sys
 from pathlib import Path
 
-from jupyter_client.connect import ConnectionFileMixin
+from jupyter_client.manager import KernelManager
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 # Lessons measure compiles, which a persistent cache would hide.
 os.environ["JAX_ENABLE_COMPILATION_CACHE"] = "false"
-# Kernels are reached by files, not by ports that all users of the machine could open.
-ConnectionFileMixin.transport.default_value = "ipc"  # pyright: ignore[reportAttributeAccessIssue]
+# Encrypt what goes to and from the kernels, where they can; they warn otherwise.
+if hasattr(KernelManager, "transport_encryption"):
+    KernelManager.transport_encryption.default_value = "auto"
 
 project = "vcjax and jaxmeter"
 author = "The vcjax developers"

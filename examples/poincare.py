@@ -3,7 +3,7 @@ coils.
 
 Outside the surface the plasma's field is B_int of the virtual casing, at any distance. A dot marks
 a line's crossing of the plane phi = 0, once a field period.
-Run: python examples/poincare.py [picture.png]
+Run: pip install ".[plot]"; python examples/poincare.py [picture.png]
 """
 
 import sys

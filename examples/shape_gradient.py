@@ -1,6 +1,7 @@
 """Differentiate the mean of B_ext^2 in every point of the surface; check by moving the surface.
 
-Sources, targets, normals and weights all move with X. Run: python examples/shape_gradient.py
+Sources, targets, normals and weights all move with X.
+Run: pip install .; python examples/shape_gradient.py
 """
 
 import jax

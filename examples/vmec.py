@@ -2,7 +2,8 @@
 make.
 
 On the boundary B is tangential. A coil set matches the equilibrium if its normal field equals that
-of B_ext, which is minus that of B_int. Run: python examples/vmec.py [wout_file.nc]
+of B_ext, which is minus that of B_int.
+Run: pip install .; python examples/vmec.py [wout_file.nc]
 """
 
 import sys

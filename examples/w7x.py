@@ -1,6 +1,7 @@
 """Split the field on the boundary of Wendelstein 7-X; compare error and error estimate.
 
-The currents of the problem are known, so the exact answer is known too. Run: python examples/w7x.py
+The currents of the problem are known, so the exact answer is known too.
+Run: pip install .; python examples/w7x.py
 """
 
 from typing import Any

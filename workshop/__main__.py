@@ -59,7 +59,7 @@ def _next(hints: int) -> int:
         for hint in exercise.hints[:hints]:
             print("Hint:", hint)
         if hints < len(exercise.hints):
-            print(f"A hint: python -m workshop hint {hints + 1}")
+            print(f"A hint: {_shown(Path(sys.executable))} -m workshop hint {hints + 1}")
         return 1
     print(f"All {len(exercises)} exercises are solved. Now audit a function of your own:")
     print("  jaxmeter audit my_package.my_module:step --arg f32[500]")
@@ -84,7 +84,7 @@ def verify() -> int:
     for exercise in all_exercises():
         for file, is_right, state in _states(exercise):
             wrong += not is_right
-            print("ok   " if is_right else "WRONG", _shown(file), state)
+            print("ok   " if is_right else "WRONG", _shown(file), state.replace("\n ", ""))
     print(f"JAX {jax.__version__}: {wrong} wrong")
     return int(wrong > 0)
 

@@ -71,11 +71,11 @@ def explained(problem: Exception, path: Path) -> str:
     if isinstance(problem, Unsolved):
         return str(problem)
     if isinstance(problem, SyntaxError):
-        return f"line {problem.lineno}: SyntaxError: {problem.msg}"
+        return f"SyntaxError in line {problem.lineno}: {problem.msg}"
     frames = [f for f in traceback.extract_tb(problem.__traceback__) if f.filename == str(path)]
-    place = f"line {frames[-1].lineno}, {frames[-1].line}: " if frames else ""
+    place = f" in line {frames[-1].lineno}: {frames[-1].line}" if frames else ""
     message = next(iter(str(problem).strip().splitlines()), "")
-    return f"{place}{type(problem).__name__}: {message}"
+    return f"{type(problem).__name__}{place}\n  {message}"
 
 
 def all_exercises() -> tuple[Exercise, ...]:

@@ -76,8 +76,8 @@ def test_a_solved_course_ends_with_the_audit_of_an_own_function(tmp_path, monkey
 
 def test_errors_of_the_participant_are_shown_with_their_line(tmp_path, monkeypatch, capsys):
     for code, wanted in (
-        ("ANSWER = 1 / 0\n", "line 2, ANSWER = 1 / 0: ZeroDivisionError"),
-        ("ANSWER = = 1\n", "line 2: SyntaxError"),
+        ("ANSWER = 1 / 0\n", "ZeroDivisionError in line 2: ANSWER = 1 / 0"),
+        ("ANSWER = = 1\n", "SyntaxError in line 2"),
     ):
         exercise_in(tmp_path, monkeypatch, '"""Find the answer."""\n' + code)
         assert command.main([]) == 1

@@ -1,10 +1,13 @@
 """A notebook shows results as tables, and its cells are audited, measured and watched."""
 
+import sys
+import types
 from typing import Any
 
 import pytest
 
 from jaxmeter import JaxmeterError
+from jaxmeter._render.units import place_text
 
 nbclient: Any = pytest.importorskip("nbclient", reason="needs nbclient: pip install -e .[test]")
 nbformat: Any = pytest.importorskip("nbformat")
@@ -90,3 +93,14 @@ def test_a_cell_that_cannot_be_used_is_an_error_with_advice(outputs):
 def test_a_cell_that_fails_in_the_other_process_is_shown_as_a_failed_record(outputs):
     html, _ = shown(outputs[7])
     assert "AttributeError in setup" in html and "no attribute &#x27;missing&#x27;" in html
+
+
+def test_a_line_of_a_cell_is_named_as_the_notebook_numbers_it(monkeypatch):
+    file = "/tmp/ipykernel_12/3456.py"
+    compiler = types.SimpleNamespace(_filename_map={file: 3})
+    shell = types.SimpleNamespace(compile=compiler)
+    monkeypatch.setitem(sys.modules, "IPython", types.SimpleNamespace(get_ipython=lambda: shell))
+    assert place_text(f"{file}:7") == "In [3]:7"
+    assert place_text("/tmp/ipykernel_12/9.py:7") == "/tmp/ipykernel_12/9.py:7"
+    monkeypatch.setitem(sys.modules, "IPython", types.SimpleNamespace(get_ipython=lambda: None))
+    assert place_text(f"{file}:7") == f"{file}:7"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from typing import Any
 
 
@@ -47,6 +48,20 @@ def type_text(array: Any) -> str:
 
 
 def place_text(place: str) -> str:
-    """Return ``file:line``, relative to the current directory if the file is below it."""
+    """Return ``file:line``, relative to the current directory if the file is below it.
+
+    A line of a notebook's cell is named as the notebook numbers it: ``In [3]:7``.
+    """
+    if "ipykernel" in place and (cell := _cell_text(place)):
+        return cell
     path = os.path.relpath(place) if os.path.isabs(place) else place
     return place if path.startswith("..") else path
+
+
+def _cell_text(place: str) -> str | None:
+    """Return the cell of a place in IPython's temporary files; None if it is in no cell."""
+    ipython = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython else None
+    numbers = getattr(getattr(shell, "compile", None), "_filename_map", {})
+    file, _, line = place.rpartition(":")
+    return f"In [{numbers[file]}]:{line}" if file in numbers else None
