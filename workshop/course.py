@@ -59,7 +59,7 @@ class Exercise:
 
 
 def load(path: Path) -> ModuleType:
-    """Run a file as a module, anew in each call."""
+    """Run a file as a module, again in each call."""
     module = ModuleType(path.stem)
     module.__file__ = str(path)
     exec(compile(path.read_text(), str(path), "exec"), vars(module))

@@ -1,6 +1,6 @@
 """One program for every number of rounds.
 
-`damped` multiplies x by 0.9 in each round. Each number of rounds is compiled anew. Make one
+`damped` multiplies x by 0.9 in each round. Each number of rounds is compiled again. Make one
 program serve all.
 """
 
