@@ -73,6 +73,8 @@ def work(argv: Sequence[str] | None) -> bool:
         f"{total['kernels_with_scope_count']} with a named scope; "
         f"{total['nvtx_ranges_count']} ranges"
     )
+    if total["kernels_count"]:
+        print(scripting.conclusion(tables["kernels"], "total_seconds"))
     if not total["nvtx_ranges_count"]:
         scripting.say(f"nsys: {jt.NO_RANGES}")
     if not total["kernels_count"]:

@@ -76,6 +76,9 @@ def work(argv: Sequence[str] | None) -> bool:
     if xprof:
         empty = xprof["xprof_tools"].query("status == 'empty'")["tool"]
         print(f"xprof's own tables without data here: {', '.join(empty) or 'none'}")
+    if total["op_events_count"]:
+        steps = list(tables["trace_steps"]["duration_seconds"])
+        print(scripting.conclusion(tables["trace_scopes"], "self_seconds", steps))
     return bool(total["op_events_count"])
 
 

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import scripting
-from jaxmeter import JaxmeterError
+from jaxmeter import JaxmeterError, bytes_text
 
 SHOWN = {
     "dump_buffers": ("buffer_kind", "bytes", "shape", "opcode", "scope", "source"),
@@ -62,10 +62,11 @@ def work(argv: Sequence[str] | None) -> bool:
     shown = {**SHOWN, **({"dump_diff": DIFFERENT} if options.than else {})}
     scripting.show(tables, shown, options.top)
     (total,) = tables["dump"].to_dict("records")
-    analysed = "" if place else f" ({total['analysed_temp_bytes']} by memory_analysis())"
+    sizes = [bytes_text(total[name]) for name in ("temp_bytes", "analysed_temp_bytes")]
+    analysed = "" if place else f" ({sizes[1]} by memory_analysis())"
     print(
         f"\n{total['module']}: {total['instructions_count']} instructions, "
-        f"{total['temp_bytes']} bytes of temporaries{analysed}"
+        f"{sizes[0]} of temporaries{analysed}"
     )
     return True
 

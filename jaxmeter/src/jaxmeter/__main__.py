@@ -9,6 +9,7 @@ import sys
 from collections.abc import Sequence
 
 from jaxmeter._cli.command import COMMANDS, MEASURE, run_command
+from jaxmeter._measure.targets import TARGET_FORM
 from jaxmeter._render.terminal import leaving_reader
 
 
@@ -20,7 +21,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         command, rest = given[0], given[1:]
     elif given and not given[0].startswith("-") and ":" not in given[0]:
         print(
-            f"jaxmeter: got target={given[0]!r}; give 'package.module:function' or a command: "
+            f"jaxmeter: got target={given[0]!r}; give {TARGET_FORM}, or a command: "
             + ", ".join(COMMANDS),
             file=sys.stderr,
         )

@@ -4,6 +4,7 @@ case; bad usage is one line and exit code 2."""
 import pickle
 import shlex
 import sys
+from pathlib import Path
 
 import jax
 import numpy as np
@@ -12,6 +13,7 @@ import pytest
 from jaxmeter import Audit, JaxmeterError
 from jaxmeter.__main__ import main
 from jaxmeter._cli.arguments import parse_arguments
+from jaxmeter._measure.targets import resolve
 
 HOOK = """
 
@@ -94,6 +96,17 @@ def test_types_are_written_short_or_long(text, dtype, shape):
     assert named == {"x": first}
 
 
+def test_texts_and_tuples_are_written_as_in_json_or_python():
+    given = ['"fast"', "(3, 4)", "[1, [2]]", "mode='a b'", "sizes=(1,)"]
+    assert parse_arguments(given) == (("fast", (3, 4), (1, (2,))), {"mode": "a b", "sizes": (1,)})
+    assert parse_arguments(["mode=fast", "n=3"], static=["mode", "n"])[1] == {
+        "mode": "fast",
+        "n": 3,
+    }
+    with pytest.raises(JaxmeterError, match="a text in quotation marks or a tuple"):
+        parse_arguments(["mode=fast"])
+
+
 def test_64_bit_types_need_jax_to_have_them():
     jax.config.update("jax_enable_x64", False)
     try:
@@ -112,6 +125,10 @@ def test_64_bit_types_need_jax_to_have_them():
         ["memory", "{}:repeated", "-a", "f64[]", "-a", "3", "--static", "n"],
         ["diff", "{0}:repeated", "{0}:repeated", "-a", "f64[]", "-a", "n=3", "--static", "n"],
         ["memory", "{}:jitted", "-a", "f64[]", "-a", "n=3"],
+        [
+            *("audit", "./{}.py:shaped", "-a", "mode=fast", "-a", "shape=(2, 3)"),
+            *("--static", "mode", "--static", "shape"),
+        ],
     ],
 )
 def test_static_arguments_are_named(module, arguments):
@@ -119,11 +136,25 @@ def test_static_arguments_are_named(module, arguments):
     assert main([text.format(name) for text in arguments]) == 0
 
 
+def test_a_file_is_a_target_wherever_it_lies_and_is_run_once(module, audited, tmp_path):
+    folder = tmp_path / "more"
+    folder.mkdir()
+    text = Path(f"{module(HOOK)}.py").read_text()
+    (folder / "beside.py").write_text("BESIDE = 1\n")
+    for name in ("json", "a-b"):  # the name of another module, and of none
+        file = folder / f"{name}.py"
+        file.write_text(f"import beside\nassert __name__ != '__main__'\n{text}")
+        assert audited(f"{file}:step").captured_bytes == 1600
+        assert resolve(f"{file}:step") is resolve(f"{folder}/../more/{name}.py:step")
+    with pytest.raises(JaxmeterError, match="no such file: .*none.py"):
+        resolve(f"{folder}/none.py:step")
+
+
 @pytest.mark.parametrize(
     ("command", "message"),
     [
         # The target.
-        ("audit {}", "give 'package.module:function'"),
+        ("audit {}", "give 'package.module:function' or 'file.py:function'"),
         ("retraces {}", "retraces: got target="),
         ("diff {} {}:step -a f64[3]", "diff: got target="),
         ("compare {} {}:step", "compare: got target="),
@@ -136,7 +167,7 @@ def test_static_arguments_are_named(module, arguments):
         ("memory {}:step", "memory: got no arguments for"),
         ("audit {}:alone", "which was called as it may make its case; give --arg f64[64,3]"),
         ("audit {}:step -a f99[3]", "give a type and shape such as f64[64,3]"),
-        ("audit {}:step -a some", "a number or true or false"),
+        ("audit {}:step -a some", "a number, true or false, a text in quotation marks"),
         ("audit {}:step -a some", "for anything else use --npz, --pickle or jaxmeter_arguments"),
         ("audit {}:step -a x=f64[3] -a f64[3]", "give positional arguments first"),
         ("audit {}:step --npz absent.npz", "give a file of np.savez"),
@@ -167,8 +198,11 @@ def test_static_arguments_are_named(module, arguments):
         ("{}:case -p size=[1]", "got params"),
         ("{}:absent", "has no absent; name a function of that module"),
         ("{}:case --json - --markdown -", "give one a file"),
-        ("{}", "got target='{}'; give 'package.module:function' or a command: audit, compare, "),
-        ("adit {}:step", "got target='adit'; give 'package.module:function' or a command: audit"),
+        (
+            "{}",
+            "got target='{}'; give 'package.module:function' or 'file.py:function', or a command: ",
+        ),
+        ("adit {}:step", "'file.py:function', or a command: audit"),
         ("adit", "retraces, compile, watch, cache, diff, lock, memory, calibrate"),
     ],
 )

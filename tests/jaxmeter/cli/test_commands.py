@@ -285,6 +285,21 @@ def test_bad_usage_found_by_another_process_is_bad_usage_here(monkeypatch, capsy
     assert capsys.readouterr().err == "compare: got x; give y\n"
 
 
+@pytest.mark.parametrize(
+    ("message", "line"),
+    [
+        # As XLA quotes what a callback raised, and equinox its own error.
+        ("INTERNAL: callback: Traceback:\n  File ...\nValueError: mine\n", "ValueError: mine"),
+        ("Above is the stack.\nequinox.EquinoxRuntimeError: mine\n\n1) Set", "EquinoxRunt"),
+        ("one\ntwo: three", "step: one"),
+    ],
+)
+def test_the_last_line_has_the_message_that_another_error_quotes(message, line, capsys):
+    print_failure("compare", Record("step", "failed", failure=Failure("trace", "X", message)))
+    last = capsys.readouterr().err.splitlines()[-1]
+    assert line in last and ("mine" in last) == ("mine" in message)
+
+
 @pytest.mark.parametrize("traceback", ["Traceback ...\n", ""])
 def test_an_exception_in_another_process_is_named_in_the_last_line(traceback, capsys):
     failure = Failure("trace", "ValueError", "one\ntwo", traceback)

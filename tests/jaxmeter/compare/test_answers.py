@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from jaxmeter._compare.answers import answers_of, values_fingerprint
+from jaxmeter._compare.exact import compare_answers
 
 
 def is_equal(found):
@@ -25,6 +26,30 @@ def test_the_largest_difference_is_found_in_any_dtype(dtype):
     found = answers_of(a, b)
     assert not is_equal(found)
     assert (found.max_difference, found.largest) == (1.0, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("b", "tolerance", "verdict"),
+    [
+        ([1.0, 4.0], 0.0, "same"),
+        ([1.0, 4.0 + 1e-6], 0.0, "different"),
+        ([1.0, 4.0 + 1e-6], 1e-7, "different"),
+        ([1.0, 4.0 + 1e-6], 1e-6, "same"),
+        ([1.0, np.nan], 1e-6, "different"),
+        ([1.0, 4.0, 0.0], 1e-6, "different"),
+    ],
+)
+def test_answers_within_the_tolerance_are_the_same(b, tolerance, verdict):
+    found = answers_of(np.array([1.0, 4.0]), np.array(b))
+    (exact,) = compare_answers([found, found], tolerance)
+    assert exact.verdict == verdict
+    assert ("within the tolerance of 1e-06" in exact.reason) == (
+        verdict == "same" and tolerance > 0
+    )
+
+
+def test_leaves_that_are_no_arrays_are_left_out():
+    assert is_equal(answers_of((abs, jnp.ones(2)), (abs, jnp.ones(2))))
 
 
 def test_nan_and_infinities_are_counted_and_left_out_of_the_difference():

@@ -4,6 +4,7 @@ import itertools
 import pickle
 import statistics
 import sys
+import types
 from pathlib import Path
 
 import jax
@@ -144,6 +145,18 @@ def test_a_retrace_in_a_steady_state_call_is_an_error_of_its_function(never_the_
     with pytest.raises(RetraceError, match="another trace for the same arguments"):
         measured(both, QUICK)
     assert [one.progress.record.status for one in both] == ["ok", "failed"]
+
+
+def test_a_function_of_the_running_script_is_named_by_its_file(tmp_path, monkeypatch):
+    script = types.ModuleType("__main__")
+    script.__file__ = str(tmp_path / "script.py")
+    exec("def step(x): return x", script.__dict__)
+    monkeypatch.setitem(sys.modules, "__main__", script)
+    step = vars(script)["step"]
+    assert comparing._side(step).target == f"{tmp_path}/script.py:step"
+    del script.__file__  # as in a notebook
+    with pytest.raises(JaxmeterError, match="in a notebook, write it to a file by %%writefile"):
+        comparing._side(step)
 
 
 @pytest.fixture(scope="module")

@@ -14,6 +14,7 @@ from jaxmeter import (
     Counts,
     Failure,
     Folding,
+    Memory,
     Phases,
     Record,
     Use,
@@ -99,6 +100,24 @@ def test_an_audit_folds_the_arrays_of_a_variable_into_its_total_the_largest_firs
     ]
     assert rows[0][4] == "3,000,016" and rows[2][4:] == ["2", "arrays", "24", "0", "B", "embedded"]
     assert "    model.bias          float64[500, 250]          8  embedded once" in lines
+
+
+def test_an_audit_shows_arrays_that_differ_by_an_index_in_one_row():
+    paths = [f"W[{n}]" for n in range(60)] + [f"layers[{n}].w[1]" for n in (0, 2)]
+    leaves = [dataclasses.replace(CUBE, path=path, argument=path[:6]) for path in paths]
+    wide = dataclasses.replace(CUBE, path="W[60]", argument="W", shape=(9, 9))
+    lines = table(audit_of(*leaves, wide), every=True).splitlines()
+    shown = [" ".join(line.split()) for line in lines]
+    assert "W[0..59] 60 x float64[500, 250] 60,000,000 each embedded twice" in shown
+    for path in ("layers[0].w[1]", "layers[2].w[1]", "W[60]"):
+        assert any(line.startswith(f"{path} float64[") for line in shown)
+
+
+def test_numbers_of_a_program_on_several_devices_are_labelled_as_per_device():
+    record = Record("step", "ok", memory=Memory(temp_bytes=8, devices_count=4))
+    assert "runs on 4 devices; flops, bytes accessed, arguments" in table(record)
+    alone = dataclasses.replace(record, memory=Memory(temp_bytes=8, devices_count=1))
+    assert "per device" not in table(alone)
 
 
 def test_an_audit_in_markdown_has_a_row_for_each_array_and_keeps_its_columns():

@@ -6,18 +6,18 @@ JAX is imported after the target's module, which may set options of JAX before i
 from __future__ import annotations
 
 import argparse
+import ast
 import dataclasses
 import inspect
 import json
 import re
 import shlex
-import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 from jaxmeter._cli.argument_files import arguments_of_npz, arguments_of_pickle
 from jaxmeter._measure.case import Case, name_of
-from jaxmeter._measure.targets import resolve
+from jaxmeter._measure.targets import module_of, resolve, split_target
 from jaxmeter._records.comparison import Side
 from jaxmeter._records.record import Scalar
 from jaxmeter.errors import JaxmeterError
@@ -47,7 +47,7 @@ def case_from_options(command: str, target: str, options: argparse.Namespace | S
     command : str
         The name of the command, for errors.
     target : str
-        ``package.module:function``.
+        ``package.module:function`` or ``file.py:function``.
     options : argparse.Namespace or Side
         What `add_target_options` defines: ``arg``, ``npz``, ``pickle``, ``no_args``, ``static``
         and ``param``. Without any of the first four, the arguments come from the module.
@@ -61,7 +61,7 @@ def case_from_options(command: str, target: str, options: argparse.Namespace | S
     """
     fn = resolve(target, command)
     sources = {
-        "arg": lambda: parse_arguments(options.arg),
+        "arg": lambda: parse_arguments(options.arg, static=options.static),
         "npz": lambda: arguments_of_npz(str(options.npz)),
         "pickle": lambda: arguments_of_pickle(str(options.pickle)),
         "no_args": lambda: ((), {}),
@@ -85,9 +85,8 @@ def calls_from_options(target: str, texts: Sequence[str]) -> Any:
     None."""
     if texts:
         return list(map(_parse_call, texts))
-    module_name, _, name = target.partition(":")
-    hook = getattr(sys.modules[module_name], CALLS_HOOK, None)
-    return None if hook is None else hook(name)
+    hook = getattr(module_of(target), CALLS_HOOK, None)
+    return None if hook is None else hook(split_target(target)[1])
 
 
 def with_arrays(case: Case) -> Case:
@@ -115,13 +114,18 @@ def parse_parameter(text: str) -> tuple[str, Scalar]:
         return name, value
 
 
-def parse_arguments(texts: Sequence[str], option: str = "--arg") -> _Arguments:
-    """Return the arguments written as ``f64[64,3]``, ``x=f32[]``, ``n=3``, ``true``."""
+def parse_arguments(
+    texts: Sequence[str], option: str = "--arg", *, static: Collection[str] = ()
+) -> _Arguments:
+    """Return the arguments written as ``f64[64,3]``, ``x=f32[]``, ``n=3``, ``true``, ``"fast"``,
+    ``(3, 4)``; text of a static argument needs no quotation marks, ``mode=fast``."""
     args, kwargs = [], {}
     for text in texts:
         named = _NAMED.fullmatch(text)
         if named is not None:
-            kwargs[named["name"]] = _parse_value(option, text, named["value"])
+            is_static = named["name"] in static
+            value = _parse_value(option, text, named["value"], is_text=is_static)
+            kwargs[named["name"]] = value
         elif kwargs:
             raise JaxmeterError(
                 f"{option}: got {text!r} after a named argument; give positional arguments first"
@@ -139,22 +143,21 @@ def static_options(fn: Callable[..., Any], names: Sequence[str]) -> dict[str, An
     return {"static_argnames": tuple(names)} if names else {}
 
 
-def _parse_value(option: str, text: str, value: str) -> Any:
+def _parse_value(option: str, text: str, value: str, *, is_text: bool = False) -> Any:
     import jax
 
     shaped = _SHAPED.fullmatch(value.strip())
     if shaped is None:
         try:
-            number = json.loads(value)
-        except ValueError:
-            number = None
-        if not isinstance(number, (bool, int, float)):
-            raise JaxmeterError(
-                f"{option}: got {text!r}; give a type and shape such as f64[64,3], a number or "
-                "true or false, after NAME= if it has a name; for anything else use "
-                f"{_ALTERNATIVES[option]}"
-            )
-        return number
+            return _literal(value)
+        except (ValueError, SyntaxError):
+            if is_text:
+                return value
+        raise JaxmeterError(
+            f"{option}: got {text!r}; give a type and shape such as f64[64,3], a number, true or "
+            "false, a text in quotation marks or a tuple, after NAME= if it has a name; for "
+            f"anything else use {_ALTERNATIVES[option]}"
+        )
     short = _SHORT.fullmatch(shaped["dtype"])
     name = shaped["dtype"] if short is None else _LONG[short[1]] + short[2]
     try:
@@ -169,6 +172,23 @@ def _parse_value(option: str, text: str, value: str) -> Any:
             f"{option}: got {text!r}, but 64-bit numbers are off in JAX; set JAX_ENABLE_X64=1"
         )
     return jax.ShapeDtypeStruct(shape, dtype)
+
+
+def _literal(text: str) -> Any:
+    """Return a number, a boolean, a text or a tuple, written as in JSON or in Python."""
+    try:
+        value = json.loads(text)
+    except ValueError:
+        value = ast.literal_eval(text.strip())
+    value = _hashable(value)
+    if not isinstance(value, (bool, int, float, str, tuple)):
+        raise ValueError(text)
+    return value
+
+
+def _hashable(value: Any) -> Any:
+    """Return a value with tuples in place of lists, as static arguments need."""
+    return tuple(map(_hashable, value)) if isinstance(value, (list, tuple)) else value
 
 
 def _parse_call(text: str) -> _Arguments:
@@ -186,8 +206,8 @@ def _from_module(
     command: str, fn: Callable[..., Any], target: str, params: dict[str, Scalar]
 ) -> Case:
     """Return the case that the module's hook describes, else the case that the target returns."""
-    module_name, _, name = target.partition(":")
-    hook = getattr(sys.modules[module_name], ARGUMENTS_HOOK, None)
+    module_name, name = split_target(target)
+    hook = getattr(module_of(target), ARGUMENTS_HOOK, None)
     maker, maker_name = (fn, target) if hook is None else (hook, f"{module_name}:{ARGUMENTS_HOOK}")
     for parameter in params:
         if not _takes(maker, parameter):

@@ -11,6 +11,7 @@ import argparse
 import contextlib
 import importlib
 import os
+import re
 import sys
 import traceback
 from collections.abc import Iterator, Sequence
@@ -24,6 +25,7 @@ from jaxmeter._records.record import Record
 from jaxmeter._render.terminal import leaving_reader, markdown, show
 from jaxmeter.errors import FileError, JaxmeterError
 
+_QUOTED = re.compile(r"[\w.]*(Error|Exception): ")
 MEASURE = "measure"
 """What ``jaxmeter`` does without the name of a command."""
 COMMANDS = {
@@ -39,9 +41,9 @@ COMMANDS = {
     "calibrate": "compile time of each megabyte that is embedded, on this machine",
 }
 TARGET_HELP = (
-    "package.module:function; without --arg, --npz, --pickle and --no-args its arguments are those "
-    f"of {ARGUMENTS_HOOK}(name) in the module, or else it is called and returns "
-    "jaxmeter.Case(fn, args)"
+    "package.module:function or file.py:function; without --arg, --npz, --pickle and --no-args its "
+    f"arguments are those of {ARGUMENTS_HOOK}(name) in the module, or else it is called and "
+    "returns jaxmeter.Case(fn, args)"
 )
 
 
@@ -103,7 +105,7 @@ def add_target_options(
     parser.add_argument(name, help=help)
     given = parser.add_mutually_exclusive_group()
     metavar = "[NAME=]ARGUMENT"
-    text = "an argument, as type and shape, f64[64,3], or a number"
+    text = "an argument: type and shape, f64[64,3], a number, a text in quotation marks, a tuple"
     _repeatable(given, "-a", "--arg", metavar=metavar, help=text)
     given.add_argument("--npz", metavar="FILE", help="arguments as saved by numpy.savez")
     given.add_argument(
@@ -125,7 +127,7 @@ def add_param(parser: argparse.ArgumentParser) -> None:
 
 def add_static(parser: argparse.ArgumentParser) -> None:
     """Add ``--static``: names of static arguments."""
-    text = "a static argument of a function without jit"
+    text = "a static argument of a function without jit; its text needs no quotation marks"
     _repeatable(parser, "--static", metavar="NAME", help=text)
 
 
@@ -196,7 +198,11 @@ def print_failure(command: str, record: Record) -> None:
 
 
 def _first_line(message: str) -> str:
-    return next(iter(message.strip().splitlines()), "")
+    """Return the first line of a message, or of the error that it quotes: XLA and equinox wrap what
+    a callback raised, which comes last."""
+    first, *rest = message.strip().splitlines() or [""]
+    quoted = [line for line in rest if _QUOTED.match(line)]
+    return quoted[-1] if quoted else first
 
 
 def _write(options: argparse.Namespace, result: Any) -> None:

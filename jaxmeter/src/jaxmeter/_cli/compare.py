@@ -36,6 +36,14 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="times that differ by less are the same (default %(default)s)",
     )
     parser.add_argument(
+        "--tolerance",
+        type=float,
+        default=Criteria.tolerance,
+        metavar="SHARE",
+        help="answers that differ by no more of the largest number are the same (default "
+        "%(default)s: equal bits)",
+    )
+    parser.add_argument(
         "--seconds",
         type=float,
         metavar="SECONDS",
@@ -64,7 +72,7 @@ def run(options: argparse.Namespace) -> tuple[Comparison, bool | None]:
         Side(options.a, **given),
         Side(options.b, **given),
         processes=options.processes,
-        criteria=Criteria(minimum_effect=options.minimum_effect),
+        criteria=Criteria(minimum_effect=options.minimum_effect, tolerance=options.tolerance),
         effort=_effort(options.seconds),
         timeout_seconds=options.timeout,
         on_process=lambda number: _report(number, options.processes),

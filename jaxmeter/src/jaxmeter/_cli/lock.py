@@ -35,7 +35,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "targets",
         nargs="*",
         metavar="target",
-        help="package.module:function, with its arguments from its module as for the audit; "
+        help="package.module:function or file.py:function, with its arguments from its module as "
+        "for the audit; "
         "default: functions of [tool.jaxmeter.lock] in pyproject.toml",
     )
     parser.add_argument("--check", action="store_true", help="compare, and write nothing")

@@ -21,7 +21,8 @@ from jaxmeter.version import VERSION
 def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--version", action="version", version=f"jaxmeter {VERSION}")
     parser.add_argument(
-        "target", help="package.module:function; it returns jaxmeter.Case(fn, args)"
+        "target",
+        help="package.module:function or file.py:function; it returns jaxmeter.Case(fn, args)",
     )
     add_param(parser)
     parser.add_argument("--repeat", type=int, default=20, help="steady-state samples (default 20)")

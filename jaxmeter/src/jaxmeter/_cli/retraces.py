@@ -21,7 +21,7 @@ from jaxmeter.errors import JaxmeterError
 def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "target",
-        help="package.module:function; without --call its calls are those of "
+        help="package.module:function or file.py:function; without --call its calls are those of "
         f"{CALLS_HOOK}(name) in the module, a list of tuples or of pairs (args, kwargs)",
     )
     add_call(parser, "to make")

@@ -16,7 +16,7 @@ from jaxmeter._compare.times import DEFAULT_CRITERIA, compare_times
 from jaxmeter._measure.environment import host_environment
 from jaxmeter._measure.processes import in_worker
 from jaxmeter._measure.run import with_ending
-from jaxmeter._measure.targets import is_target, resolve
+from jaxmeter._measure.targets import TARGET_FORM, is_target, resolve
 from jaxmeter._records.comparison import (
     PHASES,
     TIMES,
@@ -59,10 +59,11 @@ def compare(
     Parameters
     ----------
     a, b : str, Side or callable
-        ``package.module:function``, or a function that a fresh process can import. It is called
-        with ``args``; without any, with the arguments that its module gives, or it makes a
-        `jaxmeter.Case`, as for the commands. Calls that ``jaxmeter_calls(name)`` of its module
-        returns are made as well, to count their retraces.
+        ``package.module:function``, ``file.py:function``, or a function that a fresh process can
+        import, also of the running script. It is called with ``args``; without any, with the
+        arguments that its module gives, or it makes a `jaxmeter.Case`, as for the commands. Calls
+        that ``jaxmeter_calls(name)`` of its module returns are made as well, to count their
+        retraces.
     *args : Any
         Arguments of both functions; they are pickled. Arrays may be given as
         `jax.ShapeDtypeStruct` and are then filled with ones.
@@ -70,7 +71,7 @@ def compare(
         Number of fresh processes. With an even number each function goes first equally often;
         fewer than four find only large differences of times.
     criteria : Criteria
-        When times are different.
+        When times are different, and how far apart answers may be.
     effort : Effort
         How long each process measures.
     timeout_seconds : float
@@ -123,7 +124,7 @@ def compare_processes(
     timings: tuple[Timing, ...] = ()
     if all(record.status == "ok" for record in (*a, *b)):
         answers = [process.answers for process in processes]
-        exact = (*compare_answers(answers), *compare_exact(a, b))
+        exact = (*compare_answers(answers, criteria.tolerance), *compare_exact(a, b))
         rounds = {name: _rounds(processes, name) for name in TIMES}
         timings = compare_times(rounds, criteria, times_count=len(TIMES))
     return Comparison(a[0].name, b[0].name, exact, timings, criteria, effort, processes)
@@ -219,22 +220,23 @@ def _side(one: Any) -> Side:
         one = Side(one)
     if isinstance(one, Side):
         if not is_target(one.target):
-            raise JaxmeterError(
-                f"compare: got target={one.target!r}; give 'package.module:function'"
-            )
+            raise JaxmeterError(f"compare: got target={one.target!r}; give {TARGET_FORM}")
         return one
-    target = f"{getattr(one, '__module__', '')}:{getattr(one, '__qualname__', '')}"
+    module, name = (getattr(one, part, "") for part in ("__module__", "__qualname__"))
     try:
-        found = callable(one) and resolve(target) is one
+        found = callable(one) and resolve(f"{module}:{name}") is one
     except (ImportError, ValueError, JaxmeterError):
         found = False
-    if not found or target.startswith("__main__:"):
+    if module == "__main__":  # a script, which a fresh process can import as a file
+        module = getattr(sys.modules["__main__"], "__file__", "")
+        found = found and str(module).endswith(".py")
+    if not found:
         raise JaxmeterError(
             f"compare: got {one!r:.80}, which a fresh process cannot import; give a function that "
-            "a module other than the running script holds under its own name, or the name, "
-            "'package.module:function'"
+            "a module or the running script holds under its own name, or the name, "
+            f"{TARGET_FORM}; in a notebook, write it to a file by %%writefile first"
         )
-    return Side(target)
+    return Side(f"{module}:{name}")
 
 
 def _run(task: Task, timeout_seconds: float, env: Mapping[str, str]) -> ComparedProcess:

@@ -48,13 +48,24 @@ def compare_exact(records_a: Sequence[Record], records_b: Sequence[Record]) -> t
     return tuple(_exact(name, a, b, "not equal") for name, (a, b) in values.items() if a and b)
 
 
-def compare_answers(answers: Sequence[Answers | None]) -> tuple[Exact, ...]:
-    """Compare the answers of both functions in each process, bit by bit."""
+def compare_answers(answers: Sequence[Answers | None], tolerance: float = 0.0) -> tuple[Exact, ...]:
+    """Compare the answers of both functions in each process, bit by bit or within a tolerance."""
     known = [one for one in answers if one is not None]
     if not known or len(known) < len(answers):
         return ()
     a, b = ([getattr(one, side) for one in known] for side in ("a_fingerprint", "b_fingerprint"))
-    return (_exact("answers.bits", a, b, _distance(known)),)
+    found = _exact("answers.bits", a, b, _distance(known))
+    if a != b and all(_is_near(one, tolerance) for one in known):
+        reason = f"{_distance(known)}, within the tolerance of {tolerance:g}"
+        found = dataclasses.replace(found, verdict="same", reason=reason)
+    return (found,)
+
+
+def _is_near(one: Answers, tolerance: float) -> bool:
+    """Return whether two answers are within a tolerance, NaN and infinite values in both alike."""
+    if one.max_difference is None or one.a_not_finite_count != one.b_not_finite_count:
+        return False
+    return 0.0 < tolerance and one.max_difference <= tolerance * one.largest
 
 
 def _exact(quantity: str, a: Sequence[Scalar], b: Sequence[Scalar], unequal: str) -> Exact:

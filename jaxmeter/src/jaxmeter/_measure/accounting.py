@@ -26,7 +26,17 @@ def compiler_account(compiled: jax.stages.Compiled) -> dict[str, int | None]:
         "alias_bytes": "alias_size_in_bytes",
         "generated_code_bytes": "generated_code_size_in_bytes",
     }
-    return {ours: getattr(stats, theirs, None) for ours, theirs in names.items()}
+    plan = {ours: getattr(stats, theirs, None) for ours, theirs in names.items()}
+    return plan | {"devices_count": _devices_count(compiled)}
+
+
+def _devices_count(compiled: jax.stages.Compiled) -> int | None:
+    """Return the number of devices that a program runs on; None if it does not tell."""
+    try:
+        shardings = jax.tree.leaves((compiled.input_shardings, compiled.output_shardings))
+    except Exception:  # a program that was loaded may have none
+        return None
+    return max((len(sharding.device_set) for sharding in shardings), default=None)
 
 
 def rss_bytes() -> int | None:

@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar
 
 from msgspec import Meta
 
-from jaxmeter._measure.targets import is_target
+from jaxmeter._measure.targets import TARGET_FORM, is_target
 from jaxmeter._records.plain_data import FrozenDict, PlainData, check_fields
 from jaxmeter._records.record import Scalar
 from jaxmeter.errors import JaxmeterError
@@ -27,9 +27,9 @@ class BenchmarkCase(PlainData):
     name : str
         Name of the record, such as ``casing_variants/w7x-closure-d6``.
     target : str
-        ``package.module:function``. The worker imports it and calls ``function(**params)``, which
-        returns a `jaxmeter.Case`. It should not call the function to be measured, which
-        would then be compiled before the measurement.
+        ``package.module:function`` or ``file.py:function``. The worker imports it and calls
+        ``function(**params)``, which returns a `jaxmeter.Case`. It should not call the function to
+        be measured, which would then be compiled before the measurement.
     params : dict
         Keyword arguments of the target: strings, finite numbers, booleans, None.
     repeat : int
@@ -77,8 +77,6 @@ class BenchmarkCase(PlainData):
     def __post_init__(self) -> None:
         check_fields(self)
         if not is_target(self.target):
-            raise JaxmeterError(
-                f"BenchmarkCase: got target={self.target!r}; give 'package.module:function'"
-            )
+            raise JaxmeterError(f"BenchmarkCase: got target={self.target!r}; give {TARGET_FORM}")
         if any(isinstance(value, float) and not isfinite(value) for value in self.params.values()):
             raise JaxmeterError(f"BenchmarkCase: got params={self.params!r}; give finite numbers")

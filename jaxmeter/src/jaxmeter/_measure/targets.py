@@ -1,20 +1,79 @@
-"""Functions named on a command line or in a benchmark: ``package.module:function``."""
+"""Functions named on a command line or in a benchmark: ``package.module:function``, or
+``path/to/file.py:function``."""
 
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import re
+import sys
 from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from jaxmeter.errors import JaxmeterError
 
-_TARGET = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*")
+TARGET_FORM = "'package.module:function' or 'file.py:function'"
+_NAME = r"[^\W\d]\w*(\.[^\W\d]\w*)*"
+_TARGET = re.compile(rf"({_NAME}|.*\.py):{_NAME}")
 
 
 def is_target(text: str) -> bool:
-    """Return whether a text has the form ``package.module:function``."""
+    """Return whether a text has the form ``package.module:function`` or ``file.py:function``."""
     return _TARGET.fullmatch(text) is not None
+
+
+def split_target(target: str) -> tuple[str, str]:
+    """Return the module or file of a target, and the function's name."""
+    where, _, name = target.rpartition(":")
+    return where, name
+
+
+def module_of(target: str) -> ModuleType:
+    """Import the module, or run the file, of a target; a file is run once, not as ``__main__``.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such file.
+    Exception
+        Whatever the module raises.
+    """
+    where, _ = split_target(target)
+    if not where.endswith(".py"):
+        return importlib.import_module(where)
+    path = Path(where).resolve()
+    if not path.is_file():
+        raise FileNotFoundError(f"no such file: {str(path)!r}")
+    name = _module_name(path)
+    if name in sys.modules:
+        return sys.modules[name]
+    folder = str(path.parent)
+    if folder not in sys.path:  # what the file imports may lie beside it, as for python file.py
+        sys.path.append(folder)
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None and spec.loader is not None  # .py files have a loader
+    module = sys.modules[name] = importlib.util.module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[name]
+        raise
+    return module
+
+
+def _module_name(path: Path) -> str:
+    """Return the name under which a file is imported: its own, unless another module has it."""
+    name = path.stem
+    if name in sys.modules:
+        found: Any = sys.modules[name]
+        origin = getattr(found, "__file__", None) or "no file"
+    else:
+        found = importlib.util.find_spec(name) if name.isidentifier() else None
+        origin = None if found is None else found.origin
+    is_free = origin is None or Path(origin).resolve() == path
+    return name if is_free else f"{name} of {path.parent}"
 
 
 def resolve(
@@ -25,7 +84,7 @@ def resolve(
     Parameters
     ----------
     target : str
-        ``package.module:function`` or ``package.module:Class.method``.
+        ``package.module:function``, ``package.module:Class.method`` or ``file.py:function``.
     call, wanted : str
         The caller's name, and what the function should do, for errors.
 
@@ -37,9 +96,14 @@ def resolve(
         Whatever importing the module raises.
     """
     if not is_target(target):
-        raise JaxmeterError(f"{call}: got target={target!r}; give 'package.module:function'")
-    module_name, _, qualified = target.partition(":")
-    found: Any = importlib.import_module(module_name)
+        raise JaxmeterError(f"{call}: got target={target!r}; give {TARGET_FORM}")
+    module_name, qualified = split_target(target)
+    try:
+        found: Any = module_of(target)
+    except FileNotFoundError as error:
+        if not str(error).startswith("no such file"):
+            raise
+        raise JaxmeterError(f"{call}: got target={target!r}, but {error}") from None
     for name in qualified.split("."):
         if not hasattr(found, name):
             raise JaxmeterError(

@@ -29,6 +29,9 @@ class Criteria:
     trimmed_share: Annotated[float, Meta(ge=0, le=0.25)] = 0.0
     """Share of the rounds, rounded down, that is left out of the mean at either end: with 0.125
     and eight rounds a single disturbed process is harmless."""
+    tolerance: Annotated[float, Meta(ge=0, le=1e9)] = 0.0
+    """Answers that differ by no more, as a share of the largest number of the first, are the same:
+    0 asks for equal bits."""
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -59,9 +62,10 @@ class Side:
     """A function and its arguments, as a command line names them; a fresh process makes them."""
 
     target: str
-    """``package.module:function``."""
+    """``package.module:function`` or ``file.py:function``."""
     arg: tuple[str, ...] = ()
-    """Arguments as types and shapes, ``f32[64,3]``, which are filled with ones, or numbers."""
+    """Arguments as types and shapes, ``f32[64,3]``, which are filled with ones, numbers, texts or
+    tuples."""
     npz: str | None = None
     """A file that holds the arguments, as saved by numpy."""
     pickle: str | None = None

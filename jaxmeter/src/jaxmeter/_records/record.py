@@ -90,6 +90,8 @@ class Memory:
     """Its peak from there to the last steady-state run."""
     device_peak_bytes: int | None = None
     """Since the process began; None where the backend does not report it, as on CPU."""
+    devices_count: int | None = None
+    """The devices that the program runs on: the plan, flops and accessed bytes are of each one."""
 
     @property
     def peak_above_start_bytes(self) -> int | None:

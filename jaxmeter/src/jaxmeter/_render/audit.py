@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
+import itertools
 import re
+from collections.abc import Iterable
+from typing import Any
 
 from jaxmeter._records.audit import Audit, AuditedArray, Calibration, Use
 from jaxmeter._render.sheet import Code, Row, Sheet, Table, Text, row
@@ -12,6 +16,7 @@ _VARIABLES_COUNT = 5
 _ARRAYS_COUNT = 8
 _FOLDINGS_COUNT = 3
 _PATH_CHARACTERS = 40
+_INDEX = r"(?<=\[)\d+(?=\])"
 
 
 def audit_sheet(audit: Audit) -> Sheet:
@@ -31,16 +36,7 @@ def audit_sheet(audit: Audit) -> Sheet:
             groups.values(), key=lambda arrays: (-_embedded(arrays), -_bytes(arrays))
         )
     ]
-    arrays = [
-        row(
-            Code(_holder(array)),
-            Code(type_text(array)),
-            f"{array.bytes:,}",
-            _fate(array),
-            details=map(_use, array.uses),
-        )
-        for array in audit.arrays
-    ]
+    arrays = [_array(*family) for family in _families(audit.arrays)]
     if all(
         len(group) == 1 and _short(_holder(group[0])) == _holder(group[0])
         for group in groups.values()
@@ -57,7 +53,7 @@ def audit_sheet(audit: Audit) -> Sheet:
         for folding in audit.foldings
     ]
     limit = _ARRAYS_COUNT if len(arrays) <= _ARRAYS_COUNT else 0
-    title = "the arrays" if limit else f"{len(arrays)} arrays: --all lists them"
+    title = "the arrays" if limit else f"{len(audit.arrays)} arrays: --all lists them"
     columns = ("type", "bytes:", "in the program")
     tables = (
         Table(
@@ -94,6 +90,37 @@ def _variable(arrays: list[AuditedArray]) -> Row:
         if hidden:
             fate = f"passed as {count_text(hidden, 'hidden argument')}"
     return row(verdict, *named, f"{_bytes(arrays):,}", fate, details=map(_use, uses))
+
+
+def _families(arrays: Iterable[AuditedArray]) -> list[tuple[str, list[AuditedArray]]]:
+    """Return arrays alike of which one index counts up as one family, ``W[0..59]``, each with a
+    path."""
+    alike: dict[Any, list[AuditedArray]] = {}
+    for array in arrays:
+        kind = type_text(array), array.match, _fate(array), array.uses
+        alike.setdefault((re.sub(_INDEX, "", array.path), kind), []).append(array)
+    found = []
+    for family in alike.values():
+        rows = zip(*([int(n) for n in re.findall(_INDEX, one.path)] for one in family), strict=True)
+        columns = [sorted(set(column)) for column in rows]
+        varying = [column for column in columns if len(column) > 1]
+        if len(varying) == 1 and varying[0] == [*range(varying[0][0], varying[0][-1] + 1)]:
+            between = re.split(_INDEX, family[0].path)
+            texts = (f"{c[0]}..{c[-1]}" if len(c) > 1 else f"{c[0]}" for c in columns)
+            pairs = itertools.zip_longest(between, texts, fillvalue="")
+            found.append(("".join(itertools.chain(*pairs)), family))
+        else:
+            found += [(array.path, [array]) for array in family]
+    return found
+
+
+def _array(path: str, family: list[AuditedArray]) -> Row:
+    """Return the row of an array, or of several alike."""
+    first, count = family[0], len(family)
+    kind = type_text(first) if count == 1 else f"{count} x {type_text(first)}"
+    fate = _fate(first) if count == 1 else f"each {_fate(first)}"
+    path = _holder(dataclasses.replace(first, path=path))
+    return row(Code(path), Code(kind), f"{_bytes(family):,}", fate, details=map(_use, first.uses))
 
 
 def _bytes(arrays: list[AuditedArray]) -> int:

@@ -50,8 +50,10 @@ def comparison_sheet(comparison: Comparison) -> Sheet:
 def _notes(comparison: Comparison, names: tuple[str, str]) -> list[str]:
     same = [one for one in comparison.exact if one.verdict == "same"]
     notes = [f"{len(same)} of {len(comparison.exact)} exact quantities are the same"]
-    if any(one.quantity == "answers.bits" for one in same):
-        notes[0] += ", including the answers, bit by bit"
+    answers = next((one for one in same if one.quantity == "answers.bits"), None)
+    if answers is not None:
+        how = "bit by bit" if answers.reason.startswith("equal") else answers.reason
+        notes[0] += f", including the answers, {how}"
     notes += _not_finite(comparison, names)
     if comparison.timings:
         count = len(comparison.processes)

@@ -6,7 +6,7 @@ from collections import Counter
 
 from jaxmeter._records.inventory import Change, Fusion, Inventory, ProgramDiff
 from jaxmeter._render.sheet import Code, Sheet, Table, quantities, row
-from jaxmeter._render.units import bytes_text, quantity_text
+from jaxmeter._render.units import bytes_text, devices_notes, quantity_text
 
 _OPERATIONS_SHOWN_COUNT = 8
 _SIZES = {
@@ -67,7 +67,10 @@ def inventory_sheet(inventory: Inventory) -> Sheet:
             ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
             rows.append(row(name, ", ".join(f"{kind} {count}" for kind, count in ordered)))
     rows += [row("fusion", Code(_fusion(fusion))) for fusion in inventory.fusions or ()]
-    return Sheet(inventory.name, tables=(Table(("quantity", "value"), rows, limit=1000),))
+    table = Table(("quantity", "value"), rows, limit=1000)
+    return Sheet(
+        inventory.name, tables=(table,), notes=devices_notes(inventory.memory.devices_count)
+    )
 
 
 def _headline(diff: ProgramDiff) -> str:

@@ -6,7 +6,7 @@ import dataclasses
 
 from jaxmeter._records.memory import Allocator, MemoryUse, Tradeoff
 from jaxmeter._render.sheet import Code, Sheet, Table, quantities, row
-from jaxmeter._render.units import bytes_text, seconds_text
+from jaxmeter._render.units import bytes_text, devices_notes, seconds_text
 
 _BUFFERS_SHOWN_COUNT = 10
 _TITLES = {
@@ -40,7 +40,8 @@ def memory_sheet(use: MemoryUse) -> Sheet:
         Table(("quantity", "memory:"), list(quantities(memory, _SIZES))),
         Table(("bytes:", "kind", "type", "operation", "from"), buffers, _TITLES[use.source]),
     )
-    return Sheet(use.name, tables=tables, notes=(allocator_text(use.allocator, use.backend),))
+    notes = (*devices_notes(memory.devices_count), allocator_text(use.allocator, use.backend))
+    return Sheet(use.name, tables=tables, notes=notes)
 
 
 def tradeoff_sheet(tradeoff: Tradeoff) -> Sheet:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from jaxmeter._records.record import Record
 from jaxmeter._render.sheet import Row, Sheet, Table, quantities, row
-from jaxmeter._render.units import bytes_text, count_text, seconds_text, type_text
+from jaxmeter._render.units import bytes_text, count_text, devices_notes, seconds_text, type_text
 
 _PHASES = {
     "setup": "setup_seconds",
@@ -38,7 +38,8 @@ def record_sheet(record: Record) -> Sheet:
     The steady-state runs are shown by their median, minimum and maximum; the record has all.
     """
     table = Table(("quantity", "value"), list(_rows(record)), limit=1000, details_limit=10)
-    return Sheet(record.name, record.status == "ok", (table,))
+    notes = devices_notes(record.memory.devices_count)
+    return Sheet(record.name, record.status == "ok", (table,), notes)
 
 
 def _rows(record: Record) -> Iterator[Row]:

@@ -65,3 +65,11 @@ def _cell_text(place: str) -> str | None:
     numbers = getattr(getattr(shell, "compile", None), "_filename_map", {})
     file, _, line = place.rpartition(":")
     return f"In [{numbers[file]}]:{line}" if file in numbers else None
+
+
+def devices_notes(count: int | None) -> tuple[str, ...]:
+    """Return a note that numbers are of one device, if a program runs on several."""
+    if count is None or count < 2:
+        return ()
+    numbers = "flops, bytes accessed, arguments, outputs and temporaries"
+    return (f"runs on {count} devices; {numbers} are per device",)
