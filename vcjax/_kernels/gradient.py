@@ -29,7 +29,7 @@ plane. The radial rule sums 1/rho^2 to S, its finite part is -1: the centre of e
 4 alpha^3 / (3 sqrt(pi)) delta_im, which the punctured sum leaves out.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import jax.numpy as jnp
 import numpy as np
@@ -38,7 +38,7 @@ from jaxtyping import Array, Float
 from vcjax._geometry.resample import equispaced
 from vcjax._kernels.far import Kernel
 from vcjax._kernels.near import field_split, split_weights, weights_at
-from vcjax._kernels.vectors import AXES, components, cross, dot, dot_and_cross, stacked
+from vcjax._kernels.vectors import AXES, components, cross, dot, stacked
 from vcjax._quadrature.rule import Rule
 from vcjax._quadrature.tables import GradientTables, radii
 
@@ -118,18 +118,22 @@ def _near_kernel(nodes, weights, alpha, axis: int):
 
 def _twelve(r, normal, isotropic, directed, axis: int):
     """Return (n.K_i, n x K_i), i = x, y, z, for K_im = isotropic delta_im - directed r_i r_m."""
-    products = dot_and_cross(components(normal, axis), components(r, axis), axis)
-    along = jnp.expand_dims(directed, axis) * r
-    outer = jnp.expand_dims(along, axis + 1) * jnp.expand_dims(products, axis)
-    outer = outer.reshape(*outer.shape[:axis], 12, *outer.shape[axis + 2 :])
-    return jnp.expand_dims(isotropic, axis) * _units(normal, axis) - outer
+    n, at = components(normal, axis), components(r, axis)
+    # Stacks are computed once, where selections would be wherever they are read.
+    products = jnp.stack([dot(n, at), *cross(n, at)], axis)
+    units = _units([isotropic * v for v in n], axis)
+    rows = [
+        u - jnp.expand_dims(directed * v, axis) * products for u, v in zip(units, at, strict=True)
+    ]
+    return jnp.concatenate(rows, axis)
 
 
-def _units(normal, axis: int):
-    """Return (n.e_i, n x e_i), i = x, y, z, twelve values along an axis."""
-    x, y, z = components(normal, axis)
+def _units(normal: Sequence[Array], axis: int) -> list[Array]:
+    """Return (n.e_i, n x e_i) for i = x, y, z, four values along an axis."""
+    x, y, z = normal
     zero = jnp.zeros_like(x)
-    return stacked([x, zero, z, -y, y, -z, zero, x, z, y, -x, zero], axis)
+    rows = (x, zero, z, -y), (y, -z, zero, x), (z, y, -x, zero)
+    return [stacked(row, axis) for row in rows]
 
 
 def _finite_part(patch, constants: GradientTables, rule: Rule) -> Float[Array, "ttheta 12"]:
@@ -163,4 +167,5 @@ def _finite_part(patch, constants: GradientTables, rule: Rule) -> Float[Array, "
 def _far_at_centre(patch, alpha, rule: Rule) -> Float[Array, "ttheta 12"]:
     """Return the far kernel at r = 0."""
     normal = patch[:, 3:, rule.reach_phi, rule.reach_theta]
-    return (4 / (3 * np.sqrt(np.pi))) * alpha**3 * _units(normal, axis=1)
+    units = jnp.concatenate(_units(components(normal, 1), axis=1), axis=1)
+    return (4 / (3 * np.sqrt(np.pi))) * alpha**3 * units

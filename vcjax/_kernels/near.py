@@ -27,7 +27,7 @@ from jax import lax
 from jaxtyping import Array, Float, Int
 
 from vcjax._geometry.patch import PatchInterpolation, windows
-from vcjax._kernels.vectors import AXES, components, dot, dot_and_cross, stacked
+from vcjax._kernels.vectors import AXES, components, cross, dot, stacked
 from vcjax._quadrature.rule import Rule
 from vcjax._quadrature.tables import Tables, radii, rim_nodes
 
@@ -73,10 +73,11 @@ def patches(
     -------
     (t, c, 2 reach_phi + 1, 2 reach_theta + 1)
     """
-    row = jnp.broadcast_to(target_row, target_columns.shape)
-    starts = row * rule.stride_phi, target_columns * rule.stride_theta
     size = 2 * rule.reach_phi + 1, 2 * rule.reach_theta + 1
-    return windows(values, *starts, size)
+    # The rows first: the transpose then scatters into these alone.
+    slab = lax.dynamic_slice_in_dim(values, target_row * rule.stride_phi, size[0], axis=1)
+    columns = target_columns * rule.stride_theta
+    return windows(slab, jnp.zeros_like(columns), columns, size)
 
 
 def over_blocks(
@@ -197,12 +198,13 @@ def _cutoff_rates(polar_points, patch, rule: Rule):
 
 def _kernel(nodes, weights, alpha, axis: int):
     """Return weights * N1(alpha r) (n.r, n x r) / r^3, r = -offset; zero where weights are."""
-    *offset, a, b, c = components(nodes, axis)
+    x, y, z, *normal = components(nodes, axis)
+    offset = x, y, z
     square = dot(offset, offset)
     square = jnp.where(weights == 0, 1.0, square)
     distance = jnp.sqrt(square)
-    factor = weights * field_split(alpha * distance) / (square * distance)
-    return jnp.expand_dims(-factor, axis) * dot_and_cross((a, b, c), offset, axis)
+    factor = -weights * field_split(alpha * distance) / (square * distance)
+    return stacked([factor * v for v in (dot(normal, offset), *cross(normal, offset))], axis)
 
 
 @jax.custom_jvp
