@@ -21,10 +21,9 @@ import argparse
 import fnmatch
 import shutil
 import sys
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import jaxmeter
@@ -38,6 +37,7 @@ from benchmarks.measuring.checkout import (
 )
 from benchmarks.measuring.plan import PlannedCase
 from benchmarks.measuring.program_diff import FOLDER, write_diffs
+from benchmarks.measuring.rounds import MeasuredSide, measure_interleaved
 from benchmarks.measuring.run import SUITES
 from benchmarks.measuring.runner import RunCase, Workers
 from benchmarks.measuring.store import RecordStore, environment_name
@@ -52,26 +52,14 @@ TIMED = (
     "memory_sweep/field-cauto-tauto",
     "casing_variants/w7x-argument-d6",
 )
-MOST_ROUNDS = 8
-# Timed cases: many calls, because calls of a few milliseconds see only one level of machine noise,
-# and several compiles, because a single compile in a process varies by a tenth.
-TIMED_EFFORT = {"repeat": 30, "max_seconds": 1.0, "compiles": 3}
+MOST_ROUNDS = 12
+# Timed cases: many calls, because calls of a few milliseconds see only one level of machine noise.
+# Several compiles in some processes, because a single compile varies by a tenth; the other
+# processes take their program from the compilation cache, and cost a fraction.
+TIMED_EFFORT = {"repeat": 30, "max_seconds": 1.0, "compiles": 3, "builds": 4}
 OPERATIONS = f"{SUITE}/"
 NOT_INJECTED = "none"
 BUDGET_SECONDS = 270.0
-
-
-@dataclass(frozen=True)
-class MeasuredSide:
-    """One commit of a pair: its store, and the workers that import its package.
-
-    `pair` is the folder that a review reads.
-    """
-
-    name: str
-    pair: Path
-    store: RecordStore
-    workers: Workers
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -83,7 +71,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("head", help="the other commit")
     parser.add_argument("--out", type=Path, help="default results/pairs/BASE..HEAD")
     parser.add_argument("--cases", nargs="+", help="patterns of the quick grid's cases, all timed")
-    parser.add_argument("--rounds", type=int, default=MOST_ROUNDS, help="maximum; default 8")
+    parser.add_argument("--rounds", type=int, default=MOST_ROUNDS, help="maximum; default 12")
     parser.add_argument(
         "--budget", type=float, default=BUDGET_SECONDS, help="seconds; no round begins after them"
     )
@@ -205,42 +193,6 @@ def sides(
                 (pair / "base").symlink_to(Path("..", "base"), target_is_directory=True)
             measured.append(side("head", pair, commits[1], regression))
         yield measured
-
-
-def measure_interleaved(
-    cases: Sequence[PlannedCase],
-    measured: Sequence[MeasuredSide],
-    *,
-    budget_seconds: float,
-    clock: Callable[[], float] = time.monotonic,
-) -> None:
-    """Measure every round of every case on all sides, until the budget is spent.
-
-    Every case gets its first round, because exact metrics need no second.
-    """
-    started = clock()
-    for number in range(max((case.rounds for case in cases), default=0)):
-        for case in cases:
-            if number >= case.rounds:
-                continue
-            if number and clock() - started > budget_seconds:
-                print(f"the budget of {budget_seconds:.0f} s is spent", flush=True)
-                return
-            # The previous case affects the side that comes first: alternate.
-            order = measured if number % 2 == 0 else measured[::-1]
-            _measure_round(case, number, order)
-
-
-def _measure_round(case: PlannedCase, number: int, order: Sequence[MeasuredSide]) -> None:
-    kept = [side.store.read(case, number) for side in order]
-    if all(record is not None and record.status == "ok" for record in kept):
-        return  # a side measured alone would be compared with an earlier state of the machine
-    results = []
-    for side in order:
-        record = side.workers.measure(case, number)
-        side.store.write(case, number, record)
-        results.append(f"{side.name} {record.status}, {record.wall_seconds or 0:.1f} s")
-    print(f"round {number} of {case.name}: {'; '.join(results)}", flush=True)
 
 
 def inject(regression: str, package: Path) -> None:

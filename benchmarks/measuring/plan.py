@@ -56,6 +56,9 @@ class PlannedCase:
         How often each process traces, lowers and compiles.
     profile_compile : bool
         Whether the process of round 0 also profiles a compile, for the lines of a review.
+    builds : int, optional
+        Rounds that compile; later ones take the program from the compilation cache and have only
+        steady-state calls. None: all compile.
     timeout_seconds : float
         Limit for one process; a record beyond it has the status ``timeout``.
     env : mapping
@@ -77,12 +80,17 @@ class PlannedCase:
     repeat: int = 10
     max_seconds: float = 10.0
     compiles: int = 1
+    builds: int | None = None
     profile_compile: bool = False
     timeout_seconds: float = 300.0
     env: Mapping[str, str] = field(default_factory=dict)
     one_cpu: bool = False
     preparation: PlannedCase | None = None
     requires: Mapping[str, str] = field(default_factory=dict)
+
+    def is_cached(self, round_index: int) -> bool:
+        """Return whether a round takes its program from the compilation cache."""
+        return self.builds is not None and round_index >= self.builds
 
 
 def grid_from_environment() -> str:

@@ -16,6 +16,14 @@ from benchmarks.measuring.plan import SCRATCH_VARIABLE, WORKER_ENVIRONMENT, Plan
 from benchmarks.measuring.progress import Progress
 from benchmarks.measuring.store import RecordStore
 
+CACHED_ENVIRONMENT = {
+    "JAX_ENABLE_COMPILATION_CACHE": "true",
+    "JAX_COMPILATION_CACHE_DIR": str(Path(__file__).resolve().parents[2] / "results" / "compiled"),
+    "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
+    "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
+}
+"""With it a worker takes programs from the checkout's compilation cache."""
+
 RunCase = Callable[[jaxmeter.BenchmarkCase], jaxmeter.Record]
 
 
@@ -69,7 +77,10 @@ class Workers:
         worker_case = self.worker_case(case)
         if case.profile_compile and round_index == 0:
             worker_case = dataclasses.replace(worker_case, profile_compile=True)
-        return self._run_case(worker_case)
+        if not case.is_cached(round_index):
+            return self._run_case(worker_case)
+        env = {**worker_case.env, **CACHED_ENVIRONMENT}
+        return _steady_only(self._run_case(dataclasses.replace(worker_case, compiles=1, env=env)))
 
     def worker_case(self, case: PlannedCase) -> jaxmeter.BenchmarkCase:
         """Return what jaxmeter runs for a planned case."""
@@ -92,6 +103,25 @@ class Workers:
             self._prepared[name] = self._run_case(self.worker_case(preparation))
             self._store.write(preparation, 0, self._prepared[name])
         return self._prepared[name]
+
+
+def _steady_only(record: jaxmeter.Record) -> jaxmeter.Record:
+    """Return the record without what a program from the compilation cache has no numbers of."""
+    if record.failure is not None and record.failure.kind == "CacheHit":
+        record = dataclasses.replace(record, status="ok", failure=None)
+    if record.status != "ok":
+        return record
+    return dataclasses.replace(
+        record,
+        phases=jaxmeter.Phases(),
+        counts=jaxmeter.Counts(),
+        memory=dataclasses.replace(
+            record.memory,
+            baseline_rss_bytes=None,
+            compile_peak_rss_bytes=None,
+            peak_rss_bytes=None,
+        ),
+    )
 
 
 def installed_package() -> Path | None:

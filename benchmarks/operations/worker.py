@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import dataclasses
+import faulthandler
 import fnmatch
 import json
 import sys
@@ -32,6 +33,7 @@ from benchmarks.operations.table import OPERATIONS, Calls, Operation, Program
 
 SUITE = "operations"
 CURRENT = "current"
+TIMEOUT_SECONDS = 600.0  # of an operation
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -56,7 +58,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         note = {"name": one.name, "target": one.target}
         (options.details / f"{CURRENT}-{first}").write_text(json.dumps(note))
         started = time.process_time()
+        # Ends the process, also out of the compiler; the parent starts another for the rest.
+        faulthandler.dump_traceback_later(TIMEOUT_SECONDS, exit=True)
         record, detail = measured(one)
+        faulthandler.cancel_dump_traceback_later()
         store.write(case, 0, record)
         spent = time.process_time() - started
         print(f"{case.name}: {record.status}, {spent:.1f} s of processor time", flush=True)

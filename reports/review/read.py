@@ -238,8 +238,9 @@ def _compile_counts(records: Iterable[StoredRecord]) -> dict[str, int]:
     """Return for each case how many compiles every process made that succeeded."""
     fewest: dict[str, int] = {}
     for stored in records:
-        if stored.record.status == "ok":
-            count = len(stored.record.compiles)
+        record = stored.record
+        if record.status == "ok" and record.phases.compile_seconds is not None:
+            count = len(record.compiles)
             fewest[stored.case] = min(count, fewest.get(stored.case, count))
     return fewest
 

@@ -11,7 +11,8 @@ import pytest
 import jaxmeter
 from benchmarks.measuring import pair, program_diff
 from benchmarks.measuring.checkout import CheckoutError
-from benchmarks.measuring.pair import chosen_cases, measure_interleaved, sides
+from benchmarks.measuring.pair import chosen_cases, sides
+from benchmarks.measuring.rounds import affordable, measure_interleaved, round_order
 from benchmarks.measuring.store import RecordStore
 from jaxmeter import Inventory, Record
 from tests.benchmarks.common import Worker, planned
@@ -84,6 +85,28 @@ def test_failed_rounds_are_measured_again(measure, worker):
 def test_after_the_budget_only_the_first_rounds_are_measured(measure):
     ticks = itertools.count()
     assert len(measure(budget=0.5, clock=lambda: float(next(ticks)))) == 4
+
+
+def test_rounds_that_compile_are_spread_among_cheaper_ones():
+    assert round_order([planned("suite/a", 8, builds=3)]) == [3, 4, 1, 5, 6, 2, 7]
+    assert round_order([planned("suite/a", 3), planned("suite/b", 2)]) == [1, 2]
+
+
+def test_cases_are_kept_while_the_time_is_enough_for_three_rounds_of_each():
+    cases = [planned(f"suite/{name}", 12, builds=4) for name in "abc"]
+    costs = {case.name: 10.0 for case in cases}  # two more builds and two cheaper rounds: 30 s
+    assert [len(affordable(cases, costs, left)) for left in (0, 59, 60, 90)] == [1, 1, 2, 3]
+
+
+def test_a_budget_that_is_too_small_is_said_with_the_time_that_is_needed(
+    measure, capsys, monkeypatch
+):
+    monkeypatch.setitem(globals(), "CASES", [planned("suite/a", 3), planned("suite/b", 3)])
+    ticks = itertools.count(step=10)
+    measure(budget=70, clock=lambda: float(next(ticks)))
+    out = capsys.readouterr().out
+    assert "3 rounds of every case take about 60 s here, the budget is 70 s" in out
+    assert "the times of suite/b will not be judged; --budget 66 measures all" in out
 
 
 def test_the_default_cases_exist_and_a_pattern_without_a_case_is_refused():

@@ -10,6 +10,7 @@ import pytest
 from benchmarks.measuring.progress import Progress
 from benchmarks.measuring.runner import Workers, measure_plan
 from benchmarks.measuring.store import RecordStore
+from jaxmeter import Failure, Phases, Record
 from tests.benchmarks.common import TOO_SLOW, Worker, planned
 
 CASES = [planned(f"suite/{name}") for name in "ab"]
@@ -168,3 +169,23 @@ def test_failed_rounds_are_collected_with_their_reason_and_skipped_ones_are_not(
     progress.end_plan(0, 1.0)
     assert progress.failures == ["s/a: timeout: too slow"]
     assert lines[-1] == "[2/2] measured in 1 s; 1 failed"
+
+
+def test_rounds_after_the_builds_take_the_program_from_the_cache_and_keep_steady_times(tmp_path):
+    hit = Failure("compile", "CacheHit", "from the cache")
+    seen = []
+
+    def run_case(case):
+        seen.append(case.env["JAX_ENABLE_COMPILATION_CACHE"])
+        failure = hit if seen[-1] == "true" else None
+        phases = Phases(compile_seconds=0.1)
+        status = "rejected" if failure else "ok"
+        return Record(case.name, status, failure=failure, phases=phases, samples_seconds=(1.0,))
+
+    workers = Workers(RecordStore(tmp_path / "store"), tmp_path, run_case)
+    case = planned("suite/a", 3, builds=1)
+    records = [workers.measure(case, i) for i in range(3)]
+    assert seen == ["false", "true", "true"]
+    assert [r.status for r in records] == ["ok"] * 3
+    assert [r.phases.compile_seconds for r in records] == [0.1, None, None]
+    assert records[2].samples_seconds == (1.0,)

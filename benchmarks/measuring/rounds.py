@@ -1,0 +1,128 @@
+"""Measure rounds of cases on several sides, interleaved, so that a budget decides most."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmarks.measuring.plan import PlannedCase
+from benchmarks.measuring.runner import Workers
+from benchmarks.measuring.store import RecordStore
+
+ENOUGH_ROUNDS = 3  # fewer are not tested
+# Of the time of a round that compiles, until one that takes its program from the cache is known.
+SHARE_OF_CACHED = 0.5
+
+
+@dataclass(frozen=True)
+class MeasuredSide:
+    """One commit of a pair: its store, and the workers that import its package.
+
+    `pair` is the folder that a review reads.
+    """
+
+    name: str
+    pair: Path
+    store: RecordStore
+    workers: Workers
+
+
+def measure_interleaved(
+    cases: Sequence[PlannedCase],
+    measured: Sequence[MeasuredSide],
+    *,
+    budget_seconds: float,
+    clock: Callable[[], float] = time.monotonic,
+) -> None:
+    """Measure every round of every case on all sides, until the budget is spent.
+
+    Every case gets its first round, whose duration shows which cases the budget is enough for.
+    Cases whose programs changed come first; those that cannot get enough rounds to be tested are
+    named, with the time that all of them would take, and left out.
+    """
+    started = clock()
+    costs = {}
+    for case in cases:
+        begun = clock()
+        if case.rounds:
+            _measure_round(case, 0, measured)
+        costs[case.name] = clock() - begun
+    ordered = sorted(cases, key=lambda case: not has_changed(case, measured))
+    left = budget_seconds - (clock() - started)
+    kept = affordable(ordered, costs, left)
+    if len(kept) < len(cases):
+        needed = sum(costs.values()) + sum(_needed(case, costs) for case in cases)
+        names = ", ".join(case.name for case in ordered if case not in kept)
+        print(
+            f"{ENOUGH_ROUNDS} rounds of every case take about {needed:.0f} s here, the budget is "
+            f"{budget_seconds:.0f} s: the times of {names} will not be judged; "
+            f"--budget {needed * 1.1:.0f} measures all",
+            flush=True,
+        )
+    for turn, number in enumerate(round_order(kept), start=1):
+        for case in kept:
+            if number not in _numbers(case):
+                continue
+            if clock() - started > budget_seconds:
+                print(f"the budget of {budget_seconds:.0f} s is spent", flush=True)
+                return
+            # The previous case affects the side that comes first: alternate.
+            _measure_round(case, number, measured if turn % 2 == 0 else measured[::-1])
+
+
+def has_changed(case: PlannedCase, measured: Sequence[MeasuredSide]) -> bool:
+    """Return whether the programs of a case differ, as far as they are known."""
+    records = [side.store.read(case, 0) for side in measured]
+    known = {None if r is None else r.program.hlo_fingerprint for r in records}
+    return len(known) > 1 or None in known
+
+
+def affordable(
+    ordered: Sequence[PlannedCase], costs: Mapping[str, float], left_seconds: float
+) -> list[PlannedCase]:
+    """Return the first cases that get enough rounds in the time left, one at least."""
+    kept: list[PlannedCase] = []
+    for case in ordered:
+        needed = _needed(case, costs)
+        if not kept or needed <= max(left_seconds, 0.0):
+            kept.append(case)
+            left_seconds -= needed
+    return kept
+
+
+def _needed(case: PlannedCase, costs: Mapping[str, float]) -> float:
+    """Return the seconds of a case's rounds after the first until its times can be tested."""
+    more = min(ENOUGH_ROUNDS, case.rounds) - 1
+    if case.builds is None or case.builds >= case.rounds:
+        return more * costs[case.name]
+    builds = min(ENOUGH_ROUNDS, case.builds) - 1
+    return (builds + more * SHARE_OF_CACHED) * costs[case.name]
+
+
+def round_order(cases: Sequence[PlannedCase]) -> list[int]:
+    """Return the rounds after the first: after every two without a compile, one with."""
+    compiled = sorted({n for case in cases for n in _numbers(case) if not case.is_cached(n)} - {0})
+    cached = sorted({n for case in cases for n in _numbers(case) if case.is_cached(n)})
+    order: list[int] = []
+    while compiled or cached:
+        order += cached[:2] + compiled[:1]
+        cached, compiled = cached[2:], compiled[1:]
+    return order
+
+
+def _numbers(case: PlannedCase) -> range:
+    return range(case.rounds)
+
+
+def _measure_round(case: PlannedCase, number: int, order: Sequence[MeasuredSide]) -> None:
+    kept = [side.store.read(case, number) for side in order]
+    if all(record is not None and record.status == "ok" for record in kept):
+        return  # a side measured alone would be compared with an earlier state of the machine
+    results = []
+    for side in order:
+        record = side.workers.measure(case, number)
+        side.store.write(case, number, record)
+        results.append(f"{side.name} {record.status}, {record.wall_seconds or 0:.1f} s")
+    print(f"round {number} of {case.name}: {'; '.join(results)}", flush=True)
