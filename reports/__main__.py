@@ -135,6 +135,17 @@ def review(options: argparse.Namespace) -> int:
     return made.exit_code
 
 
+def triage(options: argparse.Namespace) -> int:
+    """Print what the commits since a date or a commit changed, as Markdown."""
+    from . import read_store
+    from .history.series import make_history
+    from .triage import triage as digest
+
+    made = make_history(read_store(Path(options.store)), repository=options.repository)
+    print(digest(made, options.since, options.repository), end="")
+    return 0
+
+
 def merge(options: argparse.Namespace) -> int:
     """Copy stores into one; 0 when every record found its place, 1 when some did not."""
     from .merge import merge_stores
@@ -157,9 +168,9 @@ def _parser() -> argparse.ArgumentParser:
         added.set_defaults(answer=answer)
         if out is not None:
             added.add_argument("--out", default=out, help="folder to write")
-        if name in ("build", "history", "review"):
+        if name in ("build", "history", "review", "triage"):
             added.add_argument("--store", default=STORE, help="folder of measured cases")
-        if name in ("history", "review"):
+        if name in ("history", "review", "triage"):
             about = "clone that knows the commits"
             added.add_argument("--repository", default=".", type=Path, help=about)
         if name in ("build", "closure"):
@@ -180,6 +191,9 @@ def _parser() -> argparse.ArgumentParser:
     option("--keep", action="append", default=[], metavar="ENVIRONMENT", help=about)
 
     command("history", history, "write the page of every metric across commits", "results/history")
+
+    option = command("triage", triage, "print what recent commits changed, as Markdown")
+    option("--since", required=True, help="a date such as 2026-11-01, or a commit, such as v0.1")
 
     option = command("review", review, "say what HEAD changed against BASE", "results/review/page")
     option("base", nargs="?", help="a commit of the store, or a name that git knows")

@@ -9,6 +9,8 @@ from typing import Any
 
 import pandas as pd
 
+from .errors import ReportError
+
 # Fields end in NUL, which no commit can hold; a subject may hold every other character.
 LOG = (
     *("git", "log", "--topo-order", "--reverse", "--ignore-missing", "--stdin"),
@@ -65,6 +67,26 @@ def known_commits(repository: Path, hashes: Iterable[str]) -> list[Commit]:
     found = zip(*(fields[i::4] for i in range(4)), strict=False)
     commits = (Commit(name.strip(), *rest) for name, *rest in found)
     return [commit for commit in commits if commit.hash in names]
+
+
+def revisions(repository: Path, since: str) -> set[str]:
+    """Return the hashes of the commits of HEAD that `since`, a name that git knows, has not.
+
+    Raises
+    ------
+    ReportError
+        If git does not know it.
+    """
+    command = ["git", "rev-list", "--end-of-options", f"{since}..HEAD"]
+    try:
+        done = subprocess.run(command, cwd=repository, capture_output=True, text=True, timeout=60)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise ReportError(f"triage: git cannot list the commits since {since}: {error}") from error
+    if done.returncode != 0:
+        raise ReportError(
+            f"triage: git knows no {since!r}; give a date such as 2026-11-01, or a commit"
+        )
+    return set(done.stdout.split())
 
 
 def _seconds(when: Any) -> float:

@@ -91,7 +91,8 @@ def _environment(
 
 
 def _numbers(series: Series, at: tuple[int, ...]) -> list[Any]:
-    """Return commits (0 for all of the environment's), values, samples (0: none), change points."""
+    """Return commits (0 for all of the environment's), values, samples (0: none), change points,
+    and the threshold in percent."""
 
     def rounded(values: Iterable[float]) -> list[float | int | str]:
         return [_number(v, DIGITS if series.metric.kind == "noisy" else 17) for v in values]
@@ -101,6 +102,7 @@ def _numbers(series: Series, at: tuple[int, ...]) -> list[Any]:
         rounded(series.values),
         [rounded(sample) for sample in series.samples] or 0,
         [[s.index, *rounded((s.before, s.after)), s.found_by] for s in series.steps],
+        math.ceil(100 * series.threshold),
     ]
 
 

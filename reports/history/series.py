@@ -17,7 +17,8 @@ from ..load import SkippedFile, Store
 from ..machines import environment_names
 from ..quantities import COMPILE_PHASES, COMPILED, Metric, Row, metrics_of
 from ..tables import any_of, groups, last_known, numeric, rows
-from .steps import Step, find_steps
+from .noise import noise_threshold
+from .steps import SMALLEST_ERROR_STEP, Step, find_steps
 
 MOST_CHARACTERS = 240  # of a failure's message
 VERSIONS = ("Python", "numpy")
@@ -60,6 +61,15 @@ class Series:
     samples: tuple[tuple[float, ...], ...]
     steps: tuple[Step, ...]
     lines: Mapping[int, str] = field(default_factory=dict)
+
+    @property
+    def threshold(self) -> float:
+        """The share by which a value must change to stand out; 0 for an exact metric."""
+        if self.metric.kind == "exact":
+            return 0.0
+        if self.metric.kind == "error":
+            return SMALLEST_ERROR_STEP
+        return noise_threshold(self.values, {step.index for step in self.steps})
 
 
 @dataclass(frozen=True)

@@ -39,11 +39,11 @@ for (const environment of data.environments) {
 }
 
 // Each series with its names, as the charts and the table need it.
-const all = data.environments.map((environment) => environment.series.map(([caseIndex, metric, at, values, samples, steps, lines]) => {
+const all = data.environments.map((environment) => environment.series.map(([caseIndex, metric, at, values, samples, steps, threshold, lines]) => {
   const [name, title, unit, kind, meaning] = data.metrics[metric];
   return {
     environment, case: environment.cases[caseIndex], name, title, unit, kind, meaning, at: at || environment.at,
-    values: values.map(number), samples, lines, failed: environment.failed.filter((failure) => failure.case === environment.cases[caseIndex]),
+    values: values.map(number), samples, threshold, lines, failed: environment.failed.filter((failure) => failure.case === environment.cases[caseIndex]),
     steps: steps.map(([i, before, after, by]) => ({ i, before: number(before), after: number(after), by })),
   };
 }));
@@ -193,7 +193,7 @@ function newCard(series) {
   card.setAttribute("aria-roledescription", "chart");
   card.setAttribute("aria-label", summary(series));
   card.series = series;
-  card.innerHTML = `<figcaption title="${escaped(series.meaning)}">${escaped(series.title)}<span>${escaped(series.case)}</span></figcaption>`;
+  card.innerHTML = `<figcaption title="${escaped(series.meaning)}">${escaped(series.title)}<span>${escaped(series.case)}${series.threshold ? `, threshold ${series.threshold}%` : ""}</span></figcaption>`;
   card.addEventListener("pointermove", (event) => {
     if (!event.target.closest(".tip") && card.querySelector("svg")) show(card, nearest(card, event));
   });

@@ -1,0 +1,35 @@
+"""The threshold of a series: how large a change must be to stand out from its own past.
+
+It is Q3 + 3 (Q3 - Q1) of the relative differences of neighbouring commits, as the performance
+tracker of the Rust compiler has it (github.com/rust-lang/rustc-perf, docs/comparison-analysis.md),
+and never below a fixed minimum, which also holds where the past is too short to show any noise.
+"""
+
+import math
+import statistics
+from collections.abc import Collection, Sequence
+from itertools import pairwise
+
+MINIMUM = 0.05
+FEWEST_DIFFERENCES = 8
+
+
+def noise_threshold(values: Sequence[float], stepped: Collection[int] = ()) -> float:
+    """Return the threshold of a noisy series as a share.
+
+    Parameters
+    ----------
+    values : sequence of float, shape (n,)
+        One for each commit, oldest first.
+    stepped : collection of int
+        First points of new levels: their differences are no noise.
+    """
+    differences = [
+        abs(math.log(after / before))
+        for i, (before, after) in enumerate(pairwise(values), start=1)
+        if i not in stepped and before > 0 and after > 0 and math.isfinite(before * after)
+    ]
+    if len(differences) < FEWEST_DIFFERENCES:
+        return MINIMUM
+    low, _, high = statistics.quantiles(differences, n=4, method="inclusive")
+    return max(MINIMUM, math.expm1(high + 3 * (high - low)))

@@ -1,0 +1,128 @@
+"""Triage: a Markdown digest of what the commits of a week or a release changed."""
+
+import math
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+
+from .commits import Commit, revisions
+from .document.markdown import escaped
+from .errors import ReportError
+from .history.series import Environment, History, Series
+from .history.steps import Step
+from .review.causes import PROGRAM
+from .review.findings import GATED
+from .units import counted
+
+MAX_CHANGES = 3  # of a commit, the largest first
+DATE = re.compile(r"\d{4}-\d\d-\d\d")
+
+
+@dataclass(frozen=True)
+class Change:
+    """A change point; `base` and `head` are the positions of the commits around it."""
+
+    series: Series
+    step: Step
+    base: int
+    head: int
+
+    @property
+    def magnitude(self) -> float:
+        """The logarithm of after over before; infinite from or to 0."""
+        ratio = self.step.ratio
+        return abs(math.log(ratio)) if 0 < ratio < math.inf else math.inf
+
+    def __str__(self) -> str:
+        ratio = self.step.ratio
+        how = f"{ratio:.3g}×" if 0 < ratio < math.inf else f"{self.step.before:g} → "
+        how += "" if 0 < ratio < math.inf else f"{self.step.after:g}"
+        return f"{self.series.metric.title} {how} in {self.series.case}"
+
+
+def triage(history: History, since: str, repository: Path) -> str:
+    """Return the digest of the commits after `since`, a date or a name that git knows.
+
+    Regressions and improvements count in gated metrics, errors and times; of times only changes
+    above the threshold of their series. A time that changed at a commit where no number of that
+    case's program did is unexplained.
+
+    Raises
+    ------
+    ReportError
+        If git does not know `since`, or no commit after it was measured.
+    """
+    wanted = _wanted(history.commits, since, repository)
+    if not wanted:
+        raise ReportError(
+            f"triage: no measured commit after {since}; measure some, such as "
+            "make commits COMMITS=HEAD~10..HEAD, or give an earlier --since"
+        )
+    parts = [f"# Triage of {counted(len(wanted), 'measured commit')} since {since}", ""]
+    for environment in history.environments:
+        parts += _environment(environment, history.commits, wanted)
+    return "\n".join(parts).rstrip() + "\n"
+
+
+def _wanted(commits: Sequence[Commit], since: str, repository: Path) -> set[int]:
+    if DATE.match(since):
+        return {i for i, one in enumerate(commits) if one.author_date >= since}
+    later = revisions(repository, since)
+    return {i for i, one in enumerate(commits) if one.hash in later}
+
+
+def _environment(
+    environment: Environment, commits: Sequence[Commit], wanted: set[int]
+) -> list[str]:
+    changes = [one for one in _changes(environment.series) if one.head in wanted]
+    if not changes and not wanted & set(environment.conditions):
+        return []
+    programs = {(one.series.case, one.head) for one in changes if one.series.metric.name in PROGRAM}
+    kinds: dict[str, list[Change]] = {"Regressions": [], "Improvements": [], "Unexplained": []}
+    for one in changes:
+        if one.series.metric.kind == "exact" and one.series.metric.name not in GATED:
+            continue
+        is_noisy = one.series.metric.kind == "noisy"
+        if is_noisy and (one.series.case, one.head) not in programs:
+            kinds["Unexplained"].append(one)
+        else:
+            kinds["Regressions" if one.step.after > one.step.before else "Improvements"].append(one)
+    counts = ", ".join(f"{len(found)} {name.lower()}" for name, found in kinds.items())
+    failed = [one for one in environment.failed if one.commit in wanted]
+    lines = [f"## {escaped(environment.name)}", "", f"{counts}, {len(failed)} failed.", ""]
+    for name, found in kinds.items():
+        if found:
+            lines += [f"### {name}", "", *_by_commit(found, commits), ""]
+    if failed:
+        lines += ["### Failed", ""]
+        lines += [f"- {_name(commits[f.commit])}: {f.case}: {escaped(f.reason)}" for f in failed]
+        lines += [""]
+    return lines
+
+
+def _changes(series: Iterable[Series]) -> Iterable[Change]:
+    for one in series:
+        for step in one.steps:
+            change = Change(one, step, one.commits[step.index - 1], one.commits[step.index])
+            is_small = one.metric.kind == "noisy" and math.expm1(change.magnitude) < one.threshold
+            if step.found_by != "ruptures" and not is_small:
+                yield change
+
+
+def _by_commit(found: Sequence[Change], commits: Sequence[Commit]) -> Iterable[str]:
+    ordered = sorted(found, key=lambda one: (one.head, one.base, -one.magnitude))
+    groups = [list(group) for _, group in groupby(ordered, lambda one: (one.head, one.base))]
+    for group in sorted(groups, key=lambda group: -group[0].magnitude):
+        first, rest = group[0], len(group) - MAX_CHANGES
+        shown = "; ".join(map(str, group[:MAX_CHANGES]))
+        more = f"; {rest} more" if rest > 0 else ""
+        yield f"- {_name(commits[first.head])}: {escaped(shown + more)}  "
+        base, head = (commits[place].hash[:10] for place in (first.base, first.head))
+        yield f"  `make review BASE={base} HEAD={head}`"
+
+
+def _name(commit: Commit) -> str:
+    known = f" {escaped(commit.subject)} ({escaped(commit.author)})" if commit.subject else ""
+    return f"**{commit.hash[:10]}**{known}"

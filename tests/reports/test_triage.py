@@ -1,0 +1,60 @@
+"""The digest of a week: what changed, how far above the noise, and the command that shows it."""
+
+import math
+import random
+
+import pytest
+
+from reports import read_store
+from reports.errors import ReportError
+from reports.history.noise import MINIMUM, noise_threshold
+from reports.history.series import make_history
+from reports.triage import triage
+from tests.reports.history_stores import COMMITS, STEP, write_failed, write_stepped
+
+
+@pytest.fixture(scope="module")
+def history(tmp_path_factory):
+    from tests.reports import conftest
+
+    root = tmp_path_factory.mktemp("triage")
+    return make_history(read_store(write_failed(conftest, write_stepped(conftest, root))))
+
+
+def test_a_threshold_is_the_minimum_without_a_past_and_grows_with_the_noise():
+    rng = random.Random(1)
+    assert noise_threshold([1.0, 3.0, 1.0]) == MINIMUM
+    quiet, loud = ([math.exp(rng.gauss(0, noise)) for _ in range(60)] for noise in (0.001, 0.1))
+    assert noise_threshold(quiet) == MINIMUM
+    assert 0.3 < noise_threshold(loud) < 1.5
+
+
+def test_a_level_that_changed_is_no_noise():
+    values = [1.0] * 10 + [2.0] * 10
+    assert noise_threshold(values, {10}) == MINIMUM == noise_threshold(values)
+
+
+def test_the_digest_names_commit_size_case_and_command(history, tmp_path):
+    dates = [f"2026-11-{i:02d}" for i in range(1, 14)]
+    commits = tuple(
+        type(one)(one.hash, date, "Keep a table", "A. Author")
+        for one, date in zip(history.commits, dates, strict=True)
+    )
+    known = type(history)(commits, history.environments, history.skipped)
+    text = triage(known, "2026-11-05", tmp_path)
+    assert text.startswith("# Triage of 9 measured commits since 2026-11-05")
+    (regressions,) = [part for part in text.split("### ") if part.startswith("Regressions")]
+    assert f"**{COMMITS[STEP][:10]}** Keep a table (A. Author): captured 1.66×" in regressions
+    base, head = COMMITS[STEP - 1][:10], COMMITS[STEP][:10]
+    assert f"`make review BASE={base} HEAD={head}`" in regressions
+    (unexplained,) = [part for part in text.split("### ") if part.startswith("Unexplained")]
+    assert "steady-state median 1.29×" in unexplained
+    assert "### Failed" in text and "WrongAnswer" in text
+    assert "Regressions" not in triage(known, "2026-11-10", tmp_path)
+
+
+def test_a_time_without_measured_commits_and_an_unknown_name_are_refused(history, tmp_path):
+    with pytest.raises(ReportError, match="no measured commit after 2027-01-01"):
+        triage(history, "2027-01-01", tmp_path)
+    with pytest.raises(ReportError, match="git knows no 'v9'"):
+        triage(history, "v9", tmp_path)
