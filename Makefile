@@ -8,11 +8,13 @@ GRID ?= quick
 COMMITS ?= HEAD~10..HEAD
 BASE ?= HEAD~1
 HEAD ?= HEAD
+METRIC ?=
+CASE ?=
 
 # Settings are text, never code: recipes read them from the environment, in quotes, as "$$BASE".
 # Make itself would run a $(shell ...) in them when it exports them to a recipe; so the text of
 # every variable given on the command line is kept as it stands.
-override SETTINGS := PYTHON JAX EXTRAS GRID COMMITS BASE HEAD
+override SETTINGS := PYTHON JAX EXTRAS GRID COMMITS BASE HEAD METRIC CASE
 override name :=
 override as_text = $(eval override $(1) := $$(value $(1)))
 $(foreach name,$(SETTINGS),$(call as_text,$(name)))
@@ -23,7 +25,7 @@ override RUN := .venv/bin/python
 override STORE := "$${VCJAX_BENCH_STORE:-results/records}"
 
 .DEFAULT_GOAL := help
-.PHONY: help report bench page commits history review closure situations workshop docs packages test lint lock hooks clean
+.PHONY: help report bench page commits history review bisect closure situations workshop docs packages test lint lock hooks clean
 
 help: ## List these targets
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
@@ -46,6 +48,9 @@ history: env-report ## Build the page of every metric across the measured commit
 
 review: env-report ## Measure HEAD and BASE=HEAD~1 interleaved, and compare them
 	@$(RUN) -m tools.review -- "$$BASE" "$$HEAD"
+
+bisect: env-report ## Find the commit after BASE at which the exact METRIC of CASE changed
+	@$(RUN) -m benchmarks.measuring.bisect -- "$$METRIC" "$$CASE" "$$BASE" "$$HEAD"
 
 closure: env-report ## Measure the closure study (GRID=full: large sizes too) and build its page
 	@$(RUN) -m studies closure --grid="$$GRID"

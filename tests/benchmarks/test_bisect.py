@@ -1,0 +1,62 @@
+"""Bisecting finds the commit of a change in few steps, steps over gaps, and resumes."""
+
+import dataclasses
+import math
+
+import pytest
+
+from benchmarks.measuring import bisect
+from benchmarks.measuring.checkout import CheckoutError
+from benchmarks.measuring.store import RecordStore
+from jaxmeter import Failure, Memory, Record
+from tests.benchmarks.common import planned
+
+
+@pytest.mark.parametrize("changed_at", [1, 37, 64, 99])
+def test_the_first_changed_commit_is_found_in_log2_steps(changed_at):
+    asked = []
+
+    def value(commit):
+        asked.append(commit)
+        return 2.0 if int(commit) >= changed_at else 1.0
+
+    commits = [str(i) for i in range(100)]
+    assert bisect.first_change(commits, value) == (changed_at - 1, changed_at)
+    assert len(asked) <= 2 + math.ceil(math.log2(100))
+
+
+def test_commits_that_cannot_be_measured_are_stepped_over_and_left_in_the_answer():
+    values = [1.0, 1.0, None, None, 2.0, 2.0]
+    found = bisect.first_change([str(i) for i in range(6)], lambda commit: values[int(commit)])
+    assert found == (1, 4)
+
+
+@pytest.mark.parametrize("values, said", [([1.0, 1.0], "same value"), ([1.0, None], "no such")])
+def test_nothing_to_find_is_said(values, said):
+    with pytest.raises(CheckoutError, match=said):
+        bisect.first_change(["0", "1"], lambda commit: values[int(commit)])
+
+
+def test_errors_change_by_more_than_a_quarter_and_counts_by_any():
+    assert bisect.is_same(1e-5, 1.2e-5) and not bisect.is_same(1e-5, 1.3e-5)
+    assert not bisect.is_same(100.0, 101.0) and not bisect.is_same(0.0, 8.0)
+    assert bisect.is_same("WrongAnswer", "WrongAnswer") and not bisect.is_same("WrongAnswer", 1.0)
+
+
+def test_a_wrong_answer_is_a_value_and_a_missing_function_is_none():
+    record = Record("a", "ok", memory=Memory(temp_bytes=8), checks={"error_relative": 1e-3})
+    assert bisect.value_in(record, "temp_bytes") == 8.0
+    assert bisect.value_in(record, "error_relative") == 1e-3
+    assert bisect.value_in(record, "nothing") is None
+    for kind, value in (("WrongAnswer", "WrongAnswer"), ("ImportError", None)):
+        failed = dataclasses.replace(record, status="failed", failure=Failure("run", kind, ""))
+        assert bisect.value_in(failed, "temp_bytes") == value
+
+
+def test_a_record_that_is_kept_is_not_measured_again(tmp_path, monkeypatch):
+    monkeypatch.setattr(bisect, "STORE", tmp_path)
+    monkeypatch.setattr(bisect, "unpacked_package", None)
+    case = planned("operations/a")
+    record = Record(case.name, "ok", target=case.target)
+    RecordStore(tmp_path / "c" / bisect.environment_name()).write(case, 0, record)
+    assert bisect.measured("c", case.name) == record
