@@ -19,7 +19,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from benchmarks.measuring.plan import SMALL_ROUNDS, PlannedCase, grid_from_environment
+from benchmarks.measuring.plan import (
+    RESUME_VARIABLE,
+    SMALL_ROUNDS,
+    PlannedCase,
+    grid_from_environment,
+)
 
 if TYPE_CHECKING:
     from benchmarks.summary import Summary
@@ -141,6 +146,7 @@ class CaseSuite(ABC):
             self.plan(grid),
             RecordStore(store_root() / commit / environment_name()),
             budget_seconds=self.budget_seconds(grid),
+            resume=os.environ.get(RESUME_VARIABLE) == "1",
         )
         return {name: summarise(found) for name, found in records.items()}
 

@@ -95,6 +95,7 @@ KNOWN = (
     Metric("jaxpr_equations_count", "exact"),
     Metric("hlo_instructions_count", "exact"),
     Metric("fusions_count", "exact"),
+    Metric("low_precision_count", "exact", "equations in less than double precision"),
     Metric("flops", "exact", "floating-point operations, by the compiler's estimate"),
     Metric("accessed_bytes", "exact", "memory traffic, by the compiler's estimate"),
     Metric("error_relative", "error", "largest error against the known answer"),

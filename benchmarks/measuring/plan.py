@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 
 GRIDS = ("small", "quick", "full")
 GRID_VARIABLE = "VCJAX_BENCH_GRID"
+RESUME_VARIABLE = "VCJAX_BENCH_RESUME"
+"""With 1, suites keep records of earlier runs; asv itself always measures what it is asked for."""
 SCRATCH_VARIABLE = "VCJAX_BENCH_SCRATCH"
 
 # Settings of the caller that would change a measurement are set again in every worker: 12 digits

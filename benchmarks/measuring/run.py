@@ -41,7 +41,7 @@ from benchmarks.measuring.checkout import (
     run_lock,
     unpacked_package,
 )
-from benchmarks.measuring.plan import GRID_VARIABLE, GRIDS
+from benchmarks.measuring.plan import GRID_VARIABLE, GRIDS, RESUME_VARIABLE
 from benchmarks.measuring.progress import Progress
 from benchmarks.measuring.runner import RunCase, Workers, measure_plan
 from benchmarks.measuring.store import RecordStore, environment_name, store_root
@@ -140,7 +140,7 @@ def measure_range(grid: str, commits: str) -> int:
         with subprocess.Popen(
             asv_command(grid, commits),
             cwd=ROOT,
-            env={**os.environ, GRID_VARIABLE: grid},
+            env={**os.environ, GRID_VARIABLE: grid, RESUME_VARIABLE: "1"},
             stdin=subprocess.DEVNULL,
             pass_fds=(lock,),
         ) as asv:

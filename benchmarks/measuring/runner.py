@@ -157,6 +157,7 @@ def measure_plan(
     progress: Progress | None = None,
     *,
     budget_seconds: float | None = None,
+    resume: bool = True,
     workers: Workers | None = None,
     run_case: RunCase = jaxmeter.run_case,
     clock: Callable[[], float] = time.monotonic,
@@ -174,6 +175,8 @@ def measure_plan(
     budget_seconds : float, optional
         No round after the first starts beyond this time, so that a slow machine measures fewer
         processes for each case. Every case gets its first round.
+    resume : bool
+        Whether records that the store holds already are kept.
     workers : Workers, optional
         Those of the run, so that several plans share preparations; new ones if not given.
     run_case, clock : callables
@@ -192,7 +195,7 @@ def measure_plan(
     with jaxmeter.temporary_folder("vcjax-suites-") as folder:
         workers = workers or Workers(store, folder, run_case)
         for case, round_index in interleaved(cases):
-            record = store.read(case, round_index)
+            record = store.read(case, round_index) if resume else None
             kept = record is not None and record.status == "ok"
             if record is None or not kept:
                 over = budget_seconds is not None and clock() - started > budget_seconds

@@ -16,7 +16,7 @@ from benchmarks.cases.quantities import GRADIENT
 from benchmarks.operations import inputs
 from benchmarks.operations.inputs import DIGITS, PROBLEM, violation
 from benchmarks.operations.table import Calls, operation
-from vcjax import wout
+from vcjax import problems, wout
 from vcjax.interfaces import VirtualCasing, VirtualCasingJAX, build_offsurface_levels, simsopt
 from vcjax.problems import Problem
 
@@ -57,6 +57,28 @@ def called_for_gradients() -> Calls:
         return gradient
 
     return Calls(run, lambda found: {"error_relative": problem.external_gradient_error(found)})
+
+
+@operation("vcjax.choose", "vcjax.tables", "vcjax.gradient_tables")
+def called_for_ten_digits() -> Calls:
+    """A field and a gradient of ten digits: whatever is rounded on the host shows in its error."""
+    sizes: dict[str, Any] = {"shape": (4, 48), "src_shape": (4, 72), "trg_shape": (2, 6)}
+    problem = problems.axisymmetric(10, **sizes)
+
+    def run():
+        casing = vcjax.prepare(preparing.choose(problem), problem.X)
+        rule = preparing.choose(problem, GRADIENT)
+        gradient = vcjax.external_gradient(vcjax.prepare_gradient(rule, problem.X), problem.B)
+        return vcjax.external_field(casing, problem.B), gradient
+
+    def check(found):
+        field, gradient = found
+        return {
+            "error_relative": problem.external_error(field),
+            "gradient_error_relative": problem.external_gradient_error(gradient),
+        }
+
+    return Calls(run, check)
 
 
 @operation(

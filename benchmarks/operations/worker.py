@@ -18,13 +18,10 @@ import time
 import traceback
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import jax
 
-# Before the backend starts; the machine's cores are divided among them.
-jax.config.update("jax_num_cpu_devices", 2)
-
-# ruff: noqa: E402
 import jaxmeter
 from benchmarks.measuring.plan import PlannedCase
 from benchmarks.measuring.store import RecordStore
@@ -33,6 +30,7 @@ from benchmarks.operations.table import OPERATIONS, Calls, Operation, Program
 
 SUITE = "operations"
 CURRENT = "current"
+LOW_PRECISION = ("float32", "complex64", "float16", "bfloat16")
 TIMEOUT_SECONDS = 600.0  # of an operation
 
 
@@ -44,6 +42,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--part", default="0/1", help="this and every n-th further one: 0/2")
     parser.add_argument("--only", nargs="+", default=["*"], help="patterns of names")
     options = parser.parse_args(argv)
+    # Before the backend starts; the machine's cores are divided among them.
+    jax.config.update("jax_num_cpu_devices", 2)
     first, step = map(int, options.part.split("/"))
     store = RecordStore(options.store)
     options.details.mkdir(parents=True, exist_ok=True)
@@ -114,8 +114,28 @@ def _program(record: jaxmeter.Record, made: Program) -> tuple[jaxmeter.Record, j
         memory=found.memory,
         counts=jaxmeter.Counts(traces_count=executions, compiles_count=1),
         checks=dict(made.check(answer, jitted)),
+        extras={"low_precision_count": _low_precision_count(jitted, made.arguments)},
     )
     return record, dataclasses.replace(found, name=record.name)
+
+
+def _low_precision_count(jitted: Any, arguments: tuple[Any, ...]) -> int:
+    """Return how many equations make numbers of less than double precision."""
+
+    def count(jaxpr: Any) -> int:
+        jaxpr = getattr(jaxpr, "jaxpr", jaxpr)
+        total = 0
+        for equation in jaxpr.eqns:
+            dtypes = [getattr(one.aval, "dtype", None) for one in equation.outvars]
+            total += any(str(dtype) in LOW_PRECISION for dtype in dtypes)
+            # A nested jaxpr is a parameter, or one of several.
+            values = jax.tree.leaves(
+                list(equation.params.values()), is_leaf=lambda v: hasattr(v, "eqns")
+            )
+            total += sum(count(v) for v in values if hasattr(getattr(v, "jaxpr", v), "eqns"))
+        return total
+
+    return count(jitted.trace(*arguments).jaxpr)
 
 
 def _calls(record: jaxmeter.Record, made: Calls) -> tuple[jaxmeter.Record, jaxmeter.Watched]:

@@ -24,6 +24,7 @@ PROGRAM = {
     "flops": "flops",
     "accessed_bytes": "bytes accessed",
     "temp_bytes": "temp bytes",
+    "low_precision_count": "equations of low precision",
 }
 TITLES = {
     "accuracy": "Accuracy changed",

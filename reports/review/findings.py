@@ -32,6 +32,7 @@ GATED = (
     "temp_bytes",
     "traces_count",
     "compiles_count",
+    "low_precision_count",
 )
 """Exact metrics whose growth fails a review; errors always do, times where asked."""
 SMALL_BYTES = 1024  # growth by less is reported but does not fail a review

@@ -3,6 +3,8 @@
 import inspect
 import json
 
+import jax
+import jax.numpy as jnp
 import pytest
 
 import jaxmeter
@@ -10,7 +12,7 @@ import vcjax
 from benchmarks.measuring import pair
 from benchmarks.measuring.checkout import CheckoutError
 from benchmarks.measuring.store import RecordStore
-from benchmarks.operations import calls, derivatives, measure, programs
+from benchmarks.operations import calls, derivatives, measure, programs, worker
 from benchmarks.operations.table import OPERATIONS
 from jaxmeter import Inventory, SourceLine, Watched, WatchedFunction
 from jaxmeter._records.record import Program
@@ -117,3 +119,15 @@ def test_a_review_measures_all_operations_unless_cases_are_chosen():
     assert pair.chosen_cases(["operations/*"], 3) == []
     with pytest.raises(CheckoutError):
         pair.chosen_cases(["nothing/*"], 3)
+
+
+def test_equations_of_low_precision_are_counted_in_every_nested_jaxpr():
+    def half(x):
+        step = jax.jit(lambda carry, y: (carry + y.astype(jnp.float32).sum(), y))
+        return jax.lax.scan(step, jnp.float32(0), x)[1] * 2.0
+
+    # In the loop a cast, its sum and the addition to the carry; the multiplication is double.
+    count = worker._low_precision_count
+    x = jnp.ones((3, 2))
+    assert count(jax.jit(lambda x: x * 2.0), (x,)) == 0
+    assert count(jax.jit(half), (x,)) >= 3
