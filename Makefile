@@ -25,7 +25,7 @@ override RUN := .venv/bin/python
 override STORE := "$${VCJAX_BENCH_STORE:-results/records}"
 
 .DEFAULT_GOAL := help
-.PHONY: help report bench page commits history review bisect closure situations workshop docs packages test lint lock hooks clean
+.PHONY: help report bench page commits history review bisect closure compare situations workshop docs packages test lint lock hooks clean
 
 help: ## List these targets
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
@@ -55,6 +55,9 @@ bisect: env-report ## Find the commit after BASE at which the exact METRIC of CA
 closure: env-report ## Measure the closure study (GRID=full: large sizes too) and build its page
 	@$(RUN) -m studies closure --grid="$$GRID"
 	@$(RUN) -m reports closure
+
+compare: env-report ## Compare vcjax with the C++ package from a cold process on (docs/compare.md)
+	@$(RUN) -m studies compare
 
 situations: env-test ## Check jaxmeter against situations with known captured arrays, on this JAX
 	@$(RUN) -m studies situations

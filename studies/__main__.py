@@ -24,6 +24,7 @@ STUDIES = {
         "studies.compile.study",
         "slow lines that a compile profile finds; vcjax's programs",
     ),
+    "compare": ("studies.compare.study", "vcjax and the C++ package, from a cold process on"),
     "accuracy": ("studies.accuracy.study", "errors and their estimates, by shape and digits"),
     "chunks": ("studies.chunks.study", "the best tile sizes on this machine"),
     "docs": ("studies.docs", "write the tables of docs/ again from the committed rows"),

@@ -6,6 +6,7 @@ import argparse
 
 from studies.chunks import tables as chunks
 from studies.closure import study as closure
+from studies.compare import tables as compare
 from studies.compile import tables as compile_tables
 from studies.detection import findings as detection
 from studies.harness import ROOT, with_tables
@@ -16,6 +17,7 @@ TABLES = {
     **detection.TABLES,
     **chunks.TABLES,
     **closure.TABLES,
+    **compare.TABLES,
     **compile_tables.TABLES,
 }
 

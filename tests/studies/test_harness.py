@@ -70,7 +70,7 @@ def test_every_committed_file_is_read_and_has_the_new_words(path):
     assert not [word for word in ("settled", "planted", "worse", "build_") if word in values]
 
 
-@pytest.mark.parametrize("name", ["chunks", "closure", "detection", "trust"])
+@pytest.mark.parametrize("name", ["chunks", "closure", "compare", "detection", "trust"])
 def test_the_tables_of_the_docs_follow_from_the_committed_rows(name):
     text = (ROOT / "docs" / f"{name}.md").read_text(encoding="utf-8")
     assert "<!-- rows: " in text

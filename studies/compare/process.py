@@ -1,0 +1,121 @@
+"""A process of the comparison: import a program, set it up, evaluate; all again for steady times.
+
+Arguments come as JSON on standard input, inputs and result lie in files of NumPy. Nothing but the
+program is imported, so that a process costs what a user's costs. Times are CPU seconds.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import resource
+import sys
+import time
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+
+def main() -> None:
+    """Measure; write the result to its file and the numbers to standard output."""
+    given = SimpleNamespace(**json.load(sys.stdin))
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+    inputs = np.load(given.inputs)
+    started = time.process_time()
+    set_up = (_reference if given.program == "C++" else _vcjax)(given, inputs)
+    imported, before = time.process_time() - started, _resident_bytes()
+    evaluate, cold_set_up = _timed(set_up)
+    result, cold_evaluation = _timed(evaluate)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 - before
+    whole = time.process_time()
+    evaluate, steady_set_up = _timed(set_up)
+    further = [_timed(evaluate)[1] for _ in range(given.repeat)]
+    np.save(given.result, result)
+    numbers = {
+        "whole_process_seconds": whole,
+        "import_seconds": imported,
+        "first_seconds": cold_set_up + cold_evaluation,
+        "setup_seconds": steady_set_up,
+        "evaluation_seconds": float(np.median(further)),
+        "peak_bytes": peak,
+    }
+    json.dump(numbers, sys.stdout)
+
+
+def _vcjax(given: SimpleNamespace, inputs: Any) -> Callable:
+    """Return a function that sets up; it returns a function that evaluates."""
+    import jax
+
+    jax.config.update("jax_enable_x64", True)
+    import vcjax
+
+    X, B, points = inputs["X"], inputs["B"], inputs["points"]
+    symmetry = {"nfp": given.nfp, "half_period": given.half_period}
+    targets = {"trg_nphi": given.trg_nphi, "trg_ntheta": given.trg_ntheta}
+
+    def field() -> Callable:
+        rule = vcjax.choose(X, B, given.digits, **symmetry, **targets)
+        casing = jax.block_until_ready(vcjax.prepare(rule, X))
+        return lambda: np.asarray(vcjax.external_field(casing, B))
+
+    def gradient() -> Callable:
+        rule = vcjax.choose(X, B, given.digits, **symmetry, **targets, gradient=True)
+        casing = jax.block_until_ready(vcjax.prepare_gradient(rule, X))
+        return lambda: np.asarray(vcjax.external_gradient(casing, B))
+
+    def off_surface() -> Callable:
+        rule = vcjax.choose_off_surface(X, B, given.digits, **symmetry)
+        casing = jax.block_until_ready(vcjax.prepare_off_surface(rule, X))
+        return lambda: np.asarray(vcjax.field_at(casing, B, points).external)
+
+    return {"B": field, "grad B": gradient, "off surface": off_surface}[given.operation]
+
+
+def _reference(given: SimpleNamespace, inputs: Any) -> Callable:
+    """Return the same for the C++ package, with its flat lists, components first."""
+    virtual_casing: Any = importlib.import_module("virtual_casing")
+
+    X, B = inputs["X"], inputs["B"]
+    surface, field = (np.moveaxis(v, -1, 0).ravel().tolist() for v in (X, B))
+    points, targets = inputs["points"].T.ravel().tolist(), (given.trg_nphi, given.trg_ntheta)
+
+    def set_up() -> Callable:
+        casing = virtual_casing.VirtualCasing()
+        surface_grid = given.digits, given.nfp, given.half_period, *X.shape[:2], surface
+        casing.setup(*surface_grid, *B.shape[:2], *targets)
+
+        def evaluate() -> np.ndarray:
+            if given.operation == "off surface":
+                return np.reshape(casing.compute_external_B_offsurf(field, points), (3, -1)).T
+            if given.operation == "B":
+                found = np.reshape(casing.compute_external_B(field), (3, *targets))
+                return np.moveaxis(found, 0, -1)
+            # The gradient of a field without curl is symmetric: its axes need no order.
+            found = np.reshape(casing.compute_external_gradB(field), (9, *targets))
+            return np.moveaxis(found, 0, -1).reshape(*targets, 3, 3)
+
+        return evaluate
+
+    return set_up
+
+
+def _timed(call: Callable) -> tuple[Any, float]:
+    started = time.process_time()
+    result = call()
+    return result, time.process_time() - started
+
+
+def _resident_bytes() -> int:
+    try:
+        with open("/proc/self/statm") as file:
+            return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except OSError:
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,138 @@
+"""vcjax against the C++ package `virtual_casing`, from a cold process on: docs/compare.md.
+
+    make compare                                       # digits 3 and 6
+    python -m studies compare --digits 3 6 9 12 --rounds 6
+
+For the field, its gradient and points off the surface of W7-X, each in a process of its own, bound
+to one CPU: the whole process, compile time, set-up and evaluation in the steady state, peak memory
+and error. vcjax runs twice: with an empty compilation cache, which it fills, and with that cache.
+Needs `pip install virtual-casing`. Times are CPU seconds, medians over the processes. Rerun to
+resume.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.common import ONE_THREAD_ENVIRONMENT
+from benchmarks.measuring.checkout import ROOT
+from jaxmeter import host_environment
+from studies.compare import tables
+from studies.harness import RESULTS, Row, StudyError, append_row, read_rows
+
+OPERATIONS = ("B", "grad B", "off surface")
+PROGRAMS = ("vcjax", "vcjax, cached", "C++")
+POINTS, DISTANCE = 300, 0.3
+"""Off the surface: number of points, all inside, and their distance in minor radii."""
+_MINOR_RADIUS = 0.5
+_CACHE_LIMITS = {"JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0"}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options."""
+    parser.add_argument("--digits", type=int, nargs="+", default=[3, 6])
+    parser.add_argument("--operations", nargs="+", choices=OPERATIONS, default=OPERATIONS)
+    parser.add_argument("--rounds", type=int, default=1, help="processes of each kind")
+    parser.add_argument("--repeat", type=int, default=3, help="further evaluations in each")
+    parser.add_argument("--timeout", type=float, default=900.0, help="seconds for a process")
+    parser.add_argument("--out", type=Path, default=RESULTS / "compare" / "rows.csv")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Measure what the file does not hold yet, and print the table."""
+    held = {(r["operation"], r["digits"], r["round"]) for r in read_rows(options.out)}
+    problems = itertools.product(options.digits, options.operations)
+    for number, (digits, operation) in itertools.product(range(options.rounds), list(problems)):
+        if (operation, str(digits), str(number)) in held:
+            continue
+        print(f"{operation}, {digits} digits, round {number + 1}", file=sys.stderr, flush=True)
+        rows = _compared(operation, digits, options)
+        for row in rows:
+            append_row(options.out, {"round": number, **row})
+    print(tables.table_of(read_rows(options.out)))
+    return 0
+
+
+def _compared(operation: str, digits: int, options: argparse.Namespace) -> list[Row]:
+    """Return a row for each program."""
+    from vcjax import problems
+
+    problem = problems.w7x(digits)
+    points = _points(problem)
+    with tempfile.TemporaryDirectory() as scratch:
+        files = {name: f"{scratch}/{name}" for name in ("inputs.npz", "result.npy", "cache")}
+        np.savez(files["inputs.npz"], X=problem.X, B=problem.B, points=points)
+        given = {
+            "operation": operation,
+            "digits": digits,
+            "nfp": problem.nfp,
+            "half_period": problem.half_period,
+            "trg_nphi": problem.trg_nphi,
+            "trg_ntheta": problem.trg_ntheta,
+            "repeat": options.repeat,
+            "inputs": files["inputs.npz"],
+            "result": files["result.npy"],
+        }
+        rows = []
+        for program in PROGRAMS:
+            numbers = _process({**given, "program": program}, files["cache"], options.timeout)
+            error = _error(problem, operation, np.load(files["result.npy"]), points)
+            name = {"operation": operation, "digits": digits, "program": program}
+            where = {"processor": host_environment().cpu_model}
+            rows.append({**name, **numbers, "error_relative": error, **where})
+    return rows
+
+
+def _process(given: dict[str, Any], cache: str, timeout_seconds: float) -> dict[str, float]:
+    variables = os.environ | ONE_THREAD_ENVIRONMENT | {"JAX_PLATFORMS": "cpu", **_CACHE_LIMITS}
+    variables["JAX_COMPILATION_CACHE_DIR"] = cache
+    command = [sys.executable, "-m", "studies.compare.process"]
+    try:
+        done = subprocess.run(
+            command,
+            input=json.dumps(given).encode(),
+            env=variables,
+            cwd=ROOT,
+            timeout=timeout_seconds,
+            capture_output=True,
+        )
+    except subprocess.TimeoutExpired:
+        raise StudyError(f"{given['program']} ran for {timeout_seconds:.0f} s: stopped") from None
+    if done.returncode:
+        message = done.stderr.decode().strip().splitlines()[-1:]
+        raise StudyError(f"{given['program']} failed: {' '.join(message)}")
+    return json.loads(done.stdout)
+
+
+def _points(problem: Any) -> np.ndarray:
+    """Return points inside, spread over 8 rows of the surface."""
+    import vcjax
+
+    symmetry = {"nfp": problem.nfp, "half_period": problem.half_period}
+    grid: Any = {**symmetry, "nphi": 8, "ntheta": -(-POINTS // 8)}
+    x = vcjax.surface_points(problem.X, **grid)
+    normal = np.cross(*vcjax.surface_tangents(problem.X, **grid))
+    normal *= np.sign((normal * x).sum()) / np.linalg.norm(normal, axis=2, keepdims=True)
+    return (x - DISTANCE * _MINOR_RADIUS * normal).reshape(-1, 3)[:POINTS]
+
+
+def _error(problem: Any, operation: str, result: np.ndarray, points: np.ndarray) -> float:
+    """Return the largest error over the largest component of the total."""
+    if operation == "B":
+        return float(problem.external_error(result))
+    if operation == "grad B":
+        return float(problem.external_gradient_error(result))
+    from vcjax.problems import magnetic_field
+
+    exact = magnetic_field(problem.outside, points)
+    return float(np.abs(result - exact).max() / np.abs(problem.B).max())

@@ -1,0 +1,24 @@
+"""The comparison with the C++ package: its table."""
+
+from studies.compare import tables
+
+NUMBERS = {
+    "whole_process_seconds": 4.0,
+    "first_seconds": 3.5,
+    "setup_seconds": 0.3,
+    "evaluation_seconds": 0.2,
+    "peak_bytes": 2e8,
+    "error_relative": 1e-4,
+}
+
+
+def row(program, **changed):
+    return {"operation": "B", "digits": "3", "program": program, **NUMBERS, **changed}
+
+
+def test_rows_are_medians_over_processes_and_the_largest_error():
+    found = [row("vcjax"), row("C++"), row("vcjax", first_seconds=5.5, error_relative=2e-4)]
+    vcjax, reference = tables.table_of(found).splitlines()[2:]
+    assert vcjax == ("| B | 3 | vcjax | 4.00 s | 4.00 s | 0.300 s | 0.200 s | 200 MB | 2.0e-04 |")
+    # C++ compiles nothing.
+    assert reference.startswith("| B | 3 | C++ | 4.00 s |  | 0.300 s |")
