@@ -120,7 +120,7 @@ def _instruction(
         calls=_first(_CALLS, attributes),
         fusion_kind=_first(_KIND, attributes) if match["opcode"] == "fusion" else "",
         call_target=_first(_CALL_TARGET, attributes),
-        op_name=_OUTERMOST_JIT.sub("", _first(_OP_NAME, metadata)),
+        op_name=_OUTERMOST_JIT.sub("", _first(_OP_NAME, metadata)).replace("\\'", "'"),
         source=_source(metadata, tables),
     )
 
