@@ -128,6 +128,17 @@ def arrays(answer, args):
     return [np.asarray(leaf) for leaf in leaves if not leaf.is_deleted()]
 
 
+def test_a_watch_names_the_arguments_of_the_step_and_not_those_of_the_library(training):
+    step, arguments = training
+    with jaxmeter.watch() as watched:
+        step(*arguments())
+        step(jnp.ones((8, 1)), arguments()[1])
+    (seen,) = (one for one in watched.report.functions if one.name == "step")
+    assert seen.traces_count == seen.compiles_count == 2
+    assert str(seen.causes[0]) == "shape of x: (8,) -> (8, 1)"
+    assert seen.defined.startswith(__file__)
+
+
 def test_an_object_that_jits_its_own_call_passes_its_arrays(training):
     _, arguments = training
     model = arguments()[1]

@@ -123,7 +123,7 @@ def _found(
         return fn, "", args, keywords
     if isinstance(fn, (types.FunctionType, type, types.MethodWrapperType)):
         return None
-    attribute = _attribute_of_jit(fn)
+    attribute = attribute_of_jit(fn)
     if attribute is not None:
         return fn, attribute, args, keywords
     if is_partial(fn):
@@ -135,7 +135,7 @@ def _found(
     return _found(fn.__call__, args, keywords)
 
 
-def _attribute_of_jit(fn: Any) -> str | None:
+def attribute_of_jit(fn: Any) -> str | None:
     """Return where a library's jitted function keeps its `jax.jit`; None if it is no such one."""
     if not (hasattr(fn, "lower") and hasattr(fn, "__wrapped__")):
         return None

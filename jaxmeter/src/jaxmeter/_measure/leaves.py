@@ -58,11 +58,14 @@ def merged(fixed: Mapping[int, Any], args: tuple[Any, ...], kwargs: Mapping[str,
 
 
 def filled(tree: Any) -> Any:
-    """Return a pytree with an array of ones for each `jax.ShapeDtypeStruct`."""
+    """Return a pytree with an array of ones, or of random keys, for each `jax.ShapeDtypeStruct`."""
 
     def fill(leaf: Any) -> Any:
-        is_shape = isinstance(leaf, jax.ShapeDtypeStruct)
-        return jax.numpy.ones(leaf.shape, leaf.dtype) if is_shape else leaf
+        if not isinstance(leaf, jax.ShapeDtypeStruct):
+            return leaf
+        if jax.numpy.issubdtype(leaf.dtype, jax.dtypes.prng_key):
+            return jax.random.split(jax.random.key(0), leaf.shape)
+        return jax.numpy.ones(leaf.shape, leaf.dtype)
 
     return jax.tree.map(fill, tree)
 

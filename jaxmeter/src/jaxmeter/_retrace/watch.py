@@ -8,17 +8,20 @@ import sysconfig
 import types
 from collections.abc import Hashable, Iterator
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import jax
 import jax.core
 
 from jaxmeter._measure.counts import Listener, listening
+from jaxmeter._measure.jits import attribute_of_jit
 from jaxmeter._records.retraces import Watched
 from jaxmeter._retrace.groups import JAX_FOLDER, Call, CallingLine, Explanation, Group, code_of
 from jaxmeter._retrace.signatures import signature, static_arguments
 
 _OURS = str(Path(__file__).parents[1])
+_LIBRARY_FRAMES_COUNT = 12
+"""Between `jax.jit` and the function of the library that calls it lie some of JAX's own."""
 _INSTALLED = tuple(
     {sysconfig.get_path(name) for name in ("purelib", "platlib", "stdlib", "platstdlib")}
 )
@@ -147,7 +150,7 @@ def _frames() -> list[types.FrameType]:
 
 
 def _call(frames: list[types.FrameType]) -> Call | None:
-    for frame in frames:
+    for number, frame in enumerate(frames):
         if not frame.f_code.co_filename.startswith(JAX_FOLDER):
             continue
         names = frame.f_locals
@@ -155,11 +158,31 @@ def _call(frames: list[types.FrameType]) -> Call | None:
         if information is None or not {"fun", "args", "kwargs"} <= names.keys():
             continue
         fn, args, kwargs = names["fun"], names["args"], names["kwargs"]
+        static = static_arguments(information)
+        library = _library_call(fn, frames[number + 1 :][:_LIBRARY_FRAMES_COUNT])
+        if library is not None:
+            fn, args, kwargs = library
+            static = set(), set()
         leaves = jax.tree.leaves((args, kwargs))
         if any(isinstance(leaf, jax.core.Tracer) for leaf in leaves):
             return Call(fn, None)
-        static = static_arguments(information)
         return Call(fn, signature(fn, args, kwargs, static), args, kwargs, static)
+    return None
+
+
+def _library_call(
+    fn: Any, frames: list[types.FrameType]
+) -> tuple[Any, tuple[Any, ...], dict[str, Any]] | None:
+    """Return the function that a library jitted as ``fn``, such as equinox, with the arguments that
+    its caller gave; None if there is none."""
+    for frame in frames:
+        if frame.f_code.co_name != "__call__":
+            continue
+        names = frame.f_locals
+        owner = names.get("self")
+        attribute = attribute_of_jit(owner)
+        if attribute and getattr(getattr(owner, attribute), "__wrapped__", None) is fn:
+            return owner, names["args"], names["kwargs"]
     return None
 
 

@@ -35,6 +35,7 @@ class Slowest:
         args, kwargs = jax.tree.map(_without_values, (call.args, dict(call.kwargs)))
         numbers, names = call.static
         options = {"static_argnums": tuple(numbers), "static_argnames": tuple(names)}
+        options = {name: value for name, value in options.items() if value}
         self._kept[key] = seen.seconds, Case(call.fn, args, kwargs, jit_options=options)
         while len(self._kept) > self._count:
             del self._kept[min(self._kept, key=lambda key: self._kept[key][0])]
