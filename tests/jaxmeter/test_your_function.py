@@ -33,7 +33,7 @@ def folder(tmp_path_factory):
     for title, text in FILES.items():
         (folder / title.split()[1].rstrip(":")).write_text(title + text)
     readers = {"jax_enable_x64": False, "jax_numpy_dtype_promotion": "standard"}
-    before = {name: jax.config.read(name) for name in readers}
+    before = {name: getattr(jax.config, name) for name in readers}
     for values in (readers, before):
         for name, value in values.items():
             jax.config.update(name, value)

@@ -18,6 +18,7 @@ from jaxmeter._capture.constants import captured_values, identity
 from jaxmeter._measure.counts import listening
 from jaxmeter._program.jaxprs import equations_count
 from jaxmeter._program.places import is_installed, is_jax, places_of_frame
+from jaxmeter._retrace.groups import Call
 from jaxmeter._retrace.watch import Seen, Watch
 from jaxmeter._watch.cache_events import CacheEvents
 
@@ -123,7 +124,7 @@ class Recorder(Watch):
         key = seen.name, seen.defined, total
         if total >= _LARGE_BYTES and key not in self.searched:
             self.searched.add(key)
-            found["captured"] = _captured(seen.call and seen.call.fn, jaxpr, values)
+            found["captured"] = _captured(seen.call, jaxpr, values)
         return found
 
     def _guarded(self, handle: Callable[..., None], *args: Any, **options: Any) -> None:
@@ -140,15 +141,17 @@ class Recorder(Watch):
             self.write("problem", text=text)
 
 
-def _captured(fn: Any, jaxpr: Any, values: dict[Hashable, Any]) -> list[dict[str, Any]]:
+def _captured(call: Call | None, jaxpr: Any, values: dict[Hashable, Any]) -> list[dict[str, Any]]:
     """Return the largest captured arrays, each with the variable that holds it and its line."""
+    from jaxmeter._capture.functions import named_arguments
     from jaxmeter._capture.holders import held_arrays  # most programs capture nothing large
     from jaxmeter._capture.uses import uses_of
 
     largest = sorted(values, key=lambda key: -values[key][1].bytes)[:_ARRAYS_COUNT]
     paths: dict[Hashable, str] = {}
-    if fn is not None:
-        for holder in held_arrays(fn):
+    if call is not None:
+        arguments = named_arguments(call.fn, call.args, call.kwargs)
+        for holder in held_arrays(call.fn, arguments):
             key = identity(holder.array)
             if key in largest:
                 paths.setdefault(key, holder.path)
