@@ -90,7 +90,7 @@ pyright:
 pytest:
 	@$(RUN) -m pytest -n 2 --dist worksteal
 
-lock: env-test ## Write the installed versions to locks/, from which environments are made
+lock: env-lock ## Write the installed versions to locks/, from which environments are made
 	@$(RUN) tools/environment.py --write-lock
 
 hooks: env-test ## Install the checks as git hooks
@@ -99,9 +99,12 @@ hooks: env-test ## Install the checks as git hooks
 clean: ## Remove environments, results and caches
 	rm -rf .venv .asv results build .pytest_cache .ruff_cache *.egg-info jaxmeter/src/*.egg-info
 
-.PHONY: env-report env-test env-docs env-packages
+.PHONY: env-report env-test env-docs env-lock env-packages
 env-report:
 	@"$$PYTHON" tools/environment.py bench report --optional reference --jax="$$JAX"
+
+env-lock:
+	@"$$PYTHON" tools/environment.py bench report test docs package --also="$$EXTRAS" --optional reference --jax="$$JAX"
 
 env-packages:
 	@"$$PYTHON" tools/environment.py package --jax="$$JAX"
