@@ -51,29 +51,38 @@ def _audit(shell: Any, source: str) -> jaxmeter.Audit:
 
 def _measure(shell: Any, source: str) -> jaxmeter.Record:
     body, last = _divided("measure", source)
-    jax = sys.modules.get("jax")
-    env = {} if jax is None else {"JAX_ENABLE_X64": str(jax.config.jax_enable_x64)}
     with jaxmeter.temporary_folder() as folder:
-        sources: list[str] = []
-        values: dict[str, Any] = {}
-        for kind, name, found in _needed(ast.parse(source), shell.user_ns, set()):
-            if kind == "value":
-                values[name] = found
-            else:
-                sources.append(found)
-        (folder / "values.pickle").write_bytes(pickle.dumps(values))
         text = _MODULE.format(
-            case=_CASE,
-            file=str(folder / "values.pickle"),
-            sources="\n".join(sources),
-            body="\n".join(map(ast.unparse, body)),
-            last=ast.unparse(last),
+            case=_CASE, body="\n".join(map(ast.unparse, body)), last=ast.unparse(last)
         )
-        Path(folder, f"{_TARGET}.py").write_text(text)
-        target = f"{_TARGET}:case"
+        file = write_module(folder / f"{_TARGET}.py", ast.parse(source), shell.user_ns, text)
         return jaxmeter.run_case(
-            jaxmeter.BenchmarkCase("cell", target, env=env, path=(str(folder), os.getcwd()))
+            jaxmeter.BenchmarkCase("cell", f"{file}:case", path=(str(folder), os.getcwd()))
         )
+
+
+def write_module(file: Path, tree: ast.AST, names: Mapping[str, Any], text: str = "") -> Path:
+    """Write a module with what a piece of a notebook's code needs, and ``text`` after it.
+
+    The modules, functions and values of the notebook that the code names go into it, and whether
+    64-bit numbers are on in JAX.
+    """
+    sources: list[str] = []
+    values: dict[str, Any] = {}
+    for kind, name, found in _needed(tree, names, set()):
+        if kind == "value":
+            values[name] = found
+        else:
+            sources.append(found)
+    jax = sys.modules.get("jax")
+    # Before the values, which may be 64-bit arrays.
+    options = "" if jax is None else _X64.format(is_on=jax.config.jax_enable_x64)
+    pickled = file.with_suffix(".pickle")
+    pickled.write_bytes(pickle.dumps(values))
+    file.write_text(
+        _VALUES.format(options=options, file=str(pickled), sources="\n".join(sources)) + text
+    )
+    return file
 
 
 def _watch(shell: Any, source: str) -> jaxmeter.Watched:
@@ -87,16 +96,21 @@ _ANSWERS: dict[str, Callable[[Any, str], Any]] = {
     "measure": _measure,
     "watch": _watch,
 }
-_MODULE = """
+_X64 = "import jax as _jax\n_jax.config.update('jax_enable_x64', {is_on})"
+_VALUES = """
 import pickle
+{options}
+
+with open({file!r}, "rb") as stream:
+    globals().update(pickle.load(stream))
+{sources}
+"""
+_MODULE = """
 import jaxmeter
 
 def {case}(fn, /, *args, **kwargs):
     return jaxmeter.Case(fn, args, kwargs)
 
-with open({file!r}, "rb") as stream:
-    globals().update(pickle.load(stream))
-{sources}
 {body}
 
 def case():

@@ -1,6 +1,7 @@
 """Two functions are measured interleaved in fresh processes, and failures are recorded."""
 
 import itertools
+import linecache
 import pickle
 import statistics
 import sys
@@ -30,6 +31,7 @@ from jaxmeter._compare.exact import compare_exact
 from jaxmeter._compare.pair import Compared, measure_compared
 from jaxmeter._measure.processes import EndedWorker
 from jaxmeter._measure.progress import Progress
+from jaxmeter._measure.targets import resolve
 
 HERE = str(Path(__file__).parent)
 PATH = (HERE, str(Path(__file__).parents[1]))
@@ -150,13 +152,17 @@ def test_a_retrace_in_a_steady_state_call_is_an_error_of_its_function(never_the_
 def test_a_function_of_the_running_script_is_named_by_its_file(tmp_path, monkeypatch):
     script = types.ModuleType("__main__")
     script.__file__ = str(tmp_path / "script.py")
-    exec("def step(x): return x", script.__dict__)
+    cell = "import jax\nshift = 3.0\n@jax.jit\ndef step(x):\n    return x + shift\n"
+    exec(compile(cell, "<cell>", "exec"), script.__dict__)
     monkeypatch.setitem(sys.modules, "__main__", script)
     step = vars(script)["step"]
-    assert comparing._side(step).target == f"{tmp_path}/script.py:step"
+    assert comparing._side(step, tmp_path).target == f"{tmp_path}/script.py:step"
     del script.__file__  # as in a notebook
-    with pytest.raises(JaxmeterError, match="in a notebook, write it to a file by %%writefile"):
-        comparing._side(step)
+    with pytest.raises(JaxmeterError, match="whose text is unknown, write it to a file first"):
+        comparing._side(step, tmp_path)
+    monkeypatch.setitem(linecache.cache, "<cell>", (len(cell), None, cell.splitlines(True), ""))
+    again = resolve(comparing._side(step, tmp_path).target)
+    assert again is not step and again(2.0) == 5.0
 
 
 @pytest.fixture(scope="module")

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 import dataclasses
 import os
 import pickle
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from jaxmeter._compare.exact import compare_answers, compare_exact
@@ -17,6 +19,7 @@ from jaxmeter._measure.environment import host_environment
 from jaxmeter._measure.processes import in_worker
 from jaxmeter._measure.run import with_ending
 from jaxmeter._measure.targets import TARGET_FORM, is_target, resolve
+from jaxmeter._notebook import write_module
 from jaxmeter._records.comparison import (
     PHASES,
     TIMES,
@@ -192,30 +195,30 @@ def compare_records(
 
 @contextmanager
 def _sides(a: Any, b: Any, args: tuple[Any, ...]) -> Iterator[tuple[Side, Side]]:
-    sides = [_side(one) for one in (a, b)]
-    if not args:
-        yield (sides[0], sides[1])
-        return
-    for side in sides:
-        if side.arg or side.npz or side.pickle:
-            raise JaxmeterError(
-                f"compare: got a Side with arguments and {len(args)} more; give them once"
-            )
-    try:
-        pickled = pickle.dumps((args, {}))
-    except Exception as error:  # pickling may raise anything
-        raise JaxmeterError(
-            f"compare: got arguments that cannot be pickled ({error}); name a function that "
-            "makes them and returns jaxmeter.Case(fn, args)"
-        ) from error
     with temporary_folder() as folder:
+        sides = [_side(one, folder) for one in (a, b)]
+        if not args:
+            yield (sides[0], sides[1])
+            return
+        for side in sides:
+            if side.arg or side.npz or side.pickle:
+                raise JaxmeterError(
+                    f"compare: got a Side with arguments and {len(args)} more; give them once"
+                )
+        try:
+            pickled = pickle.dumps((args, {}))
+        except Exception as error:  # pickling may raise anything
+            raise JaxmeterError(
+                f"compare: got arguments that cannot be pickled ({error}); name a function that "
+                "makes them and returns jaxmeter.Case(fn, args)"
+            ) from error
         file = folder / "arguments.pickle"
         write_file(file, pickled)
         with_args = [dataclasses.replace(side, pickle=str(file)) for side in sides]
         yield (with_args[0], with_args[1])
 
 
-def _side(one: Any) -> Side:
+def _side(one: Any, folder: Path) -> Side:
     if isinstance(one, str):
         one = Side(one)
     if isinstance(one, Side):
@@ -227,14 +230,17 @@ def _side(one: Any) -> Side:
         found = callable(one) and resolve(f"{module}:{name}") is one
     except (ImportError, ValueError, JaxmeterError):
         found = False
-    if module == "__main__":  # a script, which a fresh process can import as a file
-        module = getattr(sys.modules["__main__"], "__file__", "")
-        found = found and str(module).endswith(".py")
+    if module == "__main__" and found:
+        module = getattr(sys.modules["__main__"], "__file__", None) or ""
+        if not module.endswith(".py"):  # a notebook, or a prompt
+            module, names = folder / f"{name}_of_cells.py", vars(sys.modules["__main__"])
+            write_module(module, ast.parse(name), names)
+            found = f"def {name}(" in module.read_text()
     if not found:
         raise JaxmeterError(
             f"compare: got {one!r:.80}, which a fresh process cannot import; give a function that "
             "a module or the running script holds under its own name, or the name, "
-            f"{TARGET_FORM}; in a notebook, write it to a file by %%writefile first"
+            f"{TARGET_FORM}; for a function whose text is unknown, write it to a file first"
         )
     return Side(f"{module}:{name}")
 
