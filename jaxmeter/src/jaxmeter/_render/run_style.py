@@ -17,7 +17,7 @@ h2 {{ font-size: 1.1rem; margin: 2rem 0 .5rem; }}
 p, li, td, figcaption {{ max-width: 60rem; }}
 .quiet, figcaption, .axis, i {{ color: var(--quiet); font-style: normal; font-size: .87em; }}
 code {{ font: .87em/1.5 ui-monospace, monospace; }} .library {{ color: var(--quiet); }}
-.numbers {{ display: grid; grid-template-columns: repeat(auto-fill, minmax(9.5rem, 1fr));
+.numbers {{ display: grid; grid-template-columns: repeat(auto-fill, minmax(8.4rem, 1fr));
   gap: .5rem; margin: 1rem 0; }}
 .numbers div {{ background: var(--card); border-radius: 6px; padding: .5rem .7rem;
   font-size: .87em; color: var(--quiet); }}
@@ -26,7 +26,10 @@ table {{ border-collapse: collapse; width: 100%; font-size: .92em; }}
 th, td {{ text-align: left; vertical-align: top; padding: .35rem .5rem;
   border-bottom: 1px solid var(--line); }}
 th {{ font-weight: 600; overflow-wrap: normal; }}
-data, [data-name=time] {{ white-space: nowrap; }} #compiles th {{ cursor: pointer; }}
+data, [data-name=time], [data-name=id] summary {{ white-space: nowrap; }}
+[data-name=cause] {{ min-width: 12rem; }} [data-name="persistent cache"] {{ min-width: 12rem; }}
+[data-name=line], [data-name=kind] {{ min-width: 7rem; }}
+[data-name=id] details[open] {{ min-width: 22rem; }} #compiles th {{ cursor: pointer; }}
 figure {{ margin: .5rem 0 1rem; }} svg {{ display: block; width: 100%; height: 30px; }}
 .axis {{ display: flex; justify-content: space-between; }}
 .trace {{ fill: var(--trace); }} .lower {{ fill: var(--lower); }}

@@ -1,0 +1,66 @@
+"""Operations of vcjax as cases, to profile their compiles and to lock their exact quantities.
+
+Casings are described, not computed. ``jaxmeter.lock.toml`` holds these operations on W7-X to three
+digits, which ``jaxmeter lock --check`` compiles in some seconds.
+"""
+
+from __future__ import annotations
+
+import warnings
+
+import jax
+import jax.numpy as jnp
+
+import vcjax
+from benchmarks.cases.preparing import choose
+from benchmarks.cases.quantities import FIELD, GRADIENT, Quantity
+from benchmarks.workloads.casing import problem_named
+from jaxmeter import Case
+
+jax.config.update("jax_enable_x64", True)
+
+
+def prepare(*, workload: str = "w7x", digits: int = 3) -> Case:
+    """Return the case of preparing a surface for the field."""
+    return _preparation(FIELD, workload, digits)
+
+
+def field(*, workload: str = "w7x", digits: int = 3) -> Case:
+    """Return the case of the external field on a prepared surface."""
+    return _evaluation(FIELD, workload, digits)
+
+
+def gradient(*, workload: str = "w7x", digits: int = 3) -> Case:
+    """Return the case of the gradient of the external field on a prepared surface."""
+    return _evaluation(GRADIENT, workload, digits)
+
+
+def gradient_in_X(*, workload: str = "w7x", digits: int = 3) -> Case:
+    """Return the case of the gradient of a scalar of the field in the surface."""
+    preparation = _preparation(FIELD, workload, digits)
+    X, tables = preparation.args
+
+    def value(X, B, tables):
+        return (FIELD.evaluate(preparation.fn(X, tables), B) ** 2).sum()
+
+    B = jnp.asarray(problem_named(workload, digits=digits).B)
+    return Case(jax.grad(value), (X, B, tables))
+
+
+def _preparation(quantity: Quantity, workload: str, digits: int) -> Case:
+    problem = problem_named(workload, digits=digits)
+    with warnings.catch_warnings():  # the field's values are of no account here
+        warnings.simplefilter("ignore", vcjax.UnresolvedWarning)
+        rule = choose(problem, quantity)
+
+    def prepare(X, constants):
+        return quantity.prepare(rule, X, constants=constants)
+
+    return Case(prepare, (jnp.asarray(problem.X), quantity.tables(rule)))
+
+
+def _evaluation(quantity: Quantity, workload: str, digits: int) -> Case:
+    preparation = _preparation(quantity, workload, digits)
+    casing = jax.eval_shape(preparation.fn, *preparation.args)
+    B = jnp.asarray(problem_named(workload, digits=digits).B)
+    return Case(quantity.evaluate, (casing, B))
