@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import argparse
 import fnmatch
+import os
 import shutil
 import sys
 from collections.abc import Iterator, Sequence
@@ -60,6 +61,7 @@ TIMED_EFFORT = {"repeat": 30, "max_seconds": 1.0, "compiles": 3, "builds": 4}
 OPERATIONS = f"{SUITE}/"
 NOT_INJECTED = "none"
 BUDGET_SECONDS = 270.0
+MAX_LOAD = 2.0
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -74,6 +76,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--rounds", type=int, default=MOST_ROUNDS, help="maximum; default 12")
     parser.add_argument(
         "--budget", type=float, default=BUDGET_SECONDS, help="seconds; no round begins after them"
+    )
+    parser.add_argument(
+        "--max-load",
+        type=float,
+        default=MAX_LOAD,
+        help=f"for each CPU; above it times have one round only; default {MAX_LOAD:g}",
     )
     parser.add_argument("--inject", nargs="+", metavar="NAME_OR_PATH", help="regressions for HEAD")
     parser.add_argument(
@@ -99,7 +107,12 @@ def main(argv: Sequence[str] | None = None) -> int:
             cases = chosen_cases(options.cases, options.rounds)
             if operations := chosen_operations(options.cases):
                 measure_exact([base, *heads], operations)
-            measure_interleaved(cases, [base, *heads], budget_seconds=options.budget)
+            measure_interleaved(
+                cases,
+                [base, *heads],
+                budget_seconds=options.budget,
+                max_load=options.max_load * (os.cpu_count() or 1),
+            )
             if not options.no_programs:
                 for head in heads:
                     write_diffs(cases, (base, head), head.pair)

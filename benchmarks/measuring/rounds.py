@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import jaxmeter
 from benchmarks.measuring.plan import PlannedCase
 from benchmarks.measuring.runner import Workers
 from benchmarks.measuring.store import RecordStore
@@ -34,13 +36,16 @@ def measure_interleaved(
     measured: Sequence[MeasuredSide],
     *,
     budget_seconds: float,
+    max_load: float = math.inf,
     clock: Callable[[], float] = time.monotonic,
+    load: Callable[[], float | None] = jaxmeter.load_1min,
 ) -> None:
     """Measure every round of every case on all sides, until the budget is spent.
 
     Every case gets its first round, whose duration shows which cases the budget is enough for.
     Cases whose programs changed come first; those that cannot get enough rounds to be tested are
-    named, with the time that all of them would take, and left out.
+    named, with the time that all of them would take, and left out. On a machine whose load is above
+    `max_load`, where times would scatter too much, there is no second round.
     """
     started = clock()
     costs = {}
@@ -49,6 +54,9 @@ def measure_interleaved(
         if case.rounds:
             _measure_round(case, 0, measured)
         costs[case.name] = clock() - begun
+    if (met := load() or 0.0) > max_load:
+        print(f"times are not judged: load {met:.1f}, above --max-load", flush=True)
+        return
     ordered = sorted(cases, key=lambda case: not has_changed(case, measured))
     left = budget_seconds - (clock() - started)
     kept = affordable(ordered, costs, left)

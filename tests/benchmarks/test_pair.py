@@ -109,6 +109,19 @@ def test_a_budget_that_is_too_small_is_said_with_the_time_that_is_needed(
     assert "the times of suite/b will not be judged; --budget 66 measures all" in out
 
 
+def test_a_busy_machine_gets_one_round_and_its_load_is_named(worker, tmp_path, capsys):
+    both: Any = [
+        SimpleNamespace(name=name, store=RecordStore(tmp_path / name), workers=worker)
+        for name in ("base", "head")
+    ]
+    worker.measure = lambda case, number: Record(case.name, "ok", target=case.target)
+    measure_interleaved(CASES, both, budget_seconds=1e9, max_load=4.0, load=lambda: 7.8)
+    assert "times are not judged: load 7.8, above --max-load" in capsys.readouterr().out
+    assert len(list(tmp_path.rglob("*.json"))) == 4
+    measure_interleaved(CASES, both, budget_seconds=1e9, max_load=4.0, load=lambda: 3.9)
+    assert len(list(tmp_path.rglob("*.json"))) == 8
+
+
 def test_the_default_cases_exist_and_a_pattern_without_a_case_is_refused():
     cases = chosen_cases(None, 7)
     assert [case.rounds for case in cases] == [7] * len(pair.TIMED)
