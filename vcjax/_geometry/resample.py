@@ -18,6 +18,8 @@ POSITION_PARITY = (1.0, -1.0, -1.0)
 """Signs of (x, y, z) at (-phi, -theta) under stellarator symmetry."""
 FIELD_PARITY = (-1.0, 1.0, 1.0)
 """Signs of (Bx, By, Bz) at (-phi, -theta) under stellarator symmetry."""
+_ONE_THREAD = 2**18
+"""Multiplications up to which OpenBLAS takes one thread (its interface/gemm.c)."""
 
 
 def rotate(values, angles, xp: Any = np):
@@ -190,9 +192,23 @@ def resampled(values: Any, phi: Any, theta: Any) -> Any:
     (3, a, b)
     """
     rows, columns = phi.shape[1], theta.shape[1]
-    along_theta = values @ theta.reshape(-1, theta.shape[2]).T
-    flat = phi.reshape(3 * rows, -1) @ along_theta.reshape(-1, columns)
+    along_theta = _product(values, theta.reshape(-1, theta.shape[2]).T)
+    flat = _product(phi.reshape(3 * rows, -1), along_theta.reshape(-1, columns))
     return flat.reshape(3, rows, columns)
+
+
+def _product(a: Any, b: Any) -> Any:
+    """Return a @ b; of NumPy's arrays in blocks of rows for which OpenBLAS starts no threads.
+
+    They would spin longer than they compute.
+    """
+    if not (isinstance(a, np.ndarray) and isinstance(b, np.ndarray)):
+        return a @ b
+    found = np.empty((len(a), b.shape[1]))
+    size = max(1, _ONE_THREAD // b.size)
+    for first in range(0, len(a), size):
+        np.matmul(a[first : first + size], b, out=found[first : first + size])
+    return found
 
 
 def as_rows(values: Any) -> Any:
