@@ -86,7 +86,8 @@ def _evaluations_to_repay(row: Mapping[str, Any]) -> float:
     behind = ours - row["reference_setup_median_seconds"]
     if math.isnan(saved_each) or math.isnan(behind) or (saved_each <= 0 < behind):
         return math.nan
-    return 1.0 if behind <= 0 else 1.0 + math.ceil(behind / saved_each)
+    repaid = behind / saved_each if behind > 0 else 0.0
+    return 1.0 + math.ceil(repaid) if math.isfinite(repaid) else math.nan
 
 
 def section(problems: pd.DataFrame, *, gradient: bool = False) -> Section:

@@ -133,6 +133,7 @@ def test_gradients_have_a_table_of_their_own_and_stay_out_of_the_fields_accuracy
         (1.0, 3.0, 2.0, 6.0, 2),  # 5.43 + 2 is behind 6 by 1.43; each evaluation wins back 2
         (1.0, 3.0, 2.0, 9.0, 1),
         (3.0, 1.0, 2.0, 6.0, None),
+        (1e-9, 2e-9, 1e308, 0.0, None),  # after more evaluations than a number can say
     ],
 )
 def test_compile_time_is_repaid_when_the_sums_cross(
