@@ -30,7 +30,7 @@ from vcjax._prepared import Prepared, check_evaluation, check_preparation, on_no
 from vcjax._pytree import pytree
 from vcjax._quadrature.choose import choose_off_surface
 from vcjax._quadrature.rule import Rule
-from vcjax._quadrature.spectrum import unresolved
+from vcjax._quadrature.spectrum import unresolved, unresolved_at
 from vcjax._quadrature.tables import OffSurfaceTables, Tables, off_surface_tables
 
 _GROUP = 1024
@@ -259,12 +259,13 @@ def _field(rule: Rule, tiles: Tiles, points, nodes: Nodes, unresolved, used) -> 
     zero = _no_slope(points, nodes.surface.nodes, found.on_surface)
     T = T + zero[:, None]
     distance = distance_from(points, nodes.surface, foot, rule, used)
+    of_B = unresolved_at(foot.distance, unresolved, nodes.spacing[1], rule)
     return OffSurface(
         external=jnp.where(inside[:, None] | on, half + T, jnp.nan),
         internal=jnp.where(inside[:, None] & ~on, jnp.nan, half - T),
         inside=inside & ~found.on_surface,
         distance=jnp.where(found.on_surface, zero, distance),
-        error=lax.stop_gradient(violation + sum(unresolved)),
+        error=lax.stop_gradient(violation + sum(of_B)),
     )
 
 
@@ -284,8 +285,8 @@ def _gradient(rule: Rule, tiles: Tiles, points, nodes: Nodes, unresolved, used) 
     distance = distance_from(points, nodes.surface, foot, rule, used)
     inside, on = inside[:, None, None], found.on_surface[:, None, None]
     # What the grid of B or the patches miss varies from node to node of that grid.
-    tail, missed = unresolved
     spacing = nodes.spacing[1]
+    tail, missed = unresolved_at(foot.distance, unresolved, spacing, rule)
     source_grid = rule.src_shape[0] * rule.images, rule.src_shape[1]
     coarser = max(np.array([rule.quad_nphi, rule.quad_ntheta]) / source_grid)
     of_B = tail / jnp.maximum(foot.distance, spacing * coarser / np.pi) + missed * np.pi / spacing

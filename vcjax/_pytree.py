@@ -3,9 +3,26 @@
 import dataclasses
 
 import jax
+from jax.sharding import Mesh
 
 from vcjax._errors import VcjaxError
 from vcjax._version import VERSION
+
+
+class _Devices:
+    """A mesh in a state: copies share it, a pickle cannot hold it."""
+
+    def __init__(self, mesh: Mesh):
+        self.mesh = mesh
+
+    def __deepcopy__(self, _):
+        return self
+
+    def __reduce__(self):
+        raise VcjaxError(
+            f"Pickling got a casing divided over {self.mesh.size} devices, which another process "
+            "does not have. Pickle the rule and X, and prepare the surface there."
+        )
 
 
 def versioned(cls):
@@ -16,7 +33,11 @@ def versioned(cls):
     """
 
     def get_state(self):
-        return {"vcjax": VERSION, "fields": dict(self.__dict__)}
+        fields = {
+            name: _Devices(value) if isinstance(value, Mesh) else value
+            for name, value in self.__dict__.items()
+        }
+        return {"vcjax": VERSION, "fields": fields}
 
     def set_state(self, state):
         made_by = state.get("vcjax", "before 0.1.0")
@@ -28,7 +49,10 @@ def versioned(cls):
                 f"Unpickling got a {type(self).__name__} of vcjax {made_by}, but this is vcjax "
                 f"{VERSION}{other}. Choose the rule and prepare the surface again."
             )
-        self.__dict__.update(fields)
+        self.__dict__.update(
+            (name, value.mesh if isinstance(value, _Devices) else value)
+            for name, value in fields.items()
+        )
 
     cls.__getstate__, cls.__setstate__ = get_state, set_state
     return cls

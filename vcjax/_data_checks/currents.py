@@ -63,10 +63,23 @@ def surface_frame(
 
     The points are those of `resample.field_period`: a whole period.
     """
-    rows = shape[0] * (2 if half_period else 1)
+    rows, columns = shape[0] * (2 if half_period else 1), shape[1]
     angles = resample.equispaced(*resample.field_angles(rows, nfp, half_period), rows)
-    _, along_phi, along_theta = resample.tangents_at(samples, nfp, angles, shape[1])
-    return Frame(along_phi, along_theta, nfp, half_period)
+    matrices = resample.interpolation_matrices(samples.shape[1], 0.0, 2 * np.pi / nfp, angles)
+    w, w_phi = (np.fft.rfft(matrix @ samples) for matrix in matrices)
+    # On a grid finer than that of the samples, of which every `thinning`-th column is one of B.
+    # No matrix product: threads that wait for a busy processor would take most of the time.
+    count = samples.shape[2]
+    thinning = count // columns + 1
+    modes = np.arange(count // 2 + 1)
+    scale = thinning * columns / count * np.where(2 * modes == count, 0.5, 1.0)
+
+    def on_columns(spectrum):
+        fine = np.fft.irfft(spectrum * scale, thinning * columns)
+        return fine[:, :, ::thinning]
+
+    along_phi = np.stack([w_phi[0] - w[1], w_phi[1] + w[0], w_phi[2]])
+    return Frame(on_columns(along_phi), on_columns(1j * modes * w), nfp, half_period)
 
 
 def crossing(field: Float[np.ndarray, "3 n m"], frame: Frame) -> Crossing:

@@ -112,10 +112,10 @@ def _missed(spectrum: Spectrum, largest: float, surface: WatchedSurface) -> Miss
 def _doubtful(surface: WatchedSurface, crossed: Crossing, share: float) -> bool:
     """Return whether X misses more than the digits allow, and B does not fit what it gives."""
     allowed = 10.0**-surface.rule.digits
+    if crossed.current <= 0.3 * max(allowed, share):
+        return False
     doubt = surface.missed
-    return doubt > _MARGIN * allowed and crossed.current > max(
-        0.3 * allowed, _DOUBT * doubt, 0.3 * share
-    )
+    return doubt > _MARGIN * allowed and crossed.current > _DOUBT * doubt
 
 
 def _warn_of_outlier(call: str, name: str, spectrum: Spectrum, scale: float, rule: Rule) -> bool:

@@ -47,7 +47,7 @@ def watch(call: str, casing: Any, X) -> None:
 
     Warn if its rule was chosen for another surface and is too coarse for this one.
     """
-    if isinstance(X, Tracer) or isinstance(casing.sources, Tracer):
+    if isinstance(X, Tracer) or isinstance(casing.nodes, Tracer):
         return
     points = np.asarray(X)
     known = _key(casing.rule, points) in _chosen

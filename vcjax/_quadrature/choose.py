@@ -137,7 +137,7 @@ def _rule(X, B, digits, *, nfp, half_period, trg_nphi, trg_ntheta, gradient, off
         nodes_for_surface(samples, nfp, demand.epsilon, demand.lagrange_count),
     )
     sheets = sheets_of(samples, nfp, both_sides=off_surface)
-    rims = Rims(samples, nfp, metric)
+    rims = Rims(samples, nfp, metric, both_sides=off_surface)
     plan = cheapest(demand, need, sheets, rims, images, trg_shape, costs)
     rule = Rule(
         nfp=nfp,

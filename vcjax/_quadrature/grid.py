@@ -15,7 +15,7 @@ _MARGIN = 1
 # How often a prepared surface is evaluated, in the balance of preparation against evaluation.
 _EVALUATIONS = 1.5
 # By so many digits the error across sheets is less than the error asked for.
-_REACH_DIGITS = 0.8
+_REACH_DIGITS = 0.3
 # A patch may bend around a fold through this angle in theta.
 _BENT = 0.3
 # On bent surfaces rims are closer than on their tangent planes; by so much they may be.
@@ -64,6 +64,11 @@ class Demand:
         return cls(epsilon, reach, cutoff, int(np.ceil(6 * cutoff)), lagrange)
 
     @property
+    def least_angular_count(self) -> int:
+        """Angles that resolve the near kernel on a patch that is a disc."""
+        return 4 * int(np.ceil(16.8 * self.cutoff / 4))
+
+    @property
     def radius_in_nodes(self) -> float:
         return self.cutoff**2 / np.pi
 
@@ -72,7 +77,7 @@ class Demand:
 
         Gauss-Legendre nodes are pi/2 times as far apart in the middle as equispaced ones.
         """
-        by_sheets = self.reach / 2.6 * semi_axes[1] * sheets.along_theta.max()
+        by_sheets = self.reach / 2.6 * semi_axes[1] * sheets.steepest_within(semi_axes[1])
         return max(self.least_radial_count, int(np.ceil(by_sheets)))
 
     def angular_count(self, stretch: float, sheets: Sheets, semi_axes) -> int:
@@ -81,7 +86,7 @@ class Demand:
         by_shape = 2 * np.log(1 / self.epsilon) / np.log((stretch + 1) / (stretch - 1))
         widest = sheets.widest_within(semi_axes[1])
         by_sheets = self.reach * semi_axes[0] / semi_axes[1] * widest
-        return 4 * int(np.ceil(max(16.8 * self.cutoff, by_shape, by_sheets) / 4))
+        return max(self.least_angular_count, 4 * int(np.ceil(max(by_shape, by_sheets) / 4)))
 
 
 def cheapest(
@@ -136,11 +141,21 @@ def cheapest(
 def _cheapest_of(grids, demand: Demand, sheets: Sheets, rims: "Rims", targets: int, costs: Costs):
     """Return the cheapest grid with its patch, radii and angles, or None."""
     best_cost, best, metric = np.inf, None, rims.metric
+    least_rings = demand.least_radial_count * demand.least_angular_count
     for quad in grids:
         far = costs.pair * quad[0] * quad[1]
-        if _EVALUATIONS * far * targets >= best_cost:
+        least = _least_nodes(demand, metric, quad)
+        prepared = costs.prepared_node + least_rings * costs.interpolation
+        if (
+            targets * (_EVALUATIONS * (far + costs.node * least) + prepared * least)
+            + targets * least_rings * costs.polar_node
+        ) >= best_cost:
             continue
+        settled = None
         for patch in _fitting_patches(demand, metric, quad):
+            # A wider patch costs more; it may be the first that is good enough.
+            if patch[0] == settled:
+                continue
             semi_axes = tuple(2 * np.pi * p / n for p, n in zip(patch, quad, strict=True))
             if quad[0] < demand.reach * sheets.steepest_beyond(semi_axes[1]):
                 continue
@@ -149,25 +164,34 @@ def _cheapest_of(grids, demand: Demand, sheets: Sheets, rims: "Rims", targets: i
             radial_count = demand.radial_count(sheets, semi_axes)
             ring = radial_count * (costs.interpolation * nodes + costs.polar_node)
             # The stretch takes longest to compute: only where it may matter.
-            if targets * (fixed + ring * demand.angular_count(1.0, sheets, semi_axes)) >= best_cost:
-                continue
-            stretch = _stretch(metric, quad, patch)
-            angular_count = demand.angular_count(stretch, sheets, semi_axes)
+            angular_count = demand.angular_count(1.0, sheets, semi_axes)
+            if targets * (fixed + ring * angular_count) < best_cost:
+                angular_count = demand.angular_count(
+                    _stretch(metric, quad, patch), sheets, semi_axes
+                )
             cost = targets * (fixed + ring * angular_count)
-            if cost < best_cost and rims.clear(quad, semi_axes, demand.radius_in_nodes):
+            if cost >= best_cost:
+                settled = patch[0]
+            elif rims.clear(quad, semi_axes, demand.radius_in_nodes):
                 best_cost, best = cost, (quad, patch, radial_count, angular_count)
+                settled = patch[0]
     return best
 
 
 class Rims:
     """Distances from points of a surface to the rims of their patches.
 
+    Off the surface they count from every point above and below. With A the square of the distance
+    from the foot and s the height of the rim over the tangent plane, a point at the height d is
+    R^2 = A - 2 d s + d^2 away, and R^4 / (R^2 - d^2) is what matters there (`_kernels.rays`): it is
+    least at d = s/2, about A - s^2 / 2.
+
     Attributes
     ----------
     metric : (3, n) first fundamental form (E, F, G) of a sample of the surface.
     """
 
-    def __init__(self, samples: np.ndarray, nfp: int, metric: np.ndarray):
+    def __init__(self, samples: np.ndarray, nfp: int, metric: np.ndarray, *, both_sides: bool):
         self.metric = metric
         n, m = samples.shape[1:]
         spectrum = np.fft.fft2(samples, axes=(1, 2), norm="forward")
@@ -181,22 +205,34 @@ class Rims:
         places = zip((angles, theta), self._modes, strict=True)
         self._waves = [np.exp(1j * np.outer(place, modes)) for place, modes in places]
         self._x = self._moved(np.zeros((1, 2)))
+        _, x_phi, x_theta = resample.tangents_at(samples, nfp, angles, _RIM_SAMPLE[1])
+        normal = np.cross(x_phi, x_theta, axis=0)
+        self._half_normal = np.sqrt(0.5) * both_sides * normal / np.linalg.norm(normal, axis=0)
+        self._hardest = slice(0, 1)
 
     def clear(self, quad, semi_axes, radius_in_nodes: float) -> bool:
         """Return whether all rims are a radius away, in nodes there."""
         angle = 2 * np.pi * np.arange(_RIM_POINTS) / _RIM_POINTS
         rim = np.stack([semi_axes[0] * np.cos(angle), semi_axes[1] * np.sin(angle)], axis=1)
         beside = 2 * np.pi / np.array(quad) * np.concatenate([np.eye(2), -np.eye(2)])
-        square = ((self._moved(np.concatenate([rim, beside])) - self._x) ** 2).sum(axis=1)
-        least = (_BENT_RIM * radius_in_nodes) ** 2 * square[_RIM_POINTS:].max(axis=0)
-        return bool((square[:_RIM_POINTS].min(axis=0) >= least).all())
+        moves = np.concatenate([rim, beside])
+        # Most rims that are too close are so where the last one was.
+        for rows in (self._hardest, slice(None)):
+            to = self._moved(moves, rows) - self._x[:, :, rows]
+            square = (to**2).sum(axis=1) - (to * self._half_normal[:, rows]).sum(axis=1) ** 2
+            least = (_BENT_RIM * radius_in_nodes) ** 2 * square[_RIM_POINTS:].max(axis=0)
+            share = (square[:_RIM_POINTS].min(axis=0) / least).min(axis=1)
+            if share.min() < 1:
+                if len(share) > 1:
+                    self._hardest = slice(int(share.argmin()), int(share.argmin()) + 1)
+                return False
+        return True
 
-    def _moved(self, by: np.ndarray) -> np.ndarray:
-        """Return the sample (k, 3, row, column) moved by k pairs of angles (phi, theta)."""
+    def _moved(self, by: np.ndarray, rows: slice = slice(None)) -> np.ndarray:
+        """Return rows of the sample (k, 3, row, column) moved by k pairs of angles (phi, theta)."""
         phases = (np.exp(1j * np.outer(by[:, axis], self._modes[axis])) for axis in (0, 1))
-        left, right = (
-            wave * phase[:, None] for wave, phase in zip(self._waves, phases, strict=True)
-        )
+        waves = self._waves[0][rows], self._waves[1]
+        left, right = (wave * phase[:, None] for wave, phase in zip(waves, phases, strict=True))
         x, y, z = np.moveaxis(
             (left[:, None] @ self._spectrum @ right.swapaxes(1, 2)[:, None]).real, 1, 0
         )
@@ -208,6 +244,16 @@ class Rims:
 def _multiples(least: int, growth: float, count: int) -> list[int]:
     """Return integers from ``least`` up to ``growth`` times it, about evenly spaced in ratio."""
     return sorted({int(np.ceil(least * growth ** (k / count))) for k in range(count + 1)})
+
+
+def _least_nodes(demand: Demand, metric, quad) -> float:
+    """Return fewer nodes than any of the `_fitting_patches` has: those in its disc's area."""
+    E, F, G = metric
+    step = 2 * np.pi / quad[0], 2 * np.pi / quad[1]
+    area = np.sqrt(E * G - F * F) * (step[0] * step[1])
+    longest = np.maximum(E * step[0] ** 2, G * step[1] ** 2)
+    # An ellipse that holds the disc; on narrow tori arcs are longer than their chords.
+    return float(4 * (demand.radius_in_nodes**2 * longest / area).max())
 
 
 def _fitting_patches(demand: Demand, metric, quad):
@@ -230,9 +276,11 @@ def _fitting_patches(demand: Demand, metric, quad):
     with np.errstate(divide="ignore", invalid="ignore"):
         across = 2 * np.arcsin(np.sqrt(square * a / determinant) / 2) / step[1]
     for p, q in zip(along[possible, 0], across[possible].max(axis=1), strict=True):
-        patch = int(p), max(2, int(np.ceil(q)))
-        if all(2 * (n + _MARGIN) + 1 <= count for n, count in zip(patch, quad, strict=True)):
-            yield patch
+        for wider in (0, 1):
+            # Rims of a bent patch are closer than on tangent planes.
+            patch = int(p), max(2, int(np.ceil(q))) + wider
+            if all(2 * (n + _MARGIN) + 1 <= count for n, count in zip(patch, quad, strict=True)):
+                yield patch
 
 
 def _stretch(metric, quad, patch) -> float:

@@ -21,6 +21,8 @@ from vcjax._geometry import resample
 _SHEETS, _CROSSINGS = (16, 72), (24, 120)
 # Points more than this angle in theta apart lie on different sheets.
 _OTHER_SHEET = 1.0
+# Nearer than this the surface bends between the points, and tangent planes say nothing.
+_BENT_SHEET = 0.3
 _MOST_NODES = 20_000
 
 
@@ -35,28 +37,45 @@ class Sheets:
     ----------
     separation : (n,) angle in theta from p to q; infinite across the hole of the torus.
     along_phi, along_theta : (n,) lengths of the tangents at p over rho.
+    nodes : (2, n) node counts, of the whole torus and poloidal, that put the lines of the grid
+        2 pi rho apart, rho of a ball that touches next to q where another cross-section is closer.
     """
 
     separation: np.ndarray
     along_phi: np.ndarray
     along_theta: np.ndarray
+    nodes: np.ndarray
+
+    def nodes_beyond(self, angle: float) -> np.ndarray:
+        """Return the largest `nodes`, (2,), of points whose q is farther than an angle."""
+        first = np.searchsorted(self.separation, angle, side="right")
+        return self.nodes[:, first:].max(axis=1, initial=0.0)
 
     def steepest_beyond(self, angle: float) -> float:
         """Return the largest `along_phi` of points whose q is farther than an angle."""
         first = np.searchsorted(self.separation, angle, side="right")
         return float(self._suffix[first])
 
+    def steepest_within(self, angle: float) -> float:
+        """Return the largest `along_theta` of points whose q is within an angle."""
+        last = np.searchsorted(self.separation, angle, side="right")
+        return float(self._steepest[last])
+
     def widest_within(self, angle: float) -> float:
         """Return the largest ``separation * along_phi`` of points whose q is within an angle."""
         last = np.searchsorted(self.separation, angle, side="right")
-        return float(self._prefix[last])
+        return float(self._widest[last])
 
     @cached_property
     def _suffix(self):
         return np.append(np.maximum.accumulate(self.along_phi[::-1])[::-1], 0.0)
 
     @cached_property
-    def _prefix(self):
+    def _steepest(self):
+        return np.append(0.0, np.maximum.accumulate(self.along_theta))
+
+    @cached_property
+    def _widest(self):
         finite = np.where(np.isfinite(self.separation), self.separation, 0.0)
         return np.append(0.0, np.maximum.accumulate(finite * self.along_phi))
 
@@ -69,11 +88,12 @@ def sheets_of(samples: np.ndarray, nfp: int, *, both_sides: bool) -> Sheets:
     samples : (3, n, m) co-rotating points of one period.
     both_sides : for points off the surface; points on it are twice as far from other sheets.
     """
-    _, (x, x_phi, x_theta) = _sample(samples, nfp, _SHEETS)
-    curves = x.transpose(1, 2, 0)
-    count = curves.shape[1]
-    normal = np.cross(x_phi, x_theta, axis=0)
-    normal = (normal / np.linalg.norm(normal, axis=0)).transpose(1, 2, 0)
+    _, tangents = _sample(samples, nfp, _SHEETS)
+    curves, along_phi, along_theta = (v.transpose(1, 2, 0) for v in tangents)
+    rows, count = curves.shape[:2]
+    normal = np.cross(along_phi, along_theta)
+    area = np.linalg.norm(normal, axis=2)
+    normal /= area[..., None]
     edge = np.roll(curves, -1, axis=1) - curves
     to = curves[:, :, None] - curves[:, None]
     share = np.clip((to * edge[:, None]).sum(axis=3) / (edge**2).sum(axis=2)[:, None], 0.0, 1.0)
@@ -87,13 +107,58 @@ def sheets_of(samples: np.ndarray, nfp: int, *, both_sides: bool) -> Sheets:
     # Steps along theta from a point to both ends of an edge, whichever way is shorter.
     ahead = (touching - np.arange(count)) % count
     separation = np.minimum(ahead, count - 1 - ahead) * (2 * np.pi / count)
-    hole = np.hypot(x[0], x[1])
+    beside = _beside(touching, curves, normal, along_phi, along_theta, rows * nfp)
+    least = np.where(separation > _BENT_SHEET, np.minimum(beside, rho), rho)
+    hole = np.hypot(curves[..., 0], curves[..., 1])
     separation = np.where(hole < rho, np.inf, separation)
-    rho = np.minimum(rho, hole) * (1.0 if both_sides else 2.0)
+    factor = 1.0 if both_sides else 2.0
+    rho, least = factor * np.minimum(rho, hole), factor * np.minimum(least, hole)
+    lengths = [np.linalg.norm(v, axis=2) for v in (along_phi, along_theta)]
     order = np.argsort(separation, axis=None, kind="stable")
     with np.errstate(divide="ignore"):
-        lengths = (np.linalg.norm(v, axis=0) / rho for v in (x_phi, x_theta))
-        return Sheets(separation.ravel()[order], *(v.ravel()[order] for v in lengths))
+        # The lines of a grid are as far apart as its cells are wide across them.
+        nodes = [area / length / least for length in lengths[::-1]]
+        found = (separation, *(v / rho for v in lengths), *nodes)
+    separation, along_phi, along_theta, *nodes = (v.ravel()[order] for v in found)
+    return Sheets(separation, along_phi, along_theta, np.stack(nodes))
+
+
+def _beside(touching, curves, normal, along_phi, along_theta, rows: int):
+    """Return radii of balls that touch at p, and next to q on another cross-section.
+
+    Where cross-sections turn fast along phi, the sheet around q is closer to p than q is. A ball
+    that touches at p, normal n_p, touches the tangent plane at q if its radius is
+
+        rho = |n_q . (q - p)| / (1 - n_q . n_p),
+
+    at p +- rho (n_q - n_p). That must lie next to q along theta, and not farther along phi than the
+    next cross-section of the sample.
+
+    Parameters
+    ----------
+    touching : (row, p) the column of q.
+    curves, normal, along_phi, along_theta : (row, p, 3) points, unit normals, tangents.
+    rows : cross-sections of the sample around the whole torus.
+
+    Returns
+    -------
+    (row, p), infinite where no such ball touches.
+    """
+    columns = curves.shape[1]
+    near = (touching[..., None] + np.arange(-2, 4)) % columns
+    row = np.arange(len(curves))[:, None, None]
+    to = curves[row, near] - curves[:, :, None]
+    normals, x_phi, x_theta = (v[row, near] for v in (normal, along_phi, along_theta))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        facing = 1.0 - (normals * normal[:, :, None]).sum(axis=3)
+        signed = (normals * to).sum(axis=3) / facing
+        # From q to the point of touch, in its tangent plane.
+        shift = signed[..., None] * (normals - normal[:, :, None]) - to
+        a, b = ((shift * v).sum(axis=3) for v in (x_phi, x_theta))
+        E, F, G = ((v * w).sum(axis=3) for v, w in ((x_phi,) * 2, (x_phi, x_theta), (x_theta,) * 2))
+        phi, theta = (np.abs(v) / (E * G - F * F) for v in (G * a - F * b, E * b - F * a))
+        touches = (phi <= 2 * np.pi / rows) & (theta <= 2 * np.pi / columns)
+    return np.where(touches, np.abs(signed), np.inf).min(axis=2)
 
 
 def nodes_for_sheets(sheets: Sheets, reach: float) -> np.ndarray:
@@ -101,10 +166,10 @@ def nodes_for_sheets(sheets: Sheets, reach: float) -> np.ndarray:
 
     Parameters
     ----------
-    reach : logarithm of the error allowed; the trapezoidal rule of spacing h, at a distance d from
-        the sheet, has the error exp(-2 pi d / h).
+    reach : logarithm of the error allowed; the trapezoidal rule, on lines h apart at a distance d
+        from the sheet, has the error exp(-2 pi d / h).
     """
-    nodes = reach * np.array([sheets.steepest_beyond(_OTHER_SHEET), sheets.along_theta.max()])
+    nodes = reach * sheets.nodes_beyond(_OTHER_SHEET)
     if nodes.max() > _MOST_NODES:
         raise VcjaxError(
             "choose got a surface that touches itself, or nearly so: to separate its sheets takes "

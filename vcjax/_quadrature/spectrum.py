@@ -112,11 +112,15 @@ def interpolation_error(share, modes_per_node: float, count: int, xp: Any = np):
 def unresolved(samples: Float[Array, "3 n m"], rule: Rule):
     """Estimate, over max |B|, what the grid of B and the interpolation on patches miss of B.
 
-    Patches off the surface are interpolated twice. Not differentiated.
+    Not differentiated. See also `unresolved_at`.
 
     Parameters
     ----------
     samples : co-rotating components of one period of B on its own grid.
+
+    Returns
+    -------
+    (2,) of the grid along phi and theta, and of the interpolation.
     """
     samples = lax.stop_gradient(samples)
     largest = jnp.sqrt((samples**2).sum(axis=0).max())
@@ -126,4 +130,26 @@ def unresolved(samples: Float[Array, "3 n m"], rule: Rule):
         share = amplitudes(samples, axis, jnp)
         tails.append(_last_modes(share))
         missed.append(interpolation_error(share, 1 / nodes, rule.lagrange_count, jnp))
-    return jnp.maximum(*tails) / largest, 2 * jnp.maximum(*missed) / largest
+    return jnp.stack(tails) / largest, jnp.maximum(*missed) / largest
+
+
+def unresolved_at(distance: Float[Array, " n"], unresolved, spacing, rule: Rule):
+    """Return what `unresolved` amounts to at distances from the surface: (n,) for each part.
+
+    Fields of the m-th mode around a cylinder of radius a fade like (1 + d/a)^-m with the distance
+    d; here a is that of the longest cross-section or axis. The near kernel of a patch fades like
+    exp(-(alpha d)^2), to the end of its range.
+
+    Parameters
+    ----------
+    unresolved : of the grid of B, along phi and theta, and of the interpolation on patches.
+    spacing : largest distance of neighbouring nodes.
+    """
+    tails, missed = unresolved
+    grid = np.array([rule.src_shape[0] * rule.images, rule.src_shape[1]])
+    modes = np.maximum(grid / 2 - [rule.nfp, 1], 0.0)
+    lengths = spacing * np.array([rule.quad_nphi, rule.quad_ntheta], dtype=float)
+    fading = (1 + 2 * np.pi * distance[:, None] / lengths) ** -modes
+    near = distance / (spacing * (rule.cutoff**2 / np.pi))
+    patches = jnp.where(near < 1, jnp.exp(-((rule.cutoff * near) ** 2)), 0.0)
+    return (tails * fading).max(axis=1), missed * patches

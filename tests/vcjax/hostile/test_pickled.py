@@ -1,6 +1,7 @@
 """Copies and pickles give the same answer; pickles of other versions are refused."""
 
 import copy
+import dataclasses
 import io
 import pickle
 
@@ -24,6 +25,14 @@ def test_a_casing_copied_pickled_or_moved_to_numpy_gives_the_same_answer(torus, 
         assert all(isinstance(leaf, jax.Array) for leaf in jax.tree.leaves(casing))
         assert again.rule == casing.rule and hash(again.rule) == hash(casing.rule)
         np.testing.assert_array_equal(vcjax.external_field(again, torus.B), plain)
+
+
+def test_a_casing_divided_over_devices_is_copied_but_not_pickled(casing):
+    mesh = jax.sharding.Mesh(np.array(jax.devices()[:1]), ("targets",))
+    divided = dataclasses.replace(casing, devices=mesh)
+    assert copy.copy(divided).devices is copy.deepcopy(divided).devices is mesh
+    with pytest.raises(VcjaxError, match=r"^Pickling got a casing divided over 1 devices.*there"):
+        pickle.dumps(divided)
 
 
 @pytest.mark.parametrize("name", ["cloudpickle", "joblib"])

@@ -1,0 +1,69 @@
+"""Distances between sheets of a surface, against balls that touch it in three dimensions."""
+
+import numpy as np
+import pytest
+
+from vcjax import problems
+from vcjax._geometry import resample
+from vcjax._quadrature.sheets import sheets_of
+
+_APART = 1.0
+
+
+def _period(surface):
+    points = np.moveaxis(surface.points(8, 8, half_period=False), -1, 0)
+    return resample.surface_period(points, surface.nfp, False)
+
+
+def _at(samples, nfp, phi, theta):
+    """Return points and tangents, laboratory components, (3, 3, phi, theta)."""
+    matrices = (
+        resample.interpolation_matrices(count, 0.0, period, at)
+        for count, period, at in zip(
+            samples.shape[1:], (2 * np.pi / nfp, 2 * np.pi), (phi, theta), strict=True
+        )
+    )
+    return np.array([resample.rotate(v, phi) for v in resample.tangents(samples, *matrices)])
+
+
+def _closest_ball(samples, nfp, phi, theta):
+    """Return the radius of the ball that touches at a point and again elsewhere, how far in theta.
+
+    The ball that touches at p and passes through q has the radius |q - p|^2 / (2 |(q - p) . n|);
+    the least, over points q of all cross-sections, touches. Also the widths of cells at p.
+    """
+    p, a, b = _at(samples, nfp, np.array([phi]), np.array([theta]))[:, :, 0, 0]
+    normal = np.cross(a, b)
+    area = np.linalg.norm(normal)
+    middle, width = np.array([phi, theta + np.pi]), np.array([0.2 * np.pi / nfp, np.pi])
+    least = np.inf
+    for _ in range(5):
+        offsets = [at + w * np.linspace(-1, 1, 81) for at, w in zip(middle, width, strict=True)]
+        to = _at(samples, nfp, *offsets)[0] - p[:, None, None]
+        square = (to**2).sum(axis=0)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            radius = square / (2 * np.abs(np.tensordot(normal, to, 1)) / area)
+        radius[square < 1e-8] = np.inf
+        i, j = np.unravel_index(radius.argmin(), radius.shape)
+        middle, width = np.array([offsets[0][i], offsets[1][j]]), width / 10
+        least = radius[i, j]
+    apart = np.abs((middle[1] - theta + np.pi) % (2 * np.pi) - np.pi)
+    return least, apart, area / np.linalg.norm([b, a], axis=1)
+
+
+@pytest.mark.parametrize("nfp", [1, 5])
+def test_the_sheets_of_a_turning_ellipse_are_as_close_as_balls_between_them_say(nfp):
+    """Of nfp=5 the nearest point of the other side lies on another cross-section."""
+    samples = _period(
+        problems.rotating_ellipse_surface(nfp, major_radius=1.0, semi_axes=(0.05, 0.4))
+    )
+    found = sheets_of(samples, nfp, both_sides=True).nodes_beyond(_APART)
+    largest = np.zeros(2)
+    for phi in (0.0, 0.5 * np.pi / nfp):
+        for theta in 2 * np.pi * np.arange(72) / 72:
+            radius, apart, widths = _closest_ball(samples, nfp, phi, theta)
+            if apart > _APART:
+                largest = np.maximum(largest, widths / radius)
+    # Of points near the limit those that touch within their own cross-section beyond it count too.
+    assert (found > 0.97 * largest).all()
+    assert (found < 1.25 * largest).all()
