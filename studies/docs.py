@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 
+from studies.accuracy import page as accuracy
 from studies.chunks import tables as chunks
 from studies.closure import study as closure
 from studies.compare import tables as compare
@@ -13,6 +14,7 @@ from studies.harness import ROOT, with_tables
 from studies.trust import page as trust
 
 TABLES = {
+    **accuracy.TABLES,
     **trust.TABLES,
     **detection.TABLES,
     **chunks.TABLES,

@@ -73,9 +73,10 @@ class Shape:
         conductor = CentralConductor(0.5 * major)
         pair = (height + 2.0 * a, height + 0.5 * a)
         if field == "coils":
-            extent = float(np.hypot(r - major, z).max())
-            if 1.4 * extent < 0.8 * major:
-                return _coils(4 * nfp, major, 1.4 * extent), (self._loop(0.2 * a, 0.0),)
+            # Coils close to a thin torus would need more of them than a study has.
+            radius = max(1.4 * float(np.hypot(r - major, z).max()), 0.2 * major)
+            if radius < 0.8 * major:
+                return _coils(4 * nfp, major, radius), (self._loop(0.2 * a, 0.0),)
             loops = _pair(0.3 * a, (major,), pair[0])
             return (conductor, *loops), (self._loop(0.2 * a, 0.0),)
         if field == "near":

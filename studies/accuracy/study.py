@@ -3,6 +3,7 @@
     python -m studies accuracy                          # hours; rerun to resume
     python -m studies accuracy --digits 3 6 9           # an hour on two cores
     python -m studies accuracy --shapes QA --quantities field
+    python -m studies accuracy --save                   # commit the rows measured so far
 
 The truth is the Biot-Savart field of currents outside and inside. The grid of B resolves it two
 digits (for gradients four) beyond the digits asked for: the rest is the quadrature's error. Each
@@ -18,8 +19,17 @@ from pathlib import Path
 
 from benchmarks.measuring.checkout import code_version
 from studies.accuracy import measure
+from studies.accuracy.page import kept_rows
 from studies.accuracy.shapes import FIELDS, shapes
-from studies.harness import RESULTS, Row, StudyError, in_worker, read_rows
+from studies.harness import (
+    RESULTS,
+    Row,
+    StudyError,
+    in_worker,
+    measured,
+    read_rows,
+    write_rows,
+)
 
 DIGITS = tuple(range(2, 13))
 
@@ -31,11 +41,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--digits", nargs="+", type=int, default=DIGITS)
     kinds = measure.QUANTITIES
     parser.add_argument("--quantities", nargs="+", choices=kinds, default=kinds)
+    parser.add_argument("--save", action="store_true", help="only commit the rows in --out")
     parser.add_argument("--out", type=Path, default=RESULTS / "accuracy" / "rows.jsonl")
 
 
 def run(options: argparse.Namespace) -> int:
-    """Measure the missing rows."""
+    """Measure the missing rows, or save the measured ones."""
+    if options.save:
+        newest = {_key(row): row["code"] for row in read_rows(options.out)}
+        rows = [row for row in read_rows(options.out) if row["code"] == newest[_key(row)]]
+        write_rows(measured("accuracy", "rows.csv"), kept_rows(rows))
+        return 0
     code, failures = code_version(), 0
     done = {_key(row) for row in read_rows(options.out) if row["code"] == code}
     for shape in options.shapes:

@@ -1,0 +1,109 @@
+"""The tables of docs/accuracy.md, from the committed rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+
+from studies.harness import measured, table
+
+QUANTITIES = {
+    "field": "field",
+    "off": "field off the surface",
+    "gradient": "gradient",
+    "off gradient": "gradient off the surface",
+}
+COLUMNS = (
+    *("shape", "field", "quantity", "digits", "distance", "side"),
+    *("error", "estimate", "over", "ratio", "least_ratio"),
+    *("quad_nphi", "quad_ntheta", "src_nphi", "src_ntheta", "refused", "code"),
+)
+MEANINGFUL = 1e-3
+"""Least error, over 10^-digits, that an estimate is compared with: below it both are negligible."""
+
+
+def kept_rows(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return rows of the study as they are committed: rounded, in one order."""
+    kept = []
+    for row in rows:
+        sizes = dict(zip(("quad_nphi", "quad_ntheta"), row.get("quad", ("", "")), strict=True))
+        sizes |= dict(zip(("src_nphi", "src_ntheta"), row.get("src", ("", "")), strict=True))
+        kept.append({name: _short((row | sizes).get(name, "")) for name in COLUMNS})
+    return sorted(kept, key=lambda row: [str(row[name]) for name in COLUMNS[:6]])
+
+
+def _short(value: Any) -> Any:
+    return float(f"{value:.3g}") if isinstance(value, float) else value
+
+
+def _rows() -> Any:
+    return pd.read_csv(measured("accuracy", "rows.csv"))
+
+
+def worst_errors() -> str:
+    """Return, by shape, the worst error over 10^-digits of each quantity and number of digits."""
+    rows = _rows()
+    header, columns = [], []
+    for quantity, name in QUANTITIES.items():
+        some = rows[rows["quantity"] == quantity]
+        for digits in sorted(some["digits"].unique()):
+            header.append(f"{name}, d = {digits}")
+            of_digits = some[some["digits"] == digits]
+            columns.append(of_digits.groupby("shape", sort=False)["over"].max())
+    lines = [
+        (shape, *(_number(column.get(shape)) for column in columns))
+        for shape in rows["shape"].unique()
+    ]
+    return table(("shape", *header), lines)
+
+
+def by_distance() -> str:
+    """Return the worst error over 10^-digits of points off the surface, by distance and side."""
+    rows = _rows()
+    rows = rows[rows["distance"].notna()]
+    groups = rows.groupby(["quantity", "digits"], sort=False)
+    header = [f"{QUANTITIES[quantity]}, d = {digits}" for quantity, digits in groups.groups]
+    worst = [some.groupby(["distance", "side"])["over"].max() for _, some in groups]
+    lines = [
+        (f"{distance:g}", side, *(_number(one.get((distance, side))) for one in worst))
+        for distance in sorted(rows["distance"].unique(), reverse=True)
+        for side in ("inside", "outside")
+    ]
+    return table(("distance, minor radii", "side", *header), lines, left=2)
+
+
+def estimates() -> str:
+    """Return the least and largest estimate over error of each quantity and number of digits."""
+    rows = _rows()
+    lines = []
+    for quantity, name in QUANTITIES.items():
+        some = rows[rows["quantity"] == quantity]
+        for digits in sorted(some["digits"].unique()):
+            every = some[some["digits"] == digits]
+            matter = every[every["over"] > MEANINGFUL]
+            ratios = matter["ratio"]
+            lines.append(
+                (
+                    name,
+                    digits,
+                    len(every),
+                    _number(every[["ratio", "least_ratio"]].min(axis=1).min()),
+                    _number(ratios.quantile(0.5)),
+                    _number(ratios.max()),
+                    f"{(ratios > 300).sum()} of {len(matter)}",
+                )
+            )
+    header = ("quantity", "d", "results", "least", "median", "largest", "above 300")
+    return table(header, lines)
+
+
+def _number(value: Any) -> str:
+    return "" if value is None or pd.isna(value) else f"{value:.2g}"
+
+
+TABLES = {
+    "accuracy worst": worst_errors,
+    "accuracy distance": by_distance,
+    "accuracy estimates": estimates,
+}
