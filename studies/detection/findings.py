@@ -232,7 +232,21 @@ def _committed(name: str) -> str:
     return rates_table(read_rows(measured("detection", f"{name}.csv")))
 
 
+def _locked() -> str:
+    rows = read_rows(measured("detection", "lock.csv"))
+    titles = {name: name.replace("_", " ") for name in ("jax", "injected", "functions", "checks")}
+    titles |= {"differing": "not as locked", "quantities": "regressed"}
+    return table(
+        list(titles.values()),
+        [
+            [_title(row[name]) if name == "injected" else row[name] for name in titles]
+            for row in rows
+        ],
+    )
+
+
 TABLES = {
+    "detection lock": _locked,
     "detection exact": lambda: _committed("exact"),
     "detection times": lambda: _committed("times"),
     "detection times while choosing": lambda: _committed("times_while_choosing"),

@@ -1,16 +1,22 @@
 """The detection study: finds, false alarms, which runs are measured, and what asv would report."""
 
 import json
+import os
+import tomllib
+from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from benchmarks.measuring import pair
 from benchmarks.measuring.pair import chosen_cases
 from benchmarks.summary import Summary
+from jaxmeter import LockChange, LockCheck
 from reports.quantities import KNOWN
 from studies.__main__ import main
-from studies.detection import study
+from studies.detection import lock, study
 from studies.detection.findings import (
+    EQUAL,
     INJECTED,
     asv_regressed,
     asv_regressions,
@@ -19,7 +25,7 @@ from studies.detection.findings import (
     markdown,
     run_row,
 )
-from studies.harness import StudyError, measured, read_rows, write_rows
+from studies.harness import ROOT, StudyError, measured, read_rows, write_rows
 
 TOUCHED, GRADIENT = "casing_variants/w7x-argument-d3", "memory_sweep/gradient-cauto-tauto"
 
@@ -206,3 +212,41 @@ def test_asv_sees_a_case_that_fails_and_nothing_in_cases_of_no_suite():
 def test_a_folder_that_is_no_pair_is_refused(tmp_path):
     with pytest.raises(StudyError, match="is no measured pair"):
         asv_regressions(tmp_path)
+
+
+@pytest.mark.parametrize("version", ["0.10.2", "0.12.0"])
+def test_the_lock_file_found_every_exact_regression_and_no_equal_package(version):
+    rows = [row for row in read_rows(measured("detection", "lock.csv")) if row["jax"] == version]
+    found = {row["injected"]: row for row in rows if row["injected"] != EQUAL}
+    assert set(found) == set(study.EXACT)
+    assert all(row["differing"] == row["checks"] == "1" for row in found.values())
+    assert "captured_bytes" in found["captured_array"]["quantities"]
+    assert "temp_bytes" in found["more_temporaries"]["quantities"]
+    assert found["retrace"]["quantities"] == "compiles, traces"
+    equal = [row for row in rows if row["injected"] == EQUAL]
+    assert sum(int(row["checks"]) for row in equal) >= 25
+    assert {row["differing"] for row in equal} == {"0"}
+
+
+def test_a_check_of_the_lock_file_is_a_row_of_what_regressed(monkeypatch):
+    """The command runs in a folder with the changed copy and the project's own lock file."""
+    seen = []
+
+    def stand_in(command, *, cwd, **options):
+        seen.append((Path(cwd, "vcjax", "_injected.py").exists(), sorted(os.listdir(cwd))))
+        change = LockChange("m:f", "traces", 1, 3, "regression")
+        text = LockCheck("jax 1", {"m:f": {"traces": 3}}, (change,)).to_json()
+        return SimpleNamespace(returncode=1, stdout=text, stderr="")
+
+    monkeypatch.setattr(lock.subprocess, "run", stand_in)
+    row = lock.injected_row("1.0", "retrace")
+    assert (row["differing"], row["quantities"]) == (1, "traces")
+    assert seen == [(True, ["jaxmeter.lock.toml", "pyproject.toml", "vcjax"])]
+
+
+def test_every_locked_operation_is_a_case_of_the_project():
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["jaxmeter"]["lock"]
+    sections = tomllib.loads((ROOT / "jaxmeter.lock.toml").read_text())
+    locked = [{name for name in one if "::" not in name} for one in sections.values()]
+    assert set(settings["functions"]) in locked
+    assert all(names in (set(), set(settings["functions"])) for names in locked)

@@ -2,20 +2,15 @@
 
 import dataclasses
 import importlib.util
-import warnings
 from types import SimpleNamespace
 from typing import Any
 
 import jax
 import pytest
 
-import jaxmeter
 import vcjax
 from benchmarks.measuring import pair
 from benchmarks.workloads.casing import problem_named
-from jaxmeter._lock.file import check
-from jaxmeter._pytest.metered import Metered
-from studies.detection import study
 from vcjax._pytree import pytree
 
 # The small torus does not resolve B.
@@ -77,40 +72,3 @@ def test_the_regression_slower_run_waits_for_a_share_of_the_elapsed_time(monkeyp
     now[0] = 12.5
     slower_run.waited(start, None)
     assert waited == [pytest.approx(0.25)]
-
-
-@pytest.fixture(scope="module")
-def casing_and_field():
-    small = problem_named("case_vc_large", digits=3)
-    with warnings.catch_warnings():  # so few points do not resolve the field
-        warnings.simplefilter("ignore")
-        rule = vcjax.choose(small.X, small.B, small.digits, nfp=small.nfp)
-    return vcjax.prepare(rule, small.X), small.B
-
-
-def locked(package, casing, B):
-    """Return the quantities of the lock file for the external field of a package."""
-    evaluate = jaxmeter.Case(lambda casing, B: package.external_field(casing, B), (casing, B))
-    return Metered(evaluate).locked()
-
-
-def test_the_lock_file_finds_every_regression_that_needs_no_times(casing_and_field, monkeypatch):
-    good = locked(vcjax, *casing_and_field)
-    assert not check(
-        "jax", {"field": good}, {"field": locked(vcjax, *casing_and_field)}, {}
-    ).changes
-    # A regression that changes the class itself is undone after the test.
-    monkeypatch.setattr(vcjax.Casing, "rule", None, raising=False)
-    delattr(vcjax.Casing, "rule")
-    names = ("external_field", "config", "Casing", "Rule")
-    found = {}
-    for name in sorted(study.EXACT, key="retrace".__eq__):
-        package = SimpleNamespace(**{name: getattr(vcjax, name) for name in names})
-        regression(name).inject(package)
-        changes = check("jax", {"field": good}, {"field": locked(package, *casing_and_field)}, {})
-        found[name] = {one.quantity for one in changes.changes if one.verdict == "regression"}
-    assert found["captured_array"] >= {"captured_bytes", "embedded_bytes"}
-    assert "temp_bytes" in found["chunk_size"]
-    assert {"jaxpr_equations_count"} <= found["float32_slip"] & found["more_temporaries"]
-    assert found["retrace"] >= {"traces", "compiles"}
-    assert len(found) == len(study.EXACT) == 5

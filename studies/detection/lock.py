@@ -1,0 +1,120 @@
+"""Check the lock file against every exact injected regression, and against equal packages.
+
+    python -m studies lock                # for the JAX that is installed, in ten minutes
+
+A regression is injected into a copy of vcjax, and ``jaxmeter lock --check`` runs on the copy. Equal
+packages are checked in worker processes of several hash seeds, one check after the other, each of
+which traces and compiles again. The rows of other versions of JAX are kept. The exit code is 1 if a
+regression is not found, or an equal package is not as locked.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import io
+import os
+import shutil
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from importlib.metadata import version
+from pathlib import Path
+
+from benchmarks.measuring.pair import inject
+from jaxmeter import LockCheck, temporary_folder
+from jaxmeter.__main__ import main
+from studies.detection.findings import EQUAL, INJECTED
+from studies.harness import ROOT, Row, StudyError, in_worker, measured, read_rows, write_rows
+
+FILES = ("pyproject.toml", "jaxmeter.lock.toml")
+FIELD = ("benchmarks.cases.operations:field",)
+EVERYTHING: tuple[str, ...] = ()
+SEEDS = 4
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options."""
+    parser.add_argument("--checks", type=int, default=100, help="of an equal field; default 100")
+    parser.add_argument("--all-checks", type=int, default=20, help="of all functions; default 20")
+    parser.add_argument("--out", type=Path, default=measured("detection", "lock.csv"))
+
+
+def run(options: argparse.Namespace) -> int:
+    """Measure for the JAX that is installed and write the rows."""
+    jax = version("jax")
+    rows = [injected_row(jax, name) for name, one in INJECTED.items() if one.exact_case is not None]
+    for targets, count in ((FIELD, options.checks), (EVERYTHING, options.all_checks)):
+        rows.append(equal_row(jax, targets, count))
+    others = [row for row in read_rows(options.out) if row["jax"] != jax]
+    write_rows(options.out, sorted(others + rows, key=lambda row: _order(row["jax"])))
+    missed = [row for row in rows if (row["injected"] == EQUAL) != (int(row["differing"]) == 0)]
+    for row in missed:
+        print(f"{row['injected']}: {row['differing']} of {row['checks']} checks not as locked")
+    return 1 if missed else 0
+
+
+def injected_row(jax: str, name: str) -> Row:
+    """Return the row of a check of a copy of vcjax with a regression."""
+    with temporary_folder("vcjax-lock-") as folder:
+        shutil.copytree(ROOT / "vcjax", folder / "vcjax")
+        inject(name, folder / "vcjax")
+        for file in FILES:
+            shutil.copy(ROOT / file, folder)
+        # The command's own folder comes first on the path, so that it imports the copy.
+        path = os.pathsep.join(map(str, (ROOT, ROOT / "jaxmeter" / "src")))
+        done = subprocess.run(
+            [sys.executable, "-P", "-m", "jaxmeter", "lock", "--check", "--json", "-"],
+            cwd=folder,
+            env=os.environ | {"PYTHONPATH": path},
+            capture_output=True,
+            text=True,
+        )
+    if done.returncode not in (0, 1):
+        raise StudyError(f"{name}: {done.stderr.strip()[-300:]}")
+    changes = LockCheck.from_json(done.stdout).changes
+    regressed = Counter(one.quantity for one in changes if one.verdict == "regression")
+    print(f"JAX {jax}, {name}: {', '.join(regressed) or 'not found'}", flush=True)
+    return {
+        "jax": jax,
+        "injected": name,
+        "functions": "all",
+        "checks": 1,
+        "differing": int(bool(regressed) and done.returncode == 1),
+        "quantities": ", ".join(sorted(regressed)),
+    }
+
+
+def equal_row(jax: str, targets: Sequence[str], count: int) -> Row:
+    """Return the row of checks of this checkout, spread over processes of several hash seeds."""
+    found: list[Row] = []
+    with temporary_folder("vcjax-lock-") as folder:
+        for seed in range(SEEDS):
+            part = count // SEEDS + (seed < count % SEEDS)
+            file = folder / f"{seed}.csv"
+            arguments = {"targets": targets, "count": part}
+            in_worker(equal_checks, file, arguments, env={"PYTHONHASHSEED": str(seed)})
+            found += read_rows(file)
+            print(f"JAX {jax}, equal: {len(found)} of {count}", flush=True)
+    return {
+        "jax": jax,
+        "injected": EQUAL,
+        "functions": "field" if targets else "all",
+        "checks": len(found),
+        "differing": sum(row["exit_code"] != "0" for row in found),
+        "quantities": "; ".join(sorted({row["output"] for row in found} - {""})),
+    }
+
+
+def equal_checks(targets: Sequence[str], count: int) -> Iterator[Row]:
+    """Yield the exit code of each check in this process, and what it printed if not 0."""
+    for _ in range(count):
+        output = io.StringIO()
+        with contextlib.redirect_stdout(output):
+            code = main(["lock", "--check", *targets])
+        yield {"exit_code": code, "output": " ".join(output.getvalue().split()) if code else ""}
+
+
+def _order(jax: str) -> tuple[int, ...]:
+    return tuple(map(int, jax.split(".")[:3]))
