@@ -25,7 +25,7 @@ def main(argv=None):
     parser.add_argument("base", help="a commit or branch")
     parser.add_argument("head", nargs="?", default="HEAD", help="default HEAD")
     parser.add_argument("--out", type=Path, help="default results/reviews/BASE..HEAD")
-    parser.add_argument("--budget", default="270", help="seconds of measuring; default 270")
+    parser.add_argument("--budget", default=str(pair.BUDGET_SECONDS), help="seconds of measuring")
     parser.add_argument("--cases", nargs="+", help="patterns of cases, in place of the default")
     parser.add_argument("--gate-times", action="store_true", help="longer times fail as well")
     options = parser.parse_args(argv)

@@ -112,8 +112,8 @@ class OffSurface(NamedTuple):
     external : of the currents outside; NaN at points outside.
     internal : of the currents inside; NaN at points inside.
     inside : (n,) whether a point is inside the surface; False on it.
-    distance : (n,) from the surface, in the unit of X; 0 for points on it, nearer than about 1e-10
-        of the minor radius. There both fields are given, but both gradients are NaN, and so are
+    distance : (n,) from the surface, in the unit of X; 0 for points on it, nearer than 1e-10 of the
+        patch radius. There both fields are given, but both gradients are NaN, and so are
         derivatives in points and surface: see `external_gradient`.
     error : (n,) estimated error of the result, over max |B|; not differentiated.
     """

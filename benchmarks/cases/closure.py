@@ -129,7 +129,7 @@ def _after_change(
 def _as_a_script(program: Program) -> dict[str, float]:
     """Return seconds of the call that compiles, ``script_call_00_seconds``, and of later calls.
 
-    No call is left out, unlike the meter's warm-up, in which JAX and the allocator settle.
+    All calls count. The meter leaves out its warm-up calls, which are slower.
     """
     # A function that JAX has not seen, so that it is compiled.
     jitted = jax.jit(lambda *arguments: program.function(*arguments))

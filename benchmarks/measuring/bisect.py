@@ -1,9 +1,10 @@
 """``python -m benchmarks.measuring.bisect METRIC CASE BASE HEAD``: find the commit of a change.
 
 An exact metric of one case, such as ``temp_bytes`` of ``operations/external_field``, is measured
-at BASE and at HEAD, then at the middle of the commits between them, and so on: about log2 of their
-number. Exact metrics need one process a commit and no quiet machine. Each measurement is kept, in
-``results/bisect``; interrupted and run again, it resumes. Exit codes: 0 found, 2 not found.
+at BASE and at HEAD, then at the middle of the commits between them, and so on: about log2(n)
+measurements for n commits. Exact metrics need one process a commit and no quiet machine. Each
+measurement is kept, in ``results/bisect``; interrupted and run again, it resumes. Exit codes: 0
+found, 2 not found.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """``python -m benchmarks.measuring.pair BASE HEAD``: measure two commits interleaved, for a review.
 
 asv measures one commit after the other, and a machine's speed drifts within minutes. Here a round
-of BASE and one of HEAD follow each other within seconds, each in a fresh process, and alternate in
-which comes first; so drift cancels in each round's ratio. Both run in the interpreter that runs
+of BASE and one of HEAD follow each other within seconds, each in a fresh process, and which comes
+first alternates; so drift cancels in each round's ratio. Both run in the interpreter that runs
 this command: the same JAX, the checkout's benchmarks and jaxmeter, and only the package ``vcjax``
 of each commit. The records lie in ``<out>/base`` and ``<out>/head``, laid out like every store;
 ``python -m reports review --pair <out>`` compares them.
@@ -10,9 +10,9 @@ of each commit. The records lie in ``<out>/base`` and ``<out>/head``, laid out l
 Interrupted and run again, it resumes: rounds that both sides have are kept.
 
 For studies ``--inject`` adds a regression to HEAD: a Python file, given by its path or by its name
-in studies/detection/injected, whose function ``inject`` is called with HEAD's package when that is
-imported. Each file makes a HEAD, and ``none`` makes one without a regression; they share BASE's
-processes, and ``<out>/<name>`` is laid out like a pair.
+in studies/detection/injected, whose function ``inject`` is called with HEAD's package when the
+package is imported. Each file makes a HEAD, and ``none`` makes one without a regression; they
+share BASE's processes, and ``<out>/<name>`` is laid out like a pair.
 """
 
 from __future__ import annotations

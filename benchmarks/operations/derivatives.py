@@ -85,8 +85,10 @@ def _in_the_surface(value: Callable[..., Any], constants: Any, degree: int) -> P
 
 
 def _checked(answer: Any, run: Any, arguments: tuple, degree: int) -> dict[str, float]:
-    """Return how far a slope misses the power of size that its value scales with, and how far it
-    is from quadratic in the field; the former holds as far as the quadrature does."""
+    """Return two errors of a slope: of scaling with size, and of being quadratic in the field.
+
+    The first holds as far as the quadrature is accurate.
+    """
     found, gradient = answer
     given, B, constants = arguments
     square = jax.tree.map(lambda leaf: leaf * 9.0, gradient)

@@ -120,9 +120,9 @@ def curve(measured: pd.DataFrame) -> pd.DataFrame:
 
 
 def extra_seconds(table: pd.DataFrame) -> pd.DataFrame:
-    """Return bytes and compile seconds beyond the argument variant's, of each case that embeds.
+    """Return, for each case that embeds arrays, its bytes and seconds beyond the argument's.
 
-    Of `variants` of one environment.
+    The table is that of `variants`, of one environment.
     """
     names = ["embedded_bytes", "trace_lower_compile_median_seconds"]
     passed = table.loc[table["variant"] == ARGUMENT, [*PROBLEM, *names]]

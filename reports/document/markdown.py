@@ -49,7 +49,7 @@ def _on_one_line(cell: Cell) -> str:
 
 
 def escaped(text: str) -> str:
-    """Return one line of text that is no markup, ends no cell and mentions nobody."""
+    """Return one line of text without markup, cell separators or mentions."""
     text = re.sub(r"&(?=#?\w+;)", "&amp;", _one_line(text))
     text = re.sub(r"[\\`*|~$]", r"\\\g<0>", text).replace("<", "&lt;")
     # Links, images and what they refer to; then underscores that are not within a word.

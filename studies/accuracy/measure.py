@@ -20,7 +20,7 @@ DISTANCES = (0.5, 0.1, 0.03, 1e-3, 1e-5)
 TARGETS = (8, 24)
 """Target grid over a whole field period."""
 PLACES = [(i, j) for i in range(4) for j in range(3 * (i % 2), 24, 5)]
-"""Grid points, of the targets, above and below which the points off the surface lie."""
+"""Target grid points above and below which the points off the surface lie."""
 EXTRA_DIGITS = {"field": 2, "off": 2, "gradient": 4, "off gradient": 4}
 """Digits to which the grid of B resolves it, beyond the digits asked for."""
 _FINEST = 1e-13
@@ -187,7 +187,7 @@ def _data(shape: Shape, field: str, digits: int):
 
 @lru_cache
 def _spectrum(name: str, field: str) -> tuple[np.ndarray, np.ndarray]:
-    """Return what modes from each on add to B along phi and theta, over max |B|."""
+    """Return, for each mode number, what it and all higher ones add to B, over max |B|."""
     shape = shapes()[name]
     outside, inside = shape.currents(field)
     size = [16, 64]
@@ -208,7 +208,7 @@ def _spectrum(name: str, field: str) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _tails(B: np.ndarray, shape: Shape):
-    """Return the sums of amplitudes of all modes from each on, along phi and theta."""
+    """Return, for each mode number, the sum of the amplitudes of it and all higher ones."""
     if shape.symmetric:
         image = np.roll(B[::-1, ::-1], 1, axis=1) * np.array([-1.0, 1.0, 1.0])
         B = np.concatenate([image, B])

@@ -5,12 +5,12 @@ every target. As dense matrix products it would be the largest part of preparing
 properties cut it to a tenth:
 
 - the polar nodes are symmetric under both reflections, so even and odd parts of the patch values
-  meet the nodes of one quadrant only: four products of a sixteenth of the work;
+  are interpolated to the nodes of one quadrant only: four products, each a sixteenth of the work;
 - stencils are local: nodes sorted by their theta offset, in a few groups, need a few columns
   each.
 
-The four parities are one batch of products: a program of a quarter of the size. Their sums are
-stacks, which are computed once, and have transposes as fast as themselves.
+The four parities are one batch of products, which makes the program four times smaller. Their
+sums are stacked: they are computed once, and their transposes are as fast.
 
 The foot of a point off the surface lies between nodes. The window of nodes around it is
 interpolated to a grid of the same spacing, centred at the foot; after that all points are treated
@@ -91,7 +91,7 @@ def _flat(values: Float[Array, "4 m row column"]) -> Float[Array, "4 m node"]:
 def _parts(values: Float[Array, "m p q"]) -> Float[Array, "4 m i j"]:
     """Return four times the even and odd parts along both axes, on 0..E, of values on -E..E.
 
-    All contain the values on the axes as often; matrices count them as often as they are there.
+    Values on the axes have the factor four as well; the matrices count each of them once.
     """
     halves = [(slice(n // 2, None), slice(n // 2, None, -1)) for n in values.shape[1:]]
     return jnp.stack(_signed_sums(*(values[:, i, j] for i in halves[0] for j in halves[1])))

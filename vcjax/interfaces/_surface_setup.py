@@ -81,7 +81,7 @@ class SurfaceSetup:
         """
         if wanted.rule is not None and kind != "field":
             raise VcjaxError(
-                "casing got a rule (precision=), which serves fields on the surface only; "
+                "casing got a rule (precision=), which is for fields on the surface only; "
                 "leave it out for gradients and for points off the surface."
             )
         known = self.known(B)

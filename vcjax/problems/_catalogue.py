@@ -127,8 +127,8 @@ def axisymmetric(
         )
     if not 0.0 < minor_radius <= 1.2:
         raise VcjaxError(
-            f"problems.axisymmetric got minor_radius={minor_radius!r}; the major radius is 2, "
-            "give a value above 0 and up to 1.2."
+            f"problems.axisymmetric got minor_radius={minor_radius!r}; "
+            "give a value above 0 and up to 1.2 (the major radius is 2)."
         )
     a = minor_radius
     surface = surfaces[cross_section](minor_radius=a)

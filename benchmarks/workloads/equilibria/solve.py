@@ -6,9 +6,9 @@
 - ``free_boundary_8``, ``free_boundary_12``: a tokamak of 6 MA and 5 T in the field of known coils,
   `vcjax.problems.tokamak_coils`, with 8 and 12 poloidal modes.
 
-Needs ``pip install vmecpp`` (large, hence no dependency here). The solver ends the whole process on
-some bad inputs, such as a plasma current that the coils push outwards, so it runs in a process of
-its own; the result is written only if it has converged.
+Needs ``pip install vmecpp`` (large, so vcjax does not depend on it). The solver ends the whole
+process on some bad inputs, such as a plasma current that the coils push outwards, so it runs in a
+process of its own; the result is written only if it has converged.
 """
 
 import argparse
@@ -78,7 +78,7 @@ def ellipse():
 
 
 def free_boundary(mpol: int, surfaces: int):
-    """Return 6 MA in the field of known coils; the boundary is only an initial guess."""
+    """Return a tokamak of 6 MA in the field of known coils; the boundary is an initial guess."""
     import numpy as np
     import vmecpp  # pyright: ignore[reportMissingImports]
 

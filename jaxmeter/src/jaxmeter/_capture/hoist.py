@@ -127,8 +127,8 @@ def _hoisted(
         given, (args, kwargs) = split(args, kwargs, static)
         if given != fixed:
             raise JaxmeterError(
-                f"{name}: got the static values {list(given.values())!r:.80}, hoisted for "
-                f"{list(fixed.values())!r:.80}; call jaxmeter.hoist with such arguments"
+                f"{name}: got the static values {list(given.values())!r:.80}, but was hoisted for "
+                f"{list(fixed.values())!r:.80}; call jaxmeter.hoist again with the new values"
             )
         answer = jitted(constants, *args, **kwargs)
         return merged(fixed_answers, (answer,), {})[0][0]

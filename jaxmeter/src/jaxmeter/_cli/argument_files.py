@@ -68,7 +68,9 @@ def _unpacked_bytes(file: str) -> Iterator[tuple[str, int]]:
                 said = math.prod(shape) * dtype.itemsize
                 held = member.file_size - stream.tell()
                 if not dtype.hasobject and said != held:
-                    raise ValueError(f"{member.filename} says {said} bytes and holds {held}")
+                    raise ValueError(
+                        f"{member.filename} holds {held} bytes, but its header gives {said}"
+                    )
 
 
 def arguments_of_pickle(file: str) -> Arguments:

@@ -1,4 +1,4 @@
-"""Find the arrays that a function captures, who holds them and which lines use them.
+"""Find the arrays that a function captures, what holds them and which lines use them.
 The function is traced, not compiled or run.
 
 exit codes: 0 all is fine to embed; 1 an array is too large or folded slowly;

@@ -138,7 +138,7 @@ class PlainData:
             data = strict_json(text)
         except (ValueError, RecursionError) as error:
             raise RecordError(
-                f"{cls.__name__}.from_json: got {len(text)} characters that are no JSON "
+                f"{cls.__name__}.from_json: got {len(text)} characters that are not valid JSON "
                 f"({error}), truncated or foreign; {advice}"
             ) from None
         try:
@@ -171,12 +171,12 @@ def _named_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(made) != len(pairs):
         names = [name for name, _ in pairs]
         twice = next(name for name in made if names.count(name) > 1)
-        raise ValueError(f"the name {twice!r:.80} twice in one object")
+        raise ValueError(f"it has the name {twice!r:.80} twice in one object")
     return made
 
 
 def _refuse_constant(constant: str) -> NoReturn:
-    raise ValueError(f"the constant {constant}")
+    raise ValueError(f"it contains {constant}")
 
 
 class Result(PlainData):

@@ -109,7 +109,7 @@ def nsys_profile(nsys: str, command: Sequence[str], report: Path) -> Path:
     made = report.with_suffix(".nsys-rep")
     if not made.is_file():
         raise JaxmeterError(
-            f"nsys: left no {str(made)!r}; a .qdstrm there instead means that its importer is "
+            f"nsys: wrote no {str(made)!r}; if there is a .qdstrm instead, its importer is "
             "missing: the host half of Nsight Systems, or a library it needs"
         )
     return made
@@ -121,7 +121,9 @@ def nsys_export(nsys: str, report: Path) -> Path:
     options = ["--type=sqlite", "--force-overwrite=true", f"--output={database}"]
     _run([nsys, "export", *options, str(report)], "export")
     if not database.is_file():
-        raise JaxmeterError(f"nsys: exported nothing from {str(report)!r}; is it whole?")
+        raise JaxmeterError(
+            f"nsys: exported nothing from {str(report)!r}; the report may be incomplete"
+        )
     return database
 
 
