@@ -60,7 +60,7 @@ def rippled(field, mode, size):
 def test_an_unresolved_field_gets_its_own_quadrature(setup, toroidal, kind):
     gradient = kind.endswith("gradient")
     # Below the digits asked for, and above those that their gradient takes.
-    fine = rippled(toroidal, 12, 3e-4)
+    fine = rippled(toroidal, 20, 3e-4)
     first = setup.casing(kind, toroidal)
     assert resolves(first.rule, fine, 3, gradient=gradient) == (not gradient)
     second = setup.casing(kind, fine)
