@@ -54,7 +54,7 @@ def _next(hints: int) -> int:
         if problem is None:
             continue
         print(f"{number} of {len(exercises)} solved. Next: {_shown(exercise.file())}\n")
-        print(exercise.task(), "\n")
+        print(f"{exercise.task()}\n")
         print("Not yet:", explained(problem, exercise.file()))
         for hint in exercise.hints[:hints]:
             print("Hint:", hint)

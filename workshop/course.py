@@ -46,8 +46,8 @@ class Exercise:
 
     def task(self) -> str:
         """Return the text at the top of the file."""
-        # Not parsed: the rest of the file may hold an error.
-        return self.file().read_text().split('"""')[1].strip()
+        # Of the solution, which has the same: a participant may delete it.
+        return self.file(SOLUTIONS).read_text().split('"""')[1].strip()
 
     def problem(self, folder: Path = EXERCISES) -> Exception | None:
         """Return why it is not solved; None if it is."""
