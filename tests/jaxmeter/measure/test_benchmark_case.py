@@ -57,7 +57,7 @@ def test_a_benchmark_case_refuses_an_unusable_field(field, value):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("{", "no JSON"),
+        ("{", "not valid JSON"),
         ("[]", "got `array`"),
         ('{"name": "a"}', "required field `target`"),
         ('{"name": "a", "target": "b:c", "reps": 3}', r"unknown field benchmarkcase\.reps"),
