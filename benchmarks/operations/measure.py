@@ -64,7 +64,7 @@ def measure_operations(
 
 
 def _ended(command: Sequence[str], environment: Mapping[str, str]) -> str | None:
-    """Run a worker; return None where it ended well, else the end of what it printed."""
+    """Run a worker; return None if it succeeded, else the end of what it printed."""
     done = subprocess.run(command, env=environment, capture_output=True)
     for line in done.stdout.decode(errors="replace").splitlines():
         if line.startswith(f"{SUITE}/"):
@@ -75,7 +75,7 @@ def _ended(command: Sequence[str], environment: Mapping[str, str]) -> str | None
 
 
 def _blame(store: RecordStore, note: Path, why: str) -> bool:
-    """Record that the operation a worker was at failed; return whether it was at one."""
+    """Record that the operation in progress failed; return whether there was one."""
     try:
         found = json.loads(note.read_text())
         note.unlink()

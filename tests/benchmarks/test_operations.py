@@ -99,10 +99,10 @@ def test_a_program_that_differs_is_attributed_to_its_lines():
 
 def test_calls_that_trace_more_often_are_attributed_to_the_function_and_its_callers():
     def watched(traces):
-        file = "/tmp/one/vcjax/_prepared.py"
+        file = "/one/vcjax/_prepared.py"
         place = jaxmeter.Place(file, 135, "near_fields", "return", traces, traces)
         function = WatchedFunction(
-            *("_stored", "/tmp/one/vcjax/_prepared.py:138", False, traces, traces, 0, 1),
+            *("_stored", "/one/vcjax/_prepared.py:138", False, traces, traces, 0, 1),
             *(0.1, 0.1, (place,), ()),
         )
         return Watched((function,), "0.10.2").to_json().encode()

@@ -151,10 +151,10 @@ def _cheapest_of(grids, demand: Demand, sheets: Sheets, rims: "Rims", targets: i
             + targets * least_rings * costs.polar_node
         ) >= best_cost:
             continue
-        settled = None
+        decided = None
         for patch in _fitting_patches(demand, metric, quad):
             # A wider patch costs more; it may be the first that is good enough.
-            if patch[0] == settled:
+            if patch[0] == decided:
                 continue
             semi_axes = tuple(2 * np.pi * p / n for p, n in zip(patch, quad, strict=True))
             if quad[0] < demand.reach * sheets.steepest_beyond(semi_axes[1]):
@@ -171,10 +171,10 @@ def _cheapest_of(grids, demand: Demand, sheets: Sheets, rims: "Rims", targets: i
                 )
             cost = targets * (fixed + ring * angular_count)
             if cost >= best_cost:
-                settled = patch[0]
+                decided = patch[0]
             elif rims.clear(quad, semi_axes, demand.radius_in_nodes):
                 best_cost, best = cost, (quad, patch, radial_count, angular_count)
-                settled = patch[0]
+                decided = patch[0]
     return best
 
 
