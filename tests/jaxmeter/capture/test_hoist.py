@@ -1,6 +1,7 @@
 """A hoisted function captures no array and returns the same, bit for bit."""
 
 import functools
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -173,6 +174,7 @@ def test_several_views_of_one_array_are_hoisted_separately():
 
 
 def test_donation_of_a_function_or_case_stays_with_its_argument_and_may_be_added():
+    hoisted: Any
     donating = jax.jit(lambda n, x: inner(x) + n, donate_argnums=1)
     hoisted, constants = jaxmeter.hoist(donating, 1.0, X)
     assert donated(hoisted.lower(constants, 1.0, X)) == [False, False, True]
@@ -191,6 +193,7 @@ def donated(lowered):
 
 
 def test_shardings_stay_where_they_were():
+    hoisted: Any
     sharding = jax.sharding.NamedSharding(MESH, ROWS)
     sharded = jax.jit(lambda x: inner(x), in_shardings=sharding, out_shardings=sharding)
     hoisted, constants = jaxmeter.hoist(sharded, X)
