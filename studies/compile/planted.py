@@ -5,6 +5,7 @@ The line has the comment ``# planted``. The other lines are work of the usual ki
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Callable
 from typing import Any
@@ -43,7 +44,12 @@ def stacked_components(x: jax.Array) -> jax.Array:
 
 def nested_gathers(table: jax.Array, index: jax.Array) -> jax.Array:
     scale = table.sum()
-    row = jax.vmap(lambda i, j: table[i, j] * table[j, i] - table[i - j, j], (None, 0))  # planted
+
+    def products(i: jax.Array, j: jax.Array) -> jax.Array:
+        terms = (table[i, j - n] * table[j, i - n] for n in range(9))  # planted
+        return functools.reduce(jnp.add, terms)
+
+    row = jax.vmap(products, (None, 0))
     return jax.vmap(row, (0, None))(index, index) / scale
 
 
@@ -56,7 +62,7 @@ def big_switch(n: jax.Array, x: jax.Array) -> jax.Array:
 def erfc_in_float64(x: jax.Array) -> jax.Array:
     damped = jnp.exp(-x)
     tails = [jax.scipy.special.erfc(x[n:].astype("float64"))[0] for n in range(9)]  # planted
-    return damped + jnp.asarray(tails, x.dtype)[0]
+    return damped + jnp.asarray(tails, x.dtype).sum()
 
 
 def incomplete_gamma(x: jax.Array) -> jax.Array:
