@@ -17,6 +17,7 @@ from asv_runner.discovery import disc_benchmarks
 import benchmarks
 from benchmarks import closure, common, habits
 from benchmarks.cases import habits as habit_cases
+from benchmarks.cases import reference, shape
 from benchmarks.cases.quantities import WrongAnswer
 from benchmarks.casing import CasingVariants
 from benchmarks.measuring.plan import SCRATCH_VARIABLE
@@ -70,7 +71,13 @@ SMALLER = {
         "preparation": closure.preparation(16),
     },
     "device_sweep": {"params": {**W7X, "device_count": 2}},
+    "gradient_against_reference": {
+        "params": {"workload": "rotating_ellipse", "half_period": True, "digits": 2}
+    },
+    "shape_gradient": {"params": {"workload": "case_vc_large", "digits": 3}},
 }
+# What a check repeats to time it.
+TIMED = ((reference, "EVALUATIONS"), (reference, "SETUPS"), (shape, "COMPARISONS"))
 UNITS = {"_seconds": "seconds", "_bytes": "bytes", "_count": "1", "_relative": "1"}
 
 
@@ -166,6 +173,8 @@ def test_every_benchmark_runs_at_its_smallest_size(suite, collected, monkeypatch
     point = SMALLEST[suite.suite]
     case = suite().case("quick", *point)
     smallest = dataclasses.replace(case, rounds=1, repeat=3, **SMALLER.get(suite.suite, {}))
+    for module, number in TIMED:
+        monkeypatch.setattr(module, number, 1)
     if suite.suite in IN_WORKERS:
         monkeypatch.setattr(suite, "plan", lambda self, grid: [smallest])
         monkeypatch.setenv("VCJAX_BENCH_STORE", str(tmp_path))
