@@ -63,7 +63,7 @@ situations: env-test ## Check jaxmeter against situations with known captured ar
 	@$(RUN) -m studies situations
 
 workshop: env-report ## Check the workshop's exercises in order and show the next one
-	@$(RUN) -m workshop || true
+	@$(RUN) -m workshop
 
 docs: env-docs ## Build the site in results/site: the lessons run, links are checked
 	@$(RUN) -m sphinx -q -W --keep-going -j 2 -b html -d results/site-trees docs results/site

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
+import importlib.metadata
+import json
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,16 +13,23 @@ from types import ModuleType
 
 FOLDER = Path(__file__).parent
 EXERCISES, SOLUTIONS = FOLDER / "exercises", FOLDER / "solutions"
+SOLVED = FOLDER / ".solved.json"
+"""The exercises that passed, each with a digest of what was checked; git ignores it."""
 
 
 class Unsolved(Exception):
     """A check found another quantity than it wants; the message says both."""
 
+    hint: int
+    """The number of the hint that concerns this failure, from 0."""
 
-def expect(condition: bool, message: str) -> None:
-    """Raise `Unsolved` with the message unless the condition holds."""
+
+def expect(condition: bool, message: str, *, hint: int = 0) -> None:
+    """Raise `Unsolved` with the message, and the number of its hint, unless the condition holds."""
     if not condition:
-        raise Unsolved(message)
+        unsolved = Unsolved(message)
+        unsolved.hint = hint
+        raise unsolved
 
 
 @dataclass(frozen=True)
@@ -56,6 +66,36 @@ class Exercise:
         except Exception as error:
             return error
         return None
+
+    def hints_for(self, problem: Exception) -> tuple[str, ...]:
+        """Return all hints, that of the failure first."""
+        first = getattr(problem, "hint", 0)
+        return self.hints[first:] + self.hints[:first]
+
+    def new_problem(self) -> Exception | None:
+        """Return why it is not solved; a file that passed is checked again only if it changed."""
+        now, passed = self._digest(), _passed()
+        if passed.get(self.name) == now:
+            return None
+        problem = self.problem()
+        if problem is None:
+            SOLVED.write_text(json.dumps(passed | {self.name: now}, indent=1) + "\n")
+        return problem
+
+    def _digest(self) -> str:
+        """Return a digest of what the check depends on: the file, the checks and JAX."""
+        digest = hashlib.sha256(importlib.metadata.version("jax").encode())
+        for file in (self.file(), *sorted((FOLDER / "checks").glob("*.py"))):
+            digest.update(file.read_bytes() if file.exists() else b"")
+        return digest.hexdigest()
+
+
+def _passed() -> dict[str, str]:
+    """Return the digests of the exercises that passed; {} if they cannot be read."""
+    try:
+        return dict(json.loads(SOLVED.read_text()))
+    except (OSError, ValueError):
+        return {}
 
 
 def load(path: Path) -> ModuleType:

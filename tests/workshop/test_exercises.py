@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from types import ModuleType
 
 from workshop import __main__ as command
 from workshop import course
@@ -44,27 +45,55 @@ def _task_of_solution(exercise):
 
 
 def exercise_in(folder, monkeypatch, code):
-    """Make a course of one exercise that wants ANSWER to be 42."""
+    """Make a course of one exercise that wants ANSWER to be 42; return the list of its checks."""
     (folder / "only.py").write_text(code)
+    checks = []
 
     def check(module):
+        checks.append(module)
+        expect(module.ANSWER > 0, f"ANSWER is {module.ANSWER}", hint=1)
         expect(module.ANSWER == 42, f"ANSWER is {module.ANSWER}")
 
     exercise = Exercise(str(folder / "only"), check, ("multiply", "six times seven"))
     monkeypatch.setattr(command, "all_exercises", lambda: (exercise,))
-    return exercise
+    monkeypatch.setattr(course, "SOLVED", folder / "solved.json")
+    return checks
 
 
 def test_the_next_exercise_is_shown_with_what_was_found_and_hints_on_request(
     tmp_path, monkeypatch, capsys
 ):
     exercise_in(tmp_path, monkeypatch, '"""Find the answer."""\nANSWER = 41\n')
-    assert command.main([]) == 1
+    assert command.main([]) == 0
     shown = capsys.readouterr().out
     assert "Find the answer." in shown and "Not yet: ANSWER is 41" in shown
     assert "multiply" not in shown
-    assert command.main(["hint", "2"]) == 1
+    assert command.main(["hint", "2"]) == 0
     assert "six times seven" in capsys.readouterr().out
+
+
+def test_the_first_hint_is_that_of_the_failure(tmp_path, monkeypatch, capsys):
+    exercise_in(tmp_path, monkeypatch, '"""Find the answer."""\nANSWER = -42\n')
+    command.main(["hint"])
+    shown = capsys.readouterr().out
+    assert "six times seven" in shown and "multiply" not in shown
+    command.main(["hint", "2"])
+    assert "multiply" in capsys.readouterr().out
+
+
+def test_a_solved_file_is_checked_again_only_after_a_change(tmp_path, monkeypatch, capsys):
+    checks = exercise_in(tmp_path, monkeypatch, '"""Find the answer."""\nANSWER = 42\n')
+    for _ in range(2):
+        assert command.main([]) == 0
+        assert "All 1 exercises are solved" in capsys.readouterr().out
+    assert len(checks) == 1
+    (tmp_path / "only.py").write_text('"""Find the answer."""\nANSWER = 41\n')
+    for _ in range(2):  # what fails is never kept
+        command.main(["list"])
+        assert "0 of 1 solved" in capsys.readouterr().out
+    assert len(checks) == 3
+    (tmp_path / "solved.json").write_text("{")
+    assert command.main([]) == 0 and len(checks) == 4
 
 
 def test_a_solved_course_ends_with_the_audit_of_an_own_function(tmp_path, monkeypatch, capsys):
@@ -80,7 +109,7 @@ def test_errors_of_the_participant_are_shown_with_their_line(tmp_path, monkeypat
         ("ANSWER = = 1\n", "SyntaxError in line 2"),
     ):
         exercise_in(tmp_path, monkeypatch, '"""Find the answer."""\n' + code)
-        assert command.main([]) == 1
+        assert command.main([]) == 0
         assert wanted in capsys.readouterr().out
 
 
@@ -89,6 +118,16 @@ def test_verify_refuses_a_file_that_is_solved_or_fails_for_another_reason(tmp_pa
     for code in ("ANSWER = 42\n", "import no_such_package\n"):
         exercise_in(tmp_path, monkeypatch, code)
         assert command.verify() == 1
+
+
+def test_reading_an_answer_waits_for_it():
+    clock = next(one for one in all_exercises() if one.name == "2_timing/1_clock")
+    solution = clock.file(SOLUTIONS).read_text()
+    for wait in ("np.asarray({})", "float({})", "jax.block_until_ready({})"):
+        code = solution.replace("function(x).block_until_ready()", wait.format("function(x)"))
+        module = ModuleType("clock")
+        exec("import jax, numpy as np\n" + code, vars(module))
+        clock.check(module)
 
 
 def test_an_unsolved_check_says_what_it_wants():

@@ -38,7 +38,7 @@ def culprits(module: ModuleType) -> None:
     """The commits are those that the quantities show."""
     given = {name: getattr(module, name) for name in ("CAPTURED", "EQUATIONS", "MEMORY")}
     for name, number in given.items():
-        expect(isinstance(number, int), f"fill in {name}")
+        expect(isinstance(number, int), f"{name} is {number!r}; give the number of a commit")
     found = _inventories()
     quantities = {
         "CAPTURED": [one.constants.captured_bytes or 0 for one in found],
@@ -49,7 +49,9 @@ def culprits(module: ModuleType) -> None:
         growth = [(new - old) / max(old, 1) for old, new in itertools.pairwise(values)]
         wanted = growth.index(max(growth)) + 1
         expect(
-            given[name] == wanted, f"{name} is {given[name]}; the quantity by commit is {values}"
+            given[name] == wanted,
+            f"{name} is {given[name]}; the quantity by commit is {values}",
+            hint=1,
         )
 
 
@@ -61,7 +63,12 @@ def lock(module: ModuleType) -> None:
         jaxmeter.inventory(first["field"], *args), jaxmeter.inventory(module.field, *args)
     )
     changes = [f"{one.name} {one.before:g} -> {one.now:g}" for one in diff.sizes]
-    expect(diff.same is True, "not as locked: " + ("; ".join(changes) or "another program"))
+    captures = any(one.name == "captured_bytes" for one in diff.sizes)
+    expect(
+        diff.same is True,
+        "not as locked: " + ("; ".join(changes) or "another program"),
+        hint=0 if captures else 1,
+    )
 
 
 def verdicts(module: ModuleType) -> None:
@@ -82,7 +89,7 @@ def verdicts(module: ModuleType) -> None:
     history = json.loads((recorded / "history.json").read_text())["seconds"]
     steps = detect_steps([statistics.median(commit) for commit in history])
     wanted = steps[1][0]
-    expect(module.STEP == wanted, f"STEP is {module.STEP}; look at the bars of lesson 6")
+    expect(module.STEP == wanted, f"STEP is {module.STEP!r}, another commit", hint=2)
 
 
 EXERCISES = (
@@ -98,8 +105,8 @@ EXERCISES = (
         "6_review/2_lock",
         lock,
         (
-            "Two things differ from the first version of the program in lesson 6.",
-            "Take the corners from the arguments, and sum all segments at once.",
+            "Take the corners from the arguments, not from the module.",
+            "Sum all segments at once, not in four parts.",
         ),
     ),
     Exercise(
@@ -109,6 +116,7 @@ EXERCISES = (
             '"different" needs an interval without 1 and an effect above 3 %; "same" an interval '
             "within 3 % of 1.",
             "Otherwise the verdict is inconclusive: more processes could decide.",
+            "STEP is the number of the first commit with a longer bar in lesson 6.",
         ),
     ),
 )

@@ -6,9 +6,11 @@ import itertools
 import json
 import statistics
 from types import ModuleType
+from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from scipy import stats
 
 import jaxmeter
@@ -28,14 +30,28 @@ class _Machine:
     def clock(self) -> float:
         return self.now
 
-    def function(self, x: float) -> _Machine:
+    def function(self, x: float) -> _Answer:
         self.now += STARTS + (0.0 if self.calls else COMPILES)
         self.calls += 1
+        return _Answer(self, self.now + WORKS)
+
+
+class _Answer:
+    """An answer that is ready at a time. To wait for it, or to read it, moves the clock there."""
+
+    def __init__(self, machine: _Machine, ready_at: float) -> None:
+        self.machine, self.ready_at = machine, ready_at
+
+    def block_until_ready(self) -> _Answer:
+        self.machine.now = max(self.machine.now, self.ready_at)
         return self
 
-    def block_until_ready(self) -> _Machine:
-        self.now += WORKS
-        return self
+    def __float__(self) -> float:
+        self.block_until_ready()
+        return 1.0
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        return np.asarray(float(self), dtype)
 
 
 def clock(module: ModuleType) -> None:
@@ -45,7 +61,11 @@ def clock(module: ModuleType) -> None:
     expect(len(seconds) == 5, f"{len(seconds)} times were returned, not 5")
     expect(max(seconds) < COMPILES, f"the compile is among the times: {seconds}")
     wanted = STARTS + WORKS
-    expect(all(s == wanted for s in seconds), f"got {seconds}; a complete call takes {wanted}")
+    expect(
+        all(s == wanted for s in seconds),
+        f"got {seconds}; a complete call takes {wanted}",
+        hint=1,
+    )
 
 
 def callbacks(module: ModuleType) -> None:
@@ -55,7 +75,7 @@ def callbacks(module: ModuleType) -> None:
     called = [name for name in found if "callback" in name or "debug" in name]
     expect(not called, f"the program calls Python: {', '.join(called)}")
     answer = jax.jit(module.run)(x)
-    expect(isinstance(answer, tuple) and len(answer) == 2, "return the last x and all norms")
+    expect(isinstance(answer, tuple) and len(answer) == 2, "return (last x, all norms)", hint=1)
     halves = [5.0 / 2**k for k in range(1, 9)]
     expect(is_close(answer[0], x / 2**8), f"the last x is {answer[0]}")
     expect(is_close(answer[1], jnp.array(halves)), f"the norms are {answer[1]}")
@@ -74,7 +94,7 @@ def processes(module: ModuleType) -> None:
         for n in itertools.count(2)
         if stats.mannwhitneyu(range(n), range(n, 2 * n), method="exact").pvalue < 0.005
     )
-    expect(module.ENOUGH == enough, f"ENOUGH is {module.ENOUGH}; lesson 2 counts them")
+    expect(module.ENOUGH == enough, f"ENOUGH is {module.ENOUGH!r}; lesson 2 counts them", hint=2)
 
 
 EXERCISES = (
@@ -83,7 +103,7 @@ EXERCISES = (
         clock,
         (
             "The first call compiles. Make it before you start to measure.",
-            "`block_until_ready()` of the answer waits. Stop the clock after it.",
+            "`block_until_ready()` of the answer waits; so does `np.asarray`. Stop the clock after it.",
         ),
     ),
     Exercise(

@@ -21,7 +21,7 @@ def side_effects(module: ModuleType) -> None:
     for times, (x, count) in zip((3, 5), answers, strict=True):
         expect(is_close(x, 8.0 / 2**times), f"run(8.0, {times}) should return {8.0 / 2**times}")
         expect(int(count) == times, f"run(8.0, {times}) counts {int(count)} calls, not {times}")
-    expect(traces <= 1, f"`step` was traced {traces} times; once is enough")
+    expect(traces <= 1, f"`step` was traced {traces} times; once is enough", hint=2)
 
 
 def branches(module: ModuleType) -> None:
@@ -32,7 +32,7 @@ def branches(module: ModuleType) -> None:
     answer = jax.jit(module.root)(x)
     expect(is_close(answer, np.array([2.0, 0.0, 0.5])), f"root({x}) is {answer}")
     slope = float(jax.grad(module.root)(-1.0))
-    expect(slope == 0.0, f"the derivative at -1 is {slope}, not 0")
+    expect(slope == 0.0, f"the derivative at -1 is {slope}, not 0", hint=1)
 
 
 def leak(module: ModuleType) -> None:
@@ -41,7 +41,7 @@ def leak(module: ModuleType) -> None:
         x = jnp.arange(float(size))
         y, largest = module.report(x)
         wanted = np.sin(np.arange(size)) * np.arange(size)
-        expect(is_close(y, wanted), "the first answer of `report` is another array")
+        expect(is_close(y, wanted), "the first answer of `report` is another array", hint=1)
         expect(is_close(float(largest), wanted.max()), f"the largest of {size} is {largest}")
     try:
         with jax.checking_leaks():
@@ -58,6 +58,7 @@ EXERCISES = (
         (
             "Python code in `step` runs while it is traced. What runs in each call?",
             "Count in `run`, or let `step` take the count and return it, increased by one.",
+            "A static count, or one that is a Python number in some calls only, is a new trace.",
         ),
     ),
     Exercise(
