@@ -1,5 +1,6 @@
 """An error names the call, what it got and what to give, for each function of the library."""
 
+from pathlib import Path
 from typing import Any, cast
 
 import jax
@@ -56,6 +57,11 @@ def test_each_call_names_itself_if_it_gets_no_function_or_arguments_twice(name):
         (lambda: hoisted_call("constants", X[:2]), r"got float64\[2\], hoisted for float64\[3\]"),
         (lambda: hoisted_call("constants", X, X), "got arguments of the structure"),
         (lambda: hoisted_call({}, X), "give those that jaxmeter.hoist returned, named CUBE"),
+        (lambda: jaxmeter.audit(step), r"^audit: got no arguments for step\(x\): .*\(step, x\)$"),
+        (lambda: jaxmeter.hoist(power, X), r"^hoist: got \(float64\[3\]\) for <lambda>\(x, n\): "),
+        (lambda: jaxmeter.measure(lambda x: x, X, 2), r"^measure: .*: too many positional"),
+        (lambda: jaxmeter.retraces(step), r"retraces: got no calls of step; .*\[\(x,\), \(y,\)\]"),
+        (lambda: jaxmeter.retraces(step, [()]), r"no arguments for step.* \[\(x,\)\]\)$"),
         (lambda: jaxmeter.retraces(ANY, []), "retraces: got fn=3"),
         (lambda: jaxmeter.retraces(abs, X), "retraces: got calls of type ArrayImpl"),
         (lambda: jaxmeter.retraces(abs, [X]), r"got ArrayImpl for call 0; .* \(x,\)"),
@@ -86,3 +92,29 @@ def test_each_call_names_itself_if_it_gets_no_function_or_arguments_twice(name):
 def test_an_argument_that_cannot_be_used_is_named(call, message):
     with pytest.raises(JaxmeterError, match=message):
         call()
+
+
+@pytest.mark.parametrize("name", ["audit", "compile_profile", "hoist", "inventory", "retraces"])
+def test_an_error_of_the_function_begins_in_its_own_code_and_names_the_call(name):
+    def broken(x):
+        return {}[x.shape]
+
+    with pytest.raises(KeyError) as caught:
+        getattr(jaxmeter, name)(broken, [(X,)] if name == "retraces" else X)
+    assert [entry.name for entry in caught.traceback][1:] == ["broken"]
+    assert caught.traceback[-1].path == Path(__file__)
+    assert f"jaxmeter.{name}: raised by broken" in "".join(caught.value.__notes__)
+    assert "which got (float64[3])" in "".join(caught.value.__notes__)
+
+
+def test_a_number_in_a_module_of_equinox_leads_to_its_own_jit():
+    eqx = pytest.importorskip("equinox")
+    model = eqx.nn.Dropout(0.5)
+
+    def loss(model, x):
+        return model(x, key=jax.random.key(0)).sum()
+
+    with pytest.raises(jax.errors.TracerBoolConversionError) as caught:
+        jaxmeter.audit(loss, model, X)
+    assert "try: give equinox.filter_jit(loss) in place of loss" in caught.value.__notes__[-1]
+    assert jaxmeter.audit(eqx.filter_jit(loss), model, X).verdict == "fine"

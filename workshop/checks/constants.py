@@ -18,7 +18,7 @@ def argument(module: ModuleType) -> None:
     x = jnp.linspace(0.0, 1.0, 64)
     try:
         audit = jaxmeter.audit(module.transform, matrix, x)
-    except TypeError:
+    except jaxmeter.JaxmeterError:
         expect(False, "`transform` should take two arguments: the matrix and x")
         return
     expect(
@@ -54,7 +54,7 @@ def folding(module: ModuleType) -> None:
     prepared = module.prepare(table)
     try:
         audit = jaxmeter.audit(module.rank, prepared, x)
-    except TypeError:
+    except jaxmeter.JaxmeterError:
         expect(False, "`rank` should take two arguments: what `prepare` returns, and x")
         return
     primitives = jaxmeter.inventory(module.rank, prepared, x).primitives or {}

@@ -71,3 +71,30 @@ def test_a_chain_that_fuses_to_one_kernel_is_left_alone():
 
     found = profiled(chain, X)
     assert len(found.kernels) == 1 and not found.advice
+
+
+OPTIMIZER = """
+import jax
+import jax.numpy as jnp
+
+
+def update(gradients):
+    return jax.tree.map(lambda g: jnp.roll(g, 1) * jnp.sin(g), gradients)
+
+
+def rounds(x):
+    for k in range(12):
+        x = jnp.sin(x) + jnp.roll(x, k)
+    return x
+"""
+
+
+def test_what_a_package_repeats_for_each_leaf_is_no_loop_of_the_user():
+    package: dict = {}
+    exec(compile(OPTIMIZER, "/usr/lib/python3/site-packages/optimizer.py", "exec"), package)
+    leaves = {f"w{n}": jnp.ones(n) for n in range(8, 20)}
+    found = profiled(lambda leaves: package["update"](leaves), leaves)
+    assert len(found.kernels) > 10 and not found.advice
+    # A loop in a package over one array is advice for the line that calls it.
+    (given,) = profiled(lambda x: package["rounds"](x), X).advice
+    assert given.rule == "unrolled loop" and given.source.startswith(__file__)

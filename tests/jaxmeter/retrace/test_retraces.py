@@ -1,6 +1,7 @@
 """Each retrace has its cause, and a call without a trace has none."""
 
 import dataclasses
+from pathlib import Path
 
 import jax
 import jax.numpy as jnp
@@ -119,7 +120,7 @@ def test_a_filter_jit_of_equinox_is_not_jitted_again():
     scaled = eqx.filter_jit(lambda x, factor: x * factor)
     report = jaxmeter.retraces(scaled, [(X, 2.0), (X, 3.0), (X, 3.0), (jnp.ones(4), 3.0)])
     assert further(report) == (
-        "static value of factor: 2.0 -> 3.0",  # equinox makes Python numbers static
+        "static number of factor: 2.0 -> 3.0",  # equinox makes Python numbers static
         None,
         "shape of x: (3,) -> (4,)",
     )
@@ -134,7 +135,10 @@ def test_seconds_come_from_the_clock():
 def test_an_exception_has_a_note_with_the_number_of_the_call():
     with pytest.raises(jax.errors.TracerBoolConversionError) as caught:
         jaxmeter.retraces(lambda x, n: x if n else -x, [(X, True)])
-    assert caught.value.__notes__[-1] == "jaxmeter.retraces: raised in call 0 of <lambda>"
+    note, advice = caught.value.__notes__[-2:]
+    assert note == "jaxmeter.retraces: raised by <lambda> in call 0, which got (float64[3], True)"
+    assert advice.startswith("try: if Python needs the value of an argument, make it static")
+    assert caught.traceback[-1].path == Path(__file__)
 
 
 def test_values_that_cannot_be_compared_are_different():

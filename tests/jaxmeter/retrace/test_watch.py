@@ -136,7 +136,8 @@ def test_only_the_changed_static_value_of_equinox_is_named():
         scaled(X, 2.0, 1.0)
         scaled(X, 3.0, 1.0)
     (cause,) = own(watched)["<lambda>"].causes
-    assert (cause.kind, cause.before, cause.now) == ("static value", "2.0", "3.0")
+    assert (cause.kind, cause.before, cause.now) == ("static number", "2.0", "3.0")
+    assert cause.suggestion.startswith("pass factor as an array, jnp.asarray(factor)")
 
 
 def test_threads_are_watched_too():

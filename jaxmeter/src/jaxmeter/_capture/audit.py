@@ -24,12 +24,15 @@ from jaxmeter._capture.functions import named_arguments
 from jaxmeter._capture.holders import Holder, Kind, Root, held_arrays
 from jaxmeter._capture.uses import uses_of
 from jaxmeter._measure.case import Case, case_of, name_of
+from jaxmeter._measure.failures import beginning_in_users_code, is_for_filter_jit
 from jaxmeter._measure.staging import staged
 from jaxmeter._records.audit import DEFAULT_THRESHOLD_BYTES, Audit, AuditedArray, Calibration, Match
 from jaxmeter._records.plain_data import checked
 from jaxmeter._render.units import bytes_text, seconds_text
 
 _UNKNOWN = Root("unknown", "")
+_FILTER_JIT = "equinox.filter_jit in place of jax.jit"
+_EQUINOX_SELF = f"use {_FILTER_JIT}: it passes the arrays of self as arguments"
 _PASS_IT = "give {name} an argument {root} and pass {root} in the call"
 _SUGGESTIONS: dict[Kind, str] = {
     "closure": _PASS_IT,
@@ -45,6 +48,7 @@ _SUGGESTIONS: dict[Kind, str] = {
 }
 
 
+@beginning_in_users_code
 def audit(
     fn: Case | Callable[..., Any],
     *args: Any,
@@ -82,7 +86,7 @@ def audit(
     """
     case = case_of("audit", fn, args, kwargs)
     checked("audit", "threshold_bytes", threshold_bytes, Annotated[float, Meta(ge=0)])
-    program = staged(case)
+    program = staged(case, call="audit")
     values = captured_values(program.jaxpr)
     arrays = {key: array for key, (array, _) in values.items()}
     embedded = embedded_constants(program.lowered)
@@ -193,4 +197,7 @@ def _suggestion(root: Root, fn: Callable[..., Any], size: int, known: Calibratio
     if known is not None:
         embedded += f", about {seconds_text(known.seconds(size), 2)} of every compile"
     call = f"self.{name}(*args)" if hasattr(fn, "__self__") else "self(*args)"
-    return f"{_SUGGESTIONS[root.kind].format(name=name, root=root.name, call=call)}: {embedded}"
+    text = _SUGGESTIONS[root.kind]
+    if is_for_filter_jit(root.value):
+        text = _EQUINOX_SELF if root.kind == "self" else f"{text}, under {_FILTER_JIT}"
+    return f"{text.format(name=name, root=root.name, call=call)}: {embedded}"

@@ -14,6 +14,7 @@ from jaxmeter._capture.constants import captured_values
 from jaxmeter._capture.functions import named_arguments
 from jaxmeter._capture.replay import replay
 from jaxmeter._measure.case import Case, case_of, name_of
+from jaxmeter._measure.failures import beginning_in_users_code, raise_from_call
 from jaxmeter._measure.jits import KnownJit, jit_of
 from jaxmeter._measure.leaves import filled, merged, split
 from jaxmeter._program.jaxprs import inner
@@ -21,6 +22,7 @@ from jaxmeter._retrace.signatures import static_arguments
 from jaxmeter.errors import JaxmeterError
 
 
+@beginning_in_users_code
 def hoist(
     fn: Case | Callable[..., Any], *args: Any, **kwargs: Any
 ) -> tuple[Callable[..., Any], dict[str, jax.Array]]:
@@ -100,7 +102,10 @@ def _hoisted(
         fixed_answers.update(found)
         return answer
 
-    jaxpr, out_shape = jax.make_jaxpr(answers, return_shape=True)(*args, **kwargs)
+    try:
+        jaxpr, out_shape = jax.make_jaxpr(answers, return_shape=True)(*args, **kwargs)
+    except Exception as error:
+        raise_from_call("hoist", holder, *given, error)
     hoistable = {key: value for key, (value, _) in captured_values(jaxpr).items() if value.ndim}
     keys = _named(holder, hoistable, named_arguments(holder, *given))
     tree, out_tree = jax.tree.structure((args, kwargs)), jax.tree.structure(out_shape)

@@ -38,6 +38,8 @@ class Root:
     kind: Kind
     name: str
     """The variable, parameter or object: ``optical_path``, ``self``, ``scale``."""
+    value: Any = dataclasses.field(default=None, compare=False, repr=False)
+    """What the variable holds; None where that is not known."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -153,7 +155,7 @@ class _Walk:
             path = f"closure of {owner}: {name}" if owner else name
             # A callable among an argument's metadata belongs to the argument.
             is_argument = place.root is not None and place.root.kind == "argument"
-            yield _Place(value, path, place.root if is_argument else Root("closure", name))
+            yield _Place(value, path, place.root if is_argument else Root("closure", name, value))
         inside = f" in {owner}" if owner else ""
         for name, value in defaults(fn):
             yield _Place(value, f"default of {name}{inside}", Root("default", name))
@@ -180,7 +182,7 @@ class _Walk:
 
 
 def _global(name: str, value: Any) -> Root:
-    return Root("class" if isinstance(value, type) else "global", name)
+    return Root("class" if isinstance(value, type) else "global", name, value)
 
 
 def _in_partial(place: _Place) -> Iterator[_Place]:
@@ -205,7 +207,7 @@ def _in_method(place: _Place) -> Iterator[_Place]:
     if isinstance(value.__self__, type):  # a class method
         yield from _classes(value.__self__)
     elif place.root is None:
-        yield _Place(value.__self__, "self", Root("self", "self"))
+        yield _Place(value.__self__, "self", Root("self", "self", value.__self__))
     else:
         yield place.member(value.__self__, ".__self__")
     yield place.member(value.__func__)
@@ -244,7 +246,7 @@ def _in_object(place: _Place) -> Iterator[_Place]:
             or _top_package(cls.__module__) in _LIBRARIES
         )
         if not wrapper:
-            place = _Place(value, "self", Root("self", "self"))
+            place = _Place(value, "self", Root("self", "self", value))
     wrapped = _attribute(value, "__wrapped__")
     if wrapped is not None:
         yield place.member(wrapped)

@@ -19,7 +19,7 @@ from typing import Any
 
 from jaxmeter._cli.arguments import ARGUMENTS_HOOK, case_from_options
 from jaxmeter._measure.case import Case, name_of
-from jaxmeter._measure.progress import message_of
+from jaxmeter._measure.progress import advice_of, message_of
 from jaxmeter._records.files import write_file
 from jaxmeter._records.record import Record
 from jaxmeter._render.terminal import leaving_reader, markdown, show
@@ -174,11 +174,10 @@ def _print_error(command: str, options: argparse.Namespace, error: BaseException
         where, error = f" in {error}", error.__cause__
     traceback.print_exception(error)
     kind, message = type(error).__name__, message_of(error)
-    line, hint = _first_line(message), ""
-    if hasattr(options, "static") and "tracer" in f"{kind} {message}".lower():
-        line = line.rstrip(".")
-        hint = "; if Python needs the value of an argument, name it by --static NAME"
-    print(f"{command}: {kind}{where}: {line}{hint}", file=sys.stderr)
+    line = _first_line(message)
+    if advice := advice_of(error):
+        line = f"{line.rstrip('.')}; {advice}"
+    print(f"{command}: {kind}{where}: {line}", file=sys.stderr)
 
 
 def print_failure(command: str, record: Record) -> None:

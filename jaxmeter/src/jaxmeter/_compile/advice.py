@@ -29,11 +29,13 @@ def advice(
     closed_jaxpr: Any,
 ) -> tuple[CompileAdvice, ...]:
     """Return the rules that apply, the largest effect first; for each line the largest alone."""
-    rows, kernels = list(rows), list(kernels)
+    rows = list(rows)
     total = sum(row.seconds for row in rows)
     spent: Spent = defaultdict(float)
     for row in rows:
         spent[row.source] += row.seconds
+    # No line of the user repeats what a package does for each leaf, such as an optimizer.
+    kernels = [kernel for kernel in kernels if kernel.source not in equations.leafwise]
     found = [
         *_foldings(rows),
         *_repeated_bodies(closed_jaxpr, spent, equations),
@@ -121,7 +123,8 @@ def _unrolled(
     kernels_count = Counter(kernel.source for kernel in kernels)
     by_line: dict[str, Counter[str]] = defaultdict(Counter)
     for (source, primitive), count in equations.counts.items():
-        by_line[equations.author(source)][primitive] += count
+        if source not in equations.over_leaves:
+            by_line[equations.author(source)][primitive] += count
     for source, counts in by_line.items():
         (primitive, most), *_ = counts.most_common(1)
         if min(most, kernels_count[source]) < _REPEATS_COUNT:

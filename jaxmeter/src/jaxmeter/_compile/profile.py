@@ -18,11 +18,13 @@ from jaxmeter._compile.record import record_compile
 from jaxmeter._compile.stages import stage_seconds
 from jaxmeter._compile.trace_lines import Equations, Sampler
 from jaxmeter._measure.case import Case, case_of, name_of
+from jaxmeter._measure.failures import beginning_in_users_code
 from jaxmeter._measure.staging import Staged, fresh, prepared, trace
 from jaxmeter._program.places import Place, author_place
 from jaxmeter._records.compile import CompiledLine, CompileProfile, CompileRow
 
 
+@beginning_in_users_code
 def compile_profile(fn: Case | Callable[..., Any], *args: Any, **kwargs: Any) -> CompileProfile:
     """Trace, lower and compile a function once, and return where the time went.
 
@@ -59,7 +61,7 @@ def compile_profile(fn: Case | Callable[..., Any], *args: Any, **kwargs: Any) ->
     sampler = Sampler()
     start = time.perf_counter()
     with sampler.sampling():
-        traced = trace(jitted, case)
+        traced = trace("compile_profile", jitted, case)
     traced_at = time.perf_counter()
     program = Staged(traced.jaxpr, traced.lower())
     lowered_at = time.perf_counter()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import sys
 import threading
 import time
@@ -15,6 +16,7 @@ from jaxmeter._program.places import (
     Place,
     author_place,
     is_jax,
+    is_over_leaves,
     places_of_equation,
     places_of_frame,
 )
@@ -69,6 +71,8 @@ class Equations:
         """The lines that lead to each innermost line, the innermost first."""
         self.concatenated: Counter[str] = Counter()
         """The most operands of a stack or concatenation, by line."""
+        self.over_leaves: set[str] = set()
+        """Lines of packages that repeat their operations for each leaf of a pytree."""
         self._known: dict[Any, Counter[tuple[str, str]]] = {}
         self.counts = self._count(closed_jaxpr, None)
         """The number of equations by line and primitive."""
@@ -84,6 +88,8 @@ class Equations:
             line = caller or (places[0].source if places else "")
             if places:
                 self.stacks.setdefault(line, places)
+                if is_over_leaves(equation):
+                    self.over_leaves.add(line)
             counts[line, name] += 1
             if name in ("concatenate", "stack"):
                 self.concatenated[line] = max(self.concatenated[line], len(equation.invars))
@@ -92,6 +98,16 @@ class Equations:
                 counts.update(self._count(sub, inside))
         self._known[key] = counts
         return counts
+
+    @functools.cached_property
+    def leafwise(self) -> set[str]:
+        """Lines most of whose equations a package repeats for each leaf of a pytree."""
+        every: Counter[str] = Counter()
+        repeated: Counter[str] = Counter()
+        for (source, _), count in self.counts.items():
+            every[self.author(source)] += count
+            repeated[self.author(source)] += count * (source in self.over_leaves)
+        return {line for line, count in repeated.items() if count > every[line] / 2}
 
     def author(self, source: str) -> str:
         """Return the line to show for an innermost one: its caller's if a package contains it."""

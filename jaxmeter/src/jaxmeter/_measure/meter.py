@@ -21,6 +21,7 @@ from jaxmeter._measure.benchmark import Count, Limit
 from jaxmeter._measure.case import Case, case_of, name_of, numbers
 from jaxmeter._measure.counts import Events, ExecutionCounter, counts, listening
 from jaxmeter._measure.environment import host_environment, jax_environment, load_1min
+from jaxmeter._measure.failures import beginning_in_users_code
 from jaxmeter._measure.phases import Clock, fresh_arguments, run_steady, timed, timed_recompile
 from jaxmeter._measure.progress import Progress
 from jaxmeter._measure.staging import jitted, prepared, trace
@@ -33,6 +34,7 @@ from jaxmeter.errors import RetraceError
 _SLOW_RUN_SECONDS = 0.05
 
 
+@beginning_in_users_code
 def measure(
     fn: Case | Callable[..., Any],
     *args: Any,
@@ -170,7 +172,7 @@ class Run:
         self.progress.enter("trace")
         reset_peak_rss()
         self.progress.note_in("memory", baseline_rss_bytes=rss_bytes())
-        self.traced, seconds = timed(self.clock, lambda: trace(self.jitted, self.case))
+        self.traced, seconds = timed(self.clock, lambda: trace("measure", self.jitted, self.case))
         self.progress.note_in("phases", trace_seconds=seconds)
         if self.events.traced:
             # The event of the outermost function comes last, with the name that JAX gave it.

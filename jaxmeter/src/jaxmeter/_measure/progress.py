@@ -10,6 +10,9 @@ from typing import Any
 
 from jaxmeter._records.record import Failure, Record
 
+ADVICE = "try: "
+"""What a note of an error begins with that says what to try."""
+
 UNFINISHED = "Unfinished"
 """The kind of failure of a record that is still being made."""
 
@@ -86,6 +89,12 @@ def message_of(error: BaseException) -> str:
         return _plain(str(error))
     except BaseException:  # an exception class of the target whose own __str__ fails
         return "(its text cannot be made: its __str__ raised)"
+
+
+def advice_of(error: BaseException) -> str:
+    """Return what to try, from the notes of an error; empty if they do not say."""
+    notes = (note for note in getattr(error, "__notes__", ()) if note.startswith(ADVICE))
+    return next(notes, "").removeprefix(ADVICE)
 
 
 def _name_of(kind: type) -> str:

@@ -10,6 +10,7 @@ import jax
 
 from jaxmeter._measure.case import Case, name_of
 from jaxmeter._measure.counts import ExecutionCounter
+from jaxmeter._measure.failures import raise_from_call
 from jaxmeter._measure.jits import KnownJit, jit_of
 from jaxmeter._measure.leaves import filled, is_traceable, merged, split
 from jaxmeter.errors import JaxmeterError
@@ -23,10 +24,13 @@ class Staged:
     lowered: jax.stages.Lowered
 
 
-def staged(case: Case) -> Staged:
-    """Trace and lower a case; options of jit for a function that is already jitted are an error."""
+def staged(case: Case, *, call: str = "staged") -> Staged:
+    """Trace and lower a case; options of jit for a function that is already jitted are an error.
+
+    Errors name the ``call`` of jaxmeter that needs it, such as ``audit``.
+    """
     case = prepared(case)
-    traced = trace(jitted(case), case)
+    traced = trace(call, jitted(case), case)
     return Staged(traced.jaxpr, traced.lower())
 
 
@@ -59,20 +63,12 @@ def prepared(case: Case) -> Case:
     return dataclasses.replace(case, fn=with_fixed, args=args, kwargs=kwargs)
 
 
-def trace(jitted: Any, case: Case) -> Any:
-    """Trace a prepared case; a static argument without a hash is an error with advice."""
+def trace(call: str, jitted: Any, case: Case) -> Any:
+    """Trace a prepared case; an error names the call of jaxmeter, and begins in the user's code."""
     try:
         return jitted.trace(*case.args, **case.kwargs)
-    except ValueError as error:
-        if not str(error).startswith("Non-hashable static arguments"):
-            raise
-        values = (*case.args, *case.kwargs.values())
-        value = next((value for value in values if isinstance(value, (list, dict, set))), None)
-        what = "a static argument" if value is None else f"the static argument {value!r:.80}"
-        raise JaxmeterError(
-            f"{name_of(case.fn)}: got {what}, of which JAX needs a hash; give a tuple in place of "
-            "a list, a frozen dataclass in place of a dictionary"
-        ) from error
+    except Exception as error:
+        raise_from_call(call, case.fn, case.args, case.kwargs, error)
 
 
 def jitted(case: Case, counter: ExecutionCounter | None = None) -> Any:

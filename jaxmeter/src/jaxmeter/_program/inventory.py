@@ -16,6 +16,7 @@ from jaxmeter._capture.constants import count_constants
 from jaxmeter._compare.answers import captured_fingerprint
 from jaxmeter._measure.accounting import compiler_account
 from jaxmeter._measure.case import Case, case_of, name_of
+from jaxmeter._measure.failures import beginning_in_users_code
 from jaxmeter._measure.staging import staged
 from jaxmeter._program.hlo import MOVING_OPCODES, Instruction, bodies, instructions
 from jaxmeter._program.jaxprs import inner, sub_jaxprs
@@ -34,6 +35,7 @@ from jaxmeter._records.record import Memory, Record
 from jaxmeter.errors import JaxmeterError
 
 
+@beginning_in_users_code
 def inventory(fn: Case | Callable[..., Any], *args: Any, **kwargs: Any) -> Inventory:
     """Compile a function and list the operations of its program; the function is not run.
 
@@ -57,7 +59,7 @@ def inventory(fn: Case | Callable[..., Any], *args: Any, **kwargs: Any) -> Inven
             raise JaxmeterError("inventory: got arguments for a compiled program; leave them out")
         return _inventory("compiled", fn)
     case = case_of("inventory", fn, args, kwargs)
-    program = staged(case)
+    program = staged(case, call="inventory")
     return _inventory(name_of(case.fn), program.lowered.compile(), program.jaxpr, program.lowered)
 
 

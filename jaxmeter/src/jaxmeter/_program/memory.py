@@ -18,6 +18,7 @@ from jaxmeter._measure.accounting import (
     rss_bytes,
 )
 from jaxmeter._measure.case import Case, case_of, name_of
+from jaxmeter._measure.failures import beginning_in_users_code
 from jaxmeter._measure.meter import measure
 from jaxmeter._measure.phases import fresh_arguments
 from jaxmeter._measure.staging import staged
@@ -31,6 +32,7 @@ _DEFAULT_FRACTION = 0.75
 _ALLOCATING = {"cuda", "gpu", "rocm"}
 
 
+@beginning_in_users_code
 def memory(fn: Case | Callable[..., Any], *args: Any, run: bool = True, **kwargs: Any) -> MemoryUse:
     """Return the largest buffers of a function, and the peaks of memory while it runs.
 
@@ -59,7 +61,7 @@ def memory(fn: Case | Callable[..., Any], *args: Any, run: bool = True, **kwargs
     case = case_of("memory", fn, args, kwargs)
     reset_peak_rss()
     baseline = rss_bytes()
-    lowered = staged(case).lowered
+    lowered = staged(case, call="memory").lowered
     compiled, buffers, source = compiled_with_buffers(lowered)
     peaks: dict[str, int | None] = {
         "baseline_rss_bytes": baseline,

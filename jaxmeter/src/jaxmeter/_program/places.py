@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import sysconfig
 from collections.abc import Iterable
@@ -14,6 +15,7 @@ import jaxlib
 
 _OURS = str(Path(__file__).parents[1])
 _INSTALLED = tuple({sysconfig.get_path("purelib"), sysconfig.get_path("platlib")})
+_TREES = inspect.getfile(jax.tree_util.tree_flatten)
 _JAX = tuple(os.path.dirname(str(package.__file__)) for package in (jax, jaxlib))
 _STANDARD_LIBRARY = (sysconfig.get_path("stdlib"), "<frozen")
 
@@ -46,6 +48,11 @@ def is_jax(file: str) -> bool:
     return file.startswith(_JAX)
 
 
+def is_python(file: str) -> bool:
+    """Return whether a file belongs to Python itself."""
+    return file.startswith(_STANDARD_LIBRARY) and not is_installed(file)
+
+
 def user_places(places: Iterable[Place]) -> list[Place]:
     """Return the lines that are neither JAX's nor Python's own, the innermost first as given.
 
@@ -55,8 +62,7 @@ def user_places(places: Iterable[Place]) -> list[Place]:
     for place in places:
         if is_ours(place.file):
             break
-        is_python = place.file.startswith(_STANDARD_LIBRARY) and not is_installed(place.file)
-        if not is_jax(place.file) and not is_python:
+        if not is_jax(place.file) and not is_python(place.file):
             found.append(place)
     return found
 
@@ -66,6 +72,21 @@ def places_of_equation(equation: Any) -> list[Place]:
     traceback = equation.source_info.traceback
     frames = () if traceback is None else traceback.frames
     return user_places(Place(f.file_name, f.line_num, f.function_name) for f in frames)
+
+
+def is_over_leaves(equation: Any) -> bool:
+    """Return whether an installed package made the equation for one of many leaves of a pytree, as
+    optax does for each array of a model."""
+    traceback, in_package = equation.source_info.traceback, False
+    for frame in () if traceback is None else traceback.frames:
+        file = frame.file_name
+        if file == _TREES and in_package:
+            return True
+        if not (is_jax(file) or is_python(file)):
+            if not is_installed(file):
+                return False
+            in_package = True
+    return False
 
 
 def places_of_frame(frame: FrameType | None) -> list[Place]:

@@ -14,6 +14,7 @@ Cause = Literal[
     "dtype",
     "weak type",
     "static value",
+    "static number",
     "new object",
     "new function",
     "placement",
@@ -30,6 +31,8 @@ SUGGESTIONS: dict[str, str] = {
     "computed from them alone, are weakly typed",
     "static value": "make {argument} static only if Python has to know it; each value is a "
     "program of its own, and so is each of its types",
+    "static number": "pass {argument} as an array, jnp.asarray({argument}), unless Python has to "
+    "know it: this library's jit makes Python numbers static, and each is a program of its own",
     "new object": "make {argument} once, outside of what repeats the call, or give its class "
     "__eq__ and __hash__",
     "new function": "call jax.jit once, on a function that is defined once, outside of what "

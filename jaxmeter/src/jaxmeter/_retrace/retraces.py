@@ -12,6 +12,7 @@ import jax
 
 from jaxmeter._measure.case import Case, name_of, split_call
 from jaxmeter._measure.counts import Events, counts, listening
+from jaxmeter._measure.failures import beginning_in_users_code, raise_from_call
 from jaxmeter._measure.phases import Clock, timed
 from jaxmeter._measure.staging import fresh, prepared
 from jaxmeter._records.retraces import UNKNOWN, Retraces, TracedCall
@@ -19,9 +20,10 @@ from jaxmeter._retrace.signatures import Signature, causes, signature, static_ar
 from jaxmeter.errors import JaxmeterError
 
 
+@beginning_in_users_code
 def retraces(
     fn: Case | Callable[..., Any],
-    calls: Iterable[Any],
+    calls: Iterable[Any] = (),
     *,
     clock: Clock = time.perf_counter,
     **jit_options: Any,
@@ -36,7 +38,7 @@ def retraces(
     calls : iterable
         The arguments of each call: a tuple, or a pair of a tuple and a dictionary of keyword
         arguments. They are taken one at a time, so that a generator may change options of JAX
-        between calls.
+        between calls. Only a case with arguments may go without.
     clock : callable
         Returns seconds; tests give their own.
     **jit_options : Any
@@ -63,6 +65,11 @@ def retraces(
         fn = fn.fn
     elif not callable(fn):
         raise JaxmeterError(f"retraces: got fn={fn!r:.80}; give a callable or a Case")
+    if not first and isinstance(calls, tuple) and not calls:
+        raise JaxmeterError(
+            f"retraces: got no calls of {name_of(fn)}; give the arguments of each call, such as "
+            f"jaxmeter.retraces({name_of(fn)}, [(x,), (y,)])"
+        )
     if not isinstance(calls, Iterable) or isinstance(calls, (str, Mapping, jax.Array)):
         raise JaxmeterError(
             f"retraces: got calls of type {type(calls).__name__}; give the arguments of each "
@@ -104,8 +111,8 @@ class _CallLog:
             try:
                 _, seconds = timed(self.clock, lambda: self.jitted(*args, **kwargs))
             except Exception as error:
-                error.add_note(f"jaxmeter.retraces: raised in call {number} of {self.name}")
-                raise
+                where = f" in call {number}"
+                raise_from_call("retraces", self.fn, args, kwargs, error, where=where)
         if events.traced and self.traced_name not in events.traced:
             self.traced_name = events.traced[-1]  # jits other than JAX's choose their own names
         counted = counts(events, self.traced_name, self.counter)

@@ -235,7 +235,7 @@ def _placements(now: Signature, before: Signature) -> Iterator[Difference]:
 def _numbers(now: Signature, before: Signature) -> Iterator[Difference]:
     for path, old, new in _common_leaves(now, before):
         if None not in (old.number, new.number) and old.number != new.number:
-            yield Difference("static value", path, repr(old.number), repr(new.number))
+            yield Difference("static number", path, repr(old.number), repr(new.number))
 
 
 def _common_leaves(now: Signature, before: Signature) -> Iterator[tuple[str, Leaf, Leaf]]:

@@ -98,7 +98,7 @@ def dump_program(
         ) from None
     if not is_empty:
         raise JaxmeterError(f"dump: got folder={str(folder)!r}, which is not empty; give a new one")
-    lowered = staged(program).lowered if isinstance(program, Case) else program
+    lowered = staged(program, call="dump_program").lowered if isinstance(program, Case) else program
     options: dict[str, str | bool] = {"xla_dump_to": str(folder.resolve())}
     if by_pass:
         options["xla_dump_hlo_pass_re"] = ".*"
@@ -109,7 +109,7 @@ def dump_program(
 def hlo_of(case: Case) -> dict[str, str]:
     """Compile a case and return the text of its optimised HLO by the module's name; empty if the
     backend keeps none."""
-    text = staged(case).lowered.compile().as_text()
+    text = staged(case, call="hlo_of").lowered.compile().as_text()
     return {module_name(text): text} if text else {}
 
 

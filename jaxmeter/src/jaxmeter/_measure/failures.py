@@ -1,0 +1,158 @@
+"""Raise what a call of the user's function raised: one clear error, without jaxmeter's frames."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Mapping
+from types import TracebackType
+from typing import Any, NoReturn, ParamSpec, TypeVar
+
+import jax
+
+from jaxmeter._measure.case import name_of
+from jaxmeter._measure.progress import ADVICE, message_of
+from jaxmeter._program.places import is_installed, is_jax, is_ours, is_python
+from jaxmeter._render.units import type_text
+from jaxmeter.errors import JaxmeterError
+
+P = ParamSpec("P")
+T = TypeVar("T")
+_VALUE_CHARACTERS = 40
+
+
+def beginning_in_users_code(public: Callable[P, T]) -> Callable[P, T]:
+    """Let errors of the user's function leave a public function without jaxmeter's frames."""
+
+    @functools.wraps(public)
+    def call(*args: P.args, **kwargs: P.kwargs) -> T:
+        try:
+            return public(*args, **kwargs)
+        except Exception as error:
+            error.__traceback__ = _shown(error)
+            raise
+
+    return call
+
+
+def raise_from_call(
+    call: str,
+    fn: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: Mapping[str, Any],
+    error: Exception,
+    *,
+    where: str = "",
+) -> NoReturn:
+    """Raise the error of a call of a function, with notes, or a clearer one in its place.
+
+    Parameters
+    ----------
+    call : str
+        The function of jaxmeter that made the call, ``audit``.
+    fn, args, kwargs :
+        The function, and what it was called with.
+    error : Exception
+        What the call raised.
+    where : str
+        Which of several calls it was, `` in call 2``.
+
+    Raises
+    ------
+    JaxmeterError
+        If these are not the arguments of the function, or a static argument has no hash.
+    Exception
+        Else ``error`` itself, with notes that say what was called, and what to try.
+    """
+    name, given, message = name_of(fn), _given(args, kwargs), message_of(error)
+    # An error in the body is not about the arguments of the call.
+    is_binding = isinstance(error, TypeError) and _first_frame(error.__traceback__) is None
+    if is_binding and (problem := _unbound(fn, args, kwargs)):
+        names = ", ".join(inspect.signature(fn).parameters)
+        how = f"[({names},)]" if call == "retraces" else names
+        raise JaxmeterError(
+            f"{call}: got {given} for {name}({names}): {problem}; give its arguments after it, "
+            f"jaxmeter.{call}({name}, {how})"
+        ) from None
+    if message.startswith("Non-hashable static arguments"):
+        values = (*args, *kwargs.values())
+        value = next((value for value in values if isinstance(value, (list, dict, set))), None)
+        static = "a static argument" if value is None else f"the static argument {value!r:.80}"
+        raise JaxmeterError(
+            f"{name}: got {static}, of which JAX needs a hash; give a tuple in place of a list, "
+            "a frozen dataclass in place of a dictionary"
+        ) from error
+    error.add_note(f"jaxmeter.{call}: raised by {name}{where}, which got {given}")
+    if "tracer" in f"{type(error).__name__} {message}".lower():
+        error.add_note(ADVICE + _advice(name, args, kwargs))
+    raise error
+
+
+def is_for_filter_jit(value: Any) -> bool:
+    """Return whether this is a module of equinox with leaves that are no arrays, such as functions
+    and Python numbers: equinox.filter_jit holds these fixed, and jax.jit does not."""
+    return any(base.__module__.startswith("equinox.") for base in type(value).__mro__) and any(
+        not hasattr(leaf, "shape") for leaf in jax.tree.leaves(value)
+    )
+
+
+def _shown(error: Exception) -> TracebackType | None:
+    """Return the part of a traceback to show; None of an error of jaxmeter, which says all."""
+    if isinstance(error, JaxmeterError):
+        return None
+    frames = error.__traceback__
+    return _first_frame(frames) or _first_frame(frames, in_packages=True) or frames
+
+
+def _first_frame(
+    traceback: TracebackType | None, *, in_packages: bool = False
+) -> TracebackType | None:
+    """Return a traceback from the first frame on that is the user's, or also another package's."""
+    while traceback is not None:
+        file = traceback.tb_frame.f_code.co_filename
+        if not (is_ours(file) or is_jax(file) or is_python(file)):
+            if in_packages or not is_installed(file):
+                return traceback
+        traceback = traceback.tb_next
+    return None
+
+
+def _unbound(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> str:
+    """Return why these cannot be the arguments of a function; empty if they can."""
+    try:
+        signature = inspect.signature(fn)
+    except (TypeError, ValueError):
+        return ""
+    try:
+        signature.bind(*args, **kwargs)
+    except TypeError as error:
+        return str(error)
+    return ""
+
+
+def _advice(name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> str:
+    nodes = jax.tree.leaves((args, dict(kwargs)), is_leaf=is_for_filter_jit)
+    if any(map(is_for_filter_jit, nodes)):
+        return (
+            f"give equinox.filter_jit({name}) in place of {name}: it holds the Python numbers of "
+            "the arguments fixed, which a plain function gets as tracers"
+        )
+    return (
+        "if Python needs the value of an argument, make it static: --static NAME on the command "
+        f"line, jaxmeter.Case({name}, args, jit_options={{'static_argnames': 'NAME'}}) in Python"
+    )
+
+
+def _given(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> str:
+    texts = [_text(value) for value in args]
+    texts += [f"{name}={_text(value)}" for name, value in kwargs.items()]
+    return f"({', '.join(texts)})" if texts else "no arguments"
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, (bool, int, float, complex, str)):
+        return f"{value!r:.{_VALUE_CHARACTERS}}"
+    try:
+        return type_text(value)
+    except Exception:  # no array, or one that does not say its type
+        return f"a {type(value).__name__}"
