@@ -122,7 +122,7 @@ def test_the_command_writes_checks_and_names_what_changed(write_module, tmp_path
     functions = f'functions = ["{name}:step", "{name}:other"]'
     pyproject.write_text(f"[tool.jaxmeter.lock]\n{functions}\n")
     assert main(["lock"]) == 0
-    assert "2 functions, 2 not as locked; written" in capsys.readouterr().out
+    assert "2 functions, 2 new; written" in capsys.readouterr().out
     section = section_name()
     written = read_lock(file)[section]
     assert (
@@ -156,6 +156,12 @@ def test_the_command_writes_checks_and_names_what_changed(write_module, tmp_path
     assert "improvement" in capsys.readouterr().out
     pyproject.write_text("[tool.jaxmeter.lock]\nmargins = {captured_bytes = 0.2}\n")
     assert main(["lock", f"{name}:step", "--check"]) == 0
+    # Without a list of functions those of the file are checked.
+    file.write_text(file.read_text().replace(f"{name}:gone", f"{name}:other"))
+    capsys.readouterr()
+    assert main(["lock", "--check"]) == 0
+    assert "2 functions as locked" in capsys.readouterr().out
+    file.write_text(file.read_text().replace(f"{name}:other", f"{name}:gone"))
     assert main(["lock", f"{name}:other"]) == 0
     assert set(read_lock(file)[section]) >= {f"{name}:step", f"{name}:gone", f"{name}:other"}
 
@@ -165,8 +171,9 @@ def test_a_version_without_a_section_is_bad_usage_said_plainly(write_module, tmp
     write_lock(tmp_path / LOCK_FILE, "jax 0.1, tpu", {f"{name}:step": {"traces": 1}})
     assert main(["lock", "--check", f"{name}:step"]) == 2
     assert "has no section for it (it has 'jax 0.1, tpu')" in capsys.readouterr().err
+    (tmp_path / LOCK_FILE).unlink()
     assert main(["lock"]) == 2
-    assert "lock: got no functions; name package.module:function" in capsys.readouterr().err
+    assert "lock: got no functions, and jaxmeter.lock.toml has none" in capsys.readouterr().err
 
 
 def test_the_section_names_what_changes_programs(monkeypatch):

@@ -11,12 +11,14 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+from collections.abc import Mapping
 from pathlib import Path
 
 from jaxmeter._cli.arguments import case_from_options, with_arrays
 from jaxmeter._cli.command import doing
 from jaxmeter._lock.file import (
     LOCK_FILE,
+    Section,
     check,
     read_lock,
     read_settings,
@@ -37,28 +39,30 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         metavar="target",
         help="package.module:function or file.py:function, with its arguments from its module as "
         "for the audit; "
-        "default: functions of [tool.jaxmeter.lock] in pyproject.toml",
+        "default: functions of [tool.jaxmeter.lock] in pyproject.toml, else those of the lock file",
     )
     parser.add_argument("--check", action="store_true", help="compare, and write nothing")
 
 
 def run(options: argparse.Namespace) -> tuple[LockCheck, bool]:
     listed, margins = read_settings(Path("pyproject.toml"))
-    targets = options.targets or listed
+    file = Path(LOCK_FILE)
+    targets = options.targets or listed or _functions(read_lock(file))
     if not targets:
         raise JaxmeterError(
-            "lock: got no functions; name package.module:function, or list them as functions of "
-            "[tool.jaxmeter.lock] in pyproject.toml"
+            f"lock: got no functions, and {file} has none; name package.module:function, or list "
+            "them as functions of [tool.jaxmeter.lock] in pyproject.toml"
         )
+    # Before the section has a name: a target's module may set options of JAX.
     cases = {target: _case(target) for target in targets}
-    file, name = Path(LOCK_FILE), section_name()
+    name = section_name()
     section = section_of("lock", file, name) if options.check else read_lock(file).get(name, {})
     now = {target: _quantities(target, case) for target, case in cases.items()}
     # Tests are measured by pytest; functions that were not asked for stay as they are.
     kept = {
         function: quantities
         for function, quantities in section.items()
-        if "::" in function or (options.targets and function not in now)
+        if _is_test(function) or (options.targets and function not in now)
     }
     locked = {function: section[function] for function in section if function not in kept}
     found = check(name, locked, now, margins)
@@ -66,6 +70,16 @@ def run(options: argparse.Namespace) -> tuple[LockCheck, bool]:
         return found, not found.changes
     write_lock(file, name, kept | now)
     return dataclasses.replace(found, written=True), True
+
+
+def _functions(sections: Mapping[str, Section]) -> list[str]:
+    """Return the functions of all sections, without the tests."""
+    found = dict.fromkeys(name for section in sections.values() for name in section)
+    return [name for name in found if not _is_test(name)]
+
+
+def _is_test(name: str) -> bool:
+    return "::" in name
 
 
 def _case(target: str) -> Case:

@@ -10,12 +10,10 @@ from jaxmeter._render.units import count_text
 def lock_sheet(found: LockCheck) -> Sheet:
     """Describe what changed, and the new lines of the lock file."""
     count = count_text(len(found.functions), "function")
-    differ = len({change.function for change in found.changes})
-    headline = (
-        f"{found.section}: {count} as locked"
-        if not differ
-        else (f"{found.section}: {count}, {differ} not as locked")
-    )
+    new = {one.function for one in found.changes if one.verdict == "new" and not one.quantity}
+    differ = {one.function for one in found.changes} - new
+    parts = [f"{len(new)} new"] * bool(new) + [f"{len(differ)} not as locked"] * bool(differ)
+    headline = f"{found.section}: {', '.join([count, *parts])}{'' if parts else ' as locked'}"
     columns = ("function", "quantity", "locked:", "now:", "change:", "verdict")
     table = Table(columns, [_row(change) for change in found.changes], limit=100)
     if found.written:
