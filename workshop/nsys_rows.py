@@ -1,12 +1,17 @@
-"""SQLite files as nsys exports them, written by hand.
+"""SQLite files as nsys exports them, written by hand: for tests, and for lesson 5.
 
 Tables and columns follow the "SQLite Schema Reference" of Nsight Systems; the columns that the
 test `test_a_real_capture_has_this_layout` reads were seen in exports of versions 2022.4.2 and
 2023.4.4.
 """
 
+from __future__ import annotations
+
 import sqlite3
+from collections.abc import Mapping, Sequence
 from contextlib import closing
+from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -38,42 +43,98 @@ LAUNCH = {
     **{"blockX": 128, "blockY": 1, "blockZ": 1},
     **{"staticSharedMemory": 0, "dynamicSharedMemory": 512},
 }
+TO_DEVICE, TO_HOST = 1, 2
+"""Kinds of copies, from CUPTI's CUpti_ActivityMemcpyKind."""
+
+Row = dict[str, Any]
+STRINGS: list[Row] = [
+    {"id": 1, "value": "cuLaunchKernel"},
+    {"id": 2, "value": "fused_sine"},
+    {"id": 3, "value": "Thunk:#name=jit(f)/far/sin,hlo_op=fusion.1#"},
+]
 
 
-def write(path, rows, meta="META_DATA_EXPORT", version="2024.5.1"):
+def write(
+    path: Path,
+    rows: Mapping[str, Sequence[Row]],
+    meta: str = "META_DATA_EXPORT",
+    version: str = "2024.5.1",
+) -> Path:
     """Write a file with the tables that have rows, and no others, as nsys does."""
     rows = {**rows, meta: [{"name": "EXPORT_PRODUCT_VERSION", "value": version}]}
     with closing(sqlite3.connect(path)) as base:
         for table, records in rows.items():
+            columns: Any = TABLES[table].split()
             # As objects: absent integers would make the others floats.
-            frame = pd.DataFrame(records, columns=TABLES[table].split(), dtype=object)
+            frame = pd.DataFrame(list(records), columns=columns, dtype=object)
             frame.to_sql(table, base, index=False)
     return path
 
 
-def text_range(start, end, text=None, *, text_id=None, thread=THREAD, kind=59):
+def text_range(
+    start: int,
+    end: int,
+    text: str | None = None,
+    *,
+    text_id: int | None = None,
+    thread: int = THREAD,
+    kind: int = 59,
+) -> Row:
+    """Return an NVTX range, pushed and popped unless its kind is 60; times in nanoseconds."""
     named = {"text": text, "textId": text_id, "globalTid": thread}
     return {"start": start, "end": end, "eventType": kind, **named}
 
 
-def call(start, correlation, *, thread=THREAD):
+def call(start: int, correlation: int, *, thread: int = THREAD) -> Row:
+    """Return the call that launches the kernel with the same correlation number."""
     known = {"eventClass": 0, "nameId": 1, "returnValue": 0}
     ids = {"globalTid": thread, "correlationId": correlation}
     return {"start": start, "end": start + 5, **ids, **known}
 
 
-def kernel(start, end, correlation, *, name=2, grid=(4, 1, 1)):
+def kernel(
+    start: int,
+    end: int,
+    correlation: int,
+    *,
+    name: int = 2,
+    grid: tuple[int, int, int] = (4, 1, 1),
+) -> Row:
+    """Return a run of a kernel; its name is a number of ``StringIds``."""
     named = {"demangledName": name, "shortName": name, "correlationId": correlation}
     sizes = dict(zip(("gridX", "gridY", "gridZ"), grid, strict=True))
     return {"start": start, "end": end, **named, **sizes, **LAUNCH}
 
 
-def copy(start, end, size, kind):
+def copy(start: int, end: int, size: int, kind: int) -> Row:
+    """Return a copy of so many bytes, `TO_DEVICE` or `TO_HOST`."""
     return {"start": start, "end": end, **STREAM, "bytes": size, "copyKind": kind}
 
 
-STRINGS = [
-    {"id": 1, "value": "cuLaunchKernel"},
-    {"id": 2, "value": "fused_sine"},
-    {"id": 3, "value": "Thunk:#name=jit(f)/far/sin,hlo_op=fusion.1#"},
-]
+def write_loop(path: Path, *, runs: int = 3, rounds: int = 6, size: int = 18_432) -> Path:
+    """Write the capture of lesson 5: runs of a loop with one kernel a round. Its times are made up.
+
+    The host takes 7 us to launch a kernel, the GPU 2 us to run it; ``size`` bytes are copied to
+    the GPU once, and from it after each run.
+    """
+    module = "XlaModule:#hlo_module=jit_smoothed_in_loop,program_id=1#"
+    thunk = "Thunk:#name=jit(smoothed_in_loop)/while/body/smoothing/add,hlo_op=loop_add_fusion#"
+    ranges, calls, kernels, copies = [], [], [], [copy(0, 4_000, size, TO_DEVICE)]
+    for run in range(runs):
+        begin = 20_000 + 100_000 * run
+        for number in range(rounds):
+            at, correlation = begin + 5_000 + 7_000 * number, 1 + run * rounds + number
+            ranges.append(text_range(at, at + 7_000, thunk))
+            calls.append(call(at + 1_000, correlation))
+            kernels.append(kernel(at + 8_000, at + 10_000, correlation, grid=(36, 1, 1)))
+        end = begin + 10_000 + 7_000 * rounds
+        ranges.append(text_range(begin, end, module))
+        copies.append(copy(end + 5_000, end + 9_000, size, TO_HOST))
+    rows = {
+        "StringIds": [STRINGS[0], {"id": 2, "value": "loop_add_fusion"}],
+        "NVTX_EVENTS": ranges,
+        "CUPTI_ACTIVITY_KIND_RUNTIME": calls,
+        "CUPTI_ACTIVITY_KIND_KERNEL": kernels,
+        "CUPTI_ACTIVITY_KIND_MEMCPY": copies,
+    }
+    return write(path, rows, version="written by hand")

@@ -4,7 +4,7 @@ import shutil
 
 import pandas as pd
 
-from tests.jaxmeter.tables import nsys_rows as rows
+from workshop import nsys_rows as rows
 
 
 def test_a_capture_becomes_tables_with_a_warning_if_it_has_no_ranges(nsys, tmp_path, capsys):

@@ -26,6 +26,7 @@ BEHAVIOURS = {
         "a branch on the dtype is traced",
         "eager selu compiles one program for each of its five kinds of operation",
         "jitted selu is one program",
+        "the derivative of where passes through both sides",
         "jit takes the trace of make_jaxpr from a shared cache",
         "JAX reports a trace event all the same",
     ),
@@ -48,12 +49,25 @@ BEHAVIOURS = {
         "a jitted body is traced once for 1020 rounds",
         "a while_loop compiles once for every number of rounds",
         "cond is one compile for both values",
+        "where computes both sides in every call",
         "vmap turns cond into select",
     ),
     "4-constants": (
         "with the system as argument nothing is embedded",
         "a static callable brings its table along",
+        "it names the operation",
+        "folding costs compile time",
         "simplified constants pass the array as a hidden argument",
+    ),
+    "5-costs": (
+        "three runs of six rounds run the fused body 18 times",
+        "three runs of six rounds are 18 launches",
+        "each launch is joined with its operation",
+    ),
+    "6-review": (
+        "commit 2 captures the corners",
+        "the check fails at the commit that captures the corners",
+        "one change point is found, at commit 12",
     ),
 }
 

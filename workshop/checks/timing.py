@@ -103,7 +103,7 @@ EXERCISES = (
         clock,
         (
             "The first call compiles. Make it before you start to measure.",
-            "`block_until_ready()` of the answer waits; so does `np.asarray`. Stop the clock after it.",
+            "`block_until_ready()` of the answer waits. Stop the clock after it.",
         ),
     ),
     Exercise(
