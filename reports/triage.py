@@ -13,7 +13,7 @@ from .errors import ReportError
 from .history.series import Environment, History, Series
 from .history.steps import Step
 from .review.causes import PROGRAM
-from .review.findings import GATED
+from .review.findings import GATED, small_change
 from .units import counted
 
 MAX_CHANGES = 3  # of a commit, the largest first
@@ -82,9 +82,12 @@ def _environment(
     programs = {(one.series.case, one.head) for one in changes if one.series.metric.name in PROGRAM}
     kinds: dict[str, list[Change]] = {"Regressions": [], "Improvements": [], "Unexplained": []}
     for one in changes:
-        if one.series.metric.kind == "exact" and one.series.metric.name not in GATED:
+        metric = one.series.metric
+        is_noisy = metric.kind == "noisy"
+        if metric.kind == "exact" and (
+            metric.name not in GATED or small_change(metric, one.step.before, one.step.after)
+        ):
             continue
-        is_noisy = one.series.metric.kind == "noisy"
         if is_noisy and (one.series.case, one.head) not in programs:
             kinds["Unexplained"].append(one)
         else:

@@ -33,9 +33,12 @@ GATED = (
     "traces_count",
     "compiles_count",
     "low_precision_count",
+    "flops",
 )
 """Exact metrics whose growth fails a review; errors always do, times where asked."""
-SMALL_BYTES = 1024  # growth by less is reported but does not fail a review
+# Growth by less is reported but does not fail a review.
+SMALL_BYTES = 1024
+SMALL_SHARE_OF_FLOPS = 0.05  # as the minimum effect of times
 
 ERROR_FACTOR = 1.25  # an error larger by this factor is a regression; less is summation order
 ERROR_CHANGE = 1e-3  # relative changes of an error below this are not reported
@@ -162,9 +165,18 @@ def _exact(metric: Metric, base: list[float], head: list[float]) -> tuple[Verdic
     note = _of_processes("", sum(value > low for value in head), len(head)) if high > low else ""
     if metric.name not in GATED:
         return "changed", note
-    if metric.unit == "bytes" and abs(high - low) < SMALL_BYTES:
-        return "changed", f"less than {SMALL_BYTES} bytes"
+    if small := small_change(metric, low, high):
+        return "changed", small
     return "regression" if high > low else "improvement", note
+
+
+def small_change(metric: Metric, before: float, after: float) -> str:
+    """Return why a change of a gated metric is too small to be judged; "" where it is not."""
+    if metric.unit == "bytes" and abs(after - before) < SMALL_BYTES:
+        return f"less than {SMALL_BYTES} bytes"
+    if metric.name == "flops" and abs(after - before) < SMALL_SHARE_OF_FLOPS * before:
+        return f"less than {100 * SMALL_SHARE_OF_FLOPS:.0f}%"
+    return ""
 
 
 def _error(base: list[float], head: list[float]) -> tuple[Verdict, str]:

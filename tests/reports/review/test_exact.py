@@ -12,6 +12,7 @@ from tests.reports.review.pairs import BASE, CLOSURE, HEAD, part, regressions, r
 
 TRACES = Metric("traces_count", "exact")
 FLOPS = Metric("flops", "exact")
+FUSIONS = Metric("fusions_count", "exact")
 ERROR = Metric("gradient_error_relative", "error")
 NAN, NONE = math.nan, None
 
@@ -42,7 +43,10 @@ VARIES = "varies from process to process"
         (TRACES, [1, NONE], [1, NONE], ("same", "")),
         (TRACES, [NONE] * 6, [1] * 6, ("changed", NEW)),
         (TRACES, [NONE], [NONE], None),
-        (FLOPS, [1e9], [NONE], ("changed", MISSING)),  # not gated
+        (FUSIONS, [9], [NONE], ("changed", MISSING)),  # not gated
+        (FLOPS, [1e9], [1.14e9], ("regression", "")),
+        (FLOPS, [1e9], [1.04e9], ("changed", "less than 5%")),
+        (FLOPS, [1e9], [0.9e9], ("improvement", "")),
         (ERROR, [1e-7] * 6, [1e-7] + [1.0] * 5, ("regression", "the answer is less accurate")),
         (ERROR, [1e-7] * 6, [1e-7] + [NAN] * 5, ("regression", "not a number in 5 of 6 processes")),
         (ERROR, [1e-7, NAN], [NAN, NAN], ("regression", "not a number")),
@@ -124,7 +128,7 @@ def test_findings_that_only_inform_are_counted_in_the_verdict(pair):
     """Resident memory, another program, a new check."""
 
     def change(record):
-        record = part("program", flops=3.1e12, accessed_bytes=4e12)(record)
+        record = part("program", fusions_count=97, accessed_bytes=4e12)(record)
         record = dataclasses.replace(record, checks={**record.checks, "other_relative": 0.5})
         many = record.memory.peak_rss_bytes * 100
         return part("memory", peak_rss_bytes=many + int(1e6 * pair.rng.random()))(record)
