@@ -40,7 +40,8 @@ def markdown_table(table: Table) -> str:
     titles = [column.title.strip() or "–" for column in table.columns]
     sides = [":--" if column.is_text else "--:" for column in table.columns]
     rows = [[escaped(_on_one_line(cell)) for cell in row] for row in table.rows]
-    return "\n".join("| " + " | ".join(row) + " |" for row in [titles, sides, *rows])
+    lines = ["| " + " | ".join(row) + " |" for row in [titles, sides, *rows]]
+    return "\n".join([*lines, *(["", escaped(table.note)] if table.note else [])])
 
 
 def _on_one_line(cell: Cell) -> str:

@@ -52,6 +52,10 @@ class Cell:
 
 
 ABSENT = Cell(MISSING, order=-math.inf)
+WHY_ABSENT = (
+    f"{MISSING}: nothing was measured for this number of the row; processes that failed or were "
+    "skipped are listed with their reasons at the end."
+)
 
 
 @dataclass(frozen=True)
@@ -66,13 +70,14 @@ class Column:
 
 @dataclass(frozen=True)
 class Table:
-    """A table of cells; `group_starts` are the rows that begin a new problem."""
+    """A table of cells; `group_starts` are the rows that begin a problem, `note` stands below."""
 
     name: str
     caption: str
     columns: tuple[Column, ...]
     rows: tuple[tuple[Cell, ...], ...]
     group_starts: frozenset[int] = frozenset()
+    note: str = ""
 
 
 def table(
@@ -90,7 +95,8 @@ def table(
     keys = [[str(row[name]) for name in group_by] for row in found]
     starts = frozenset(i for i in range(1, len(keys)) if keys[i] != keys[i - 1])
     lines = tuple(zip(*(cells for _, cells in shown), strict=True))
-    return Table(name, caption, tuple(column for column, _ in shown), lines, starts)
+    note = WHY_ABSENT if any(ABSENT in cells for _, cells in shown) else ""
+    return Table(name, caption, tuple(column for column, _ in shown), lines, starts, note)
 
 
 def problem_name(row: Any) -> str:
