@@ -108,7 +108,7 @@ class CaseSuite(ABC):
         """Add the ``track_`` methods."""
         annotated(cls.setup_cache, timeout=SUITE_TIMEOUT_SECONDS)
         for quantity in cls.quantities:
-            setattr(cls, f"track_{quantity}", _track(quantity))
+            setattr(cls, f"track_{quantity}", _track(cls, quantity))
 
     @abstractmethod
     def setup_cache(self) -> dict[str, Summary]:
@@ -175,11 +175,20 @@ def annotated(function: Callable[..., Any], **attributes: Any) -> Callable[..., 
     return function
 
 
-def _track(quantity: str) -> Callable[..., Any]:
+def _track(suite: type[CaseSuite], quantity: str) -> Callable[..., Any]:
     def track(self: CaseSuite, cache: dict[str, Summary], *point: Any) -> Any:
         return self.value(cache, quantity, point)
+
+    def setup(cache: dict[str, Summary], *point: Any) -> None:
+        """Skip the time of a single process, which asv would judge by its factor alone."""
+        summary = cache.get(suite().case("full", *point).name)
+        if summary is not None and len(summary["times"].get(quantity, ())) == 1:
+            raise NotImplementedError(
+                "the time of one process only, which asv would judge by its factor of 1.1: see the "
+                "report, or compare with make review"
+            )
 
     track.__doc__ = MEANINGS[quantity]
     unit = UNITS[quantity.rsplit("_", 1)[1]]
     version = VERSIONS.get(quantity, "1")
-    return annotated(track, pretty_source=track.__doc__, unit=unit, version=version)
+    return annotated(track, pretty_source=track.__doc__, unit=unit, version=version, setup=setup)

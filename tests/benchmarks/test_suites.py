@@ -190,7 +190,9 @@ def test_every_benchmark_runs_at_its_smallest_size(suite, collected, monkeypatch
     for benchmark in mine:
         benchmark.set_param_idx(list(itertools.product(*suite.params)).index(point))
         benchmark.set_cache(cache)
-        assert not benchmark.do_setup()
+        # asv skips the time of a single process.
+        quantity = benchmark.name.split(".track_")[1]
+        assert benchmark.do_setup() == (quantity in cache[case.name]["times"])
         result = benchmark.do_run()
         values = result["samples"] if isinstance(result, dict) else [result]
         assert all(value >= 0 for value in values), benchmark.name
@@ -211,6 +213,19 @@ def test_a_habit_with_another_count_is_a_wrong_answer(monkeypatch):
     monkeypatch.setitem(habit_cases.HABITS, "cond", (call, habit_cases.Expected(2, 1)))
     with pytest.raises(WrongAnswer, match="cond: found"):
         habit_cases.observed("cond", jnp.ones(8, jnp.float32))
+
+
+def test_a_time_is_given_to_asv_if_several_processes_measured_it(collected):
+    suite = CasingVariants()
+    name = suite.case("quick", "closure", 3).name
+    for times, is_skipped in (([1.0], True), ([1.0, 1.1], False)):
+        found = {"steady_median_seconds": times}
+        cache = {name: Summary(status="ok", message="", times=found, numbers={"temp_bytes": 1})}
+        for quantity in ("steady_median_seconds", "error_relative"):
+            benchmark = collected[f"casing.CasingVariants.track_{quantity}"]
+            benchmark.set_param_idx(list(itertools.product(*suite.params)).index(("closure", 3)))
+            benchmark.set_cache(cache)
+            assert benchmark.do_setup() == (is_skipped and quantity in found)
 
 
 def test_what_the_grid_leaves_out_is_skipped_and_a_failed_case_fails(collected):

@@ -203,6 +203,11 @@ def test_asv_needs_a_tenth_in_numbers_and_processes_that_agree_in_times():
         assert asv_regressed(base, head) == [(TOUCHED, metric) for metric in found]
 
 
+def test_asv_judges_no_time_of_a_single_process():
+    base, head = ({TOUCHED: summary(times=[t], temp_bytes=100)} for t in (1.0, 1.5))
+    assert asv_regressed(base, head) == asv_regressed(head, base) == []
+
+
 def test_asv_sees_a_case_that_fails_and_nothing_in_cases_of_no_suite():
     failed = summary("failed", "steady: RetraceError: traced again: for the same arguments")
     cases = dict.fromkeys([TOUCHED, "casing_preparation/w7x-d3"], summary())
