@@ -42,6 +42,7 @@ from benchmarks.measuring.rounds import MeasuredSide, measure_interleaved
 from benchmarks.measuring.run import SUITES
 from benchmarks.measuring.runner import RunCase, Workers
 from benchmarks.measuring.store import RecordStore, environment_name
+from benchmarks.operations.edited import edited_lines
 from benchmarks.operations.measure import SUITE, measure_operations, write_differences
 
 INJECTED = ROOT / "studies" / "detection" / "injected"
@@ -165,8 +166,10 @@ def measure_exact(measured: Sequence[MeasuredSide], operations: Sequence[str]) -
         imports = [side.workers.imports]
         measure_operations(side.store, details, imports, operations)
         places.append((side.store, details))
-    for side, place in zip(measured[1:], places[1:], strict=True):
-        write_differences((places[0], place), side.pair / FOLDER)
+    packages = [side.workers.imports / "vcjax" for side in measured]
+    for side, place, package in zip(measured[1:], places[1:], packages[1:], strict=True):
+        edits = edited_lines(packages[0], package)
+        write_differences((places[0], place), side.pair / FOLDER, edits)
 
 
 @contextmanager

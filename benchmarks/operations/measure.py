@@ -15,6 +15,7 @@ import jaxmeter
 from benchmarks.measuring.plan import WORKER_ENVIRONMENT, PlannedCase
 from benchmarks.measuring.runner import CACHED_ENVIRONMENT
 from benchmarks.measuring.store import RecordStore
+from benchmarks.operations.edited import EditedLine, nearest
 
 SUITE = "operations"
 WORKERS_COUNT = 2
@@ -94,20 +95,32 @@ def _blame(store: RecordStore, note: Path, why: str) -> bool:
     return True
 
 
-def write_differences(both: Sequence[tuple[RecordStore, Path]], out: Path) -> None:
+def write_differences(
+    both: Sequence[tuple[RecordStore, Path]], out: Path, edits: Sequence[EditedLine] = ()
+) -> None:
     """Write ``out/operations/<name>.txt`` for each operation whose program or calls differ.
 
-    Its first line names the source line that the difference most likely comes from.
+    Its first line names the source line that the difference most likely comes from: the nearest of
+    the `edits` between the two packages, where one is near.
     """
     (base, base_details), (head, head_details) = both
     for path in sorted(head.root.glob(f"{SUITE}/*/0.json")):
         name = path.parent.name
         texts = list(_details(name, (base_details, head_details)))
-        if len(texts) < 2 or not (text := difference(*texts)):
+        text, seen = difference(*texts) if len(texts) == 2 else ("", ())
+        if not text and _checks(path) == _checks(base.root / SUITE / name / path.name):
             continue
+        edit = nearest(edits, seen)
         target = out / SUITE / f"{name}.txt"
         target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(text + "\n", encoding="utf-8")
+        target.write_text("\n".join(map(str, filter(None, (edit, text)))) + "\n", encoding="utf-8")
+
+
+def _checks(path: Path) -> Mapping[str, float] | None:
+    """Return the errors of a record; None without one."""
+    with contextlib.suppress(FileNotFoundError):
+        return jaxmeter.Record.from_json(jaxmeter.read_file(path)).checks
+    return None
 
 
 def _details(name: str, folders: Sequence[Path]) -> Iterator[bytes]:
@@ -116,28 +129,35 @@ def _details(name: str, folders: Sequence[Path]) -> Iterator[bytes]:
             yield jaxmeter.read_file(folder / f"{name}.json")
 
 
-def difference(base: bytes, head: bytes) -> str:
-    """Return how two programs, or what two sequences of calls compiled, differ; "" where not."""
+def difference(base: bytes, head: bytes) -> tuple[str, Sequence[tuple[str, str]]]:
+    """Return how two programs, or what two sequences of calls compiled, differ; "" where not.
+
+    Also the files and functions in which they do, those that changed most first.
+    """
     if base == head:
-        return ""
+        return "", ()
     if "functions" in json.loads(head):
         return _difference_of_calls(*(jaxmeter.Watched.from_json(text) for text in (base, head)))
     found = jaxmeter.diff(*(jaxmeter.Inventory.from_json(text) for text in (base, head)))
     if found.same and not found.sizes:
-        return ""
-    return "\n".join([*_attribution(found), jaxmeter.table(found)])
+        return "", ()
+    places = [(change.line.file, change.line.function) for change in found.lines]
+    return "\n".join([*_attribution(found), jaxmeter.table(found)]), places
 
 
 def _attribution(found: jaxmeter.ProgramDiff) -> Iterator[str]:
-    """Yield the line that the difference most likely comes from."""
+    """Yield the line of the program that changed most."""
     for change in found.lines[:1]:
         verb = "new" if change.before is None else "gone" if change.now is None else "changed most"
         line = change.line
         yield f"{verb}: {line.file}:{line.line} in {line.function}: {line.text}"
 
 
-def _difference_of_calls(base: jaxmeter.Watched, head: jaxmeter.Watched) -> str:
-    lines = []
+def _difference_of_calls(
+    base: jaxmeter.Watched, head: jaxmeter.Watched
+) -> tuple[str, Sequence[tuple[str, str]]]:
+    lines: list[str] = []
+    seen: list[tuple[str, str]] = []
     counted = [{_function(one): one for one in watched.functions} for watched in (base, head)]
     for key in counted[1] | counted[0]:
         counts = [_counts(side.get(key)) for side in counted]
@@ -146,11 +166,12 @@ def _difference_of_calls(base: jaxmeter.Watched, head: jaxmeter.Watched) -> str:
             traces, compiles = zip(*counts, strict=True)
             causes = "; ".join(map(str, one.causes))
             places = ", ".join(dict.fromkeys(f"{_short(p.file)}:{p.line}" for p in one.places))
+            seen += [(_short(place.file), place.function) for place in one.places]
             lines.append(
                 f"{one.name}: traces {traces[0]} -> {traces[1]}, compiles {compiles[0]} -> "
                 f"{compiles[1]}; called from {places}" + (f"; {causes}" if causes else "")
             )
-    return "\n".join(lines)
+    return "\n".join(lines), seen
 
 
 def _function(one: jaxmeter.WatchedFunction) -> tuple[str, str]:

@@ -62,9 +62,9 @@ def _exact(review: Review) -> Judgement:
 
 
 def _place(review: Review, case: str) -> str:
-    """Return the source line that the case's program differs in most, `` at file:line``."""
+    """Return the edited line nearest to what changed in the case, `` (line file:line)``."""
     line = review.commits.programs.get(case, "").partition("\n")[0]
-    found = re.search(r"(?:new|gone|changed most|called from):? (\S+?:\d+)", line)
+    found = re.search(r"(?:edited|new|gone|changed most|called from):? (\S+?:\d+)", line)
     return f" (line {found[1]})" if found else ""
 
 

@@ -13,6 +13,7 @@ from benchmarks.measuring import pair
 from benchmarks.measuring.checkout import CheckoutError
 from benchmarks.measuring.store import RecordStore
 from benchmarks.operations import calls, derivatives, measure, programs, worker
+from benchmarks.operations.edited import EditedLine, edited_lines, nearest
 from benchmarks.operations.table import OPERATIONS
 from jaxmeter import Inventory, SourceLine, Watched, WatchedFunction
 from jaxmeter._records.record import Program
@@ -90,8 +91,9 @@ def inventory(size):
 
 
 def test_a_program_that_differs_is_attributed_to_its_lines():
-    assert measure.difference(inventory(3), inventory(3)) == ""
-    text = measure.difference(inventory(3), inventory(5))
+    assert measure.difference(inventory(3), inventory(3)) == ("", ())
+    text, places = measure.difference(inventory(3), inventory(5))
+    assert list(places) == [("vcjax/_casing.py", "_field")]
     first, *rest = text.splitlines()
     assert first == "changed most: vcjax/_casing.py:161 in _field: total = B"
     assert any("vcjax/_casing.py:161 _field" in line and "+16 B" in line for line in rest)
@@ -107,10 +109,62 @@ def test_calls_that_trace_more_often_are_attributed_to_the_function_and_its_call
         )
         return Watched((function,), "0.10.2").to_json().encode()
 
-    text = measure.difference(watched(1), watched(2))
+    text, places = measure.difference(watched(1), watched(2))
+    assert places == [("vcjax/_prepared.py", "near_fields")]
     assert text.startswith(
         "_stored: traces 1 -> 2, compiles 1 -> 2; called from vcjax/_prepared.py:135"
     )
+
+
+OLD = "TILE = 4\n\n\ndef near(x):\n    # Two.\n    y = f(x)\n    return y\n"
+
+
+def sources(tmp_path, **texts):
+    for side in ("base", "head"):
+        folder = tmp_path / side / "vcjax"
+        folder.mkdir(parents=True)
+        for name, new in texts.items():
+            (folder / f"{name}.py").write_text(OLD if side == "base" else new)
+    return edited_lines(tmp_path / "base" / "vcjax", tmp_path / "head" / "vcjax")
+
+
+def test_the_edited_line_is_named_with_its_function_and_comments_are_no_edits(tmp_path):
+    found = sources(
+        tmp_path,
+        changed=OLD.replace("y = f(x)", "y = g(x)"),
+        constant=OLD.replace("4", "8"),
+        gone=OLD.replace("    y = f(x)\n", ""),
+        said=OLD.replace("Two", "Three"),
+        broken="def (",
+    )
+    assert [str(one) for one in found if "broken" not in one.file] == [
+        "edited: vcjax/changed.py:6 in near: y = g(x)",
+        "edited: vcjax/constant.py:1 in the module: TILE = 8",
+        "edited: vcjax/gone.py:6 in near: y = f(x) (gone)",
+    ]
+
+
+def test_of_many_edits_the_one_nearest_to_what_changed_is_taken(tmp_path):
+    edits = [EditedLine(f"vcjax/_{name}.py", 1, name, "a") for name in "abcd"]
+    near = [("vcjax/_x.py", "x"), ("vcjax/_b.py", "other"), ("vcjax/_c.py", "c")]
+    assert nearest(edits, near) is edits[2], "a function comes before a file"
+    assert nearest(edits, near[:2]) is edits[1]
+    assert nearest(edits, near[:1]) is None and nearest([], near) is None
+    assert nearest(edits[:1], near[:1]) is edits[0], "a single edit is what changed"
+
+
+def test_an_answer_that_changed_with_the_same_program_is_attributed_to_the_edit(tmp_path):
+    stores = [(RecordStore(tmp_path / name), tmp_path / f"{name}-details") for name in "ab"]
+    case = worker.planned(OPERATIONS["self_test"])
+    for (store, details), error in zip(stores, (1e-9, 1e-6), strict=True):
+        record = jaxmeter.Record(case.name, "ok", target=case.target, checks={"error": error})
+        store.write(case, 0, record)
+        details.mkdir()
+        (details / "self_test.json").write_bytes(inventory(3))
+    edit = EditedLine("vcjax/_a.py", 3, "a", "b = 1")
+    measure.write_differences(stores, tmp_path / "out", [edit])
+    (path,) = (tmp_path / "out").rglob("*.txt")
+    assert path.read_text() == "edited: vcjax/_a.py:3 in a: b = 1\n"
 
 
 def test_a_review_measures_all_operations_unless_cases_are_chosen():
