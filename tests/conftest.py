@@ -24,8 +24,10 @@ settings.register_profile("quick", derandomize=True, database=None, deadline=Non
 settings.register_profile("nightly", deadline=None, max_examples=20_000, print_blob=True)
 settings.load_profile("quick")
 
-# Processes that tests start inherit the flags.
+# Processes that tests start inherit the flags; those of xdist have them already.
 quick = "--xla_backend_optimization_level=0"
 if jax.__version_info__ < (0, 11):  # newer versions end a process that names this flag
     quick += " --xla_cpu_use_fusion_emitters=false"
-os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} {quick}".strip()
+given = os.environ.get("XLA_FLAGS", "")
+if quick not in given:
+    os.environ["XLA_FLAGS"] = f"{given} {quick}".strip()

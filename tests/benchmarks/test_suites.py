@@ -61,6 +61,7 @@ ERRORS = {
 IN_WORKERS = ("casing_variants", "device_sweep")
 # Smaller than the suite's own grid.
 W7X = {**common.W7X, "digits": 3}
+ELLIPSE = {"workload": "rotating_ellipse", "half_period": True}
 SMALLER = {
     "chunk_sweep": {
         "params": {**W7X, "chunk_size": 1024, "target_chunk_size": 80},
@@ -71,9 +72,8 @@ SMALLER = {
         "preparation": closure.preparation(16),
     },
     "device_sweep": {"params": {**W7X, "device_count": 2}},
-    "gradient_against_reference": {
-        "params": {"workload": "rotating_ellipse", "half_period": True, "digits": 2}
-    },
+    "against_reference": {"params": {**ELLIPSE, "digits": 3}},
+    "gradient_against_reference": {"params": {**ELLIPSE, "digits": 2}},
     "shape_gradient": {"params": {"workload": "case_vc_large", "digits": 3}},
 }
 # What a check repeats to time it.
