@@ -1,10 +1,14 @@
 """The examples run as they stand, and what they print is true."""
 
+import ast
 import os
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
+
+import pytest
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 NUMBER = r"-?\d+\.?\d*(?:e[+-]?\d+)?"
@@ -18,6 +22,21 @@ def printed(name, folder, *arguments) -> str:
     )
     assert done.returncode == 0, done.stderr
     return done.stdout
+
+
+@pytest.mark.parametrize("example", sorted(EXAMPLES.glob("*.py")), ids=lambda path: path.stem)
+def test_the_first_lines_of_an_example_install_what_it_imports(example):
+    tree = ast.parse(example.read_text())
+    run = re.search(r"Run: pip install (\S+); python examples/(\S+)", ast.get_docstring(tree) or "")
+    assert run is not None and run[2] == example.name
+    project = tomllib.loads((EXAMPLES.parent / "pyproject.toml").read_text())["project"]
+    extra = {".": [], '".[plot]"': project["optional-dependencies"]["plot"]}[run[1]]
+    installed = {re.split(r"\W", one)[0] for one in (*project["dependencies"], *extra)}
+    nodes = list(ast.walk(tree))
+    names = [one.name for node in nodes if isinstance(node, ast.Import) for one in node.names]
+    names += [node.module or "" for node in nodes if isinstance(node, ast.ImportFrom)]
+    imported = {name.partition(".")[0] for name in names}
+    assert imported - {"vcjax"} - sys.stdlib_module_names <= installed
 
 
 def test_the_w7x_example_reaches_its_digits_and_estimates_its_error(tmp_path):
