@@ -19,6 +19,7 @@ STUDIES = {
     "hoisting": ("studies.trust.hoisting", "compile times of a function whose array is hoisted"),
     "situations": ("studies.situations.situations", "captured arrays, reported and true"),
     "detection": ("studies.detection.study", "injected regressions that a review finds"),
+    "edits": ("studies.detection.edits", "innocent-looking edits that a review finds"),
     "lock": ("studies.detection.lock", "injected regressions that jaxmeter lock --check finds"),
     "closure": ("studies.closure.study", "the cost of closing over arrays"),
     "compile": (

@@ -9,6 +9,7 @@ from studies.chunks import tables as chunks
 from studies.closure import study as closure
 from studies.compare import tables as compare
 from studies.compile import tables as compile_tables
+from studies.detection import edits
 from studies.detection import findings as detection
 from studies.harness import ROOT, with_tables
 from studies.trust import page as trust
@@ -17,6 +18,7 @@ TABLES = {
     **accuracy.TABLES,
     **trust.TABLES,
     **detection.TABLES,
+    **edits.TABLES,
     **chunks.TABLES,
     **closure.TABLES,
     **compare.TABLES,

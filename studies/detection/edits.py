@@ -1,0 +1,255 @@
+"""Twenty edits of vcjax that each make an operation worse, and what a review says of them.
+
+    python -m studies edits                    # all of HEAD, then equal pairs; rerun to resume
+    python -m studies edits --only copy_of_weights --copies 0
+
+Each edit of edits.toml changes a few characters in a copy of the commit's package, as a commit that
+looks innocent might do. A review compares the copy with the commit by exact quantities alone: of
+the operation that the edit makes worse, and of one that it does not touch. Copies without an edit
+are measured with all of these operations; each two of them are an equal pair. The exit code is 1 if
+an edit is not found, or if anything is reported of an operation that was not touched.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import itertools
+import json
+import re
+import subprocess
+import sys
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import jaxmeter
+from benchmarks.measuring.checkout import commit_named, unpacked_package
+from benchmarks.measuring.runner import Workers
+from benchmarks.measuring.store import RecordStore, environment_name
+from benchmarks.operations.edited import edited_lines
+from benchmarks.operations.measure import SUITE, measure_operations, write_differences
+from studies.detection.findings import ALARMS, EQUAL, REGRESSION
+from studies.harness import RESULTS, ROOT, Row, StudyError, measured, read_rows, table, write_rows
+
+UNTOUCHED = ("apply_dense_operator", "self_test")
+"""Operations on which edits have no effect: the first that an edit is not about is measured too."""
+COPIES_COUNT = 4  # without an edit; with the commit itself they make ten pairs
+
+
+@dataclass(frozen=True)
+class Edit:
+    """An edit: in `file` of the package, `old` becomes `new`, which makes `operation` worse."""
+
+    name: str
+    about: str
+    operation: str
+    file: str
+    old: str
+    new: str
+
+    @property
+    def untouched(self) -> str:
+        """An operation that the edit has no effect on."""
+        return next(name for name in UNTOUCHED if name != self.operation)
+
+    def edited(self, package: Path) -> str:
+        """Return the file's text after the edit.
+
+        Raises
+        ------
+        StudyError
+            If the file does not hold the old text exactly once.
+        """
+        text = (package / self.file).read_text(encoding="utf-8")
+        if (count := text.count(self.old)) != 1:
+            raise StudyError(
+                f"edit {self.name}: vcjax/{self.file} holds the old text {count} times, not once; "
+                "bring edits.toml up to date"
+            )
+        return text.replace(self.old, self.new)
+
+    def place(self, package: Path, line: str) -> str:
+        """Return where a line that a review names lies: "edit", "function", "file" or elsewhere.
+
+        Parameters
+        ----------
+        package : the unedited one.
+        line : such as ``vcjax/_casing.py:161``, in the edited package.
+        """
+        file, _, number = line.rpartition(":")
+        if not file.endswith(self.file):
+            return "elsewhere" if line else ""
+        text = self.edited(package)
+        start = (package / self.file).read_text(encoding="utf-8").index(self.old)
+        first = text.count("\n", 0, start) + 1
+        last = first + self.new.rstrip("\n").count("\n")
+        if first <= int(number) <= last:
+            return "edit"
+        spans = [
+            range(node.lineno, (node.end_lineno or 0) + 1)
+            for node in ast.parse(text).body
+            if isinstance(node, ast.FunctionDef | ast.ClassDef)
+        ]
+        return "function" if any(first in s and int(number) in s for s in spans) else "file"
+
+
+EDITS = {
+    name: Edit(name, **values)
+    for name, values in tomllib.loads(
+        Path(__file__).with_name("edits.toml").read_text(encoding="utf-8")
+    ).items()
+}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options."""
+    parser.add_argument("--commit", default="HEAD", help="the commit that is edited; default HEAD")
+    parser.add_argument("--only", nargs="+", help=f"some of {', '.join(EDITS)}")
+    about = f"without an edit, for equal pairs; default {COPIES_COUNT}"
+    parser.add_argument("--copies", type=int, default=COPIES_COUNT, help=about)
+    parser.add_argument("--out", type=Path, default=measured("detection", "edits.csv"))
+
+
+def run(options: argparse.Namespace) -> int:
+    """Measure and review what is missing; write a row for each edit and for each equal pair."""
+    names = options.only or list(EDITS)
+    if unknown := [name for name in names if name not in EDITS]:
+        raise StudyError(f"got --only {unknown[0]}; give some of {', '.join(EDITS)}")
+    edits = [EDITS[name] for name in names]
+    commit = commit_named(options.commit)
+    folder = RESULTS / "edits" / commit[:10]
+    operations = sorted({name for one in edits for name in (one.operation, one.untouched)})
+    rows = []
+    with jaxmeter.temporary_folder("vcjax-edits-") as work:
+        base = Copy(commit, work / "base", folder / "base")
+        base.measure(operations)
+        for one in edits:
+            copy = Copy(commit, work / one.name, folder / one.name, edit=one)
+            copy.measure((one.operation, one.untouched))
+            rows.append(edit_row(one, base.package, reviewed(copy.folder / "pair", base, copy)))
+            print(_summary(rows[-1]), flush=True)
+        equal = [base]
+        for number in range(options.copies):
+            name = f"{EQUAL}-{number}"
+            equal.append(Copy(commit, work / name, folder / name))
+            equal[-1].measure(operations)
+        for number, pair in enumerate(itertools.combinations(equal, 2)):
+            rows.append(equal_row(reviewed(folder / "equal" / str(number), *pair)))
+            print(_summary(rows[-1]), flush=True)
+    write_rows(options.out, [{"commit": commit[:10], **row} for row in rows])
+    missed = [row for row in rows if row["edit"] != EQUAL and not row["found_by"]]
+    return int(bool(missed) or any(row["alarms"] for row in rows))
+
+
+class Copy:
+    """A copy of a commit's package, with an edit or without, and its measurements.
+
+    Parameters
+    ----------
+    commit : full name.
+    work : a new folder, for the package.
+    folder : keeps records, what was compiled, and the review.
+    edit : applied to the package.
+    """
+
+    def __init__(self, commit: str, work: Path, folder: Path, edit: Edit | None = None) -> None:
+        self.package = unpacked_package(commit, work / "source")
+        if edit is not None:
+            (self.package / edit.file).write_text(edit.edited(self.package), encoding="utf-8")
+        self.folder, self.details = folder, folder / "details"
+        label = f"{commit}+{edit.name}" if edit else commit
+        self.store = RecordStore(folder / "records" / label / environment_name())
+        (work / "work").mkdir()
+        workers = Workers(self.store, work / "work", jaxmeter.run_case, package=self.package)
+        self.imports = workers.imports
+
+    def measure(self, operations: list[str] | tuple[str, ...]) -> None:
+        """Measure the operations that have no record yet."""
+        measure_operations(self.store, self.details, [self.imports], operations)
+
+
+def reviewed(folder: Path, base: Copy, head: Copy) -> Mapping[str, Any]:
+    """Return the review of two copies, as in its review.json; once made, it is kept."""
+    found = folder / "page" / "review.json"
+    if not found.exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, side in (("base", base), ("head", head)):
+            (folder / name).unlink(missing_ok=True)
+            (folder / name).symlink_to(side.folder / "records", target_is_directory=True)
+        sides = (base.store, base.details), (head.store, head.details)
+        write_differences(sides, folder / "programs", edited_lines(base.package, head.package))
+        command = ["reports", "review", "--pair", folder, "--out", found.parent]
+        done = subprocess.run([sys.executable, "-m", *map(str, command)], cwd=ROOT)
+        if done.returncode not in (0, 1):
+            raise StudyError(f"{folder} could not be reviewed")
+    return json.loads(found.read_text(encoding="utf-8"))
+
+
+def edit_row(edit: Edit, package: Path, review: Mapping[str, Any]) -> Row:
+    """Return what the review of an edit found: what fails it, and the line that it names."""
+    own = f"{SUITE}/{edit.operation}"
+    findings = [one for one in review["findings"] if one["verdict"] in ALARMS]
+    found = [one["metric"] for one in findings if one["case"] == own and _fails(one)]
+    broken = [one for one in review["not_compared"] if one["is_regression"] and one["case"] == own]
+    line = re.search(r"\(line (\S+?)\)", review["judgements"]["exact"]["reason"])
+    return {
+        "edit": edit.name,
+        "operations": edit.operation,
+        "exit_code": review["exit_code"],
+        "found_by": "; ".join([*found, *(one["failure_kind"] for one in broken)]),
+        "line": line[1] if line else "",
+        "line_in": edit.place(package, line[1]) if line else "",
+        "alarms": "; ".join(_alarms(one for one in findings if one["case"] != own)),
+    }
+
+
+def equal_row(review: Mapping[str, Any]) -> Row:
+    """Return what the review reports of an equal pair, all of it false alarms."""
+    findings = [one for one in review["findings"] if one["verdict"] in ALARMS]
+    return {
+        "edit": EQUAL,
+        "operations": review["cases_count"],
+        "exit_code": review["exit_code"],
+        "alarms": "; ".join(_alarms(findings)),
+    }
+
+
+def _fails(finding: Mapping[str, Any]) -> bool:
+    return finding["verdict"] == REGRESSION and finding["is_gated"]
+
+
+def _alarms(findings: Any) -> list[str]:
+    return [f"{one['case']} {one['metric']} {one['verdict']}" for one in findings]
+
+
+def _summary(row: Row) -> str:
+    found = row.get("found_by") or ("equal" if row["edit"] == EQUAL else "not found")
+    return f"{row['edit']}: {found}; line in: {row.get('line_in') or '-'}; {row['alarms'] or 'ok'}"
+
+
+def _table() -> str:
+    rows = read_rows(measured("detection", "edits.csv"))
+    lines = [
+        (
+            EDITS[row["edit"]].about,
+            row["operations"],
+            row["found_by"].replace("; ", ", ") or "**missed**",
+            f"{row['line']} ({row['line_in']})" if row["line"] else "none",
+            row["alarms"] or "none",
+        )
+        for row in rows
+        if row["edit"] != EQUAL
+    ]
+    equal = [row for row in rows if row["edit"] == EQUAL]
+    alarms = sum(bool(row["alarms"]) for row in equal)
+    counts = {row["operations"] for row in equal}
+    lines += [
+        (f"nothing ({len(equal)} equal pairs)", f"{', '.join(counts)} operations", "–", "–", alarms)
+    ]
+    return table(("edit", "operation", "found by", "line named", "other findings"), lines, left=5)
+
+
+TABLES = {"detection edits": _table}
