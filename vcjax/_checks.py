@@ -56,11 +56,11 @@ def check_rule(call: str, rule, choose: str = "vcjax.choose") -> None:
         rule.check()
 
 
-def check_vectors(call: str, name: str, values, shape: tuple[int, int] | None = None):
-    """Return float64 vectors (nphi, ntheta, 3) component first.
+def check_vectors(call: str, name: str, values, shape: tuple[int, int] | None = None) -> None:
+    """Refuse anything but float64 vectors (nphi, ntheta, 3).
 
-    Tracers pass unread. JAX arrays are reduced where they lie: only a refused array is copied to
-    the host.
+    Tracers pass unread. Arrays of accelerators are reduced where they lie: only a refused array is
+    copied to the host.
     """
     if not isinstance(values, jax.Array | np.ndarray):
         raise VcjaxError(
@@ -85,13 +85,16 @@ def check_vectors(call: str, name: str, values, shape: tuple[int, int] | None = 
         raise VcjaxError(f"{call} got {name} as a masked array; every point counts, fill it first.")
     if not isinstance(values, Tracer):
         _check_range(call, name, values)
-    return values.transpose(2, 0, 1)
 
 
 def _check_range(call: str, name: str, values) -> None:
-    # A maximum is NaN if any value is. Under a trace concrete arrays would be traced as well.
-    with jax.ensure_compile_time_eval():
-        largest = float((_maximum_on_device if isinstance(values, jax.Array) else _maximum)(values))
+    # A maximum is NaN if any value is.
+    if is_near(values):
+        largest = float(_maximum(np.asarray(values)))
+    else:
+        # Under a trace concrete arrays would be traced as well.
+        with jax.ensure_compile_time_eval():
+            largest = float(_maximum_on_device(values))
     if not np.isfinite(largest):
         bad = ~np.isfinite(np.asarray(values)).all(axis=2)
         at = tuple(int(i) for i in np.argwhere(bad)[0])
@@ -104,6 +107,14 @@ def _check_range(call: str, name: str, values) -> None:
             f"{call} got {name} with a largest value of {largest:.3g}; powers of it leave the "
             "range of floats, give it in another unit."
         )
+
+
+def is_near(values) -> bool:
+    """Return whether NumPy reads an array where it lies, on the host."""
+    if not isinstance(values, jax.Array):
+        return True
+    is_host = all(device.platform == "cpu" for device in values.devices())
+    return is_host and values.is_fully_addressable
 
 
 def _maximum(values):
@@ -119,7 +130,9 @@ def check_points(call: str, points) -> None:
     if not is_array or points.shape[1:] != (3,) or not len(points):
         got = getattr(points, "shape", type(points).__name__)
         raise VcjaxError(f"{call} got points {got}; give an array (n, 3), n at least 1.")
-    check_vectors(call, "points", points[None])
+    # On the device another axis would be a program.
+    on_host = not isinstance(points, Tracer) and is_near(points)
+    check_vectors(call, "points", (np.asarray(points) if on_host else points)[None])
 
 
 def check_casing(call: str, casing, kind: type, prepare: str) -> None:
@@ -170,11 +183,11 @@ def check_constants(call: str, constants, kind: type, make: str) -> None:
             f"{call} got constants of type {type(constants).__name__}; make them with "
             f"{make}(rule), of the rule given, or leave them out."
         )
-    rounded = {str(leaf.dtype) for leaf in jax.tree.leaves(constants)} - {"float64"}
-    if rounded:
+    dtypes = {leaf.dtype for leaf in jax.tree.leaves(constants)} - {np.dtype(np.float64)}
+    if dtypes:
         raise VcjaxError(
-            f"{call} got constants of dtype {min(rounded)}; make them with {make}(rule) while JAX "
-            "uses 64-bit floats, and keep them as they are."
+            f"{call} got constants of dtype {min(map(str, dtypes))}; make them with {make}(rule) "
+            "while JAX uses 64-bit floats, and keep them as they are."
         )
 
 
@@ -194,7 +207,8 @@ def check_concrete(
             f"{call} got a traced {name}: it decides array sizes on the host. "
             "Call it outside jit, grad and vmap; vcjax.prepare(rule, X) is the part to trace."
         )
-    return np.asarray(check_vectors(call, name, values, shape))
+    check_vectors(call, name, values, shape)
+    return np.asarray(values).transpose(2, 0, 1)
 
 
 def check_surface(call: str, X, nfp: int, half_period: bool) -> np.ndarray:

@@ -96,12 +96,12 @@ def prepare_off_surface(
 
 def _nodes_and_spacing(rule: Rule, X, constants: Tables, xp: Any):
     nodes, *tangents = surface_nodes(rule, X, constants, xp)
-    steps = [
-        step * xp.sqrt((tangent**2).sum(axis=0))
+    squares = [
+        step**2 * (tangent**2).sum(axis=0)
         for step, tangent in zip(rule.spacing, tangents, strict=True)
     ]
-    spacing = xp.maximum(*steps)
-    return nodes, xp.stack([spacing.min(), spacing.max()])
+    spacing = xp.maximum(*squares)
+    return nodes, xp.sqrt(xp.stack([spacing.min(), spacing.max()]))
 
 
 class OffSurface(NamedTuple):

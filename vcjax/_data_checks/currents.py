@@ -9,6 +9,7 @@ On a surface that no current crosses it vanishes, whatever flows inside and outs
 B through a closed surface always does.
 """
 
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -64,8 +65,7 @@ def surface_frame(
     The points are those of `resample.field_period`: a whole period.
     """
     rows, columns = shape[0] * (2 if half_period else 1), shape[1]
-    angles = resample.equispaced(*resample.field_angles(rows, nfp, half_period), rows)
-    matrices = resample.interpolation_matrices(samples.shape[1], 0.0, 2 * np.pi / nfp, angles)
+    matrices = _onto_rows(samples.shape[1], nfp, half_period, rows)
     w, w_phi = (np.fft.rfft(matrix @ samples) for matrix in matrices)
     # On a grid finer than that of the samples, of which every `thinning`-th column is one of B.
     # No matrix product: threads that wait for a busy processor would take most of the time.
@@ -80,6 +80,13 @@ def surface_frame(
 
     along_phi = np.stack([w_phi[0] - w[1], w_phi[1] + w[0], w_phi[2]])
     return Frame(on_columns(along_phi), on_columns(1j * modes * w), nfp, half_period)
+
+
+@lru_cache(maxsize=16)
+def _onto_rows(count: int, nfp: int, half_period: bool, rows: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return interpolation along phi to the rows of a field, and its derivative."""
+    angles = resample.equispaced(*resample.field_angles(rows, nfp, half_period), rows)
+    return resample.interpolation_matrices(count, 0.0, 2 * np.pi / nfp, angles)
 
 
 def crossing(field: Float[np.ndarray, "3 n m"], frame: Frame) -> Crossing:

@@ -8,14 +8,12 @@ from math import ceil, log
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Float
 
 from vcjax._data_checks.currents import Crossing, crossing
 from vcjax._data_checks.fit import lacks_for_field, lacks_for_surface
 from vcjax._data_checks.spectrum import Outlier, Spectrum
 from vcjax._data_checks.surface import WatchedSurface
 from vcjax._errors import ContradictionWarning, NoiseWarning, UnresolvedWarning, warn
-from vcjax._geometry import resample
 from vcjax._quadrature.rule import Rule
 
 _MARGIN = 3.0
@@ -51,17 +49,13 @@ def warn_of_surface(call: str, surface: WatchedSurface) -> None:
     _warn_of_outlier(call, "X", surface.spectrum, surface.minor_radius, surface.rule)
 
 
-def warn_of_field(
-    call: str, B: Float[np.ndarray, "src_nphi src_ntheta 3"], surface: WatchedSurface
-) -> None:
+def warn_of_field(call: str, spectrum: Spectrum, surface: WatchedSurface) -> None:
     """Warn of a field that contradicts itself, or is not resolved, on its surface."""
     rule = surface.rule
-    samples = resample.field_period(np.moveaxis(B, -1, 0), rule.nfp, rule.half_period)
-    spectrum = Spectrum(samples, 1 + rule.half_period)
-    largest = float(np.sqrt((samples**2).sum(axis=0).max()))
+    largest = spectrum.largest
     missed = _missed(spectrum, largest, surface)
     share = sum(missed.shares)
-    crossed = crossing(samples, surface.frame)
+    crossed = crossing(spectrum.values, surface.frame)
     resolved = False
     if _warn_of_outlier(call, "B", spectrum, largest, rule):
         pass

@@ -6,10 +6,13 @@ wrong points are there as large as anywhere else.
 """
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Complex, Float
+
+from vcjax._geometry import resample
 
 _SLOWEST = 0.9
 """Largest ratio from mode to mode that is extrapolated: a flatter spectrum looks like noise."""
@@ -46,6 +49,11 @@ class Spectrum:
 
     values: Float[np.ndarray, "3 n m"]
     copies: int = 1
+
+    @cached_property
+    def largest(self) -> float:
+        """Return the largest length of a vector."""
+        return float(np.sqrt((self.values**2).sum(axis=0).max()))
 
     @cached_property
     def coefficients(self) -> Complex[np.ndarray, "3 n k"]:
@@ -104,16 +112,11 @@ class Spectrum:
         -------
         missed, in the unit of the values, and the ratio of an amplitude to the one before.
         """
-        count = self.values.shape[axis]
-        last = count // 2
-        if last < 1:
+        if self.values.shape[axis] < 2:
             return 0.0, 0.0
-        modes = np.arange(last - 1 if last >= 4 else last, last + 1)
-        weight = np.where(2 * modes == count, 1.0, 2.0) * modes.astype(float) ** slope / count
-        phases = 2 * np.pi / count * np.outer(modes, np.arange(count))
-        waves = np.concatenate([np.cos(phases), np.sin(phases)])
+        weight, waves = _last_waves(self.values.shape[axis], slope)
         content = waves @ self.values if axis == 1 else (self.values @ waves.T).swapaxes(1, 2)
-        cosine, sine = content[:, : modes.size], content[:, modes.size :]
+        cosine, sine = content[:, : weight.size], content[:, weight.size :]
         # On each line the waves are in phase somewhere.
         amplitude = np.einsum("k,ikl->il", weight, np.hypot(cosine, sine))
         largest = float(np.sqrt((amplitude**2).sum(axis=0).max()))
@@ -136,39 +139,17 @@ class Spectrum:
         return share.size < 5 or bool(share[-2:].max() > _EVEN * share[-4:-2].max())
 
     @cached_property
-    def _corner(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return which modes are in the upper half along both axes, and |mode| over the count.
-
-        Of the modes m theta - n phi with m n > 0 and those with m n < 0 the weaker ones: a field
-        that follows a winding surface fills the others.
-        """
-        _, n, m = self.values.shape
-        along_phi, along_theta = np.fft.fftfreq(n)[:, None], np.arange(m // 2 + 1) / m
-        height = np.maximum(np.abs(along_phi), along_theta)
-        if n < 4:  # no upper half
-            return np.broadcast_to(along_theta > 1 / 4, height.shape), height
-        # The highest mode of an even count belongs to both.
-        signs = (along_phi % 1 > 1 / 4) & (along_phi % 1 <= 1 / 2), along_phi < -1 / 4
-        corners = [sign & (along_theta > 1 / 4) for sign in signs]
-        return min(corners, key=lambda corner: self._power[corner].sum()), height
-
-    def _count(self, chosen: np.ndarray) -> float:
-        """Return how many modes, of either sign, a choice of coefficients stands for."""
-        m = self.values.shape[2]
-        weight = np.full(chosen.shape[1], 2.0)
-        weight[0] = 1.0
-        if m % 2 == 0:
-            weight[-1] = 1.0
-        return float(chosen.sum(axis=0) @ weight)
+    def _corner(self) -> "_Corner":
+        """Return the weaker of the corners: a field that follows a winding surface fills others."""
+        corners = _corners(*self.values.shape[1:])
+        return min(corners, key=lambda corner: self._power[corner.modes].sum())
 
     def noise(self) -> float:
         """Return the standard deviation of white noise on the values, 0 where there is none."""
-        corner, height = self._corner
-        outer, inner = corner & (height > 0.42), corner & (height <= 0.42)
-        counts = self._count(outer), self._count(inner)
+        _, *parts, counts = self._corner
         if min(counts) < _LEAST or not (self._is_flat(1) and self._is_flat(2)):
             return 0.0
-        in_outer, in_inner = (float(self._power[part].sum()) for part in (outer, inner))
+        in_outer, in_inner = (float(self._power[part].sum()) for part in parts)
         if in_outer / counts[0] < _FLAT * in_inner / counts[1]:
             return 0.0
         # Each mode of white noise has its variance over the number of points.
@@ -177,19 +158,24 @@ class Spectrum:
 
     def outlier(self, least: float) -> Outlier | None:
         """Return the point, off by more than `least`, that explains most of the finest scales."""
-        corner, _ = self._corner
-        count, size = self._count(corner), self.values[0].size
-        power = float(self._power[corner].sum())
+        corner = self._corner
+        count, size = sum(corner.counts), self.values[0].size
+        power = float(self._power[corner.modes].sum())
         # A point that explains everything is off by this much.
         if count < _FEWEST or np.sqrt(power / count) * size <= least:
             return None
         shape = self.values.shape[1:]
-        fine = np.fft.irfft2(self.coefficients * corner, s=shape, axes=(1, 2)) * size
+        fine = np.fft.irfft2(self.coefficients * corner.modes, s=shape, axes=(1, 2)) * size
         norms = (fine**2).sum(axis=0)
         row, column = np.unravel_index(norms.argmax(), shape)
         share = self.copies * norms[row, column] / (count * power)
         off = float(np.sqrt(norms[row, column]) * size / count)
         return Outlier(int(row), int(column), off) if share >= _ALONE and off > least else None
+
+
+def field_spectrum(B: Float[np.ndarray, "3 nphi ntheta"], nfp: int, half_period: bool) -> Spectrum:
+    """Return the spectrum of one period of a field, co-rotating components."""
+    return Spectrum(resample.field_period(B, nfp, half_period), 1 + half_period)
 
 
 def _folded(values: np.ndarray, axis: int) -> np.ndarray:
@@ -200,3 +186,50 @@ def _folded(values: np.ndarray, axis: int) -> np.ndarray:
     last = (values.size + 1) // 2
     folded[1:last] += values[:0:-1][: last - 1]
     return folded
+
+
+@lru_cache(maxsize=32)
+def _last_waves(count: int, slope: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return weights (k,) of the last modes on a grid, and waves (2 k, count): cosines, sines."""
+    last = count // 2
+    modes = np.arange(last - 1 if last >= 4 else last, last + 1)
+    weight = np.where(2 * modes == count, 1.0, 2.0) * modes.astype(float) ** slope / count
+    phases = 2 * np.pi / count * np.outer(modes, np.arange(count))
+    return weight, np.concatenate([np.cos(phases), np.sin(phases)])
+
+
+class _Corner(NamedTuple):
+    """Modes in the upper half along both axes.
+
+    Attributes
+    ----------
+    modes, outer, inner : (n, k) which coefficients; those of the highest modes, and the others.
+    counts : how many modes, of either sign, outer and inner stand for.
+    """
+
+    modes: np.ndarray
+    outer: np.ndarray
+    inner: np.ndarray
+    counts: tuple[float, float]
+
+
+@lru_cache(maxsize=32)
+def _corners(n: int, m: int) -> list[_Corner]:
+    """Return the corner of the modes m theta - n phi with m n > 0, and that with m n < 0."""
+    along_phi, along_theta = np.fft.fftfreq(n)[:, None], np.arange(m // 2 + 1) / m
+    height = np.maximum(np.abs(along_phi), along_theta)
+    upper = along_theta > 1 / 4
+    # The highest mode of an even count belongs to both.
+    signs = (along_phi % 1 > 1 / 4) & (along_phi % 1 <= 1 / 2), along_phi < -1 / 4
+    # Few rows have no upper half.
+    found = [sign & upper for sign in signs] if n >= 4 else [(height >= 0) & upper]
+    weight = np.full(along_theta.size, 2.0)
+    weight[0] = 1.0
+    if m % 2 == 0:
+        weight[-1] = 1.0
+    corners = []
+    for modes in found:
+        parts = modes & (height > 0.42), modes & (height <= 0.42)
+        outer, inner = (float(part.sum(axis=0) @ weight) for part in parts)
+        corners.append(_Corner(modes, *parts, (outer, inner)))
+    return corners

@@ -10,11 +10,12 @@ from collections import OrderedDict
 from typing import Any
 from weakref import WeakKeyDictionary
 
-import jax
 import numpy as np
 from jax.core import Tracer
 
+from vcjax._checks import is_near
 from vcjax._data_checks.findings import warn_of_field, warn_of_rule, warn_of_surface
+from vcjax._data_checks.spectrum import Spectrum, field_spectrum
 from vcjax._data_checks.surface import WatchedSurface
 from vcjax._quadrature.rule import Rule
 
@@ -27,19 +28,19 @@ _chosen: OrderedDict[Any, WatchedSurface] = OrderedDict()
 _watched: "WeakKeyDictionary[Any, WatchedSurface]" = WeakKeyDictionary()
 
 
-def check_chosen(call: str, rule: Rule, X, B, samples: np.ndarray) -> None:
+def check_chosen(call: str, rule: Rule, X, B, samples: np.ndarray, spectrum: Spectrum) -> None:
     """Check the surface and the field, each (nphi, ntheta, 3), that a rule was chosen for.
 
     Parameters
     ----------
     samples : `resample.surface_period` of X.
+    spectrum : of the field.
     """
     surface = _surface(rule, np.asarray(X))
     surface.samples = samples
     warn_of_surface(call, surface)
-    B = np.asarray(B)
-    warn_of_field(call, B, surface)
-    surface.checked[hash(B.tobytes())] = None
+    warn_of_field(call, spectrum, surface)
+    surface.checked[hash(np.asarray(B).tobytes())] = None
 
 
 def watch(call: str, casing: Any, X) -> None:
@@ -71,13 +72,15 @@ def check_evaluated(call: str, watched: Any, B, *, first_only: bool = False) -> 
     first_only : check the first field of all that are ever given.
     """
     surface = None if isinstance(B, Tracer) else _watched.get(watched)
-    if surface is None or (surface.checked and (first_only or _is_far(B))):
+    if surface is None or (surface.checked and (first_only or not is_near(B))):
         return
     field = np.asarray(B.reshape(-1, *B.shape[-3:])[0])
     digest = hash(field.tobytes())
     if digest in surface.checked or not field.any():
         return
-    warn_of_field(call, field, surface)
+    rule = surface.rule
+    spectrum = field_spectrum(np.moveaxis(field, -1, 0), rule.nfp, rule.half_period)
+    warn_of_field(call, spectrum, surface)
     surface.checked[digest] = None
     if len(surface.checked) > _REMEMBERED:
         del surface.checked[next(iter(surface.checked))]
@@ -94,8 +97,3 @@ def _surface(rule: Rule, X: np.ndarray) -> WatchedSurface:
 
 def _key(rule: Rule, X: np.ndarray):
     return rule, hash(X.tobytes())
-
-
-def _is_far(B) -> bool:
-    """Return whether an array lies on an accelerator."""
-    return isinstance(B, jax.Array) and any(d.platform != "cpu" for d in B.devices())

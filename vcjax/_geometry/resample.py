@@ -179,7 +179,7 @@ def tangents_at(samples: np.ndarray, nfp: int, angles: np.ndarray, ntheta: int):
 def resampled(values: Any, phi: Any, theta: Any) -> Any:
     """Return laboratory components on the nodes of a period: two matrix products.
 
-    The arrays are NumPy's or traced; so is the result.
+    The arrays are NumPy's or traced; so is the result. The products are taken in the cheaper order.
 
     Parameters
     ----------
@@ -191,9 +191,13 @@ def resampled(values: Any, phi: Any, theta: Any) -> Any:
     -------
     (3, a, b)
     """
-    rows, columns = phi.shape[1], theta.shape[1]
-    along_theta = _product(values, theta.reshape(-1, theta.shape[2]).T)
-    flat = _product(phi.reshape(3 * rows, -1), along_theta.reshape(-1, columns))
+    rows, (images, columns, count) = phi.shape[1], theta.shape
+    if images == 1 and 1 / columns + 1 / len(values) < 1 / count:
+        along_phi = _product(phi.reshape(3 * rows, -1), values)
+        flat = _product(along_phi, theta[0].T)
+    else:
+        along_theta = _product(values, theta.reshape(-1, count).T)
+        flat = _product(phi.reshape(3 * rows, -1), along_theta.reshape(-1, columns))
     return flat.reshape(3, rows, columns)
 
 

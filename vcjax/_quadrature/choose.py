@@ -38,11 +38,13 @@ from vcjax._checks import (
     check_surface,
     check_symmetry,
 )
+from vcjax._data_checks.spectrum import field_spectrum
 from vcjax._data_checks.watch import check_chosen
 from vcjax._errors import VcjaxError, errors_named
 from vcjax._geometry import resample
 from vcjax._options import FIELD_PARTS, GRADIENT_PARTS, weights_shortage
-from vcjax._quadrature.grid import FIELD_COSTS, GRADIENT_COSTS, Demand, Rims, cheapest
+from vcjax._quadrature.grid import FIELD_COSTS, GRADIENT_COSTS, Demand, cheapest
+from vcjax._quadrature.rims import Rims
 from vcjax._quadrature.rule import Rule
 from vcjax._quadrature.seams import check_field_seams
 from vcjax._quadrature.sheets import check_crossings, sheets_of
@@ -96,15 +98,15 @@ def choose(
         see ``docs/data.md``.
     """
     targets: dict[str, Any] = dict(trg_nphi=trg_nphi, trg_ntheta=trg_ntheta)
-    rule, samples = _rule(
+    rule, *found = _rule(
         X, B, digits, nfp=nfp, half_period=half_period, **targets, gradient=gradient
     )
-    check_chosen("choose", rule, X, B, samples)
+    check_chosen("choose", rule, X, B, *found)
     return rule
 
 
 def _rule(X, B, digits, *, nfp, half_period, trg_nphi, trg_ntheta, gradient, off_surface=False):
-    """Return the rule of `choose`, and one period of the surface."""
+    """Return the rule of `choose`, one period of the surface, and the spectrum of the field."""
     check_jax("choose")
     digits = check_integer("choose", "digits", digits, 1, MAX_DIGITS)
     nfp, half_period = check_symmetry("choose", nfp, half_period)
@@ -132,8 +134,9 @@ def _rule(X, B, digits, *, nfp, half_period, trg_nphi, trg_ntheta, gradient, off
     demand = Demand.of(quadrature_digits)
     metric = _metric(samples, nfp)
     check_crossings("choose", samples, nfp)
+    spectrum = field_spectrum(field, nfp, half_period)
     need = np.maximum(
-        nodes_for_field(resample.field_period(field, nfp, half_period), quadrature_digits, nfp),
+        nodes_for_field(spectrum, quadrature_digits, nfp),
         nodes_for_surface(samples, nfp, demand.epsilon, demand.lagrange_count),
     )
     sheets = sheets_of(samples, nfp, both_sides=off_surface)
@@ -152,7 +155,7 @@ def _rule(X, B, digits, *, nfp, half_period, trg_nphi, trg_ntheta, gradient, off
     parts = GRADIENT_PARTS if gradient else FIELD_PARTS
     if shortage := weights_shortage("choose", rule, parts):
         warnings.warn(shortage, stacklevel=3)
-    return rule, period
+    return rule, period, spectrum
 
 
 def choose_off_surface(
@@ -205,7 +208,7 @@ def choose_off_surface(
     def fits(rule: Rule) -> bool:
         return rule.quad_nphi <= caps[0] and rule.quad_ntheta <= caps[1]
 
-    rule, samples = chosen(digits)
+    rule, *found = chosen(digits)
     if not fits(rule):
         needed = f"{digits} digits need {rule.quad_nphi} x {rule.quad_ntheta} nodes on this surface"
         got = f"{call} got max_nphi={max_nphi}, max_ntheta={max_ntheta}, but {needed}"
@@ -220,7 +223,7 @@ def choose_off_surface(
         # Outside the core is only a part of each ray.
         radial_count=int(np.ceil((1 - CORE) * rule.radial_count)),
     )
-    check_chosen(call, rule, X, B, samples)
+    check_chosen(call, rule, X, B, *found)
     return rule
 
 
@@ -237,8 +240,8 @@ def resolves(rule: Rule, B: np.ndarray, digits: int, *, gradient: bool = False) 
     """
     field = check_concrete("resolves", "B", B)
     check_field_seams("resolves", field, rule.nfp, rule.half_period)
-    samples = resample.field_period(field, rule.nfp, rule.half_period)
-    need = nodes_for_field(samples, _quadrature_digits(digits, gradient), rule.nfp)
+    spectrum = field_spectrum(field, rule.nfp, rule.half_period)
+    need = nodes_for_field(spectrum, _quadrature_digits(digits, gradient), rule.nfp)
     return bool(need[0] <= rule.quad_nphi and need[1] <= rule.quad_ntheta)
 
 

@@ -11,6 +11,7 @@ the patch around the target, the polar rule where the patch bends around the fol
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -51,20 +52,20 @@ class Sheets:
         first = np.searchsorted(self.separation, angle, side="right")
         return self.nodes[:, first:].max(axis=1, initial=0.0)
 
-    def steepest_beyond(self, angle: float) -> float:
+    def steepest_beyond(self, angle: Any) -> Any:
         """Return the largest `along_phi` of points whose q is farther than an angle."""
         first = np.searchsorted(self.separation, angle, side="right")
-        return float(self._suffix[first])
+        return self._suffix[first]
 
-    def steepest_within(self, angle: float) -> float:
+    def steepest_within(self, angle: Any) -> Any:
         """Return the largest `along_theta` of points whose q is within an angle."""
         last = np.searchsorted(self.separation, angle, side="right")
-        return float(self._steepest[last])
+        return self._steepest[last]
 
-    def widest_within(self, angle: float) -> float:
+    def widest_within(self, angle: Any) -> Any:
         """Return the largest ``separation * along_phi`` of points whose q is within an angle."""
         last = np.searchsorted(self.separation, angle, side="right")
-        return float(self._widest[last])
+        return self._widest[last]
 
     @cached_property
     def _suffix(self):
@@ -193,18 +194,16 @@ def check_crossings(call: str, samples: np.ndarray, nfp: int) -> None:
     nothing is checked.
     """
     angles, ((x, y, z), _, _) = _sample(samples, nfp, _CROSSINGS)
-    columns, period = x.shape[1], 2 * np.pi / nfp
+    period = 2 * np.pi / nfp
     turned = angles[:, None] + np.arctan2(y, x)
     if np.diff(turned, axis=0, append=turned[:1] + period).min() <= 0:
         return
-    lines = [
-        [np.interp(angles, turned[:, j], values[:, j], period=period) for j in range(columns)]
-        for values in (np.hypot(x, y), z)
-    ]
-    one, other = _sides(np.array(lines).transpose(2, 1, 0))
-    crossing = (one * other < 0) & (one * other < 0).swapaxes(1, 2)
+    first = _sides(*_sections(turned, np.stack([np.hypot(x, y), z]), angles, period))
+    apart = first * np.roll(first, -1, axis=2) < 0
+    crossing = apart & apart.swapaxes(1, 2)
     if crossing.any():
         row, j, k = (int(i) for i in np.argwhere(crossing)[0])
+        columns = x.shape[1]
         raise VcjaxError(
             f"{call} got a surface that crosses itself: its cross-section at the toroidal angle "
             f"{np.degrees(angles[row]):.3g} degrees, near theta = {360 * j / columns:.3g} and "
@@ -213,10 +212,25 @@ def check_crossings(call: str, samples: np.ndarray, nfp: int) -> None:
         )
 
 
-def _sides(curves: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return twice the areas of triangles (rows, j, k) of edge j with either end of edge k."""
-    stop = np.roll(curves, -1, axis=1)
-    edge = (stop - curves)[:, :, None]
-    ends = [end[:, None] - curves[:, :, None] for end in (curves, stop)]
-    first, second = (edge[..., 0] * to[..., 1] - edge[..., 1] * to[..., 0] for to in ends)
-    return first, second
+def _sections(turned, values, angles, period: float) -> np.ndarray:
+    """Return values (2, rows, columns) at angles (rows,), linear between those at `turned`.
+
+    Parameters
+    ----------
+    turned : (rows, columns) increasing along the rows, by less than a period.
+    """
+    first = turned - period * np.floor(turned[:1] / period)
+    known = np.concatenate([first - period, first, first[:1] + period])
+    values = np.concatenate([values, values, values[:, :1]], axis=1)
+    below = (known <= angles[:, None, None]).sum(axis=1) - 1
+    columns = np.arange(turned.shape[1])
+    start, end = known[below, columns], known[below + 1, columns]
+    share = (angles[:, None] - start) / (end - start)
+    return (1 - share) * values[:, below, columns] + share * values[:, below + 1, columns]
+
+
+def _sides(r: np.ndarray, z: np.ndarray) -> np.ndarray:
+    """Return twice the areas of triangles (rows, j, k) of edge j and point k of curves."""
+    along_r, along_z = (np.roll(v, -1, axis=1) - v for v in (r, z))
+    to_r, to_z = (v[:, None] - v[:, :, None] for v in (r, z))
+    return along_r[:, :, None] * to_z - along_z[:, :, None] * to_r

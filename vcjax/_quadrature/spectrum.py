@@ -8,6 +8,7 @@ from jax import lax
 from jaxtyping import Array, Float
 
 from vcjax._checks import check_concrete, check_symmetry
+from vcjax._data_checks.spectrum import Spectrum
 from vcjax._errors import VcjaxError
 from vcjax._geometry import resample
 from vcjax._quadrature.rule import Rule
@@ -62,17 +63,17 @@ def amplitudes(samples, axis: int, xp: Any = np):
     return xp.concatenate([by_mode[:1], positive, by_mode[mirrored.size + 1 : last + 1]])
 
 
-def _resolved_mode(samples: np.ndarray, axis: int, tolerance: float) -> int:
+def _resolved_mode(share: np.ndarray, tolerance: float) -> int:
     """Return the last mode with a tail (itself and all above) larger than a tolerance."""
-    tail = np.cumsum(amplitudes(samples, axis)[::-1])[::-1]
+    tail = np.cumsum(share[::-1])[::-1]
     above = np.nonzero(tail > tolerance)[0]
     return int(above[-1]) if above.size else 0
 
 
-def nodes_for_field(samples: np.ndarray, digits: int, nfp: int) -> np.ndarray:
-    """Return the node counts (whole torus, poloidal) that resolve a field (3, n, m)."""
-    tolerance = 10.0**-digits * np.linalg.norm(samples, axis=0).max()
-    modes = [_resolved_mode(samples, axis, tolerance) for axis in (1, 2)]
+def nodes_for_field(spectrum: Spectrum, digits: int, nfp: int) -> np.ndarray:
+    """Return the node counts (whole torus, poloidal) that resolve a field."""
+    tolerance = 10.0**-digits * spectrum.largest
+    modes = [_resolved_mode(spectrum.shares(axis), tolerance) for axis in (1, 2)]
     return np.maximum(_NODES_PER_MODE * np.array([modes[0] * nfp, modes[1]]), _LEAST_NODES)
 
 

@@ -1,0 +1,98 @@
+"""Rims: whether the patches of a rule are as wide as they must be on a bent surface."""
+
+import itertools
+
+import numpy as np
+
+from vcjax._geometry import resample
+
+# On bent surfaces rims are closer than on their tangent planes; by so much they may be.
+_BENT_RIM = 0.95
+_RIM_POINTS = 12
+_BATCH = 64
+"""Patches whose rims are looked at together."""
+# Points, along phi and theta, whose rims are looked at, and the least mode of the surface for that.
+_RIM_SAMPLE = (10, 24)
+_LEAST_MODE = 1e-3
+
+
+class Rims:
+    """Distances from points of a surface to the rims of their patches.
+
+    Off the surface they count from every point above and below. With A the square of the distance
+    from the foot and s the height of the rim over the tangent plane, a point at the height d is
+    R^2 = A - 2 d s + d^2 away, and R^4 / (R^2 - d^2) is what matters there (`_kernels.rays`): it is
+    least at d = s/2, about A - s^2 / 2.
+
+    Attributes
+    ----------
+    metric : (3, n) first fundamental form (E, F, G) of a sample of the surface.
+    """
+
+    def __init__(self, samples: np.ndarray, nfp: int, metric: np.ndarray, *, both_sides: bool):
+        self.metric = metric
+        n, m = samples.shape[1:]
+        spectrum = np.fft.fft2(samples, axes=(1, 2), norm="forward")
+        phi_modes, theta_modes = nfp * np.fft.fftfreq(n, 1 / n), np.fft.fftfreq(m, 1 / m)
+        kept = [np.abs(spectrum).max(axis=(0, axis)) for axis in (2, 1)]
+        rows, columns = (share > _LEAST_MODE * share.max() for share in kept)
+        self._modes = phi_modes[rows], theta_modes[columns]
+        self._spectrum = spectrum[:, rows][:, :, columns]
+        angles = resample.grid_angles(min(2 * n, _RIM_SAMPLE[0]), nfp, False)
+        theta = resample.equispaced(0.0, 2 * np.pi / _RIM_SAMPLE[1], _RIM_SAMPLE[1])
+        places = zip((angles, theta), self._modes, strict=True)
+        self._waves = [np.exp(1j * np.outer(place, modes)) for place, modes in places]
+        self._x = self._moved(np.zeros((1, 2)))
+        _, x_phi, x_theta = resample.tangents_at(samples, nfp, angles, _RIM_SAMPLE[1])
+        normal = np.cross(x_phi, x_theta, axis=0)
+        self._half_normal = np.sqrt(0.5) * both_sides * normal / np.linalg.norm(normal, axis=0)
+        self._hardest = slice(0, 1)
+
+    def first_clear(self, quad, semi_axes, radius_in_nodes: float) -> int | None:
+        """Return the index of the first patch with all rims a radius away, in nodes there.
+
+        Parameters
+        ----------
+        quad, semi_axes : (2, k) nodes of the grid, and angles of the patch.
+        """
+
+        def room(which, rows):
+            return self._room(quad[:, which], semi_axes[:, which], radius_in_nodes, rows)
+
+        count = quad.shape[1]
+        # The first is often clear; after that many may not be.
+        edges = np.unique(np.append(np.arange(1, count, _BATCH), (0, count)))
+        for first, last in itertools.pairwise(edges):
+            left = np.arange(first, last)
+            # Most rims that are too close are so where the last one was.
+            while (left := left[room(left, self._hardest)[:, 0] >= 1]).size:
+                by_row = room(left[:1], slice(None))[0]
+                if by_row.min() >= 1:
+                    return int(left[0])
+                self._hardest = slice(int(by_row.argmin()), int(by_row.argmin()) + 1)
+                left = left[1:]
+        return None
+
+    def _room(self, quad, semi_axes, radius_in_nodes: float, rows: slice) -> np.ndarray:
+        """Return squares of the least distances (k, row) to rims, over those they must have."""
+        angle = 2 * np.pi * np.arange(_RIM_POINTS) / _RIM_POINTS
+        rim = semi_axes.T[:, None] * np.stack([np.cos(angle), np.sin(angle)], axis=1)
+        beside = (2 * np.pi / quad.T)[:, None] * np.concatenate([np.eye(2), -np.eye(2)])
+        moves = np.concatenate([rim, beside], axis=1)
+        to = self._moved(moves.reshape(-1, 2), rows) - self._x[:, :, rows]
+        square = (to**2).sum(axis=1) - (to * self._half_normal[:, rows]).sum(axis=1) ** 2
+        square = square.reshape(*moves.shape[:2], *square.shape[1:])
+        least = (_BENT_RIM * radius_in_nodes) ** 2 * square[:, _RIM_POINTS:].max(axis=1)
+        return (square[:, :_RIM_POINTS].min(axis=1) / least).min(axis=2)
+
+    def _moved(self, by: np.ndarray, rows: slice = slice(None)) -> np.ndarray:
+        """Return rows of the sample (k, 3, row, column) moved by k pairs of angles (phi, theta)."""
+        phases = (np.exp(1j * np.outer(by[:, axis], self._modes[axis])) for axis in (0, 1))
+        waves = self._waves[0][rows], self._waves[1]
+        left, right = (wave * phase[:, None] for wave, phase in zip(waves, phases, strict=True))
+        x, y, z = np.moveaxis(
+            (left[:, None] @ self._spectrum @ right.swapaxes(1, 2)[:, None]).real, 1, 0
+        )
+        # Co-rotating components, seen from where they were.
+        cosine, sine = np.cos(by[:, :1, None]), np.sin(by[:, :1, None])
+        return np.stack([cosine * x - sine * y, sine * x + cosine * y, z], axis=1)
