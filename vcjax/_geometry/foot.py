@@ -18,7 +18,7 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Float
 
-from vcjax._geometry.nodes import one_period
+from vcjax._geometry.nodes import one_period, windows
 from vcjax._geometry.resample import equispaced
 from vcjax._loops import by_tiles
 from vcjax._quadrature.rule import Rule
@@ -75,10 +75,10 @@ def nearest(points: Float[Array, "n 3"], surface: Periods, rule: Rule, used: Any
     stride = max(1, rule.patch_phi // 4), max(1, rule.patch_theta // 4)
     starts = _nearest_nodes(points, surface, stride, rule, used)
 
-    def descent(point, u, v):
+    def descent(points, u, v):
         def step(_, state):
             best, (du, dv) = state
-            here, forward = _newton_step(point, best.u + du, best.v + dv, surface, rule)
+            here, forward = _newton_step(points, best.u + du, best.v + dv, surface, rule)
             # The last of equally near positions: distances round much more coarsely.
             nearer = here.distance < (1 + 1e-12) * best.distance
             best = Foot(*(jnp.where(nearer, a, b) for a, b in zip(here, best, strict=True)))
@@ -91,13 +91,16 @@ def nearest(points: Float[Array, "n 3"], surface: Periods, rule: Rule, used: Any
         return lax.fori_loop(0, _STEPS, step, (none, (jnp.zeros_like(u), jnp.zeros_like(v))))[0]
 
     def nearest_of_descents(at):
-        point, u, v = at
-        found = jax.vmap(descent, in_axes=(None, 0, 0))(point, u, v)
-        best = jnp.argmin(found.distance)
+        points, u, v = at
+        shape = *u.shape, 3
+        each = jnp.broadcast_to(points[:, None], shape).reshape(-1, 3)
+        found = descent(each, u.ravel(), v.ravel())
+        best = jnp.argmin(found.distance.reshape(u.shape), axis=1)
+        best = jnp.arange(len(points)) * u.shape[1] + best
         return jax.tree.map(lambda values: values[best], found)
 
     size = min(_TILE, len(points))
-    return by_tiles(jax.vmap(nearest_of_descents), (points, *starts), size, used)
+    return by_tiles(nearest_of_descents, (points, *starts), size, used)
 
 
 def distance_from(
@@ -110,14 +113,15 @@ def distance_from(
     """
 
     def distance(at):
-        point, u, v = at
+        points, u, v = at
         turn, row, column = place(u, v, surface.turns, rule)
         a, b = (lagrange_weights(w - jnp.floor(w), rule.lagrange_count) for w in (u, v))
-        r = point @ turn - (_stencil(surface, row, column, rule) @ b) @ a
-        return jnp.sqrt(r @ r)
+        stencils = _stencils(surface, row, column, rule)
+        r = _turned(points, turn) - jnp.einsum("tkp,tp->tk", _weighted(stencils, b), a)
+        return jnp.sqrt((r * r).sum(axis=1))
 
     size = min(_TILE, len(points))
-    return by_tiles(jax.vmap(distance), (points, foot.u, foot.v), size, used)
+    return by_tiles(distance, (points, foot.u, foot.v), size, used)
 
 
 def _nearest_nodes(points, surface: Periods, stride: tuple[int, int], rule: Rule, used):
@@ -148,56 +152,73 @@ def _nearest_nodes(points, surface: Periods, stride: tuple[int, int], rule: Rule
 
 
 def place(u, v, turns: Float[Array, "nfp 3 3"], rule: Rule):
-    """Return the turn of the period around (u, v), and the node below in the first period."""
+    """Return the turns of the periods around (u, v), and the nodes below in the first period."""
     row, column = jnp.floor(u).astype(int), jnp.floor(v).astype(int)
     period, row = jnp.divmod(row, rule.period_rows)
     return turns[period % rule.nfp], row, column % rule.quad_ntheta
 
 
-def _stencil(surface: Periods, row, column, rule: Rule):
-    """Return the nodes 1 - count/2 .. count/2 around a node."""
+def _turned(points, turn):
+    return jnp.einsum("ti,tij->tj", points, turn)
+
+
+def _stencils(surface: Periods, row, column, rule: Rule) -> Float[Array, "t 3 p q"]:
+    """Return the nodes 1 - count/2 .. count/2 around nodes."""
     count = rule.lagrange_count
     first = (k + n + 1 - count // 2 for k, n in zip((row, column), rule.overlap, strict=True))
-    return lax.dynamic_slice(surface.nodes, (0, *first), (3, count, count))
+    return windows(surface.nodes, *first, (count, count))
 
 
-def _newton_step(point, u, v, surface: Periods, rule: Rule):
-    """Return the foot at (u, v) and the Newton step from it."""
+def _weighted(stencils, weights):
+    return jnp.einsum("tkpq,tq->tkp", stencils, weights)
+
+
+def _newton_step(points, u, v, surface: Periods, rule: Rule):
+    """Return the feet at (u, v), and the Newton steps from there."""
     turn, row, column = place(u, v, surface.turns, rule)
-    stencil = _stencil(surface, row, column, rule)
+    stencils = _stencils(surface, row, column, rule)
     a, b = (_lagrange_slopes(w - jnp.floor(w), rule.lagrange_count) for w in (u, v))
-    # [k, i, j]: component k of the derivative of orders i and j along u and v.
-    x = jnp.einsum("kpj,ip->kij", jnp.einsum("kpq,jq->kpj", stencil, b), a)
-    x_u, x_v, x_uu, x_uv, x_vv = x[:, 1, 0], x[:, 0, 1], x[:, 2, 0], x[:, 1, 1], x[:, 0, 2]
-    r = point @ turn - x[:, 0, 0]
+    # [:, k, i, j]: component k of the derivative of orders i and j along u and v.
+    x = jnp.einsum("tkpj,itp->tkij", jnp.einsum("tkpq,jtq->tkpj", stencils, b), a)
+    x_u, x_v, x_uu, x_uv, x_vv = (
+        x[:, :, i, j] for i, j in ((1, 0), (0, 1), (2, 0), (1, 1), (0, 2))
+    )
+    r = _turned(points, turn) - x[:, :, 0, 0]
     # In units of the tangents, so that neither direction outweighs the other.
-    E, G = jnp.sqrt(x_u @ x_u), jnp.sqrt(x_v @ x_v)
-    p = (x_u @ x_u - x_uu @ r) / E**2
-    q = (x_u @ x_v - x_uv @ r) / (E * G)
-    w = (x_v @ x_v - x_vv @ r) / G**2
+    uu, uv, vv, ur, vr, rr = (
+        (a * b).sum(axis=1)
+        for a, b in ((x_u, x_u), (x_u, x_v), (x_v, x_v), (x_u, r), (x_v, r), (r, r))
+    )
+    bent = ((second * r).sum(axis=1) for second in (x_uu, x_uv, x_vv))
+    E, G = jnp.sqrt(uu), jnp.sqrt(vv)
+    p, q, w = (
+        (metric - bend) / unit
+        for metric, bend, unit in zip((uu, uv, vv), bent, (uu, E * G, vv), strict=True)
+    )
     least = 0.5 * (p + w) - jnp.sqrt(0.25 * (p - w) ** 2 + q**2)
     shift = jnp.maximum(0.0, _LEAST_CURVATURE - least)
     p, w = p + shift, w + shift
-    s, t = x_u @ r / E, x_v @ r / G
+    s, t = ur / E, vr / G
     determinant = p * w - q * q
     step = (w * s - q * t) / (determinant * E), (p * t - q * s) / (determinant * G)
-    return Foot(u, v, jnp.sqrt(r @ r), jnp.maximum(E, G)), step
+    return Foot(u, v, jnp.sqrt(rr), jnp.maximum(E, G)), step
 
 
 def _lagrange_factors(fraction, count: int):
-    """Return for each weight its factors, (count, count), and their slopes; 1 and 0 for itself."""
+    """Return for each weight its factors, (t, count, count), and slopes; 1 and 0 for itself."""
     nodes = equispaced(1.0 - count // 2, 1.0, count, jnp)
     same = jnp.eye(count, dtype=bool)
     apart = jnp.where(same, 1.0, nodes[:, None] - nodes)
-    return jnp.where(same, 1.0, (fraction - nodes) / apart), jnp.where(same, 0.0, 1.0 / apart)
+    factors = jnp.where(same, 1.0, (fraction[:, None, None] - nodes) / apart)
+    return factors, jnp.where(same, 0.0, 1.0 / apart)
 
 
-def lagrange_weights(fraction, count: int) -> Float[Array, " count"]:
+def lagrange_weights(fraction: Float[Array, " t"], count: int) -> Float[Array, "t count"]:
     """Return the weights of nodes 1 - count/2 .. count/2 for interpolation at 0 <= fraction < 1."""
-    return jnp.prod(_lagrange_factors(fraction, count)[0], axis=1)
+    return jnp.prod(_lagrange_factors(fraction, count)[0], axis=2)
 
 
-def _lagrange_slopes(fraction, count: int) -> Float[Array, "3 count"]:
+def _lagrange_slopes(fraction, count: int) -> Float[Array, "3 t count"]:
     """Return `lagrange_weights` with their first and second derivative."""
     factors, slopes = _lagrange_factors(fraction, count)
 
@@ -205,6 +226,7 @@ def _lagrange_slopes(fraction, count: int) -> Float[Array, "3 count"]:
         (f, f_1, f_2), (g, g_1, g_2) = a, b
         return f * g, f_1 * g + f * g_1, f_2 * g + 2 * f_1 * g_1 + f * g_2
 
+    slopes = jnp.broadcast_to(slopes, factors.shape)
     given = factors, slopes, jnp.zeros_like(slopes)
     one = tuple(jnp.asarray(value, factors.dtype) for value in (1.0, 0.0, 0.0))
-    return jnp.stack(lax.reduce(given, one, product, (1,)))
+    return jnp.stack(lax.reduce(given, one, product, (2,)))

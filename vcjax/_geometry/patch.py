@@ -19,13 +19,13 @@ alike.
 
 import functools
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
 from jaxtyping import Array, Float
 
 from vcjax._geometry.foot import lagrange_weights
+from vcjax._geometry.nodes import windows
 from vcjax._quadrature.rule import Rule
 from vcjax._quadrature.tables import Tables, theta_stencils
 
@@ -105,21 +105,6 @@ def _join(parts: Float[Array, "4 m i j"]) -> Float[Array, "m p q"]:
     return jnp.concatenate([above, jnp.concatenate([left[:, :, :0:-1], right], axis=2)], axis=1)
 
 
-def windows(
-    values: Float[Array, "c row column"], rows, columns, size: tuple[int, int]
-) -> Float[Array, "t c p q"]:
-    """Return the windows of a size that begin at rows (t,) and columns (t,), within bounds.
-
-    XLA gathers windows, and scatters them in a transpose, much faster than single columns.
-    """
-    dimensions = lax.GatherDimensionNumbers(
-        offset_dims=(1, 2, 3), collapsed_slice_dims=(), start_index_map=(1, 2)
-    )
-    starts = jnp.stack([rows, columns], axis=1)
-    sizes = values.shape[0], *size
-    return lax.gather(values, starts, dimensions, sizes, mode="promise_in_bounds")
-
-
 def cut(continued, rows, columns, rule: Rule):
     """Return the windows around nodes: as much as `shift` reads."""
     count = rule.lagrange_count
@@ -136,7 +121,7 @@ def shift(windows, du, dv, rule: Rule):
     Values on the patch around the foot, (t, c, 2 reach + 1, 2 reach + 1), and at the foot, (t, c).
     """
     count = rule.lagrange_count
-    a, b = (jax.vmap(lambda f: lagrange_weights(f, count))(fraction) for fraction in (du, dv))
+    a, b = (lagrange_weights(fraction, count) for fraction in (du, dv))
     # As products: XLA would recompute a sum of slices wherever it is used.
     i, j = rule.reach_phi, rule.reach_theta
     stencil = windows[:, :, i : i + count, j : j + count]

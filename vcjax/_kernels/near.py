@@ -26,7 +26,8 @@ import numpy as np
 from jax import lax
 from jaxtyping import Array, Float, Int
 
-from vcjax._geometry.patch import PatchInterpolation, windows
+from vcjax._geometry.nodes import windows
+from vcjax._geometry.patch import PatchInterpolation
 from vcjax._kernels.vectors import AXES, components, cross, dot, stacked
 from vcjax._quadrature.rule import Rule
 from vcjax._quadrature.tables import Tables, radii, rim_nodes
