@@ -211,7 +211,9 @@ def _evaluate(call: str, quantity: Callable, casing, B, points, sizes) -> OffSur
     check_points(call, points)
     tiles = resolve_tiles(call, "BOFF", *sizes)
     if casing.devices is None and on_host(casing, B, points):
-        return _in_groups(partial(_at_points, quantity, tiles, casing, B), np.asarray(points))
+        missed = _missed(casing.rule, np.asarray(B), np)
+        evaluate = partial(_at_points, quantity, tiles, casing, B, missed=missed)
+        return _in_groups(evaluate, np.asarray(points))
     everywhere = copied((jnp.asarray(B), jnp.asarray(points)), casing.devices)
     return _at_points(quantity, tiles, casing, *everywhere)
 
@@ -221,7 +223,7 @@ def _in_groups(evaluate: Callable, points: np.ndarray) -> OffSurface:
     count = len(points)
     filled = np.pad(points, ((0, -count % _GROUP), (0, 0)), mode="edge")
     found = [
-        evaluate(filled[first : first + _GROUP], np.asarray(min(_GROUP, count - first)))
+        evaluate(filled[first : first + _GROUP], used=np.asarray(min(_GROUP, count - first)))
         for first in range(0, count, _GROUP)
     ]
     # On the host: a slice on the device would be a program for each number of points.
@@ -230,12 +232,14 @@ def _in_groups(evaluate: Callable, points: np.ndarray) -> OffSurface:
 
 
 @partial(jax.jit, static_argnums=(0, 1))
-def _at_points(quantity: Callable, tiles: Tiles, casing: OffSurfaceCasing, B, points, used=None):
+def _at_points(
+    quantity: Callable, tiles: Tiles, casing: OffSurfaceCasing, B, points, *, used=None, missed=None
+):
     rule = casing.rule
-    samples = resample.field_period(B.transpose(2, 0, 1), rule.nfp, rule.half_period, jnp)
+    missed = _missed(rule, B, jnp) if missed is None else missed
     continued = jnp.concatenate([casing.nodes, on_nodes(casing, B)])
     nodes = Nodes(continued, casing.spacing, casing.constants)
-    everywhere = nodes, unresolved(samples, rule)
+    everywhere = nodes, missed
 
     def at_share(points, *everywhere):
         count = len(points)
@@ -245,6 +249,12 @@ def _at_points(quantity: Callable, tiles: Tiles, casing: OffSurfaceCasing, B, po
         return jax.tree.map(lambda v: v[:count], found)
 
     return over_targets(at_share, casing.devices, points, *everywhere, count=len(points))
+
+
+def _missed(rule: Rule, B, xp: Any):
+    """Return `unresolved` of a field; a program for it would take longer to compile than to run."""
+    samples = resample.field_period(B.transpose(2, 0, 1), rule.nfp, rule.half_period, xp)
+    return unresolved(samples, rule, xp)
 
 
 def _field(rule: Rule, tiles: Tiles, points, nodes: Nodes, unresolved, used) -> OffSurface:

@@ -11,6 +11,7 @@ Nocedal, S. J. Wright, Numerical Optimization, 2006, section 3.4). The coarse gr
 in sectors of theta, for two sheets may be almost equally near.
 """
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
@@ -109,19 +110,22 @@ def distance_from(
     """Return the distance of points to their feet, which stay where they are on the surface.
 
     Differentiable in points and surface. Its derivative is exact: a foot moves along the surface,
-    at right angles to the way from it to the point.
+    at right angles to the way from it to the point. With `used` nothing is differentiated, and the
+    feet have their distances.
     """
+    if used is not None:
+        return foot.distance
 
     def distance(at):
         points, u, v = at
         turn, row, column = place(u, v, surface.turns, rule)
-        a, b = (lagrange_weights(w - jnp.floor(w), rule.lagrange_count) for w in (u, v))
+        a, b = _along_both(lagrange_weights, u, v, rule.lagrange_count)
         stencils = _stencils(surface, row, column, rule)
         r = _turned(points, turn) - jnp.einsum("tkp,tp->tk", _weighted(stencils, b), a)
         return jnp.sqrt((r * r).sum(axis=1))
 
     size = min(_TILE, len(points))
-    return by_tiles(distance, (points, foot.u, foot.v), size, used)
+    return by_tiles(distance, (points, foot.u, foot.v), size)
 
 
 def _nearest_nodes(points, surface: Periods, stride: tuple[int, int], rule: Rule, used):
@@ -177,7 +181,7 @@ def _newton_step(points, u, v, surface: Periods, rule: Rule):
     """Return the feet at (u, v), and the Newton steps from there."""
     turn, row, column = place(u, v, surface.turns, rule)
     stencils = _stencils(surface, row, column, rule)
-    a, b = (_lagrange_slopes(w - jnp.floor(w), rule.lagrange_count) for w in (u, v))
+    a, b = _along_both(_lagrange_slopes, u, v, rule.lagrange_count)
     # [:, k, i, j]: component k of the derivative of orders i and j along u and v.
     x = jnp.einsum("tkpj,itp->tkij", jnp.einsum("tkpq,jtq->tkpj", stencils, b), a)
     x_u, x_v, x_uu, x_uv, x_vv = (
@@ -202,6 +206,12 @@ def _newton_step(points, u, v, surface: Periods, rule: Rule):
     determinant = p * w - q * q
     step = (w * s - q * t) / (determinant * E), (p * t - q * s) / (determinant * G)
     return Foot(u, v, jnp.sqrt(rr), jnp.maximum(E, G)), step
+
+
+def _along_both(weights: Callable, u, v, count: int):
+    """Return weights (..., t, count) at the fractions of u and of v, computed together."""
+    both = jnp.concatenate([u, v])
+    return jnp.split(weights(both - jnp.floor(both), count), 2, axis=-2)
 
 
 def _lagrange_factors(fraction, count: int):

@@ -101,9 +101,10 @@ def cheapest(
     # If none of these does: as close along phi as along theta, and as other sheets may need.
     square = 4 * need[1] * np.sqrt(rims.metric[0].max() / rims.metric[2].max())
     bent = demand.reach * sheets.steepest_beyond(_BENT)
-    for most_phi in (most[0], max(most[0], square, bent)):
+    wide = np.array([max(most[0], square, bent), most[1]])
+    for most_phi, most_theta in (most, wide, 2 * wide):
         quad = np.meshgrid(
-            _multiples(unit[0], need[0], most_phi, 30), _multiples(unit[1], need[1], most[1], 10)
+            _multiples(unit[0], need[0], most_phi, 30), _multiples(unit[1], need[1], most_theta, 10)
         )
         grids = np.stack([counts.ravel() for counts in quad])
         grids = grids[:, (grids >= clear[:, None]).all(axis=0)]

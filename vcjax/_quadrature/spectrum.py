@@ -110,28 +110,28 @@ def interpolation_error(share, modes_per_node: float, count: int, xp: Any = np):
     return share @ xp.sin(np.pi * turns) ** count
 
 
-def unresolved(samples: Float[Array, "3 n m"], rule: Rule):
+def unresolved(samples: Any, rule: Rule, xp: Any):
     """Estimate, over max |B|, what the grid of B and the interpolation on patches miss of B.
 
     Not differentiated. See also `unresolved_at`.
 
     Parameters
     ----------
-    samples : co-rotating components of one period of B on its own grid.
+    samples : (3, n, m) co-rotating components of one period of B on its own grid.
 
     Returns
     -------
     (2,) of the grid along phi and theta, and of the interpolation.
     """
-    samples = lax.stop_gradient(samples)
-    largest = jnp.sqrt((samples**2).sum(axis=0).max())
-    largest = jnp.where(largest > 0, largest, 1.0)
+    samples = samples if xp is np else lax.stop_gradient(samples)
+    largest = xp.sqrt((samples**2).sum(axis=0).max())
+    largest = xp.where(largest > 0, largest, 1.0)
     tails, missed = [], []
     for axis, nodes in ((1, rule.period_rows), (2, rule.quad_ntheta)):
-        share = amplitudes(samples, axis, jnp)
+        share = amplitudes(samples, axis, xp)
         tails.append(_last_modes(share))
-        missed.append(interpolation_error(share, 1 / nodes, rule.lagrange_count, jnp))
-    return jnp.stack(tails) / largest, jnp.maximum(*missed) / largest
+        missed.append(interpolation_error(share, 1 / nodes, rule.lagrange_count, xp))
+    return xp.stack(tails) / largest, xp.maximum(*missed) / largest
 
 
 def unresolved_at(distance: Float[Array, " n"], unresolved, spacing, rule: Rule):
