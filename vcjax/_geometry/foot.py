@@ -169,8 +169,8 @@ def _turned(points, turn):
 def _stencils(surface: Periods, row, column, rule: Rule) -> Float[Array, "t 3 p q"]:
     """Return the nodes 1 - count/2 .. count/2 around nodes."""
     count = rule.lagrange_count
-    first = (k + n + 1 - count // 2 for k, n in zip((row, column), rule.overlap, strict=True))
-    return windows(surface.nodes, *first, (count, count))
+    above, beside = (n + 1 - count // 2 for n in rule.overlap)
+    return windows(surface.nodes, row + above, column + beside, (count, count))
 
 
 def _weighted(stencils, weights):

@@ -98,10 +98,10 @@ def choose(
         see ``docs/data.md``.
     """
     targets: dict[str, Any] = dict(trg_nphi=trg_nphi, trg_ntheta=trg_ntheta)
-    rule, *found = _rule(
+    rule, samples, spectrum = _rule(
         X, B, digits, nfp=nfp, half_period=half_period, **targets, gradient=gradient
     )
-    check_chosen("choose", rule, X, B, *found)
+    check_chosen("choose", rule, X, B, samples, spectrum)
     return rule
 
 
@@ -208,7 +208,7 @@ def choose_off_surface(
     def fits(rule: Rule) -> bool:
         return rule.quad_nphi <= caps[0] and rule.quad_ntheta <= caps[1]
 
-    rule, *found = chosen(digits)
+    rule, samples, spectrum = chosen(digits)
     if not fits(rule):
         needed = f"{digits} digits need {rule.quad_nphi} x {rule.quad_ntheta} nodes on this surface"
         got = f"{call} got max_nphi={max_nphi}, max_ntheta={max_ntheta}, but {needed}"
@@ -223,7 +223,7 @@ def choose_off_surface(
         # Outside the core is only a part of each ray.
         radial_count=int(np.ceil((1 - CORE) * rule.radial_count)),
     )
-    check_chosen(call, rule, X, B, *found)
+    check_chosen(call, rule, X, B, samples, spectrum)
     return rule
 
 

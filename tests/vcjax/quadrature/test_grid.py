@@ -1,0 +1,59 @@
+"""The search for the cheapest rule: nothing that it leaves out could have been chosen."""
+
+import numpy as np
+import pytest
+
+import vcjax
+from tests.vcjax.common import toroidal_field
+from vcjax._geometry import resample
+from vcjax._quadrature.grid import Demand, _deciding, _fitting_patches, _stretch
+from vcjax._quadrature.rims import Rims
+
+DEMAND = Demand.of(5)
+
+
+def _metric(count: int, seed: int) -> np.ndarray:
+    """Return first fundamental forms of random tangents, long along phi."""
+    a, b = np.random.default_rng(seed).normal(size=(2, count, 3)) * [[[9.0]], [[1.0]]]
+    return np.array([(v * w).sum(axis=1) for v, w in ((a, a), (a, b), (b, b))])
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_patches_that_suit_the_deciding_points_suit_all(seed):
+    metric = _metric(40, seed)
+    metric[1] *= 0.5
+    deciding = _deciding(metric)
+    grids = np.array([[200, 400, 800, 900], [40, 80, 60, 300]])
+    assert deciding.shape[1] < 20
+    found, expected = (_fitting_patches(DEMAND, m, grids) for m in (deciding, metric))
+    assert expected[0].shape[1] > 20
+    np.testing.assert_array_equal(found, expected)
+    np.testing.assert_allclose(_stretch(deciding, *found), _stretch(metric, *found), rtol=1e-12)
+
+
+def test_the_first_clear_patch_is_that_of_a_search_one_by_one(bean):
+    samples = np.moveaxis(bean, -1, 0)
+    rims = Rims(samples, 1, _metric(1, 0), both_sides=True)
+    semi_axes = np.stack([np.full(200, 0.3), np.linspace(0.01, 0.6, 200)])
+    quad = np.full((2, 200), 200)
+    single = [rims.first_clear(quad[:, [k]], semi_axes[:, [k]], 2.0) == 0 for k in range(200)]
+    first = int(np.argmax(single))
+    assert first > 64
+    assert rims.first_clear(quad, semi_axes, 2.0) == first
+    assert rims.first_clear(quad[:, :first], semi_axes[:, :first], 2.0) is None
+
+
+def test_a_bent_surface_has_a_rule_for_many_digits_though_its_patches_must_be_small(bean):
+    angles = resample.grid_angles(4, 1, False)
+    X = np.moveaxis(resample.rotate(np.moveaxis(bean, -1, 0), angles), 0, -1)
+    at = vcjax.surface_points(X, nfp=1, half_period=False, nphi=4, ntheta=64)
+    rule = vcjax.choose_off_surface(X, toroidal_field(at), 10, nfp=1)
+    assert rule.digits == 10
+
+
+@pytest.fixture
+def bean():
+    """Return co-rotating points (4, 12, 3) of a torus that is dented on the inside."""
+    theta = 2 * np.pi * np.arange(12) / 12
+    r, z = 3 + np.cos(theta) + 0.4 * np.cos(2 * theta), 1.6 * np.sin(theta)
+    return np.broadcast_to(np.stack([r, 0 * r, z], axis=-1), (4, 12, 3))
