@@ -213,7 +213,9 @@ def _evaluate(call: str, quantity: Callable, casing, B, points, sizes) -> OffSur
     if casing.devices is None and on_host(casing, B, points):
         missed = _missed(casing.rule, np.asarray(B), np)
         evaluate = partial(_at_points, quantity, tiles, casing, B, missed=missed)
-        return _in_groups(evaluate, np.asarray(points))
+        # A function under a trace may close over all that is given.
+        with jax.ensure_compile_time_eval():
+            return _in_groups(evaluate, np.asarray(points))
     everywhere = copied((jnp.asarray(B), jnp.asarray(points)), casing.devices)
     return _at_points(quantity, tiles, casing, *everywhere)
 

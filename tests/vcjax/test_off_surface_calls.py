@@ -82,6 +82,13 @@ def test_a_traced_call_has_the_numbers_of_a_concrete_one(casing, problem, found)
         np.testing.assert_allclose(traced, whole, rtol=1e-10, atol=1e-14)
 
 
+def test_a_jitted_function_may_close_over_all_arguments(casing, problem, found):
+    for closed, whole in zip(
+        jax.jit(lambda: vcjax.field_at(casing, problem.B, POINTS))(), found, strict=True
+    ):
+        np.testing.assert_array_equal(closed, whole)
+
+
 def test_points_are_mapped_over(casing, problem, found):
     order = np.array([[0, 1], [4, 2], [3, 0]])
     many = jax.jit(jax.vmap(vcjax.field_at, in_axes=(None, None, 0)))(
