@@ -17,7 +17,6 @@ from jaxtyping import Array, Float, Int
 
 from vcjax._errors import VcjaxError
 from vcjax._geometry.resample import as_rows, resampled
-from vcjax._kernels.vectors import AXES
 from vcjax._quadrature.rule import Rule
 from vcjax._quadrature.tables import Tables
 
@@ -99,7 +98,6 @@ def surface_nodes(
     (phi, phi_slope), (theta, theta_slope) = constants.surface_phi, constants.surface_theta
     x = resampled(samples, phi, theta)
     x_phi, x_theta = resampled(samples, phi_slope, theta), resampled(samples, phi, theta_slope)
-    normals = xp.stack([x_phi[i] * x_theta[j] - x_phi[j] * x_theta[i] for _, i, j in AXES])
-    outward = xp.sign((one_period(x, rule) * one_period(normals, rule)).sum())
-    area = outward * (rule.spacing[0] * rule.spacing[1])
-    return xp.concatenate([x, area * normals]), x_phi, x_theta
+    normals = xp.cross(x_phi, x_theta, axis=0) * (rule.spacing[0] * rule.spacing[1])
+    outward = xp.sign(one_period(x * normals, rule).sum())
+    return xp.concatenate([x, outward * normals]), x_phi, x_theta

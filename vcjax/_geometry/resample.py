@@ -179,7 +179,8 @@ def tangents_at(samples: np.ndarray, nfp: int, angles: np.ndarray, ntheta: int):
 def resampled(values: Any, phi: Any, theta: Any) -> Any:
     """Return laboratory components on the nodes of a period: two matrix products.
 
-    The arrays are NumPy's or traced; so is the result. The products are taken in the cheaper order.
+    The arrays are NumPy's or traced; so is the result. NumPy takes the products in the cheaper
+    order.
 
     Parameters
     ----------
@@ -192,7 +193,8 @@ def resampled(values: Any, phi: Any, theta: Any) -> Any:
     (3, a, b)
     """
     rows, (images, columns, count) = phi.shape[1], theta.shape
-    if images == 1 and 1 / columns + 1 / len(values) < 1 / count:
+    is_cheaper = images == 1 and 1 / columns + 1 / len(values) < 1 / count
+    if is_cheaper and isinstance(values, np.ndarray):
         along_phi = _product(phi.reshape(3 * rows, -1), values)
         flat = _product(along_phi, theta[0].T)
     else:
