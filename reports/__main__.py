@@ -1,4 +1,4 @@
-"""`python -m reports build | closure | history | review | merge`: pages of a store."""
+"""`python -m reports build | closure | history | triage | review | merge | compact`."""
 
 import argparse
 import sys
@@ -74,16 +74,18 @@ def closure(options: argparse.Namespace) -> int:
 
 def history(options: argparse.Namespace) -> int:
     """Write the page of all commits; 0 when it was written."""
+    from .fleet import is_fleet, read_any
     from .history import make_history, write_history, write_reviews
-    from .load import read_store
 
-    store = read_store(options.store)
+    store = read_any(options.store)
     for item in store.skipped:
         print(f"skipped: {item.path}: {item.reason}", file=sys.stderr)
     made = make_history(store, repository=options.repository)
     page = write_history(made, options.out)
-    # Once more, with links, when the reviews stand: an interrupted run leaves a page all the same.
-    page = write_history(made, options.out, reviews=write_reviews(made, options.store, options.out))
+    if not is_fleet(Path(options.store)):
+        # Once more, with links, when the reviews stand: an interrupted run leaves a page too.
+        reviews = write_reviews(made, options.store, options.out)
+        page = write_history(made, options.out, reviews=reviews)
     print(page.resolve())
     return 0
 
@@ -137,11 +139,11 @@ def review(options: argparse.Namespace) -> int:
 
 def triage(options: argparse.Namespace) -> int:
     """Print what the commits since a date or a commit changed, as Markdown."""
-    from . import read_store
+    from .fleet import read_any
     from .history.series import make_history
     from .triage import triage as digest
 
-    made = make_history(read_store(Path(options.store)), repository=options.repository)
+    made = make_history(read_any(options.store), repository=options.repository)
     print(digest(made, options.since, options.repository), end="")
     return 0
 
@@ -157,6 +159,17 @@ def merge(options: argparse.Namespace) -> int:
     return 1 if merged.refused else 0
 
 
+def compact(options: argparse.Namespace) -> int:
+    """Add stores to a fleet; 0 when every record is in it, 1 when some files were refused."""
+    from .fleet import compact as add
+
+    done = add(options.sources, options.into, project=options.project, remove=options.remove)
+    for item in done.refused:
+        print(f"left where it is: {item.path}: {item.reason}", file=sys.stderr)
+    print(f"{done.added_count} records added, {done.same_count} were there already")
+    return 1 if done.refused else 0
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m reports", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
@@ -169,7 +182,8 @@ def _parser() -> argparse.ArgumentParser:
         if out is not None:
             added.add_argument("--out", default=out, help="folder to write")
         if name in ("build", "history", "review", "triage"):
-            added.add_argument("--store", default=STORE, help="folder of measured cases")
+            kinds = ", or a fleet" if name in ("history", "triage") else ""
+            added.add_argument("--store", default=STORE, help=f"folder of measured cases{kinds}")
         if name in ("history", "review", "triage"):
             about = "clone that knows the commits"
             added.add_argument("--repository", default=".", type=Path, help=about)
@@ -209,6 +223,12 @@ def _parser() -> argparse.ArgumentParser:
     option = command("merge", merge, "bring the stores of several machines into one")
     option("sources", nargs="+", help="folders of measured cases")
     option("--into", required=True, help="folder that takes them all")
+
+    option = command("compact", compact, "add stores to a fleet, in Parquet (docs/fleet.md)")
+    option("sources", nargs="+", help="folders of measured cases")
+    option("--into", required=True, help="folder of the fleet")
+    option("--project", required=True, help="whose records these are")
+    option("--remove", action="store_true", help="delete the files of records that are in it")
     return parser
 
 

@@ -184,7 +184,7 @@ def _stored_record(root: Path, within: Path) -> StoredRecord:
     if not _ROUND.fullmatch(within.stem):
         raise ValueError(f"the file's name {within.stem!r} is not the number of a round")
     commit, environment_key, *case, _ = within.parts
-    record = Record.from_json(_printable_text(read_file(root / within)))
+    record = Record.from_json(printable_text(read_file(root / within)))
     _check_usable(record)
     _check_small(record)
     if record.failure is not None:
@@ -287,7 +287,7 @@ def _printable(path: Path) -> Path:
     return Path(str(path).encode("utf-8", "replace").decode())
 
 
-def _printable_text(content: bytes) -> bytes:
+def printable_text(content: bytes) -> bytes:
     """Return the text with a question mark for each half of a surrogate pair."""
     if not _SURROGATE.search(content):
         return content

@@ -49,12 +49,12 @@ def merge_stores(sources: Sequence[str | Path], into: str | Path) -> Merged:
         the goal has no space left or is read-only.
     """
     into = Path(into)
-    read = [(source, *_read_source(source, into)) for source in map(Path, sources)]
+    read = [(source, *read_source(source, into)) for source in map(Path, sources)]
     outcomes: Counter[str] = Counter()
     refused: list[SkippedFile] = []
     for source, found, unread in read:
         refused += unread
-        for stored, machine in _with_machines(found):
+        for stored, machine in with_machines(found):
             outcome = _outcome(stored, into, _place(stored, machine))
             outcomes[outcome] += 1
             if outcome not in (COPIED, SAME):
@@ -62,7 +62,7 @@ def merge_stores(sources: Sequence[str | Path], into: str | Path) -> Merged:
     return Merged(outcomes[COPIED], outcomes[SAME], tuple(refused))
 
 
-def _read_source(source: Path, into: Path) -> tuple[list[StoredRecord], list[SkippedFile]]:
+def read_source(source: Path, into: Path) -> tuple[list[StoredRecord], list[SkippedFile]]:
     if not source.is_dir():
         raise ReportError(f"merge_stores: {source} is no folder; name folders of records")
     if into.resolve().is_relative_to(source.resolve()):
@@ -98,7 +98,7 @@ def _contents(source: Path) -> tuple[list[StoredRecord], list[SkippedFile]]:
     return found, refused
 
 
-def _with_machines(found: Sequence[StoredRecord]) -> Iterator[tuple[StoredRecord, str]]:
+def with_machines(found: Sequence[StoredRecord]) -> Iterator[tuple[StoredRecord, str]]:
     """Yield each record with its machine.
 
     A record that does not name its machine takes the machine of its folder, where there is only

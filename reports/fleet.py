@@ -1,0 +1,223 @@
+"""The records of many machines and projects in Parquet, written and read by DuckDB.
+
+    FLEET/project=NAME/environment=NAME/month=YYYY-MM/records.parquet
+
+A row is a record: its place, its known metrics as columns, and the whole record as JSON text. Rows
+have a digest of place and content, so that a record counts once, whichever runner brings it and
+however often; two records of one place are both kept, unlike in a store. A month's file is replaced
+as a whole: a reader sees the old one or the new one.
+"""
+
+import fcntl
+import hashlib
+import importlib
+import os
+import re
+import secrets
+import time
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from jaxmeter import Record, read_file
+
+from .errors import ReportError
+from .load import SkippedFile, Store, StoredRecord, printable_text, read_store
+from .machines import environment_names
+from .merge import read_source, with_machines
+from .quantities import KNOWN, Row, measurement_row
+from .whole_files import DRAFT
+
+FILE = "records.parquet"
+PARTITIONS = ("project=", "environment=", "month=")
+NUMBERS = tuple(metric.name for metric in KNOWN)
+TEXTS = ("digest", "machine", "commit", "environment_key", "case", "status", "started_utc")
+COLUMNS = (*TEXTS, "round_index", *NUMBERS, "record")
+
+# Two processes of equal code are an A/A test. A machine on which a quarter of them differ by more
+# than this judges nothing: a review calls a time "not judged" from the same share on.
+MOST_SCATTER = 0.2
+FEWEST_PAIRS = 20
+SCATTER = """
+    SELECT machine, exp(quantile_cont(abs(change), 0.75)) - 1 AS scatter, count(*) AS pairs
+    FROM (
+        SELECT machine, ln(steady_median_seconds / lag(steady_median_seconds) OVER (
+            PARTITION BY machine, environment_key, "commit", "case" ORDER BY started_utc)) AS change
+        FROM records WHERE status = 'ok' AND steady_median_seconds > 0)
+    WHERE change IS NOT NULL
+    GROUP BY machine HAVING scatter > ? AND pairs >= ? ORDER BY machine
+"""
+
+
+@dataclass(frozen=True)
+class Compacted:
+    """How many records were added, how many were there already, and which files were refused."""
+
+    added_count: int
+    same_count: int
+    refused: tuple[SkippedFile, ...]
+
+
+def compact(
+    sources: Sequence[str | Path], into: str | Path, *, project: str, remove: bool = False
+) -> Compacted:
+    """Add the records of stores or pairs, as `merge_stores` takes them, to a fleet.
+
+    Parameters
+    ----------
+    sources : folders of records.
+    into : the fleet's folder.
+    project : of all these records: letters, digits and ``._-``.
+    remove : delete the files of records that the fleet holds afterwards.
+
+    Raises
+    ------
+    ReportError
+        If a source is no folder or holds nothing, for another name of a project, or without DuckDB.
+    """
+    if not re.fullmatch(r"[\w.-]+", project):
+        raise ReportError(f"compact: got --project {project!r}; give letters, digits and ._-")
+    connection, into = _duckdb().connect(), Path(into)
+    added, same, refused = 0, 0, []
+    for source in map(Path, sources):
+        started = time.time()
+        found, unread = read_source(source, into)
+        refused += unread
+        months: dict[Path, list[Row]] = defaultdict(list)
+        for place, row in _rows(found):
+            months[into / f"project={project}" / place / FILE].append(row)
+        with _locked(into):
+            for path, rows in sorted(months.items()):
+                count = _add(connection, path, rows)
+                added, same = added + count, same + len(rows) - count
+        for stored in found if remove else ():
+            # One that was written again since it was read has another record by now.
+            if stored.path.stat().st_mtime < started:
+                stored.path.unlink()
+    return Compacted(added, same, tuple(refused))
+
+
+def _rows(found: Sequence[StoredRecord]) -> Iterator[tuple[Path, Row]]:
+    """Yield each record as a row, with the folder of its environment and month."""
+    for name, (stored, machine) in zip(environment_names(found), with_machines(found), strict=True):
+        measured = measurement_row(stored)
+        # Of a failure, with its text as it was cut for tables.
+        is_whole = stored.record.failure is None
+        raw = printable_text(read_file(stored.path)) if is_whole else stored.record.to_json()
+        text = raw.decode() if isinstance(raw, bytes) else raw
+        content = (stored.commit, stored.environment_key, stored.case, text)
+        started = str(measured["started_utc"] or "")
+        row = {one: measured.get(one) for one in (*TEXTS, "round_index", *NUMBERS)}
+        row |= {"machine": machine, "record": text, "started_utc": started}
+        row["digest"] = hashlib.blake2b("\0".join(content).encode(), digest_size=16).hexdigest()
+        month = started[:7] if re.match(r"\d{4}-\d\d-", started) else "unknown"
+        environment = re.sub(r"[^\w.@+-]+", "-", name).strip("-") or "unknown"
+        yield Path(f"environment={environment}", f"month={month}"), row
+
+
+def _add(connection: Any, path: Path, rows: Sequence[Row]) -> int:
+    """Write a month's file with the rows that it lacks; return their number."""
+    new = pd.DataFrame(list({row["digest"]: row for row in rows}.values()), columns=list(COLUMNS))
+    new[list(NUMBERS)] = new[list(NUMBERS)].astype(float)
+    connection.register("new", new)
+    old = f"FROM read_parquet({_quoted(path)}, hive_partitioning = false)"
+    known = f"SELECT digest {old}" if path.exists() else "SELECT '' AS digest"
+    connection.execute(f"CREATE OR REPLACE TEMP VIEW known AS {known}")
+    connection.execute(
+        "CREATE OR REPLACE TEMP TABLE added AS FROM new ANTI JOIN known USING (digest)"
+    )
+    [(count,)] = connection.execute("SELECT count(*) FROM added").fetchall()
+    if count:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        draft = path.with_name(f"{FILE}.{secrets.token_hex(6)}{DRAFT}")
+        everything = f"FROM added UNION ALL BY NAME {old}" if path.exists() else "FROM added"
+        try:
+            # A series lies in one place, so that a query of it reads little.
+            connection.execute(
+                f'COPY ({everything} ORDER BY "case", "commit", round_index) TO {_quoted(draft)} '
+                "(FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE 16384)"
+            )
+            draft.replace(path)
+        finally:
+            draft.unlink(missing_ok=True)
+    return count
+
+
+def is_fleet(root: Path) -> bool:
+    """Return whether a folder is a fleet, or a project, an environment or a month of one."""
+    if root.name.startswith(PARTITIONS):
+        return True
+    return root.is_dir() and any(one.name.startswith(PARTITIONS[0]) for one in root.iterdir())
+
+
+def read_any(root: str | Path) -> Store:
+    """Read a store, or the records of one project of a fleet.
+
+    Records of machines whose A/A runs scatter are set aside: `Store.skipped` names the machines.
+
+    Raises
+    ------
+    ReportError
+        As `read_store`; for a fleet of several projects, or without DuckDB.
+    """
+    root = Path(root)
+    if not is_fleet(root):
+        return read_store(root)
+    projects = sorted(one.name for one in root.glob(f"{PARTITIONS[0]}*"))
+    if len(projects) > 1:
+        raise ReportError(f"{root} holds {len(projects)} projects; name one: {root / projects[0]}")
+    duckdb, files = _duckdb(), _quoted(root / "**" / FILE)
+    connection = duckdb.connect()
+    try:
+        connection.execute(
+            f"CREATE VIEW records AS FROM read_parquet({files}, hive_partitioning = false)"
+        )
+        aside = connection.execute(SCATTER, [MOST_SCATTER, FEWEST_PAIRS]).fetchall()
+        rows = connection.execute(
+            'SELECT "commit", environment_key, "case", round_index, record FROM records '
+            "WHERE NOT list_contains(?, machine) ORDER BY ALL",
+            [[machine for machine, *_ in aside]],
+        ).fetchall()
+    except duckdb.Error as error:
+        raise ReportError(f"{root} cannot be read as a fleet: {error}") from error
+    return Store(root, tuple(_stored(root, rows)), tuple(_set_aside(aside)))
+
+
+def _stored(root: Path, rows: Iterable[tuple]) -> Iterator[StoredRecord]:
+    for commit, key, case, number, text in rows:
+        path = root / commit / key / case / f"{number}.json"
+        yield StoredRecord(commit, key, case, number, path, Record.from_json(text))
+
+
+def _set_aside(machines: Iterable[tuple]) -> Iterator[SkippedFile]:
+    for machine, scatter, pairs in machines:
+        yield SkippedFile(
+            Path(machine),
+            f"a machine set aside: a quarter of its {pairs} A/A pairs of steady-state times differ "
+            f"by more than {100 * scatter:.0f}%, {100 * MOST_SCATTER:.0f}% are allowed",
+        )
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Let one process at a time add to a fleet."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with open(folder / ".lock", "w") as stream:
+        fcntl.flock(stream, fcntl.LOCK_EX)
+        yield
+
+
+def _quoted(path: Path) -> str:
+    return "'" + os.fspath(path).replace("'", "''") + "'"
+
+
+def _duckdb() -> Any:
+    try:
+        return importlib.import_module("duckdb")
+    except ImportError as error:
+        raise ReportError(f"a fleet needs DuckDB ({error}); pip install 'vcjax[fleet]'") from error

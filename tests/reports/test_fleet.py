@@ -1,0 +1,85 @@
+"""A fleet holds every record once, reads like a store, and sets scattering machines aside."""
+
+import dataclasses
+import random
+
+import pytest
+
+from reports import ReportError, read_store
+from reports.__main__ import main
+from reports.fleet import compact, read_any
+from reports.history import make_history
+from tests.reports.history_stores import write_stepped
+
+pytest.importorskip("duckdb", reason="needs the extra fleet")
+
+
+def store_of(made_up, root, *, scatter=0.0, **environment):
+    """Thirty processes of one case; `scatter` is the deviation of their logarithms."""
+    rng = random.Random(1)
+    for i in range(30):
+        steady = 0.1 * 2.718 ** rng.gauss(0, scatter)
+        started = f"2026-1{i % 2}-02T10:{i:02d}:00+00:00"
+        case = dataclasses.replace(
+            made_up.casing_case("argument", 3),
+            samples_seconds=(steady,) * 3,
+            environment=made_up.environment(started_utc=started, **environment),
+        )
+        made_up.write(root, case, i)
+    return root
+
+
+def held(store):
+    return sorted((s.commit, s.environment_key, s.case, s.record.to_json()) for s in store.records)
+
+
+def test_a_record_counts_once_and_two_of_one_place_are_both_kept(made_up, tmp_path):
+    a, b = store_of(made_up, tmp_path / "a"), store_of(made_up, tmp_path / "b")
+    made_up.write(b, made_up.casing_case("argument", 3, temp_bytes=5), 29)
+    fleet = tmp_path / "fleet"
+    assert [compact([a], fleet, project="vcjax").added_count for _ in range(2)] == [30, 0]
+    done = compact([b], fleet, project="vcjax")
+    assert (done.added_count, done.same_count, done.refused) == (1, 29, ())
+    months = sorted(path.parent.name for path in fleet.rglob("*.parquet"))
+    assert months == ["month=2026-10", "month=2026-11"]
+    assert held(read_any(fleet)) == sorted({*held(read_store(a)), *held(read_store(b))})
+
+
+def test_a_fleet_has_the_history_of_its_stores(made_up, tmp_path):
+    store = read_store(write_stepped(made_up, tmp_path / "store"))
+    compact([store.root], tmp_path / "fleet", project="vcjax")
+    read = read_any(tmp_path / "fleet" / "project=vcjax")
+    assert held(read) == held(store)
+    assert make_history(read) == make_history(store)
+
+
+def test_a_machine_whose_equal_runs_scatter_is_set_aside_by_name(made_up, tmp_path):
+    quiet = store_of(made_up, tmp_path / "a", scatter=0.02)
+    loud = store_of(made_up, tmp_path / "b", scatter=0.5, machine="loud")
+    compact([quiet, loud], tmp_path / "fleet", project="vcjax")
+    read = read_any(tmp_path / "fleet")
+    assert held(read) == held(read_store(quiet))
+    (aside,) = read.skipped
+    assert aside.path.name.startswith("loud-") and "of its 29 A/A pairs" in aside.reason
+
+
+def test_files_are_deleted_only_where_asked_and_where_their_records_are_held(made_up, tmp_path):
+    store = store_of(made_up, tmp_path / "a")
+    (first, *_) = sorted(store.rglob("*.json"))
+    first.write_text("{")
+    command = ["compact", str(store), "--into", str(tmp_path / "fleet"), "--project", "vcjax"]
+    assert main(command) == 1 and len(list(store.rglob("*.json"))) == 30
+    assert main([*command, "--remove"]) == 1 and list(store.rglob("*.json")) == [first]
+
+
+def test_several_projects_a_broken_file_and_a_bad_name_are_refused(made_up, tmp_path):
+    store, fleet = store_of(made_up, tmp_path / "a"), tmp_path / "fleet"
+    for project in ("one", "two"):
+        compact([store], fleet, project=project)
+    with pytest.raises(ReportError, match=r"2 projects; name one: .*project=one"):
+        read_any(fleet)
+    next((fleet / "project=one").rglob("*.parquet")).write_bytes(b"")
+    with pytest.raises(ReportError, match="cannot be read as a fleet"):
+        read_any(fleet / "project=one")
+    with pytest.raises(ReportError, match=r"got --project '\.\./x'"):
+        compact([store], fleet, project="../x")
