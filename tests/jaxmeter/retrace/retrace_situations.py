@@ -162,6 +162,12 @@ SITUATIONS = {
     "a default that is given": calls_of(
         scaled, [(X,), (X, 1), (X,)], "form of factor: left out -> by position", None
     ),
+    "a static value in place of its default": calls_of(
+        lambda x, n=2: x * n,
+        [(X,), ((X,), {"n": 3}), (X, 2), (X,)],
+        *("static value of n: 2 -> 3", "form of n: left out -> by position", None),
+        static_argnames="n",
+    ),
     "another number of arguments": calls_of(
         summed,
         [(X[0], 1.0), (X[0], 1.0, 2.0), ((X[0], 1.0), {"z": 1.0})],

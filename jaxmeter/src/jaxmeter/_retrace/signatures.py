@@ -48,7 +48,7 @@ class Argument(NamedTuple):
     """An argument of a call."""
 
     form: str
-    """``by position`` or ``by keyword``."""
+    """``by position``, ``by keyword``, or ``left out`` of a static argument with a default."""
     tree: Any
     """The structure of its pytree; None if it is static."""
     parts: dict[str, Leaf | Static]
@@ -87,6 +87,11 @@ def signature(
     }
     arguments |= {
         name: _argument(name, value, "by keyword", name in names) for name, value in kwargs.items()
+    }
+    arguments |= {
+        name: _argument(name, default, "left out", is_static=True)
+        for name, default in _defaults(fn)
+        if name in names and name not in arguments
     }
     options = {name: getattr(jax.config, name, None) for name in getattr(jax.config, "values", ())}
     return Signature(arguments, options | {"mesh": str(jax.sharding.get_abstract_mesh())})
@@ -142,11 +147,7 @@ def _leaf(value: Any) -> Leaf | None:
 def _positional_names(fn: Callable[..., Any]) -> Iterator[str]:
     """Yield names for positional arguments, without end."""
     rest = "args"
-    try:
-        parameters = list(inspect.signature(fn).parameters.values())
-    except (TypeError, ValueError):
-        parameters = []
-    for parameter in parameters:
+    for parameter in _parameters(fn):
         if parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD):
             yield parameter.name
         elif parameter.kind == parameter.VAR_POSITIONAL:
@@ -154,14 +155,28 @@ def _positional_names(fn: Callable[..., Any]) -> Iterator[str]:
     yield from (f"{rest}[{number}]" for number in itertools.count())
 
 
+def _defaults(fn: Callable[..., Any]) -> Iterator[tuple[str, Any]]:
+    for parameter in _parameters(fn):
+        if parameter.default is not parameter.empty:
+            yield parameter.name, parameter.default
+
+
+def _parameters(fn: Callable[..., Any]) -> list[inspect.Parameter]:
+    try:
+        return list(inspect.signature(fn).parameters.values())
+    except (TypeError, ValueError):
+        return []
+
+
 def _arguments(now: Signature, before: Signature) -> Iterator[Difference]:
     for name in dict.fromkeys((*before.arguments, *now.arguments)):
         old, new = before.arguments.get(name), now.arguments.get(name)
         old_form, new_form = ("left out" if one is None else one.form for one in (old, new))
-        if old_form != new_form:
+        parts = () if old is None or new is None else tuple(_parts(name, old, new))
+        # A value that is not the default needs a trace of its own, in whatever form it is given.
+        if old_form != new_form and not (parts and "left out" in (old_form, new_form)):
             yield Difference("form", name, old_form, new_form)
-        if old is not None and new is not None:
-            yield from _parts(name, old, new)
+        yield from parts
 
 
 def _parts(name: str, old: Argument, new: Argument) -> Iterator[Difference]:
