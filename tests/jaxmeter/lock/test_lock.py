@@ -85,8 +85,10 @@ def test_writing_a_section_keeps_the_others_and_sorts_all(tmp_path):
     ("text", "message"),
     [
         ("<<<<<<< HEAD", "not TOML .*; correct it"),
-        ('["jax"."m:f"]\ntraces = -1', "got 'jax'|got jax="),
-        ("traces = 1", "give an object|give"),
+        ('["jax"."m:f"]\ntraces = -1', "jax: m:f: got traces=-1; give a whole number >= 0"),
+        ('["jax"."m:f"]\ntraces = "1"', "jax: m:f: got traces='1'; give a whole number$"),
+        ("traces = 1", "got traces=1; give lines such as"),
+        ("[jax]\ntraces = 1", "got jax={'traces': 1}; give lines such as"),
     ],
 )
 def test_what_is_no_lock_file_is_an_error(tmp_path, text, message):

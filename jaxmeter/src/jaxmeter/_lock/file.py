@@ -31,7 +31,8 @@ LOCKED = (
     "temp_bytes",
 )
 """The quantities of the lock file. They are the same in every run of one version of JAX."""
-Section = dict[str, dict[str, Annotated[int, Meta(ge=0)]]]
+Section = dict[str, dict[str, int]]
+_Quantity = Annotated[int, Meta(ge=0)]
 _HEADING = "# Exact quantities of functions and tests, written by jaxmeter lock."
 _SETTINGS = {
     "jax_enable_x64": False,
@@ -62,8 +63,25 @@ def read_lock(file: Path) -> dict[str, Section]:
     JaxmeterError
         If it is no lock file.
     """
-    data = read_toml(file)
-    return {name: checked(str(file), name, value, Section) for name, value in data.items()}
+    found: dict[str, Section] = {}
+    for name, functions in read_toml(file).items():
+        if not isinstance(functions, dict) or not all(map(_is_table, functions.values())):
+            raise JaxmeterError(
+                f"{file}: got {name}={functions!r:.80}; give lines such as traces = 1 under a "
+                'heading ["jax 0.10.2, cpu"."module:function"], as jaxmeter lock writes them'
+            )
+        found[name] = {
+            function: {
+                key: checked(f"{file}: {name}: {function}", key, value, _Quantity)
+                for key, value in quantities.items()
+            }
+            for function, quantities in functions.items()
+        }
+    return found
+
+
+def _is_table(value: object) -> bool:
+    return isinstance(value, dict)
 
 
 def section_of(call: str, file: Path, name: str) -> Section:

@@ -20,7 +20,13 @@ import msgspec
 from jaxmeter.errors import JaxmeterError, RecordError
 
 _NOT_FINITE = ("NaN", "Infinity", "-Infinity")
-_KIND_WORDS = {"`": "", "int": "a whole number", "float": "a number", " | null": " or None"}
+_KIND_WORDS = {
+    "`": "",
+    "int": "a whole number",
+    "float": "a number",
+    "array": "a list",
+    " | null": " or None",
+}
 
 
 class FrozenDict(dict):

@@ -25,9 +25,9 @@ def _notes(found: LockCheck) -> tuple[str, ...]:
     verdicts = {change.verdict for change in found.changes}
     notes = []
     if verdicts & {"regression", "new"}:
-        notes.append("if this is meant, run jaxmeter lock, or paste the new lines")
+        notes.append("if this is meant, run jaxmeter lock, or replace the old lines by the new")
     if "improvement" in verdicts:
-        notes.append("to keep the improvement, run jaxmeter lock, or paste the new lines")
+        notes.append("to keep this improvement, run jaxmeter lock, or replace the old lines")
     if "missing" in verdicts:
         notes.append("if missing is meant, run jaxmeter lock, or delete its lines")
     return tuple(notes)
