@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from jaxmeter import table
 from jaxmeter._watch.read import read_run
 
 START = {
@@ -53,6 +54,25 @@ def test_seconds_within_another_stage_count_once(tmp_path):
     assert seconds == {"inner#1": 3, "outer#1": 6, "other#1": 2}
     assert (run.busy_seconds, run.compiling_seconds) == (9, 11)
     assert (run.compiles_count, run.cache_hits_count) == (2, 1)
+
+
+def test_a_trace_that_failed_is_no_compile_and_an_overlap_is_noted(tmp_path):
+    off = {"outcome": "off", "reason": ""}
+    shape = [["shape", "x", "(1,)", "(2,)"]]
+    run = read(
+        tmp_path,
+        START,
+        event("trace", "f", 101, 102),
+        event("compile", "f", 102, 105, cache=off),
+        event("trace", "f", 105, 106, why="again", causes=shape),
+        event("compile", "f", 106, 108, cache=off),
+        event("trace", "f", 108, 109, why="again", causes=shape),
+        event("compile", "other", 104, 106, thread=2, cache=off),
+    )
+    (again, cache) = run.savings
+    assert (again.compiles_count, again.seconds) == (2 - 1, 4)
+    assert (cache.compiles_count, run.compiles_count) == (3, 3)
+    assert "the times of all compiles add up to 10 s" in table(run)
 
 
 def test_an_event_that_was_cut_off_is_reported_and_the_rest_is_kept(tmp_path):

@@ -11,6 +11,8 @@ import pytest
 import jaxmeter
 from jaxmeter import CacheDiagnosis, WatchedRun
 from jaxmeter.__main__ import main
+from jaxmeter._records.cache import CachedProgram
+from jaxmeter._watch import launch
 
 PROGRAM = """
 import os, subprocess, sys
@@ -43,6 +45,9 @@ def loop(x):
 
 loop(np.ones(3, "f4"))
 loop(np.ones(3, "f4"))
+if os.fork() == 0:
+    sys.exit()  # nothing is profiled in here
+os.wait()
 jax.clear_caches()
 caller(np.ones(600, "f4"))
 print("to standard output")
@@ -138,7 +143,7 @@ def test_each_compile_of_a_crashed_and_forked_program_has_its_line_and_cause(pla
     (profile,) = run.profiles  # of the first process: os._exit leaves no time for one
     assert profile.name in ("step", "<lambda>") and profile.compile_seconds > 0
 
-    first, forked, child = run.processes
+    first, forked, child, _ = run.processes
     assert (first.ending, forked.ending, child.ending) == ("ended", "without notice", "ended")
     assert forked.forked and first.jax and not child.jax
     again = [own[name] for name in ("step#2", "step#3", "<lambda>#2", "scan#2")]
@@ -151,7 +156,7 @@ def test_each_compile_of_a_crashed_and_forked_program_has_its_line_and_cause(pla
     page = re.sub("<h2>Profiles.*<h2>", "", page, flags=re.DOTALL)
     heads, rows = page.count("<th>"), page.count('<td data-name="id">')
     assert (heads, rows) == (5 + 10 + 8, len(run.compiles))
-    assert page.count("<td data-name=") == 5 * len(run.savings) + 10 * rows + 8 * 3
+    assert page.count("<td data-name=") == 5 * len(run.savings) + 10 * rows + 8 * 4
     assert "shape of x: (600,) -&gt; (600, 2)" in page and "prefers-color-scheme: dark" in page
 
 
@@ -188,6 +193,27 @@ def test_a_program_without_jax_that_prints_much_is_run_as_it_is(plain, capfd, mo
     assert main(["watch", "--", "a-program-that-is-not-there"]) == 2
     assert "got the program 'a-program-that-is-not-there'" in capfd.readouterr().err
     assert main(["watch"]) == 2
+    assert main(["cache", ""]) == 2
+    assert "cache: got no program" in capfd.readouterr().err
+    assert main(["watch", "--profile", "-1", "program.py"]) == 2
+    assert "got --profile=-1; give a whole number >= 0" in capfd.readouterr().err
+    (plain / "file").touch()
+    assert main(["watch", "--out", "file", "program.py"]) == 2  # and the program has not run
+    errors = capfd.readouterr().err
+    assert "got --out file (File exists)" in errors and "a_module" not in errors
+
+
+@pytest.mark.parametrize(
+    ("command", "line", "is_run_by_us"),
+    [("a.py", "#!/bin/sh", True), ("./a.py", "", True), ("./a.py", "#!/bin/sh", False)],
+)
+def test_an_executable_script_is_run_as_a_shell_would_or_by_this_python(
+    command, line, is_run_by_us, plain
+):
+    (plain / "a.py").write_text(f"{line}\n")
+    (plain / "a.py").chmod(0o755)
+    us = [sys.executable] if is_run_by_us else []
+    assert launch._argv([command, "b"], "watch") == [*us, command, "b"]
 
 
 def test_the_cache_is_measured_and_each_miss_has_its_reason(plain, capfd):
@@ -201,3 +227,26 @@ def test_the_cache_is_measured_and_each_miss_has_its_reason(plain, capfd):
     assert found.stored_count >= 2 and found.stored_bytes > 0
     assert "export JAX_COMPILATION_CACHE_DIR" in capfd.readouterr().err
     assert sorted(os.listdir(plain)) == ["cached.py", "found.json"]
+
+
+def diagnosis(hit_seconds, *, exit_code=0, sets_options=False):
+    """Return a diagnosis of a program that was read in ``hit_seconds``, None if not, and of one
+    that took 2 s in the first run and 1 s in the second, for no reason."""
+    hit = CachedProgram("f#1", "", 3.0, hit_seconds, hit_seconds is not None, "")
+    miss = CachedProgram("g#1", "", 2.0, 1.0, False, "it took < 5.00 seconds to compile")
+    seconds = (9.0, 8.0, 5.0, 3.0, 10, 1)
+    programs = (hit, miss)
+    return CacheDiagnosis(("python",), exit_code, *seconds, programs, False, sets_options)
+
+
+def test_only_programs_read_from_the_cache_save_time():
+    assert diagnosis(0.5).saved_seconds == 2.5
+    assert "saves no compile time: 5 s in" in jaxmeter.table(diagnosis(None))
+    text = jaxmeter.table(diagnosis(0.5))
+    assert "saves 2.5 s of compile time" in text and "export JAX_COMPILATION_CACHE_DIR" in text
+    text = jaxmeter.table(diagnosis(0.5, sets_options=True))
+    assert "sets options of the cache in its code" in text and "export" not in text
+    text = jaxmeter.table(diagnosis(0.5, exit_code=3))
+    assert text.strip() == (
+        "the program succeeded once, and failed in its second run with exit code 3"
+    )

@@ -12,12 +12,17 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
+from typing import Annotated
+
+from msgspec import Meta
 
 from jaxmeter._cli.command import write_answer
 from jaxmeter._records.files import temporary_folder
+from jaxmeter._records.plain_data import checked
 from jaxmeter._records.run import WatchedRun
 from jaxmeter._render.run_page import run_page
 from jaxmeter._watch.launch import watch_program
+from jaxmeter.errors import JaxmeterError
 
 PRINTS_TO_ERRORS = True
 """Standard output is the program's."""
@@ -50,10 +55,16 @@ def add_program(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> tuple[WatchedRun, int]:
     folder = Path(options.out).absolute()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)  # before the program runs for hours
+    except OSError as error:
+        raise JaxmeterError(
+            f"watch: got --out {options.out} ({error.strerror}); give a folder or a new name"
+        ) from None
+    checked("watch", "--profile", options.profile, Annotated[int, Meta(ge=0)])
     with temporary_folder("jaxmeter-watch-") as events:
         variables = {"JAXMETER_WATCH_PROFILES": str(options.profile)}
         found = watch_program(options.program, events, variables=variables)
-    folder.mkdir(parents=True, exist_ok=True)
     write_answer("--out", str(folder / "watch.html"), run_page(found))
     write_answer("--out", str(folder / "watch.json"), found.to_json(indent=1))
     print(f"watch: wrote {folder / 'watch.html'} and watch.json", file=sys.stderr)

@@ -46,8 +46,14 @@ class CacheDiagnosis(Result):
     """Those with the longest compile first."""
     is_set: bool
     """Whether the environment has JAX_COMPILATION_CACHE_DIR."""
+    sets_options: bool = False
+    """Whether the program itself sets options of the cache, which win over the environment."""
 
     @property
     def saved_seconds(self) -> float:
-        """Compile time that the second run did not need."""
-        return self.first_compile_seconds - self.second_compile_seconds
+        """Compile time that the second run did not need, of the programs that it read."""
+        return sum(
+            max(0.0, (one.compile_seconds or 0.0) - (one.again_seconds or 0.0))
+            for one in self.programs
+            if one.is_hit
+        )

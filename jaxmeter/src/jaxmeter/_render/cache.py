@@ -18,6 +18,8 @@ def cache_sheet(found: CacheDiagnosis) -> Sheet:
         return Sheet(f"the program failed, with {code}, and was not run a second time", False)
     if not found.programs:
         return Sheet(f"the program compiled nothing ({code})")
+    if found.exit_code:
+        return Sheet(f"the program succeeded once, and failed in its second run with {code}", False)
     hits = [one for one in found.programs if one.is_hit]
     seconds = {one.id: one.compile_seconds or 0.0 for one in hits}
     thresholds, chosen = [], 0.0
@@ -41,22 +43,29 @@ def cache_sheet(found: CacheDiagnosis) -> Sheet:
         Table(("not in the cache", "line", "compile:", "why"), missed, limit=10),
     )
     headline = (
-        f"a persistent cache saves {seconds_text(max(found.saved_seconds, 0.0))} of compiles: "
+        f"a persistent cache saves {seconds_text(found.saved_seconds) if hits else 'no'} "
+        f"{'of ' * bool(hits)}compile time: "
         f"{seconds_text(found.first_compile_seconds)} in the first run, "
         f"{seconds_text(found.second_compile_seconds)} in the second, with "
         f"{len(hits)} of {count_text(len(found.programs), 'program')} read from the cache"
     )
     is_set = "is set" if found.is_set else "is not set"
-    notes = (
+    notes = [
         f"whole runs: {seconds_text(found.first_seconds)}, then "
         f"{seconds_text(found.second_seconds)}; traces and lowerings are made again in any case",
         f"the cache has {bytes_text(found.stored_bytes)} in "
         f"{count_text(found.stored_count, 'program')}",
         f"JAX_COMPILATION_CACHE_DIR {is_set} in this environment; programs that take less than 1 s "
         "to compile are not kept by default",
-    )
+    ]
+    if found.sets_options:
+        notes.append(
+            "the program sets options of the cache in its code, and these were used: they win over "
+            "the environment, so change them there"
+        )
     settings = (
         "export JAX_COMPILATION_CACHE_DIR=$HOME/.cache/jax",
         f"export JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS={chosen:g}",
     )
-    return Sheet(headline, None, tables, notes, settings if hits else ())
+    is_advised = hits and not found.sets_options
+    return Sheet(headline, None, tables, tuple(notes), settings if is_advised else ())

@@ -11,6 +11,7 @@ from jaxmeter._render.units import bytes_text, count_text, place_text, seconds_t
 
 _COMPILES_COUNT = 10
 _SAVINGS_COUNT = 8
+_OVERLAP_RATIO = 1.05
 
 
 def run_sheet(run: WatchedRun) -> Sheet:
@@ -66,6 +67,11 @@ def notes(run: WatchedRun) -> Iterator[str]:
             )
     if len(jax) > 1:
         yield f"{len(jax)} processes imported JAX; their compiles may overlap in time"
+    if run.compiling_seconds > _OVERLAP_RATIO * run.busy_seconds:
+        yield (
+            "threads or processes compiled at the same time: the times of all compiles add up to "
+            f"{seconds_text(run.compiling_seconds)}"
+        )
     for text, count in Counter(text for p in run.processes for text in p.problems).items():
         yield f"{text} ({count_text(count, 'time')})"
     spent = sum(process.recorder_seconds for process in run.processes)

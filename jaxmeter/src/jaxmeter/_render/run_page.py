@@ -117,7 +117,7 @@ def _tree(run: WatchedRun) -> _Node:
         for line in reversed(one.stack):
             node = node.inside.setdefault(line, _Node(line))
             node.seconds += one.own_seconds
-            node.count += 1
+            node.count += one.cache != ""
         node.compiles.append(one)
     return root
 

@@ -47,12 +47,19 @@ def diagnose_cache(command: Sequence[str], folder: Path) -> CacheDiagnosis:
         stored_count=len(sizes),
         programs=() if second is None else _programs(first, second),
         is_set=bool(os.environ.get(_FOLDER_OPTION)),
+        sets_options=any(_shows_other_options(one, len(sizes)) for one in first.compiles),
     )
 
 
 def _watched(command: Sequence[str], folder: Path, variables: dict[str, str]) -> WatchedRun:
     folder.mkdir()
-    return watch_program(command, folder, variables=variables)
+    return watch_program(command, folder, variables=variables, call="cache")
+
+
+def _shows_other_options(one: RunCompile, stored_count: int) -> bool:
+    """Return whether a compile met other options of the cache than the environment has here."""
+    is_elsewhere = stored_count == 0 and one.cache in ("hit", "written")
+    return is_elsewhere or one.cache_reason.startswith(("jax_", "it took <", "its size"))
 
 
 def _compile_seconds(run: WatchedRun) -> float:

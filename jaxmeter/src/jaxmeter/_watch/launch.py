@@ -21,7 +21,11 @@ _START = Path(__file__).parent / "start"
 
 
 def watch_program(
-    command: Sequence[str], folder: Path, *, variables: Mapping[str, str] | None = None
+    command: Sequence[str],
+    folder: Path,
+    *,
+    variables: Mapping[str, str] | None = None,
+    call: str = "watch",
 ) -> WatchedRun:
     """Run a program to its end, and return what it compiled.
 
@@ -33,13 +37,15 @@ def watch_program(
         An empty folder for the events.
     variables : mapping
         Added to the environment of the program.
+    call : str
+        The command of jaxmeter that errors name.
 
     Raises
     ------
     JaxmeterError
         If there is no such program.
     """
-    argv = _argv(command)
+    argv = _argv(command, call)
     environment = {
         **os.environ,
         **(variables or {}),
@@ -54,8 +60,8 @@ def watch_program(
         process = subprocess.Popen(argv, env=environment)
     except OSError as error:
         raise JaxmeterError(
-            f"watch: got the program {argv[0]!r} ({error.strerror or error}); give one that can be "
-            "run, such as: jaxmeter watch -- python script.py"
+            f"{call}: got the program {argv[0]!r} ({error.strerror or error}); give one that can "
+            f"be run, such as: jaxmeter {call} -- python script.py"
         ) from None
     with _passing_signals_to(process):
         # An interrupt is the program's to handle; this waits for the end that it chooses.
@@ -64,21 +70,30 @@ def watch_program(
     return read_run(folder, argv, exit_code, began, time.time())
 
 
-def _argv(command: Sequence[str]) -> list[str]:
+def _argv(command: Sequence[str], call: str) -> list[str]:
     if command and command[0] == "--":
         command = command[1:]
-    if not command:
+    if not command or not command[0]:
         raise JaxmeterError(
-            "watch: got no program; give it after --, such as: jaxmeter watch -- python script.py"
+            f"{call}: got no program; give it after --, such as: "
+            f"jaxmeter {call} -- python script.py"
         )
     first = command[0]
-    if first == "-m" or (first.endswith(".py") and not os.access(first, os.X_OK)):
+    if first == "-m" or (first.endswith(".py") and not _names_its_python(first)):
         return [sys.executable, *command]
     if os.sep not in first and shutil.which(first) is None:
         beside = Path(sys.executable).parent / first  # an environment that is not activated
         if beside.exists():
             return [str(beside), *command[1:]]
     return list(command)
+
+
+def _names_its_python(script: str) -> bool:
+    """Return whether a shell would run this path by the Python of its first line."""
+    if os.sep not in script or not os.access(script, os.X_OK) or os.path.isdir(script):
+        return False
+    with open(script, "rb") as file:
+        return file.read(2) == b"#!"
 
 
 @contextlib.contextmanager

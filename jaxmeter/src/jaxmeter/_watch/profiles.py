@@ -40,6 +40,10 @@ class Slowest:
         while len(self._kept) > self._count:
             del self._kept[min(self._kept, key=lambda key: self._kept[key][0])]
 
+    def forget(self) -> None:
+        """Forget all: the child of a fork has no threads of XLA to compile what its parent did."""
+        self._kept.clear()
+
     def profile(self, write: Callable[..., None]) -> None:
         """Write a profile of each."""
         began = time.perf_counter()

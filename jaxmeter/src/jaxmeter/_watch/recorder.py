@@ -38,6 +38,8 @@ def record(events: Any) -> None:
         from jaxmeter._watch.profiles import Slowest  # it takes a while to import
 
         recorder.slowest = Slowest(count)
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=recorder.slowest.forget)
         atexit.register(recorder.profile)  # before JAX ends, which was registered earlier
     events.write("jax", version=jax.__version__)
 

@@ -28,7 +28,7 @@ def savings(compiles: Sequence[RunCompile]) -> tuple[Saving, ...]:
         elif one.is_jax:
             outside[_place(one)].append(one)
     found = [
-        Saving("compiled again", f"{name}: {what}", _own(group), len(group), suggestion)
+        Saving("compiled again", f"{name}: {what}", _own(group), _count(group), suggestion)
         for (name, _, what, suggestion), group in again.items()
     ]
     found += [
@@ -36,7 +36,7 @@ def savings(compiles: Sequence[RunCompile]) -> tuple[Saving, ...]:
             "outside of jit",
             f"operations outside of jit at {place}",
             _own(group),
-            len(group),
+            _count(group),
             "move these lines into one jitted function; what remains is its own compile",
         )
         for place, group in outside.items()
@@ -66,6 +66,11 @@ def _place(one: RunCompile) -> str:
     if one.author is None:
         return "lines that are not known"
     return place_text(one.author.source)
+
+
+def _count(group: Iterable[RunCompile]) -> int:
+    """Return how many were compiled; others were only traced, or failed."""
+    return sum(one.cache != "" for one in group)
 
 
 def _own(group: Iterable[RunCompile]) -> float:
