@@ -28,6 +28,7 @@ STUDIES = {
     ),
     "compare": ("studies.compare.study", "vcjax and the C++ package, from a cold process on"),
     "accuracy": ("studies.accuracy.study", "errors and their estimates, by shape and digits"),
+    "fleet": ("studies.fleet.study", "sizes and costs of a million records in a fleet"),
     "chunks": ("studies.chunks.study", "the best tile sizes on this machine"),
     "docs": ("studies.docs", "write the tables of docs/ again from the committed rows"),
 }

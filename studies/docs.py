@@ -11,6 +11,7 @@ from studies.compare import tables as compare
 from studies.compile import tables as compile_tables
 from studies.detection import edits
 from studies.detection import findings as detection
+from studies.fleet import study as fleet
 from studies.harness import ROOT, with_tables
 from studies.trust import page as trust
 
@@ -19,6 +20,7 @@ TABLES = {
     **trust.TABLES,
     **detection.TABLES,
     **edits.TABLES,
+    **fleet.TABLES,
     **chunks.TABLES,
     **closure.TABLES,
     **compare.TABLES,

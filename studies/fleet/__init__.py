@@ -1,0 +1,1 @@
+"""Sizes and costs of a fleet of a million records."""

@@ -1,0 +1,34 @@
+"""The study of a fleet: its records are made from real ones, and its rows reach their aims."""
+
+import dataclasses
+
+import pytest
+
+from jaxmeter import Record
+from studies.fleet import study
+from studies.harness import measured, read_rows
+from tests.reports.conftest import casing_case
+
+
+def test_generated_records_are_read_and_no_two_are_alike():
+    real = [casing_case("argument", 3)]
+    real = [dataclasses.replace(real[0], samples_seconds=(0.1234567891, 0.1245678912))]
+    made = dict(study.generated(real, 60, seed=3, commits=2))
+    again = dict(study.generated(real, 60, seed=3, commits=2))
+    records = [Record.from_json(text) for text in made.values()]
+    assert len(made) == 60 == len(set(made.values())) and made == again
+    assert {one.environment.machine for one in records if one.environment} == {
+        "host-0-3",
+        "host-1-3",
+    }
+    ratio = records[0].samples_seconds[0] / real[0].samples_seconds[0]
+    assert ratio == pytest.approx(1.0, abs=0.2) and ratio != 1.0
+    assert records[0].program == real[0].program
+
+
+def test_the_committed_fleet_has_a_million_records_and_reaches_its_aims():
+    rows = {row["what"]: row for row in read_rows(measured("fleet", "rows.csv"))}
+    assert int(rows["fleet"]["records"]) == 1_000_000
+    assert float(rows["query"]["seconds"]) < 0.5
+    assert int(rows["history"]["series"]) >= 500 and int(rows["history"]["commits"]) == 500
+    assert float(rows["history"]["drawn_seconds"]) < 3.0
