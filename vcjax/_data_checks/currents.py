@@ -48,12 +48,10 @@ class Crossing(NamedTuple):
     Attributes
     ----------
     current : root mean square of n . curl B, over max |B| / (minor radius).
-    share : the same over the two terms whose difference it is.
     flux : net flux over the integral of |B|; 0 by the symmetry of half periods.
     """
 
     current: float
-    share: float
     flux: float
 
 
@@ -66,7 +64,7 @@ def surface_frame(
     """
     rows, columns = shape[0] * (2 if half_period else 1), shape[1]
     matrices = _onto_rows(samples.shape[1], nfp, half_period, rows)
-    w, w_phi = (np.fft.rfft(matrix @ samples) for matrix in matrices)
+    w, w_phi = np.fft.rfft(matrices @ samples)
     # On a grid finer than that of the samples, of which every `thinning`-th column is one of B.
     # No matrix product: threads that wait for a busy processor would take most of the time.
     count = samples.shape[2]
@@ -74,19 +72,20 @@ def surface_frame(
     modes = np.arange(count // 2 + 1)
     scale = thinning * columns / count * np.where(2 * modes == count, 0.5, 1.0)
 
-    def on_columns(spectrum):
-        fine = np.fft.irfft(spectrum * scale, thinning * columns)
-        return fine[:, :, ::thinning]
-
-    along_phi = np.stack([w_phi[0] - w[1], w_phi[1] + w[0], w_phi[2]])
-    return Frame(on_columns(along_phi), on_columns(1j * modes * w), nfp, half_period)
+    # The frame turns: see `resample.tangents`.
+    w_phi[0] -= w[1]
+    w_phi[1] += w[0]
+    spectra = scale * np.stack([w_phi, 1j * modes * w])
+    fine = np.fft.irfft(spectra, thinning * columns)
+    return Frame(*fine[..., ::thinning], nfp, half_period)
 
 
 @lru_cache(maxsize=16)
-def _onto_rows(count: int, nfp: int, half_period: bool, rows: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return interpolation along phi to the rows of a field, and its derivative."""
+def _onto_rows(count: int, nfp: int, half_period: bool, rows: int) -> np.ndarray:
+    """Return interpolation along phi to the rows of a field, and its derivative: (2, 1, row, n)."""
     angles = resample.equispaced(*resample.field_angles(rows, nfp, half_period), rows)
-    return resample.interpolation_matrices(count, 0.0, 2 * np.pi / nfp, angles)
+    matrices = resample.interpolation_matrices(count, 0.0, 2 * np.pi / nfp, angles)
+    return np.stack(matrices)[:, None]
 
 
 def crossing(field: Float[np.ndarray, "3 n m"], frame: Frame) -> Crossing:
@@ -97,26 +96,32 @@ def crossing(field: Float[np.ndarray, "3 n m"], frame: Frame) -> Crossing:
     _, n, m = field.shape
     covariant = np.stack([np.einsum("ijk,ijk->jk", field, v) for v in frame.tangents])
     by_phi, by_theta = np.fft.rfft2(covariant) / (n * m)
-    modes_phi, modes_theta = np.fft.fftfreq(n, 1 / n), np.arange(m // 2 + 1)
-    rows = np.abs(modes_phi) <= max(1, _RESOLVED * n / 2)
-    # A highest mode of an even count has no derivative.
-    rows &= 2 * np.abs(modes_phi) < n
-    columns = (modes_theta <= max(1, _RESOLVED * m / 2)) & (2 * modes_theta < m)
-    weight = np.where(modes_theta[columns] == 0, 1.0, 2.0)
-    along_phi = 1j * frame.nfp * modes_phi[rows, None] * by_theta[rows][:, columns]
-    along_theta = 1j * modes_theta[columns] * by_phi[rows][:, columns]
-
-    def size(values) -> float:
-        return float(np.sqrt(((values.real**2 + values.imag**2) * weight).sum()))
-
-    current, terms = size(along_phi - along_theta), size(along_phi) + size(along_theta)
+    resolved, slope_phi, slope_theta, weight = _resolved(n, m)
+    along_phi = frame.nfp * slope_phi * by_theta[resolved]
+    along_theta = slope_theta * by_phi[resolved]
+    current = along_phi - along_theta
+    size = float(np.sqrt(((current.real**2 + current.imag**2) * weight).sum()))
     strength = np.sqrt(np.einsum("ijk,ijk->jk", field, field))
     along = np.einsum("ijk,ijk->", frame.along_phi, frame.along_phi)
     return Crossing(
-        current / (float(strength.max()) * float(np.sqrt(along / (n * m)))),
-        current / terms if terms else 0.0,
+        size / (float(strength.max()) * float(np.sqrt(along / (n * m)))),
         0.0 if frame.half_period else _net_flux(field, strength, frame),
     )
+
+
+@lru_cache(maxsize=32)
+def _resolved(n: int, m: int) -> tuple[tuple, np.ndarray, np.ndarray, np.ndarray]:
+    """Return the indices of the lowest third of modes, factors of derivatives, and weights."""
+    modes_phi, modes_theta = np.fft.fftfreq(n, 1 / n), np.arange(m // 2 + 1)
+
+    def lowest(modes, count: int):
+        # A highest mode of an even count has no derivative.
+        size = np.abs(modes)
+        return np.flatnonzero((size <= max(1, _RESOLVED * count / 2)) & (2 * size < count))
+
+    rows, columns = lowest(modes_phi, n), lowest(modes_theta, m)
+    slopes = 1j * modes_phi[rows, None], 1j * modes_theta[columns]
+    return np.ix_(rows, columns), *slopes, np.where(columns == 0, 1.0, 2.0)
 
 
 def _net_flux(field, strength, frame: Frame) -> float:

@@ -73,13 +73,21 @@ class Spectrum:
 
     def amplitudes(self, axis: int) -> Float[np.ndarray, " modes"]:
         """Return the root of the power by |mode| along an axis (1 or 2)."""
-        return np.sqrt(_folded(self._power.sum(axis=2 - axis), axis))
+        return self._amplitudes[axis - 1]
+
+    @cached_property
+    def _amplitudes(self) -> list[np.ndarray]:
+        return [np.sqrt(_folded(self._power.sum(axis=2 - axis), axis)) for axis in (1, 2)]
 
     def shares(self, axis: int) -> Float[np.ndarray, " modes"]:
         """Return the sum of the amplitudes by |mode| along an axis (1 or 2), of all components."""
+        return self._shares[axis - 1]
+
+    @cached_property
+    def _shares(self) -> list[np.ndarray]:
         sizes = self._sizes.sum(axis=0)
         sizes[:, 1 : (self.values.shape[2] + 1) // 2] *= 2
-        return _folded(sizes.sum(axis=2 - axis), axis)
+        return [_folded(sizes.sum(axis=2 - axis), axis) for axis in (1, 2)]
 
     def steepness(self, nfp: int, lengths) -> float:
         """Return the steepest slope, about 2.5 times the root mean square of the derivatives.
