@@ -15,6 +15,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
+from jax.core import Tracer
 from jaxtyping import Array, Bool, Float
 
 from vcjax._checks import check_constants, check_points
@@ -210,12 +211,12 @@ def _evaluate(call: str, quantity: Callable, casing, B, points, sizes) -> OffSur
     check_evaluation(call, casing, OffSurfaceCasing, "vcjax.prepare_off_surface", B)
     check_points(call, points)
     tiles = resolve_tiles(call, "BOFF", *sizes)
-    if casing.devices is None and on_host(casing, B, points):
+    # A function that is traced may close over all that is given.
+    is_traced = isinstance(jax.device_put(np.zeros(())), Tracer)
+    if casing.devices is None and not is_traced and on_host(casing, B, points):
         missed = _missed(casing.rule, np.asarray(B), np)
         evaluate = partial(_at_points, quantity, tiles, casing, B, missed=missed)
-        # A function under a trace may close over all that is given.
-        with jax.ensure_compile_time_eval():
-            return _in_groups(evaluate, np.asarray(points))
+        return _in_groups(evaluate, np.asarray(points))
     everywhere = copied((jnp.asarray(B), jnp.asarray(points)), casing.devices)
     return _at_points(quantity, tiles, casing, *everywhere)
 

@@ -121,7 +121,7 @@ def shift(windows, du, dv, rule: Rule):
     Values on the patch around the foot, (t, c, 2 reach + 1, 2 reach + 1), and at the foot, (t, c).
     """
     count = rule.lagrange_count
-    a, b = jnp.split(lagrange_weights(jnp.concatenate([du, dv]), count), 2)
+    a, b = (lagrange_weights(fraction, count) for fraction in (du, dv))
     # As products: XLA would recompute a sum of slices wherever it is used.
     i, j = rule.reach_phi, rule.reach_theta
     stencil = windows[:, :, i : i + count, j : j + count]
