@@ -77,7 +77,8 @@ def surface_frame(
     w_phi[1] += w[0]
     spectra = scale * np.stack([w_phi, 1j * modes * w])
     fine = np.fft.irfft(spectra, thinning * columns)
-    return Frame(*fine[..., ::thinning], nfp, half_period)
+    along_phi, along_theta = fine[..., ::thinning]
+    return Frame(along_phi, along_theta, nfp, half_period)
 
 
 @lru_cache(maxsize=16)
