@@ -166,6 +166,10 @@ def test_the_command_writes_checks_and_names_what_changed(write_module, tmp_path
     file.write_text(file.read_text().replace(f"{name}:other", f"{name}:gone"))
     assert main(["lock", f"{name}:other"]) == 0
     assert set(read_lock(file)[section]) >= {f"{name}:step", f"{name}:gone", f"{name}:other"}
+    capsys.readouterr()
+    assert main(["lock", "--check"]) == 2
+    assert f"{name} has no gone" in (error := capsys.readouterr().err)
+    assert "if it is gone, delete its lines in jaxmeter.lock.toml" in error
 
 
 def test_a_version_without_a_section_is_bad_usage_said_plainly(write_module, tmp_path, capsys):

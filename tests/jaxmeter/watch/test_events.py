@@ -58,18 +58,19 @@ def test_seconds_within_another_stage_count_once(tmp_path):
 
 def test_a_trace_that_failed_is_no_compile_and_an_overlap_is_noted(tmp_path):
     off = {"outcome": "off", "reason": ""}
-    shape = [["shape", "x", "(1,)", "(2,)"]]
+    option = [["option", "jax_a", "1", "2"]]
     run = read(
         tmp_path,
         START,
         event("trace", "f", 101, 102),
         event("compile", "f", 102, 105, cache=off),
-        event("trace", "f", 105, 106, why="again", causes=shape),
+        event("trace", "f", 105, 106, why="again", causes=option),
         event("compile", "f", 106, 108, cache=off),
-        event("trace", "f", 108, 109, why="again", causes=shape),
+        event("trace", "f", 108, 109, why="again", causes=option),
         event("compile", "other", 104, 106, thread=2, cache=off),
     )
     (again, cache) = run.savings
+    assert again.what == "f: option jax_a"
     assert (again.compiles_count, again.seconds) == (2 - 1, 4)
     assert (cache.compiles_count, run.compiles_count) == (3, 3)
     assert "the times of all compiles add up to 10 s" in table(run)

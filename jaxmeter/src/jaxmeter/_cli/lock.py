@@ -47,14 +47,15 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> tuple[LockCheck, bool]:
     listed, margins = read_settings(Path("pyproject.toml"))
     file = Path(LOCK_FILE)
-    targets = options.targets or listed or _functions(read_lock(file))
+    named = options.targets or listed
+    targets = named or _functions(read_lock(file))
     if not targets:
         raise JaxmeterError(
             f"lock: got no functions, and {file} has none; name package.module:function, or list "
             "them as functions of [tool.jaxmeter.lock] in pyproject.toml"
         )
     # Before the section has a name: a target's module may set options of JAX.
-    cases = {target: _case(target) for target in targets}
+    cases = {target: _case(target, is_locked=not named) for target in targets}
     name = section_name()
     section = section_of("lock", file, name) if options.check else read_lock(file).get(name, {})
     now = {target: _quantities(target, case) for target, case in cases.items()}
@@ -82,9 +83,17 @@ def _is_test(name: str) -> bool:
     return "::" in name
 
 
-def _case(target: str) -> Case:
+def _case(target: str, *, is_locked: bool) -> Case:
     with doing(f"preparing {target}"):
-        return with_arrays(case_from_options("lock", target, Side(target)))
+        try:
+            case = case_from_options("lock", target, Side(target))
+        except JaxmeterError as error:
+            if is_locked:
+                raise JaxmeterError(
+                    f"{error}; if it is gone, delete its lines in {LOCK_FILE}"
+                ) from None
+            raise
+        return with_arrays(case)
 
 
 def _quantities(target: str, case: Case) -> dict[str, int]:

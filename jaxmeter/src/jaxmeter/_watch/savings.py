@@ -59,6 +59,8 @@ def _kind(one: RunCompile) -> tuple[str, ...]:
         return one.function, one.defined, one.reason, suggestion
     cause = one.causes[0]
     what = f"{cause.kind} of {cause.argument}" if cause.argument != one.function else cause.kind
+    if cause.kind == "option":
+        what = f"option {cause.argument}"
     return one.function, one.defined, what, cause.suggestion
 
 
