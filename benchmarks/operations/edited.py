@@ -9,11 +9,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 MAX_FAR = 3  # more edits than these, none of them near, say nothing about a program
+Place = tuple[str, str, int]
+"""File, function and line of a program in HEAD."""
 
 
 @dataclass(frozen=True)
 class EditedLine:
-    """The first line of an edit: in HEAD, or, where lines are only gone, what now follows them."""
+    """A line of code that is new in HEAD, or, where lines are only gone, the one after them."""
 
     file: str
     """Its path from the folder of its package on: ``vcjax/_casing.py``."""
@@ -21,13 +23,18 @@ class EditedLine:
     function: str
     """The function around it at the top of its module; empty for none."""
     text: str
+    edit: int = 0
+    """The number of the edit that it belongs to, within its file."""
 
     def __str__(self) -> str:
         return f"edited: {self.file}:{self.line} in {self.function or 'the module'}: {self.text}"
 
 
 def edited_lines(base: Path, head: Path) -> tuple[EditedLine, ...]:
-    """Return the edits of code between two folders of one package; comments are left out."""
+    """Return the lines of code that differ between two folders of one package.
+
+    Comments and docstrings are no code.
+    """
     names = {path.relative_to(side) for side in (base, head) for path in side.rglob("*.py")}
     return tuple(one for name in sorted(names) for one in _of_file(base, head, name))
 
@@ -37,53 +44,70 @@ def _of_file(base: Path, head: Path, name: Path) -> Iterator[EditedLine]:
     if before == now:
         return
     old, new = before.splitlines(), now.splitlines()
-    try:
-        nodes = ast.parse(now).body
-    except SyntaxError:  # what cannot be imported has failed, which says enough
-        nodes = []
     spans = [
         (node.lineno, node.end_lineno or 0, node.name)
-        for node in nodes
-        if isinstance(node, ast.FunctionDef | ast.ClassDef)
+        for node in _nodes(now)
+        if isinstance(node, ast.FunctionDef | ast.ClassDef) and not node.col_offset
     ]
+    code = [_code_lines(before, old), _code_lines(now, new)]
     matcher = difflib.SequenceMatcher(None, old, new, autojunk=False)
-    for kind, first, last, start, end in matcher.get_opcodes():
-        changed = [(start + i, text) for i, text in enumerate(new[start:end]) if _is_code(text)]
-        gone = [(start, text) for text in old[first:last] if _is_code(text)]
-        if kind == "equal" or not (changed or gone):
+    for number, (kind, first, last, start, end) in enumerate(matcher.get_opcodes()):
+        if kind == "equal":
             continue
-        index, text = (changed or gone)[0]
-        line = min(index + 1, max(1, len(new)))
-        function = next((name for low, high, name in spans if low <= line <= high), "")
-        shown = text.strip() if changed else f"{text.strip()} (gone)"
-        yield EditedLine(f"{head.name}/{name.as_posix()}", line, function, shown)
+        changed = [(i + 1, new[i].strip()) for i in range(start, end) if i + 1 in code[1]]
+        if not changed:
+            gone = [old[i].strip() for i in range(first, last) if i + 1 in code[0]]
+            changed = [(min(start + 1, max(1, len(new))), f"{text} (gone)") for text in gone[:1]]
+        for line, text in changed:
+            function = next((name for low, high, name in spans if low <= line <= high), "")
+            yield EditedLine(f"{head.name}/{name.as_posix()}", line, function, text, number)
 
 
 def _text(path: Path) -> str:
     return path.read_text(encoding="utf-8") if path.exists() else ""
 
 
-def _is_code(line: str) -> bool:
-    return bool(line.strip()) and not line.lstrip().startswith("#")
+def _nodes(text: str) -> list[ast.AST]:
+    try:
+        return list(ast.walk(ast.parse(text)))
+    except SyntaxError:  # what cannot be imported has failed, which says enough
+        return []
 
 
-def nearest(edits: Sequence[EditedLine], seen: Sequence[tuple[str, str]]) -> EditedLine | None:
-    """Return the edit nearest to a change of a program; None where no edit is near.
+def _code_lines(text: str, lines: Sequence[str]) -> set[int]:
+    """Return the numbers of the lines that are neither blank nor comment nor docstring."""
+    said = {
+        line
+        for node in _nodes(text)
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+        for line in range(node.lineno, (node.end_lineno or 0) + 1)
+    }
+    return {
+        number
+        for number, line in enumerate(lines, start=1)
+        if line.strip() and not line.lstrip().startswith("#") and number not in said
+    }
+
+
+def nearest(edits: Sequence[EditedLine], seen: Sequence[Place]) -> EditedLine | None:
+    """Return the edited line nearest to a change of a program; None where no edit is near.
 
     Parameters
     ----------
-    seen : sequence of (file, function)
-        Where the program changed, the largest change first. An edit in one of the functions comes
-        first, then one in one of the files; of edits elsewhere only few are taken.
+    seen : sequence of Place
+        Where the program changed, the largest change first. An edit of one of these lines comes
+        first, then one in their functions, then one in their files; of edits elsewhere only few
+        are taken.
     """
 
     def distance(edit: EditedLine) -> tuple[int, int]:
-        for rank, place in enumerate(((edit.file, edit.function), edit.file)):
-            found = [at for at, one in enumerate(seen) if place in (one, one[0])]
-            if found:
-                return rank, found[0]
-        return 2, 0
+        own = edit.file, edit.function, edit.line
+        for rank, parts in enumerate(((0, 2), (0, 1), (0,))):
+            for at, place in enumerate(seen):
+                if all(own[part] == place[part] for part in parts):
+                    return rank, at
+        return len(own), 0
 
     best = min(edits, key=distance, default=None)
-    far = best is not None and distance(best)[0] == 2
-    return None if far and len(edits) > MAX_FAR else best
+    far = best is not None and distance(best)[0] == 3
+    return None if far and len({(one.file, one.edit) for one in edits}) > MAX_FAR else best

@@ -15,7 +15,7 @@ import jaxmeter
 from benchmarks.measuring.plan import WORKER_ENVIRONMENT, PlannedCase
 from benchmarks.measuring.runner import CACHED_ENVIRONMENT
 from benchmarks.measuring.store import RecordStore
-from benchmarks.operations.edited import EditedLine, nearest
+from benchmarks.operations.edited import EditedLine, Place, nearest
 
 SUITE = "operations"
 WORKERS_COUNT = 2
@@ -129,10 +129,10 @@ def _details(name: str, folders: Sequence[Path]) -> Iterator[bytes]:
             yield jaxmeter.read_file(folder / f"{name}.json")
 
 
-def difference(base: bytes, head: bytes) -> tuple[str, Sequence[tuple[str, str]]]:
+def difference(base: bytes, head: bytes) -> tuple[str, Sequence[Place]]:
     """Return how two programs, or what two sequences of calls compiled, differ; "" where not.
 
-    Also the files and functions in which they do, those that changed most first.
+    Also the places in which they do, those that changed most first.
     """
     if base == head:
         return "", ()
@@ -141,7 +141,9 @@ def difference(base: bytes, head: bytes) -> tuple[str, Sequence[tuple[str, str]]
     found = jaxmeter.diff(*(jaxmeter.Inventory.from_json(text) for text in (base, head)))
     if found.same and not found.sizes:
         return "", ()
-    places = [(change.line.file, change.line.function) for change in found.lines]
+    lines = [(one.line, one.now) for one in found.lines]
+    # A line that is gone has a number of BASE.
+    places = [(line.file, line.function, line.line if now else 0) for line, now in lines]
     return "\n".join([*_attribution(found), jaxmeter.table(found)]), places
 
 
@@ -155,9 +157,9 @@ def _attribution(found: jaxmeter.ProgramDiff) -> Iterator[str]:
 
 def _difference_of_calls(
     base: jaxmeter.Watched, head: jaxmeter.Watched
-) -> tuple[str, Sequence[tuple[str, str]]]:
+) -> tuple[str, Sequence[Place]]:
     lines: list[str] = []
-    seen: list[tuple[str, str]] = []
+    seen: list[Place] = []
     counted = [{_function(one): one for one in watched.functions} for watched in (base, head)]
     for key in counted[1] | counted[0]:
         counts = [_counts(side.get(key)) for side in counted]
@@ -166,7 +168,7 @@ def _difference_of_calls(
             traces, compiles = zip(*counts, strict=True)
             causes = "; ".join(map(str, one.causes))
             places = ", ".join(dict.fromkeys(f"{_short(p.file)}:{p.line}" for p in one.places))
-            seen += [(_short(place.file), place.function) for place in one.places]
+            seen += [(_short(place.file), place.function, place.line) for place in one.places]
             lines.append(
                 f"{one.name}: traces {traces[0]} -> {traces[1]}, compiles {compiles[0]} -> "
                 f"{compiles[1]}; called from {places}" + (f"; {causes}" if causes else "")

@@ -93,7 +93,7 @@ def inventory(size):
 def test_a_program_that_differs_is_attributed_to_its_lines():
     assert measure.difference(inventory(3), inventory(3)) == ("", ())
     text, places = measure.difference(inventory(3), inventory(5))
-    assert list(places) == [("vcjax/_casing.py", "_field")]
+    assert list(places) == [("vcjax/_casing.py", "_field", 161)]
     first, *rest = text.splitlines()
     assert first == "changed most: vcjax/_casing.py:161 in _field: total = B"
     assert any("vcjax/_casing.py:161 _field" in line and "+16 B" in line for line in rest)
@@ -110,13 +110,13 @@ def test_calls_that_trace_more_often_are_attributed_to_the_function_and_its_call
         return Watched((function,), "0.10.2").to_json().encode()
 
     text, places = measure.difference(watched(1), watched(2))
-    assert places == [("vcjax/_prepared.py", "near_fields")]
+    assert places == [("vcjax/_prepared.py", "near_fields", 135)]
     assert text.startswith(
         "_stored: traces 1 -> 2, compiles 1 -> 2; called from vcjax/_prepared.py:135"
     )
 
 
-OLD = "TILE = 4\n\n\ndef near(x):\n    # Two.\n    y = f(x)\n    return y\n"
+OLD = 'TILE = 4\n\n\ndef near(x):\n    """Two."""\n    # Two.\n    y = f(x)\n    return y\n'
 
 
 def sources(tmp_path, **texts):
@@ -138,19 +138,21 @@ def test_the_edited_line_is_named_with_its_function_and_comments_are_no_edits(tm
         broken="def (",
     )
     assert [str(one) for one in found if "broken" not in one.file] == [
-        "edited: vcjax/changed.py:6 in near: y = g(x)",
+        "edited: vcjax/changed.py:7 in near: y = g(x)",
         "edited: vcjax/constant.py:1 in the module: TILE = 8",
-        "edited: vcjax/gone.py:6 in near: y = f(x) (gone)",
+        "edited: vcjax/gone.py:7 in near: y = f(x) (gone)",
     ]
 
 
 def test_of_many_edits_the_one_nearest_to_what_changed_is_taken(tmp_path):
     edits = [EditedLine(f"vcjax/_{name}.py", 1, name, "a") for name in "abcd"]
-    near = [("vcjax/_x.py", "x"), ("vcjax/_b.py", "other"), ("vcjax/_c.py", "c")]
+    near = [("vcjax/_x.py", "x", 1), ("vcjax/_b.py", "other", 9), ("vcjax/_c.py", "c", 9)]
     assert nearest(edits, near) is edits[2], "a function comes before a file"
+    assert nearest(edits, [*near, ("vcjax/_d.py", "inner", 1)]) is edits[3], "a line before both"
     assert nearest(edits, near[:2]) is edits[1]
     assert nearest(edits, near[:1]) is None and nearest([], near) is None
-    assert nearest(edits[:1], near[:1]) is edits[0], "a single edit is what changed"
+    lines = [EditedLine("vcjax/_a.py", i, "a", "a", 1) for i in range(9)]
+    assert nearest(lines, near[:1]) is lines[0], "a single edit is what changed"
 
 
 def test_an_answer_that_changed_with_the_same_program_is_attributed_to_the_edit(tmp_path):
