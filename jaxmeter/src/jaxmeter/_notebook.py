@@ -87,7 +87,11 @@ def write_module(file: Path, tree: ast.AST, names: Mapping[str, Any], text: str 
 
 def _watch(shell: Any, source: str) -> jaxmeter.Watched:
     with jaxmeter.watch() as watched:
-        _run(shell, source, ast.parse(source).body)
+        try:
+            _run(shell, source, ast.parse(source).body)
+        except BaseException:  # an interrupt too
+            shell.displayhook(watched.report)
+            raise
     return watched.report
 
 

@@ -36,6 +36,7 @@ print(doubled(x).shape, doubled(np.ones(3)).shape)
     "%%jaxmeter audit\nz = x",
     "%%jaxmeter guess\nstep(x)",
     "%%jaxmeter measure\nclass Odd: pass\nOdd().missing(x)",
+    "%%jaxmeter watch\njax.jit(lambda x: 3 * x)(np.ones(2))\n1 / 0",
 )
 
 
@@ -82,6 +83,12 @@ def test_a_watched_cell_prints_what_it_prints_and_shows_its_traces(outputs):
     assert printed.text == "(50,) (3,)\n"
     assert "2 traces, 2 compiles of 1 function" in result.data["text/html"]
     assert "shape of x: (50,) -&gt; (3,)" in result.data["text/html"]
+
+
+def test_a_watched_cell_that_raises_shows_its_traces_before_the_error(outputs):
+    result, error = outputs[8]
+    assert "1 trace, 1 compile of 1 function" in result.data["text/html"]
+    assert error.ename == "ZeroDivisionError"
 
 
 def test_a_cell_that_cannot_be_used_is_an_error_with_advice(outputs):
