@@ -76,7 +76,7 @@ class StoredRecord:
 
 @dataclass(frozen=True)
 class SkippedFile:
-    """A file that could not be read, its path in the folder that was read, and why."""
+    """A file that could not be read, by its path in the folder, or a machine set aside, and why."""
 
     path: Path
     reason: str
