@@ -92,7 +92,8 @@ def is_over_leaves(equation: Any) -> bool:
 def places_of_frame(frame: FrameType | None) -> list[Place]:
     """Return the user's lines of a running frame and its callers, the innermost first."""
     places = []
-    while frame is not None:
+    # A running thread may end a frame meanwhile: what stands in its place is no frame.
+    while isinstance(frame, FrameType):
         places.append(
             Place(frame.f_code.co_filename, frame.f_lineno or 0, frame.f_code.co_qualname)
         )
