@@ -63,7 +63,7 @@ def _next(hints: int) -> int:
             print(f"A hint: {_shown(Path(sys.executable))} -m workshop hint {hints + 1}")
         return 0
     print(f"All {len(exercises)} exercises are solved. Now audit a function of your own:")
-    print("  jaxmeter audit my_package.my_module:step --arg f32[500]")
+    print("  .venv/bin/jaxmeter audit step.py:step --arg f32[500]")
     return 0
 
 

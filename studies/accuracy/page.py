@@ -24,13 +24,18 @@ MEANINGFUL = 1e-3
 
 
 def kept_rows(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return rows of the study as they are committed: rounded, in one order."""
+    """Return rows of the study as they are committed: rounded."""
     kept = []
     for row in rows:
         sizes = dict(zip(("quad_nphi", "quad_ntheta"), row.get("quad", ("", "")), strict=True))
         sizes |= dict(zip(("src_nphi", "src_ntheta"), row.get("src", ("", "")), strict=True))
         kept.append({name: _short((row | sizes).get(name, "")) for name in COLUMNS})
-    return sorted(kept, key=lambda row: [str(row[name]) for name in COLUMNS[:6]])
+    return kept
+
+
+def in_order(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return rows by shape, field, quantity, digits and place."""
+    return sorted(rows, key=lambda row: [str(row[name]) for name in COLUMNS[:6]])
 
 
 def _short(value: Any) -> Any:

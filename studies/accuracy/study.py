@@ -3,7 +3,7 @@
     python -m studies accuracy                          # hours; rerun to resume
     python -m studies accuracy --digits 3 6 9           # an hour on two cores
     python -m studies accuracy --shapes QA --quantities field
-    python -m studies accuracy --save                   # commit the rows measured so far
+    python -m studies accuracy --save                   # replace committed rows by those measured
 
 The truth is the Biot-Savart field of currents outside and inside. The grid of B resolves it two
 digits (for gradients four) beyond the digits asked for: the rest is the quadrature's error. Each
@@ -19,7 +19,7 @@ from pathlib import Path
 
 from benchmarks.measuring.checkout import code_version
 from studies.accuracy import measure
-from studies.accuracy.page import kept_rows
+from studies.accuracy.page import in_order, kept_rows
 from studies.accuracy.shapes import FIELDS, shapes
 from studies.harness import (
     RESULTS,
@@ -41,7 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--digits", nargs="+", type=int, default=DIGITS)
     kinds = measure.QUANTITIES
     parser.add_argument("--quantities", nargs="+", choices=kinds, default=kinds)
-    parser.add_argument("--save", action="store_true", help="only commit the rows in --out")
+    parser.add_argument("--save", action="store_true", help="replace the committed rows by those in --out")
     parser.add_argument("--out", type=Path, default=RESULTS / "accuracy" / "rows.jsonl")
 
 
@@ -50,7 +50,9 @@ def run(options: argparse.Namespace) -> int:
     if options.save:
         newest = {_key(row): row["code"] for row in read_rows(options.out)}
         rows = [row for row in read_rows(options.out) if row["code"] == newest[_key(row)]]
-        write_rows(measured("accuracy", "rows.csv"), kept_rows(rows))
+        file = measured("accuracy", "rows.csv")
+        before = [row for row in read_rows(file) if _key(row) not in newest]
+        write_rows(file, in_order([*before, *kept_rows(rows)]))
         return 0
     code, failures = code_version(), 0
     done = {_key(row) for row in read_rows(options.out) if row["code"] == code}
@@ -59,7 +61,7 @@ def run(options: argparse.Namespace) -> int:
             missing = [
                 d
                 for d in options.digits
-                if any((shape, field, quantity, d) not in done for field in options.fields)
+                if any((shape, field, quantity, str(d)) not in done for field in options.fields)
             ]
             if not missing:
                 continue
@@ -75,5 +77,5 @@ def run(options: argparse.Namespace) -> int:
     return 1 if failures else 0
 
 
-def _key(row: Row) -> tuple:
-    return tuple(row[name] for name in ("shape", "field", "quantity", "digits"))
+def _key(row: Row) -> tuple[str, ...]:
+    return tuple(str(row[name]) for name in ("shape", "field", "quantity", "digits"))

@@ -69,7 +69,7 @@ class Demand:
 
         Gauss-Legendre nodes are pi/2 times as far apart in the middle as equispaced ones.
         """
-        by_sheets = self.reach / 2.6 * semi_axes[1] * sheets.steepest_within(semi_axes[1])
+        by_sheets = self.reach / 2.2 * semi_axes[1] * sheets.steepest_within(semi_axes[1])
         return np.maximum(self.least_radial_count, np.ceil(by_sheets))
 
     def angular_count(self, stretch, sheets: Sheets, semi_axes: np.ndarray) -> np.ndarray:

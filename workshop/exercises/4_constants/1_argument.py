@@ -2,6 +2,10 @@
 
 `transform` multiplies x by the matrix of the cosine transform. The matrix is captured. Make it the
 first argument.
+
+See the difference, with the path of this file as FILE:
+
+    .venv/bin/jaxmeter audit FILE:transform --arg f32[600]
 """
 
 import jax
@@ -13,7 +17,7 @@ def cosine_matrix(size):
     return jnp.cos(jnp.pi / size * jnp.outer(k, k + 0.5))
 
 
-MATRIX = cosine_matrix(64)
+MATRIX = cosine_matrix(600)
 
 
 @jax.jit
