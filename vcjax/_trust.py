@@ -63,7 +63,7 @@ def error_estimate(
     It is the sum of three parts: the largest violation found by `self_test`; the error of the
     interpolation of B on the patches; and the `spectral_tail` of B, which its own grid misses. For
     a gradient the latter two refer to the derivatives of B along the surface. Where the answer is
-    known, the sum was at least the error, and mostly 2 to 20 times as large (docs/accuracy.md).
+    known, the sum was at least 0.9 times the error, mostly 2 to 20 times (docs/accuracy.md).
 
     Parameters
     ----------
