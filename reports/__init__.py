@@ -1,6 +1,6 @@
 """Reports: stored measurements in, tables, figures and pages out."""
 
 from .errors import ReportError as ReportError
-from .load import read_store as read_store
 from .report import make_report as make_report
 from .report import write_report as write_report
+from .store.load import read_store as read_store

@@ -74,8 +74,8 @@ def closure(options: argparse.Namespace) -> int:
 
 def history(options: argparse.Namespace) -> int:
     """Write the page of all commits; 0 when it was written."""
-    from .fleet import is_fleet, read_any
     from .history import make_history, write_history, write_reviews
+    from .store.fleet import is_fleet, read_any
 
     store = read_any(options.store)
     for item in store.skipped:
@@ -139,8 +139,8 @@ def review(options: argparse.Namespace) -> int:
 
 def triage(options: argparse.Namespace) -> int:
     """Print what the commits since a date or a commit changed, as Markdown."""
-    from .fleet import read_any
     from .history.series import make_history
+    from .store.fleet import read_any
     from .triage import triage as digest
 
     made = make_history(read_any(options.store), repository=options.repository)
@@ -150,7 +150,7 @@ def triage(options: argparse.Namespace) -> int:
 
 def merge(options: argparse.Namespace) -> int:
     """Copy stores into one; 0 when every record found its place, 1 when some did not."""
-    from .merge import merge_stores
+    from .store.merge import merge_stores
 
     merged = merge_stores(options.sources, options.into)
     for item in merged.refused:
@@ -161,7 +161,7 @@ def merge(options: argparse.Namespace) -> int:
 
 def compact(options: argparse.Namespace) -> int:
     """Add stores to a fleet; 0 when every record is in it, 1 when some files were refused."""
-    from .fleet import compact as add
+    from .store.fleet import compact as add
 
     done = add(options.sources, options.into, project=options.project, remove=options.remove)
     for item in done.refused:

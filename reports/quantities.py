@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from .load import StoredRecord
+from .store.load import StoredRecord
 
 Row = dict[str, Any]
 

@@ -12,8 +12,8 @@ from .closure import variants
 from .document.section import Document, Section
 from .document.write import write_document
 from .errors import ReportError
-from .load import SkippedFile, Store, read_store
 from .sections import accuracy, chunks, head, preparation, problems, reference
+from .store.load import SkippedFile, Store, read_store
 from .tables import rows
 
 INTERVALS = (

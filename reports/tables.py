@@ -13,8 +13,8 @@ from typing import Any, cast
 
 import pandas as pd
 
-from .load import SkippedFile, Store
 from .quantities import ENVIRONMENT, FAILURE, PARAMETERS, Row, measurement_row, place_row
+from .store.load import SkippedFile, Store
 
 PLACE = ("commit", "environment_key")
 IDENTITY = (*PLACE, "suite", "case", "round_index", "status")

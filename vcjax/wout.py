@@ -20,10 +20,10 @@ from jaxtyping import Float
 from vcjax._casing import Casing, prepare
 from vcjax._checks import check_integer
 from vcjax._errors import errors_named
+from vcjax._files.wout import read_variables
 from vcjax._geometry.resample import grid_angles
 from vcjax._geometry.surface import outward_normals
 from vcjax._quadrature.choose import choose
-from vcjax._wout_file import read_variables
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,7 +12,7 @@ from jaxmeter import Audit, JaxmeterError, read_file
 from ..document.section import Section
 from ..document.table import count, ratio, row_head, size, table, text, time
 from ..document.words import too_few
-from ..load import LONGEST_REASON
+from ..store.load import LONGEST_REASON
 from ..tables import groups, rows
 from ..units import bytes_, counted, seconds, significant
 from ..units import ratio as ratio_text

@@ -6,9 +6,9 @@ import pandas as pd
 
 from ..document.section import Section
 from ..errors import ReportError
-from ..load import read_store
 from ..report import Report, assembled, at, chosen_place, common_tables
 from ..sections import problems
+from ..store.load import read_store
 from . import further, summaries, variants, versions
 
 FRAMES_LESSON = (

@@ -18,8 +18,8 @@ import pandas as pd
 import jaxmeter
 
 from ..errors import ReportError
-from ..load import walk
 from ..review import make_review, read_commits, write_review
+from ..store.load import walk
 from .series import Environment, History
 
 FOLDER = "reviews"

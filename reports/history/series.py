@@ -13,9 +13,9 @@ from .. import tables
 from ..commits import Commit, ordered_commits
 from ..compile_lines import CompileLines, compile_lines, line_changes, slowest_lines
 from ..errors import ReportError
-from ..load import SkippedFile, Store
-from ..machines import environment_names
 from ..quantities import COMPILE_PHASES, COMPILED, Metric, Row, metrics_of
+from ..store.load import SkippedFile, Store
+from ..store.machines import environment_names
 from ..tables import any_of, groups, last_known, numeric, rows
 from .noise import noise_threshold
 from .steps import SMALLEST_ERROR_STEP, Step, find_steps

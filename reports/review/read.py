@@ -18,9 +18,9 @@ from jaxmeter import FileError, read_file
 from ..commits import Commit
 from ..compile_lines import CompileLines, compile_lines
 from ..errors import ReportError
-from ..load import SkippedFile, Store, StoredRecord, read_store
-from ..machines import UNKNOWN, environment_names
 from ..quantities import Metric, Row, measurement_row
+from ..store.load import SkippedFile, Store, StoredRecord, read_store
+from ..store.machines import UNKNOWN, environment_names
 
 PROGRAM_BYTES = 2**20  # the text of how two programs differ
 

@@ -25,7 +25,7 @@ from benchmarks.measuring.run import SUITES
 from benchmarks.measuring.runner import measure_plan
 from benchmarks.measuring.store import RecordStore
 from benchmarks.summary import Summary, summarise
-from jaxmeter._measure.worker import work
+from jaxmeter._workers.worker import work
 
 # The smallest sizes do not resolve B.
 pytestmark = pytest.mark.filterwarnings("ignore::vcjax.UnresolvedWarning")

@@ -7,8 +7,8 @@ import pytest
 
 from reports import ReportError, read_store
 from reports.__main__ import main
-from reports.fleet import compact, read_any
 from reports.history import make_history
+from reports.store.fleet import compact, read_any
 from tests.reports.history_stores import write_stepped
 
 pytest.importorskip("duckdb", reason="needs the extra fleet")

@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 from jaxmeter import Audit, Record, RecordError
-from reports import ReportError, merge, read_store
-from reports.merge import merge_stores
+from reports import ReportError, read_store
+from reports.store import merge
+from reports.store.merge import merge_stores
 from tests.reports.hostile_files import SPECIAL_COUNT, hostile, make_special, write_hostile
 
 COUNT = 1000

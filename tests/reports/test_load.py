@@ -6,7 +6,8 @@ import os
 
 import pytest
 
-from reports import ReportError, load, read_store, tables
+from reports import ReportError, read_store, tables
+from reports.store import load
 
 
 @pytest.fixture

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from reports.load import StoredRecord
-from reports.machines import UNKNOWN, environment_names, machine_name
+from reports.store.load import StoredRecord
+from reports.store.machines import UNKNOWN, environment_names, machine_name
 
 BEFORE_JAX = {"backend": None, "device_kind": None, "device_count": None, "jax_options": {}}
 FLAGS = "--xla_cpu_multi_thread_eigen=false"

@@ -5,8 +5,8 @@ import dataclasses
 import pytest
 
 from reports import ReportError, read_store
-from reports.machines import UNKNOWN, environment_names, machine_name
-from reports.merge import merge_stores
+from reports.store.machines import UNKNOWN, environment_names, machine_name
+from reports.store.merge import merge_stores
 from tests.reports.conftest import COMMIT
 
 

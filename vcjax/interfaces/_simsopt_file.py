@@ -7,7 +7,7 @@ import numpy as np
 from scipy.io import netcdf_file
 
 from vcjax import VcjaxError
-from vcjax._netcdf import read_netcdf
+from vcjax._files.netcdf import read_netcdf
 
 _SIZES = {
     "nfp": "Periodicity in toroidal direction",

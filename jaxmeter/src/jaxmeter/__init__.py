@@ -29,7 +29,7 @@ if _IS_CHECKED:  # `_modules` reads these lines: they are the API
     from jaxmeter._compare.times import compare_times as compare_times
     from jaxmeter._measure.benchmark import BenchmarkCase as BenchmarkCase
     from jaxmeter._measure.case import Case as Case
-    from jaxmeter._measure.run import run_case as run_case
+    from jaxmeter._workers.run import run_case as run_case
 
     # Results.
     from jaxmeter._records.audit import Audit as Audit

@@ -29,9 +29,9 @@ from jaxmeter._cli.compare import _effort
 from jaxmeter._compare import compare as comparing
 from jaxmeter._compare.exact import compare_exact
 from jaxmeter._compare.pair import Compared, measure_compared
-from jaxmeter._measure.processes import EndedWorker
 from jaxmeter._measure.progress import Progress
 from jaxmeter._measure.targets import resolve
+from jaxmeter._workers.processes import EndedWorker
 
 HERE = str(Path(__file__).parent)
 PATH = (HERE, str(Path(__file__).parents[1]))

@@ -10,7 +10,7 @@ import pytest
 
 import jaxmeter
 from jaxmeter import JaxmeterError, Record, run_case
-from jaxmeter._measure.processes import in_worker
+from jaxmeter._workers.processes import in_worker
 
 TARGETS = str(Path(__file__).parents[1])
 
@@ -119,7 +119,7 @@ def test_a_function_that_was_compiled_before_is_rejected(case, failure_of):
 
 def test_a_worker_that_cannot_read_its_case_sends_no_record():
     task = Record("no case", "ok")
-    ended = in_worker("jaxmeter._measure.worker", task, {}, 100.0)
+    ended = in_worker("jaxmeter._workers.worker", task, {}, 100.0)
     assert (ended.exit_code, ended.answer) == (1, None)
     assert "BenchmarkCase.from_json: " in ended.printed
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from jaxmeter import run_case
-from jaxmeter._measure.worker import work
+from jaxmeter._workers.worker import work
 
 
 def is_alive(pid):

@@ -13,8 +13,8 @@ import os
 from jaxmeter._cli.arguments import parse_parameter
 from jaxmeter._cli.command import add_param, print_failure
 from jaxmeter._measure.benchmark import BenchmarkCase
-from jaxmeter._measure.run import run_case
 from jaxmeter._records.record import Record
+from jaxmeter._workers.run import run_case
 from jaxmeter.version import VERSION
 
 

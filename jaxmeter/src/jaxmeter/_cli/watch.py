@@ -20,7 +20,7 @@ from jaxmeter._cli.command import write_answer
 from jaxmeter._records.files import temporary_folder
 from jaxmeter._records.plain_data import checked
 from jaxmeter._records.run import WatchedRun
-from jaxmeter._render.run_page import run_page
+from jaxmeter._render.run.page import run_page
 from jaxmeter._watch.launch import watch_program
 from jaxmeter.errors import JaxmeterError
 

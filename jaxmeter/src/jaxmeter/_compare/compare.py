@@ -16,8 +16,6 @@ from jaxmeter._compare.exact import compare_answers, compare_exact
 from jaxmeter._compare.rounds import Round
 from jaxmeter._compare.times import DEFAULT_CRITERIA, compare_times
 from jaxmeter._measure.environment import host_environment
-from jaxmeter._measure.processes import in_worker
-from jaxmeter._measure.run import with_ending
 from jaxmeter._measure.targets import TARGET_FORM, is_target, resolve
 from jaxmeter._notebook import write_module
 from jaxmeter._records.comparison import (
@@ -35,6 +33,8 @@ from jaxmeter._records.comparison import (
 from jaxmeter._records.files import temporary_folder, write_file
 from jaxmeter._records.plain_data import FrozenDict
 from jaxmeter._records.record import Failure, Record
+from jaxmeter._workers.processes import in_worker
+from jaxmeter._workers.run import with_ending
 from jaxmeter.errors import JaxmeterError
 
 DEFAULT_PROCESSES_COUNT = 6

@@ -1,6 +1,6 @@
 """The worker process of `jaxmeter.compare`: measures two functions, interleaved.
 
-`jaxmeter._measure.processes` starts it. An exception of a function is kept in its record, and the
+`jaxmeter._workers.processes` starts it. An exception of a function is kept in its record, and the
 exit status is 0 once an answer is sent.
 """
 
@@ -13,9 +13,9 @@ from typing import Any
 from jaxmeter._cli.arguments import calls_from_options, case_from_options, with_arrays
 from jaxmeter._measure.environment import host_environment, jax_environment, load_1min
 from jaxmeter._measure.progress import Progress
-from jaxmeter._measure.worker import run_worker
 from jaxmeter._records.comparison import ComparedProcess, Side, Task
 from jaxmeter._records.record import Record
+from jaxmeter._workers.worker import run_worker
 
 
 def work(task: Task, report: Callable[[ComparedProcess], None]) -> ComparedProcess:

@@ -1,1 +1,1 @@
-"""Measure one case, in this process or in a fresh worker."""
+"""Measure one case in this process, phase by phase."""

@@ -28,7 +28,7 @@ from jaxmeter._render.lock import lock_sheet
 from jaxmeter._render.memory import memory_sheet, tradeoff_sheet
 from jaxmeter._render.record import record_sheet
 from jaxmeter._render.retraces import retraces_sheet, watched_sheet
-from jaxmeter._render.run import run_sheet
+from jaxmeter._render.run.text import run_sheet
 from jaxmeter._render.sheet import Sheet, sheet_markdown, sheet_rich, sheet_text, without_limits
 from jaxmeter.errors import JaxmeterError
 

@@ -10,10 +10,10 @@ from pathlib import Path
 
 from jaxmeter import FileError, read_file
 
-from .errors import ReportError
+from ..errors import ReportError
+from ..whole_files import draft_of
 from .load import SkippedFile, StoredRecord, is_commit, scan
 from .machines import UNKNOWN, machine_name
-from .whole_files import draft_of
 
 COPIED, SAME = "copied", "same"
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)

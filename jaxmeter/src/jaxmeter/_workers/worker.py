@@ -1,6 +1,6 @@
 """The worker process: measures one benchmark case, cold, and writes its record.
 
-`jaxmeter._measure.processes` starts it. An exception of the target is kept in the record, and the
+`jaxmeter._workers.processes` starts it. An exception of the target is kept in the record, and the
 exit status is 0 once a record is sent.
 """
 
@@ -16,13 +16,13 @@ from typing import Any
 
 from jaxmeter._measure.benchmark import BenchmarkCase
 from jaxmeter._measure.environment import host_environment, jax_environment
-from jaxmeter._measure.processes import ANSWER_BYTES
 from jaxmeter._measure.progress import Progress
-from jaxmeter._measure.supervisor import fork_supervised
 from jaxmeter._measure.targets import resolve
 from jaxmeter._records.compile import CompileSummary
 from jaxmeter._records.plain_data import PlainData
 from jaxmeter._records.record import Record
+from jaxmeter._workers.processes import ANSWER_BYTES
+from jaxmeter._workers.supervisor import fork_supervised
 from jaxmeter.errors import JaxmeterError
 
 _FLUSHING_SECONDS = 1.0

@@ -19,7 +19,7 @@ import msgspec
 
 from jaxmeter import FileError, Record, read_file
 
-from .errors import ReportError
+from ..errors import ReportError
 
 # Files that an earlier reader, or the benchmarks before they measured the case again, renamed.
 RENAMED = {

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from jaxmeter._records.run import Line, RunCompile, RunProcess, WatchedRun
 from jaxmeter._render.compile import compile_sheet
 from jaxmeter._render.html import sheet_html
-from jaxmeter._render.run import cache_text, captured_text, headline, notes
-from jaxmeter._render.run_style import PAGE
+from jaxmeter._render.run.style import PAGE
+from jaxmeter._render.run.text import cache_text, captured_text, headline, notes
 from jaxmeter._render.units import count_text, place_text, seconds_text
 
 _ROWS_COUNT = 500

@@ -5,7 +5,7 @@ from os import PathLike
 import numpy as np
 
 from vcjax._errors import VcjaxError
-from vcjax._netcdf import read_netcdf
+from vcjax._files.netcdf import read_netcdf
 
 _CALL = "wout.read_wout"
 _SCALARS = ("nfp", "lasym__logical__")

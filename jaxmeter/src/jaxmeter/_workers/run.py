@@ -7,9 +7,9 @@ import signal
 
 from jaxmeter._measure.benchmark import BenchmarkCase
 from jaxmeter._measure.environment import host_environment
-from jaxmeter._measure.processes import EndedWorker, in_worker
 from jaxmeter._measure.progress import UNFINISHED, capped
 from jaxmeter._records.record import Failure, Record
+from jaxmeter._workers.processes import EndedWorker, in_worker
 from jaxmeter.errors import JaxmeterError
 
 
@@ -41,7 +41,7 @@ def run_case(case: BenchmarkCase) -> Record:
             f"run_case: got {case!r:.80}; give a "
             "jaxmeter.BenchmarkCase(name, 'package.module:function')"
         )
-    ended = in_worker("jaxmeter._measure.worker", case, case.env, case.timeout_seconds)
+    ended = in_worker("jaxmeter._workers.worker", case, case.env, case.timeout_seconds)
     record = ended.answer_as(Record)
     if isinstance(record, Failure):
         known = Record(case.name, "failed", case.target, case.params, failure=record)

@@ -26,12 +26,12 @@ import pandas as pd
 
 from jaxmeter import Record, read_file
 
-from .errors import ReportError
+from ..errors import ReportError
+from ..quantities import KNOWN, Row, measurement_row
+from ..whole_files import DRAFT
 from .load import SkippedFile, Store, StoredRecord, printable_text, read_store
 from .machines import environment_names
 from .merge import read_source, with_machines
-from .quantities import KNOWN, Row, measurement_row
-from .whole_files import DRAFT
 
 FILE = "records.parquet"
 PARTITIONS = ("project=", "environment=", "month=")

@@ -1,0 +1,1 @@
+"""The compiles of a whole program: as text and as one page of HTML."""

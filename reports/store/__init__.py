@@ -1,0 +1,1 @@
+"""Stores of records: read, merged, compacted; and the machines that they come from."""
