@@ -1,5 +1,7 @@
 """The nearest point of the surface."""
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -8,6 +10,7 @@ from numpy import cos, sin
 
 import vcjax
 from tests.vcjax.common import section, toroidal_field
+from vcjax import problems
 from vcjax._geometry.foot import Periods, nearest
 
 SECTIONS = {
@@ -33,3 +36,21 @@ def test_the_distance_is_the_least_also_beyond_centres_of_curvature(name):
     surface = Periods(casing.nodes[:3], casing.turns)
     foot = jax.jit(nearest, static_argnums=2)(jnp.asarray(points), surface, rule)
     np.testing.assert_allclose(foot.distance, least, atol=1e-4)
+
+
+def test_next_to_a_flat_section_no_foot_is_farther_than_the_way_to_the_surface():
+    surface = problems.rotating_ellipse_surface(5, major_radius=1.0, semi_axes=(0.05, 0.4))
+    X = surface.points(8, 8, half_period=False)
+    rule = vcjax.choose_off_surface(X, toroidal_field(X), 2, nfp=5)
+    casing = vcjax.prepare_off_surface(rule, X)
+    grid: dict[str, Any] = dict(nfp=5, half_period=False, nphi=32, ntheta=128)
+    places = vcjax.surface_points(X, **grid).reshape(-1, 3)
+    normals = np.cross(*vcjax.surface_tangents(X, **grid)).reshape(-1, 3)
+    normals /= np.linalg.norm(normals, axis=1, keepdims=True)
+    random = np.random.default_rng(0)
+    way = 0.14 * 10.0 ** random.uniform(-2, 0.3, len(places)) * random.choice([-1, 1], len(places))
+    periods = Periods(casing.nodes[:3], casing.turns)
+    points = jnp.asarray(places + way[:, None] * normals)
+    foot = jax.jit(nearest, static_argnums=2)(points, periods, rule)
+    # The interpolated surface is right to 1e-3 of the patches.
+    assert (foot.distance < np.abs(way) + 1e-4).all()
