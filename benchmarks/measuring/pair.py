@@ -22,12 +22,14 @@ import fnmatch
 import os
 import shutil
 import sys
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
 import jaxmeter
+from benchmarks.measuring.changed import TimedSide, affordable_sides, time_rounds, timed_sides
 from benchmarks.measuring.checkout import (
     ROOT,
     CheckoutError,
@@ -61,7 +63,7 @@ MOST_ROUNDS = 12
 TIMED_EFFORT = {"repeat": 30, "max_seconds": 1.0, "compiles": 3, "builds": 4}
 OPERATIONS = f"{SUITE}/"
 NOT_INJECTED = "none"
-BUDGET_SECONDS = 270.0
+BUDGET_SECONDS = 260.0
 MAX_LOAD = 2.0
 
 
@@ -76,7 +78,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--cases", nargs="+", help="patterns of the quick grid's cases, all timed")
     parser.add_argument("--rounds", type=int, default=MOST_ROUNDS, help="maximum; default 12")
     parser.add_argument(
-        "--budget", type=float, default=BUDGET_SECONDS, help="seconds; no round begins after them"
+        "--budget", type=float, default=BUDGET_SECONDS, help="seconds, of exact metrics and times"
     )
     parser.add_argument(
         "--max-load",
@@ -105,13 +107,16 @@ def main(argv: Sequence[str] | None = None) -> int:
         if has_changes("vcjax"):
             print("uncommitted changes of vcjax are not measured", file=sys.stderr)
         with run_lock(), sides(commits, out, regressions=regressions) as (base, *heads):
+            started = time.monotonic()
             cases = chosen_cases(options.cases, options.rounds)
-            if operations := chosen_operations(options.cases):
-                measure_exact([base, *heads], operations)
-            measure_interleaved(
+            operations = chosen_operations(options.cases)
+            changed = measure_exact([base, *heads], operations)
+            measure_times(
                 cases,
                 [base, *heads],
-                budget_seconds=options.budget,
+                changed,
+                rounds=options.rounds,
+                seconds=options.budget - (time.monotonic() - started),
                 max_load=options.max_load * (os.cpu_count() or 1),
             )
             if not options.no_programs:
@@ -158,18 +163,54 @@ def chosen_operations(patterns: Sequence[str] | None) -> list[str]:
     return [p.removeprefix(OPERATIONS) for p in patterns if p.startswith(OPERATIONS)]
 
 
-def measure_exact(measured: Sequence[MeasuredSide], operations: Sequence[str]) -> None:
-    """Measure the exact metrics of operations on all sides, and write how their programs differ."""
-    places = []
+def measure_exact(measured: Sequence[MeasuredSide], operations: Sequence[str]) -> list[list[str]]:
+    """Measure the exact metrics of operations on all sides, and write how their programs differ.
+
+    Return for each HEAD the operations whose program, or what they compiled, is not that of BASE.
+    """
+    base, *heads = measured
+    if not operations:
+        return [[] for _ in heads]
     for side in measured:
-        details = side.pair / "details" / side.name
-        imports = [side.workers.imports]
-        measure_operations(side.store, details, imports, operations)
-        places.append((side.store, details))
-    packages = [side.workers.imports / "vcjax" for side in measured]
-    for side, place, package in zip(measured[1:], places[1:], packages[1:], strict=True):
-        edits = edited_lines(packages[0], package)
-        write_differences((places[0], place), side.pair / FOLDER, edits)
+        measure_operations(side.store, side.details, [side.workers.imports], operations)
+    return [
+        write_differences(
+            ((base.store, base.details), (head.store, head.details)),
+            head.pair / FOLDER,
+            edited_lines(*(side.workers.imports / "vcjax" for side in (base, head))),
+        )
+        for head in heads
+    ]
+
+
+def measure_times(
+    cases: Sequence[PlannedCase],
+    measured: Sequence[MeasuredSide],
+    changed: Sequence[Sequence[str]],
+    *,
+    rounds: int,
+    seconds: float,
+    max_load: float,
+    clock: Callable[[], float] = time.monotonic,
+    load: Callable[[], float | None] = jaxmeter.load_1min,
+) -> None:
+    """Measure times: of operations that changed, then of the cases, then of operations again.
+
+    Operations have half of the time first, so that the cases, which alone show compile times, get
+    theirs; what the cases leave is for the missing rounds of operations.
+    """
+    until = clock() + seconds
+    operations: Sequence[TimedSide] = ()
+    if any(changed) and rounds > 1 and (load() or 0.0) <= max_load:
+        share = seconds / 2 if cases else seconds
+        operations = affordable_sides(timed_sides(measured, changed), share)
+        time_rounds(operations, rounds=rounds, seconds=share, clock=clock)
+    budget = until - clock()
+    measure_interleaved(
+        cases, measured, budget_seconds=budget, max_load=max_load, clock=clock, load=load
+    )
+    if operations:
+        time_rounds(operations, rounds=rounds, seconds=until - clock(), clock=clock)
 
 
 @contextmanager
@@ -179,8 +220,11 @@ def sides(
     *,
     regressions: Sequence[str] = (NOT_INJECTED,),
     run_case: RunCase = jaxmeter.run_case,
+    change: Callable[[str, Path], None] | None = None,
 ) -> Iterator[list[MeasuredSide]]:
     """Unpack the packages of BASE and of a HEAD for each injected regression.
+
+    ``change(regression, package)`` changes an unpacked package; by default it is `inject`.
 
     Raises
     ------
@@ -194,7 +238,7 @@ def sides(
             place = Path(folder) / name / label
             package = unpacked_package(commit, place / "source")
             if regression != NOT_INJECTED:
-                inject(regression, package)
+                (change or inject)(regression, package)
                 commit = f"{commit}+{label}"
             store = RecordStore(pair / name / commit / environment_name())
             (place / "work").mkdir()

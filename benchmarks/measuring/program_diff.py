@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 import jaxmeter
 from benchmarks.measuring.plan import PlannedCase
+from benchmarks.measuring.runner import CACHED_ENVIRONMENT
 
 if TYPE_CHECKING:
     from benchmarks.measuring.pair import MeasuredSide
@@ -49,7 +50,9 @@ def write_diffs(
 
 def inventory(case: jaxmeter.BenchmarkCase, path: Path) -> jaxmeter.Inventory | None:
     """Compile a case in a worker, which writes its inventory to `path`; None if that fails."""
-    environment = {**os.environ, **case.env, "PYTHONPATH": os.pathsep.join(case.path)}
+    # A cached program is described as well as one that is compiled here.
+    caching = {**case.env, **CACHED_ENVIRONMENT}
+    environment = {**os.environ, **caching, "PYTHONPATH": os.pathsep.join(case.path)}
     command = [
         sys.executable,
         "-P",

@@ -30,6 +30,11 @@ class MeasuredSide:
     store: RecordStore
     workers: Workers
 
+    @property
+    def details(self) -> Path:
+        """Folder for what each operation compiled."""
+        return self.pair / "details" / self.name
+
 
 def measure_interleaved(
     cases: Sequence[PlannedCase],
@@ -73,7 +78,8 @@ def measure_interleaved(
         for case in kept:
             if number not in _numbers(case):
                 continue
-            if clock() - started > budget_seconds:
+            share = SHARE_OF_CACHED if case.is_cached(number) else 1.0
+            if clock() - started + share * costs[case.name] > budget_seconds:
                 print(f"the budget of {budget_seconds:.0f} s is spent", flush=True)
                 return
             # The previous case affects the side that comes first: alternate.

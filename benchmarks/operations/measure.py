@@ -37,31 +37,74 @@ def measure_operations(
     only : sequence of str
         Patterns of the operations' names.
     """
+
+    def run(first: int) -> None:
+        _work(store, details, imports, only, part=(first, WORKERS_COUNT))
+
     for path in store.root.glob(f"{SUITE}/*/0.json"):
-        record = jaxmeter.Record.from_json(jaxmeter.read_file(path))
-        if record.status != "ok":
+        if kept_record(store, path.parent.name, 0) is None:
             path.unlink()
+    with ThreadPoolExecutor(WORKERS_COUNT) as pool:
+        list(pool.map(run, range(WORKERS_COUNT)))
+
+
+def time_operations(
+    store: RecordStore,
+    details: Path,
+    imports: Sequence[Path],
+    names: Sequence[str],
+    *,
+    round_index: int,
+) -> None:
+    """Take the steady-state times of operations in one process, as a round from 1 on.
+
+    One operation after the other: imports and what is prepared are shared, programs come from the
+    compilation cache. Records of an earlier process are replaced.
+    """
+    for name in names:
+        _path(store, name, round_index).unlink(missing_ok=True)
+    _work(store, details, imports, names, round_index=round_index)
+
+
+def kept_record(store: RecordStore, name: str, round_index: int) -> jaxmeter.Record | None:
+    """Return the record of an operation; None where it has none that succeeded."""
+    with contextlib.suppress(FileNotFoundError):
+        record = jaxmeter.Record.from_json(jaxmeter.read_file(_path(store, name, round_index)))
+        return record if record.status == "ok" else None
+    return None
+
+
+def _path(store: RecordStore, name: str, round_index: int) -> Path:
+    return store.root / SUITE / name / f"{round_index}.json"
+
+
+def _work(
+    store: RecordStore,
+    details: Path,
+    imports: Sequence[Path],
+    only: Sequence[str],
+    *,
+    round_index: int = 0,
+    part: tuple[int, int] = (0, 1),
+) -> None:
+    """Run a worker, and another one for the rest wherever an operation ends it."""
     environment = {
         **os.environ,
         **WORKER_ENVIRONMENT,
         **CACHED_ENVIRONMENT,
         "PYTHONPATH": os.pathsep.join(map(str, imports)),
     }
+    first, step = part
     command = [
         *(sys.executable, "-P", "-m", "benchmarks.operations.worker"),
-        *(str(store.root), str(details), "--only", *only),
+        *(str(store.root), str(details), "--round", str(round_index), "--only", *only),
+        *("--part", f"{first}/{step}"),
     ]
-
-    def run(first: int) -> None:
-        part = ["--part", f"{first}/{WORKERS_COUNT}"]
-        while (why := _ended([*command, *part], environment)) is not None:
-            if not _blame(store, details / f"current-{first}", why):
-                raise jaxmeter.JaxmeterError(
-                    f"the worker of operations ended before the first one: {why[-400:]}"
-                )
-
-    with ThreadPoolExecutor(WORKERS_COUNT) as pool:
-        list(pool.map(run, range(WORKERS_COUNT)))
+    while (why := _ended(command, environment)) is not None:
+        if not _blame(store, details / f"current-{first}", round_index, why):
+            raise jaxmeter.JaxmeterError(
+                f"the worker of operations ended before the first one: {why[-400:]}"
+            )
 
 
 def _ended(command: Sequence[str], environment: Mapping[str, str]) -> str | None:
@@ -75,7 +118,7 @@ def _ended(command: Sequence[str], environment: Mapping[str, str]) -> str | None
     return f"exit status {done.returncode}: {done.stderr.decode(errors='replace')[-2000:]}"
 
 
-def _blame(store: RecordStore, note: Path, why: str) -> bool:
+def _blame(store: RecordStore, note: Path, round_index: int, why: str) -> bool:
     """Record that the operation in progress failed; return whether there was one."""
     try:
         found = json.loads(note.read_text())
@@ -91,29 +134,34 @@ def _blame(store: RecordStore, note: Path, why: str) -> bool:
         failure=failure,
         environment=jaxmeter.host_environment(),
     )
-    store.write(case, 0, record)
+    store.write(case, round_index, record)
     return True
 
 
 def write_differences(
     both: Sequence[tuple[RecordStore, Path]], out: Path, edits: Sequence[EditedLine] = ()
-) -> None:
+) -> list[str]:
     """Write ``out/operations/<name>.txt`` for each operation whose program or calls differ.
 
     Its first line names the source line that the difference most likely comes from: the nearest of
-    the `edits` between the two packages, where one is near.
+    the `edits` between the two packages, where one is near. Return the names of operations whose
+    program or calls differ, without those of which only the answer does.
     """
+    changed = []
     (base, base_details), (head, head_details) = both
     for path in sorted(head.root.glob(f"{SUITE}/*/0.json")):
         name = path.parent.name
         texts = list(_details(name, (base_details, head_details)))
         text, seen = difference(*texts) if len(texts) == 2 else ("", ())
-        if not text and _checks(path) == _checks(base.root / SUITE / name / path.name):
+        if text:
+            changed.append(name)
+        elif _checks(path) == _checks(base.root / SUITE / name / path.name):
             continue
         edit = nearest(edits, seen)
         target = out / SUITE / f"{name}.txt"
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text("\n".join(map(str, filter(None, (edit, text)))) + "\n", encoding="utf-8")
+    return changed
 
 
 def _checks(path: Path) -> Mapping[str, float] | None:

@@ -2,7 +2,10 @@
 
 One after the other, JAX's caches cleared in between. Programs come from the persistent compilation
 cache where an earlier worker compiled the same one: it hands out the same program, so that every
-quantity here is the same, and a commit that changed nothing costs seconds. Times are not taken.
+quantity here is the same, and a commit that changed nothing costs seconds.
+
+With ``--round N``, N from 1 on, steady-state times are taken instead, and nothing else: the record
+of that round has only its samples.
 """
 
 from __future__ import annotations
@@ -12,11 +15,13 @@ import contextlib
 import dataclasses
 import faulthandler
 import fnmatch
+import functools
+import gc
 import json
 import sys
 import time
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +37,8 @@ SUITE = "operations"
 CURRENT = "current"
 LOW_PRECISION = ("float32", "complex64", "float16", "bfloat16")
 TIMEOUT_SECONDS = 600.0  # of an operation
+SAMPLES_SECONDS = 1.0  # calls of an operation in a process, if they are enough
+MIN_SAMPLES, MAX_SAMPLES = 3, 300
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -41,6 +48,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("details", type=Path, help="folder for what each operation compiled")
     parser.add_argument("--part", default="0/1", help="this and every n-th further one: 0/2")
     parser.add_argument("--only", nargs="+", default=["*"], help="patterns of names")
+    parser.add_argument("--round", type=int, default=0, help="from 1 on: take times")
     options = parser.parse_args(argv)
     # Before the backend starts; the machine's cores are divided among them.
     jax.config.update("jax_num_cpu_devices", 2)
@@ -51,8 +59,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         if not any(fnmatch.fnmatch(one.name, pattern) for pattern in options.only):
             continue
         case = planned(one)
-        known = store.read(case, 0)
-        if known is not None:
+        if store.read(case, options.round) is not None:
             continue
         # The parent reads it where this process dies.
         note = {"name": one.name, "target": one.target}
@@ -60,11 +67,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         started = time.process_time()
         # Ends the process, also out of the compiler; the parent starts another for the rest.
         faulthandler.dump_traceback_later(TIMEOUT_SECONDS, exit=True)
-        record, detail = measured(one)
+        record, detail = measured(one, is_timed=options.round > 0)
         faulthandler.cancel_dump_traceback_later()
-        store.write(case, 0, record)
+        store.write(case, options.round, record)
         spent = time.process_time() - started
-        print(f"{case.name}: {record.status}, {spent:.1f} s of processor time", flush=True)
+        if not options.round:
+            print(f"{case.name}: {record.status}, {spent:.1f} s of processor time", flush=True)
         if detail is not None:
             jaxmeter.write_file(options.details / f"{one.name}.json", detail.to_json())
     return 0
@@ -76,9 +84,12 @@ def planned(one: Operation) -> PlannedCase:
 
 
 def measured(
-    one: Operation,
+    one: Operation, *, is_timed: bool = False
 ) -> tuple[jaxmeter.Record, jaxmeter.Inventory | jaxmeter.Watched | None]:
-    """Return the record of an operation, and its program or what its calls compiled."""
+    """Return the record of an operation, and its program or what its calls compiled.
+
+    The record of a timed operation has its samples alone.
+    """
     host = dataclasses.replace(jaxmeter.host_environment(), **jaxmeter.jax_environment())
     record = jaxmeter.Record(f"{SUITE}/{one.name}", "ok", target=one.target, environment=host)
     phase = "setup"
@@ -86,6 +97,8 @@ def measured(
         made = one.make()
         jax.clear_caches()
         phase = "run"
+        if is_timed:
+            return _timed(record, made), None
         if isinstance(made, Calls):
             return _calls(record, made)
         return _program(record, made)
@@ -96,15 +109,9 @@ def measured(
 
 
 def _program(record: jaxmeter.Record, made: Program) -> tuple[jaxmeter.Record, jaxmeter.Inventory]:
-    executions = 0
-
-    def counted(*arguments):
-        nonlocal executions
-        executions += 1
-        return made.function(*arguments)
-
-    jitted = jax.jit(counted)
+    jitted, executions_count = _counted(made)
     found = jaxmeter.inventory(jaxmeter.Case(jitted, made.arguments))
+    started = time.perf_counter()
     jitted(*made.arguments)
     answer = jax.block_until_ready(jitted(*jax.tree.map(lambda leaf: leaf, made.arguments)))
     record = dataclasses.replace(
@@ -112,11 +119,63 @@ def _program(record: jaxmeter.Record, made: Program) -> tuple[jaxmeter.Record, j
         constants=found.constants,
         program=found.program,
         memory=found.memory,
-        counts=jaxmeter.Counts(traces_count=executions, compiles_count=1),
+        counts=jaxmeter.Counts(traces_count=executions_count(), compiles_count=1),
         checks=dict(made.check(answer, jitted)),
         extras={"low_precision_count": _low_precision_count(jitted, made.arguments)},
+        # Without the compile: about as long as a process that takes times needs before its samples.
+        wall_seconds=time.perf_counter() - started,
     )
     return record, dataclasses.replace(found, name=record.name)
+
+
+def _counted(made: Program) -> tuple[Any, Callable[[], int]]:
+    """Return the jitted function of a program, and how often Python has run its body so far."""
+    executions = 0
+
+    # Its name is part of the key of the compilation cache: the same wherever programs are compiled.
+    def counted(*arguments):
+        nonlocal executions
+        executions += 1
+        return made.function(*arguments)
+
+    return jax.jit(counted), lambda: executions
+
+
+def _timed(record: jaxmeter.Record, made: Program | Calls) -> jaxmeter.Record:
+    """Return the record with steady-state samples of an operation, its program from the cache."""
+    started = time.perf_counter()
+    if isinstance(made, Calls):
+        run, executions_count = made.run, lambda: 1
+    else:
+        jitted, executions_count = _counted(made)
+        run = functools.partial(jitted, *made.arguments)
+    for _ in range(2):  # the second call still meets cold caches
+        jax.block_until_ready(run())
+    samples = steady_samples(lambda: jax.block_until_ready(run()))
+    if executions_count() != 1:
+        raise jaxmeter.RetraceError(f"{record.name} was traced again for the same arguments")
+    return dataclasses.replace(
+        record, samples_seconds=samples, wall_seconds=time.perf_counter() - started
+    )
+
+
+def steady_samples(
+    run: Callable[[], Any], clock: Callable[[], float] = time.perf_counter
+) -> tuple[float, ...]:
+    """Return the seconds of each call, `SAMPLES_SECONDS` in all where that is enough calls."""
+    samples: list[float] = []
+    gc.collect()
+    gc.disable()
+    try:
+        while len(samples) < MIN_SAMPLES or (
+            sum(samples) < SAMPLES_SECONDS and len(samples) < MAX_SAMPLES
+        ):
+            begun = clock()
+            run()
+            samples.append(clock() - begun)
+    finally:
+        gc.enable()
+    return tuple(samples)
 
 
 def _low_precision_count(jitted: Any, arguments: tuple[Any, ...]) -> int:
@@ -139,13 +198,15 @@ def _low_precision_count(jitted: Any, arguments: tuple[Any, ...]) -> int:
 
 
 def _calls(record: jaxmeter.Record, made: Calls) -> tuple[jaxmeter.Record, jaxmeter.Watched]:
+    started = time.perf_counter()
     with jaxmeter.watch() as watched:
         answer = jax.block_until_ready(made.run())
+    seconds = time.perf_counter() - started
     found = watched.report
     compiled = found.compiles_count + found.cache_hits_count
     counts = jaxmeter.Counts(traces_count=found.traces_count, compiles_count=compiled)
     checks = dict(made.check(answer))
-    return dataclasses.replace(record, counts=counts, checks=checks), found
+    return dataclasses.replace(record, counts=counts, checks=checks, wall_seconds=seconds), found
 
 
 if __name__ == "__main__":

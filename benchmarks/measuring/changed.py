@@ -1,0 +1,116 @@
+"""Take times of operations on several sides, interleaved: of those whose programs changed.
+
+A process takes the times of several operations in turn: it imports and prepares once, takes every
+program from the compilation cache, and calls each for about a second. Round 0 has the exact
+quantities; rounds of times begin with 1.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from benchmarks.measuring.rounds import ENOUGH_ROUNDS, MeasuredSide
+from benchmarks.operations.measure import kept_record, time_operations
+
+START_SECONDS = 2.5  # of a process, before its first operation
+CALLS_SECONDS = 1.2  # of an operation
+UNKNOWN_SECONDS = 2.0  # until its first call, where no record has it
+MAX_NAMES = 4
+
+
+@dataclass(frozen=True)
+class TimedSide:
+    """A side, and the operations that are timed on it."""
+
+    side: MeasuredSide
+    names: tuple[str, ...]
+
+    @property
+    def names_text(self) -> str:
+        """The names, shortened."""
+        more = len(self.names) - MAX_NAMES
+        return ", ".join(self.names[:MAX_NAMES]) + (f" and {more} more" if more > 0 else "")
+
+    def has(self, number: int) -> bool:
+        """Return whether all operations have a good record of a round."""
+        return all(kept_record(self.side.store, name, number) for name in self.names)
+
+    def measure(self, number: int) -> None:
+        """Take the times of all operations in one process."""
+        side = self.side
+        if self.names:
+            time_operations(
+                side.store, side.details, [side.workers.imports], self.names, round_index=number
+            )
+
+
+def timed_sides(
+    measured: Sequence[MeasuredSide], changed: Sequence[Sequence[str]]
+) -> list[TimedSide]:
+    """Return what is timed: on each HEAD what changed there, on BASE what changed on any."""
+    names = dict.fromkeys(name for one in changed for name in one)
+    return [
+        TimedSide(side, tuple(one)) for side, one in zip(measured, (names, *changed), strict=True)
+    ]
+
+
+def affordable_sides(sides: Sequence[TimedSide], seconds: float) -> list[TimedSide]:
+    """Return the sides with as many operations as get enough rounds, the cheapest first.
+
+    Those that are left out are named, with the time that all of them would take. At least one is
+    kept.
+    """
+    costs = _costs(sides)
+    left = seconds / ENOUGH_ROUNDS - START_SECONDS * len(sides)
+    kept: list[str] = []
+    for name in sorted(costs, key=lambda name: costs[name]):
+        if not kept or costs[name] <= left:
+            kept.append(name)
+            left -= costs[name]
+    chosen = [replace(one, names=tuple(n for n in kept if n in one.names)) for one in sides]
+    if len(kept) < len(costs):
+        needed = ENOUGH_ROUNDS * (START_SECONDS * len(sides) + sum(costs.values()))
+        rest = ", ".join(sorted(costs.keys() - set(kept)))
+        print(
+            f"{ENOUGH_ROUNDS} rounds of every operation whose program changed take about "
+            f"{needed:.0f} s here, {max(seconds, 0):.0f} s are left for them: the times of "
+            f"operations {rest} will not be judged",
+            flush=True,
+        )
+    return chosen
+
+
+def _costs(sides: Sequence[TimedSide]) -> Mapping[str, float]:
+    """Return about how many seconds a round of each operation takes on all sides."""
+    costs: dict[str, float] = {}
+    for name in dict.fromkeys(name for one in sides for name in one.names):
+        there = [one.side.store for one in sides if name in one.names]
+        records = [kept_record(store, name, 0) for store in there]
+        known = [r.wall_seconds for r in records if r is not None and r.wall_seconds is not None]
+        costs[name] = len(there) * (CALLS_SECONDS + 2 * min(known, default=UNKNOWN_SECONDS))
+    return costs
+
+
+def time_rounds(
+    sides: Sequence[TimedSide],
+    *,
+    rounds: int,
+    seconds: float,
+    clock: Callable[[], float] = time.monotonic,
+) -> None:
+    """Take the rounds that are missing, while another one ends in time."""
+    started, cost = clock(), 0.0
+    for number in range(1, rounds + 1):
+        begun = clock()
+        # A side measured alone would be compared with an earlier state of the machine.
+        if all(one.has(number) for one in sides):
+            continue
+        if begun - started + cost > seconds:
+            return
+        # The previous side affects the next one: alternate.
+        for one in sides if number % 2 else sides[::-1]:
+            one.measure(number)
+        cost = clock() - begun
+        print(f"round {number} of operations {sides[0].names_text}: {cost:.1f} s", flush=True)

@@ -1,0 +1,150 @@
+"""Times of operations whose programs changed: which, how many rounds, in which order."""
+
+import itertools
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from benchmarks.measuring import changed, pair
+from benchmarks.measuring.changed import affordable_sides, time_rounds, timed_sides
+from benchmarks.measuring.store import RecordStore
+from benchmarks.operations import worker
+from jaxmeter import Record
+from tests.benchmarks.common import planned
+
+
+class Clock:
+    """Seconds that pass only where something is measured."""
+
+    now = 0.0
+
+    def __call__(self):
+        return self.now
+
+
+@pytest.fixture
+def clock():
+    return Clock()
+
+
+@pytest.fixture
+def calls(monkeypatch, clock):
+    """Collect (side, names, round) of each process, which writes its records and takes 10 s."""
+    found = []
+
+    def time_operations(store, details, imports, names, *, round_index):
+        found.append((store.root.name, tuple(names), round_index))
+        clock.now += 10.0
+        for name in names:
+            write(store, name, round_index)
+
+    monkeypatch.setattr(changed, "time_operations", time_operations)
+    return found
+
+
+def write(store, name, number, **fields):
+    case = planned(f"operations/{name}")
+    store.write(case, number, Record(case.name, "ok", target=case.target, **fields))
+
+
+@pytest.fixture
+def measured(tmp_path) -> list[Any]:
+    return [
+        SimpleNamespace(
+            name=name,
+            store=RecordStore(tmp_path / name),
+            details=tmp_path,
+            workers=SimpleNamespace(imports=tmp_path),
+        )
+        for name in ("base", "head", "other")
+    ]
+
+
+def test_base_is_timed_with_what_changed_on_any_head_and_a_head_with_its_own(
+    measured, calls, clock
+):
+    sides = timed_sides(measured, [["field_at"], ["self_test", "field_at"]])
+    time_rounds(sides, rounds=2, seconds=1e9, clock=clock)
+    assert calls == [
+        ("base", ("field_at", "self_test"), 1),
+        ("head", ("field_at",), 1),
+        ("other", ("self_test", "field_at"), 1),
+        ("other", ("self_test", "field_at"), 2),
+        ("head", ("field_at",), 2),
+        ("base", ("field_at", "self_test"), 2),
+    ]
+
+
+def test_whole_rounds_are_kept_and_the_rest_is_measured_on_all_sides(measured, calls, clock):
+    sides = timed_sides(measured[:2], [["field_at"]])
+    time_rounds(sides, rounds=2, seconds=1e9, clock=clock)
+    (measured[1].store.root / "operations" / "field_at" / "1.json").unlink()
+    calls.clear()
+    time_rounds(sides, rounds=3, seconds=1e9, clock=clock)
+    assert [(side, number) for side, _, number in calls] == [
+        *(("base", 1), ("head", 1)),
+        *(("base", 3), ("head", 3)),
+    ]
+
+
+def test_no_round_begins_that_would_end_too_late(measured, calls, clock):
+    sides = timed_sides(measured[:2], [["field_at"]])
+    time_rounds(sides, rounds=12, seconds=65.0, clock=clock)
+    assert len(calls) == 2 * 3
+
+
+def test_the_cheapest_operations_are_timed_and_the_others_named_before_measuring(measured, capsys):
+    sides = timed_sides(measured[:2], [["field_at", "self_test", "prepare"]])
+    for name, seconds in (("field_at", 5.0), ("self_test", 0.4), ("prepare", 0.4)):
+        for one in measured[:2]:
+            write(one.store, name, 0, wall_seconds=seconds)
+    # Two processes that start, and two operations of 1.2 s and twice 0.4 s on each side.
+    enough = 3 * (2 * changed.START_SECONDS + 4 * (changed.CALLS_SECONDS + 0.8))
+    kept = affordable_sides(sides, enough + 1)
+    assert {one.names for one in kept} == {("self_test", "prepare")}
+    assert "the times of operations field_at will not be judged" in capsys.readouterr().out
+    assert {one.names for one in affordable_sides(sides, -5.0)} == {("self_test",)}
+    assert affordable_sides(sides, 1e9)[0].names == ("self_test", "prepare", "field_at")
+
+
+def test_operations_have_half_of_the_time_before_the_cases_and_the_rest_after_them(
+    measured, calls, clock, monkeypatch
+):
+    order = []
+
+    def measure_interleaved(cases, sides, *, budget_seconds, **_):
+        order.append((len(calls), budget_seconds))
+        clock.now += 30.0
+
+    monkeypatch.setattr(pair, "measure_interleaved", measure_interleaved)
+
+    case = planned("suite/a")
+
+    def run(load, cases=(case,), rounds=12):
+        calls.clear()
+        order.clear()
+        for one in measured:
+            for path in one.store.root.rglob("*.json"):
+                path.unlink()
+        options = {"rounds": rounds, "seconds": 100.0, "max_load": 4.0, "clock": clock}
+        pair.measure_times(cases, measured[:2], [["field_at"]], **options, load=lambda: load)
+        return order[0], len(calls)
+
+    assert run(1.0) == ((4, 60.0), 6)
+    assert run(1.0, cases=()) == ((10, 0.0), 10)
+    assert run(7.8) == ((0, 100.0), 0), "too busy"
+    assert run(1.0, rounds=1) == ((0, 100.0), 0), "no times were asked for"
+
+
+def test_equal_programs_are_not_timed(measured, calls, monkeypatch):
+    monkeypatch.setattr(pair, "measure_interleaved", lambda *_, **__: None)
+    pair.measure_times((), measured, [[], []], rounds=12, seconds=9.0, max_load=4.0)
+    assert not calls
+
+
+@pytest.mark.parametrize(("seconds", "count"), [(0.25, 4), (0.001, 300), (9.0, 3)])
+def test_an_operation_is_called_for_about_a_second(seconds, count):
+    ticks = itertools.count(step=seconds)
+    samples = worker.steady_samples(lambda: None, clock=lambda: next(ticks))
+    assert len(samples) == count and samples == pytest.approx([seconds] * count)
