@@ -1,12 +1,14 @@
 """Settings every test shares: 64-bit floats, strict promotion, array shapes checked at run time,
 and quick compiling.
 
-Most of the tests' time is XLA's compiling, most of that LLVM's, which changes no more than
-rounding. Programs of this process, and of processes that tests start, are compiled without its
-optimisation and, where JAX has a choice, with the emitters that give LLVM less to do. The test of
-the README's lines compiles as users do.
+LLVM's optimisation changes no more than rounding, and most programs run for less time than it
+takes. Programs of this process, and of processes that tests start, are compiled without it, in one
+piece and, where JAX has a choice, with the emitters that give LLVM less to do. Programs that run
+longer are compiled by `tests.vcjax.common.optimised`; the test of the README's lines compiles as
+users do.
 """
 
+import gc
 import os
 
 import jax
@@ -25,9 +27,16 @@ settings.register_profile("nightly", deadline=None, max_examples=20_000, print_b
 settings.load_profile("quick")
 
 # Processes that tests start inherit the flags; those of xdist have them already.
-quick = "--xla_backend_optimization_level=0"
+quick = "--xla_backend_optimization_level=0 --xla_cpu_parallel_codegen_split_count=1"
 if jax.__version_info__ < (0, 11):  # newer versions end a process that names this flag
     quick += " --xla_cpu_use_fusion_emitters=false"
 given = os.environ.get("XLA_FLAGS", "")
 if quick not in given:
     os.environ["XLA_FLAGS"] = f"{given} {quick}".strip()
+
+
+def pytest_collection_finish():
+    """Leave what was imported to no collection of garbage, and collect less often."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(100_000, 20, 100)

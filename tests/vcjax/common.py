@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -9,9 +10,23 @@ import vcjax
 from vcjax import problems
 
 
-def casing_of(problem, digits, prepare=vcjax.prepare, **options):
-    """Return a casing of a problem: of its field, or of its gradient."""
-    rule = vcjax.choose(
+def optimised(function):
+    """Return a function that is compiled with LLVM's optimisation: for programs that run long."""
+    return jax.jit(function, compiler_options={"xla_backend_optimization_level": 1})
+
+
+def optimised_casing_of(problem, digits, prepare=vcjax.prepare):
+    """Return a casing as `casing_of`, prepared by an optimised program."""
+    gradient = prepare is vcjax.prepare_gradient
+    rule = rule_of(problem, digits, gradient=gradient)
+    constants = (vcjax.gradient_tables if gradient else vcjax.tables)(rule)
+    prepared = optimised(lambda X, constants: prepare(rule, X, constants=constants))
+    return prepared(problem.X, constants)
+
+
+def rule_of(problem, digits, *, gradient=False):
+    """Return the rule for a problem's field, or for its gradient."""
+    return vcjax.choose(
         problem.X,
         problem.B,
         digits,
@@ -19,8 +34,13 @@ def casing_of(problem, digits, prepare=vcjax.prepare, **options):
         half_period=problem.half_period,
         trg_nphi=problem.trg_nphi,
         trg_ntheta=problem.trg_ntheta,
-        gradient=prepare is vcjax.prepare_gradient,
+        gradient=gradient,
     )
+
+
+def casing_of(problem, digits, prepare=vcjax.prepare, **options):
+    """Return a casing of a problem: of its field, or of its gradient."""
+    rule = rule_of(problem, digits, gradient=prepare is vcjax.prepare_gradient)
     return prepare(rule, problem.X, **options)
 
 

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import vcjax
-from tests.vcjax.common import casing_of, small_torus
+from tests.vcjax.common import casing_of, optimised, optimised_casing_of, small_torus
 from vcjax import problems
 
 # The grids of the problems hold B to their digits, and gradients to a digit less.
@@ -45,19 +45,19 @@ def test_known_gradients_are_symmetric_and_free_of_divergence():
 def test_w7x_gradients_are_as_accurate_as_the_reference_s(digits, external_limit, internal_limit):
     """The source grid holds B to these digits; the reference has no gradient of twelve digits."""
     problem = problems.w7x(digits)
-    casing = casing_of(problem, digits, vcjax.prepare_gradient)
-    internal = vcjax.internal_gradient(casing, problem.B)
+    casing = optimised_casing_of(problem, digits, vcjax.prepare_gradient)
+    internal = optimised(vcjax.internal_gradient)(casing, problem.B)
     assert problem.internal_gradient_error(internal) < internal_limit
     if external_limit is not None:
-        external = vcjax.external_gradient(casing, problem.B)
+        external = optimised(vcjax.external_gradient)(casing, problem.B)
         assert problem.external_gradient_error(external) < external_limit
 
 
 def test_gradients_of_a_resolved_field_have_the_digits_asked_for():
     digits = 5
     problem = problems.rotating_ellipse(8, half_period=False)
-    casing = casing_of(problem, digits, vcjax.prepare_gradient)
-    external = vcjax.external_gradient(casing, problem.B)
+    casing = optimised_casing_of(problem, digits, vcjax.prepare_gradient)
+    external = optimised(vcjax.external_gradient)(casing, problem.B)
     limit = 10.0**-digits
     assert problem.external_gradient_error(external) < limit
     # A vacuum field.
