@@ -90,7 +90,8 @@ def paired_columns(
 
 def by_round(case: pd.DataFrame, quantity: str) -> dict[int, float]:
     """Return the values that are not missing, by round."""
-    return case.set_index("round_index")[quantity].dropna().to_dict()
+    found = case[quantity].dropna()
+    return dict(zip(case.loc[found.index, "round_index"].tolist(), found.tolist(), strict=True))
 
 
 def values(case: pd.DataFrame, quantity: str) -> list[float]:

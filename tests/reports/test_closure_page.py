@@ -130,9 +130,10 @@ def study(made_up, tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def made(study):
+def made(study, full_store):
     return make_closure_report(
         study / "cases",
+        casing_store=full_store,
         audits=study / "audits",
         picture=study / "picture.png",
         kept_versions=study / "none",
@@ -231,9 +232,8 @@ def test_versions_stand_side_by_side_and_are_never_compared(made):
     assert made.environment_key.startswith("py3.11-jax0.10.2")
 
 
-def test_rows_of_an_environment_are_kept_and_shown_where_it_is_not_measured(study, tmp_path):
+def test_rows_of_an_environment_are_kept_and_shown_where_it_is_not_measured(made, study, tmp_path):
     kept = tmp_path / "kept"
-    made = make_closure_report(study / "cases", kept_versions=kept)
     path = versions.keep(made.tables["versions"], "py3.11-jax0.7.2", kept)
     assert path.name == "py3.11-jax0.7.2-cpu.csv" and len(pd.read_csv(path)) == 2
     newest = tmp_path / "newest"
@@ -296,8 +296,7 @@ def test_the_page_is_one_file_with_the_picture_inside(made, tmp_path):
     assert len(frames) == len(made.tables["closure_versus_argument"])
 
 
-def test_the_casing_is_read_from_the_store_of_the_suites(study, full_store):
-    made = make_closure_report(study / "cases", casing_store=full_store)
+def test_the_casing_is_read_from_the_store_of_the_suites(made):
     assert "w7x half period" in section(made, "casing").lead
 
 
@@ -319,7 +318,9 @@ def test_a_partial_study_has_the_sections_it_can_have(made_up, tmp_path):
     assert write_report(made, tmp_path / "report").exists()
 
 
-def test_a_study_that_cannot_be_read_is_one_line_and_an_audit_its_section(study, tmp_path, capsys):
+def test_a_study_that_cannot_be_read_is_one_line_and_an_audit_its_section(
+    made_up, study, tmp_path, capsys
+):
     assert main(["closure", "--study", str(tmp_path), "--out", str(tmp_path / "out")]) == 2
     assert "measure first" in capsys.readouterr().err
     with pytest.raises(ReportError, match="nothing measured for commit 'abc'"):
@@ -329,5 +330,6 @@ def test_a_study_that_cannot_be_read_is_one_line_and_an_audit_its_section(study,
         cut = audits / path.relative_to(study / "audits")
         cut.parent.mkdir(parents=True)
         cut.write_text(path.read_text()[:50])
-    made = make_closure_report(study / "cases", audits=audits)
+    made_up.write(tmp_path / "cases", frame(made_up, "closure", 64, 0, repeat=3))
+    made = make_closure_report(tmp_path / "cases", audits=audits)
     assert "cannot be read" in section(made, "audit").lead

@@ -17,6 +17,14 @@ TABLES = (
 ).split()
 
 
+@pytest.fixture
+def small_store(made_up, tmp_path_factory):
+    """A store of one process."""
+    root = tmp_path_factory.mktemp("store") / "cases"
+    made_up.write(root, made_up.casing_case("closure", 3))
+    return root
+
+
 @pytest.fixture(scope="module")
 def written(full_store, tmp_path_factory):
     page = write_report(make_report(full_store), tmp_path_factory.mktemp("out") / "report")
@@ -156,8 +164,8 @@ def test_the_newest_commit_is_shown_and_another_can_be_chosen(made_up, tmp_path)
         make_report(tmp_path, commit="ccc")
 
 
-def test_the_command_prints_the_page_and_can_be_repeated(full_store, tmp_path, capsys):
-    arguments = ["build", "--store", str(full_store), "--out", str(tmp_path / "report")]
+def test_the_command_prints_the_page_and_can_be_repeated(small_store, tmp_path, capsys):
+    arguments = ["build", "--store", str(small_store), "--out", str(tmp_path / "report")]
     for _ in range(2):
         assert main(arguments) == 0
         assert capsys.readouterr().out.strip() == str(tmp_path / "report" / "index.html")
@@ -194,10 +202,10 @@ def test_without_a_process_that_succeeded_the_page_is_written_and_the_exit_code_
     assert main([*arguments, "--commit", "fff"]) == 0
 
 
-def test_a_folder_that_is_no_report_is_not_replaced(full_store, tmp_path, capsys):
+def test_a_folder_that_is_no_report_is_not_replaced(small_store, tmp_path, capsys):
     (tmp_path / "thesis").mkdir()
     (tmp_path / "thesis" / "chapter.tex").write_text("dear")
-    arguments = ["build", "--store", str(full_store), "--out", str(tmp_path / "thesis")]
+    arguments = ["build", "--store", str(small_store), "--out", str(tmp_path / "thesis")]
     assert main(arguments) == 2
     assert "no earlier report" in capsys.readouterr().err
     assert (tmp_path / "thesis" / "chapter.tex").read_text() == "dear"
