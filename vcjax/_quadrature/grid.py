@@ -62,7 +62,18 @@ class Demand:
 
     @property
     def radius_in_nodes(self) -> float:
+        """Least distance of a rim on tangent planes, in nodes."""
         return self.cutoff**2 / np.pi
+
+    @property
+    def bent_radius_in_nodes(self) -> float:
+        """The same on bent surfaces, where rims are closer.
+
+        The near kernel, 0.02 exp(-T^2) at a rim where it must be, may have a third of the error
+        allowed across sheets at the closest rims.
+        """
+        enough = (self.reach + np.log(3 * 0.02)) / self.cutoff**2
+        return self.radius_in_nodes * float(np.sqrt(enough))
 
     def radial_count(self, sheets: Sheets, semi_axes: np.ndarray) -> np.ndarray:
         """Return the radii that resolve other sheets within patches of these angles (2, k).
@@ -140,7 +151,7 @@ def _cheapest_of(
     ring = radial_count * (costs.interpolation * nodes + costs.polar_node)
     cost = targets * (fixed + ring * angular_count)
     order = np.argsort(cost, kind="stable")
-    first = rims.first_clear(quad[:, order], semi_axes[:, order], demand.radius_in_nodes)
+    first = rims.first_clear(quad[:, order], semi_axes[:, order], demand.bent_radius_in_nodes)
     if first is None:
         return None
     sizes = *quad, *patch, radial_count, angular_count

@@ -6,8 +6,6 @@ import numpy as np
 
 from vcjax._geometry import resample
 
-# On bent surfaces rims are closer than on their tangent planes; by so much they may be.
-_BENT_RIM = 0.95
 _RIM_POINTS = 12
 _BATCH = 64
 """Patches whose rims are looked at together."""
@@ -82,7 +80,7 @@ class Rims:
         to = self._moved(moves.reshape(-1, 2), rows) - self._x[:, :, rows]
         square = (to**2).sum(axis=1) - (to * self._half_normal[:, rows]).sum(axis=1) ** 2
         square = square.reshape(*moves.shape[:2], *square.shape[1:])
-        least = (_BENT_RIM * radius_in_nodes) ** 2 * square[:, _RIM_POINTS:].max(axis=1)
+        least = radius_in_nodes**2 * square[:, _RIM_POINTS:].max(axis=1)
         return (square[:, :_RIM_POINTS].min(axis=1) / least).min(axis=2)
 
     def _moved(self, by: np.ndarray, rows: slice = slice(None)) -> np.ndarray:
