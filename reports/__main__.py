@@ -31,7 +31,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def build(options: argparse.Namespace) -> int:
-    """Write the report; 0 when there is a page, 1 when it has failures alone."""
+    """Write the report; exit with 0 if there is a page, with 1 if it has failures alone."""
     from .report import make_report, write_report
 
     report = make_report(options.store, commit=options.commit, environment=options.environment)
@@ -50,7 +50,7 @@ def build(options: argparse.Namespace) -> int:
 
 
 def closure(options: argparse.Namespace) -> int:
-    """Write the report of the closure study; 0 when it was written."""
+    """Write the report of the closure study; exit with 0 if it was written."""
     from .closure import versions
     from .closure.page import make_closure_report
     from .report import write_report
@@ -73,7 +73,7 @@ def closure(options: argparse.Namespace) -> int:
 
 
 def history(options: argparse.Namespace) -> int:
-    """Write the page of all commits; 0 when it was written."""
+    """Write the page of all commits; exit with 0 if it was written."""
     from .history import make_history, write_history, write_reviews
     from .store.fleet import is_fleet, read_any
 
@@ -91,9 +91,9 @@ def history(options: argparse.Namespace) -> int:
 
 
 def review(options: argparse.Namespace) -> int:
-    """Compare two commits; 0 without a gated regression, 1 with one.
+    """Compare two commits; exit with 0 without a gated regression, with 1 if there is one.
 
-    2 when they cannot be compared: not measured, or on two machines or JAX versions.
+    Exit with 2 if they cannot be compared: not measured, or on two machines or JAX versions.
     """
     from jaxmeter import JaxmeterError
 
@@ -149,7 +149,7 @@ def triage(options: argparse.Namespace) -> int:
 
 
 def merge(options: argparse.Namespace) -> int:
-    """Copy stores into one; 0 when every record found its place, 1 when some did not."""
+    """Copy stores into one; exit with 0 if every record is in it, with 1 if some are not."""
     from .store.merge import merge_stores
 
     merged = merge_stores(options.sources, options.into)
@@ -160,7 +160,7 @@ def merge(options: argparse.Namespace) -> int:
 
 
 def compact(options: argparse.Namespace) -> int:
-    """Add stores to a fleet; 0 when every record is in it, 1 when some files were refused."""
+    """Add stores to a fleet; exit with 0 if every record is in it, with 1 if some were refused."""
     from .store.fleet import compact as add
 
     done = add(options.sources, options.into, project=options.project, remove=options.remove)

@@ -10,9 +10,9 @@ DRAFT = ".tmp"
 
 @contextlib.contextmanager
 def draft_of(path: Path, content: bytes) -> Iterator[Path]:
-    """A file of `content` beside `path`, to be moved or linked there before the context ends.
+    """Write `content` to a file beside `path`, to move or link there before the context ends.
 
-    With the rights that any new file gets, unlike those of `tempfile`, which are its owner's alone.
+    It has the rights of any new file; those of `tempfile` are its owner's alone.
     """
     draft = path.with_name(f"{path.name}.{secrets.token_hex(6)}{DRAFT}")
     try:
@@ -24,5 +24,5 @@ def draft_of(path: Path, content: bytes) -> Iterator[Path]:
 
 
 def is_draft(name: str, of: Iterable[str]) -> bool:
-    """Whether a file is what a killed writing of one of those names left."""
+    """Return whether a file was left by a writer of one of those names that was killed."""
     return name.endswith(DRAFT) and name.startswith(tuple(f"{known}." for known in of))

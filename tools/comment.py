@@ -86,7 +86,7 @@ def unpacked(archive):
 
 
 def body(review, head):
-    """Return the text of the comment on the commit `head`; without a review it says so."""
+    """Return the text of the comment on the commit `head`, also if it has no review."""
     if review is None:
         message = f"**No review of {head[:10]}**: it could not be measured; see the log."
         return f"{MARK}\n{message}\n"

@@ -222,7 +222,7 @@ def check_surface(call: str, X, nfp: int, half_period: bool) -> np.ndarray:
     if rows < 3:
         raise VcjaxError(
             f"{call} got X with {rows} rows of points around the whole torus; give at least 3, as "
-            "fewer do not say that it turns once around the z axis."
+            "fewer cannot show that it turns once around the z axis."
         )
     check_surface_seams(call, points, nfp, half_period)
     return points

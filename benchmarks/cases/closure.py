@@ -101,9 +101,9 @@ def changed(*, size: int, variant: str) -> Case:
 def _after_change(
     variant: str, given: Given, program: Program, jitted: Callable[..., Frame]
 ) -> dict[str, float]:
-    """Return the cost of a frame that follows a change of the cube, twice as bright.
+    """Return compiles and seconds of the frame after the cube is made twice as bright.
 
-    Where the cube is an argument the same program is called with the new cube. Where it is not, or
+    If the cube is an argument, the same program is called with the new cube. If it is not, or if
     the frame stays the same, the variant is made again.
     """
     cube = given.system.coronagraph.cube

@@ -95,14 +95,14 @@ def jitted_selu(habit: Habit) -> None:
 
 
 def static_values(habit: Habit) -> None:
-    """Give twenty static values, twice."""
+    """Pass twenty static values to a jitted function, twice each."""
     jitted = jax.jit(lambda x, n: habit.body(x) + n, static_argnums=1)
     for n in (*range(ROUNDS), *range(ROUNDS)):
         jitted(habit.x, n)
 
 
 def static_forms(habit: Habit) -> None:
-    """Give the static value 20 by position, by keyword and as 20.0."""
+    """Pass the static value 20 by position, by keyword and as 20.0."""
 
     def body(x: jax.Array, n: float) -> jax.Array:
         return habit.body(x) + n
@@ -153,7 +153,7 @@ def loop_around_jit(habit: Habit) -> None:
 
 
 def while_loop(habit: Habit) -> None:
-    """Give three numbers of rounds to one loop."""
+    """Pass three numbers of rounds to one loop."""
 
     def rounds(n: int, x: jax.Array) -> jax.Array:
         habit.ran()

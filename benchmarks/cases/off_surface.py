@@ -35,7 +35,7 @@ def fields_at_distance(*, workload: str, digits: int, distance: float, point_cou
 
 
 def points_at_distance(problem: Problem, distance: float, count: int) -> np.ndarray:
-    """(count, 3), spread over the surface on 8 rows, alternately inside and outside."""
+    """Return points (count, 3) on 8 rows over the surface, alternately inside and outside."""
     options: dict[str, Any] = {"nfp": problem.nfp, "half_period": problem.half_period}
     options |= {"nphi": 8, "ntheta": -(-count // 8)}
     x = vcjax.surface_points(problem.X, **options)

@@ -61,7 +61,7 @@ def called_for_gradients() -> Calls:
 
 @operation("vcjax.choose", "vcjax.tables", "vcjax.gradient_tables")
 def called_for_ten_digits() -> Calls:
-    """A field and a gradient of ten digits: whatever is rounded on the host shows in its error."""
+    """Compute a field and a gradient to ten digits; rounding on the host shows in their errors."""
     sizes: dict[str, Any] = {"shape": (4, 48), "src_shape": (4, 72), "trg_shape": (2, 6)}
     problem = problems.axisymmetric(10, **sizes)
 
@@ -148,7 +148,7 @@ def called_for_the_surface() -> Calls:
 
 @operation("vcjax.interfaces.VirtualCasing")
 def called_as_virtual_casing() -> Calls:
-    """Every method of the C++ package's class, each twice."""
+    """Call every method of the C++ package's class, each twice."""
     problem = PROBLEM()
     flat = functools.partial(_component_first, flat=True)
 
@@ -168,7 +168,7 @@ def called_as_virtual_casing() -> Calls:
 
 @operation("vcjax.interfaces.VirtualCasingJAX", "vcjax.interfaces.build_offsurface_levels")
 def called_as_virtual_casing_jax() -> Calls:
-    """The methods of the JAX package's class, each twice; `_jit` forms are the same functions."""
+    """Call the methods of the JAX package's class twice; `_jit` forms are the same functions."""
     problem = PROBLEM()
 
     def run():

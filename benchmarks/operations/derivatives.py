@@ -42,19 +42,19 @@ def _in_the_field(evaluate: Callable[..., Any], casing: Any) -> Program:
 
 @operation("vcjax.external_field")
 def field_slope_in_the_field() -> Program:
-    """The gradient in B of a scalar of the external field."""
+    """Return the gradient in B of a scalar of the external field."""
     return _in_the_field(vcjax.external_field, inputs.casing())
 
 
 @operation("vcjax.internal_gradient")
 def gradient_slope_in_the_field() -> Program:
-    """The gradient in B of a scalar of the internal gradient."""
+    """Return the gradient in B of a scalar of the internal gradient."""
     return _in_the_field(vcjax.internal_gradient, inputs.gradient_casing())
 
 
 @operation("vcjax.prepare", "vcjax.external_field")
 def field_slope_in_the_surface() -> Program:
-    """The gradient in X of a scalar of the external field."""
+    """Return the gradient in X of a scalar of the external field."""
     rule = inputs.rule()
 
     def value(X, B, constants):
@@ -65,7 +65,7 @@ def field_slope_in_the_surface() -> Program:
 
 @operation("vcjax.prepare_gradient", "vcjax.external_gradient")
 def gradient_slope_in_the_surface() -> Program:
-    """The gradient in X of a scalar of the external gradient."""
+    """Return the gradient in X of a scalar of the external gradient."""
     rule = inputs.rule(gradient=True)
 
     def value(X, B, constants):
@@ -102,7 +102,7 @@ def _checked(answer: Any, run: Any, arguments: tuple, degree: int) -> dict[str, 
 
 @operation("vcjax.prepare_off_surface", "vcjax.field_at")
 def field_slope_in_the_points() -> Program:
-    """The gradient in points and surface of a scalar of the fields off the surface."""
+    """Return the gradient in points and surface of a scalar of the fields off the surface."""
     rule = inputs.off_surface_rule()
     constants = vcjax.off_surface_tables(rule)
 
@@ -121,7 +121,7 @@ def field_slope_in_the_points() -> Program:
 
 @operation("vcjax.gradient_at")
 def gradient_slope_in_the_points() -> Program:
-    """The gradient in the points of a scalar of the gradients off the surface."""
+    """Return the gradient in the points of a scalar of the gradients off the surface."""
 
     def value(points, B, casing):
         return _half_square_of(vcjax.gradient_at(casing, B, points))

@@ -46,9 +46,9 @@ class Operation:
 
     Attributes
     ----------
-    name : of the operation; its records are those of the case ``operations/<name>``.
-    covers : public names, such as ``vcjax.external_field``.
-    make : makes what is measured; not called before its turn.
+    name : the operation's name; its records belong to the case ``operations/<name>``.
+    covers : public names that it measures, such as ``vcjax.external_field``.
+    make : function that makes the program or calls; called when the operation is measured.
     """
 
     name: str

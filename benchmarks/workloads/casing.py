@@ -19,7 +19,7 @@ def case_vc(*, digits: int = 5, half_period: bool = False) -> Problem:
 
 
 def case_vc_large(*, digits: int = 6, half_period: bool = False) -> Problem:
-    """Return the same torus with sources 14 x 10, targets 10 x 8; resolved to about 1e-2."""
+    """Return the torus of `case_vc` with sources 14 x 10, targets 10 x 8; error about 1e-2."""
     return _torus("case_vc_large", digits, half_period, (14, 10), (10, 8))
 
 

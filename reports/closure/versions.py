@@ -45,9 +45,9 @@ COLUMNS = (
 
 
 def rows_by_version(cases: pd.DataFrame, environments: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows that the versions' table shows, of `summaries.variants`.
+    """Return the rows of `summaries.variants` for the table of versions.
 
-    With their `tables.environments`.
+    Each has the columns of its `tables.environments`.
     """
     if cases.empty:
         return pd.DataFrame(columns=pd.Index(COLUMNS))
@@ -69,8 +69,8 @@ def keep(found: pd.DataFrame, environment: str, folder: Path = KEPT) -> Path:
     fitting = [key for key in keys if key.startswith(environment)]
     if len(fitting) != 1:
         raise ReportError(
-            f"keep: {environment!r} begins {len(fitting)} environments with measured frames, "
-            f"which are {', '.join(keys) or 'none'}; give the beginning of one"
+            f"keep: {environment!r} fits {len(fitting)} of the environments with measured frames, "
+            f"{', '.join(keys) or 'none'}; give the beginning of one"
         )
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{fitting[0]}.csv"

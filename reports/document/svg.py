@@ -56,7 +56,7 @@ class Drawing:
     def mark(
         self, shape: str, x: float, y: float, css: str, *, r: float = 4, tip: str = ""
     ) -> None:
-        """A marker: "circle", "square", "diamond" or "triangle"."""
+        """Return a marker: "circle", "square", "diamond" or "triangle"."""
         if shape == "circle":
             body = f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{r:.1f}" class="{css}">'
             self.parts.append(f"{body}{_tip(tip)}</circle>")
@@ -71,7 +71,7 @@ class Drawing:
         )
 
     def render(self, identifier: str, *, style: str = "") -> str:
-        """The drawing as an `<svg>` element; `style` makes it stand alone outside the page."""
+        """Return the drawing as an `<svg>` element, which needs `style` outside the page."""
         title, described = f"{identifier}-title", f"{identifier}-description"
         sheet = f"<style>{style}</style>" if style else ""
         return (
@@ -180,7 +180,7 @@ def linear_ticks(high: float, count: int = 4) -> list[float]:
 
 
 def decades(low: float, high: float) -> list[float]:
-    """Powers of ten that enclose `low..high`."""
+    """Return the powers of ten that enclose `low..high`."""
     first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
     return [10.0**power for power in range(first, max(last, first + 1) + 1)]
 

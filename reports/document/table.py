@@ -100,7 +100,7 @@ def table(
 
 
 def problem_name(row: Any) -> str:
-    """`w7x half period, d = 6`, from workload, half_period and digits; `N = 64` from a size."""
+    """Return `w7x half period, d = 6`, or `N = 64` for a row with a size."""
     if not pd.isna(row.get("size")):
         return f"N{NO_BREAK}={NO_BREAK}{int(row['size'])}"
     digits = "" if pd.isna(row["digits"]) else f", {digits_name(row)}"
@@ -108,7 +108,7 @@ def problem_name(row: Any) -> str:
 
 
 def workload_name(row: Any) -> str:
-    """`w7x half period`, from the row's workload and half_period."""
+    """Return `w7x half period`, from the row's workload and half_period."""
     workload = "unnamed" if pd.isna(row["workload"]) else str(row["workload"])
     if pd.isna(row["half_period"]):
         return workload
@@ -116,7 +116,7 @@ def workload_name(row: Any) -> str:
 
 
 def digits_name(row: Any) -> str:
-    """`d = 6`, kept on one line."""
+    """Return `d = 6`, kept on one line."""
     return f"d{NO_BREAK}={NO_BREAK}{int(row['digits'])}"
 
 
@@ -155,24 +155,24 @@ def _values(
 
 
 def time(title: str, stem: str, meaning: str = "") -> Column:
-    """Seconds `<stem>_median_seconds`, with the interval of its `_low_` and `_high_` columns."""
+    """Make the column of `<stem>_median_seconds` with its interval, `_low_` to `_high_`."""
     names = [f"{stem}_{end}_seconds" for end in ("median", "low", "high")]
     return _quantity(title, meaning, SECONDS, *names)
 
 
 def size(title: str, name: str, meaning: str = "") -> Column:
-    """Bytes, with the exact count on hovering."""
+    """Make a column of bytes that shows the exact count on hovering."""
     return _quantity(title, meaning, BYTES, name)
 
 
 def ratio(title: str, stem: str, meaning: str = "", *, interval: bool = True) -> Column:
-    """`<stem>_ratio`, with the interval of its `_low_ratio` and `_high_ratio` columns."""
+    """Make the column of `<stem>_ratio` with its interval, `_low_ratio` to `_high_ratio`."""
     ends = (f"{stem}_low_ratio", f"{stem}_high_ratio") if interval else ()
     return _quantity(title, meaning, RATIOS, f"{stem}_ratio", *ends)
 
 
 def _quantity(title: str, meaning: str, units: tuple[Unit, ...], name: str, *ends: str) -> Column:
-    """A measured column in one shared unit, with its interval, of columns `ends`, as a note."""
+    """Make a column in one shared unit, with the interval from the columns `ends` as a note."""
     base = next((unit.name for unit in units if unit.factor == 1.0), "")
 
     def cell(row: Row, shared: Unit) -> Cell:
@@ -194,7 +194,7 @@ def _quantity(title: str, meaning: str, units: tuple[Unit, ...], name: str, *end
 
 
 def error(title: str, name: str, meaning: str = "", *, within: str | None = None) -> Column:
-    """A relative error; toned by the boolean column `within` where one is given.
+    """Make a column of relative errors, toned by the boolean column `within` if one is given.
 
     A row whose `checked_errors_count` is 0 has no error to show; elsewhere NaN is a result.
     """

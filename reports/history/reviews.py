@@ -91,7 +91,7 @@ def _digest_of_files(folder: Path, suffixes: Container[str] | None = None) -> st
 
 
 def _content(path: Path) -> bytes:
-    """Return the content of a file; why there is none where it cannot be read."""
+    """Return the content of a file or, if it cannot be read, the reason."""
     try:
         return jaxmeter.read_file(path)
     except (OSError, jaxmeter.FileError) as error:

@@ -204,7 +204,7 @@ def _not_a_number(base: list[float], head: list[float]) -> tuple[Verdict, str]:
 
 
 def _of_processes(text: str, part: int, whole: int) -> str:
-    """Return "... in 5 of 6 processes", or the text alone where it is all of them."""
+    """Return "... in 5 of 6 processes", or the text alone if it holds in all."""
     return text if part == whole else f"{text} in {part} of {whole} processes".lstrip()
 
 

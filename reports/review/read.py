@@ -133,7 +133,9 @@ def read_commits(
         If a commit is not in the store, both are the same, or they have no environment in common.
     """
     if not root.is_dir():
-        raise ReportError(f"review: {root} is no folder; measure first, or name one with --store")
+        raise ReportError(
+            f"review: {root} is not a folder; measure first, or give one with --store"
+        )
     one, other = (_commit_named(root, name, repository) for name in (base, head))
     if one == other:
         raise ReportError(
@@ -168,7 +170,7 @@ def read_pair(folder: Path, *, environment: str | None = None) -> CommitPair:
 
 
 def _text(path: Path) -> str:
-    """Return the text of a file; why there is none where it cannot be read."""
+    """Return the text of a file or, if it cannot be read, the reason."""
     try:
         return read_file(path, PROGRAM_BYTES).decode("utf-8", "replace")
     except (OSError, FileError) as error:

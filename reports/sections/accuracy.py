@@ -92,18 +92,18 @@ def lead(errors: pd.DataFrame) -> str:
         names = ", ".join(dict.fromkeys(problem_name(row) for row in rows(broken)))
         return f"{sentence}; the error is not a number at {names}."
     worst = ours.loc[ours["error_to_limit_ratio"].idxmax()]
-    named = f"{problem_name(worst)} with {scientific(worst['error_worst_relative'])}"
+    named, found = problem_name(worst), scientific(worst["error_worst_relative"])
     if within == total:
-        return f"{sentence}; the closest to its limit is {named}."
+        return f"{sentence}; {named} is the closest to its limit, with {found}."
     return (
-        f"{sentence}; the furthest off is {named}, "
+        f"{sentence}; {named} is the furthest off, with {found}, "
         f"{significant(worst['error_to_limit_ratio'], 2)} times the limit"
         f"{_reference_error(errors, worst)}."
     )
 
 
 def _reference_error(errors: pd.DataFrame, worst: Any) -> str:
-    """The C++ reference's error at the same problem, where it was measured."""
+    """Return the C++ reference's error at the same problem, in brackets, if it was measured."""
     for row in rows(errors.loc[errors["method"] != OURS]):
         if problem_name(row) == problem_name(worst):
             return f" (the C++ reference: {scientific(row['error_worst_relative'])})"

@@ -116,7 +116,7 @@ def read_store(root: str | Path, *, commit: str | None = None) -> Store:
     root = Path(root)
     if not root.is_dir():
         raise ReportError(
-            f"read_store: {root} is no folder; measure first (make report), or name the folder "
+            f"read_store: {root} is not a folder; measure first (make report), or name the folder "
             "of records with --store"
         )
     records, skipped = scan(root, commit or "")
@@ -197,7 +197,7 @@ def _stored_record(root: Path, within: Path) -> StoredRecord:
 
 
 def is_commit(name: str) -> bool:
-    """Whether a folder's name is a commit's, 7 to 40 hex digits, perhaps with a + and more."""
+    """Return whether a folder's name is a commit's: 7 to 40 hex digits, perhaps a + and more."""
     return _COMMIT.fullmatch(name) is not None
 
 
@@ -219,7 +219,7 @@ def _check_usable(record: Record) -> None:
     for name, value in numbers:
         # NaN counts as missing, as everywhere in pandas.
         if name.endswith(WHOLE) and value is not None and abs(value) >= WHOLE_LIMIT:
-            raise ValueError(f"{name} is {value!r:.24}, which is no number of bytes or things")
+            raise ValueError(f"{name} is {value!r:.24}, which is not a number of bytes or things")
 
 
 def _check_small(record: Record) -> None:

@@ -64,7 +64,7 @@ def merge_stores(sources: Sequence[str | Path], into: str | Path) -> Merged:
 
 def read_source(source: Path, into: Path) -> tuple[list[StoredRecord], list[SkippedFile]]:
     if not source.is_dir():
-        raise ReportError(f"merge_stores: {source} is no folder; name folders of records")
+        raise ReportError(f"merge_stores: {source} is not a folder; name folders of records")
     if into.resolve().is_relative_to(source.resolve()):
         raise ReportError(f"merge_stores: {into} lies in {source}; name a folder of its own")
     found, unread = _contents(source)
@@ -93,7 +93,7 @@ def _contents(source: Path) -> tuple[list[StoredRecord], list[SkippedFile]]:
             if is_commit(stored.commit):
                 found.append(stored)
             else:
-                reason = f"{stored.commit} is no commit: 7 to 40 hexadecimal digits"
+                reason = f"{stored.commit} is not a commit: 7 to 40 hexadecimal digits"
                 refused.append(SkippedFile(stored.path.relative_to(source), reason))
     return found, refused
 

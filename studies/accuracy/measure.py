@@ -173,7 +173,7 @@ def _targets(shape: Shape):
 
 
 def _data(shape: Shape, field: str, digits: int):
-    """Return the data with B resolved to some digits, and the currents outside and inside."""
+    """Return data with B resolved to `digits` digits, and the currents outside and inside."""
     outside, inside = shape.currents(field)
     tolerance = max(10.0**-digits, _FINEST)
     tails = _spectrum(shape.name, field)

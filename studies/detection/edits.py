@@ -1,12 +1,12 @@
 """Twenty edits of vcjax that each make an operation worse, and what a review says of them.
 
-    python -m studies edits                    # all of HEAD, then equal pairs; rerun to resume
+    python -m studies edits                    # all of HEAD, then A/A tests; rerun to resume
     python -m studies edits --only copy_of_weights --copies 0
 
 Each edit of edits.toml changes a few characters in a copy of the commit's package, as a commit that
 looks innocent might do. A review compares the copy with the commit by exact quantities alone: of
 the operation that the edit makes worse, and of one that it does not touch. Copies without an edit
-are measured with all of these operations; each two of them are an equal pair. The exit code is 1 if
+are measured with all of these operations; each two of them are an A/A test. The exit code is 1 if
 an edit is not found, or if anything is reported of an operation that was not touched.
 """
 
@@ -108,13 +108,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     parser.add_argument("--commit", default="HEAD", help="the commit that is edited; default HEAD")
     parser.add_argument("--only", nargs="+", help=f"some of {', '.join(EDITS)}")
-    about = f"without an edit, for equal pairs; default {COPIES_COUNT}"
+    about = f"without an edit, for A/A tests; default {COPIES_COUNT}"
     parser.add_argument("--copies", type=int, default=COPIES_COUNT, help=about)
     parser.add_argument("--out", type=Path, default=measured("detection", "edits.csv"))
 
 
 def run(options: argparse.Namespace) -> int:
-    """Measure and review what is missing; write a row for each edit and for each equal pair."""
+    """Measure and review what is missing; write a row for each edit and for each A/A test."""
     names = options.only or list(EDITS)
     if unknown := [name for name in names if name not in EDITS]:
         raise StudyError(f"got --only {unknown[0]}; give some of {', '.join(EDITS)}")
@@ -207,7 +207,7 @@ def edit_row(edit: Edit, package: Path, review: Mapping[str, Any]) -> Row:
 
 
 def equal_row(review: Mapping[str, Any]) -> Row:
-    """Return what the review reports of an equal pair, all of it false alarms."""
+    """Return what the review reports of an A/A test, all of it false alarms."""
     findings = [one for one in review["findings"] if one["verdict"] in ALARMS]
     return {
         "edit": EQUAL,
@@ -247,7 +247,7 @@ def _table() -> str:
     alarms = sum(bool(row["alarms"]) for row in equal)
     counts = {row["operations"] for row in equal}
     lines += [
-        (f"nothing ({len(equal)} equal pairs)", f"{', '.join(counts)} operations", "–", "–", alarms)
+        (f"nothing ({len(equal)} A/A tests)", f"{', '.join(counts)} operations", "–", "–", alarms)
     ]
     return table(("edit", "operation", "found by", "line named", "other findings"), lines, left=5)
 

@@ -96,7 +96,7 @@ def exact_case(name: str) -> str:
 
 
 def is_done(folder: Path) -> bool:
-    """Whether a run is measured and judged, by the review and by asv."""
+    """Return whether a run is measured and judged, by the review and by asv."""
     return (folder / REVIEW).exists() and (folder / ASV).exists()
 
 

@@ -141,7 +141,7 @@ def _row(change: str, number: int, injected: bool) -> Row:
 
 
 def found_table(path: Path) -> str:
-    """Return how many changes were found, and how many equal pairs differ in anything."""
+    """Return how many changes were found, and how many A/A pairs differ in anything."""
     rows = pd.read_csv(path).assign(differs=lambda row: row["differing_count"] > 0)
     lines = []
     for change, (*_, sentence) in CHANGES.items():
@@ -150,4 +150,4 @@ def found_table(path: Path) -> str:
             for injected, column in ((True, "found"), (False, "differs"))
         ]
         lines.append((sentence, *(f"{side.sum()} of {len(side)}" for side in sides)))
-    return table(("injected", "found", "equal pairs that differ"), lines)
+    return table(("injected", "found", "A/A pairs that differ"), lines)

@@ -190,7 +190,7 @@ def compared(pair: Processes) -> Comparison:
 
 
 def all_on_one_side(found: Comparison) -> bool:
-    """Whether all ratios lie on one side of 1 and their median beyond the least effect."""
+    """Return whether all ratios lie on one side of 1, their median beyond the least effect."""
     logs = [math.log(ratio) for ratio in found.timings[0].ratios]
     same_side = all(one > 0 for one in logs) or all(one < 0 for one in logs)
     return same_side and abs(statistics.median(logs)) > math.log1p(CRITERIA.minimum_effect)

@@ -90,7 +90,7 @@ def test_folders_that_are_no_commit_stay_behind(made_up, tmp_path, name):
     made_up.write(a, made_up.casing_case("closure", 3), 0, commit=name)
     merged = merge_stores([a], tmp_path / "all")
     (refused,) = merged.refused
-    assert refused.path.parts[0] == name and f"{name} is no commit" in refused.reason
+    assert refused.path.parts[0] == name and f"{name} is not a commit" in refused.reason
     assert merged.copied_count == 2
 
 

@@ -126,7 +126,7 @@ def accuracy_lead(root):
 def test_the_problem_furthest_from_its_limit_is_named_with_the_references_error(full_store):
     lead = accuracy_lead(full_store)
     assert lead.startswith("Within the limit 10⁻ᵈ: 3 of 4 problems")
-    assert "d\u00a0=\u00a012 with 1.3e−11, 13 times the limit" in lead
+    assert "d\u00a0=\u00a012 is the furthest off, with 1.3e−11, 13 times the limit" in lead
     assert "the C++ reference: 1.4e−11" in lead
 
 
@@ -134,7 +134,7 @@ def test_the_problem_furthest_from_its_limit_is_named_with_the_references_error(
     "error, begins, said",
     [
         (math.nan, "0 of 1 problem", "not a number at w7x"),
-        (1e-7, "1 of 1", "the closest to its limit is w7x"),
+        (1e-7, "1 of 1", "is the closest to its limit, with 1.0e−7"),
     ],
 )
 def test_a_nan_and_the_closest_to_its_limit_are_named(made_up, tmp_path, error, begins, said):

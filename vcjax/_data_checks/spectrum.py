@@ -80,7 +80,7 @@ class Spectrum:
         return [np.sqrt(_folded(self._power.sum(axis=2 - axis), axis)) for axis in (1, 2)]
 
     def shares(self, axis: int) -> Float[np.ndarray, " modes"]:
-        """Return the sum of the amplitudes by |mode| along an axis (1 or 2), of all components."""
+        """Return the amplitudes by |mode| along an axis (1 or 2), summed over the components."""
         return self._shares[axis - 1]
 
     @cached_property

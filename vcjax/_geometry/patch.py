@@ -106,7 +106,7 @@ def _join(parts: Float[Array, "4 m i j"]) -> Float[Array, "m p q"]:
 
 
 def cut(continued, rows, columns, rule: Rule):
-    """Return the windows around nodes: as much as `shift` reads."""
+    """Return the windows (t, c, p, q) around nodes that `shift` reads."""
     count = rule.lagrange_count
     size = 2 * rule.reach_phi + count, 2 * rule.reach_theta + count
     # The overlap is half a stencil and the reach; the window starts one node after the former.

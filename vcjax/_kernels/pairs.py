@@ -27,7 +27,7 @@ from jaxtyping import Array, Float
 def pair_weights(
     power: int, x: Float[Array, "3 t"], y: Float[Array, "3 n"], punctured: Float[Array, ""]
 ) -> Float[Array, "t n"]:
-    """1/r^power between targets and sources; 0 where r^2 is not above `punctured`."""
+    """Return 1/r^power between targets and sources; 0 where r^2 is not above `punctured`."""
     square = _squares(x, y)
     apart = square > punctured
     return jnp.where(apart, _inverse_power(jnp.where(apart, square, 1), power), 0)
@@ -49,7 +49,7 @@ def _inverse_power(square, power: int):
 
 @jax.custom_jvp
 def _squares(x, y):
-    """Squares of the distances of all targets from all sources, (t, n)."""
+    """Return the squares of the distances of all targets from all sources, (t, n)."""
     r = [x[i][:, None] - y[i] for i in range(3)]
     return r[0] ** 2 + r[1] ** 2 + r[2] ** 2
 
@@ -60,7 +60,7 @@ def _squares_jvp(at, along):
 
 
 def _squares_along(x, y, dx, dy):
-    """2 (x - y).(dx - dy)."""
+    """Return 2 (x - y).(dx - dy), (t, n)."""
     by_target = jnp.concatenate([(x * dx).sum(axis=0, keepdims=True), -dx])
     by_source = jnp.concatenate([(y * dy).sum(axis=0, keepdims=True), -dy])
     one_x = jnp.concatenate([jnp.ones_like(x[:1]), x])
@@ -70,7 +70,7 @@ def _squares_along(x, y, dx, dy):
 
 @jax.custom_jvp
 def pair_product(w: Float[Array, "t n"], moments: Float[Array, "k n"]) -> Float[Array, "t k"]:
-    """Weighted moments of the sources at each target."""
+    """Return the weighted moments of the sources at each target."""
     return _product(w, moments, 1, 1)
 
 

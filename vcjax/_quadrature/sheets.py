@@ -173,7 +173,7 @@ def nodes_for_sheets(sheets: Sheets, reach: float) -> np.ndarray:
     nodes = reach * sheets.nodes_beyond(_OTHER_SHEET)
     if nodes.max() > _MOST_NODES:
         raise VcjaxError(
-            "choose got a surface that touches itself, or nearly so: to separate its sheets takes "
+            "choose got a surface that touches itself, or nearly so: separating its sheets takes "
             f"{nodes.max():.3g} nodes in one direction. Move them apart, or check that its points "
             "resolve its shape."
         )

@@ -80,12 +80,12 @@ def _off_surface(part: str, evaluate: Callable, kind: str) -> Callable:
 
 
 def _vector_first(values: jax.Array) -> jax.Array:
-    """(..., 3) to (3, ...)."""
+    """Turn (..., 3) into (3, ...)."""
     return jnp.moveaxis(values, -1, 0)
 
 
 def _gradient_first(gradient: jax.Array) -> jax.Array:
-    """(..., i, k) to (k, i, ...)."""
+    """Turn (..., i, k) into (k, i, ...)."""
     return jnp.moveaxis(gradient, (-1, -2), (0, 1))
 
 

@@ -31,7 +31,7 @@ def compiler_account(compiled: jax.stages.Compiled) -> dict[str, int | None]:
 
 
 def _devices_count(compiled: jax.stages.Compiled) -> int | None:
-    """Return the number of devices that a program runs on; None if it does not tell."""
+    """Return the number of devices that a program runs on; None if it does not report it."""
     try:
         shardings = jax.tree.leaves((compiled.input_shardings, compiled.output_shardings))
     except Exception:  # a program that was loaded may have none

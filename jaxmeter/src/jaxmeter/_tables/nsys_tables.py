@@ -220,7 +220,7 @@ def _launches(capture: NsysCapture, ranges: pd.DataFrame, known: Known) -> list[
 
 
 def _process(identifier: int) -> int:
-    """Return the part of a global thread or process identifier that a process shares."""
+    """Return the process's part of a global identifier of a thread or process."""
     return identifier >> 24 if identifier >= 0 else -1
 
 

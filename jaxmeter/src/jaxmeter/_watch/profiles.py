@@ -41,7 +41,7 @@ class Slowest:
             del self._kept[min(self._kept, key=lambda key: self._kept[key][0])]
 
     def forget(self) -> None:
-        """Forget all: the child of a fork has no threads of XLA to compile what its parent did."""
+        """Forget all functions: the child of a fork has no threads of XLA, so it cannot compile."""
         self._kept.clear()
 
     def profile(self, write: Callable[..., None]) -> None:
