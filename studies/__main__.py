@@ -20,6 +20,7 @@ STUDIES = {
     "situations": ("studies.situations.situations", "captured arrays, reported and true"),
     "detection": ("studies.detection.study", "injected regressions that a review finds"),
     "edits": ("studies.detection.edits", "innocent-looking edits that a review finds"),
+    "timed": ("studies.detection.timed", "edits that only times of operations show"),
     "lock": ("studies.detection.lock", "injected regressions that jaxmeter lock --check finds"),
     "closure": ("studies.closure.study", "the cost of closing over arrays"),
     "compile": (

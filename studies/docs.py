@@ -9,7 +9,7 @@ from studies.chunks import tables as chunks
 from studies.closure import study as closure
 from studies.compare import tables as compare
 from studies.compile import tables as compile_tables
-from studies.detection import edits
+from studies.detection import edits, timed
 from studies.detection import findings as detection
 from studies.fleet import study as fleet
 from studies.harness import ROOT, with_tables
@@ -20,6 +20,7 @@ TABLES = {
     **trust.TABLES,
     **detection.TABLES,
     **edits.TABLES,
+    **timed.TABLES,
     **fleet.TABLES,
     **chunks.TABLES,
     **closure.TABLES,

@@ -96,12 +96,13 @@ class Edit:
         return "function" if any(first in s and int(number) in s for s in spans) else "file"
 
 
-EDITS = {
-    name: Edit(name, **values)
-    for name, values in tomllib.loads(
-        Path(__file__).with_name("edits.toml").read_text(encoding="utf-8")
-    ).items()
-}
+def edits_of(file: str) -> dict[str, Edit]:
+    """Return the edits of a file of this folder, by name."""
+    text = Path(__file__).with_name(file).read_text(encoding="utf-8")
+    return {name: Edit(name, **values) for name, values in tomllib.loads(text).items()}
+
+
+EDITS = edits_of("edits.toml")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -1,0 +1,177 @@
+"""Three edits of vcjax that make an operation a tenth slower, and what reviews say of its time.
+
+    python -m studies timed --runs 10             # quiet; rerun to resume
+    python -m studies timed --runs 10 --busy 1    # while another process keeps a core at work
+    python -m studies timed --judge-again         # review all measured runs by today's rules
+
+Each edit of timed.toml changes a few characters of a copy of the commit's package. A run measures
+the commit, the three edited copies and two equal copies, interleaved, and reviews each copy against
+the commit as `make review` does: the times of all three operations, of which an edit touches one.
+Every copy of every run is a row of timed.csv.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from benchmarks.measuring.changed import time_rounds, timed_sides
+from benchmarks.measuring.checkout import commit_named, run_lock
+from benchmarks.measuring.pair import MOST_ROUNDS, sides
+from benchmarks.operations.measure import SUITE
+from studies.detection.edits import Edit, edits_of
+from studies.detection.findings import ALARMS, EQUAL, REGRESSION
+from studies.harness import RESULTS, ROOT, Row, StudyError, measured, read_rows, table, write_rows
+
+EDITS = edits_of("timed.toml")
+COPIES = (f"{EQUAL}-1", f"{EQUAL}-2")
+OPERATIONS = tuple(one.operation for one in EDITS.values())
+TIME = "steady_median_seconds"
+QUIET = "quiet"
+BUDGET_SECONDS = 225.0
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options."""
+    parser.add_argument("--commit", default="HEAD", help="the commit that is edited; default HEAD")
+    parser.add_argument("--runs", type=int, default=10, help="each of all copies; default 10")
+    parser.add_argument("--busy", type=int, default=0, help="cores that are kept busy; default 0")
+    parser.add_argument("--budget", type=float, default=BUDGET_SECONDS, help="seconds of a run")
+    parser.add_argument("--judge-again", action="store_true", help="only review what was measured")
+    parser.add_argument("--out", type=Path, default=measured("detection", "timed.csv"))
+
+
+def run(options: argparse.Namespace) -> int:
+    """Measure and review the missing runs; write a row for each copy."""
+    commit = commit_named(options.commit)
+    machine = f"{options.busy} busy" if options.busy else QUIET
+    rows = read_rows(options.out)
+    for number in range(options.runs):
+        about = {"commit": commit[:10], "machine": machine, "run": str(number)}
+        own = [row for row in rows if all(row[name] == text for name, text in about.items())]
+        folder = RESULTS / "timed" / commit[:10] / machine.replace(" ", "-") / str(number)
+        if options.judge_again and not own or own and not options.judge_again:
+            continue
+        if not own:
+            with busy(options.busy):
+                measure(commit, folder, options.budget)
+        rows = [row for row in rows if row not in own]
+        for name in (*EDITS, *COPIES):
+            rows.append({**about, **row_of(name, reviewed(folder / name))})
+            print(f"run {number}, {name}: {rows[-1]['times']}", flush=True)
+        write_rows(options.out, rows)
+    print(markdown(rows), end="")
+    return 0
+
+
+def measure(commit: str, folder: Path, seconds: float) -> None:
+    """Take the times of the commit and of all copies; finished rounds are kept."""
+    copies = (*EDITS, *COPIES)
+    with run_lock(), sides([commit] * 2, folder, regressions=copies, change=change) as found:
+        timed = timed_sides(found, [OPERATIONS] * len(copies))
+        time_rounds(timed, rounds=MOST_ROUNDS, seconds=seconds)
+
+
+def change(name: str, package: Path) -> None:
+    """Edit an unpacked package; equal copies are left as they are."""
+    if name in EDITS:
+        edit = EDITS[name]
+        (package / edit.file).write_text(edit.edited(package), encoding="utf-8")
+
+
+@contextlib.contextmanager
+def busy(count: int) -> Iterator[None]:
+    """Keep so many cores at work."""
+    command = [sys.executable, "-c", "while True: pass"]
+    workers = [subprocess.Popen(command) for _ in range(count)]
+    try:
+        yield
+    finally:
+        for worker in workers:
+            worker.kill()
+            worker.wait()
+
+
+def reviewed(pair: Path) -> Mapping[str, Any]:
+    """Return the review of a copy, as in its review.json."""
+    command = ["reports", "review", "--pair", pair, "--out", pair / "page"]
+    done = subprocess.run(
+        [sys.executable, "-m", *map(str, command)], cwd=ROOT, stdout=subprocess.DEVNULL
+    )
+    if done.returncode not in (0, 1):
+        raise StudyError(f"{pair} could not be reviewed")
+    return json.loads((pair / "page" / "review.json").read_text(encoding="utf-8"))
+
+
+def row_of(name: str, review: Mapping[str, Any]) -> Row:
+    """Return what a review says of a copy: its own finding, all others, and the line on times."""
+    edit = EDITS.get(name)
+    own, alarms = {}, []
+    for one in review["findings"]:
+        if one["verdict"] not in ALARMS:
+            continue
+        if _is_found(edit, one):
+            own = one
+        elif not _is_explained(edit, one):
+            alarms.append(f"{one['case']} {one['metric']} {one['verdict']}")
+    judged = review["judgements"]["times"]
+    numbers = {name: f"{own[name]:.4f}" for name in ("low", "high") if own}
+    return {
+        "edit": EQUAL if edit is None else name,
+        "copy": name,
+        "environment": review["environment"],
+        "found": f"{own['head'] / own['base']:.4f}" if own else "",
+        **{"low": "", "high": "", **numbers},
+        "rounds": own.get("rounds_count", ""),
+        "alarms": "; ".join(alarms),
+        "times": f"{judged['outcome']}: {judged['reason']}",
+    }
+
+
+def _is_found(edit: Edit | None, finding: Mapping[str, Any]) -> bool:
+    if edit is None or finding["metric"] != TIME or finding["verdict"] != REGRESSION:
+        return False
+    return finding["case"] == f"{SUITE}/{edit.operation}"
+
+
+def _is_explained(edit: Edit | None, finding: Mapping[str, Any]) -> bool:
+    """Return whether an edit may cause a finding: in its operation, or in all of them pooled."""
+    return edit is not None and finding["case"] not in {
+        f"{SUITE}/{name}" for name in OPERATIONS if name != edit.operation
+    }
+
+
+def markdown(rows: Sequence[Row]) -> str:
+    """Return the table: how often each edit was found, and in how many runs anything else was."""
+    lines = []
+    for key in dict.fromkeys((row["machine"], row["edit"]) for row in rows):
+        some = [row for row in rows if (row["machine"], row["edit"]) == key]
+        machine, name = key
+        edit = EDITS.get(name)
+        unjudged = sum(row["times"].startswith("not judged") for row in some)
+        lines.append(
+            (
+                edit.about if edit else "nothing (equal copies)",
+                edit.operation if edit else "–",
+                "quiet" if machine == QUIET else machine.replace("busy", "busy core"),
+                len(some),
+                sum(row["found"] != "" for row in some) if edit else "–",
+                sum(row["alarms"] != "" for row in some),
+                unjudged,
+            )
+        )
+    header = ("edit", "operation", "machine", "runs", "found", "false alarms", "not judged")
+    return table(header, lines, left=3)
+
+
+def _table() -> str:
+    return markdown(read_rows(measured("detection", "timed.csv")))
+
+
+TABLES = {"detection timed": _table}

@@ -1,0 +1,70 @@
+"""The study of timed edits: what is found, what is a false alarm, and which runs are measured."""
+
+import ast
+
+import pytest
+
+from benchmarks.operations import programs  # noqa: F401  (it fills the table)
+from benchmarks.operations.table import OPERATIONS
+from studies.__main__ import main
+from studies.detection import timed
+from studies.detection.timed import EDITS, markdown, row_of
+from studies.harness import ROOT, read_rows
+
+FIRST, SECOND, *_ = EDITS.values()
+
+
+def review(*found):
+    return {
+        "findings": [
+            {"case": case, "metric": metric, "verdict": verdict, "base": 1.0, "head": 1.1}
+            | {"low": 1.05, "high": 1.15, "rounds_count": 7}
+            for case, metric, verdict in found
+        ],
+        "judgements": {"times": {"outcome": "regression", "reason": "because"}},
+        "environment": "a machine",
+    }
+
+
+@pytest.mark.parametrize("edit", EDITS.values(), ids=str)
+def test_an_edit_changes_the_package_into_code_and_names_an_operation(edit):
+    assert ast.parse(edit.edited(ROOT / "vcjax"))
+    assert edit.operation in OPERATIONS
+    assert len({one.operation for one in EDITS.values()}) == len(EDITS)
+
+
+def test_an_edit_is_found_by_the_time_of_its_operation_alone():
+    own, other = (f"operations/{one.operation}" for one in (FIRST, SECOND))
+    slower = "steady_median_seconds", "regression"
+    row = row_of(FIRST.name, review((own, *slower), (own, "steady_std_seconds", "regression")))
+    assert (row["found"], row["low"], row["rounds"], row["alarms"]) == ("1.1000", "1.0500", 7, "")
+    assert row["times"] == "regression: because"
+    pooled = ("3 timed cases pooled", *slower)
+    assert not row_of(FIRST.name, review(pooled))["found"], "it names no operation"
+    assert not row_of(FIRST.name, review((own, slower[0], "improvement")))["found"]
+    row = row_of(FIRST.name, review((other, *slower), pooled, (own, slower[0], "same")))
+    assert (row["found"], row["alarms"]) == ("", f"{other} steady_median_seconds regression")
+    row = row_of("none-1", review((own, *slower), pooled))
+    assert row["found"] == "" and row["alarms"].count("regression") == 2
+
+
+def test_runs_are_resumed_and_each_state_of_the_machine_has_its_own(tmp_path, monkeypatch):
+    measured = []
+    monkeypatch.setattr(timed, "measure", lambda commit, folder, _: measured.append(folder.parts))
+    monkeypatch.setattr(timed, "reviewed", lambda pair: review())
+    monkeypatch.setattr(timed, "commit_named", lambda name: "c" * 40)
+    out = tmp_path / "timed.csv"
+
+    def run(*more):
+        assert main(["timed", "--out", str(out), *more]) == 0
+        return [one[-2:] for one in measured]
+
+    assert run("--runs", "1") == [("quiet", "0")]
+    assert run("--runs", "2") == [("quiet", "0"), ("quiet", "1")]
+    assert run("--runs", "1", "--busy", "1")[2:] == [("1-busy", "0")]
+    assert len(run("--runs", "2", "--judge-again")) == 3
+    rows = read_rows(out)
+    assert len(rows) == 3 * (len(EDITS) + len(timed.COPIES))
+    lines = markdown(rows).splitlines()
+    assert f"| {FIRST.about} | {FIRST.operation} | quiet | 2 | 0 | 0 | 0 |" in lines
+    assert "| nothing (equal copies) | – | 1 busy core | 2 | – | 0 | 0 |" in lines
