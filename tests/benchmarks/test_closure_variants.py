@@ -1,5 +1,6 @@
 """The coronagraph's variants at 16 pixels a side: frames, hidden arrays, the cost of a change."""
 
+import functools
 from pathlib import Path
 
 import jax
@@ -25,6 +26,8 @@ def handed_on(tmp_path_factory):
     """Store the results of a preparation, as a worker finds them."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("VCJAX_BENCH_SCRATCH", str(tmp_path_factory.mktemp("scratch")))
+        # Its arrays take seconds to compute, and every test has the same ones.
+        patch.setattr(coronagraph, "system", functools.cache(coronagraph.system))
         case = closure.preparation(size=SIZE)
         assert case.check is not None
         # The argument variant's own function, so that it is compiled once for all tests.

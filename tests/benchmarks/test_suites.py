@@ -9,10 +9,12 @@ import sys
 from pathlib import Path
 from unittest import mock
 
+import jax
 import jax.numpy as jnp
 import pytest
 from asv_runner.benchmarks.track import TrackBenchmark
 from asv_runner.discovery import disc_benchmarks
+from jax.experimental.compilation_cache import compilation_cache
 
 import benchmarks
 from benchmarks import closure, common, habits
@@ -84,6 +86,18 @@ UNITS = {"_seconds": "seconds", "_bytes": "bytes", "_count": "1", "_relative": "
 @pytest.fixture(scope="module")
 def collected():
     return {benchmark.name: benchmark for benchmark in disc_benchmarks(ROOT)}
+
+
+@pytest.fixture
+def no_cache():
+    """Turn off the environment's compilation cache: a program from it has no compile time."""
+    name = "jax_enable_compilation_cache"
+    before = getattr(jax.config, name)
+    jax.config.update(name, False)
+    compilation_cache.reset_cache()
+    yield
+    jax.config.update(name, before)
+    compilation_cache.reset_cache()
 
 
 def run_python(code):
@@ -169,7 +183,9 @@ def test_variants_at_six_digits_have_enough_processes_to_show_a_difference():
 
 
 @pytest.mark.parametrize("suite", SUITES)
-def test_every_benchmark_runs_at_its_smallest_size(suite, collected, monkeypatch, tmp_path):
+def test_every_benchmark_runs_at_its_smallest_size(
+    suite, collected, monkeypatch, tmp_path, no_cache
+):
     point = SMALLEST[suite.suite]
     case = suite().case("quick", *point)
     smallest = dataclasses.replace(case, rounds=1, repeat=3, **SMALLER.get(suite.suite, {}))
@@ -200,7 +216,7 @@ def test_every_benchmark_runs_at_its_smallest_size(suite, collected, monkeypatch
     assert cache[case.name]["numbers"][error] < bound
 
 
-def test_every_habit_has_its_counts():
+def test_every_habit_has_its_counts(no_cache):
     x = jnp.linspace(-1.0, 1.0, 8, dtype=jnp.float32)
     assert tuple(habit_cases.HABITS) == habits.HABITS
     for name, (_, expected) in habit_cases.HABITS.items():
@@ -208,7 +224,7 @@ def test_every_habit_has_its_counts():
         assert (found["executions_count"], found["compiles_count"]) == expected
 
 
-def test_a_habit_with_another_count_is_a_wrong_answer(monkeypatch):
+def test_a_habit_with_another_count_is_a_wrong_answer(monkeypatch, no_cache):
     call, _ = habit_cases.HABITS["cond"]
     monkeypatch.setitem(habit_cases.HABITS, "cond", (call, habit_cases.Expected(2, 1)))
     with pytest.raises(WrongAnswer, match="cond: found"):
