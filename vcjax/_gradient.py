@@ -22,6 +22,7 @@ from jaxtyping import Array, Float
 from vcjax._checks import check_constants
 from vcjax._data_checks.watch import watch
 from vcjax._devices import Devices, copied, device_mesh
+from vcjax._geometry.jump import dual_basis, total_gradient
 from vcjax._geometry.nodes import at_targets, one_period, set_up, surface_nodes
 from vcjax._geometry.resample import as_rows, resampled
 from vcjax._kernels.gradient import GRADIENT, combine_gradient, gradient_weights_at
@@ -115,7 +116,7 @@ def prepare_gradient(
 def _nodes_and_basis(rule: Rule, X, constants: Tables, xp: Any):
     nodes, *tangents = surface_nodes(rule, X, constants, xp)
     x_phi, x_theta = (at_targets(one_period(v, rule), rule) for v in tangents)
-    return nodes, _dual_basis(x_phi, x_theta, xp)
+    return nodes, dual_basis(x_phi, x_theta, xp)
 
 
 def external_gradient(
@@ -182,14 +183,6 @@ def gradient_operator(
     return apply_operator(_KERNELS, casing, nodes, tiles)
 
 
-def _dual_basis(x_phi, x_theta, xp: Any):
-    """Return the dual tangents of phi and theta, and the unit normal, (3, 3, tphi, ttheta)."""
-    normal = xp.cross(x_phi, x_theta, axis=0)
-    square = (normal**2).sum(axis=0)
-    along_phi, along_theta = xp.cross(x_theta, normal, axis=0), xp.cross(normal, x_phi, axis=0)
-    return xp.stack([along_phi / square, along_theta / square, normal / xp.sqrt(square)])
-
-
 @jax.named_scope("surface_gradient")
 def surface_gradient(
     casing: GradientCasing, B: Float[Array, "a b 3"]
@@ -202,10 +195,4 @@ def surface_gradient(
         resampled(as_rows(B), casing.field_phi_slope, theta),
         resampled(as_rows(B), phi, casing.field_theta_slope),
     )
-    *dual, normal = casing.dual_basis
-    D = sum(e[:, None] * slope for e, slope in zip(dual, slopes, strict=True))
-    across = sum(
-        e * (normal * slope).sum(axis=0) - normal * (e * slope).sum(axis=0)
-        for e, slope in zip(dual, slopes, strict=True)
-    )
-    return D + normal[:, None] * across
+    return total_gradient(casing.dual_basis, slopes)

@@ -5,7 +5,6 @@ z axis. Hence T[b] = b/2 and, b being all external, FP grad T[b] = grad b / 2 ex
 is the error of the quadrature for fields that it resolves. The error of the grid of B adds to it.
 """
 
-import math
 from functools import partial
 
 import jax
@@ -21,7 +20,8 @@ from vcjax._geometry.nodes import at_targets, one_period
 from vcjax._gradient import GradientCasing, gradient_operator, surface_gradient
 from vcjax._options import Tiles, resolve_tiles
 from vcjax._quadrature.rule import Rule
-from vcjax._quadrature.spectrum import amplitudes, interpolation_error, spectral_tail
+from vcjax._quadrature.slopes import missed_slope
+from vcjax._quadrature.spectrum import amplitudes, interpolation_error, midway, spectral_tail
 
 
 def self_test(
@@ -62,8 +62,9 @@ def error_estimate(
 
     It is the sum of three parts: the largest violation found by `self_test`; the error of the
     interpolation of B on the patches; and the `spectral_tail` of B, which its own grid misses. For
-    a gradient the latter two refer to the derivatives of B along the surface. Where the answer is
-    known, the sum was at least 0.9 times the error, mostly 2 to 20 times (docs/accuracy.md).
+    a gradient the latter two refer to derivatives of B along the surface, where they are worst.
+    Where the answer is known, the sum was at least 0.9 times the error, mostly 2 to 20 times
+    (docs/accuracy.md).
 
     Parameters
     ----------
@@ -85,13 +86,36 @@ def error_estimate(
         tail = spectral_tail(np.asarray(B), nfp=rule.nfp, half_period=rule.half_period)
         shares = _shares(samples, rule)
         missed = max(interpolation_error(*share, rule.lagrange_count) for share in shares)
-        return violation + tail + _midway(rule.lagrange_count) * float(missed) / largest
+        return violation + tail + midway(rule.lagrange_count) * float(missed) / largest
     steepest = float(np.abs(_total_gradient(casing, jnp.asarray(B))).max())
-    dual = np.linalg.norm(np.asarray(casing.dual_basis[:2]), axis=1).max(axis=(1, 2))
-    if steepest <= 1e-10 * largest * dual.min():
+    lengths = np.linalg.norm(np.asarray(casing.dual_basis[:2]), axis=1)
+    if steepest <= 1e-10 * largest * lengths.max(axis=(1, 2)).min():
         raise VcjaxError("error_estimate got a uniform B; its gradient is zero, use another field.")
-    missed = [_missed_slope(*share, rule.lagrange_count) for share in _shares(samples, rule)]
-    return (violation * largest + float(max(dual * missed))) / steepest
+    return (violation * largest + _missed_slopes(samples, lengths, rule)) / steepest
+
+
+def _missed_slopes(samples: np.ndarray, lengths: np.ndarray, rule: Rule) -> float:
+    """Return what the grid of a field and the patches miss of its derivatives along the surface.
+
+    Parameters
+    ----------
+    lengths : (2, tphi, ttheta) of the dual tangents at the targets.
+    """
+    rows, columns = samples.shape[1:]
+    start, step = resample.field_angles(rows, rule.nfp, rule.half_period)
+    # At the nearest target, or its mirror image.
+    trg_step = rule.spacing[0] * rule.stride_phi
+    row = np.rint((start + step * np.arange(rows) - rule.first_angle) / trg_step).astype(int)
+    column = np.rint(np.arange(columns) * rule.trg_shape[1] / columns).astype(int)
+    if rule.half_period:
+        column = np.where(row[:, None] < 0, -column, column)
+        row = np.where(row < 0, -1 - row, row)
+    at = row[:, None] % rule.trg_shape[0], column % rule.trg_shape[1]
+    missed = 0.0
+    for axis, periods, turns in ((1, rule.nfp, 1 / rule.period_rows), (2, 1, 1 / rule.quad_ntheta)):
+        slope = missed_slope(samples, axis, turns, rule.lagrange_count, tail=True)
+        missed += float((periods * lengths[axis - 1][at] * slope).max())
+    return missed
 
 
 def _shares(samples: np.ndarray, rule: Rule):
@@ -100,22 +124,6 @@ def _shares(samples: np.ndarray, rule: Rule):
         (amplitudes(samples, 1), 1 / rule.period_rows),
         (amplitudes(samples, 2), 1 / rule.quad_ntheta),
     )
-
-
-def _midway(count: int) -> float:
-    """Return the error of Lagrange interpolation midway between nodes over sin(pi w)^count.
-
-    To leading order in w: the derivative of order ``count`` times the product of the distances to
-    the nodes over ``count`` factorial.
-    """
-    return math.comb(count, count // 2) / 2**count
-
-
-def _missed_slope(share: np.ndarray, turns: float, lagrange_count: int) -> float:
-    """Return what the grid of a field and the patches miss of its derivative along an angle."""
-    slope = share * np.arange(share.size)
-    tail = slope[-2:].sum() if share.size > 2 else 0.0
-    return float(tail + interpolation_error(slope, turns, lagrange_count))
 
 
 _total_gradient = jax.jit(surface_gradient)

@@ -133,7 +133,10 @@ def test_symmetric_data_on_a_full_period_give_a_symmetric_field():
 
 
 def test_a_thin_section_has_the_digits_asked_for():
-    """Of a field that a coarse grid would hold: the distance of sheets asks for nodes."""
+    """Of a field that a coarse grid would hold: the distance of sheets asks for nodes.
+
+    Its gradient is 1/100 of |B| over the distance of nodes.
+    """
     surface = problems.rotating_ellipse_surface(5, major_radius=1.0, semi_axes=(0.05, 0.4))
     X = surface.points(4, 8, half_period=True)
     targets = vcjax.surface_points(X, nfp=5, half_period=True, nphi=4, ntheta=24)
@@ -145,6 +148,13 @@ def test_a_thin_section_has_the_digits_asked_for():
     external = np.asarray(vcjax.external_field(vcjax.prepare(rule, X), B))
     error = np.linalg.norm(external - problems.magnetic_field(sources, targets), axis=-1)
     assert error.max() <= 1e-3 * np.linalg.norm(B, axis=-1).max()
+    rule = vcjax.choose(X, B, 3, nfp=5, half_period=True, trg_nphi=4, trg_ntheta=24, gradient=True)
+    casing = vcjax.prepare_gradient(rule, X)
+    gradient = problems.magnetic_field_gradient(sources, targets)
+    error = np.abs(np.asarray(vcjax.external_gradient(casing, B)) - gradient).max()
+    error /= np.abs(gradient).max()
+    assert error <= 1e-3
+    assert error / 2 <= vcjax.error_estimate(casing, B) <= 300 * error
 
 
 def test_the_mean_of_a_field_on_three_rows_is_no_unresolved_mode():

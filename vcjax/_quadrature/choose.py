@@ -16,6 +16,11 @@ and two and a half from 6 on (set so that W7-X and the rotating ellipse meet the
   normals as finely as the Lagrange interpolation needs;
 - grid and polar rule resolve the kernel on other sheets, as close as they come (`_sheets`).
 
+The kernel of a gradient is one power more singular: the same quadrature leaves an error that goes
+like max |B| / (distance of nodes), while digits count from max |grad B|. Where B varies slowly, as
+in vacuum, that takes two to three digits more (`Demand.of_gradient`); where its grid must be fine
+anyway, one. Modes of B count by the slope of their error on patches (`Slopes.nodes`).
+
 The constants were fitted on tori from circular to W7-X. Many grids satisfy them; the cheapest is
 taken.
 
@@ -43,11 +48,12 @@ from vcjax._data_checks.watch import check_chosen
 from vcjax._errors import VcjaxError, errors_named
 from vcjax._geometry import resample
 from vcjax._options import FIELD_PARTS, GRADIENT_PARTS, weights_shortage
-from vcjax._quadrature.grid import FIELD_COSTS, GRADIENT_COSTS, Demand, cheapest
+from vcjax._quadrature.grid import FIELD_COSTS, GRADIENT_COSTS, Demand, cheapest, least_spacing
 from vcjax._quadrature.rims import Rims
 from vcjax._quadrature.rule import Rule
 from vcjax._quadrature.seams import check_field_seams
 from vcjax._quadrature.sheets import check_crossings, sheets_of
+from vcjax._quadrature.slopes import Slopes
 from vcjax._quadrature.spectrum import nodes_for_field, nodes_for_surface
 from vcjax._quadrature.tables import CORE
 
@@ -131,17 +137,24 @@ def _rule(X, B, digits, *, nfp, half_period, trg_nphi, trg_ntheta, gradient, off
     samples = _facing_x(period)
     costs = GRADIENT_COSTS if gradient else FIELD_COSTS
     quadrature_digits = _quadrature_digits(digits, gradient)
-    demand = Demand.of(quadrature_digits)
     metric = _metric(samples, nfp)
     check_crossings("choose", samples, nfp)
     spectrum = field_spectrum(field, nfp, half_period)
-    need = np.maximum(
-        nodes_for_field(spectrum, quadrature_digits, nfp),
-        nodes_for_surface(samples, nfp, demand.epsilon, demand.lagrange_count),
-    )
+    by_field = nodes_for_field(spectrum, quadrature_digits, nfp)
     sheets = sheets_of(samples, nfp, both_sides=off_surface)
-    rims = Rims(samples, nfp, metric, both_sides=off_surface)
-    plan = cheapest(demand, need, sheets, rims, images, trg_shape, costs)
+    rims = Rims(samples, nfp, metric, both_sides=off_surface, points=24 if gradient else 12)
+
+    def planned(demand: Demand) -> dict:
+        by_surface = nodes_for_surface(samples, nfp, demand.epsilon, demand.lagrange_count)
+        need = np.maximum(by_field, by_surface)
+        return cheapest(demand, need, sheets, rims, images, trg_shape, costs)
+
+    plan = planned(Demand.of(quadrature_digits))
+    if gradient:
+        slopes = Slopes(spectrum, period, nfp, half_period)
+        demand = Demand.of_gradient(digits, slopes.length, least_spacing(plan, metric))
+        by_field = slopes.nodes(by_field, digits, demand.lagrange_count)
+        plan = planned(demand)
     rule = Rule(
         nfp=nfp,
         half_period=half_period,
@@ -246,10 +259,9 @@ def resolves(rule: Rule, B: np.ndarray, digits: int, *, gradient: bool = False) 
 
 
 def _quadrature_digits(digits: int, gradient: bool) -> int:
-    """Return the digits that the quadrature is made for.
+    """Return the digits to which the modes of a field count; of a gradient one more.
 
-    The kernel of a gradient is one power more singular and takes about one digit more. From 12 on
-    its error is rounding, which grows as nodes get closer.
+    From 12 on its error is rounding, which grows as nodes get closer.
     """
     return min(digits + 1, 12) if gradient else digits
 

@@ -14,6 +14,13 @@ _MARGIN = 1
 _EVALUATIONS = 1.5
 # By so many digits the error across sheets is less than the error asked for.
 _REACH_DIGITS = 0.3
+# Of a gradient: digits of the near kernel at the rim below the error asked for, and what is added
+# to T^2 in the radius of patches (fitted on the shapes of studies/accuracy).
+_GRADIENT_MARGIN = 0.8
+_GRADIENT_EXTRA = 0.9
+_GRADIENT_REACH_DIGITS = 0.6
+# Beyond these the error of a gradient is rounding, which grows as nodes get closer.
+_MOST_DIGITS = 13.0
 # A patch may bend around a fold through this angle in theta.
 _BENT = 0.3
 
@@ -44,16 +51,41 @@ class Demand:
     epsilon: float
     reach: float
     cutoff: float
+    radius_in_nodes: float
     least_radial_count: int
     lagrange_count: int
 
     @classmethod
     def of(cls, digits: int) -> "Demand":
-        epsilon = 10.0 ** -(digits + 1 + min(max((digits - 3) / 2, 0), 1.5))
+        """Return the demands of a field with a number of digits."""
+        return cls._of(float(digits), 1 + min(max((digits - 3) / 2, 0), 1.5), _REACH_DIGITS, 0.0)
+
+    @classmethod
+    def of_gradient(cls, digits: int, length: float, spacing: float) -> "Demand":
+        """Return the demands of a gradient with a number of digits, relative to max |grad B|.
+
+        What the trapezoidal rule misses of a kernel goes up and down from node to node. Its slope
+        is 2 pi / spacing times as large, whereas max |grad B| is max |B| / length: so many digits
+        are lost. The larger error by far is that of the smooth rest, hence wider patches: the
+        exponent T^2 grows by twice the extra.
+
+        Parameters
+        ----------
+        length : max |B| over max |grad B|.
+        spacing : `least_spacing` of a grid, in the unit of the length.
+        """
+        lost = np.log10(2 * np.pi * length / spacing)
+        enough = float(min(digits + lost, _MOST_DIGITS))
+        return cls._of(enough, _GRADIENT_MARGIN, _GRADIENT_REACH_DIGITS, _GRADIENT_EXTRA)
+
+    @classmethod
+    def _of(cls, digits: float, margin: float, reach_margin: float, extra: float) -> "Demand":
+        epsilon = float(10.0 ** -(digits + margin))
         cutoff = float(np.sqrt(np.log(0.02 / epsilon)))
         lagrange = 2 * int(np.ceil(2 * cutoff))
-        reach = float(np.log(10) * (digits + _REACH_DIGITS))
-        return cls(epsilon, reach, cutoff, int(np.ceil(6 * cutoff)), lagrange)
+        reach = float(np.log(10) * (digits + reach_margin))
+        radius = (cutoff**2 + extra) / np.pi
+        return cls(epsilon, reach, cutoff, radius, int(np.ceil(6 * cutoff)), lagrange)
 
     @property
     def least_angular_count(self) -> int:
@@ -61,19 +93,14 @@ class Demand:
         return 4 * int(np.ceil(16.8 * self.cutoff / 4))
 
     @property
-    def radius_in_nodes(self) -> float:
-        """Least distance of a rim on tangent planes, in nodes."""
-        return self.cutoff**2 / np.pi
-
-    @property
     def bent_radius_in_nodes(self) -> float:
-        """The same on bent surfaces, where rims are closer.
+        """Least distance of a rim on bent surfaces, where rims are closer.
 
         The near kernel, 0.02 exp(-T^2) at a rim where it must be, may have a third of the error
-        allowed across sheets at the closest rims.
+        allowed across sheets at the closest rims; of a gradient that is no less.
         """
         enough = (self.reach + np.log(3 * 0.02)) / self.cutoff**2
-        return self.radius_in_nodes * float(np.sqrt(enough))
+        return self.radius_in_nodes * float(np.sqrt(min(enough, 1.0)))
 
     def radial_count(self, sheets: Sheets, semi_axes: np.ndarray) -> np.ndarray:
         """Return the radii that resolve other sheets within patches of these angles (2, k).
@@ -132,6 +159,19 @@ def cheapest(
         "stretched, or the surface too thin. Ask for fewer digits, or resample the surface so "
         "that its points are spread more evenly."
     )
+
+
+def least_spacing(plan: dict, metric: np.ndarray) -> float:
+    """Return the larger distance from node to node, along phi or theta, where it is least.
+
+    Parameters
+    ----------
+    plan : from `cheapest`.
+    metric : (3, n) first fundamental form.
+    """
+    steps = 2 * np.pi / plan["quad_nphi"], 2 * np.pi / plan["quad_ntheta"]
+    phi, theta = (np.sqrt(v) * step for v, step in zip(metric[[0, 2]], steps, strict=True))
+    return float(np.maximum(phi, theta).min())
 
 
 def _cheapest_of(

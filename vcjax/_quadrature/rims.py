@@ -6,7 +6,6 @@ import numpy as np
 
 from vcjax._geometry import resample
 
-_RIM_POINTS = 12
 _BATCH = 64
 """Patches whose rims are looked at together."""
 # Points, along phi and theta, whose rims are looked at, and the least mode of the surface for that.
@@ -25,10 +24,19 @@ class Rims:
     Attributes
     ----------
     metric : (3, n) first fundamental form (E, F, G) of a sample of the surface.
+    points : of each rim that are looked at; more for gradients, which a close rim costs more.
     """
 
-    def __init__(self, samples: np.ndarray, nfp: int, metric: np.ndarray, *, both_sides: bool):
-        self.metric = metric
+    def __init__(
+        self,
+        samples: np.ndarray,
+        nfp: int,
+        metric: np.ndarray,
+        *,
+        both_sides: bool,
+        points: int,
+    ):
+        self.metric, self.points = metric, points
         n, m = samples.shape[1:]
         spectrum = np.fft.fft2(samples, axes=(1, 2), norm="forward")
         phi_modes, theta_modes = nfp * np.fft.fftfreq(n, 1 / n), np.fft.fftfreq(m, 1 / m)
@@ -73,15 +81,15 @@ class Rims:
 
     def _room(self, quad, semi_axes, radius_in_nodes: float, rows: slice) -> np.ndarray:
         """Return squares of the least distances (k, row) to rims, over those they must have."""
-        angle = 2 * np.pi * np.arange(_RIM_POINTS) / _RIM_POINTS
+        angle = 2 * np.pi * np.arange(self.points) / self.points
         rim = semi_axes.T[:, None] * np.stack([np.cos(angle), np.sin(angle)], axis=1)
         beside = (2 * np.pi / quad.T)[:, None] * np.concatenate([np.eye(2), -np.eye(2)])
         moves = np.concatenate([rim, beside], axis=1)
         to = self._moved(moves.reshape(-1, 2), rows) - self._x[:, :, rows]
         square = (to**2).sum(axis=1) - (to * self._half_normal[:, rows]).sum(axis=1) ** 2
         square = square.reshape(*moves.shape[:2], *square.shape[1:])
-        least = radius_in_nodes**2 * square[:, _RIM_POINTS:].max(axis=1)
-        return (square[:, :_RIM_POINTS].min(axis=1) / least).min(axis=2)
+        least = radius_in_nodes**2 * square[:, self.points :].max(axis=1)
+        return (square[:, : self.points].min(axis=1) / least).min(axis=2)
 
     def _moved(self, by: np.ndarray, rows: slice = slice(None)) -> np.ndarray:
         """Return rows of the sample (k, 3, row, column) moved by k pairs of angles (phi, theta)."""

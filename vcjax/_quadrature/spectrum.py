@@ -1,5 +1,6 @@
 """How well a grid resolves the field on it."""
 
+import math
 from typing import Any
 
 import jax.numpy as jnp
@@ -108,6 +109,15 @@ def interpolation_error(share, modes_per_node: float, count: int, xp: Any = np):
     """
     turns = xp.minimum(xp.arange(share.size, dtype=float) * modes_per_node, 0.5)
     return share @ xp.sin(np.pi * turns) ** count
+
+
+def midway(count: int) -> float:
+    """Return the error of Lagrange interpolation midway between nodes over sin(pi w)^count.
+
+    To leading order in w: the derivative of order ``count`` times the product of the distances to
+    the nodes over ``count`` factorial.
+    """
+    return math.comb(count, count // 2) / 2**count
 
 
 def unresolved(samples: Any, rule: Rule, xp: Any):

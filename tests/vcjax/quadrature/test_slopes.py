@@ -1,0 +1,38 @@
+"""What grids and interpolation miss of derivatives, against interpolation itself."""
+
+import numpy as np
+import pytest
+
+import vcjax
+from vcjax import problems
+from vcjax._quadrature.slopes import missed_slope
+from vcjax._quadrature.tables import centre_slopes
+
+
+@pytest.mark.parametrize("count, nodes", [(8, 60), (12, 60), (12, 40), (20, 30)])
+@pytest.mark.parametrize("axis", [1, 2])
+def test_the_missed_slope_of_a_wave_is_that_of_the_interpolation_on_patches(count, nodes, axis):
+    mode, reach = 7, count // 2
+    wave = np.cos(mode * 2 * np.pi * np.arange(20) / 20)
+    values = np.zeros((3, 20, 20))
+    values[1] = wave[:, None] if axis == 1 else wave
+    step = 2 * np.pi / nodes
+    found = centre_slopes(reach, count)[0] @ np.exp(1j * mode * step * np.arange(-reach, reach + 1))
+    error = abs(found / step - 1j * mode)
+    estimate = missed_slope(values, axis, 1 / nodes, count).max()
+    assert 0.5 * error < estimate < 3 * error
+
+
+@pytest.mark.filterwarnings("ignore::vcjax.ContradictionWarning")  # a wave of no currents
+def test_digits_of_a_gradient_count_from_its_largest_value():
+    """A field that varies slowly needs a kernel with more digits."""
+    problem = problems.axisymmetric(6)
+    columns = problem.B.shape[1]
+    wave = np.cos(8 * 2 * np.pi * np.arange(columns) / columns)[:, None]
+    slow, fast = (
+        vcjax.choose(
+            problem.X, B, 4, nfp=1, half_period=False, trg_nphi=4, trg_ntheta=8, gradient=True
+        )
+        for B in (problem.B, problem.B * (1 + 0.2 * wave))
+    )
+    assert slow.cutoff > fast.cutoff

@@ -1,0 +1,35 @@
+"""The gradient of a field on a surface, from its derivatives along the surface."""
+
+from typing import Any
+
+
+def dual_basis(x_phi, x_theta, xp: Any):
+    """Return the dual tangents of phi and theta, and the unit normal, (3, 3, n, m).
+
+    Parameters
+    ----------
+    x_phi, x_theta : (3, n, m) tangents.
+    """
+    normal = xp.cross(x_phi, x_theta, axis=0)
+    square = (normal**2).sum(axis=0)
+    along_phi, along_theta = xp.cross(x_theta, normal, axis=0), xp.cross(normal, x_phi, axis=0)
+    return xp.stack([along_phi / square, along_theta / square, normal / xp.sqrt(square)])
+
+
+def total_gradient(basis, slopes):
+    """Return the gradient [i, k] = d_i B_k of a field free of divergence and curl, (3, 3, n, m).
+
+    It is D in `vcjax._gradient`, and does not depend on the sign of the normal.
+
+    Parameters
+    ----------
+    basis : from `dual_basis`.
+    slopes : derivatives of the field in phi and theta, (3, n, m) each, components as in the basis.
+    """
+    *dual, normal = basis
+    D = sum(e[:, None] * slope for e, slope in zip(dual, slopes, strict=True))
+    across = sum(
+        e * (normal * slope).sum(axis=0) - normal * (e * slope).sum(axis=0)
+        for e, slope in zip(dual, slopes, strict=True)
+    )
+    return D + normal[:, None] * across
