@@ -6,8 +6,9 @@
 
 Each edit of timed.toml changes a few characters of a copy of the commit's package. A run measures
 the commit, the three edited copies and two equal copies, interleaved, and reviews each copy against
-the commit as `make review` does: the times of all three operations, of which an edit touches one.
-Every copy of every run is a row of timed.csv.
+the commit by the rules of `make review`: of an edited copy the time of its operation, which alone
+has another program, of an equal copy the times of all three. Every copy of every run is a row of
+timed.csv.
 """
 
 from __future__ import annotations
@@ -74,8 +75,8 @@ def measure(commit: str, folder: Path, seconds: float) -> None:
     """Take the times of the commit and of all copies; finished rounds are kept."""
     copies = (*EDITS, *COPIES)
     with run_lock(), sides([commit] * 2, folder, regressions=copies, change=change) as found:
-        timed = timed_sides(found, [OPERATIONS] * len(copies))
-        time_rounds(timed, rounds=MOST_ROUNDS, seconds=seconds)
+        names = [(EDITS[name].operation,) if name in EDITS else OPERATIONS for name in copies]
+        time_rounds(timed_sides(found, names), rounds=MOST_ROUNDS, seconds=seconds)
 
 
 def change(name: str, package: Path) -> None:
