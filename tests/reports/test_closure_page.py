@@ -249,7 +249,7 @@ def test_rows_of_an_environment_are_kept_and_shown_where_it_is_not_measured(made
 
 @pytest.mark.parametrize("beginning, count", [("py3", 2), ("py2", 0)])
 def test_an_ambiguous_environment_is_not_kept(made, tmp_path, beginning, count):
-    with pytest.raises(ReportError, match=f"begins {count} environments"):
+    with pytest.raises(ReportError, match=f"fits {count} of the environments"):
         versions.keep(made.tables["versions"], beginning, tmp_path)
     assert not list(tmp_path.iterdir())
 

@@ -235,7 +235,7 @@ def test_only_text_that_is_no_json_counts_as_truncated(good, tmp_path, text, is_
 
 
 def test_no_folder_no_record_and_nothing_readable_are_errors_that_say_what_to_do(tmp_path):
-    with pytest.raises(ReportError, match="no folder; measure first"):
+    with pytest.raises(ReportError, match="not a folder; measure first"):
         read_store(tmp_path / "nowhere")
     with pytest.raises(ReportError, match="holds no records; measure first"):
         read_store(tmp_path)

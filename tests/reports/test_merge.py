@@ -137,7 +137,7 @@ def test_a_merge_into_its_own_source_and_from_nowhere_are_errors(made_up, tmp_pa
     a = store_of(made_up, tmp_path / "a")
     with pytest.raises(ReportError, match="a folder of its own"):
         merge_stores([a], a / "all")
-    with pytest.raises(ReportError, match="no folder"):
+    with pytest.raises(ReportError, match="not a folder"):
         merge_stores([tmp_path / "none"], tmp_path / "all")
     (tmp_path / "empty").mkdir()
     with pytest.raises(ReportError, match="holds no records"):
