@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from benchmarks.measuring.rounds import ENOUGH_ROUNDS, MeasuredSide
-from benchmarks.operations.measure import kept_record, time_operations
+from benchmarks.operations.measure import kept_record, take_operation_times
 
 START_SECONDS = 2.5  # of a process, before its first operation
 CALLS_SECONDS = 1.2  # of an operation
@@ -41,7 +41,7 @@ class TimedSide:
         """Take the times of all operations in one process."""
         side = self.side
         if self.names:
-            time_operations(
+            take_operation_times(
                 side.store, side.details, [side.workers.imports], self.names, round_index=number
             )
 
@@ -93,7 +93,7 @@ def _costs(sides: Sequence[TimedSide]) -> Mapping[str, float]:
     return costs
 
 
-def time_rounds(
+def take_rounds(
     sides: Sequence[TimedSide],
     *,
     rounds: int,

@@ -29,7 +29,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import jaxmeter
-from benchmarks.measuring.changed import TimedSide, affordable_sides, time_rounds, timed_sides
+from benchmarks.measuring.changed import TimedSide, affordable_sides, take_rounds, timed_sides
 from benchmarks.measuring.checkout import (
     ROOT,
     CheckoutError,
@@ -204,13 +204,13 @@ def measure_times(
     if any(changed) and rounds > 1 and (load() or 0.0) <= max_load:
         share = seconds / 2 if cases else seconds
         operations = affordable_sides(timed_sides(measured, changed), share)
-        time_rounds(operations, rounds=rounds, seconds=share, clock=clock)
+        take_rounds(operations, rounds=rounds, seconds=share, clock=clock)
     budget = until - clock()
     measure_interleaved(
         cases, measured, budget_seconds=budget, max_load=max_load, clock=clock, load=load
     )
     if operations:
-        time_rounds(operations, rounds=rounds, seconds=until - clock(), clock=clock)
+        take_rounds(operations, rounds=rounds, seconds=until - clock(), clock=clock)
 
 
 @contextmanager

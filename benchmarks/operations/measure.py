@@ -48,7 +48,7 @@ def measure_operations(
         list(pool.map(run, range(WORKERS_COUNT)))
 
 
-def time_operations(
+def take_operation_times(
     store: RecordStore,
     details: Path,
     imports: Sequence[Path],

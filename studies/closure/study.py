@@ -25,7 +25,7 @@ from studies.harness import RESULTS, StudyError, measured, read_rows, table
 # The files that records depend on. The rest of jaxmeter draws, compares and audits.
 JAXMETER = tuple(
     f"jaxmeter/src/jaxmeter/{name}.py"
-    for name in ("_measure/worker", "_measure/run", "_measure/processes", "_measure/supervisor")
+    for name in ("_workers/worker", "_workers/run", "_workers/processes", "_workers/supervisor")
     + ("_measure/meter", "_measure/phases")
     + ("_capture/constants", "_capture/hoist", "_capture/replay")
     + ("_program/memory",)

@@ -22,7 +22,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.measuring.changed import time_rounds, timed_sides
+from benchmarks.measuring.changed import take_rounds, timed_sides
 from benchmarks.measuring.checkout import commit_named, run_lock
 from benchmarks.measuring.pair import MOST_ROUNDS, sides
 from benchmarks.operations.measure import SUITE
@@ -76,7 +76,7 @@ def measure(commit: str, folder: Path, seconds: float) -> None:
     copies = (*EDITS, *COPIES)
     with run_lock(), sides([commit] * 2, folder, regressions=copies, change=change) as found:
         names = [(EDITS[name].operation,) if name in EDITS else OPERATIONS for name in copies]
-        time_rounds(timed_sides(found, names), rounds=MOST_ROUNDS, seconds=seconds)
+        take_rounds(timed_sides(found, names), rounds=MOST_ROUNDS, seconds=seconds)
 
 
 def change(name: str, package: Path) -> None:

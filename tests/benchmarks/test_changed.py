@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from benchmarks.measuring import changed, pair
-from benchmarks.measuring.changed import affordable_sides, time_rounds, timed_sides
+from benchmarks.measuring.changed import affordable_sides, take_rounds, timed_sides
 from benchmarks.measuring.store import RecordStore
 from benchmarks.operations import worker
 from jaxmeter import Record
@@ -33,13 +33,13 @@ def calls(monkeypatch, clock):
     """Collect (side, names, round) of each process, which writes its records and takes 10 s."""
     found = []
 
-    def time_operations(store, details, imports, names, *, round_index):
+    def take_operation_times(store, details, imports, names, *, round_index):
         found.append((store.root.name, tuple(names), round_index))
         clock.now += 10.0
         for name in names:
             write(store, name, round_index)
 
-    monkeypatch.setattr(changed, "time_operations", time_operations)
+    monkeypatch.setattr(changed, "take_operation_times", take_operation_times)
     return found
 
 
@@ -65,7 +65,7 @@ def test_base_is_timed_with_what_changed_on_any_head_and_a_head_with_its_own(
     measured, calls, clock
 ):
     sides = timed_sides(measured, [["field_at"], ["self_test", "field_at"]])
-    time_rounds(sides, rounds=2, seconds=1e9, clock=clock)
+    take_rounds(sides, rounds=2, seconds=1e9, clock=clock)
     assert calls == [
         ("base", ("field_at", "self_test"), 1),
         ("head", ("field_at",), 1),
@@ -78,10 +78,10 @@ def test_base_is_timed_with_what_changed_on_any_head_and_a_head_with_its_own(
 
 def test_whole_rounds_are_kept_and_the_rest_is_measured_on_all_sides(measured, calls, clock):
     sides = timed_sides(measured[:2], [["field_at"]])
-    time_rounds(sides, rounds=2, seconds=1e9, clock=clock)
+    take_rounds(sides, rounds=2, seconds=1e9, clock=clock)
     (measured[1].store.root / "operations" / "field_at" / "1.json").unlink()
     calls.clear()
-    time_rounds(sides, rounds=3, seconds=1e9, clock=clock)
+    take_rounds(sides, rounds=3, seconds=1e9, clock=clock)
     assert [(side, number) for side, _, number in calls] == [
         *(("base", 1), ("head", 1)),
         *(("base", 3), ("head", 3)),
@@ -90,7 +90,7 @@ def test_whole_rounds_are_kept_and_the_rest_is_measured_on_all_sides(measured, c
 
 def test_no_round_begins_that_would_end_too_late(measured, calls, clock):
     sides = timed_sides(measured[:2], [["field_at"]])
-    time_rounds(sides, rounds=12, seconds=65.0, clock=clock)
+    take_rounds(sides, rounds=12, seconds=65.0, clock=clock)
     assert len(calls) == 2 * 3
 
 

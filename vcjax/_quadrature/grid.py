@@ -58,7 +58,9 @@ class Demand:
     @classmethod
     def of(cls, digits: int) -> "Demand":
         """Return the demands of a field with a number of digits."""
-        return cls._of(float(digits), 1 + min(max((digits - 3) / 2, 0), 1.5), _REACH_DIGITS, 0.0)
+        return cls._of(
+            float(digits), 1.0 + min(max((digits - 3) / 2, 0.0), 1.5), _REACH_DIGITS, 0.0
+        )
 
     @classmethod
     def of_gradient(cls, digits: int, length: float, spacing: float) -> "Demand":
