@@ -70,8 +70,8 @@ def off_the_surface(devices) -> dict[str, Any]:
 def further_quantities(devices) -> dict[str, Any]:
     """The rest: programs that divide their targets in the same way."""
     casing = vcjax.prepare(chosen(2), X, devices=devices)
-    # A gradient's rounding grows as nodes get closer.
-    coarse = dataclasses.replace(chosen(1, gradient=True), quad_nphi=60)
+    # The terms of a gradient, and with them its rounding, grow as nodes get closer: a coarse grid.
+    coarse = dataclasses.replace(chosen(2), gradient=True)
     gradients = vcjax.prepare_gradient(coarse, X, devices=devices)
     batch = jax.vmap(partial(vcjax.external_field, casing))
     fields = jnp.stack([B, B[::-1]])
