@@ -67,7 +67,7 @@ def by_distance() -> str:
     """Return the worst error over 10^-digits of points off the surface, by distance and side."""
     rows = _rows()
     rows = rows[rows["distance"].notna()]
-    groups = rows.groupby(["quantity", "digits"], sort=False)
+    groups = rows.groupby(["quantity", "digits"])
     header = [f"{QUANTITIES[quantity]}, d = {digits}" for quantity, digits in groups.groups]
     worst = [some.groupby(["distance", "side"])["over"].max() for _, some in groups]
     lines = [
