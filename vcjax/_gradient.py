@@ -80,7 +80,8 @@ def prepare_gradient(
 
     Parameters
     ----------
-    rule : from ``choose(..., gradient=True)``; a rule chosen for the field loses a digit or two.
+    rule : from ``choose(..., gradient=True)``; a rule chosen for the field loses
+        one to three digits, without a warning.
     X : (nphi, ntheta, 3) surface points, of the shape that the rule was chosen for; may be
         traced.
     constants : `gradient_tables` of the rule; made here unless given.

@@ -76,7 +76,7 @@ class StoredRecord:
 
 @dataclass(frozen=True)
 class SkippedFile:
-    """A file that could not be read, by its path in the folder, or a machine set aside, and why."""
+    """A file that could not be read, by its path in the folder, or a skipped machine, and why."""
 
     path: Path
     reason: str

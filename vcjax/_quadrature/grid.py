@@ -20,7 +20,7 @@ _GRADIENT_MARGIN = 0.8
 _GRADIENT_EXTRA = 0.9
 _GRADIENT_REACH_DIGITS = 0.6
 # Beyond these the error of a gradient is rounding, which grows as nodes get closer.
-_MOST_DIGITS = 13.0
+_MOST_QUADRATURE_DIGITS = 13.0
 # A patch may bend around a fold through this angle in theta.
 _BENT = 0.3
 
@@ -77,7 +77,7 @@ class Demand:
         spacing : `least_spacing` of a grid, in the unit of the length.
         """
         lost = np.log10(2 * np.pi * length / spacing)
-        enough = float(min(digits + lost, _MOST_DIGITS))
+        enough = float(min(digits + lost, _MOST_QUADRATURE_DIGITS))
         return cls._of(enough, _GRADIENT_MARGIN, _GRADIENT_REACH_DIGITS, _GRADIENT_EXTRA)
 
     @classmethod
