@@ -58,7 +58,7 @@ def measure_interleaved(
         begun = clock()
         if case.rounds:
             _measure_round(case, 0, measured)
-        costs[case.name] = clock() - begun
+        costs[case.name] = round_seconds(case, measured) or clock() - begun
     if (met := load() or 0.0) > max_load:
         print(f"times are not judged: load {met:.1f}, above --max-load", flush=True)
         return
@@ -84,6 +84,13 @@ def measure_interleaved(
                 return
             # The previous case affects the side that comes first: alternate.
             _measure_round(case, number, measured if turn % 2 == 0 else measured[::-1])
+
+
+def round_seconds(case: PlannedCase, measured: Sequence[MeasuredSide]) -> float | None:
+    """Return the seconds of the first round, without its compile profile; None if not known."""
+    records = [side.store.read(case, 0) for side in measured]
+    seconds = [None if record is None else record.wall_seconds for record in records]
+    return None if None in seconds else sum(one or 0.0 for one in seconds)
 
 
 def has_changed(case: PlannedCase, measured: Sequence[MeasuredSide]) -> bool:

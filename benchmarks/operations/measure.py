@@ -16,13 +16,18 @@ from benchmarks.measuring.plan import WORKER_ENVIRONMENT, PlannedCase
 from benchmarks.measuring.runner import CACHED_ENVIRONMENT
 from benchmarks.measuring.store import RecordStore
 from benchmarks.operations.edited import EditedLine, Place, nearest
+from benchmarks.operations.kept import code_digest, keep, take_kept
 
 SUITE = "operations"
 WORKERS_COUNT = 2
 
 
 def measure_operations(
-    store: RecordStore, details: Path, imports: Sequence[Path], only: Sequence[str] = ("*",)
+    store: RecordStore,
+    details: Path,
+    imports: Sequence[Path],
+    only: Sequence[str] = ("*",),
+    kept: Path | None = None,
 ) -> None:
     """Measure every operation that the store has no record of, with two workers side by side.
 
@@ -36,6 +41,8 @@ def measure_operations(
         Folders from which workers import ``benchmarks`` and the ``vcjax`` to measure.
     only : sequence of str
         Patterns of the operations' names.
+    kept : Path, optional
+        The folder `results/operations`, where records are kept for later reviews of the same code.
     """
 
     def run(first: int) -> None:
@@ -44,8 +51,15 @@ def measure_operations(
     for path in store.root.glob(f"{SUITE}/*/0.json"):
         if kept_record(store, path.parent.name, 0) is None:
             path.unlink()
+    suite = store.root / SUITE
+    if kept is not None:
+        kept /= code_digest(imports[0] / "vcjax", imports[0] / "benchmarks")
+        if count := take_kept(kept, suite, details, only):
+            print(f"{SUITE}: {count} records of the same code are kept", flush=True)
     with ThreadPoolExecutor(WORKERS_COUNT) as pool:
         list(pool.map(run, range(WORKERS_COUNT)))
+    if kept is not None:
+        keep(kept, suite, details)
 
 
 def take_operation_times(

@@ -12,7 +12,7 @@ import jaxmeter
 from benchmarks.measuring import pair, program_diff
 from benchmarks.measuring.checkout import CheckoutError
 from benchmarks.measuring.pair import chosen_cases, sides
-from benchmarks.measuring.rounds import affordable, measure_interleaved, round_order
+from benchmarks.measuring.rounds import affordable, measure_interleaved, round_order, round_seconds
 from benchmarks.measuring.store import RecordStore
 from jaxmeter import Inventory, Record
 from tests.benchmarks.common import Worker, planned
@@ -107,6 +107,15 @@ def test_a_budget_that_is_too_small_is_said_with_the_time_that_is_needed(
     out = capsys.readouterr().out
     assert "3 rounds of every case take about 60 s here, the budget is 70 s" in out
     assert "the times of suite/b will not be judged; --budget 66 measures all" in out
+
+
+def test_the_cost_of_a_round_excludes_its_compile_profile(worker, tmp_path):
+    case = planned("suite/a", 3)
+    both: Any = [SimpleNamespace(store=RecordStore(tmp_path / name)) for name in "bh"]
+    both[0].store.write(case, 0, Record(case.name, "ok", target=case.target, wall_seconds=2.0))
+    assert round_seconds(case, both) is None
+    both[1].store.write(case, 0, Record(case.name, "ok", target=case.target, wall_seconds=3.0))
+    assert round_seconds(case, both) == 5.0
 
 
 def test_a_busy_machine_gets_one_round_and_its_load_is_named(worker, tmp_path, capsys):

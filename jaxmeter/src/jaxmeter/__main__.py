@@ -1,7 +1,6 @@
-"""Run the command line of jaxmeter.
+"""``jaxmeter package.module:function``: measure a case in a fresh process.
 
-``jaxmeter package.module:function`` measures a case in a fresh process. ``jaxmeter --help`` lists
-the other commands, such as ``jaxmeter audit``.
+``jaxmeter audit``, ``compare`` and other commands answer other questions.
 """
 
 from __future__ import annotations
@@ -15,10 +14,7 @@ from jaxmeter._render.terminal import leaving_reader
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command that the first argument names, and return its exit code.
-
-    Without a command, measure the target. The exit codes are those that ``--help`` lists.
-    """
+    """Run a command, or measure if none is named; return the exit code that --help describes."""
     given = sys.argv[1:] if argv is None else argv
     command, rest = MEASURE, given
     if given and given[0] in COMMANDS:
@@ -33,7 +29,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         return run_command(command, rest)
     finally:
-        with leaving_reader():  # whatever reads the text of --help may have closed the pipe
+        with leaving_reader():  # the reader of a --help may have left too
             pass
 
 

@@ -1,12 +1,10 @@
-"""Run a program unchanged, and show what it compiled, where, why, and what would save time.
-
-example: jaxmeter watch -- python script.py --its --arguments
-(-m module, or pytest and its arguments, may stand in place of python script.py)
+"""Run a program unchanged, and show what it compiled, where, why, and what would save time:
+jaxmeter watch -- python script.py --its --arguments, or -m module, or pytest.
 
 Writes watch.html and watch.json. The text goes to standard error. Every Python process that the
 program starts is watched, however it ends, unless it is started without the environment.
 
-exit codes: 0 to 255 those of the program; 2 also for bad usage
+exit codes: 0 to 255 as the program; 2 also for bad usage
 """
 
 from __future__ import annotations
@@ -27,7 +25,7 @@ from jaxmeter._watch.launch import watch_program
 from jaxmeter.errors import JaxmeterError
 
 PRINTS_TO_ERRORS = True
-"""Print to standard error, because the program prints to standard output."""
+"""Standard output is the program's."""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -49,7 +47,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def add_program(parser: argparse.ArgumentParser) -> None:
-    """Add the positional argument for the program with its arguments."""
+    """Add the program and its arguments."""
     parser.add_argument(
         "program", nargs=argparse.REMAINDER, help="the program and its arguments, after --"
     )
