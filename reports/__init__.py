@@ -1,4 +1,4 @@
-"""Reports: stored measurements in, tables, figures and pages out."""
+"""Make tables, figures and pages from stored measurements."""
 
 from .errors import ReportError as ReportError
 from .report import make_report as make_report

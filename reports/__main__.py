@@ -13,10 +13,11 @@ STORE = "results/records"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command and return its exit code, 2 with one line where it could not do its work.
+    """Run a command and return its exit code.
 
-    Every command says itself what 0 and 1 mean; 2 is the same for all. An error of the reports
-    themselves is 2 as well, with its traceback: a 1 would read as a regression.
+    The docstring of each command explains the codes 0 and 1. The code is 2 for every command that
+    fails: after an error that the user can correct, with one line on stderr; after a bug in the
+    reports, with a traceback. A bug must not give 1, which would read as a regression.
     """
     options = _parser().parse_args(argv)
     try:
@@ -26,22 +27,25 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 2
     except Exception:
         traceback.print_exc()
-        print(f"reports {options.command}: an error of the reports themselves", file=sys.stderr)
+        print(
+            f"reports {options.command}: a bug in the reports; see the traceback above",
+            file=sys.stderr,
+        )
         return 2
 
 
 def build(options: argparse.Namespace) -> int:
-    """Write the report; exit with 0 if there is a page, with 1 if it has failures alone."""
+    """Write the report of a commit; exit with 0, or with 1 if no process on it succeeded."""
     from .report import make_report, write_report
 
     report = make_report(options.store, commit=options.commit, environment=options.environment)
     page = write_report(report, options.out)
     if report.skipped_count:
-        print(f"{report.skipped_count} unreadable files are listed on the page", file=sys.stderr)
+        print(f"{report.skipped_count} unreadable files, listed on the page", file=sys.stderr)
     print(page.resolve())
     if not report.succeeded_count:
         print(
-            f"reports build: nothing measured at commit {report.commit[:12]} in "
+            f"reports build: no process of commit {report.commit[:12]} in environment "
             f"{report.environment_key} succeeded; the page lists the failures",
             file=sys.stderr,
         )
@@ -73,7 +77,7 @@ def closure(options: argparse.Namespace) -> int:
 
 
 def history(options: argparse.Namespace) -> int:
-    """Write the page of all commits; exit with 0 if it was written."""
+    """Write the page of every metric across commits; exit with 0 if it was written."""
     from .history import make_history, write_history, write_reviews
     from .store.fleet import is_fleet, read_any
 
@@ -83,7 +87,7 @@ def history(options: argparse.Namespace) -> int:
     made = make_history(store, repository=options.repository)
     page = write_history(made, options.out)
     if not is_fleet(Path(options.store)):
-        # Once more, with links, when the reviews stand: an interrupted run leaves a page too.
+        # Written again with links to the reviews, so that an interrupted run leaves a page too.
         reviews = write_reviews(made, options.store, options.out)
         page = write_history(made, options.out, reviews=reviews)
     print(page.resolve())
@@ -93,7 +97,8 @@ def history(options: argparse.Namespace) -> int:
 def review(options: argparse.Namespace) -> int:
     """Compare two commits; exit with 0 without a gated regression, with 1 if there is one.
 
-    Exit with 2 if they cannot be compared: not measured, or on two machines or JAX versions.
+    Exit with 2 if the commits cannot be compared, because a commit was not measured or both were
+    measured on different machines or JAX versions.
     """
     from jaxmeter import JaxmeterError
 
@@ -113,8 +118,8 @@ def review(options: argparse.Namespace) -> int:
     if len(names) != (2 if options.pair is None else 0):
         pair = "no --pair" if options.pair is None else f"--pair {options.pair}"
         raise ReportError(
-            f"review: got {' '.join(names) or 'no names'} and {pair}; name BASE and HEAD of the "
-            "store, or a folder of both with --pair"
+            f"review: got {' '.join(names) or 'no names'} and {pair}; give two commits of "
+            "the store, BASE and HEAD, or only --pair FOLDER"
         )
     if options.pair is not None:
         commits = read_pair(options.pair, environment=environment)
@@ -138,7 +143,7 @@ def review(options: argparse.Namespace) -> int:
 
 
 def triage(options: argparse.Namespace) -> int:
-    """Print what the commits since a date or a commit changed, as Markdown."""
+    """Print a Markdown digest of the changes since a date or a commit."""
     from .history.series import make_history
     from .store.fleet import read_any
     from .triage import triage as digest
@@ -149,23 +154,23 @@ def triage(options: argparse.Namespace) -> int:
 
 
 def merge(options: argparse.Namespace) -> int:
-    """Copy stores into one; exit with 0 if every record is in it, with 1 if some are not."""
+    """Copy stores into one; exit with 0 if it has every record, with 1 if some were refused."""
     from .store.merge import merge_stores
 
     merged = merge_stores(options.sources, options.into)
     for item in merged.refused:
-        print(f"left where it is: {item.path}: {item.reason}", file=sys.stderr)
+        print(f"not copied: {item.path}: {item.reason}", file=sys.stderr)
     print(f"{merged.copied_count} records copied, {merged.same_count} were there already")
     return 1 if merged.refused else 0
 
 
 def compact(options: argparse.Namespace) -> int:
-    """Add stores to a fleet; exit with 0 if every record is in it, with 1 if some were refused."""
+    """Add stores to a fleet; exit with 0 if it has every record, with 1 if some were refused."""
     from .store.fleet import compact as add
 
     done = add(options.sources, options.into, project=options.project, remove=options.remove)
     for item in done.refused:
-        print(f"left where it is: {item.path}: {item.reason}", file=sys.stderr)
+        print(f"not added: {item.path}: {item.reason}", file=sys.stderr)
     print(f"{done.added_count} records added, {done.same_count} were there already")
     return 1 if done.refused else 0
 
@@ -185,50 +190,59 @@ def _parser() -> argparse.ArgumentParser:
             kinds = ", or a fleet" if name in ("history", "triage") else ""
             added.add_argument("--store", default=STORE, help=f"folder of measured cases{kinds}")
         if name in ("history", "review", "triage"):
-            about = "clone that knows the commits"
+            about = "git clone that contains the commits"
             added.add_argument("--repository", default=".", type=Path, help=about)
         if name in ("build", "closure"):
-            about = "beginning of a commit; default the newest"
+            about = "beginning of a commit hash (default: the newest)"
             added.add_argument("--commit", help=about)
         return added.add_argument
 
     option = command("build", build, "write tables, figures and the page", "results/report")
-    option("--environment", help="beginning of an environment key; default the newest")
+    option("--environment", help="beginning of an environment key (default: the newest)")
 
     option = command(
         "closure", closure, "write the report of the closure study", "results/closure/report"
     )
-    option("--study", type=Path, default=Path("results/closure"), help="its folder")
-    option("--casing-store", help="cases of the virtual casing; default the study's")
-    option("--environment", help="beginning of a key; default that with most processes")
-    about = "beginning of a key; its rows are written to studies/closure/measured"
+    option("--study", type=Path, default=Path("results/closure"), help="folder of the study")
+    option(
+        "--casing-store", help="store with variants of the virtual casing (default: STUDY/casing)"
+    )
+    option(
+        "--environment",
+        help="beginning of an environment key (default: the environment with the most processes)",
+    )
+    about = "beginning of an environment key; write its rows to studies/closure/measured"
     option("--keep", action="append", default=[], metavar="ENVIRONMENT", help=about)
 
-    command("history", history, "write the page of every metric across commits", "results/history")
+    command("history", history, "write a page of every metric across commits", "results/history")
 
-    option = command("triage", triage, "print what recent commits changed, as Markdown")
+    option = command("triage", triage, "print a Markdown digest of recent changes")
     option("--since", required=True, help="a date such as 2026-11-01, or a commit, such as v0.1")
 
-    option = command("review", review, "say what HEAD changed against BASE", "results/review/page")
+    option = command(
+        "review", review, "report regressions of HEAD against BASE", "results/review/page"
+    )
     option("base", nargs="?", help="a commit of the store, or a name that git knows")
-    option("head", nargs="?", help="the other")
-    about = "folder of benchmarks.measuring.pair, in place of the store"
+    option("head", nargs="?", help="another commit, named in the same way")
+    about = "folder written by benchmarks.measuring.pair, to review instead of the store"
     option("--pair", type=Path, help=about)
-    option("--environment", help="beginning of its name, where there are several")
-    option("--gate-times", action="store_true", help="a longer time fails as well")
-    option("--minimum-effect", type=float, help="share; default 0.05")
-    option("--significance", type=float, help="default 0.01")
-    option("--markdown", action="store_true", help="print the whole review")
+    option("--environment", help="beginning of an environment's name, if there are several")
+    option("--gate-times", action="store_true", help="fail the review for longer times too")
+    option(
+        "--minimum-effect", type=float, help="smallest change of a time that counts (default: 0.05)"
+    )
+    option("--significance", type=float, help="share of reviews with a false alarm (default: 0.01)")
+    option("--markdown", action="store_true", help="print the whole review as Markdown")
 
-    option = command("merge", merge, "bring the stores of several machines into one")
+    option = command("merge", merge, "copy the stores of several machines into one")
     option("sources", nargs="+", help="folders of measured cases")
-    option("--into", required=True, help="folder that takes them all")
+    option("--into", required=True, help="folder of the merged store")
 
     option = command("compact", compact, "add stores to a fleet, in Parquet (docs/fleet.md)")
     option("sources", nargs="+", help="folders of measured cases")
     option("--into", required=True, help="folder of the fleet")
-    option("--project", required=True, help="whose records these are")
-    option("--remove", action="store_true", help="delete the files of records that are in it")
+    option("--project", required=True, help="name of the project of these records")
+    option("--remove", action="store_true", help="delete record files once the fleet has them")
     return parser
 
 

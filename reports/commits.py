@@ -1,4 +1,4 @@
-"""The order, dates and subjects of commits, from git where there is a repository."""
+"""Order commits, and look up their dates, subjects and authors in git."""
 
 import re
 import subprocess
@@ -21,7 +21,7 @@ FULL_NAME = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 
 @dataclass(frozen=True)
 class Commit:
-    """One commit; `author_date` is ISO 8601; all but the hash is empty where git lacks it."""
+    """A commit; `author_date` is in ISO 8601. If git lacks it, all but the hash is empty."""
 
     hash: str
     author_date: str = ""
@@ -34,15 +34,15 @@ def ordered_commits(
 ) -> tuple[Commit, ...]:
     """Return the commits from the oldest to the newest.
 
-    In git's topological order, parents before children; commits that the repository lacks are
-    placed by their first measurement.
+    The order is git's topological order, with parents before children. A commit that the repository
+    lacks is placed by the time of its first measurement.
 
     Parameters
     ----------
     first_measured : mapping
-        Time stamp of each commit's first measurement, by its hash; NaT where unknown.
+        Time stamp of the first measurement of each commit, by commit hash; NaT if unknown.
     repository : Path or None
-        A clone; None uses no git.
+        A git clone. If it is None, git is not used.
     """
     commits = [] if repository is None else known_commits(repository, first_measured)
     when = {name: _seconds(time) for name, time in first_measured.items()}
@@ -54,7 +54,7 @@ def ordered_commits(
 
 
 def known_commits(repository: Path, hashes: Iterable[str]) -> list[Commit]:
-    """Return the commits that the repository has, in its order; none where there is no git."""
+    """Return the commits that the repository has, in topological order; none without git."""
     # Git could take any other folder name for a branch, which is another commit.
     names = {name for name in hashes if FULL_NAME.fullmatch(name)}
     try:
@@ -70,12 +70,12 @@ def known_commits(repository: Path, hashes: Iterable[str]) -> list[Commit]:
 
 
 def revisions(repository: Path, since: str) -> set[str]:
-    """Return the hashes of the commits of HEAD that `since`, a name that git knows, has not.
+    """Return the hashes of the commits that HEAD contains and the commit `since` does not.
 
     Raises
     ------
     ReportError
-        If git does not know it.
+        If git does not know `since`.
     """
     command = ["git", "rev-list", "--end-of-options", f"{since}..HEAD"]
     try:
@@ -84,7 +84,7 @@ def revisions(repository: Path, since: str) -> set[str]:
         raise ReportError(f"triage: git cannot list the commits since {since}: {error}") from error
     if done.returncode != 0:
         raise ReportError(
-            f"triage: git knows no {since!r}; give a date such as 2026-11-01, or a commit"
+            f"triage: git knows no commit {since!r}; give a date such as 2026-11-01, or a commit"
         )
     return set(done.stdout.split())
 

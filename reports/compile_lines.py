@@ -1,8 +1,8 @@
-"""The source lines and kernels behind the compile time of a case, and behind its change.
+"""Find the source lines and kernels that explain a case's compile time and its changes.
 
-They come from the profile that one process of a commit made (`jaxmeter.CompileSummary`). Its
-seconds are scaled to the case's median time of trace, lower and compile at that commit: one
-profile gives the shares, all processes give the time.
+They come from a profile of one process at each commit (`jaxmeter.CompileSummary`). The seconds of
+the profile are scaled to the case's median time of trace, lower and compile at this commit. The
+profile thus gives the share of each line, and all processes together give the total time.
 """
 
 from collections import Counter, defaultdict
@@ -14,14 +14,14 @@ from jaxmeter import CompileSummary
 from .units import counted, seconds
 
 MOST_LINES = 4
-# Of the longer time; smaller changes of a line are left out. Two profiles of equal programs differ
-# by some percent.
+# Shares of the longer time; smaller changes of a line are left out. Two profiles of equal programs
+# differ by a few percent.
 EXACT_SHARE, NOISY_SHARE = 0.01, 0.03
 
 
 @dataclass(frozen=True)
 class CompileLines:
-    """A profile, and the `seconds` that it is scaled to."""
+    """A compile profile, and the time in seconds that it is scaled to."""
 
     profile: CompileSummary
     seconds: float
@@ -32,18 +32,18 @@ class CompileLines:
 
 @dataclass(frozen=True)
 class LineChange:
-    """A line at two commits.
+    """A source line at two commits.
 
     Attributes
     ----------
     source, text : str
-        The place and the code, of HEAD if it has the line.
+        The place and the code of the line, taken from HEAD if HEAD has the line.
     base_seconds, head_seconds : float
-        0 where a commit has no such line.
+        Compile time of the line at each commit; 0 at a commit without the line.
     counts : tuple of str
-        What changed among its equations, kernels and instructions; empty if nothing did.
+        The changed numbers of equations, kernels and instructions; empty if none changed.
     kernel : str
-        The slowest kernel of the line where its compile is longer, with its seconds.
+        The slowest kernel of the line, with its seconds, at the commit where the line is slower.
     """
 
     source: str
@@ -66,11 +66,12 @@ class LineChange:
 
 
 def line_changes(base: CompileLines, head: CompileLines) -> tuple[LineChange, ...]:
-    """Return the lines that changed most, `MOST_LINES` at most.
+    """Return the lines whose compile time changed most, at most `MOST_LINES`.
 
-    Lines are matched by file, function and text, since changes elsewhere in a file move them. Where
-    lines have other equations, kernels or instructions only those are given, because counts are
-    exact and seconds are not; else lines whose seconds moved the way of the whole.
+    Lines are matched by file, function and text, because edits elsewhere in a file move them. Lines
+    with a changed number of equations, kernels or instructions are preferred, because these numbers
+    are exact. If there are none, the lines whose time changed in the direction of the total time
+    are returned.
     """
     before, after = _by_line(base), _by_line(head)
     changes = []
@@ -101,13 +102,13 @@ def line_changes(base: CompileLines, head: CompileLines) -> tuple[LineChange, ..
 
 
 def slowest_lines(lines: CompileLines, most: int = 3) -> str:
-    """Return the slowest lines of a compile as text, "a.py:3 1.20 s, b.py:7 0.31 s"."""
+    """Return the slowest lines of a compile as text: "a.py:3 1.20 s, b.py:7 0.31 s"."""
     shown = (f"{one.source} {seconds(lines.scaled(one.seconds))}" for one in lines.profile.lines)
     return ", ".join(list(shown)[:most])
 
 
 class _Line:
-    """The lines of one text in one function, taken together."""
+    """The sums over all lines that have the same text in the same function."""
 
     def __init__(self) -> None:
         self.source, self.seconds = "", 0.0
@@ -137,6 +138,6 @@ def _slowest_kernel(lines: CompileLines, source: str) -> str:
 def compile_lines(
     profiles: Iterable[CompileSummary | None], median_seconds: float
 ) -> CompileLines | None:
-    """Return the first profile of a case's processes; None without one, or without a time."""
+    """Return the first profile, scaled to the median time; None if either is missing or 0."""
     profile = next((one for one in profiles if one is not None and one.seconds > 0), None)
     return CompileLines(profile, median_seconds) if profile and median_seconds > 0 else None

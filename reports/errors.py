@@ -1,5 +1,5 @@
-"""The one exception of the reports: something that its user can put right."""
+"""The exception for errors that the user of the reports can correct."""
 
 
 class ReportError(Exception):
-    """A report cannot be made; the message names what was asked, what was found, what to try."""
+    """Raised if a report cannot be made; the message names the input and what to try."""

@@ -1,8 +1,8 @@
-"""The numbers of one process by name, and how each is compared.
+"""Name the numbers of one process, and define how each number is compared.
 
-There are three kinds. *Exact* numbers are the same in all processes of a commit, so that any
-difference counts. *Noisy* ones (times, resident memory) need several processes and statistics.
-*Errors* are the distance of the answer from the known one; they may move within rounding.
+There are three kinds of numbers. *Exact* numbers are the same in all processes of a commit, so any
+difference counts. *Noisy* numbers (times, resident memory) need several processes and statistics.
+*Errors* are differences between the answer and the known answer; they may change within rounding.
 """
 
 import json
@@ -16,11 +16,11 @@ from .store.load import StoredRecord
 
 Row = dict[str, Any]
 
-# Parameters that identify a kind of measurement; others become `parameter_<name>`.
+# Parameters that identify a kind of measurement. Other parameters become `parameter_<name>`.
 CHUNKS = ("chunk_size", "target_chunk_size")
 OF_PROBLEMS = ("workload", "half_period", "variant", "digits", "size", "operation", "array_bytes")
 PARAMETERS = (*OF_PROBLEMS, *CHUNKS)
-RUNS_COUNT = 20  # of which a script's standard deviation is taken
+RUNS_COUNT = 20  # the runs of a script that prints a standard deviation
 FIELD_ERRORS = ("error_relative", "reference_error_relative")
 
 # Fields of a record's environment, and what they are called as columns.
@@ -53,7 +53,7 @@ Kind = Literal["exact", "noisy", "error"]
 
 @dataclass(frozen=True)
 class Metric:
-    """A quantity, a column of the measurements; smaller is always better."""
+    """A quantity with a column in `measurements`; smaller is always better."""
 
     name: str
     kind: Kind
@@ -61,7 +61,7 @@ class Metric:
 
     @property
     def unit(self) -> str:
-        """ "seconds", "bytes", "relative" or "count"."""
+        """The unit: "seconds", "bytes", "relative" or "count"."""
         ending = self.name.rsplit("_", 1)[-1]
         return ending if ending in ("seconds", "bytes", "relative") else "count"
 
@@ -79,7 +79,7 @@ KNOWN = (
     Metric("steady_median_seconds", "noisy", "median of the steady-state calls of one process"),
     Metric("trace_seconds", "noisy"),
     Metric("lower_seconds", "noisy"),
-    Metric("compile_seconds", "noisy", "XLA alone, cold"),
+    Metric("compile_seconds", "noisy", "compilation by XLA, without a cache"),
     Metric("first_call_seconds", "noisy"),
     Metric("steady_std_seconds", "noisy", "spread of the steady-state calls within one process"),
     Metric("compile_peak_rss_bytes", "noisy", "peak resident set up to the end of compiling"),
@@ -113,7 +113,7 @@ NOT_METRICS = ("array_bytes", "ready_seconds", "ram_bytes", "device_peak_bytes",
 
 
 def metrics_of(names: Iterable[str]) -> tuple[Metric, ...]:
-    """Return the metrics among the names of numbers: known ones, then those that cases added."""
+    """Return the metrics among `names`: first known metrics, then metrics that cases added."""
     have = list(names)
     known = {metric.name: metric for metric in KNOWN}
     kinds: dict[str, Kind] = {"seconds": "noisy", "bytes": "exact", "relative": "error"}
@@ -127,10 +127,10 @@ def metrics_of(names: Iterable[str]) -> tuple[Metric, ...]:
 
 
 def measurement_row(stored: StoredRecord, compiles_count: int | None = 1) -> Row:
-    """Return everything that a process measured, by name; None where it did not get that far.
+    """Return all numbers of a process by name; a number that it did not measure is None.
 
-    Of its compiles the first `compiles_count` are taken (None: all), and of each phase the
-    minimum over them.
+    The time of each compile phase is the minimum over the first `compiles_count` compiles, or over
+    all compiles if `compiles_count` is None.
     """
     record = stored.record
     least = record.least_compile(compiles_count)
@@ -157,7 +157,7 @@ def measurement_row(stored: StoredRecord, compiles_count: int | None = 1) -> Row
         values = section if isinstance(section, dict) else vars(section)
         for name, value in values.items():
             if name != "arrays":
-                # Two groups may use one name, or a case that of a column: it then says whose it is.
+                # If the name is in use already, the group's name is put before it.
                 row[f"{group}_{name}" if name in row or name in TAKEN else name] = value
     environment = vars(record.environment) if record.environment else {}
     for name, column in ENVIRONMENT.items():
@@ -167,7 +167,7 @@ def measurement_row(stored: StoredRecord, compiles_count: int | None = 1) -> Row
 
 
 def place_row(stored: StoredRecord) -> Row:
-    """Return the place of a record as columns."""
+    """Return the commit, environment, suite, case and round of a record as columns."""
     return {
         "commit": stored.commit,
         "environment_key": stored.environment_key,
@@ -178,7 +178,11 @@ def place_row(stored: StoredRecord) -> Row:
 
 
 def _parameters(params: dict[str, Any]) -> Row:
-    """Return parameters as columns; chunk sizes as text, since "auto" is one; None is one chunk."""
+    """Return parameters as columns.
+
+    Chunk sizes become text, because "auto" is a chunk size. The chunk size None, which puts all
+    points in one chunk, becomes "none".
+    """
     row: Row = dict.fromkeys(PARAMETERS)
     for name, value in params.items():
         if name in CHUNKS:
@@ -191,12 +195,12 @@ def _parameters(params: dict[str, Any]) -> Row:
 
 
 def _not_a_number(found: Mapping[str, float]) -> str | None:
-    """Return the names of NaN values, as text; None where there is none."""
+    """Return the names of all NaN values, joined by commas; None if there are none."""
     return ", ".join(sorted(name for name, value in found.items() if math.isnan(value))) or None
 
 
 def _steady(seconds: Sequence[float]) -> dict[str, float | int | None]:
-    """Return the process's own median and standard deviation; one run has no deviation."""
+    """Return statistics of a process's steady-state runs; a single run has no deviation."""
     return {
         "steady_count": len(seconds),
         "steady_median_seconds": statistics.median(seconds) if seconds else None,
@@ -207,9 +211,9 @@ def _steady(seconds: Sequence[float]) -> dict[str, float | int | None]:
 
 
 def naive_std(first_call: float | None, steady: Sequence[float]) -> float | None:
-    """Return the standard deviation of 20 runs as a script times them, the first call included.
+    """Return the standard deviation of 20 runs, including the first call, as scripts often do.
 
-    None where there are fewer.
+    Return None if there are fewer runs.
     """
     if first_call is None or len(steady) < RUNS_COUNT - 1:
         return None
@@ -217,13 +221,13 @@ def naive_std(first_call: float | None, steady: Sequence[float]) -> float | None
 
 
 def _std(values: Sequence[float]) -> float:
-    """Return the standard deviation, much faster than `statistics.stdev`."""
+    """Return the standard deviation; this is much faster than `statistics.stdev`."""
     mean = math.fsum(values) / len(values)
     return math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1))
 
 
 def _sum(values: Iterable[float | None]) -> float | None:
-    """Return the sum, or None where a value is missing."""
+    """Return the sum of the values, or None if a value is None."""
     total = 0.0
     for value in values:
         if value is None:

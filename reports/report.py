@@ -1,4 +1,4 @@
-"""From a store to everything that a report holds: tables of the whole store, and one page."""
+"""Make a report from a store: tables of the whole store, and one page."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,8 +17,8 @@ from .store.load import SkippedFile, Store, read_store
 from .tables import rows
 
 INTERVALS = (
-    "An interval is the narrowest pair of order statistics that holds the true median with at "
-    "least 95 % probability; with fewer than six processes it is the whole range, and the text "
+    "An interval is the narrowest pair of order statistics that contains the true median with at "
+    "least 95 % probability. With fewer than six processes it is the whole range, and the text "
     "says so."
 )
 
@@ -27,7 +27,8 @@ INTERVALS = (
 class Report:
     """Tables of the whole store, and the page of one commit in one environment.
 
-    `succeeded_count` is the number of processes on the page that succeeded.
+    `skipped_count` is the number of skipped files in the store. `succeeded_count` is the number of
+    processes on the page that succeeded.
     """
 
     document: Document
@@ -44,19 +45,21 @@ def make_report(
     commit: str | None = None,
     environment: str | None = None,
 ) -> Report:
-    """Read the store and make every table, and the page of one commit in one environment.
+    """Return the tables of a store, and the page of one commit in one environment.
 
     Parameters
     ----------
     store : path
-        Folder of cases, <commit>/<environment-key>/<case>/<round>.json.
+        Folder of records, <commit>/<environment-key>/<case>/<round>.json.
     commit, environment : str, optional
-        Beginning of a commit and of an environment key; by default those measured last.
+        Beginnings of a commit hash and of an environment key. The default is the commit that was
+        measured last, in the environment where it was measured last.
 
     Raises
     ------
     ReportError
-        If a folder is missing, nothing can be read, or no measurement matches.
+        If the folder is missing, no file can be read, or no measurement matches `commit` and
+        `environment`.
     """
     read = read_store(store)
     everything = common_tables(read, read.skipped)
@@ -75,7 +78,7 @@ def make_report(
 
 
 def common_tables(read: Store, skipped: tuple[SkippedFile, ...]) -> dict[str, pd.DataFrame]:
-    """Return the tables that every report has."""
+    """Return the tables that every report has, by name."""
     measured = tables.measurements(read)
     return {
         "measurements": measured,
@@ -93,7 +96,7 @@ def assembled(
     sections: tuple[Section, ...],
     skipped_count: int,
 ) -> Report:
-    """Make the report of sections, with the head of its commit and environment."""
+    """Return the report with these sections, and with facts on its commit and environment."""
     here = {name: at(frame, place) for name, frame in everything.items()}
     document = Document(
         title,
@@ -108,16 +111,34 @@ def assembled(
 
 
 def write_report(report: Report, out: str | Path) -> Path:
-    """Write the page, its Markdown, figures and all tables below `out`; return the page's path."""
+    """Write the page, its Markdown, figures and all tables below `out`; return the page's path.
+
+    Raises
+    ------
+    ReportError
+        If `out` exists and is not an earlier report.
+    """
     return write_document(report.document, report.tables, out)
 
 
 def chosen_place(
     environments: pd.DataFrame, commit: str | None, environment: str | None, by: str
 ) -> tuple[str, str]:
-    """Return the commit measured last, and its environment with the largest value of `by`.
+    """Return the commit that was measured last, and its environment with the largest `by`.
 
-    Of those that begin with `commit` and `environment`, where given.
+    If `commit` or `environment` is given, only names that begin with it are considered.
+
+    Parameters
+    ----------
+    environments : table
+        A row for each commit and environment, from `tables.environments`.
+    by : str
+        A column of `environments`.
+
+    Raises
+    ------
+    ReportError
+        If no commit and environment match.
     """
     chosen = environments
     for name, start in (("commit", commit), ("environment_key", environment)):
@@ -127,7 +148,7 @@ def chosen_place(
         held = ", ".join(f"{r['commit']} in {r['environment_key']}" for r in rows(environments))
         raise ReportError(
             f"make_report: nothing measured for commit {commit!r}, environment {environment!r}; "
-            f"the store holds {held}"
+            f"give the beginning of a commit and environment of the store, which holds {held}"
         )
     newest = chosen.sort_values("last_started_utc", na_position="first").iloc[-1]["commit"]
     same = chosen.loc[chosen["commit"] == newest].sort_values(by, na_position="first")
@@ -135,7 +156,7 @@ def chosen_place(
 
 
 def at(frame: pd.DataFrame, place: tuple[str, str]) -> pd.DataFrame:
-    """Return the rows of one commit and environment, and rows that have neither."""
+    """Return the rows of the commit and environment `place`, and the rows that have neither."""
     for name, value in zip(tables.PLACE, place, strict=True):
         if name in frame:
             frame = frame.loc[(frame[name] == value) | frame[name].isna()]

@@ -1,8 +1,9 @@
-"""Summaries of processes: medians with their intervals, and ratios paired by round.
+"""Summarise processes: medians with their intervals, maxima, and ratios paired by round.
 
-One process gives one number. A time is the median over processes, with `_low_seconds` and
-`_high_seconds` of `median_interval`; a byte count is the maximum over processes. A ratio is taken
-round by round between processes that ran side by side. Commits and environments are never pooled.
+Each process gives one number. A time is summarised by the median over processes; `_low_seconds` and
+`_high_seconds` are the ends of its interval, from `jaxmeter.median_interval`. A number of bytes is
+summarised by the maximum over processes. A ratio compares two processes of the same round. Commits
+and environments are never pooled.
 """
 
 import math
@@ -50,7 +51,7 @@ def succeeded(measured: pd.DataFrame, *columns: str, suite: str | None = None) -
 def case_summary(
     case: Any, times: Mapping[str, str] = TIMES, maxima: Iterable[str] = SIZES
 ) -> dict[str, Any]:
-    """Return all quantities of one case: times with intervals, maxima and the worst error."""
+    """Return all quantities of one case: times with intervals, maxima and the largest error."""
     row: dict[str, Any] = {
         "processes_count": len(case),
         "checked_errors_count": case["checked_errors_count"].sum(),
@@ -84,12 +85,12 @@ def ratio_columns(stem: str, interval: MedianInterval) -> dict[str, float]:
 def paired_columns(
     stem: str, mine: pd.DataFrame, other: pd.DataFrame, quantity: str
 ) -> dict[str, float]:
-    """Return the columns of mine/other, paired by round; NaN where `other` is empty."""
+    """Return columns with the ratio mine/other, paired by round; NaN if `other` is empty."""
     return ratio_columns(stem, paired_ratio(by_round(mine, quantity), by_round(other, quantity)))
 
 
 def by_round(case: pd.DataFrame, quantity: str) -> dict[int, float]:
-    """Return the values that are not missing, by round."""
+    """Return the values of a column that are not missing, by round."""
     found = case[quantity].dropna()
     return dict(zip(case.loc[found.index, "round_index"].tolist(), found.tolist(), strict=True))
 
@@ -104,9 +105,10 @@ def table_of(
     sort_by: Iterable[str] = (),
     order: Mapping[str, Callable[[Any], Any]] | None = None,
 ) -> pd.DataFrame:
-    """Make rows a table sorted by some columns: whole numbers stay whole next to missing ones.
+    """Return a table of rows, sorted by the columns `sort_by`.
 
-    `order` has the sorting keys of the values of some of those columns.
+    Whole numbers stay whole next to missing values. `order` maps column names to functions that
+    return the sorting key of a value.
     """
     frame = pd.DataFrame(found)
     for name in frame.columns:

@@ -1,10 +1,10 @@
-"""Tidy tables of what was measured, and helpers with the types that pandas itself leaves open.
+"""Make tidy tables of the measurements in a store; wrap pandas functions with precise types.
 
-Nothing is summarised here but a process's own samples.
+In `measurements`, each row is one process. Only the samples of a process are summarised, as its
+median and standard deviation. The column names end in units.
 
-One row is one measurement, that is one process; units stand in the column names. The tables hold
-every commit and every environment of the store; whoever summarises groups by both, since numbers
-of two machines or two JAX versions are never pooled.
+The tables contain every commit and every environment of the store. Code that summarises the tables
+groups by both, because numbers of two machines or two JAX versions are never pooled.
 """
 
 import json
@@ -21,7 +21,7 @@ IDENTITY = (*PLACE, "suite", "case", "round_index", "status")
 
 
 def measurements(store: Store) -> pd.DataFrame:
-    """Return one row for each process: its place, its parameters, and all its measurements."""
+    """Return one row for each process: its place in the store, parameters and measurements."""
     rows = [measurement_row(stored) for stored in store.records]
     found = [name for row in rows for name in row]
     frame = pd.DataFrame(rows, columns=pd.Index(dict.fromkeys([*IDENTITY, *PARAMETERS, *found])))
@@ -38,7 +38,7 @@ def measurements(store: Store) -> pd.DataFrame:
 
 
 def samples(store: Store) -> pd.DataFrame:
-    """Return one row for each steady-state run, raw, in the order of the runs."""
+    """Return one row for each steady-state run, with its time, in the order of the runs."""
     rows = [
         {**place_row(stored), "sample_index": index, "steady_seconds": seconds}
         for stored in store.records
@@ -93,7 +93,7 @@ def environments(frame: pd.DataFrame) -> pd.DataFrame:
                 "cases_count": group["case"].nunique(),
                 "load_1min_before_highest": group["load_1min_before"].max(),
                 **{name: last_known(newest_last[name]) for name in ENVIRONMENT.values()},
-                # Workers bound to one processor see only that.
+                # A worker that is bound to one processor reports only this processor.
                 "cpus_available_count": group["cpus_available_count"].max(),
             }
         )
@@ -101,12 +101,16 @@ def environments(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def rows(frame: pd.DataFrame) -> list[Row]:
-    """Return the rows as dictionaries by column."""
+    """Return each row as a dictionary from column names to values."""
     return cast(list[Row], frame.to_dict("records"))
 
 
 def groups(frame: Any, names: Sequence[str]) -> Iterator[tuple[Row, Any]]:
-    """Yield the values of `names` and the rows that have them, sorted; missing is a value too."""
+    """Yield the groups of rows that agree in the columns `names`, sorted by these columns.
+
+    Each group is a dictionary with the values of these columns, and a table of its rows. Rows with
+    a missing value form groups too.
+    """
     for key, group in frame.groupby(list(names), dropna=False, sort=True):
         yield dict(zip(names, key, strict=True)), group
 
@@ -117,7 +121,7 @@ def any_of(column: Any) -> bool:
 
 
 def whole(column: Any) -> pd.Series:
-    """Return the column as nullable integers if all its numbers are whole, else as it is."""
+    """Return the column as nullable integers if all its numbers are whole, else as floats."""
     numbers = column.dropna()
     is_whole = bool((numbers == numbers.round()).all())
     return column.astype("Int64" if is_whole else "float64")
@@ -129,12 +133,12 @@ def numeric(column: Any) -> pd.Series:
 
 
 def last_known(column: Any) -> Any:
-    """Return the last value that is not missing: a process that failed early records less."""
+    """Return the last value that is not missing, since failed processes record less; or None."""
     known = column.dropna()
     return None if known.empty else known.iloc[-1]
 
 
 def row_of_largest(frame: pd.DataFrame, name: str) -> Any:
-    """Return the row with the largest value of a column; None where there is no value."""
+    """Return the row with the largest value of a column; None if the column has no value."""
     column: Any = frame.get(name)
     return None if column is None or column.isna().all() else frame.loc[column.idxmax()]

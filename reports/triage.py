@@ -1,4 +1,4 @@
-"""Triage: a Markdown digest of what the commits of a week or a release changed."""
+"""Write a triage: a Markdown digest of the changes that recent commits made."""
 
 import math
 import re
@@ -22,7 +22,7 @@ DATE = re.compile(r"\d{4}-\d\d-\d\d")
 
 @dataclass(frozen=True)
 class Change:
-    """A change point; `base` and `head` are the positions of the commits around it."""
+    """A change point; `base` and `head` are the positions of the commits before and after it."""
 
     series: Series
     step: Step
@@ -31,7 +31,7 @@ class Change:
 
     @property
     def magnitude(self) -> float:
-        """The logarithm of after over before; infinite from or to 0."""
+        """The absolute logarithm of the ratio after/before; infinite if one of them is 0."""
         ratio = self.step.ratio
         return abs(math.log(ratio)) if 0 < ratio < math.inf else math.inf
 
@@ -45,9 +45,9 @@ class Change:
 def triage(history: History, since: str, repository: Path) -> str:
     """Return the digest of the commits after `since`, a date or a name that git knows.
 
-    Regressions and improvements count in gated metrics, errors and times; of times only changes
-    above the threshold of their series. A time that changed at a commit where no number of that
-    case's program did is unexplained.
+    The digest lists regressions and improvements of gated metrics, errors and times. Changes of
+    times count only above the threshold of their series. A changed time is unexplained if no number
+    of the case's program changed at the same commit.
 
     Raises
     ------
@@ -57,7 +57,7 @@ def triage(history: History, since: str, repository: Path) -> str:
     wanted = _wanted(history.commits, since, repository)
     if not wanted:
         raise ReportError(
-            f"triage: no measured commit after {since}; measure some, such as "
+            f"triage: no measured commit after {since}; measure commits, for example with "
             "make commits COMMITS=HEAD~10..HEAD, or give an earlier --since"
         )
     parts = [f"# Triage of {counted(len(wanted), 'measured commit')} since {since}", ""]

@@ -1,8 +1,8 @@
-"""Numbers as text: three significant digits, each with its unit.
+"""Write numbers as text with three significant digits and a unit.
 
-A column of times shares one unit, so that its rows compare at a glance; a value that would need a
-string of zeros or digits in it takes its own. Bytes span too many powers of ten: each takes its
-own.
+The times in a column share one unit, so that rows are easy to compare. A time that would need many
+zeros or digits in this unit gets its own unit. Bytes span too many powers of ten to share a unit,
+so each number of bytes gets its own.
 """
 
 import math
@@ -14,7 +14,7 @@ MISSING = "–"
 
 @dataclass(frozen=True)
 class Unit:
-    """A unit to print in: value in the base unit = printed number * `factor`."""
+    """A unit of printed numbers: the value in the base unit is the number times `factor`."""
 
     name: str
     factor: float
@@ -26,7 +26,7 @@ RATIOS = (Unit("×", 1.0),)
 
 
 def unit_for(values: Iterable[float], units: tuple[Unit, ...]) -> Unit:
-    """Return the unit in which the middle value of `values` is between 1 and 1000."""
+    """Return the largest unit in which the median of `values` is at least 1, or the smallest."""
     numbers = sorted(abs(v) for v in values if v and math.isfinite(v))
     if not numbers:
         return units[0]
@@ -35,7 +35,10 @@ def unit_for(values: Iterable[float], units: tuple[Unit, ...]) -> Unit:
 
 
 def own_unit(value: float, shared: Unit, units: tuple[Unit, ...]) -> Unit:
-    """Return `shared`, but for bytes and where it would show less than 0.1 or over 9999."""
+    """Return the unit of one value in a column whose other values are in the unit `shared`.
+
+    It is `shared` unless the value is in bytes, or `shared` would show less than 0.1 or over 9999.
+    """
     size = abs(value) / shared.factor
     if units is BYTES:
         return unit_for([value], units) if value else BYTES[-1]
@@ -43,7 +46,7 @@ def own_unit(value: float, shared: Unit, units: tuple[Unit, ...]) -> Unit:
 
 
 def significant(value: float, digits: int = 3) -> str:
-    """Write with `digits` significant digits and no exponent: 0.0123, 4.57, 22.7, 1340."""
+    """Write a number with significant digits and no exponent, such as 0.0123, 22.7 or 1340."""
     if math.isnan(value):
         return "NaN"
     if math.isinf(value):
@@ -55,7 +58,7 @@ def significant(value: float, digits: int = 3) -> str:
 
 
 def in_unit(value: float, unit: Unit) -> str:
-    """Write the number alone, in `unit`: whole for single bytes, else three digits."""
+    """Write a value in `unit`, without its name: bytes as an integer, else with three digits."""
     if unit.name == "B" and value == round(value):
         return f"{value:.0f}"
     return significant(value / unit.factor)
@@ -74,7 +77,7 @@ def ratio(value: float) -> str:
 
 
 def scientific(value: float) -> str:
-    """Write an error with two significant digits and an exponent, 1.3e-07 as 1.3e−7."""
+    """Write an error with two significant digits and an exponent: 1.3e-07 becomes 1.3e−7."""
     if math.isnan(value):
         return "NaN"
     mantissa, _, exponent = f"{value:.1e}".partition("e")

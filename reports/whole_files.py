@@ -1,4 +1,4 @@
-"""Files that are whole or absent: written beside their place, then moved there."""
+"""Write files atomically: to a draft in the same folder, which is then moved into place."""
 
 import contextlib
 import secrets
@@ -10,9 +10,11 @@ DRAFT = ".tmp"
 
 @contextlib.contextmanager
 def draft_of(path: Path, content: bytes) -> Iterator[Path]:
-    """Write `content` to a file beside `path`, to move or link there before the context ends.
+    """Write `content` to a draft beside `path`, and yield the path of the draft.
 
-    It has the rights of any new file; those of `tempfile` are its owner's alone.
+    The caller moves or links the draft to `path`; when the context ends, a remaining draft is
+    deleted. The draft has the permissions of any new file, whereas only the owner can read a file
+    that `tempfile` makes.
     """
     draft = path.with_name(f"{path.name}.{secrets.token_hex(6)}{DRAFT}")
     try:
@@ -24,5 +26,5 @@ def draft_of(path: Path, content: bytes) -> Iterator[Path]:
 
 
 def is_draft(name: str, of: Iterable[str]) -> bool:
-    """Return whether a file was left by a writer of one of those names that was killed."""
+    """Return whether the file `name` is a draft of one of the files named in `of`."""
     return name.endswith(DRAFT) and name.startswith(tuple(f"{known}." for known in of))

@@ -1,1 +1,1 @@
-"""The report on closing over arrays: its cost, and the reasons."""
+"""Make the report on the cost of closing over arrays and the reasons for it."""

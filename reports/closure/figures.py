@@ -1,4 +1,4 @@
-"""Figures of the closure report: bars of the variants, seconds against bytes, runs in order."""
+"""Draw the figures of the closure report: bars, seconds against bytes, runs in order."""
 
 import base64
 from collections.abc import Iterable, Mapping, Sequence
@@ -31,7 +31,8 @@ PICTURE_BYTES = 2**22
 ROW = 50.0
 # The theme's first series is blue, the second orange: argument and closure elsewhere too.
 SERIES = ("argument", "closure", "simplified", "cached", "hoisted", "static_callable")
-# The summary's columns and the word behind each bar, the processes' column, its units, the heading.
+# The panels: columns of the summary with the word behind each bar, the column with the processes'
+# values, the units and the heading.
 PANELS = (
     (
         {"trace_lower_compile_median_seconds": ""},
@@ -60,7 +61,7 @@ PANELS = (
 
 
 def variants(table: pd.DataFrame, measured: pd.DataFrame, name: str) -> Figure:
-    """Draw the panels of `summaries.variants`, and of the processes that it summarises."""
+    """Draw a bar for each row of `summaries.variants`, and a dot for each process."""
     panels = []
     problems = zip(groups(table, PROBLEM), groups(measured, PROBLEM), strict=True)
     for (problem, cases), (_, processes) in problems:
@@ -74,10 +75,11 @@ def variants(table: pd.DataFrame, measured: pd.DataFrame, name: str) -> Figure:
     return Figure(
         f"{name}_variants",
         "Each variant: compile time, steady-state run, memory, constants",
-        "Bars start at zero: the median over processes for times, the maximum for bytes. Each dot "
-        "is one process. Each panel has its own scale. Compile time is trace, lower and compile. "
-        "Captured: arrays that the function closes over; embedded: constants handed to the "
-        "compiler; hidden: captured, but passed at run time (1 MB = 10⁶ bytes).",
+        "Bars start at zero and show the median over processes for times, the maximum for bytes. "
+        "Each dot is one process. Each panel has its own scale. Compile time is the sum of trace, "
+        "lower and compile. Captured bytes are arrays that the function closes over. Embedded "
+        "bytes are constants in the program that the compiler receives. Hidden bytes are captured, "
+        "but passed as arguments at run time (1 MB = 10⁶ bytes).",
         tuple(panels),
     )
 
@@ -88,7 +90,7 @@ def _bars(
     dots: Mapping[str, Sequence[float]],
     units: tuple[Unit, ...],
 ) -> Drawing:
-    """Draw horizontal bars from zero: for each variant, values by the word behind them."""
+    """Draw horizontal bars from zero; `bars` has values by variant and word behind the bar."""
     words = bytes_ if units is BYTES else seconds
     dots = {variant: [v for v in group if not pd.isna(v)] for variant, group in dots.items()}
     values = [value for group in bars.values() for value in group.values()]
@@ -127,7 +129,7 @@ def _bars(
 
 
 def embedded(points: Any, slope: float, name: str) -> Figure:
-    """Draw compile seconds beyond the argument variant's against embedded bytes, and the fit."""
+    """Draw the compile time beyond the argument variant's against embedded bytes, and a fit."""
     last = points["extra_bytes"].max() / 1e6
     fitted = 0.0 if pd.isna(slope) else slope * linear_ticks(last)[-1]
     heading = "Compile seconds beyond the argument variant"
@@ -146,9 +148,9 @@ def embedded(points: Any, slope: float, name: str) -> Figure:
     return Figure(
         f"{name}_embedded",
         "Compile time against embedded bytes",
-        "Trace, lower and compile. Each mark is a variant of one problem, medians over processes; "
-        "values below zero, which are noise, are drawn at zero. The dashed line is the fit through "
-        "the origin.",
+        "Time of trace, lower and compile, minus the time of the argument variant. Each mark is a "
+        "variant of one problem, from medians over processes. Values below zero are noise and are "
+        "drawn at zero. The dashed line is the fit through the origin.",
         (panel,),
         (*legend, ("limit-key", "fit")),
         columns=1,
@@ -156,24 +158,24 @@ def embedded(points: Any, slope: float, name: str) -> Figure:
 
 
 def runs_in_order(runs: pd.DataFrame) -> Figure:
-    """Draw each run after compiling, the first call at 0, a line for each process."""
+    """Draw every run after compiling, as a line for each process; run 0 is the first call."""
     return Figure(
         "closure_runs",
         "Every run, in order",
-        "A line is one process. The diamond is the first call after compiling; steady-state runs "
-        "begin two calls later. All panels share one scale.",
+        "Each line is one process. The diamond is the first call after compiling. Steady-state "
+        "runs begin two calls later. All panels share one scale.",
         tuple(_in_order(runs, "run after compiling, 0 is the first call")),
     )
 
 
 def script_calls(calls: pd.DataFrame) -> Figure:
-    """Draw each call after the one that compiles, in order."""
+    """Draw the calls after the compiling call, in order."""
     return Figure(
         "closure_script",
-        "Timed as a script does: the calls right after the one that compiles",
-        "All calls are shown. The call that compiles would be number 0; it takes seconds. All "
+        "Timed as a script does: the calls right after the compiling call",
+        "All calls are shown except the compiling call, which is number 0 and takes seconds. All "
         "panels share one scale.",
-        tuple(_in_order(calls, "call after the one that compiles")),
+        tuple(_in_order(calls, "call after the compiling call")),
     )
 
 
@@ -194,7 +196,7 @@ def _in_order(runs: Any, axis: str) -> Iterable[Drawing]:
 
 
 def break_even(curve: pd.DataFrame) -> Figure:
-    """Draw extra seconds against the bytes of one array, by operation; both logarithmic."""
+    """Draw extra compile seconds against array bytes for each operation, on logarithmic axes."""
     shown = curve.loc[curve["extra_median_seconds"] > 0].sort_values("array_bytes")
     sizes, extra = curve["array_bytes"], list(shown["extra_median_seconds"])
     levels = decades(min(extra), max(extra)) if extra else [1e-3, 1.0]
@@ -218,8 +220,8 @@ def break_even(curve: pd.DataFrame) -> Figure:
     return Figure(
         "closure_break_even",
         "Extra compile time against the size of the array",
-        "Seconds of trace, lower and compile beyond the same program with the array as an "
-        "argument; differences below zero, which are noise, are left out.",
+        "Time of trace, lower and compile, minus the time of the same program with the array as an "
+        "argument. Differences below zero are noise and are left out.",
         (panel,),
         tuple(legend),
         columns=1,
@@ -227,11 +229,11 @@ def break_even(curve: pd.DataFrame) -> Figure:
 
 
 def picture(path: Path) -> Figure:
-    """Show the simulated frame, its pixels inside the page."""
+    """Return a figure of the simulated frame, with the picture embedded in the page."""
     try:
         content = read_file(path, PICTURE_BYTES)
         if not content.startswith(b"\x89PNG"):
-            raise FileError(f"got {str(path)!r}, which is no PNG picture; make it again")
+            raise FileError(f"got {str(path)!r}, which is not a PNG picture; make it again")
     except (OSError, FileError) as error:
         panel = Drawing("A simulated frame", f"The picture cannot be read: {error}", 40)
     else:
@@ -244,8 +246,8 @@ def picture(path: Path) -> Figure:
     return Figure(
         "closure_picture",
         "The simulated frame",
-        "One exposure of ten minutes, counts on a scale that shows faint and bright: a star behind "
-        "its mask, three planets, a ring of dust that scatters forwards.",
+        "One exposure of ten minutes: a star behind its mask, three planets, and a ring of dust "
+        "that scatters light forwards. The scale of the counts shows both faint and bright parts.",
         (panel,),
     )
 
@@ -264,7 +266,7 @@ def _name(variant: str) -> str:
 
 
 def _look(variant: str) -> tuple[str, str]:
-    """Return the colour's class and the mark of a variant."""
+    """Return the CSS class of a variant's colour, and the shape of its mark."""
     place = variant_order(variant)
     series = SERIES.index(variant) if variant in SERIES else len(SERIES) - 1
     return f"series-{series}", MARKS[place % len(MARKS)]

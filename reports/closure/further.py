@@ -1,4 +1,4 @@
-"""Further sections of the closure report: spread of runs, a changed array, array size, audit."""
+"""Make the closure report's sections on spread, changed arrays, array size and audit."""
 
 import math
 import statistics
@@ -20,16 +20,17 @@ from . import figures
 from .summaries import ARGUMENT, LARGE_BYTES, OPERATIONS, row_of, slope
 from .variants import HEAD
 
-NOTHING = "Nothing of this was measured."
+NOTHING = "This was not measured."
 TIMED = ("closure", ARGUMENT)
 NOTICED = 0.1  # share of a program's compile time, and seconds, that a user notices
 LEAST_AUDITED_BYTES = 1000
 
 
 def spread(cases: pd.DataFrame, runs: pd.DataFrame, script: pd.DataFrame) -> Section:
-    """Show why standard deviations differ: of `summaries.variants`, runs and `script_calls`.
+    """Return the section on the reasons why standard deviations differ.
 
-    `runs` has the seconds of each run of each frame's process, the first call as run 0.
+    `cases` is the result of `summaries.variants`, and `script` of `summaries.script_calls`. `runs`
+    has the seconds of every run of every process that computed frames; run 0 is the first call.
     """
     runs, script = (_at_largest_size(found) for found in (runs, script))
     drawn = () if runs.empty else (figures.runs_in_order(runs),)
@@ -42,11 +43,11 @@ def spread(cases: pd.DataFrame, runs: pd.DataFrame, script: pd.DataFrame) -> Sec
         tuple(_script_sentences(script)),
         (
             "One run that takes d longer than the others raises the standard deviation of n runs "
-            "by about d / √n: 28 ms in one of twenty runs make the published 6.2 ms, and the "
-            "median does not move. The first call after compiling can be such a run: JAX sets up "
-            "its fast path in it, and it is the first to touch the memory of its results. A "
-            "spread that describes the program leaves it out. The drawings show whether this "
-            "happened here.",
+            "by about d / √n. If one of twenty runs takes 28 ms longer, this gives the published "
+            "6.2 ms and leaves the median unchanged. The first call after compiling can be such a "
+            "run: JAX sets up its fast path during this call, and the memory of the results is "
+            "touched for the first time. A standard deviation that describes the program leaves "
+            "this call out. The figures show whether this happened here.",
         ),
         drawn,
     )
@@ -66,16 +67,16 @@ def _spread_lead(cases: pd.DataFrame) -> str:
             first = row["first_call_median_seconds"] / row["steady_median_seconds"]
             parts.append(
                 f"{variant} {seconds(row['naive_std_median_seconds'])} with the first call, which "
-                f"takes {ratio_text(first)} the steady-state run, and "
+                f"takes {ratio_text(first)} the time of a steady-state run, and "
                 f"{seconds(row['steady_std_median_seconds'])} in the steady state"
             )
     if not parts:
         return NOTHING
-    return f"At N = {int(largest)}, the standard deviation of 20 runs: {'; '.join(parts)}."
+    return f"At N = {int(largest)}, the standard deviation of 20 runs is: {'; '.join(parts)}."
 
 
 def _script_sentences(script: pd.DataFrame) -> Iterator[str]:
-    """State the spread of calls timed as a script does, of one size, and its cause."""
+    """Yield a sentence for each variant on the spread of calls that a script would time."""
     for variant in TIMED:
         ordered = script.loc[(script["variant"] == variant) & (script["run"] > 0)]
         runs = [list(g.sort_values("run")["seconds"]) for _, g in groups(ordered, ["round_index"])]
@@ -86,14 +87,14 @@ def _script_sentences(script: pd.DataFrame) -> Iterator[str]:
             first = statistics.median(taken[0] / statistics.median(taken) for taken in runs)
             yield (
                 f"{variant.capitalize()}, timed as a script does (N = {script['size'].max():.0f}, "
-                f"{counted(len(runs), 'process')}): standard deviation {seconds(stds)} over the "
-                f"calls right after the one that compiles, {seconds(steady)} without the first "
-                f"two; the first takes {ratio_text(first)} the median."
+                f"{counted(len(runs), 'process')}): the standard deviation is {seconds(stds)} over "
+                f"the calls right after the compiling call, and {seconds(steady)} without the "
+                f"first two of these calls. The first takes {ratio_text(first)} the median time."
             )
 
 
 def change(cases: pd.DataFrame) -> Section | None:
-    """Show the cost of changing a captured array, and an argument, from `summaries.changes`."""
+    """Return the section on the cost of a changed array, from `summaries.changes`, or None."""
     if cases.empty:
         return None
     parts = []
@@ -102,8 +103,8 @@ def change(cases: pd.DataFrame) -> Section | None:
         if row is not None:
             compiled = int(row["change_compiles_count"])
             parts.append(
-                f"{variant}: {counted(compiled, 'program') if compiled else 'no program'} compiled,"
-                f" {seconds(row['change_median_seconds'])} until the next frame "
+                f"{variant} compiles {counted(compiled, 'program') if compiled else 'no program'}"
+                f" and takes {seconds(row['change_median_seconds'])} until the next frame "
                 f"(N = {int(row['size'])})"
             )
     outcomes = ["the same program" if row["follows"] else "a new program" for row in rows(cases)]
@@ -117,25 +118,25 @@ def change(cases: pd.DataFrame) -> Section | None:
         cases.assign(outcome=outcomes),
         columns,
         "closure_change",
-        "The cube changes",
+        "After the cube has changed",
         group_by=("size",),
     )
     return Section(
         "change",
         "When an array changes",
-        f"The cube changes. {'; '.join(parts)}.",
+        f"After the cube has changed, {'; '.join(parts)}.",
         paragraphs=(
-            "The cube is replaced by one twice as bright. Where it is an argument, the program is "
-            "called with the new cube. A program that embeds the cube returns the old frame, "
-            "without an error, until the function is created again; so does the cached variant, "
-            "whose maps have to be computed again.",
+            "The cube is replaced by a cube that is twice as bright. If the cube is an argument, "
+            "the program is called with the new cube. A program that embeds the cube returns the "
+            "old frame, without an error, until the function is created again. The cached variant "
+            "also returns the old frame, until its maps are computed again.",
         ),
         tables=(made,),
     )
 
 
 def break_even(curve: pd.DataFrame, cases: pd.DataFrame) -> Section | None:
-    """Show when capture is fine, from `summaries.curve` and `summaries.variants`."""
+    """Return the section on when capture is fine, or None if no array size was measured."""
     if curve.empty:
         return None
     columns = (
@@ -147,13 +148,15 @@ def break_even(curve: pd.DataFrame, cases: pd.DataFrame) -> Section | None:
         count("Processes", "processes_count"),
         time("Trace, lower, compile", "trace_lower_compile"),
         time("As an argument", "argument_trace_lower_compile"),
-        time("Extra", "extra", "Round by round"),
+        time("Extra", "extra", "Compile time beyond the argument's, paired by round"),
         size("Embedded", "embedded_bytes"),
         time("Steady-state run", "steady"),
-        ratio("Steady / argument", "steady_to_argument", "Time saved by constant folding"),
+        ratio(
+            "Steady / argument", "steady_to_argument", "Less than 1 if constant folding saves time"
+        ),
     )
     made = table(
-        curve, columns, "capture_size", "Cost by size of the array", group_by=("operation",)
+        curve, columns, "capture_size", "Cost of capture by array size", group_by=("operation",)
     )
     return Section(
         "break_even",
@@ -161,8 +164,9 @@ def break_even(curve: pd.DataFrame, cases: pd.DataFrame) -> Section | None:
         _break_even_lead(curve, cases),
         tuple(_break_even_sentences(curve)),
         (
-            "The smallest program with one array: the array, or an operation on it alone, times a "
-            "number, summed. The compiler may fold the operation on the constant.",
+            "The program is the smallest with one array. It multiplies the array, or the result of "
+            "an operation on the array, by a number and sums the products. The compiler may fold "
+            "the operation on the constant.",
         ),
         (figures.break_even(curve),),
         (made,),
@@ -178,50 +182,54 @@ def _break_even_lead(curve: pd.DataFrame, cases: pd.DataFrame) -> str:
     cost = _slope(curve, "none")
     if math.isnan(cost) or cost <= 0:
         return NOTHING
-    said = f"An array alone adds {significant(1e3 * cost)} ms to every compile for each megabyte"
+    said = f"Each megabyte of a captured array adds {significant(1e3 * cost)} ms to every compile"
     if cases.empty or (frame := row_of(cases.sort_values("size"), ARGUMENT)) is None:
         return f"{said}."
     typical = frame["trace_lower_compile_median_seconds"]
     return (
-        f"{said}; a program that takes {seconds(typical)} to compile, as the frame does at the "
-        f"smallest size, takes a tenth longer at {bytes_(NOTICED * typical / cost * 1e6)}: below "
-        "that, and where the array never changes, closing over it is fine."
+        f"{said}. A program that compiles in {seconds(typical)}, as the frame does at the smallest "
+        f"size, takes a tenth longer with {bytes_(NOTICED * typical / cost * 1e6)}. Below this "
+        "size, closing over an array that never changes is fine."
     )
 
 
 def _break_even_sentences(curve: pd.DataFrame) -> Iterator[str]:
-    """State for each operation the cost of the largest array, and the size that is noticed."""
+    """Yield sentences on each operation: the cost of the largest array, and noticeable sizes."""
     names = {"none": "The array alone", "exp": "Its exp", "cumsum": "Its cumulative sum"}
     for operation, name in names.items():
         found = curve.loc[curve["operation"] == operation].dropna(subset="extra_median_seconds")
         if found.empty:
             continue
         sizes, costs = list(found["array_bytes"]), list(found["extra_median_seconds"])
-        said = f"{name}: {seconds(max(costs[-1], 0.0))} more at {bytes_(sizes[-1])}"
+        said = (
+            f"{name}: {seconds(max(costs[-1], 0.0))} of extra compile time at {bytes_(sizes[-1])}"
+        )
         noticed = [n for i, n in enumerate(sizes) if min(costs[i:]) > NOTICED]
         if noticed:
-            said += f"; above a tenth of a second from {bytes_(noticed[0])} on"
+            said += f"; more than a tenth of a second from {bytes_(noticed[0])} on"
         cost = _slope(curve, operation)
         if operation != "none" and cost > 0:
-            said += f"; {significant(1e3 * cost)} ms a megabyte from {bytes_(LARGE_BYTES)} on"
+            said += (
+                f"; {significant(1e3 * cost)} ms for each megabyte from {bytes_(LARGE_BYTES)} on"
+            )
         yield f"{said}."
     yield from too_few(curve)
     yield (
-        "Three rules follow: embed only small arrays (numbers above), never an array that changes, "
-        "and none on which the program computes before it meets an argument, since the compiler "
-        "then folds that computation in every compile."
+        "Three rules follow. Embed only small arrays, by the numbers above. Never embed an array "
+        "that changes. Do not embed an array if the program first computes on it without any "
+        "argument, because the compiler then folds this computation in every compile."
     )
 
 
 def audited(path: Path) -> Section | None:
-    """Show the arrays behind static callables, by path and line; None without an audit."""
+    """Return the section on arrays that static callables reach; None without an audit."""
     try:
         audit = Audit.from_json(read_file(path))
     except FileNotFoundError:
         return None
     except (OSError, JaxmeterError) as error:
         why = f"{path.name} of {path.parent.name} cannot be read: {error}"[:LONGEST_REASON]
-        return Section("audit", "Arrays behind static callables", f"{why}; remove it.")
+        return Section("audit", "Arrays behind static callables", f"{why}; remove the file.")
     found = [
         {
             "path": array.path or "made while tracing",
@@ -243,23 +251,23 @@ def audited(path: Path) -> Section | None:
         text("Line", "line"),
         text("Code", "code"),
     )
-    made = table(pd.DataFrame(found), columns, "closure_audit", "By path and line")
+    made = table(pd.DataFrame(found), columns, "closure_audit", "Embedded arrays by path and line")
     return Section(
         "audit",
         "Arrays behind static callables",
         f"jaxmeter.audit finds {counted(len(found), 'array')} of at least a kilobyte that the "
         f"static-callable variant embeds, {bytes_(sum(row['array_bytes'] for row in found))} in "
-        "all, though the "
-        "system is passed as an argument.",
+        "all, although the system is passed as an argument.",
         paragraphs=(
-            "JAX warns from 2 GB on. The simulator of the published table held two such arrays "
-            "while its captured bytes were given as zero.",
+            "JAX warns about captured arrays from 2 GB on. The simulator of the published table "
+            "had two arrays behind static callables, although its captured bytes were given as "
+            "zero.",
         ),
         tables=(made,),
     )
 
 
 def _short(file: str) -> str:
-    """Return the path from the repository's folder on: the machine's own is not shown."""
+    """Return the path below the repository, so that no folder of the machine is shown."""
     parts: Sequence[str] = Path(file).parts
     return "/".join(parts[parts.index("benchmarks") :]) if "benchmarks" in parts else parts[-1]

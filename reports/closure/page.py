@@ -1,4 +1,4 @@
-"""From the closure study's records to its report."""
+"""Make the report of the closure study from its records."""
 
 from pathlib import Path
 
@@ -13,19 +13,21 @@ from . import further, summaries, variants, versions
 
 FRAMES_LESSON = (
     *variants.LESSON,
-    "All variants compute the same frame of the same system. Cached: rate maps of star and disk, "
-    "which stay the same, are closed over on purpose. Hoisted: the closure, its arrays made "
-    "arguments by jaxmeter.hoist. Static callable: the system is passed, but two of its tables are "
-    "reached by callables that are part of its metadata. Each process compares its frame with one "
-    "that the argument variant made of the same arrays in another process.",
-    "Published numbers are of another program and machine: compare each closure with its own "
-    "argument variant only.",
+    "All variants compute the same frame of the same system. The cached variant closes over the "
+    "rate maps of star and disk on purpose, because they stay the same. The hoisted variant is the "
+    "closure after jaxmeter.hoist has turned its arrays into arguments. The static-callable "
+    "variant takes the system as an argument, but reaches two of its tables through callables in "
+    "the system's metadata. Each process compares its frame with the frame that the argument "
+    "variant computed from the same arrays in another process.",
+    "The published numbers are of another program and machine, so compare each closure only with "
+    "its own argument variant.",
 )
 CASING_LESSON = (
     *variants.LESSON,
-    "Cached: the matrices of an interpolation, the smallest arrays of a casing, are closed over, "
-    "the rest is passed. Hoisted: the closure, by jaxmeter.hoist. Static callable: an object is "
-    "passed that looks like an argument, but holds the casing in a callable of its metadata.",
+    "The cached variant closes over the matrices of an interpolation, which are the smallest "
+    "arrays of a casing, and takes the other arrays as arguments. The hoisted variant is the "
+    "closure after jaxmeter.hoist. The static-callable variant takes an object that looks like an "
+    "argument, but contains the casing in a callable of its metadata.",
 )
 
 
@@ -39,26 +41,27 @@ def make_closure_report(
     environment: str | None = None,
     kept_versions: Path = versions.KEPT,
 ) -> Report:
-    """Read the study's store and make its tables and page.
+    """Return the tables and the page of the closure study.
 
     Parameters
     ----------
     store : path
-        Folder of the study's cases, <commit>/<environment-key>/<case>/<round>.json.
+        Folder of the study's records, <commit>/<environment-key>/<case>/<round>.json.
     casing_store : path, optional
-        Folder of the suites' cases; the variants of the virtual casing are taken from it.
+        Folder of the records from which the variants of the virtual casing are taken.
     audits, picture : path, optional
-        Folder of audits, <commit>/<environment-key>.json, and a PNG; left out where absent.
+        Folder of audits, <commit>/<environment-key>.json, and a PNG file. The page leaves them out
+        if they do not exist.
     commit, environment : str, optional
-        Beginning of a commit and an environment key. By default the commit measured last, and of
-        its environments the one with the most processes.
+        Beginnings of a commit hash and of an environment key. The default is the commit that was
+        measured last, in its environment with the most processes.
     kept_versions : Path
-        Folder of the rows of other versions of JAX, see `versions`.
+        Folder with the rows of other versions of JAX; see `versions`.
 
     Raises
     ------
     ReportError
-        If nothing can be read, or no measurement matches.
+        If no file can be read, or no measurement matches.
     """
     read = read_store(store)
     everything = common_tables(read, read.skipped)
@@ -91,7 +94,7 @@ def make_closure_report(
 def _frames(
     here: dict[str, pd.DataFrame], commit: str, picture: Path | None
 ) -> list[Section | None]:
-    """Return the sections on the simulated frames; none where none was measured."""
+    """Return the sections on the simulated frames; empty if no frame was measured."""
     cases, measured = here["closure_versus_argument"], here["measurements"]
     if cases.empty:
         return []
@@ -113,7 +116,7 @@ def _frames(
 
 
 def _runs(measured: pd.DataFrame, samples: pd.DataFrame) -> pd.DataFrame:
-    """Return the seconds of each run of each frame's process, the first call as run 0."""
+    """Return the seconds of every run of every process of frames; run 0 is the first call."""
     good = (measured["status"] == "ok") & (measured["suite"] == summaries.FRAMES)
     names = ["case", "round_index", "size", "workload", "variant", "run", "seconds"]
     first = measured.loc[good].assign(run=0, seconds=measured["first_call_seconds"])
@@ -123,7 +126,7 @@ def _runs(measured: pd.DataFrame, samples: pd.DataFrame) -> pd.DataFrame:
 
 
 def _casing(store: Path) -> Section | None:
-    """Return the virtual casing's variants, at the commit and environment measured last."""
+    """Return the section on the virtual casing, at the commit and environment measured last."""
     try:
         read = read_store(store)
     except ReportError:
@@ -139,6 +142,6 @@ def _casing(store: Path) -> Section | None:
         at(measured, place),
         at(tables["captured_arrays"], place),
         name="casing",
-        title="The same for the virtual casing",
+        title="Closure against argument for the virtual casing",
         paragraphs=CASING_LESSON,
     )

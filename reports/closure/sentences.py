@@ -1,4 +1,4 @@
-"""Sentences on closing over arrays; every number in them comes from the tables."""
+"""Write sentences on closing over arrays, with all numbers from the tables."""
 
 import math
 from collections.abc import Iterator
@@ -29,7 +29,7 @@ NOTHING = (
 
 
 def lead(cases: pd.DataFrame) -> str:
-    """State the cost of closing over arrays, at the problem that captures the most bytes."""
+    """Return a sentence on the cost of closing over arrays, where the most bytes are captured."""
     pair = _largest_pair(cases)
     if pair is None:
         return NOTHING
@@ -45,7 +45,7 @@ def lead(cases: pd.DataFrame) -> str:
 
 
 def sentences(cases: pd.DataFrame) -> list[str]:
-    """State ratios, captured bytes, cost per megabyte, memory and equality of all problems."""
+    """Return sentences on ratios, captured bytes, cost per megabyte, memory and agreement."""
     kinds = (_exactness, _ratios, _slope, _simplified, _memory, _equality, _still_captured)
     return [sentence for kind in kinds for sentence in kind(cases)] + too_few(cases)
 
@@ -65,7 +65,7 @@ def _same_problem(cases: pd.DataFrame, row: Row) -> pd.DataFrame:
 
 
 def _exactness(cases: pd.DataFrame) -> Iterator[str]:
-    """State whether each closure captures the arrays of its workload and nothing else."""
+    """Yield a sentence on whether each closure captures exactly the arrays of its workload."""
     parts = []
     for row in rows(cases.loc[cases["variant"] == "closure"]):
         arrays = _number(row, "casing_bytes", _number(row, "system_bytes", math.nan))
@@ -76,19 +76,19 @@ def _exactness(cases: pd.DataFrame) -> Iterator[str]:
         more = int(captured - arrays)
         tail = f"{bytes_(abs(more))} {'more' if more > 0 else 'less'} than its workload's arrays"
         if more == 0:
-            tail = "its workload's arrays to the byte"
+            tail = "exactly its workload's arrays"
         elif argument is not None and more == _number(argument, "captured_bytes", 0.0):
             tail = (
-                f"its workload's arrays to the byte, and {more} bytes that the argument variant "
+                f"exactly its workload's arrays and {more} bytes that the argument variant "
                 "captures too"
             )
-        parts.append(f"{int(captured):,} bytes at {problem_name(row)}, {tail}")
+        parts.append(f"{int(captured):,} bytes at {problem_name(row)} ({tail})")
     if parts:
         yield f"The closure captures {'; '.join(parts)}."
 
 
 def _ratios(cases: pd.DataFrame) -> Iterator[str]:
-    """Compare each variant's compile time with the argument variant's; runs where they differ."""
+    """Yield a sentence for each problem that compares the times of its variants."""
     for key, problem in groups(cases, PROBLEM):
         others = rows(problem.loc[problem["variant"] != ARGUMENT])
         argument = row_of(problem, ARGUMENT)
@@ -126,12 +126,12 @@ def _slope(cases: pd.DataFrame) -> Iterator[str]:
     points = extra_seconds(cases)
     cost = slope(points["extra_bytes"], points["extra_seconds"])
     if cost <= 0:
-        yield "The cost of embedding is within the noise of compiling."
+        yield "The cost of embedding is within the noise of the compile time."
     elif not math.isnan(cost):
         large = points.loc[points["extra_bytes"] >= LARGE_BYTES]
         yield (
             f"Each embedded megabyte adds {significant(1e3 * cost)} ms of compile time "
-            f"({len(large)} of {counted(len(points), 'case')}, those above 1 MB; published: "
+            f"(fit to the {len(large)} of {counted(len(points), 'case')} above 1 MB; published: "
             f"{significant(1e3 * published_seconds_per_megabyte())} ms)."
         )
 
@@ -157,7 +157,7 @@ def _memory(cases: pd.DataFrame) -> Iterator[str]:
 
 
 def _equality(cases: pd.DataFrame) -> Iterator[str]:
-    """State the largest difference of any variant's rates, and of the counts drawn from them."""
+    """Yield a sentence on the largest differences of rate maps, and of counts drawn from them."""
     row = row_of_largest(cases, "rate_difference_relative")
     if row is None:
         return
@@ -165,9 +165,9 @@ def _equality(cases: pd.DataFrame) -> Iterator[str]:
     yield (
         f"Rate maps of all variants agree within {scientific(row['rate_difference_relative'])} of "
         f"their maximum (largest difference: {row['variant']}, {problem_name(row)}; a case beyond "
-        "1e−5 fails). Of the counts drawn from them with the same key, at most "
-        f"{100 * pixels:.2g} % of the pixels differ: where a rate changes in its last digit, so "
-        "may a random draw."
+        "1e−5 fails). In the counts drawn from these maps with the same key, at most "
+        f"{100 * pixels:.2g} % of the pixels differ, because a change in the last digit of a rate "
+        "may change a random draw."
     )
 
 
@@ -175,7 +175,7 @@ def _still_captured(cases: pd.DataFrame) -> Iterator[str]:
     held = cases.loc[cases["variant"] == ARGUMENT, "captured_bytes"].dropna()
     if len(held):
         yield (
-            f"The argument variant still captures {bytes_(float(held.max()))} at most, over "
+            f"The argument variant still captures at most {bytes_(float(held.max()))}, over "
             f"{counted(len(held), 'problem')}."
         )
 

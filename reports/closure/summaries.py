@@ -1,4 +1,4 @@
-"""The numbers of the closure report, case by case, from the measurements of processes."""
+"""Summarise the measurements of processes in the tables of the closure report."""
 
 import math
 import re
@@ -53,7 +53,7 @@ LARGE_BYTES = 1e6  # below, the cost of embedding is lost in the noise of compil
 
 
 def variants(measured: pd.DataFrame) -> pd.DataFrame:
-    """Return a row for each problem and variant, with ratios to the argument."""
+    """Return a row for each problem and variant, with ratios to the argument variant."""
     found = []
     for problem, group in groups(of_variants(measured), PROBLEM):
         argument = group.loc[group["variant"] == ARGUMENT]
@@ -67,13 +67,13 @@ def variants(measured: pd.DataFrame) -> pd.DataFrame:
 
 
 def of_variants(measured: pd.DataFrame) -> pd.DataFrame:
-    """Return the processes that succeeded, of the suites that compare variants."""
+    """Return the successful processes of the suites that compare variants."""
     good = succeeded(measured, "variant")
     return good.loc[good["suite"].isin([CASING, FRAMES])]
 
 
 def changes(measured: pd.DataFrame) -> pd.DataFrame:
-    """Return a row for each environment, size and variant: the cost of a change of the cube."""
+    """Return the cost of changing the cube, in a row for each environment, size and variant."""
     found = []
     where = [*PLACE, "size", "variant"]
     for key, case in groups(succeeded(measured, suite=CHANGES), where):
@@ -86,7 +86,7 @@ def changes(measured: pd.DataFrame) -> pd.DataFrame:
 
 
 def script_calls(measured: pd.DataFrame) -> pd.DataFrame:
-    """Return the seconds of each call timed as a script does; call 0 is the one that compiles."""
+    """Return the seconds of the calls that a script would time; call 0 is the compiling call."""
     keys = [*PLACE, "size", "variant", "round_index"]
     good = succeeded(measured, suite=CHANGES)
     calls = {name: call for name in good if (call := SCRIPT_CALL.fullmatch(str(name)))}
@@ -95,10 +95,10 @@ def script_calls(measured: pd.DataFrame) -> pd.DataFrame:
 
 
 def curve(measured: pd.DataFrame) -> pd.DataFrame:
-    """Return a row for each environment, operation and array size: the cost of closing over it.
+    """Return the cost of closing over one array, by environment, operation and array size.
 
-    ``extra`` is the compile time beyond that of the same program with the array as an argument,
-    round by round.
+    The columns ``extra_*`` give the compile time minus the compile time, in the same round, of the
+    same program with the array as an argument.
     """
     found = []
     where = [*PLACE, "operation", "array_bytes"]
@@ -120,9 +120,10 @@ def curve(measured: pd.DataFrame) -> pd.DataFrame:
 
 
 def extra_seconds(table: pd.DataFrame) -> pd.DataFrame:
-    """Return, for each case that embeds arrays, its bytes and seconds beyond the argument's.
+    """Return the cases that embed more bytes than the argument variant of the same problem.
 
-    The table is that of `variants`, of one environment.
+    The columns `extra_bytes` and `extra_seconds` are the differences from the argument variant.
+    `table` is the result of `variants` for one environment.
     """
     names = ["embedded_bytes", "trace_lower_compile_median_seconds"]
     passed = table.loc[table["variant"] == ARGUMENT, [*PROBLEM, *names]]
@@ -133,17 +134,17 @@ def extra_seconds(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def slope(size_bytes: Any, seconds: Any) -> float:
-    """Return seconds a megabyte: the line through the origin that fits seconds against bytes.
+    """Return seconds per megabyte, from a line through the origin that fits seconds against bytes.
 
-    Least squares weighed by one over the bytes, so that the largest point does not decide alone.
-    Points below `LARGE_BYTES` are left out; NaN without any other.
+    The least-squares fit has weights of one over the bytes, so that the largest point does not
+    dominate. Points below `LARGE_BYTES` are left out; if no others remain, the result is NaN.
     """
     large = (size_bytes >= LARGE_BYTES) & seconds.notna()
     return float(seconds[large].sum() / size_bytes[large].sum() * 1e6) if large.any() else math.nan
 
 
 def published() -> pd.DataFrame:
-    """Return a row for each published variant, its columns named as those of `variants`."""
+    """Return a row for each published variant, with the column names of `variants`."""
     found = []
     for variant, (*times, captured) in PUBLISHED.items():
         row = {"source": "published, one GPU", "size": PUBLISHED_SIZE, "variant": variant}
@@ -154,13 +155,13 @@ def published() -> pd.DataFrame:
 
 
 def published_seconds_per_megabyte() -> float:
-    """Return the published cost of closing over a megabyte: the difference of the two rows."""
+    """Return the published cost of closing over a megabyte, from the two published rows."""
     closure, argument = PUBLISHED.values()
     return (closure[0] - argument[0]) / ((closure[3] - argument[3]) / 1e6)
 
 
 def row_of(table: pd.DataFrame, variant: str, **where: Any) -> dict[str, Any] | None:
-    """Return the row of a variant where columns have these values; None where there is none."""
+    """Return the first row of a variant with the column values `where`; None if there is none."""
     found = table.loc[table["variant"] == variant]
     for name, value in where.items():
         found = found.loc[found[name] == value]
@@ -168,7 +169,7 @@ def row_of(table: pd.DataFrame, variant: str, **where: Any) -> dict[str, Any] | 
 
 
 def _place_in(known: Iterable[str]) -> Callable[[str], int]:
-    """Return a sorting key: the order of known names; others come last."""
+    """Return a sorting key that puts names in the order of `known`, and other names last."""
     order = list(known)
     return lambda name: order.index(name) if name in order else len(order)
 

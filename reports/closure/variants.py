@@ -1,4 +1,4 @@
-"""The section on closing over arrays: each variant's times, ratios, constants and memory."""
+"""Make the section on closing over arrays: times, ratios, constants and memory."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -31,10 +31,11 @@ LESSON = (
     "compiler an argument is a shape and a type. A closed-over array becomes a constant of the "
     "program: the compiler receives its bytes at every compile, and may fold computations on them. "
     "JAX_USE_SIMPLIFIED_JAXPR_CONSTANTS=1 passes such arrays as hidden arguments instead.",
-    "Each row is one case, measured in fresh processes with the compilation cache off; the "
-    "variants are interleaved within each round, so that ratios compare neighbours in time. Times "
-    "are medians over processes; the small print is an interval for that median, and × is the "
-    "ratio to the argument variant. Compile time is trace, lower and compile together.",
+    "Each row is one benchmark case, measured in fresh processes with the compilation cache off. "
+    "The variants are interleaved within each round, so that ratios compare processes that ran "
+    "close in time. Times are medians over processes; the small print is the interval of the "
+    "median. The sign × marks a ratio to the argument variant. Compile time is the sum of trace, "
+    "lower and compile.",
 )
 LARGEST_ARRAYS = 5
 
@@ -49,10 +50,10 @@ def section(
     with_published: bool = False,
     paragraphs: tuple[str, ...] = LESSON,
 ) -> Section | None:
-    """Return the section of one commit and environment; None where no variant was measured.
+    """Return the section of one commit and environment; None if no variant was measured.
 
-    `name`, of the section, begins the names of its figures and tables. `with_published` shows the
-    published table above the rows measured here.
+    The names of the figures and tables begin with `name`, the name of the section. If
+    `with_published` is true, the published table is shown above the rows measured here.
     """
     cases = summary(measured)
     if cases.empty:
@@ -87,12 +88,12 @@ def _tables(
     caption = "Constants, memory and programs of each variant (1 MB = 10⁶ bytes)"
     yield table(cases, SIZES, f"{name}_bytes", caption, group_by=PROBLEM)
     if len(held):
-        caption = f"The largest captured arrays, at most {LARGEST_ARRAYS} a variant"
+        caption = f"The largest captured arrays, at most {LARGEST_ARRAYS} for each variant"
         yield table(held, ARRAYS, f"{name}_arrays", caption, group_by=("variant",))
 
 
 def _largest_arrays(measured: pd.DataFrame, arrays: pd.DataFrame) -> pd.DataFrame:
-    """Return the largest captured arrays of each variant, where most bytes are captured."""
+    """Return each variant's largest captured arrays, at the problem with most captured bytes."""
     cases = of_variants(measured)
     most = row_of_largest(cases, "captured_bytes")
     if arrays.empty or most is None:
@@ -118,7 +119,7 @@ TIMES: tuple[Column, ...] = (
     count("Processes", "processes_count"),
     time("Trace", "trace", "Running the Python function once on abstract values"),
     time("Lower", "lower", "From the jaxpr to StableHLO"),
-    time("Compile", "compile", "XLA, cold, no compilation cache"),
+    time("Compile", "compile", "Compilation by XLA, without a cache"),
     time("All three", "trace_lower_compile", "Compile time: trace, lower and compile"),
     ratio(
         "All three / argument", "trace_lower_compile_to_argument", "Compile time, paired by round"
@@ -128,10 +129,14 @@ TIMES: tuple[Column, ...] = (
     ratio("First call / argument", "ready_to_argument", "Paired by round"),
     time("Steady-state run", "steady", "Median of process medians"),
     ratio("Steady / argument", "steady_to_argument", "Steady-state seconds, paired by round"),
-    time("Steady std", "steady_std", "Within one process; median over processes"),
-    time("Std, n = 20", "naive_std", "Of 20 runs, the first call after compiling included"),
+    time("Steady std", "steady_std", "Standard deviation in one process, median over processes"),
+    time("Std, n = 20", "naive_std", "Of 20 runs, including the first call after compiling"),
     error("Error", "error_relative", "Maximum over processes, relative to max|B|"),
-    error("Rates differ by", "rate_difference_relative", "Of their maximum, at most"),
+    error(
+        "Rates differ by",
+        "rate_difference_relative",
+        "Largest difference, relative to the largest rate",
+    ),
     count("Pixels that differ", "differing_pixels_count"),
 )
 SIZES: tuple[Column, ...] = (
@@ -144,9 +149,9 @@ SIZES: tuple[Column, ...] = (
     size("Arguments", "argument_bytes", "Inputs of the compiled program"),
     size("Temporaries", "temp_bytes", "Temporary memory of the compiled program"),
     size("RSS before", "baseline_rss_bytes", "Resident set just before tracing"),
-    size("RSS peak, compile", "compile_peak_rss_bytes", "From there to the compiled program"),
-    size("RSS peak", "peak_rss_bytes", "From there to the last steady-state run"),
-    size("Device peak", "device_peak_bytes", "Where the device reports it"),
+    size("RSS peak, compile", "compile_peak_rss_bytes", "Up to the end of compiling"),
+    size("RSS peak", "peak_rss_bytes", "Up to the last steady-state run"),
+    size("Device peak", "device_peak_bytes", "Missing if the device does not report it"),
     count("HLO instructions", "hlo_instructions_count", "Of the optimised program"),
     count("Fusions", "fusions_count"),
 )

@@ -1,8 +1,8 @@
-"""Versions of JAX: closure and argument of each, measured here or kept in the repository.
+"""Compare closure and argument for each version of JAX, measured here or kept in the repository.
 
-Few machines have every interpreter, so ``studies/closure/measured`` keeps a file for each
-environment, ``<environment-key>.csv``: the rows of some variants, and where, when and with which
-versions they were measured.
+Few machines have every Python interpreter. Therefore ``studies/closure/measured`` has a file
+``<environment-key>.csv`` for each environment. It contains the rows of some variants, and where,
+when and with which versions these were measured.
 """
 
 from pathlib import Path
@@ -45,9 +45,10 @@ COLUMNS = (
 
 
 def rows_by_version(cases: pd.DataFrame, environments: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows of `summaries.variants` for the table of versions.
+    """Return the rows for the table of versions.
 
-    Each has the columns of its `tables.environments`.
+    `cases` is the result of `summaries.variants`, and `environments` of `tables.environments`. Each
+    row has columns of both.
     """
     if cases.empty:
         return pd.DataFrame(columns=pd.Index(COLUMNS))
@@ -56,21 +57,22 @@ def rows_by_version(cases: pd.DataFrame, environments: pd.DataFrame) -> pd.DataF
 
 
 def keep(found: pd.DataFrame, environment: str, folder: Path = KEPT) -> Path:
-    """Write the `rows_by_version` of one commit and environment; return the file's path.
+    """Write the rows of one commit and environment to a file, and return the file's path.
 
-    `environment` is the beginning of its key, which fits no other. Rows kept before are replaced.
+    `found` is the result of `rows_by_version` for one commit. `environment` is the beginning of
+    exactly one environment key. The file of this environment is replaced if it exists.
 
     Raises
     ------
     ReportError
-        If the beginning fits no environment, or several.
+        If no environment key begins with `environment`, or several do.
     """
     keys = sorted(set(found["environment_key"]))
     fitting = [key for key in keys if key.startswith(environment)]
     if len(fitting) != 1:
         raise ReportError(
-            f"keep: {environment!r} fits {len(fitting)} of the environments with measured frames, "
-            f"{', '.join(keys) or 'none'}; give the beginning of one"
+            f"keep: {environment!r} is the beginning of {len(fitting)} environment keys with "
+            f"measured frames ({', '.join(keys) or 'none'}); give the beginning of exactly one key"
         )
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{fitting[0]}.csv"
@@ -80,19 +82,21 @@ def keep(found: pd.DataFrame, environment: str, folder: Path = KEPT) -> Path:
 
 
 def kept(folder: Path = KEPT) -> pd.DataFrame:
-    """Read all rows that are kept.
+    """Return all rows that are kept in `folder`.
 
     Raises
     ------
     ReportError
-        For a file that cannot be read or lacks a column.
+        If a file cannot be read or lacks a column.
     """
     found = []
     for path in sorted(folder.glob("*.csv")):
         try:
             found.append(pd.read_csv(path)[list(COLUMNS)])
         except (OSError, ValueError, KeyError) as error:
-            raise ReportError(f"kept: cannot read {path}: {error}; keep it again") from error
+            raise ReportError(
+                f"kept: cannot read {path}: {error}; write it again with reports closure --keep"
+            ) from error
     return pd.concat(found, ignore_index=True) if found else pd.DataFrame(columns=pd.Index(COLUMNS))
 
 
@@ -105,7 +109,7 @@ def with_kept(found: pd.DataFrame, others: pd.DataFrame) -> pd.DataFrame:
 
 
 def section(cases: pd.DataFrame) -> Section:
-    """Show `with_kept` for each version of JAX; no time is compared across versions."""
+    """Return the section on versions of JAX; `cases` is the result of `with_kept`."""
     joined = cases.assign(
         measured=[_when(row) for row in rows(cases)], order=cases["jax_version"].map(_numbers)
     )
@@ -127,7 +131,7 @@ def section(cases: pd.DataFrame) -> Section:
         ratio("Steady / argument", "steady_to_argument", "Within this version"),
         size("Captured", "captured_bytes"),
         size("Embedded", "embedded_bytes"),
-        text("Measured", "measured", "On this machine in this study, or where and when before"),
+        text("Measured", "measured", "Here, or the date and machine of an earlier study"),
     )
     made = table(
         joined,
@@ -136,15 +140,15 @@ def section(cases: pd.DataFrame) -> Section:
         "Closure and argument by version",
         group_by=("jax_version", "size"),
     )
-    more = " docs/closure.md describes how to add others." if len(known) < 2 else ""
+    more = " docs/closure.md describes how to add other versions." if len(known) < 2 else ""
     return Section(
         "versions",
         "Versions of JAX",
         f"Measured with JAX {', '.join(known)}.{more}",
         paragraphs=(
             "Ratios are within one version. Times of different versions are shown next to each "
-            "other and not compared, since their compilers differ. A variant is missing where it "
-            "could not be lowered or was not measured: JAX 0.7.2 fails with simplified constants.",
+            "other but not compared, because the compilers differ. A variant is missing if it "
+            "could not be lowered or was not measured. JAX 0.7.2 fails with simplified constants.",
         ),
         tables=(made,),
     )

@@ -1,1 +1,1 @@
-"""One document for every page: sections, tables and figures, written as HTML and Markdown."""
+"""Describe pages as sections, tables and figures, and write them as HTML and Markdown."""

@@ -1,4 +1,4 @@
-"""Pages as HTML: styles, scripts and figures inside, nothing loaded from elsewhere."""
+"""Write pages as HTML that contains its styles, scripts and figures."""
 
 import functools
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ TEMPLATES = Path(__file__).parent / "templates"
 
 
 def html_page(document: Document) -> str:
-    """Return the document as one page."""
+    """Return the document as one HTML page, which loads nothing from elsewhere."""
     return rendered(
         "page.html.jinja",
         styles=("theme.css", "page.css"),
@@ -26,7 +26,7 @@ def html_page(document: Document) -> str:
 
 
 def rendered(template: str, *, styles: Sequence[str], scripts: Sequence[str], **values: Any) -> str:
-    """Fill the template; `style` and `script` in it are the named files, one after another.
+    """Return the filled template; its `style` and `script` are the contents of the named files.
 
     All other values are escaped unless they are markup already.
     """
@@ -36,7 +36,7 @@ def rendered(template: str, *, styles: Sequence[str], scripts: Sequence[str], **
 
 @functools.cache
 def _environment() -> jinja2.Environment:
-    """One for all pages, so that a template is compiled once."""
+    """Return the environment of all pages; it is cached, so each template is compiled once."""
     return jinja2.Environment(
         loader=jinja2.FileSystemLoader(TEMPLATES),
         autoescape=True,
@@ -46,12 +46,12 @@ def _environment() -> jinja2.Environment:
 
 
 def asset(name: str) -> str:
-    """Return the text of a file of the templates' folder."""
+    """Return the text of a file in the folder of templates."""
     return (TEMPLATES / name).read_text(encoding="utf-8")
 
 
 def _legend_mark(css: str) -> str:
-    """Draw the mark that `css` names, such as `key series-0 circle`."""
+    """Return the SVG of the mark that `css` names, such as `key series-0 circle`."""
     if css == "limit-key":
         line = '<line x1="0" y1="7" x2="26" y2="7" class="limit"/>'
         return f'<svg class="panel" style="width:26px" viewBox="0 0 26 14">{line}</svg>'

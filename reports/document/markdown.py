@@ -1,4 +1,4 @@
-"""Pages as Markdown, for a terminal, a pull request or a mail."""
+"""Write pages as Markdown, for a terminal, a pull request or a mail."""
 
 import html
 import re
@@ -9,7 +9,7 @@ from .table import Cell, Table
 
 
 def markdown_page(document: Document) -> str:
-    """Return the document as Markdown; figures are linked from `figures/`."""
+    """Return the document as Markdown, which links its figures in `figures/`."""
     lines = [f"# {document.title}", "", *map(fact_line, document.facts)]
     for section in document.sections:
         lines += ["", f"## {section.title}", *_section_lines(section)]
@@ -36,7 +36,7 @@ def _section_lines(section: Section) -> Iterator[str]:
 
 
 def markdown_table(table: Table) -> str:
-    """Return a pipe table; the note of a first cell, its problem, becomes part of that cell."""
+    """Return a Markdown table; the note of a cell is added to its text in parentheses."""
     titles = [column.title.strip() or "–" for column in table.columns]
     sides = [":--" if column.is_text else "--:" for column in table.columns]
     rows = [[escaped(_on_one_line(cell)) for cell in row] for row in table.rows]
@@ -50,10 +50,10 @@ def _on_one_line(cell: Cell) -> str:
 
 
 def escaped(text: str) -> str:
-    """Return one line of text without markup, cell separators or mentions."""
+    """Return the text as one line, with markup, cell separators and mentions escaped."""
     text = re.sub(r"&(?=#?\w+;)", "&amp;", _one_line(text))
     text = re.sub(r"[\\`*|~$]", r"\\\g<0>", text).replace("<", "&lt;")
-    # Links, images and what they refer to; then underscores that are not within a word.
+    # Links, images and their targets; then underscores that are not within a word.
     text = re.sub(r"\](?=[(:\[])", r"\\]", text)
     text = re.sub(r"(?<![^\W_])_|_(?![^\W_])", r"\\_", text)
     # The beginning of a quotation, a heading or a list.
@@ -67,7 +67,7 @@ def escaped_html(text: str) -> str:
 
 
 def _one_line(text: str) -> str:
-    """Drop the characters that move a terminal's cursor or change the direction of writing."""
+    """Return one line, without characters that move a cursor or change the text's direction."""
     return re.sub(r"[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", "", " ".join(text.split()))
 
 

@@ -1,4 +1,4 @@
-"""What a page holds, before any markup: facts at its head, then sections of text and figures."""
+"""Describe the content of a page before any markup: facts, sections, figures and tables."""
 
 from dataclasses import dataclass
 
@@ -8,7 +8,7 @@ from .table import Table
 
 @dataclass(frozen=True)
 class Fact:
-    """A name and a value of the page's head."""
+    """A name, a value and a note in the head of a page."""
 
     name: str
     value: str
@@ -17,12 +17,10 @@ class Fact:
 
 @dataclass(frozen=True)
 class Figure:
-    """Panels that answer one question, `columns` to a row on a wide page.
+    """A figure of several panels, with `columns` panels in a row on a wide page.
 
-    A panel is called `<name>-<index>`, and so is its file.
-
-    Colour never stands alone: each bar has its name, each series its own mark. `legend` pairs a
-    style class with its meaning.
+    A panel and its file are called `<name>-<index>`. Colour is never the only sign: each bar has
+    its name, and each series has its own mark. `legend` pairs a style class with its meaning.
     """
 
     name: str
@@ -35,7 +33,7 @@ class Figure:
 
 @dataclass(frozen=True)
 class Section:
-    """One section: `lead` is its main sentence; `texts` are (summary, text), shown folded."""
+    """A section; `lead` is its main sentence, and `texts` are folded pairs (summary, text)."""
 
     name: str
     title: str
@@ -49,7 +47,7 @@ class Section:
 
 @dataclass(frozen=True)
 class Judged:
-    """A line of a verdict: an outcome in bold, coloured by `is_bad`, and its reason."""
+    """A line of a verdict: an outcome in bold, coloured by `is_bad`, and the reason."""
 
     outcome: str
     reason: str
@@ -65,7 +63,7 @@ class Document:
     judgements : tuple of Judged
         Lines below the title.
     verdict : str
-        The sentence below them.
+        The sentence below the judgements.
     footer : tuple of str
         Paragraphs at the end of the page.
     files : tuple of str

@@ -1,7 +1,7 @@
-"""Small SVG drawings that follow the page's light or dark theme.
+"""Draw small SVG panels that follow the light or dark theme of the page.
 
-Colours are classes, so a style sheet decides them; text stays text, so it can be read aloud,
-searched and selected. One drawing is one panel, narrow enough to be read on a telephone.
+Colours are CSS classes, which a style sheet defines. Text stays text, so that it can be read aloud,
+searched and selected. Each drawing is one panel, narrow enough for a telephone.
 """
 
 import math
@@ -16,7 +16,7 @@ MARKS = ("circle", "square", "diamond", "triangle")
 
 @dataclass
 class Drawing:
-    """A panel: shapes are appended, then written as text once.
+    """A panel of a figure: methods append shapes, and `render` writes them as SVG.
 
     Coordinates are in pixels of the drawing, x to the right and y downwards.
     """
@@ -56,7 +56,7 @@ class Drawing:
     def mark(
         self, shape: str, x: float, y: float, css: str, *, r: float = 4, tip: str = ""
     ) -> None:
-        """Return a marker: "circle", "square", "diamond" or "triangle"."""
+        """Append a marker, which is a "circle", "square", "diamond" or "triangle"."""
         if shape == "circle":
             body = f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{r:.1f}" class="{css}">'
             self.parts.append(f"{body}{_tip(tip)}</circle>")
@@ -71,7 +71,7 @@ class Drawing:
         )
 
     def render(self, identifier: str, *, style: str = "") -> str:
-        """Return the drawing as an `<svg>` element, which needs `style` outside the page."""
+        """Return the drawing as an `<svg>` element; `style` is needed only outside a page."""
         title, described = f"{identifier}-title", f"{identifier}-description"
         sheet = f"<style>{style}</style>" if style else ""
         return (
@@ -86,7 +86,7 @@ class Drawing:
     def bottom_axis(
         self, ticks: Sequence[tuple[float, str]], title: str, left: float, right: float
     ) -> None:
-        """Draw ticks (pixel, name) with grid lines, and the axis' title, between both margins."""
+        """Draw ticks (pixel, name), grid lines and a title between the margins `left`, `right`."""
         for position, name in ticks:
             self.line(position, TOP - 6, position, self.height - BOTTOM, "grid")
             self.text(position, self.height - BOTTOM + 16, name, "tick", anchor="middle")
@@ -94,7 +94,7 @@ class Drawing:
         self.text(middle, self.height - 6, title, "axis", anchor="middle")
 
     def left_axis(self, ticks: Sequence[tuple[float, str]], left: float, right: float) -> None:
-        """Draw ticks (pixel, name) with grid lines between both margins."""
+        """Draw ticks (pixel, name) and grid lines between the margins `left` and `right`."""
         for position, name in ticks:
             self.line(left, position, self.width - right, position, "grid")
             self.text(left - 8, position + 4, name, "tick", anchor="end")
@@ -102,7 +102,7 @@ class Drawing:
 
 @dataclass(frozen=True)
 class Axis:
-    """An axis over the values of `ticks`, or over `ends`; each `every`-th tick is shown."""
+    """An axis from the first to the last tick, or over `ends`; it shows every `every`-th tick."""
 
     ticks: Sequence[float]
     label: Callable[[float], str]
@@ -158,19 +158,19 @@ _CORNERS: dict[str, tuple[tuple[float, float], ...]] = {
 
 
 def linear_scale(low: float, high: float, start: float, end: float) -> Callable[[float], float]:
-    """Map `low..high` to pixels `start..end`."""
+    """Return the linear map from `low..high` to the pixels `start..end`."""
     span = (high - low) or 1.0
     return lambda value: start + (end - start) * (value - low) / span
 
 
 def log_scale(low: float, high: float, start: float, end: float) -> Callable[[float], float]:
-    """Map `low..high` (both positive) to pixels `start..end` by logarithm."""
+    """Return the logarithmic map from `low..high`, both positive, to the pixels `start..end`."""
     inner = linear_scale(math.log10(low), math.log10(high), start, end)
     return lambda value: inner(math.log10(value))
 
 
 def linear_ticks(high: float, count: int = 4) -> list[float]:
-    """Round numbers from 0 up to at least `high`, about `count` steps of 1, 2 or 5."""
+    """Return round numbers from 0 to at least `high`, in about `count` steps of 1, 2 or 5."""
     if high <= 0 or not math.isfinite(high):
         return [0.0, 1.0]
     rough = high / count

@@ -1,4 +1,4 @@
-"""Tables of text: a row of a data frame becomes cells once, then HTML or Markdown."""
+"""Make tables of text from data frames, which are then written as HTML or Markdown."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -34,13 +34,13 @@ class Cell:
     text, unit : str
         The number and its unit, or any text and no unit.
     note : str
-        Small print below: an interval, the problem of a row.
+        Small print below the text, such as an interval or the problem of a row.
     exact : str
         The unrounded value, shown on hovering.
     order : float or str
         The value that the column is sorted by.
     tone : str
-        A variant's name (its colour), "good" or "bad"; empty for none.
+        The colour: the name of a variant, "good" or "bad"; empty for none.
     """
 
     text: str
@@ -53,8 +53,8 @@ class Cell:
 
 ABSENT = Cell(MISSING, order=-math.inf)
 WHY_ABSENT = (
-    f"{MISSING}: nothing was measured for this number of the row; processes that failed or were "
-    "skipped are listed with their reasons at the end."
+    f"{MISSING}: this number was not measured; processes that failed or were skipped are listed at "
+    "the end, with their reasons."
 )
 
 
@@ -70,7 +70,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Table:
-    """A table of cells; `group_starts` are the rows that begin a problem, `note` stands below."""
+    """A table of cells; `group_starts` are rows that begin a group, `note` is shown below."""
 
     name: str
     caption: str
@@ -88,7 +88,10 @@ def table(
     *,
     group_by: Sequence[str] = (),
 ) -> Table:
-    """Turn `frame` into cells; a column without a value in any row is left out."""
+    """Return the table of `frame`, without columns that have no value in any row.
+
+    Rows with equal values of `group_by` form a group.
+    """
     found = rows(frame)
     made = [(column, column.cells(found)) for column in columns]
     shown = [(c, cells) for c, cells in made if any(cell.text != MISSING for cell in cells)]
@@ -123,7 +126,7 @@ def digits_name(row: Any) -> str:
 def row_head(
     title: str, text: Callable[[Any], str], note: Callable[[Any], str] = lambda row: ""
 ) -> Column:
-    """Return the first column: the name of each row, with a note below; sorted as they stand."""
+    """Return the first column: the name of each row, with a note; it sorts by row order."""
 
     def cells(found: Sequence[Row]) -> list[Cell]:
         return [
@@ -145,7 +148,7 @@ def count(title: str, name: str, meaning: str = "") -> Column:
 def _values(
     title: str, name: str, cell: Callable[[Any], Cell], meaning: str, *, is_text: bool = False
 ) -> Column:
-    """Return a column of one cell for each value; a dash where it or the column is missing."""
+    """Return a column of values; the cell of a missing value is a dash."""
 
     def cells(found: Sequence[Row]) -> list[Cell]:
         values = (row.get(name, math.nan) for row in found)
@@ -155,7 +158,7 @@ def _values(
 
 
 def time(title: str, stem: str, meaning: str = "") -> Column:
-    """Make the column of `<stem>_median_seconds` with its interval, `_low_` to `_high_`."""
+    """Make a column of `<stem>_median_seconds` with its interval, `_low_` to `_high_`."""
     names = [f"{stem}_{end}_seconds" for end in ("median", "low", "high")]
     return _quantity(title, meaning, SECONDS, *names)
 
@@ -166,7 +169,7 @@ def size(title: str, name: str, meaning: str = "") -> Column:
 
 
 def ratio(title: str, stem: str, meaning: str = "", *, interval: bool = True) -> Column:
-    """Make the column of `<stem>_ratio` with its interval, `_low_ratio` to `_high_ratio`."""
+    """Make a column of `<stem>_ratio` with its interval, `_low_ratio` to `_high_ratio`."""
     ends = (f"{stem}_low_ratio", f"{stem}_high_ratio") if interval else ()
     return _quantity(title, meaning, RATIOS, f"{stem}_ratio", *ends)
 
@@ -194,9 +197,9 @@ def _quantity(title: str, meaning: str, units: tuple[Unit, ...], name: str, *end
 
 
 def error(title: str, name: str, meaning: str = "", *, within: str | None = None) -> Column:
-    """Make a column of relative errors, toned by the boolean column `within` if one is given.
+    """Make a column of relative errors, coloured by the boolean column `within` if it is given.
 
-    A row whose `checked_errors_count` is 0 has no error to show; elsewhere NaN is a result.
+    If `checked_errors_count` is 0, a missing error becomes a dash. Otherwise NaN is a result.
     """
 
     def cell(row: Row) -> Cell:

@@ -1,6 +1,6 @@
-"""Words for numbers, shared by all sentences.
+"""Put numbers into words for the sentences of all sections.
 
-A difference is claimed only where the interval of the paired ratios leaves 1 out. Where there were
+A difference is claimed only if the interval of the paired ratios does not contain 1. If there are
 too few pairs for a 95 % interval, the sentence says so.
 """
 
@@ -40,26 +40,23 @@ def ratio_range(row: Any, stem: str) -> str:
 def range_only(row: Any, stem: str) -> str:
     pairs = int(row[f"{stem}_pairs_count"])
     if pairs == 1:
-        return "one pair, which may be chance"
+        return "one pair, inconclusive"
     low, high = (significant(row[f"{stem}_{end}_ratio"]) for end in ("low", "high"))
-    doubt = "" if pairs >= MIN_VALUES_COUNT else ", too few for certainty"
+    doubt = "" if pairs >= MIN_VALUES_COUNT else ", too few to be certain"
     return f"{low} to {high}, {pairs} pairs{doubt}"
 
 
 def too_few(table: pd.DataFrame) -> list[str]:
-    """Warn if some case has fewer processes than a 95 % interval needs."""
+    """Return a warning if some case has fewer processes than a 95 % interval needs."""
     count = min((int(n) for n in table["processes_count"]), default=MIN_VALUES_COUNT)
     if count >= MIN_VALUES_COUNT:
         return []
     enough = f"{MIN_VALUES_COUNT} processes are enough."
     if count == 1:
-        return [
-            "Some cases have one process only, so a difference cannot be separated from chance; "
-            + enough
-        ]
+        return ["Some cases have only one process, so differences are inconclusive; " + enough]
     covered = 100 * (1 - 2.0 ** (1 - count))
     return [
-        f"Some cases have {counted(count, 'process')} only: their intervals hold the true median "
-        f"with {covered:.0f} % probability, not {100 * MEDIAN_COVERAGE:.0f} %, so small "
-        f"differences prove nothing; {enough}"
+        f"Some cases have only {counted(count, 'process')}. Their intervals contain the true "
+        f"median with {covered:.0f} % probability, not {100 * MEDIAN_COVERAGE:.0f} %, so small "
+        f"differences are inconclusive; {enough}"
     ]

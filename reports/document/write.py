@@ -1,4 +1,4 @@
-"""Writes pages into folders, whole or not at all."""
+"""Write pages into folders atomically."""
 
 import os
 import shutil
@@ -17,8 +17,12 @@ from .section import Document
 def write_document(document: Document, tables: Mapping[str, pd.DataFrame], out: str | Path) -> Path:
     """Write index.html, report.md, tables/ and figures/ below `out`; return the page's path.
 
-    Everything is written to a folder next to `out`, which then takes its place. Only a folder made
-    by an earlier report is replaced.
+    Everything is written to a new folder next to `out`, which then replaces `out`.
+
+    Raises
+    ------
+    ReportError
+        If `out` exists and is not an earlier report.
     """
     out = Path(out)
     if out.exists() and not _is_earlier_report(out):
@@ -66,22 +70,22 @@ def _replace(out: Path, fresh: Path) -> None:
 def write_whole(
     out: str | Path, texts: Mapping[str, str], *, kind: str, beside: Sequence[str] = ()
 ) -> None:
-    """Write `texts`, by file name, into the folder `out`, each whole or not at all.
+    """Write files atomically into the folder `out`; `texts` maps file names to contents.
 
-    The first file marks an earlier page of this kind: an interrupted run leaves the first few
-    files or a draft, and the next run replaces them.
+    A folder that contains the first file counts as an earlier page of this kind. An interrupted run
+    leaves the first few files or a draft, which the next run replaces.
 
     Parameters
     ----------
     kind : str
-        The kind of page, for the error.
+        The kind of page, for the error message.
     beside : sequence of str
         Other names that the folder may hold.
 
     Raises
     ------
     ReportError
-        If `out` holds anything else.
+        If `out` contains other files and is not an earlier page.
     """
     out = Path(out)
     held = {path.name for path in out.iterdir()} if out.exists() else set()

@@ -1,4 +1,4 @@
-"""Every metric across commits: series, their change points, and one page of all."""
+"""Show every metric across commits: series, their change points, and one page of all series."""
 
 from .page import write_history as write_history
 from .reviews import write_reviews as write_reviews

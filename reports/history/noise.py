@@ -1,8 +1,9 @@
-"""The threshold of a series: how large a change must be to stand out from its own past.
+"""Compute the threshold of a series: the size of a change that stands out from the noise.
 
-It is Q3 + 3 (Q3 - Q1) of the relative differences of neighbouring commits, as the performance
-tracker of the Rust compiler has it (github.com/rust-lang/rustc-perf, docs/comparison-analysis.md),
-and never below a fixed minimum, which also holds where the past is too short to show any noise.
+The threshold is Q3 + 3 (Q3 - Q1) of the relative differences of neighbouring commits, as in the
+performance tracker of the Rust compiler (github.com/rust-lang/rustc-perf,
+docs/comparison-analysis.md). It is never below a fixed minimum. The minimum is also used for a
+series that is too short to show its noise.
 """
 
 import math
@@ -20,9 +21,9 @@ def noise_threshold(values: Sequence[float], stepped: Collection[int] = ()) -> f
     Parameters
     ----------
     values : sequence of float, shape (n,)
-        One for each commit, oldest first.
+        One value for each commit, oldest first.
     stepped : collection of int
-        First points of new levels: their differences are no noise.
+        Indices of the first points of new levels; the differences there are not noise.
     """
     differences = [
         abs(math.log(after / before))

@@ -1,4 +1,4 @@
-"""The history as one page: all numbers as compact JSON, drawn by the page's own script."""
+"""Write the history as one page, with all numbers as JSON that the page's script draws."""
 
 import json
 import math
@@ -16,17 +16,19 @@ DIGITS = 5  # of a noisy number; three are visible
 
 
 def write_history(history: History, out: str | Path, *, reviews: Reviews | None = None) -> Path:
-    """Write the page `out`/index.html, whole or not at all, and return its path.
+    """Write the page `out`/index.html atomically, and return its path.
 
     Parameters
     ----------
+    out : path
+        Folder of the page.
     reviews : dict from (environment, base, head) to str, optional
-        Addresses, relative to the page, of the reviews of change points.
+        Addresses of the reviews of change points, relative to the page.
 
     Raises
     ------
     ReportError
-        If `out` holds anything but an earlier page.
+        If `out` contains anything but an earlier page.
     """
     texts = {"index.html": history_page(history, reviews or {})}
     write_whole(out, texts, kind="history", beside=[FOLDER])
@@ -34,7 +36,7 @@ def write_history(history: History, out: str | Path, *, reviews: Reviews | None 
 
 
 def history_page(history: History, reviews: Reviews) -> str:
-    """Return the page as one string: nothing in it is loaded from elsewhere."""
+    """Return the page as one string of HTML that loads nothing from elsewhere."""
     data = json.dumps(compact(history, reviews), separators=(",", ":"), allow_nan=False)
     return rendered(
         "history.html.jinja",
@@ -49,7 +51,7 @@ def history_page(history: History, reviews: Reviews) -> str:
 
 
 def compact(history: History, reviews: Reviews) -> dict[str, Any]:
-    """Return the data of the page's script; numbers that are not finite are text."""
+    """Return the data of the page's script; numbers that are not finite become text."""
     metrics = {s.metric.name: s.metric for one in history.environments for s in one.series}
     index = {name: i for i, name in enumerate(metrics)}
     return {
@@ -91,8 +93,11 @@ def _environment(
 
 
 def _numbers(series: Series, at: tuple[int, ...]) -> list[Any]:
-    """Return commits (0 for all of the environment's), values, samples (0: none), change points,
-    and the threshold in percent."""
+    """Return commits, values, samples, change points and the threshold in percent.
+
+    The commits are 0 if they are all commits of the environment. The samples are 0 if there are
+    none.
+    """
 
     def rounded(values: Iterable[float]) -> list[float | int | str]:
         return [_number(v, DIGITS if series.metric.kind == "noisy" else 17) for v in values]

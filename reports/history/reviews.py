@@ -1,8 +1,8 @@
-"""The reviews of the history's change points, one for each commit that has any.
+"""Write a review of each commit at which a series of the history has a change point.
 
-A review is written again only where its inputs have changed: the records of its two commits, or
-the code that reads, compares and draws them. It is made of the records themselves, since it shows
-arrays and parameters that the history's table does not hold.
+A review is written again only if its inputs have changed: the records of its two commits, or the
+code that reads, compares and draws the records. The reviews are made from the records, because they
+show arrays and parameters that the history's table does not contain.
 """
 
 import functools
@@ -24,19 +24,21 @@ from .series import Environment, History
 
 FOLDER = "reviews"
 MADE_OF = ".made_of"  # in the folder of a review: the digest of its inputs
-MOST = 100  # of the newest; for older ones the page gives the command
+MOST = 100  # of an environment, newest first; for older ones the page gives the command
 CODE = (".py", ".jinja", ".css", ".js")
 
 Reviews = dict[tuple[str, str, str], str]
 
 
 def write_reviews(history: History, store: str | Path, out: str | Path) -> Reviews:
-    """Write the review of each commit with a change point below `out`/reviews, if it is missing.
+    """Write the missing or outdated reviews of commits with a change point below `out`/reviews.
+
+    Only the `MOST` newest commits of each environment get a review.
 
     Returns
     -------
     dict
-        (environment, base, head) to the review's address, relative to `out`.
+        Address of each review, relative to `out`, by (environment, base, head).
     """
     addresses: Reviews = {}
     code = _digest_of_code()
@@ -68,13 +70,13 @@ def stepped(environment: Environment) -> set[tuple[int, int]]:
 
 
 def _folder(environment: str, base: str, head: str) -> str:
-    """Return a name that is unique and depends on nothing else in the store."""
+    """Return a unique folder name that depends on nothing else in the store."""
     names = (re.sub(r"\W.*", "", name, flags=re.DOTALL)[:10] for name in (base, head))
     return "-".join([*names, _digest(environment, base, head)[:8]])
 
 
 def _is_new(folder: Path, made_of: str) -> bool:
-    """Return whether there is no review of these inputs; if so, mark an older one as stale."""
+    """Return whether a review of these inputs is missing; if so, mark an older review as stale."""
     sign = folder / MADE_OF
     if (folder / "index.html").exists() and sign.exists() and sign.read_bytes() == made_of.encode():
         return False
@@ -99,7 +101,7 @@ def _content(path: Path) -> bytes:
 
 
 def _digest_of_code() -> str:
-    """Return the digest of the sources of reports and jaxmeter, and of Python and pandas."""
+    """Return the digest of all code that makes a review, and of the Python and pandas versions."""
     roots = (Path(__file__).parents[1], Path(jaxmeter.__file__).parent)
     sources = (_digest_of_files(root, CODE) for root in roots)
     return _digest(str(sys.version_info[:2]), pd.__version__, *sources)

@@ -1,4 +1,4 @@
-"""From measurements to series: one metric of one case in one environment, over all commits."""
+"""Make series of measurements: one metric of one case in one environment, over all commits."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -24,12 +24,12 @@ MOST_CHARACTERS = 240  # of a failure's message
 VERSIONS = ("Python", "numpy")
 
 Profiles = Mapping[tuple[str, int], CompileSummary]
-"""Of a case, at the position of a commit."""
+"""Compile profiles, by case and position of the commit."""
 
 
 @dataclass(frozen=True)
 class Failed:
-    """One case at one commit, all of whose processes failed; `commit` is its position."""
+    """A case and the position of a commit at which all processes of the case failed."""
 
     case: str
     commit: int
@@ -48,10 +48,10 @@ class Series:
     values : tuple of float, shape (n,)
         The median of a commit's processes for a noisy metric, the maximum for others.
     samples : tuple of tuple of float, shape (n, processes)
-        The values of the processes; empty for exact metrics on which all agree.
+        The values of the processes; empty if all processes of an exact metric agree.
     lines : dict of int to str
-        Of compile times, by the place of a value: the source lines behind a change point, else
-        the slowest lines; only of commits that were profiled.
+        Text on the source lines of compile times, by the index of a value: the lines that
+        explain a change point, or else the slowest lines. It has only commits that were profiled.
     """
 
     case: str
@@ -79,9 +79,9 @@ class Environment:
     Attributes
     ----------
     conditions : dict of int to str
-        For each commit's position: Python, load and date of its measurements, in words.
+        Python version, load and date of the measurements, as text by position of the commit.
     failed : tuple of Failed
-        The cases and commits without a point, since every process failed.
+        The cases and commits without a value, because every process failed.
     """
 
     name: str
@@ -92,20 +92,24 @@ class Environment:
 
 @dataclass(frozen=True)
 class History:
+    """All series of a store by environment, its commits in order, and its skipped files."""
+
     commits: tuple[Commit, ...]
     environments: tuple[Environment, ...]
     skipped: tuple[SkippedFile, ...]
 
 
 def make_history(store: Store, *, repository: Path | None = None) -> History:
-    """Return every series of a store with its change points; most commits first.
+    """Return every series of a store with its change points.
+
+    The environments are sorted by their number of commits, largest first.
 
     Parameters
     ----------
     store : Store
         From `reports.read_store`.
     repository : Path, optional
-        A clone with the commits, for their order, dates and subjects.
+        A git clone, from which the order, dates and subjects of the commits are read.
 
     Raises
     ------
@@ -114,7 +118,9 @@ def make_history(store: Store, *, repository: Path | None = None) -> History:
     """
     measured = tables.measurements(store)
     if not any_of(measured["status"] == "ok"):
-        raise ReportError("make_history: no process of the store succeeded; reports build says why")
+        raise ReportError(
+            "make_history: no process of the store succeeded; run reports build to see why"
+        )
     names = environment_names(store.records)
     table = measured.assign(environment=names)
     first = {key["commit"]: found["started_utc"].min() for key, found in groups(table, ["commit"])}
@@ -153,7 +159,7 @@ def _all_series(table: pd.DataFrame) -> Iterator[Series]:
 def was_measured(case: pd.DataFrame, metric: Metric) -> np.ndarray:
     """Return whether each process measured the metric, shape (processes,).
 
-    An error that is NaN was measured: that is a finding, and only a missing error is a gap.
+    An error that is NaN was measured, and is a result; only a missing error is a gap.
     """
     present = numeric(case[metric.name]).notna().to_numpy(dtype=bool)
     if metric.kind != "error":
@@ -174,7 +180,7 @@ def _series(case: str, metric: Metric, at: np.ndarray, values: np.ndarray) -> Se
 
 
 def _with_lines(series: Sequence[Series], profiles: Profiles) -> Iterator[Series]:
-    """Yield the series, those of compile times with the lines of commits that were profiled."""
+    """Yield the series; add source lines to compile times of commits that were profiled."""
     lines = {
         (one.case, commit): found
         for one in series
@@ -201,7 +207,7 @@ def _lines_at(series: Series, lines: Mapping[tuple[str, int], CompileLines]) -> 
 
 
 def _all_failed(table: pd.DataFrame) -> Iterator[Failed]:
-    """Return the cases and commits of which every process failed, in their order."""
+    """Yield the cases and commits at which every process failed, in the order of the commits."""
     where = ["position", "case"]
     is_good = table["status"].eq("ok").groupby([table[name] for name in where]).transform("any")
     for key, found in groups(table.loc[~is_good].sort_values("round_index"), where):
@@ -209,7 +215,7 @@ def _all_failed(table: pd.DataFrame) -> Iterator[Failed]:
 
 
 def _reason(row: Row) -> str:
-    """Return the phase, the error's name and the first line of its message."""
+    """Return the phase of a failure, the name of the error and the first line of its message."""
     texts = (row[f"failure_{name}"] for name in ("phase", "kind", "message"))
     phase, kind, message = (text.strip() if isinstance(text, str) else "" for text in texts)
     said = ": ".join(filter(None, [kind, *message.splitlines()[:1]])) or str(row["status"])
@@ -218,7 +224,7 @@ def _reason(row: Row) -> str:
 
 
 def _conditions(table: pd.DataFrame) -> dict[int, str]:
-    """Return for each commit Python, load and date of its measurements, in words."""
+    """Return text on Python, load and date of the measurements, by position of the commit."""
     made = {}
     for key, found in groups(table.sort_values("started_utc", na_position="first"), ["position"]):
         versions = {name: last_known(found[f"{name.lower()}_version"]) for name in VERSIONS}

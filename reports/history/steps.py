@@ -1,13 +1,13 @@
-"""Change points: where a series of numbers changes its level.
+"""Find change points: the points at which a series of numbers changes its level.
 
-An exact number has a change point wherever it changes. A noisy one is cut into levels by
-`asv.step_detect`, whose alerts are few, and by ruptures' kernel change-point detection, which finds
-more and is wrong more often. So asv's change points are alerts, confirmed or not by ruptures, and
-those found by ruptures alone are marked "maybe".
+An exact number has a change point wherever it changes. A noisy series is divided into levels in two
+ways. `asv.step_detect` finds few change points. The kernel change-point detection of ruptures finds
+more, but is wrong more often. Therefore change points found by asv are alerts, which ruptures may
+confirm, and change points found by ruptures alone are marked "maybe".
 
-Sources: F. Friedrich et al., Complexity penalized M-estimation, J. Comput. Graph. Stat. 17 (2008)
-201, behind asv's; S. Arlot, A. Celisse, Z. Harchaoui, A kernel multiple change-point algorithm via
-model selection, J. Mach. Learn. Res. 20 (2019) 162, behind KernelCPD.
+Sources: asv uses F. Friedrich et al., Complexity penalized M-estimation, J. Comput. Graph. Stat. 17
+(2008) 201. KernelCPD of ruptures uses S. Arlot, A. Celisse, Z. Harchaoui, A kernel multiple
+change-point algorithm via model selection, J. Mach. Learn. Res. 20 (2019) 162.
 """
 
 import itertools
@@ -35,12 +35,12 @@ RESOLUTION = 1e-9  # of clocks, in seconds; bytes and counts are integers
 SMALLEST_ERROR_STEP = 0.25
 ROUNDING = 1e-13  # errors below are rounding only
 FEWEST_POINTS = 6  # of a noisy series; with fewer, a level and an outlier look alike
-SAME_STEP = 2  # points: nearer change points of the two finders are the same
+SAME_STEP = 2  # points; change points of both methods within this distance are the same
 
 
 @dataclass(frozen=True)
 class Step:
-    """A change point: `index` is the first point of the new level."""
+    """A change point; `index` is the first point of the new level."""
 
     index: int
     before: float
@@ -49,7 +49,7 @@ class Step:
 
     @property
     def ratio(self) -> float:
-        """After over before; infinite where before is zero and after is not."""
+        """The ratio after/before; infinite if only the level before is zero."""
         if self.before == 0:
             return math.inf if self.after else 1.0
         return self.after / self.before
@@ -61,9 +61,9 @@ def find_steps(values: Sequence[float], kind: Kind) -> tuple[Step, ...]:
     Parameters
     ----------
     values : sequence of float, shape (n,)
-        One number for each commit, oldest first, none missing.
+        One number for each commit, oldest first; no number may be missing.
     kind : {"exact", "noisy", "error"}
-        See `reports.quantities`.
+        The kind of the metric; see `reports.quantities`.
 
     Raises
     ------
@@ -91,7 +91,7 @@ def _error_moved(before: float, after: float) -> bool:
 
 
 def _noisy_steps(values: Sequence[float]) -> tuple[Step, ...]:
-    """Return change points between the medians of their levels, without those too small."""
+    """Return the change points of a noisy series, without changes that are too small."""
     if len(values) < FEWEST_POINTS or not np.isfinite(values).all():
         return ()
     alerts, second = _by_asv(values), _by_ruptures(values)
@@ -119,16 +119,17 @@ def _by_asv(values: Sequence[float]) -> list[int]:
         from asv import step_detect
     except ImportError as error:
         raise ReportError(
-            f"find_steps: asv cannot be imported ({error}); pip install asv"
+            f"find_steps: asv cannot be imported ({error}); run pip install asv"
         ) from error
     return [left for left, *_ in step_detect.detect_steps(list(values))[1:]]
 
 
 def _by_ruptures(values: Sequence[float]) -> list[int]:
-    """Return the change points of the logarithms, in units of their noise; none without ruptures.
+    """Return the change points that ruptures finds; none if ruptures is not installed.
 
-    The noise is the median difference of neighbours, which a few jumps do not change. The penalty
-    is BIC's for a mean and a position, 2 ln(n) noise variances, doubled because times have tails.
+    The input is the logarithms of the values in units of their noise. The noise is estimated from
+    the median difference of neighbours, which a few jumps do not change. The penalty is twice that
+    of BIC for a mean and a position, 2 ln(n) noise variances, because times have heavy tails.
     """
     if ruptures is None or min(values) <= 0:
         return []

@@ -1,4 +1,4 @@
-"""What a commit changed: findings, their causes and a verdict, as a page, Markdown and JSON."""
+"""Review a commit: findings, their causes and a verdict, as a page, Markdown and JSON."""
 
 from .judgements import judgements as judgements
 from .output import review_markdown as review_markdown

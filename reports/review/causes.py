@@ -1,7 +1,8 @@
-"""Group findings by cause: one cause, its evidence, and everything it explains.
+"""Group findings by cause; each cause has its evidence and all findings that it explains.
 
-The rules are few and use only what was measured in the same case. A cause explains a longer time if
-it is of a kind that can; where the program is unchanged, the cause lies elsewhere.
+The rules use only measurements of the same case. A changed time is explained by changed counts of
+traces and compiles, by changed constants, or by a changed program. If none of these changed, the
+program does not explain the time.
 """
 
 import functools
@@ -41,9 +42,9 @@ Evidence = dict[str, tuple[str, ...]]
 
 @dataclass(frozen=True)
 class Cause:
-    """The explanation of some findings.
+    """A cause and the findings that it explains.
 
-    `kind` is a key of `TITLES`; `evidence` are sentences.
+    `kind` is a key of `TITLES`. `evidence` consists of sentences.
     """
 
     kind: str
@@ -57,7 +58,7 @@ class Cause:
 
 
 def causes(commits: CommitPair, findings: Sequence[Finding]) -> tuple[Cause, ...]:
-    """Put every reported finding under one cause; causes of regressions come first."""
+    """Return the causes of all reported findings; causes of regressions come first."""
     by_case: dict[str, list[Finding]] = {}
     for finding in findings:
         if finding.verdict in REPORTED:
@@ -73,7 +74,7 @@ def causes(commits: CommitPair, findings: Sequence[Finding]) -> tuple[Cause, ...
 
     grouped: dict[tuple[str, tuple[str, ...]], list[Finding]] = {}
     for finding in (finding for found in by_case.values() for finding in found):
-        # Of pooled cases, the first whose program explains the time.
+        # Of several pooled cases, take the first in which the program explains the time.
         seen = [evidence(case) for case in finding.pooled or (finding.case,)]
         kinds = [_kind(finding, one) for one in seen]
         place = next((i for i, kind in enumerate(kinds) if kind != "unexplained"), 0)
@@ -99,7 +100,7 @@ def _case_names(findings: Sequence[Finding]) -> str:
 
 
 def _kind(finding: Finding, seen: Mapping[str, tuple[str, ...]]) -> str:
-    """Return the kind of cause that a finding belongs to, given the evidence in its case."""
+    """Return the kind of cause of a finding, given the evidence in its case."""
     name = finding.metric.name
     if finding.only_at:
         return "one_sided"
@@ -119,7 +120,7 @@ def _kind(finding: Finding, seen: Mapping[str, tuple[str, ...]]) -> str:
 
 
 def _evidence(pair: tuple[CaseResults, CaseResults], findings: Iterable[Finding]) -> Evidence:
-    """Return the evidence in a case for each kind of cause that is present."""
+    """Return the evidence for each kind of cause that is present in a case."""
     seen: Evidence = {}
     by_name = {finding.metric.name: finding for finding in findings if not finding.only_at}
     arrays = _arrays(pair)
@@ -138,7 +139,7 @@ def _evidence(pair: tuple[CaseResults, CaseResults], findings: Iterable[Finding]
     elif is_same is False:
         seen["program"] = ("another program of the same size",)
     else:
-        text = "the optimised program is the same" if is_same else "no record has the program"
+        text = "the optimised program is the same" if is_same else "no record contains the program"
         seen["unexplained"] = (text,)
     return seen
 
@@ -160,7 +161,7 @@ def _arrays(pair: tuple[CaseResults, CaseResults]) -> tuple[str, ...]:
 
 
 def _program(by_name: Mapping[str, Finding]) -> tuple[str, ...]:
-    """Return how the program changed, in numbers."""
+    """Return text on the changed numbers of the program; empty if none changed."""
     changes = []
     for name, words in PROGRAM.items():
         finding = by_name.get(name)

@@ -1,7 +1,8 @@
-"""Compare the numbers of a case at both commits: each becomes a finding.
+"""Compare the numbers of each case at two commits; the result of a comparison is a finding.
 
-By exact metrics and errors a commit is judged by its worst process: one that differs is a finding.
-For noisy metrics each round in which both commits ran next to each other gives a ratio to test.
+For exact metrics and errors, a commit is judged by the process with the largest value. For noisy
+metrics, each round in which both commits ran one after the other gives a ratio, and the ratios are
+tested statistically.
 """
 
 import contextlib
@@ -21,7 +22,7 @@ from .read import CaseResults, CommitPair
 Verdict = Literal["regression", "improvement", "changed", "same", "inconclusive", "unpaired"]
 REPORTED: tuple[Verdict, ...] = ("regression", "improvement", "changed")
 
-# Tested together, so that a false alarm among all of them has the significance of the criteria.
+# Tested together, so that the criteria give the probability of any false alarm among these times.
 # Other times show where a difference lies; testing them as well would make every test weaker.
 PRIMARY = ("trace_lower_compile_seconds", "steady_median_seconds")
 
@@ -35,7 +36,7 @@ GATED = (
     "low_precision_count",
     "flops",
 )
-"""Exact metrics whose growth fails a review; errors always do, times where asked."""
+"""Exact metrics whose growth fails a review; larger errors always fail it, times on request."""
 # Growth by less is reported but does not fail a review.
 SMALL_BYTES = 1024
 SMALL_SHARE_OF_FLOPS = 0.05  # as the minimum effect of times
@@ -47,22 +48,23 @@ ROUNDING = 1e-13
 
 @dataclass(frozen=True)
 class Finding:
-    """One metric of one case, BASE against HEAD.
+    """The comparison of one metric of one case between BASE and HEAD.
 
     Attributes
     ----------
     base, head : float
-        The maximum of an exact metric or an error, or the median over processes.
+        The maximum over processes of an exact metric or an error, or the median of a time.
     note : str
-        Reason of the verdict.
+        The reason for the verdict.
     low, high : float
-        Interval of head/base where it was tested; NaN elsewhere.
+        Interval of head/base if the time was tested; otherwise NaN.
     is_gated : bool
         Whether a regression fails the review.
     only_at : str
-        "BASE" or "HEAD" where the other has no such number, in some of its processes at least.
+        "BASE" or "HEAD" if at least some processes of the other commit lack the number.
     pooled : tuple of str
-        The cases of a pooled time; `case` then says how many, and rounds are those of all.
+        The cases of a pooled time. `case` then gives their number, and `rounds_count` is the
+        number of rounds of all these cases.
     """
 
     case: str
@@ -80,17 +82,17 @@ class Finding:
 
     @property
     def is_primary(self) -> bool:
-        """Whether it is a time that may decide."""
+        """Whether the metric is a time that may decide a review."""
         return self.metric.name in PRIMARY
 
     @property
     def is_tested(self) -> bool:
-        """Whether it was tested statistically and has an interval."""
+        """Whether the time was tested statistically and has an interval."""
         return not math.isnan(self.low)
 
     @property
     def reach(self) -> float:
-        """The largest change that its interval holds, as a share."""
+        """The largest change within the interval, as a share."""
         return max(self.high, 1 / max(self.low, 1e-9)) - 1
 
     @property
@@ -102,7 +104,7 @@ class Finding:
 def compare_exact_metric(
     case: str, metric: Metric, pair: tuple[CaseResults, CaseResults]
 ) -> Finding | None:
-    """Compare an exact metric or an error; None where neither commit has it."""
+    """Compare an exact metric or an error; return None if neither commit has the number."""
     base, head = (list(side.values(metric).values()) for side in pair)
     is_gated = metric.kind == "error" or metric.name in GATED
     missing = _missing_number(case, metric, pair, is_gated=is_gated)
@@ -117,7 +119,8 @@ def _missing_number(
 ) -> Finding | None:
     """Return the finding of a number that only one commit has; None if both have it.
 
-    An exact number that some processes of HEAD lack is lost; of a time, the other rounds are left.
+    An exact number or error is missing even if only some processes of HEAD lack it. A time is not,
+    because it can be compared in the other rounds.
     """
     base, head = (list(side.values(metric).values()) for side in pair)
     lacking = len(pair[1].good) - len(head)
@@ -136,23 +139,25 @@ def _missing_number(
 
 
 def is_more_often(head: tuple[int, int], base: tuple[int, int]) -> bool:
-    """Return whether something happens more often at HEAD, given (how many, of how many).
+    """Return whether an event is more frequent at HEAD, given (events, processes) of each commit.
 
-    One more among many more processes is chance; all of them never are, if BASE had a good one.
+    A larger share of the processes alone may be chance. Therefore HEAD must also have more events
+    than BASE, or the event in all its processes.
     """
     more = head[0] * base[1] > base[0] * head[1]
     return more and (head[0] > base[0] or head[0] == head[1])
 
 
 def _largest(values: list[float]) -> float:
-    """Return the maximum; NaN if any value is, or there is none."""
+    """Return the maximum; NaN if any value is NaN or there is no value."""
     return math.nan if any(map(math.isnan, values)) else max(values, default=math.nan)
 
 
 def _exact(metric: Metric, base: list[float], head: list[float]) -> tuple[Verdict, str]:
-    """Compare the maxima, so that no good process excuses a bad one.
+    """Return the verdict and its note from the largest values of both commits.
 
-    It is inconclusive where values vary from process to process and those of both commits overlap.
+    The verdict is inconclusive if the values vary from process to process and the ranges of both
+    commits overlap.
     """
     low, high = max(base), max(head)
     if min(base) < low and min(base) <= high and min(head) <= low:
@@ -171,7 +176,7 @@ def _exact(metric: Metric, base: list[float], head: list[float]) -> tuple[Verdic
 
 
 def small_change(metric: Metric, before: float, after: float) -> str:
-    """Return why a change of a gated metric is too small to be judged; "" where it is not."""
+    """Return why a change of a gated metric is too small to be judged; else ""."""
     if metric.unit == "bytes" and abs(after - before) < SMALL_BYTES:
         return f"less than {SMALL_BYTES} bytes"
     if metric.name == "flops" and abs(after - before) < SMALL_SHARE_OF_FLOPS * before:
@@ -189,7 +194,7 @@ def _error(base: list[float], head: list[float]) -> tuple[Verdict, str]:
         return "improvement", "the answer is more accurate"
     largest = max(low, high)
     if largest > ROUNDING and abs(high - low) > ERROR_CHANGE * largest:
-        return "changed", "within what the order of summation explains"
+        return "changed", "within the effect of the order of summation"
     return "same", ""
 
 
@@ -204,21 +209,21 @@ def _not_a_number(base: list[float], head: list[float]) -> tuple[Verdict, str]:
 
 
 def _of_processes(text: str, part: int, whole: int) -> str:
-    """Return "... in 5 of 6 processes", or the text alone if it holds in all."""
+    """Return "TEXT in 5 of 6 processes", or the text alone if it is true of all processes."""
     return text if part == whole else f"{text} in {part} of {whole} processes".lstrip()
 
 
 def compare_times_of(
     family: Sequence[tuple[str, Metric]], commits: CommitPair, criteria: Criteria, *, is_gated: bool
 ) -> Iterator[Finding]:
-    """Compare the times of many cases, tested together.
+    """Yield the findings on the times of many cases, which are tested together.
 
     Parameters
     ----------
     family : sequence of (case, Metric)
-        Those with fewer than `jaxmeter.MIN_ROUNDS_COUNT` rounds are not tested.
+        The times. A time with fewer than `jaxmeter.MIN_ROUNDS_COUNT` rounds is not tested.
     criteria : Criteria
-        When times differ.
+        The criteria for a difference between times.
     is_gated : bool
         Whether a regression fails the review.
     """
@@ -266,7 +271,7 @@ def rounds_of(base: CaseResults, head: CaseResults) -> tuple[int, ...]:
 
 
 def _starts(rows: Mapping[int, Row]) -> dict[int, datetime]:
-    """Return when each process started, without those whose start is unknown."""
+    """Return the start time of each process by round, if it is known."""
     starts = {}
     for index, row in rows.items():
         with contextlib.suppress(ValueError):

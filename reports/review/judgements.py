@@ -1,4 +1,4 @@
-"""The verdict in two lines: exact quantities, and times; each passes, or says why it does not."""
+"""Sum up a review in two lines, on exact quantities and on times, each with a reason."""
 
 import math
 import re
@@ -15,12 +15,12 @@ from .verdict import Review
 Outcome = Literal["passes", "regression", "improvement", "mixed", "not judged"]
 MAX_REASONS = 2
 BUSY_SHARE = 1.0
-"""Load for each CPU from which a machine is busy; a measurement alone keeps one at work."""
+"""Load per CPU above which a machine is busy; a measurement alone uses one CPU."""
 
 
 @dataclass(frozen=True)
 class Judgement:
-    """A line of the verdict: what it is about, its outcome, and the largest reason."""
+    """A line of the verdict: its subject, the outcome, and the main reasons."""
 
     about: Literal["Exact", "Times"]
     outcome: Outcome
@@ -43,7 +43,7 @@ def judgements(review: Review) -> tuple[Judgement, Judgement]:
 def _exact(review: Review) -> Judgement:
     exact = [f for f in review.findings if f.metric.kind != "noisy"]
     if not exact and not review.broken:
-        return Judgement("Exact", "not judged", "no case has numbers of both commits")
+        return Judgement("Exact", "not judged", "no case has numbers at both commits")
     worse = [f for f in exact if f.verdict == "regression"]
     better = [f for f in exact if f.verdict == "improvement"]
     reasons = [f"{one.case} is broken ({one.failure_kind})" for one in review.broken]
@@ -62,7 +62,7 @@ def _exact(review: Review) -> Judgement:
 
 
 def _place(review: Review, case: str) -> str:
-    """Return the edited line nearest to what changed in the case, `` (line file:line)``."""
+    """Return the edited line nearest to the change in a case, as `` (line file:line)``."""
     line = review.commits.programs.get(case, "").partition("\n")[0]
     found = re.search(r"(?:edited|new|gone|changed most|called from):? (\S+?:\d+)", line)
     return f" (line {found[1]})" if found else ""
@@ -83,7 +83,7 @@ def _times(review: Review) -> Judgement:
 
 
 def _why_not(review: Review) -> str:
-    """Return why times have no verdict, and the load where that may be the cause."""
+    """Return the reason why times have no verdict, with the load if it may be the cause."""
     load = busy_load(review)
     busy = f"load {load:.1f}; " if load is not None else ""
     if wide := review.wide_open:
@@ -95,11 +95,11 @@ def _why_not(review: Review) -> str:
     if any(f.verdict == "unpaired" for f in review.untested):
         return f"{busy}the commits were not measured interleaved"
     rounds = max(f.rounds_count for f in review.untested)
-    return f"{busy}{counted(rounds, 'round')} of a case, {MIN_ROUNDS_COUNT} are needed"
+    return f"{busy}{counted(rounds, 'round')} of a case; {MIN_ROUNDS_COUNT} are needed"
 
 
 def busy_load(review: Review) -> float | None:
-    """Return the load that the timed processes met, where other programs made it; else None."""
+    """Return the largest load before a timed process, if other programs caused it; else None."""
     rows = [
         row
         for commit in (review.commits.base, review.commits.head)
@@ -120,7 +120,7 @@ def _outcome(is_worse: bool, is_better: bool) -> Outcome:
 
 
 def _largest(findings: Sequence[Finding]) -> list[str]:
-    """Return the findings in words, each metric once with the case where it changed most."""
+    """Return a phrase for each metric of the findings, with the case where it changed most."""
     found: dict[str, list[Finding]] = {}
     for finding in sorted(findings, key=lambda f: -_magnitude(f)):
         found.setdefault(finding.metric.title, []).append(finding)

@@ -1,4 +1,4 @@
-"""The source lines behind compile times that changed."""
+"""Find the source lines that explain changed compile times."""
 
 from ..compile_lines import LineChange, line_changes
 from ..document.section import Section
@@ -9,13 +9,13 @@ from .findings import REPORTED
 from .verdict import Review
 
 LEAD = (
-    "Of cases whose compile time or program changed: lines of the code by one profile of each "
-    "commit, scaled to the median time of trace, lower and compile."
+    "Source lines of the cases whose compile time or program changed. The times come from one "
+    "profile of each commit, scaled to the median time of trace, lower and compile."
 )
 
 
 def changed_lines(review: Review) -> dict[str, tuple[LineChange, ...]]:
-    """Return the lines of each case whose compile time or program changed, where profiled."""
+    """Return the changed lines of the profiled cases whose compile time or program changed."""
     names = (*COMPILING, *PROGRAM)
     findings = (f for f in review.findings if f.verdict in REPORTED and f.metric.name in names)
     found = {}
@@ -28,7 +28,7 @@ def changed_lines(review: Review) -> dict[str, tuple[LineChange, ...]]:
 
 
 def lines_section(review: Review) -> Section | None:
-    """Return the table of the lines; None where no case has any."""
+    """Return the section on changed source lines; None if no case has any."""
     found = changed_lines(review)
     if not found:
         return None
@@ -36,7 +36,7 @@ def lines_section(review: Review) -> Section | None:
     numbers = ("Base", "Head", "Change")
     columns = tuple(Column(text, lambda _: [], is_text=text not in numbers) for text in titles)
     rows = tuple(_row(case, change) for case, changes in found.items() for change in changes)
-    table = Table("compile-lines", "Lines behind a changed compile", columns, rows)
+    table = Table("compile-lines", "Lines that explain changed compile times", columns, rows)
     return Section("compile-lines", "Where compile times changed", LEAD, tables=(table,))
 
 

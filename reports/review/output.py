@@ -1,4 +1,4 @@
-"""A review as a folder: the page, Markdown for a pull request, JSON for programs."""
+"""Write a review to a folder: a page, Markdown for a pull request, and JSON for programs."""
 
 import json
 import math
@@ -24,18 +24,20 @@ MAX_TEXTS = 2  # of a section in Markdown
 MAX_TEXT_CHARACTERS = 12_000  # of each
 MAX_CHARACTERS = 60_000  # of all; GitHub takes 65536 in a comment, to which a header is added
 FOOTER = (
-    "Intervals of times: one ratio for each round, Student's t of their logarithms, p-values "
-    "corrected by Holm's method over all cases."
+    "Each round gives one ratio of times. Intervals are from Student's t distribution of the "
+    "logarithms of these ratios. The p-values are corrected by Holm's method over all cases."
 )
 
 
 def write_review(review: Review, out: str | Path) -> Path:
-    """Write index.html, review.md and review.json, each whole or not at all; return the page.
+    """Write index.html, review.md and review.json below `out`; return the path of the page.
+
+    Each file is written atomically.
 
     Raises
     ------
     ReportError
-        If `out` holds something other than an earlier review.
+        If `out` contains anything but an earlier review.
     """
     texts = {
         "review.json": review_json(review),
@@ -47,7 +49,7 @@ def write_review(review: Review, out: str | Path) -> Path:
 
 
 def review_page(review: Review) -> str:
-    """Return the page as one string, which loads nothing from elsewhere."""
+    """Return the page as one string of HTML that loads nothing from elsewhere."""
     return html_page(
         Document(
             title(review),
@@ -117,9 +119,9 @@ def _finding(finding: Finding, cause: str) -> dict[str, Any]:
 
 
 def review_markdown(review: Review) -> str:
-    """Return the review for a pull request: verdict, causes, what was not compared.
+    """Return the review as Markdown for a pull request: verdict, causes, cases not compared.
 
-    Parts that do not fit into a comment are left to the page, and the text says so.
+    Parts that do not fit into a comment are left out, and the text says that the page has them.
     """
     lines = [f"### {escaped(title(review))}", ""]
     for one in judgements(review):
@@ -141,7 +143,7 @@ def review_markdown(review: Review) -> str:
 
 
 def _parts(review: Review) -> Iterator[str]:
-    """Yield parts that can be left out one by one."""
+    """Yield the parts of the Markdown, each of which can be left out."""
     folded = {"times"} | {
         cause_name(index, cause)
         for index, cause in enumerate(review.causes)
@@ -173,7 +175,7 @@ def _more(count: int, noun: str) -> list[str]:
 
 
 def _folded_text(summary: str, text: str) -> str:
-    """Return the text in a fence that it cannot end, cut to its share of the comment."""
+    """Return a folded code block with the text, cut to `MAX_TEXT_CHARACTERS`."""
     shown, cut = text.rstrip(), ""
     if len(shown) > MAX_TEXT_CHARACTERS:
         cut = f"Cut here: {len(shown) - MAX_TEXT_CHARACTERS} more characters are on the page.\n\n"

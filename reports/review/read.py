@@ -1,7 +1,7 @@
 """Read the two commits of a review, from one store or from the folder of a pair.
 
-Only numbers of one environment are compared, from one environment folder of each commit; all others
-are listed as left out.
+Only numbers of one environment are compared, from one environment folder of each commit. All other
+environments and folders are listed as left out.
 """
 
 import math
@@ -32,15 +32,15 @@ class CaseResults:
     Attributes
     ----------
     good : dict from int to dict
-        Measurements of the processes that succeeded by round, as from `measurement_row`.
+        Measurements of each successful process by round, from `measurement_row`.
     failed : tuple of dict
-        Measurements of the others.
+        Measurements of the other processes.
     definition : tuple
-        Target and parameters; equal where both commits measured the same function.
+        Target and parameters; equal at both commits if they measured the same function.
     arrays : tuple of tuple
-        Captured arrays of the process that captured most, as (shape and dtype, bytes, where).
+        Arrays of the process that captured most bytes, as (dtype and shape, bytes, where).
     compile_lines : CompileLines or None
-        Where the compile time went; None if no process profiled it.
+        Compile time by source line; None if no process was profiled.
     """
 
     good: dict[int, Row]
@@ -51,16 +51,16 @@ class CaseResults:
 
     @property
     def broken(self) -> tuple[Row, ...]:
-        """The failed processes without those that were skipped on purpose."""
+        """The failed processes, without processes that were skipped on purpose."""
         return tuple(row for row in self.failed if row["status"] != "skipped")
 
     def values(self, metric: Metric) -> dict[int, float]:
-        """Return the values of a metric by round; NaN where a check gave no number."""
+        """Return the values of a metric by round; an error is NaN if its check gave no number."""
         rows = {i: row[metric.name] for i, row in self.good.items() if metric.name in row}
         found = {i: float(value) for i, value in rows.items() if value is not None}
         if metric.kind == "error":
             return found
-        # No clock gives times that are not finite.
+        # A time that is not finite was not measured.
         wanted = math.isfinite if metric.kind == "noisy" else lambda value: not math.isnan(value)
         return {i: value for i, value in found.items() if wanted(value)}
 
@@ -75,9 +75,9 @@ class CommitResults:
 
 @dataclass(frozen=True)
 class LeftOut:
-    """An environment or a folder that no number of the review comes from.
+    """An environment or a folder from which the review takes no number, and the reason.
 
-    `is_asked` where another environment was asked for by name.
+    `is_asked` is true for an environment of both commits, if the user chose another one by name.
     """
 
     name: str
@@ -87,10 +87,10 @@ class LeftOut:
 
 @dataclass(frozen=True)
 class CommitPair:
-    """Both commits in one environment.
+    """The results of BASE and HEAD in one environment.
 
-    `programs` maps cases to the differences between their programs, as text; `about` maps hashes
-    to what git knows of the commits.
+    `programs` maps a case to text on the differences between its two programs. `about` maps the
+    hash of a commit to its date, subject and author, if git knows the commit.
     """
 
     base: CommitResults
@@ -102,7 +102,7 @@ class CommitPair:
     about: Mapping[str, Commit] = field(default_factory=dict)
 
     def case(self, name: str) -> tuple[CaseResults, CaseResults]:
-        """Return a case of both commits."""
+        """Return the results of a case at BASE and at HEAD."""
         return self.base.cases[name], self.head.cases[name]
 
 
@@ -114,45 +114,46 @@ def read_commits(
     repository: Path | None = None,
     environment: str | None = None,
 ) -> CommitPair:
-    """Read two commits of one store.
+    """Return the results of two commits of one store, in an environment that both have.
 
     Parameters
     ----------
     root : path
         Folder of the store.
     base, head : str
-        The beginning of a commit's name, or a name that git knows.
+        The beginning of a commit hash, or a name that git knows.
     repository : path, optional
-        A clone in which git looks names up.
+        A git clone in which names of commits are looked up.
     environment : str, optional
-        The beginning of an environment's name, where there are several.
+        The beginning of an environment's name; required if both commits have several.
 
     Raises
     ------
     ReportError
-        If a commit is not in the store, both are the same, or they have no environment in common.
+        If the store has no such commit, if both commits are the same, or if they do not have
+        exactly one such environment in common.
     """
     if not root.is_dir():
         raise ReportError(
-            f"review: {root} is not a folder; measure first, or give one with --store"
+            f"review: {root} is not a folder; measure first, or name the store with --store"
         )
     one, other = (_commit_named(root, name, repository) for name in (base, head))
     if one == other:
         raise ReportError(
-            f"review: {base!r} and {head!r} are one commit, with the same records in the store "
-            "(for an A/A test: python -m benchmarks.measuring.pair A A)"
+            f"review: {base!r} and {head!r} are the same commit; name two commits, or make an A/A "
+            "test with python -m benchmarks.measuring.pair A A"
         )
     stores = read_store(root, commit=one), read_store(root, commit=other)
     return _in_one_environment(stores, environment)
 
 
 def read_pair(folder: Path, *, environment: str | None = None) -> CommitPair:
-    """Read two commits that were measured interleaved, from `folder`/base and `folder`/head.
+    """Return the results of two interleaved commits, from `folder`/base and `folder`/head.
 
     Raises
     ------
     ReportError
-        If one of them is missing or empty, or they have no environment in common.
+        If a folder is missing or empty, or the commits have no environment in common.
     """
     for name in ("base", "head"):
         if not (folder / name).is_dir():
@@ -178,7 +179,7 @@ def _text(path: Path) -> str:
 
 
 def _commit_named(root: Path, name: str, repository: Path | None) -> str:
-    """Return the folder of `root` that `name` means: an exact match before a beginning."""
+    """Return the commit in `root` that `name` means; an exact match comes before a beginning."""
     held = sorted(path.name for path in root.iterdir() if path.is_dir())
     found = [commit for commit in held if name and commit.startswith(name)]
     if name in found:
@@ -202,7 +203,7 @@ def _commit_of_git(repository: Path, name: str) -> str:
 
 
 def _in_one_environment(stores: tuple[Store, Store], asked: str | None) -> CommitPair:
-    # Named for both commits at once, since the records of one may complete those of the other.
+    # Both commits are named at once, because the records of one may complete the other's.
     everything = (*stores[0].records, *stores[1].records)
     named = list(zip(environment_names(everything), everything, strict=True))
     count = len(stores[0].records)
@@ -232,12 +233,14 @@ def _grouped(named: Iterable[tuple[str, StoredRecord]]) -> dict[str, list[Stored
 def _only_commit(store: Store) -> str:
     commits = {stored.commit for stored in store.records}
     if len(commits) != 1:
-        raise ReportError(f"review: {store.root} holds {len(commits)} commits; one is needed")
+        raise ReportError(
+            f"review: {store.root} holds {len(commits)} commits; exactly one is needed"
+        )
     return commits.pop()
 
 
 def _compile_counts(records: Iterable[StoredRecord]) -> dict[str, int]:
-    """Return for each case how many compiles every process made that succeeded."""
+    """Return the smallest number of compiles in a successful process of each case."""
     fewest: dict[str, int] = {}
     for stored in records:
         record = stored.record
@@ -257,21 +260,21 @@ def _chosen_environment(found: Sequence[Mapping[str, Any]], asked: str | None) -
     if len(common) > 1:
         raise ReportError(
             f"review: both commits were measured in {len(common)} environments "
-            f"({'; '.join(common)}), "
-            f"{'and --environment names none or several' if asked else 'choose with --environment'}"
+            f"({'; '.join(common)}); "
+            f"{'--environment names none or several' if asked else 'choose one with --environment'}"
         )
     if asked and common:
-        raise ReportError(f"review: no environment begins with {asked!r}; there is {common[0]}")
+        raise ReportError(f"review: no environment begins with {asked!r}; both have {common[0]}")
     base, head = ("; ".join(sorted(one)) for one in found)
     raise ReportError(
         "review: numbers of two machines or two JAX versions are never compared; BASE was measured "
         f"in [{base}], HEAD in [{head}]; measure both in one "
-        "(python -m benchmarks.measuring.pair BASE HEAD)"
+        "environment with python -m benchmarks.measuring.pair BASE HEAD"
     )
 
 
 def _environment_folders(folders: Sequence[Mapping[str, list[StoredRecord]]]) -> list[str]:
-    """Return the folder of each commit: a common one, else that with most successful processes."""
+    """Return each commit's folder: a common folder, or else the one with most good processes."""
     counts = [
         {key: sum(one.record.status == "ok" for one in found) for key, found in side.items()}
         for side in folders
@@ -286,9 +289,11 @@ def _other_environments(found: Sequence[Mapping[str, Any]], chosen: str) -> Iter
     for name in sorted((set(found[0]) | set(found[1])) - {chosen}):
         there = [commit for commit, one in zip(("BASE", "HEAD"), found, strict=True) if name in one]
         if name == UNKNOWN:
-            yield LeftOut("unknown", f"processes at {' and '.join(there)} without a machine's name")
+            yield LeftOut(
+                "unknown", f"processes at {' and '.join(there)} that did not record their machine"
+            )
         elif len(there) == 2:
-            why = "another environment of both commits; see --environment"
+            why = "another environment of both commits; choose it with --environment"
             yield LeftOut(name, why, is_asked=True)
         else:
             yield LeftOut(name, f"another environment, measured at {there[0]} alone")

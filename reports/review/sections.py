@@ -1,4 +1,4 @@
-"""The sections of a review, from which the page and the Markdown are made."""
+"""Make the sections of a review, which the page and the Markdown show."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -50,7 +50,7 @@ def facts(review: Review) -> tuple[Fact, ...]:
     return (
         _commit(review, "Base", commits.base.commit),
         _commit(review, "Head", commits.head.commit),
-        Fact("Environment", commits.environment, "the only one compared"),
+        Fact("Environment", commits.environment, "the only environment compared"),
         Fact("Cases", f"{review.compared_count} compared", f"{len(review.lost)} not"),
         Fact("Gate", gate),
         Fact(
@@ -70,7 +70,7 @@ def _commit(review: Review, name: str, commit: str) -> Fact:
 
 
 def sections(review: Review) -> tuple[Section, ...]:
-    """Return broken cases, causes, lines, times, everything not compared, all findings."""
+    """Return the sections in order: broken cases, causes, lines, times, gaps, all numbers."""
     return tuple(_sections(review))
 
 
@@ -94,7 +94,7 @@ def _sections(review: Review) -> Iterator[Section]:
         notes = _untested(review)
         yield Section("times", "Times", lead, notes, figures=figures, tables=(table,))
     if review.inconclusive:
-        lead = "The processes of one commit disagree."
+        lead = "The processes of a commit disagree in these numbers."
         caption = "Exact metrics and errors that vary"
         table = _findings_table(review.inconclusive, "inconclusive", caption)
         yield Section("inconclusive", "Inconclusive", lead, tables=(table,))
@@ -106,14 +106,14 @@ def _sections(review: Review) -> Iterator[Section]:
 
 
 def _not_compared(review: Review) -> Iterator[Section]:
-    """Yield the processes, cases, environments, folders and files that have no part in a number."""
+    """Yield the sections on processes, cases, environments and files that were not compared."""
     if review.flaky:
-        lead = "These cases are compared by the processes that succeeded."
+        lead = "These cases are compared by their successful processes only."
         lines = tuple(f"{case}: {message}" for case, message in review.flaky.items())
         yield Section("flaky", "Failed processes", lead, lines)
     table = _lost_table(review, is_regression=False)
     if table.rows or review.commits.left_out:
-        lead = "These have no numbers of both commits that could be compared."
+        lead = "These have no numbers at both commits that could be compared."
         lines = tuple(f"{entry.name}: {entry.reason}" for entry in review.commits.left_out)
         tables = (table,) if table.rows else ()
         yield Section("missing", "Not compared", lead, lines, tables=tables)
@@ -123,7 +123,7 @@ def _not_compared(review: Review) -> Iterator[Section]:
 
 
 def _program_diffs(review: Review, cause: Cause) -> tuple[tuple[str, str], ...]:
-    """Return the differences between the programs of the cause's cases, where they are known."""
+    """Return the known differences between the programs of the cause's cases."""
     if cause.kind not in ("program", "retraces", "constants"):
         return ()
     known = review.commits.programs
@@ -137,12 +137,12 @@ def _untested(review: Review) -> tuple[str, ...]:
     notes = []
     if unpaired:
         notes.append(
-            f"{unpaired} could not be tested: BASE and HEAD were measured one after the other, so "
-            "machine noise may explain any difference; python -m benchmarks.measuring.pair "
-            "measures them interleaved."
+            f"{unpaired} of the times could not be tested, because BASE and HEAD were measured one "
+            "after the other and machine noise may explain any difference. "
+            "python -m benchmarks.measuring.pair measures both interleaved."
         )
     if few:
-        notes.append(f"{few} have fewer than {MIN_ROUNDS_COUNT} paired rounds.")
+        notes.append(f"{few} of the times have fewer than {MIN_ROUNDS_COUNT} paired rounds.")
     return tuple(notes)
 
 
@@ -153,7 +153,7 @@ def cause_name(index: int, cause: Cause) -> str:
 def _table(
     name: str, caption: str, titles: Sequence[str], rows: Sequence[tuple[Cell, ...]]
 ) -> Table:
-    """Return a table of ready cells."""
+    """Return a table whose rows consist of cells already."""
     columns = (Column(text, lambda found: [], is_text=text not in NUMBERS) for text in titles)
     return Table(name, caption, tuple(columns), tuple(rows))
 
@@ -198,14 +198,14 @@ def _row(finding: Finding) -> tuple[Cell, ...]:
 
 
 def _number(finding: Finding, value: float) -> Cell:
-    """Return the number; a dash if the commit has none, although an error may be NaN."""
+    """Return the cell of a number; a dash if the commit lacks it, but NaN for a NaN error."""
     if math.isnan(value) and (finding.only_at or finding.metric.kind != "error"):
         return Cell(MISSING, order=-math.inf)
     return Cell(FORMATS[finding.metric.unit](value), exact=repr(value), order=value)
 
 
 def _change(finding: Finding) -> str:
-    """Return head over base, or the difference where a ratio would round to one."""
+    """Return head over base as text, or the difference if the ratio would round to one."""
     base, head = finding.base, finding.head
     if finding.only_at:
         return f"only at {finding.only_at}"
@@ -247,8 +247,8 @@ def times_figure(findings: Sequence[Finding], criteria: Criteria) -> Figure:
         panel.mark(shape, middle, y, f"mark {series}", r=4.5, tip=tip)
         panel.text(WIDTH - RIGHT + 8, y + 4, f"{significant(finding.ratio)}×", "value small")
     caption = (
-        "Each mark is the weighted geometric mean of the rounds' ratios, its line the interval. "
-        "Triangles are longer times, diamonds shorter ones, circles neither; between the dashed "
-        "lines times count as equal."
+        "Each mark is the weighted geometric mean of the ratios of all rounds, and its line is the "
+        "interval. Triangles are longer times, diamonds are shorter times, and circles are "
+        "neither. Times between the dashed lines count as equal."
     )
     return Figure("times", "Times, HEAD over BASE", caption, (panel,), columns=1)

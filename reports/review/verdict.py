@@ -1,4 +1,4 @@
-"""A review: the verdict on what HEAD changed against BASE, before any markup."""
+"""Make a review: the verdict on the changes from BASE to HEAD, before any markup."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -27,10 +27,10 @@ MAX_CHARACTERS = 300  # of an error's message
 
 @dataclass(frozen=True)
 class Policy:
-    """When times differ, and whether longer times fail a review.
+    """The criteria for a difference of times, and whether longer times fail a review.
 
-    The default criteria hold for every review, from the command line or linked from the history,
-    and for the detection rates in docs/detection.md.
+    Reviews from the command line and from the history use the default criteria, and so do the
+    detection rates in docs/detection.md.
     """
 
     criteria: Criteria = Criteria(minimum_effect=0.05, significance=0.01, trimmed_share=0.125)
@@ -39,9 +39,9 @@ class Policy:
 
 @dataclass(frozen=True)
 class LostCase:
-    """A case that cannot be compared, and why.
+    """A case that cannot be compared, and the reason.
 
-    `is_regression` where HEAD broke it; `failure_kind` is then the name of its error.
+    If HEAD broke the case, `is_regression` is true and `failure_kind` is the name of the error.
     """
 
     case: str
@@ -52,6 +52,8 @@ class LostCase:
 
 @dataclass(frozen=True)
 class Review:
+    """The findings of two commits, their causes, and the cases that could not be compared."""
+
     commits: CommitPair
     policy: Policy
     findings: tuple[Finding, ...]
@@ -59,25 +61,26 @@ class Review:
     causes: tuple[Cause, ...]
 
     def of(self, verdict: Verdict) -> tuple[Finding, ...]:
-        """Return the findings with a verdict."""
+        """Return the findings with the given verdict."""
         return tuple(f for f in self.findings if f.verdict == verdict)
 
     @property
     def failing(self) -> tuple[Finding, ...]:
-        """Regressions of gated metrics; they fail the review."""
+        """Regressions of gated metrics, which fail the review."""
         return tuple(f for f in self.of("regression") if f.is_gated)
 
     @property
     def broken(self) -> tuple[LostCase, ...]:
-        """Cases that work at BASE and not at HEAD; they fail the review too."""
+        """Cases that work at BASE and not at HEAD, which fail the review too."""
         return tuple(entry for entry in self.lost if entry.is_regression)
 
     @property
     def exit_code(self) -> int:
-        """1 with a gated regression, 2 where nothing could be judged, else 0.
+        """The exit code: 1 with a gated regression, 2 if nothing could be judged, else 0.
 
-        Where times decide, at least one must have been tested, and none may be wide open; not every
-        one is tested, because cases measured once for their exact metrics have times as well.
+        If times are gated, the code is also 2 if no time was tested, or if a tested time may have
+        changed by more than `MAX_REACH`. Not every time needs a test, because cases that are
+        measured once for their exact metrics have times as well.
         """
         if self.failing or self.broken:
             return REGRESSION
@@ -121,13 +124,13 @@ class Review:
 
     @property
     def untested(self) -> tuple[Finding, ...]:
-        """Primary times that could not be tested: unpaired, or of too few rounds."""
+        """Primary times that could not be tested: they are unpaired or have too few rounds."""
         primary = (f for f in self.findings if f.is_primary and not f.only_at)
         return tuple(f for f in primary if not f.is_tested)
 
     @property
     def flaky(self) -> dict[str, str]:
-        """Cases that are compared although some of their processes failed, and how."""
+        """Cases that are compared although some of their processes failed, with the failures."""
         cases = dict.fromkeys(f.case for f in self.findings if not f.pooled)
         messages = {case: _failure_message(*self.commits.case(case)) for case in cases}
         return {case: message for case, message in messages.items() if message}
@@ -148,7 +151,7 @@ class Review:
 
     @property
     def _judged(self) -> list[str]:
-        """Regressions and improvements, those that decide first."""
+        """Phrases on regressions and improvements; gated regressions come first."""
         parts = []
         for text, is_missing in (("regressed", False), ("missing", True)):
             failing = [f for f in self.failing if bool(f.only_at) == is_missing]
@@ -177,7 +180,7 @@ class Review:
 
     @property
     def _changes(self) -> list[str]:
-        """Numbers that changed, or exist at one commit alone, without a verdict."""
+        """Phrases on numbers that changed without a verdict, or that only one commit has."""
         changed = [f for f in self.of("changed") if not f.only_at]
         exact = [f for f in changed if f.metric.kind == "exact"]
         errors = [f for f in changed if f.metric.kind == "error"]
@@ -192,13 +195,13 @@ class Review:
 
     @property
     def _gaps(self) -> str:
-        """Everything the verdict does not cover; without it, silence would read as a pass."""
+        """Text on everything that the verdict does not cover, which must not read as a pass."""
         elsewhere = [entry for entry in self.commits.left_out if not entry.is_asked]
         unpaired = sum(f.verdict == "unpaired" for f in self.untested)
         once = sum(f.verdict != "unpaired" and f.rounds_count == 1 for f in self.untested)
         counts = (
             (once, "time", "measured once, not tested"),
-            (len(self.untested) - unpaired - once, "time", "of too few rounds, not tested"),
+            (len(self.untested) - unpaired - once, "time", "with too few rounds, not tested"),
             (unpaired, "time", "measured unpaired, not tested"),
             (len(self.inconclusive), "exact metric", "inconclusive"),
             (len(self.lost) - len(self.broken), "case", "not compared"),
@@ -211,7 +214,7 @@ class Review:
 
 
 def make_review(commits: CommitPair, policy: Policy | None = None) -> Review:
-    """Compare every case that both commits have, and group the findings by cause."""
+    """Compare every case that both commits have, group the findings by cause, and judge them."""
     policy = policy or Policy()
     base, head = commits.base.cases, commits.head.cases
     found_lost = {name: _lost(name, base.get(name), head.get(name)) for name in base | head}
@@ -250,7 +253,7 @@ def _metrics(base: CaseResults, head: CaseResults) -> tuple[Metric, ...]:
 
 def _lost(name: str, base: CaseResults | None, head: CaseResults | None) -> LostCase | None:
     if base is None or head is None:
-        commit, where = ("HEAD", "BASE: new") if base is None else ("BASE", "HEAD: removed")
+        commit, where = ("HEAD", "BASE (new)") if base is None else ("BASE", "HEAD (removed)")
         failed = _failed(head or base, commit)
         return LostCase(
             name, f"not measured at {where}, or on another grid{failed and f'; {failed}'}"
@@ -263,7 +266,9 @@ def _lost(name: str, base: CaseResults | None, head: CaseResults | None) -> Lost
     if not base.good or not head.good:
         return LostCase(name, _nothing_good({"BASE": base, "HEAD": head}))
     if base.definition != head.definition:
-        return LostCase(name, "its function or parameters changed: the numbers mean another thing")
+        return LostCase(
+            name, "its function or parameters changed, so the numbers cannot be compared"
+        )
     return None
 
 
@@ -277,14 +282,14 @@ def _nothing_good(cases: dict[str, CaseResults]) -> str:
 
 
 def _failure_message(base: CaseResults, head: CaseResults) -> str:
-    """Return `failed at HEAD in 1 of 6 processes: KIND: message`; nothing if all succeeded."""
+    """Return `failed at HEAD in 1 of 6 processes: KIND: message`; empty if all succeeded."""
     failed = [_failed(case, commit) for commit, case in (("BASE", base), ("HEAD", head))]
     first = next(iter((*base.broken, *head.broken)), None)
     return f"{', '.join(filter(None, failed))}: {_message(first)}" if first else ""
 
 
 def _failed(case: CaseResults | None, commit: str) -> str:
-    """Return `failed at HEAD in 5 of 6 processes`; nothing if none did."""
+    """Return `failed at HEAD in 5 of 6 processes`; empty if none failed."""
     failed, whole = _counts(case) if case else (0, 0)
     return f"failed at {commit} in {failed} of {whole} processes" if failed else ""
 
@@ -299,7 +304,7 @@ def _message(row: Row) -> str:
 
 
 def _names(findings: Sequence[Finding]) -> str:
-    """Return `peak RSS, first call and 2 others`."""
+    """Return the titles of the metrics as text: `peak RSS, first call and 2 others`."""
     names = list(dict.fromkeys(f.metric.title for f in findings))
     more = len(names) - MAX_NAMES
     others = f" and {counted(more, 'other')}" if more > 0 else ""

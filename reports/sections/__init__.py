@@ -1,1 +1,1 @@
-"""The sections of the report: each file has a summary, its figure, table and sentences."""
+"""Make the sections of the report; each file has a summary, figure, table and sentences."""

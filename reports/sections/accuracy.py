@@ -1,4 +1,4 @@
-"""Accuracy: the error of each method against the digits asked for."""
+"""Make the section on accuracy: the error of each method against the requested digits."""
 
 import math
 from typing import Any
@@ -28,8 +28,8 @@ METHODS = {OURS: "error_relative", "C++ reference": "reference_error_relative"}
 def summary(measured: pd.DataFrame) -> pd.DataFrame:
     """Return a row for each problem, suite and method: errors against the limit 10^-digits.
 
-    Worst and best are over all processes and variants of the suite. NaN is the worst error there
-    is: `error_worst_relative` is then NaN and `is_within` False.
+    The largest and smallest errors are over all processes and variants of the suite. If any error
+    is NaN, `error_worst_relative` is NaN and `is_within` is False.
     """
     found = []
     checked = succeeded(measured, "digits")
@@ -62,10 +62,15 @@ def section(errors: pd.DataFrame) -> Section:
         row_head("Method", lambda row: str(row["method"]), problem_name),
         text("Suite", "suite"),
         count("Processes", "processes_count"),
-        error("Limit", "limit_relative", "10⁻ᵈ"),
+        error("Limit", "limit_relative", "10⁻ᵈ for d digits"),
         error("Worst error", "error_worst_relative", "Relative to max|B|", within="is_within"),
         error("Best error", "error_best_relative", "Relative to max|B|"),
-        ratio("Worst / limit", "error_to_limit", "At most 1 is within the limit", interval=False),
+        ratio(
+            "Worst / limit",
+            "error_to_limit",
+            "An error is within the limit if this is at most 1",
+            interval=False,
+        ),
     )
     return Section(
         "accuracy",
@@ -73,8 +78,9 @@ def section(errors: pd.DataFrame) -> Section:
         lead(errors),
         (),
         (
-            "Each measurement checks its answer: the field on the targets against the known field "
-            "of coils outside and currents inside, the largest deviation divided by max|B|.",
+            "Each measurement checks its answer: it compares the field at the targets with the "
+            "known field of coils outside and currents inside. The error is the largest deviation "
+            "divided by max|B|.",
         ),
         (figure(errors),),
         (table(errors, columns, "accuracy", "Errors against the limit", group_by=PROBLEM),),
@@ -82,7 +88,7 @@ def section(errors: pd.DataFrame) -> Section:
 
 
 def lead(errors: pd.DataFrame) -> str:
-    """Count the problems within the limit, and name the problem furthest from it."""
+    """Return a sentence on the problems within the limit, and on the largest error."""
     ours = errors.loc[errors["method"] == OURS]
     held = ours.groupby(list(PROBLEM), dropna=False)["is_within"].all()
     within, total = int(held.sum()), len(held)
@@ -96,7 +102,7 @@ def lead(errors: pd.DataFrame) -> str:
     if within == total:
         return f"{sentence}; {named} is the closest to its limit, with {found}."
     return (
-        f"{sentence}; {named} is the furthest off, with {found}, "
+        f"{sentence}; {named} exceeds its limit most, with {found}, "
         f"{significant(worst['error_to_limit_ratio'], 2)} times the limit"
         f"{_reference_error(errors, worst)}."
     )
@@ -111,7 +117,7 @@ def _reference_error(errors: pd.DataFrame, worst: Any) -> str:
 
 
 def figure(errors: pd.DataFrame) -> Figure:
-    """Draw the worst error against digits, logarithmic, with the limit."""
+    """Draw the largest error against digits, on a logarithmic axis, and the limit."""
     finite = errors.loc[errors["error_worst_relative"] > 0]
     levels = [*finite["error_worst_relative"], *errors["limit_relative"]]
     ticks = decades(min(levels), max(levels))
@@ -148,8 +154,8 @@ def figure(errors: pd.DataFrame) -> Figure:
     return Figure(
         "accuracy",
         "Error against digits",
-        "Worst error over all processes and variants, relative to max|B|, against the known "
-        "answer; the dashed line is the limit.",
+        "Largest error over all processes and variants, relative to max|B|. Errors are differences "
+        "from the known answer. The dashed line is the limit.",
         (panel,),
         tuple(legend),
         columns=1,

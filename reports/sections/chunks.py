@@ -1,4 +1,4 @@
-"""Chunk sizes: steady-state time and temporary memory of each pair, the fastest and "auto"."""
+"""Make the section on chunk sizes: time and temporary memory of each pair of sizes."""
 
 import math
 from typing import Any
@@ -32,7 +32,7 @@ def summary(measured: pd.DataFrame) -> pd.DataFrame:
     """Return a row for each problem and pair of chunk sizes, with its ratio to the fastest.
 
     `is_fastest` marks the smallest steady-state median; the interval of `steady_to_fastest_ratio`
-    shows whether a pair differs from it significantly.
+    shows whether a pair differs significantly from the fastest pair.
     """
     pair = ["chunk_size", "target_chunk_size"]
     found = []
@@ -53,7 +53,7 @@ def summary(measured: pd.DataFrame) -> pd.DataFrame:
 
 
 def chunk_order(chunk: str) -> tuple[int, int]:
-    """Return the sorting key: sizes by number, then "none" (one chunk), then "auto"."""
+    """Return the sorting key of a chunk size: numbers, then "none" (one chunk), then "auto"."""
     if chunk.isdecimal():
         return (0, int(chunk))
     return (2, 0) if chunk == AUTO else (1, 0)
@@ -67,9 +67,11 @@ def section(cases: pd.DataFrame) -> Section:
         count("Processes", "processes_count"),
         time("Steady-state run", "steady", "Median of process medians"),
         ratio("Steady / fastest", "steady_to_fastest", "Steady-state seconds, paired by round"),
-        time("Steady std", "steady_std", "Within one process; median over processes"),
+        time(
+            "Steady std", "steady_std", "Standard deviation in one process, median over processes"
+        ),
         size("Temporaries", "temp_bytes", "Temporary memory of the compiled program"),
-        time("Compile", "compile", "XLA, cold, no compilation cache"),
+        time("Compile", "compile", "Compilation by XLA, without a cache"),
         size("RSS peak", "peak_rss_bytes", "Peak resident set of the process"),
         error("Error", "error_relative", "Maximum over processes, relative to max|B|"),
     )
@@ -88,7 +90,7 @@ def section(cases: pd.DataFrame) -> Section:
 
 
 def sentences(cases: pd.DataFrame) -> list[str]:
-    """Name the fastest pair of each problem and the ratio of "auto" to it."""
+    """Return a sentence on each problem: the fastest pair, and the ratio of "auto" to it."""
     said = []
     for _, problem in groups(cases, PROBLEM):
         if not any_of(problem["is_fastest"]):
@@ -96,7 +98,7 @@ def sentences(cases: pd.DataFrame) -> list[str]:
         best = problem.loc[problem["is_fastest"]].iloc[0]
         said.append(
             f"{problem_name(best)}: fastest at chunk_size {best['chunk_size']}, target_chunk_size "
-            f"{best['target_chunk_size']} with {seconds(best['steady_median_seconds'])}"
+            f"{best['target_chunk_size']}, with {seconds(best['steady_median_seconds'])}"
             f"{_temporaries(best)}; {_auto_words(rows(problem.loc[problem['is_auto']]))}"
         )
     return said
@@ -107,9 +109,9 @@ def _auto_words(found: list[Row]) -> str:
         return '"auto" was not measured.'
     (auto,), stem = found, "steady_to_fastest"
     if auto["is_fastest"]:
-        return 'that is "auto" itself.'
+        return 'this pair is "auto" itself.'
     if math.isnan(auto[f"{stem}_ratio"]):
-        return '"auto" has no round in common with it.'
+        return '"auto" was not measured in the same rounds.'
     text = (
         f'"auto" takes {seconds(auto["steady_median_seconds"])}{_temporaries(auto)}, '
         f"{significant(auto[f'{stem}_ratio'])} times as long ({range_only(auto, stem)})"
@@ -120,11 +122,11 @@ def _auto_words(found: list[Row]) -> str:
 
 def _temporaries(row: Any) -> str:
     value = row.get("temp_bytes")
-    return "" if value is None or pd.isna(value) else f" and {bytes_(float(value))} temporaries"
+    return "" if value is None or pd.isna(value) else f" and {bytes_(float(value))} of temporaries"
 
 
 def maps(cases: pd.DataFrame) -> Figure:
-    """Draw two maps a problem, of steady-state seconds and of temporary bytes."""
+    """Draw two maps for each problem: steady-state seconds and temporary bytes."""
     panels = []
     for problem, found in groups(cases, PROBLEM):
         title = problem_name(problem)
@@ -134,9 +136,9 @@ def maps(cases: pd.DataFrame) -> Figure:
     return Figure(
         "chunk_sizes",
         "Steady-state seconds and temporary memory against both chunk sizes",
-        "Stronger colour is more, on a logarithmic scale within each map; the outlined tile is the "
-        "minimum of its map. Dashed: not measured. auto: the choice of vcjax; none: all points in "
-        "one chunk.",
+        "A stronger colour is a larger value, on a logarithmic scale within each map. The outlined "
+        "tile is the minimum of its map, and dashed tiles were not measured. auto is the choice of "
+        "vcjax; none puts all points in one chunk.",
         tuple(panels),
     )
 
@@ -180,7 +182,7 @@ def _map(cases: Any, column: str, units: tuple[Unit, ...], title: str) -> Drawin
 
 
 def _level(value: float, values: Any) -> float:
-    """Return where a value lies between the smallest and the largest: 0 to 1, logarithmic."""
+    """Return the logarithmic place of a value between the extremes of `values`, from 0 to 1."""
     low, high = values.min(), values.max()
     if low <= 0:
         return value / (high or 1.0)

@@ -1,4 +1,4 @@
-"""The head of a page: commit, time, machine, load, versions, processes."""
+"""Make the head of a page: commit, time, machine, load, versions and processes."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -13,9 +13,9 @@ VERSIONS = ("jaxlib", "Python", "numpy")
 
 
 def facts(here: Mapping[str, pd.DataFrame], others_count: int) -> tuple[Fact, ...]:
-    """Return the facts of the tables of one commit and environment.
+    """Return the facts on one commit and environment, from their tables `here`.
 
-    `others_count` is how many other commits and environments the store holds.
+    `others_count` is the number of other commits and environments in the store.
     """
     environment = rows(here["environments"])[0]
     measured, failures = here["measurements"], here["failures"]
@@ -56,7 +56,11 @@ def _load(environment: Row) -> tuple[str, str]:
     if pd.isna(load):
         return "unknown", ""
     is_busy = not pd.isna(cpus) and load > cpus + 1
-    note = "other programs were running: expect noise" if is_busy else "before a process, 1 min"
+    note = (
+        "other programs were running: expect noise"
+        if is_busy
+        else "one-minute load before a process"
+    )
     return f"up to {load:.1f}", note
 
 
@@ -67,11 +71,11 @@ def _versions(environment: Row) -> str:
 
 
 def _processes(good: Any) -> tuple[str, str]:
-    """Count the processes that succeeded, and those of a case of each suite."""
+    """Return the number of successful processes, and their number per case of each suite."""
     counts = good.groupby(["suite", "case"]).size().groupby("suite").agg(["min", "max"])
     each = [
         f"{suite} {low}" + (f" to {high}" if high > low else "")
         for suite, low, high in counts.itertuples()
     ]
-    note = f"to a case: {', '.join(each)}" if each else ""
+    note = f"per case: {', '.join(each)}" if each else ""
     return f"{len(good)} in {good['case'].nunique()} cases", note

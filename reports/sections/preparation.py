@@ -1,4 +1,4 @@
-"""Preparing a casing: the time to choose a quadrature rule, make its tables and prepare."""
+"""Make the section on preparing a casing: times of choosing, making tables and preparing."""
 
 import pandas as pd
 
@@ -22,7 +22,7 @@ ALL_TIMES = {**TIMES, "choose_seconds": "choose", "tables_seconds": "tables"}
 
 
 def summary(measured: pd.DataFrame) -> pd.DataFrame:
-    """Return a row for each problem whose casing was prepared in a measurement of its own."""
+    """Return a row for each problem for which the preparation itself was measured."""
     prepared = succeeded(measured, "casing_bytes", suite=SUITE)
     return table_of(
         [{**key, **case_summary(group, ALL_TIMES)} for key, group in groups(prepared, PROBLEM)]
@@ -38,7 +38,7 @@ def section(problems: pd.DataFrame) -> Section:
         time("Prepare", "steady", "Steady-state run of the compiled preparation"),
         time("Trace", "trace"),
         time("Lower", "lower"),
-        time("Compile", "compile", "XLA, cold, no compilation cache"),
+        time("Compile", "compile", "Compilation by XLA, without a cache"),
         size("Casing", "casing_bytes", "All arrays of the prepared casing"),
         size("Temporaries", "temp_bytes", "Temporary memory of the compiled program"),
         size("RSS peak", "peak_rss_bytes", "Peak resident set of the process"),
@@ -51,12 +51,12 @@ def section(problems: pd.DataFrame) -> Section:
             "A casing is prepared once for a surface and then evaluated often. The variants and "
             "chunk sizes above evaluated the casings that were prepared here.",
         ),
-        tables=(table(problems, columns, "preparation", "Each preparation"),),
+        tables=(table(problems, columns, "preparation", "Time and memory of each preparation"),),
     )
 
 
 def lead(problems: pd.DataFrame) -> str:
-    """Give the seconds to prepare the smallest and the largest casing."""
+    """Return a sentence on the time to prepare the smallest and the largest casing."""
     ordered = problems.sort_values("casing_bytes")
     ends = rows(ordered.iloc[[0, -1] if len(ordered) > 1 else [0]])
     parts = "; ".join(
@@ -64,4 +64,4 @@ def lead(problems: pd.DataFrame) -> str:
         f"({problem_name(row)})"
         for row in ends
     )
-    return f"Once compiled, preparing takes {parts}."
+    return f"Once compiled, preparing a casing takes {parts}."

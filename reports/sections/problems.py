@@ -1,4 +1,4 @@
-"""Processes that failed or were skipped, and files that could not be read, with their reasons."""
+"""Make the section on failed or skipped processes and unreadable files, with reasons."""
 
 import pandas as pd
 
@@ -21,7 +21,7 @@ def section(failures: pd.DataFrame) -> Section:
 
 
 def lead(failures: pd.DataFrame) -> str:
-    """Count the failures by status."""
+    """Return a sentence that counts the failures by status."""
     if failures.empty:
         return "Nothing failed, and nothing was skipped."
     counts = failures["status"].value_counts().items()

@@ -1,4 +1,4 @@
-"""Against the C++ reference: times of field or gradient, compile time, errors, threads."""
+"""Make the sections that compare fields and gradients of vcjax with the C++ reference."""
 
 import math
 from collections.abc import Mapping
@@ -43,13 +43,15 @@ LOADS = ("cpu_per_wall", "reference_cpu_per_wall")
 
 
 def summary(measured: pd.DataFrame, *, gradient: bool = False) -> pd.DataFrame:
-    """Return a row for each problem that the C++ package solved too, in the same process.
+    """Return a row for each problem that vcjax and the C++ package solved in the same process.
 
-    Of fields, or of gradients, whose errors are relative to the largest component of the gradient.
+    The rows are on fields or, if `gradient` is true, on gradients. Errors of gradients are relative
+    to the largest component of the gradient.
 
-    `setup` is a new surface up to its first field: choose, tables, prepare and evaluate for vcjax,
-    all compiled before; a new object with its first field for the reference. `evaluation` is a
-    further field. Ratios are reference / vcjax, process by process.
+    `setup` is the time from a new surface to its first field or gradient. For vcjax it includes
+    choosing, making tables, preparing and evaluating, but no compiling. For the reference it
+    includes making a new object and evaluating. `evaluation` is the time of a further evaluation.
+    Ratios are reference / vcjax in each process.
     """
     both = succeeded(measured, "reference_evaluation_seconds")
     wanted = [*COMPILING, *TIMES, *FIELD_ERRORS, *GRADIENT_ERRORS, *LOADS]
@@ -76,10 +78,11 @@ def summary(measured: pd.DataFrame, *, gradient: bool = False) -> pd.DataFrame:
 
 
 def _evaluations_to_repay(row: Mapping[str, Any]) -> float:
-    """Return after how many evaluations vcjax, compiling included, has taken less time.
+    """Return the number of evaluations that repays the compile time of vcjax; NaN if none does.
 
-    With n evaluations: compile + set-up of vcjax + (n - 1) e_vcjax <= set-up of the reference +
-    (n - 1) e_reference; both set-ups hold the first evaluation. NaN if that never happens.
+    It is the smallest n with compile + set-up of vcjax + (n - 1) e_vcjax <= set-up of the reference
+    + (n - 1) e_reference, where e is the time of one evaluation. Both set-ups include the first
+    evaluation.
     """
     saved_each = row["reference_evaluation_median_seconds"] - row["evaluation_median_seconds"]
     ours = row["all_compile_median_seconds"] + row["setup_median_seconds"]
@@ -100,11 +103,15 @@ def section(problems: pd.DataFrame, *, gradient: bool = False) -> Section:
         time("Evaluation", "evaluation", f"A further {what} by vcjax"),
         time("C++ evaluation", "reference_evaluation", f"A further {what} by the reference"),
         ratio("C++ / vcjax", "evaluation_speedup", "Evaluation, process by process"),
-        time("Set-up + evaluation", "setup", "choose, tables, prepare, evaluate; compiled before"),
+        time("Set-up + evaluation", "setup", "Choose, tables, prepare, evaluate; no compiling"),
         time("C++ set-up + evaluation", "reference_setup", f"A new object and its first {what}"),
         ratio("C++ / vcjax ", "setup_speedup", "Set-up + evaluation, process by process"),
         time("Compile", "all_compile", "Trace, lower and compile of prepare and evaluation"),
-        count("Repaid after", "evaluations_to_repay_compile_count", "Number of evaluations"),
+        count(
+            "Repaid after",
+            "evaluations_to_repay_compile_count",
+            "Evaluations until compiling is repaid",
+        ),
         error("Error", "error_relative", "Maximum over processes"),
         error("C++ error", "reference_error_relative", "Maximum over processes"),
         ratio("CPU / wall", "cpu_per_wall_highest", "1: one thread; maximum", interval=False),
@@ -116,11 +123,12 @@ def section(problems: pd.DataFrame, *, gradient: bool = False) -> Section:
         lead(problems, what),
         tuple(sentences(problems)),
         (
-            "Both packages ran in the same worker process, interleaved, one thread each, on the "
-            "same surface, field and targets. Set-up + evaluation is a new surface up to its "
-            f"first {what}, evaluation a further {what} on it. A ratio is the reference's seconds "
-            "over those of vcjax in the same process, its median and interval over processes. "
-            "Compiling happens once a process and has a column of its own.",
+            "Both packages ran interleaved in the same worker process, with one thread each, on "
+            "the same surface, field and targets. Set-up + evaluation is the time from a new "
+            f"surface to its first {what}. Evaluation is the time of a further {what} on the same "
+            "surface. Each ratio is the time of the reference over the time of vcjax in the same "
+            "process; the table shows the median and interval over processes. Each process "
+            "compiles once, and compile time has its own column.",
         ),
         (figure(problems, name),),
         (table(problems, columns, name, caption, group_by=("workload", "half_period")),),
@@ -128,9 +136,9 @@ def section(problems: pd.DataFrame, *, gradient: bool = False) -> Section:
 
 
 def lead(problems: pd.DataFrame, what: str = "field") -> str:
-    """Give the range of both speed-ups over all problems."""
+    """Return a sentence on the range of both speed-ups over all problems."""
     return (
-        f"One thread each, compile time left out, vcjax evaluates a {what} "
+        f"With one thread each and without compile time, vcjax evaluates a {what} "
         f"{_span(problems, 'evaluation')} as fast as the C++ reference, and goes from a new "
         f"surface to its first {what} {_span(problems, 'setup')} as fast (medians of "
         f"process-by-process ratios; {counted(len(problems), 'problem')}, "
@@ -147,16 +155,16 @@ def _span(problems: pd.DataFrame, which: str) -> str:
 
 
 def sentences(problems: pd.DataFrame) -> list[str]:
-    """Give the compile time, and after how many evaluations it is repaid."""
+    """Return sentences on the compile time, the evaluations that repay it, and the threads."""
     said = []
     for row in rows(problems.dropna(subset="all_compile_median_seconds")):
         repaid = row["evaluations_to_repay_compile_count"]
-        tail = "never repaid, since evaluation is no faster"
+        tail = "which is never repaid, because evaluation is no faster"
         if not pd.isna(repaid):
-            tail = f"repaid after {counted(int(repaid), 'evaluation')}"
+            tail = f"which is repaid after {counted(int(repaid), 'evaluation')}"
         compiled = seconds(row["all_compile_median_seconds"])
         said.append(f"{problem_name(row)}: tracing and compiling took {compiled}, {tail}.")
-    # Say so where a package had less or more than one processor.
+    # Say so if a package had less or more than one processor.
     highest = problems[[f"{load}_highest_ratio" for load in LOADS]].max(axis=None)
     lowest = problems[[f"{load}_lowest_ratio" for load in LOADS]].min(axis=None)
     if highest > 1.1:
@@ -177,8 +185,8 @@ def figure(problems: pd.DataFrame, name: str) -> Figure:
     return Figure(
         name,
         "vcjax and the C++ reference, one thread each",
-        "Medians over processes; both ran in the same process. Numbers at the right: how many "
-        "times as fast vcjax is. Compile time is not included; the table has it.",
+        "Medians over processes. Both packages ran in the same process. The numbers at the right "
+        "show how many times as fast vcjax is. Compile time is not included; the table shows it.",
         (
             _panel(problems, "Further evaluation", "evaluation"),
             _panel(problems, "Set-up + first evaluation", "setup"),

@@ -1,1 +1,1 @@
-"""Stores of records: read, merged, compacted; and the machines that they come from."""
+"""Read, merge and compact stores of records, and name the machines that made them."""

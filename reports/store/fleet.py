@@ -1,11 +1,11 @@
-"""The records of many machines and projects in Parquet, written and read by DuckDB.
+"""Write and read fleets: records of many machines and projects in Parquet, with DuckDB.
 
     FLEET/project=NAME/environment=NAME/month=YYYY-MM/records.parquet
 
-A row is a record: its place, its known metrics as columns, and the whole record as JSON text. Rows
-have a digest of place and content, so that a record counts once, whichever runner brings it and
-however often; two records of one place are both kept, unlike in a store. A month's file is replaced
-as a whole: a reader sees the old one or the new one.
+Each row is a record: its place, its known metrics as columns, and the whole record as JSON text. A
+digest of place and content makes a record count once, even if it is added several times. Two
+different records of the same place are both kept, unlike in a store. The file of a month is
+replaced as a whole, so a reader sees either the old file or the new file.
 """
 
 import fcntl
@@ -39,8 +39,8 @@ NUMBERS = tuple(metric.name for metric in KNOWN)
 TEXTS = ("digest", "machine", "commit", "environment_key", "case", "status", "started_utc")
 COLUMNS = (*TEXTS, "round_index", *NUMBERS, "record")
 
-# Two processes of equal code are an A/A test. A machine on which a quarter of them differ by more
-# than this judges nothing: a review calls a time "not judged" from the same share on.
+# Two processes of the same code are an A/A test. A machine is skipped if a quarter of its A/A pairs
+# differ by more than this; a review calls a time "not judged" from the same share on.
 MOST_SCATTER = 0.2
 FEWEST_PAIRS = 20
 SCATTER = """
@@ -56,7 +56,7 @@ SCATTER = """
 
 @dataclass(frozen=True)
 class Compacted:
-    """How many records were added, how many were there already, and which files were refused."""
+    """The numbers of records that were added or were there already, and the refused files."""
 
     added_count: int
     same_count: int
@@ -66,22 +66,27 @@ class Compacted:
 def compact(
     sources: Sequence[str | Path], into: str | Path, *, project: str, remove: bool = False
 ) -> Compacted:
-    """Add the records of stores or pairs, as `merge_stores` takes them, to a fleet.
+    """Add records to a fleet.
 
     Parameters
     ----------
-    sources : folders of records.
-    into : the fleet's folder.
-    project : of all these records: letters, digits and ``._-``.
-    remove : delete the files of records that the fleet holds afterwards.
+    sources : sequence of path
+        Stores or measured pairs, as for `merge_stores`.
+    into : path
+        Folder of the fleet.
+    project : str
+        Name of the project of all these records: letters, digits and ``._-``.
+    remove : bool
+        Whether to delete the files of records once the fleet has them.
 
     Raises
     ------
     ReportError
-        If a source is no folder or holds nothing, for another name of a project, or without DuckDB.
+        If a source is not a folder or contains no files, if the name of the project has other
+        characters, or if DuckDB is missing.
     """
     if not re.fullmatch(r"[\w.-]+", project):
-        raise ReportError(f"compact: got --project {project!r}; give letters, digits and ._-")
+        raise ReportError(f"compact: got --project {project!r}; use only letters, digits and ._-")
     connection, into = _duckdb().connect(), Path(into)
     added, same, refused = 0, 0, []
     for source in map(Path, sources):
@@ -96,7 +101,7 @@ def compact(
                 count = _add(connection, path, rows)
                 added, same = added + count, same + len(rows) - count
         for stored in found if remove else ():
-            # One that was written again since it was read has another record by now.
+            # A file that was written again after it was read contains another record now.
             if stored.path.stat().st_mtime < started:
                 stored.path.unlink()
     return Compacted(added, same, tuple(refused))
@@ -106,7 +111,7 @@ def _rows(found: Sequence[StoredRecord]) -> Iterator[tuple[Path, Row]]:
     """Yield each record as a row, with the folder of its environment and month."""
     for name, (stored, machine) in zip(environment_names(found), with_machines(found), strict=True):
         measured = measurement_row(stored)
-        # Of a failure, with its text as it was cut for tables.
+        # A failed record is kept with its texts cut to the lengths that tables allow.
         is_whole = stored.record.failure is None
         raw = printable_text(read_file(stored.path)) if is_whole else stored.record.to_json()
         text = raw.decode() if isinstance(raw, bytes) else raw
@@ -121,7 +126,7 @@ def _rows(found: Sequence[StoredRecord]) -> Iterator[tuple[Path, Row]]:
 
 
 def _add(connection: Any, path: Path, rows: Sequence[Row]) -> int:
-    """Write a month's file with the rows that it lacks; return their number."""
+    """Add the rows that a month's file lacks; return their number."""
     new = pd.DataFrame(list({row["digest"]: row for row in rows}.values()), columns=list(COLUMNS))
     new[list(NUMBERS)] = new[list(NUMBERS)].astype(float)
     connection.register("new", new)
@@ -137,7 +142,7 @@ def _add(connection: Any, path: Path, rows: Sequence[Row]) -> int:
         draft = path.with_name(f"{FILE}.{secrets.token_hex(6)}{DRAFT}")
         everything = f"FROM added UNION ALL BY NAME {old}" if path.exists() else "FROM added"
         try:
-            # A series lies in one place, so that a query of it reads little.
+            # Sorted by case, so that a query of one series reads little.
             connection.execute(
                 f'COPY ({everything} ORDER BY "case", "commit", round_index) TO {_quoted(draft)} '
                 "(FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE 16384)"
@@ -149,7 +154,7 @@ def _add(connection: Any, path: Path, rows: Sequence[Row]) -> int:
 
 
 def is_fleet(root: Path) -> bool:
-    """Return whether a folder is a fleet, or a project, an environment or a month of one."""
+    """Return whether a folder is a fleet, or a project, environment or month in a fleet."""
     if root.name.startswith(PARTITIONS):
         return True
     return root.is_dir() and any(one.name.startswith(PARTITIONS[0]) for one in root.iterdir())
@@ -158,19 +163,23 @@ def is_fleet(root: Path) -> bool:
 def read_any(root: str | Path) -> Store:
     """Read a store, or the records of one project of a fleet.
 
-    Records of machines whose A/A runs scatter are set aside: `Store.skipped` names the machines.
+    In a fleet, all records of a machine are skipped if its A/A runs differ too much.
+    `Store.skipped` names these machines.
 
     Raises
     ------
     ReportError
-        As `read_store`; for a fleet of several projects, or without DuckDB.
+        If `read_store` raises it, a fleet has several projects, or DuckDB is missing.
     """
     root = Path(root)
     if not is_fleet(root):
         return read_store(root)
     projects = sorted(one.name for one in root.glob(f"{PARTITIONS[0]}*"))
     if len(projects) > 1:
-        raise ReportError(f"{root} holds {len(projects)} projects; name one: {root / projects[0]}")
+        raise ReportError(
+            f"{root} has {len(projects)} projects; give the folder of one, "
+            f"such as {root / projects[0]}"
+        )
     duckdb, files = _duckdb(), _quoted(root / "**" / FILE)
     connection = duckdb.connect()
     try:
@@ -198,14 +207,14 @@ def _set_aside(machines: Iterable[tuple]) -> Iterator[SkippedFile]:
     for machine, scatter, pairs in machines:
         yield SkippedFile(
             Path(machine),
-            f"a machine set aside: a quarter of its {pairs} A/A pairs of steady-state times differ "
-            f"by more than {100 * scatter:.0f}%, {100 * MOST_SCATTER:.0f}% are allowed",
+            f"skipped machine: a quarter of its {pairs} A/A pairs of steady-state times differ by "
+            f"more than {100 * scatter:.0f}%; {100 * MOST_SCATTER:.0f}% is allowed",
         )
 
 
 @contextmanager
 def _locked(folder: Path) -> Iterator[None]:
-    """Let one process at a time add to a fleet."""
+    """Lock a folder, so that only one process at a time adds to the fleet."""
     folder.mkdir(parents=True, exist_ok=True)
     with open(folder / ".lock", "w") as stream:
         fcntl.flock(stream, fcntl.LOCK_EX)
@@ -220,4 +229,6 @@ def _duckdb() -> Any:
     try:
         return importlib.import_module("duckdb")
     except ImportError as error:
-        raise ReportError(f"a fleet needs DuckDB ({error}); pip install 'vcjax[fleet]'") from error
+        raise ReportError(
+            f"a fleet needs DuckDB ({error}); run pip install 'vcjax[fleet]'"
+        ) from error

@@ -1,7 +1,7 @@
-"""Reads the store of measurements: one record a file. Summarises nothing.
+"""Read a store of measurements, which has one file for each record.
 
-A file that cannot be read, half written by a run that was killed or made by hand, never stops a
-report: it is skipped with its reason, and the page lists it.
+A file that cannot be read never stops a report. It may be half written, by a run that was killed,
+or made by hand. Such a file is skipped, and the page lists it with the reason.
 """
 
 import contextlib
@@ -21,12 +21,12 @@ from jaxmeter import FileError, Record, read_file
 
 from ..errors import ReportError
 
-# Files that an earlier reader, or the benchmarks before they measured the case again, renamed.
+# Endings of files that were renamed, by an earlier reader or before a case was measured again.
 RENAMED = {
-    ".unreadable": "renamed before: cut short, or of another schema",
+    ".unreadable": "renamed by an earlier reader: incomplete, or of another schema",
     ".stale": "renamed by the benchmarks: measured with other parameters",
 }
-# A file may still be on its way (a copy from elsewhere) while it is younger than this.
+# A file that is younger than this may still be growing, for example as a copy from elsewhere.
 GROWING_SECONDS = 60.0
 
 DEEPEST_FOLDERS = 32  # of a store
@@ -36,7 +36,7 @@ LONGEST_FAILURE = {"kind": 200, "message": 2000, "traceback": 20_000, "output": 
 LONGEST_REASON = 500  # characters; names and numbers in a hostile file may have any length
 
 WHOLE = ("_bytes", "_count", "cpus_available")
-WHOLE_LIMIT = 2**53  # with missing ones, pandas takes integers for floats, which hold these exactly
+WHOLE_LIMIT = 2**53  # floats are exact below; pandas turns integers with gaps into floats
 _COMMIT = re.compile(r"[0-9a-f]{7,40}(\+.+)?")
 _ROUND = re.compile(r"0|[1-9][0-9]{0,8}")
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
@@ -46,7 +46,7 @@ _Seconds = Annotated[float, msgspec.Meta(ge=0, le=1e9)]  # up to thirty years
 
 
 class _Parameters(msgspec.Struct):
-    """Parameters that group the measurements, so that all records must agree on their types."""
+    """Parameters that group measurements; all records must have the same types for them."""
 
     workload: str | None = None
     variant: str | None = None
@@ -76,17 +76,17 @@ class StoredRecord:
 
 @dataclass(frozen=True)
 class SkippedFile:
-    """A file that could not be read, by its path in the folder, or a skipped machine, and why."""
+    """A skipped file, by its path in the store, or a skipped machine, and the reason."""
 
     path: Path
     reason: str
     is_truncated: bool = False
-    """Its text is no JSON: what a write that was killed leaves, or garbage."""
+    """Whether the file is not JSON: a write that was killed leaves such a file."""
 
 
 @dataclass(frozen=True)
 class Store:
-    """All records of a store in the order of their files, and the files that were skipped."""
+    """All records of a store, in the order of their files, and the skipped files."""
 
     root: Path
     records: tuple[StoredRecord, ...]
@@ -94,24 +94,25 @@ class Store:
 
 
 def read_store(root: str | Path, *, commit: str | None = None) -> Store:
-    """Read every record below `root`, laid out <commit>/<environment-key>/<case>/<round>.json.
+    """Read every record below `root`, at <commit>/<environment-key>/<case>/<round>.json.
 
-    A case's name may hold slashes (`casing_variants/w7x-closure-d6`). Files of other names, such as
-    the `.tmp` of a write that never ended, are passed over. A file that is cut short and has not
-    changed for a minute gets the ending ``.unreadable``; a file of another schema, or with fields
-    that this jaxmeter does not know, stays as it is for the jaxmeter that wrote it.
+    The name of a case may contain slashes (`casing_variants/w7x-closure-d6`). Files with other
+    names, such as the `.tmp` file of an interrupted write, are ignored. A truncated file that has
+    not changed for a minute is renamed to the ending ``.unreadable``. A file with another schema,
+    or with fields that this version of jaxmeter does not know, is skipped but not renamed, so that
+    the version that wrote it can read it.
 
     Parameters
     ----------
     root : path
         Folder of the store.
     commit : str, optional
-        Full name of the only commit to read.
+        Full hash of the only commit to read. By default all commits are read.
 
     Raises
     ------
     ReportError
-        If `root` is no folder, holds no record, or none that can be read.
+        If `root` is not a folder or contains no record that can be read.
     """
     root = Path(root)
     if not root.is_dir():
@@ -125,14 +126,14 @@ def read_store(root: str | Path, *, commit: str | None = None) -> Store:
         raise ReportError(f"read_store: {root} holds no records; measure first (make report)")
     if not records:
         raise ReportError(
-            f"read_store: none of the {len(skipped)} files in {root} could be read; the first, "
+            f"read_store: none of the {len(skipped)} files in {root} could be read; the first is "
             f"{skipped[0].path}: {skipped[0].reason}"
         )
     return Store(root, tuple(records), tuple(skipped))
 
 
 def scan(root: Path, within: str = "") -> tuple[list[StoredRecord], list[SkippedFile]]:
-    """Read every record below a folder of `root`, and change nothing."""
+    """Read every record below the folder `within` of `root`, without renaming any file."""
     records: list[StoredRecord] = []
     skipped: list[SkippedFile] = []
     for name in sorted(_names(root, within, skipped)):
@@ -150,7 +151,7 @@ def scan(root: Path, within: str = "") -> tuple[list[StoredRecord], list[Skipped
 
 
 def _names(root: Path, within: str, skipped: list[SkippedFile]) -> Iterator[str]:
-    """Yield the paths of all files and folders that are named as records, relative to `root`."""
+    """Yield the paths, relative to `root`, of all files and folders with a record's ending."""
     start = len(str(root)) + 1
     for folder, names in walk(root / within):
         if names is None:
@@ -163,7 +164,7 @@ def _names(root: Path, within: str, skipped: list[SkippedFile]) -> Iterator[str]
 
 
 def walk(root: Path) -> Iterator[tuple[str, list[str] | None]]:
-    """Yield each folder below `root` with the names in it; None for a folder that is too deep.
+    """Yield each folder below `root` and the names in it, or None if the folder is too deep.
 
     Links to folders are not followed.
     """
@@ -197,12 +198,12 @@ def _stored_record(root: Path, within: Path) -> StoredRecord:
 
 
 def is_commit(name: str) -> bool:
-    """Return whether a folder's name is a commit's: 7 to 40 hex digits, perhaps a + and more."""
+    """Return whether a name is a commit hash of 7 to 40 hex digits, with or without +SUFFIX."""
     return _COMMIT.fullmatch(name) is not None
 
 
 def _check_usable(record: Record) -> None:
-    """Refuse parameters and numbers that no table can hold next to those of other records."""
+    """Raise ValueError for parameters and numbers that do not fit the tables of all records."""
     try:
         msgspec.convert({**vars(record), "phases": vars(record.phases)}, _Usable)
     except msgspec.ValidationError as error:
@@ -214,20 +215,20 @@ def _check_usable(record: Record) -> None:
     if (profile := record.compile_summary) is not None:
         parts = (profile, *profile.lines, *profile.kernels)
         if not all(0.0 <= part.seconds < math.inf for part in parts):
-            raise ValueError("compile_summary has seconds that no clock gives")
+            raise ValueError("compile_summary has seconds that are negative or not finite")
         numbers += [pair for part in parts for pair in vars(part).items()]
     for name, value in numbers:
         # NaN counts as missing, as everywhere in pandas.
         if name.endswith(WHOLE) and value is not None and abs(value) >= WHOLE_LIMIT:
-            raise ValueError(f"{name} is {value!r:.24}, which is not a number of bytes or things")
+            raise ValueError(f"{name} is {value!r:.24}, which is not a plausible count")
 
 
 def _check_small(record: Record) -> None:
-    """Refuse a record that would fill the tables of all others with columns, rows or text."""
+    """Raise ValueError for a record with more columns, rows or text than tables should have."""
     named = {"params": record.params, "checks": record.checks, "extras": record.extras}
     for name, values in named.items():
         if len(values) > MOST_NAMED:
-            raise ValueError(f"{name} has {len(values)} entries, of at most {MOST_NAMED}")
+            raise ValueError(f"{name} has {len(values)} entries; at most {MOST_NAMED} are allowed")
     lengths = {
         "samples_seconds": (len(record.samples_seconds), MOST_SAMPLES),
         "recompiles": (len(record.recompiles), MOST_SAMPLES),
@@ -238,18 +239,18 @@ def _check_small(record: Record) -> None:
     lengths["compile_summary"] = (len(parts), MOST_ARRAYS)
     for name, (length, most) in lengths.items():
         if length > most:
-            raise ValueError(f"{name} has {length} entries, of at most {most}")
+            raise ValueError(f"{name} has {length} entries; at most {most} are allowed")
     environment = vars(record.environment) if record.environment else {}
     texts = [record.name, record.target, *environment.values(), *record.params.values()]
     texts += [name for values in named.values() for name in values]
     texts += [text for part in parts for text in vars(part).values()]
     longest = max(len(text) for text in texts if isinstance(text, str))
     if longest > LONGEST_TEXT:
-        raise ValueError(f"a name or setting has {longest} characters, of at most {LONGEST_TEXT}")
+        raise ValueError(f"a name or setting has {longest} characters; {LONGEST_TEXT} are allowed")
 
 
 def skipped_file(root: Path, path: Path, error: Exception) -> SkippedFile:
-    """Describe a file for the page, which never shows where the machine keeps the store."""
+    """Return the page's entry of an unreadable file, without the store's path on the machine."""
     within = path.relative_to(root)
     text = " ".join(str(error).split()).replace(str(path), str(within))
     reason = f"{type(error).__name__}: {text}".encode("utf-8", "replace").decode()
@@ -270,25 +271,25 @@ def _is_truncated(path: Path) -> bool:
 
 
 def _renamed(root: Path, file: SkippedFile) -> SkippedFile:
-    """Rename a truncated file that no longer grows, so that no later reader reads it again."""
+    """Rename a truncated file that no longer grows, so that it is not read again."""
     path = root / file.path
-    with contextlib.suppress(OSError):  # a store that may not be written is read all the same
+    with contextlib.suppress(OSError):  # a read-only store can still be read
         stat = path.stat()
         if time.time() - max(stat.st_mtime, stat.st_ctime) >= GROWING_SECONDS:
             goal = path.with_suffix(".unreadable")
-            if goal.exists():  # of an earlier time: both are kept
+            if goal.exists():  # made earlier: both files are kept
                 goal = path.with_suffix(f".{time.time_ns()}.unreadable")
             return replace(file, path=path.replace(goal).relative_to(root))
     return file
 
 
 def _printable(path: Path) -> Path:
-    """Return a path that a page can show; names need not be UTF-8."""
+    """Return a path that a page can show, with ? for bytes that are not UTF-8."""
     return Path(str(path).encode("utf-8", "replace").decode())
 
 
 def printable_text(content: bytes) -> bytes:
-    """Return the text with a question mark for each half of a surrogate pair."""
+    """Return JSON text with a question mark in place of each unpaired surrogate."""
     if not _SURROGATE.search(content):
         return content
     try:

@@ -1,7 +1,8 @@
 """Name the environment of each measurement: machine, Python, JAX and device.
 
-The records themselves say it, never the folder they lie in, since two machines may use one folder
-name. Only a process that ended too early to say takes the environment of its neighbours.
+The name comes from the records and never from their folder, because two machines may use the same
+folder name. Only a process that ended before it recorded its environment takes the environment of
+other processes in its folder.
 """
 
 import functools
@@ -20,26 +21,27 @@ UNKNOWN = "unknown"
 
 @dataclass(frozen=True)
 class _Process:
-    """A process: its place and what it recorded; None for what it ended too early to know."""
+    """A process: its place in the store and its environment; None for fields not recorded."""
 
     commit: str
     environment_key: str
     case: str
     cpus: int | None
-    """Of its machine: the maximum over the processes of its folder, since some are bound to one."""
+    """CPUs of the machine: the maximum over its folder, since some processes are bound to one."""
     machine: str | None = None
     python: str | None = None
     jax: str | None = None
     jaxlib: str | None = None
     device: str | None = None
-    """Backend and kind of device: None where JAX was never started."""
+    """Backend and kind of device; None if JAX was never started."""
     x64: object = None
     flags: str | None = None
 
     def may_be(self, other: "_Process") -> bool:
-        """Return whether nothing that is known of both differs.
+        """Return whether both processes may have run on the same machine and versions.
 
-        Flags are not compared: those of a process that recorded nothing are its parent's.
+        Only fields that both processes recorded are compared. Flags are not compared, because a
+        process that ended early has the flags of its parent.
         """
         names = ("machine", "python", "jax", "jaxlib")
         pairs = [(getattr(self, name), getattr(other, name)) for name in names]
@@ -47,7 +49,7 @@ class _Process:
 
     @property
     def environment(self) -> str:
-        """The name of its environment."""
+        """The name of the process's environment."""
         parts = [
             self.machine or UNKNOWN,
             None if self.cpus is None else f"{self.cpus} CPU{'s' if self.cpus > 1 else ''}",
@@ -62,9 +64,9 @@ class _Process:
 
 
 def machine_name(environment: Environment | None) -> str:
-    """Return a short name that differs where host, system, processor or memory does.
+    """Return a short name for a machine; it depends on host, system, processor and memory.
 
-    It leaves the device out, which a process that ended before it started JAX does not know.
+    It does not depend on the device, which a process cannot record before it has started JAX.
     """
     if environment is None:
         return UNKNOWN
@@ -74,7 +76,7 @@ def machine_name(environment: Environment | None) -> str:
         environment.machine,
         (environment.platform or "").split("-")[0],
         environment.cpu_model,
-        None if ram is None else round(ram / 2**30),  # kernels reserve a little, and differ in it
+        None if ram is None else round(ram / 2**30),  # kernels reserve small, different amounts
     )
     return f"{host}-{hashlib.sha256(repr(hardware).encode()).hexdigest()[:6]}"
 
@@ -82,11 +84,11 @@ def machine_name(environment: Environment | None) -> str:
 def environment_names(records: Sequence[StoredRecord]) -> list[str]:
     """Return the environment of each record: machine, Python, JAX, device.
 
-    Numbers of two environments are never pooled and never compared. A process that ended before JAX
-    had started takes the environment of others in its folder, at any commit, that agree with it in
-    machine and versions, then preferably in case, flags, number of CPUs and commit. If several are
-    left it is "unknown". Give the records of all commits at once, so that one can complete the
-    other.
+    Numbers of two environments are never pooled and never compared. A process that ended before it
+    started JAX takes the environment of other processes in its folder, at any commit, with the same
+    machine and versions. Processes with the same case, flags, number of CPUs and commit are
+    preferred. If several environments remain, the name is "unknown". Pass the records of all
+    commits at once, because the records of one commit may complete the records of another.
     """
     processes = _processes(records)
     folders: dict[str, list[_Process]] = defaultdict(list)
@@ -98,7 +100,7 @@ def environment_names(records: Sequence[StoredRecord]) -> list[str]:
 
 
 def _named(process: _Process, folders: Mapping[str, Sequence[_Process]]) -> str:
-    """Return the environment's name, by the process itself or by the others in its folder."""
+    """Return the name of a process's environment, if needed from processes in its folder."""
     if process.device is not None:
         return process.environment
     folder = folders.get(process.environment_key, ())
@@ -120,7 +122,7 @@ def _named(process: _Process, folders: Mapping[str, Sequence[_Process]]) -> str:
 
 
 def _processes(records: Sequence[StoredRecord]) -> list[_Process]:
-    """Return the process of each record, in their order."""
+    """Return the process of each record, in the order of the records."""
     machines = [machine_name(stored.record.environment) for stored in records]
     folders = [
         (stored.commit, stored.environment_key, machine)

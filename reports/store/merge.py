@@ -1,4 +1,4 @@
-"""Stores of several machines in one, each record under the machine that made it."""
+"""Merge the stores of several machines, with each record under the machine that made it."""
 
 import contextlib
 import errno
@@ -21,10 +21,10 @@ NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
 
 @dataclass(frozen=True)
 class Merged:
-    """How many records were copied, how many were there already, and which files were refused.
+    """The numbers of records that were copied or were there already, and the refused files.
 
-    Refused are files that are no records, and records in whose place another record, a link or
-    something else lies.
+    A file is refused if it is not a record, or if another record, a link or something else is at
+    its destination.
     """
 
     copied_count: int
@@ -35,18 +35,18 @@ class Merged:
 def merge_stores(sources: Sequence[str | Path], into: str | Path) -> Merged:
     """Copy every record of `sources` to `<commit>/<environment-key>@<machine>/<case>/<round>.json`.
 
-    A source is a store, or the output of ``benchmarks.measuring.pair``: a folder with the stores
-    base and head, or a folder with such a folder called pair and the page of its review.
+    A source is a store, or the output of ``benchmarks.measuring.pair``. This output is a folder
+    with the stores base and head, or a folder in which such a folder is called pair.
 
-    The record says which machine it is of. Nothing is overwritten: a record that lies there already
-    with the same content counts as the same, with another content as refused. So a merge may be
-    repeated, interrupted, and done by two processes at once.
+    The machine is read from the record. Nothing is overwritten: if a record is already at the
+    destination, the new record counts as the same if its content is equal, and is refused
+    otherwise. A merge may therefore be repeated, interrupted, or done by two processes at once.
 
     Raises
     ------
     ReportError
-        If a source is no folder, holds nothing, or is the goal itself: then nothing is copied. If
-        the goal has no space left or is read-only.
+        If a source is not a folder, contains no files, or contains `into`; nothing is then copied.
+        Also if `into` is read-only or has no space left.
     """
     into = Path(into)
     read = [(source, *read_source(source, into)) for source in map(Path, sources)]
@@ -66,7 +66,9 @@ def read_source(source: Path, into: Path) -> tuple[list[StoredRecord], list[Skip
     if not source.is_dir():
         raise ReportError(f"merge_stores: {source} is not a folder; name folders of records")
     if into.resolve().is_relative_to(source.resolve()):
-        raise ReportError(f"merge_stores: {into} lies in {source}; name a folder of its own")
+        raise ReportError(
+            f"merge_stores: {into} lies in {source}; name a folder outside the sources"
+        )
     found, unread = _contents(source)
     if not found and not unread:
         raise ReportError(f"merge_stores: {source} holds no records; measure first")
@@ -93,16 +95,16 @@ def _contents(source: Path) -> tuple[list[StoredRecord], list[SkippedFile]]:
             if is_commit(stored.commit):
                 found.append(stored)
             else:
-                reason = f"{stored.commit} is not a commit: 7 to 40 hexadecimal digits"
+                reason = f"{stored.commit} is not a commit hash of 7 to 40 hexadecimal digits"
                 refused.append(SkippedFile(stored.path.relative_to(source), reason))
     return found, refused
 
 
 def with_machines(found: Sequence[StoredRecord]) -> Iterator[tuple[StoredRecord, str]]:
-    """Yield each record with its machine.
+    """Yield each record with the name of its machine.
 
-    A record that does not name its machine takes the machine of its folder, where there is only
-    one: of its environment at the same commit, or else at any.
+    A record without a machine takes the machine of the other records in its environment folder, if
+    these name exactly one: at the same commit if any does, otherwise at all commits.
     """
     known: defaultdict[tuple[str, ...], set[str]] = defaultdict(set)
     for stored in found:
@@ -119,15 +121,15 @@ def _folders(stored: StoredRecord) -> tuple[tuple[str, ...], ...]:
 
 
 def _place(stored: StoredRecord, machine: str) -> Path:
-    own = stored.environment_key.rsplit("@", 1)[0]  # of an earlier merge
+    own = stored.environment_key.rsplit("@", 1)[0]  # without the machine of an earlier merge
     return Path(stored.commit, f"{own}@{machine}", stored.case, stored.path.name)
 
 
 def _outcome(stored: StoredRecord, into: Path, place: Path) -> str:
-    """Copy a record; return `COPIED`, `SAME`, or why it stays where it is."""
+    """Copy a record; return `COPIED`, `SAME`, or the reason why it was refused."""
     folders = [into / parent for parent in list(place.parents)[:-1]]
     if any(folder.is_symlink() for folder in folders):
-        return f"a link lies at its place in {into.name}, and may lead elsewhere"
+        return f"its destination in {into.name} is a link, which may lead elsewhere"
     try:
         return _put(read_file(stored.path), into / place)
     except FileError as error:
@@ -136,18 +138,18 @@ def _outcome(stored: StoredRecord, into: Path, place: Path) -> str:
         if error.errno in NO_ROOM:
             raise ReportError(
                 f"merge_stores: cannot write to {into} ({error.strerror}); free space there or "
-                "name another folder, and merge again: what was copied is whole and stays"
+                "name another folder, and merge again: the records copied so far are complete"
             ) from error
         return f"{type(error).__name__}: {error.strerror or error}"
 
 
 def _put(content: bytes, path: Path) -> str:
-    """Write a file whole or not at all, and never over another one."""
+    """Write a file atomically, and never over another file; return the outcome."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with draft_of(path, content) as draft, contextlib.suppress(FileExistsError):
         os.link(draft, path)  # unlike a rename, fails where a file is already
         return COPIED
     if path.is_symlink():
-        return f"a link lies at its place: {path.name}"
+        return f"its destination is a link: {path.name}"
     is_same = read_file(path) == content
-    return SAME if is_same else "another record lies at its place"
+    return SAME if is_same else "another record is at its destination"

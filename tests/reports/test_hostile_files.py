@@ -136,7 +136,7 @@ def test_merging_follows_no_link_out_of_its_goal(made_up, tmp_path):
     (tmp_path / "all").mkdir()
     (tmp_path / "all" / made_up.commit).symlink_to(tmp_path / "elsewhere")
     merged = merge_stores([tmp_path / "a"], tmp_path / "all")
-    assert merged.copied_count == 0 and "a link lies at its place" in merged.refused[0].reason
+    assert merged.copied_count == 0 and "destination in" in merged.refused[0].reason
     assert list((tmp_path / "elsewhere").iterdir()) == []
 
 

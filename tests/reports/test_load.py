@@ -85,7 +85,7 @@ def test_truncated_foreign_and_misplaced_files_are_skipped_with_reasons(good, tm
     }
     assert "truncated" in reasons["1.json"] and "999" in reasons["3.json"]
     assert "round" in reasons["last.json"] and "<commit>" in reasons["stray.json"]
-    assert "cut short" in reasons["6.unreadable"] and "parameters" in reasons["7.stale"]
+    assert "incomplete" in reasons["6.unreadable"] and "parameters" in reasons["7.stale"]
     assert all("\n" not in reason and str(tmp_path) not in reason for reason in reasons.values())
     folder = good.parent.relative_to(tmp_path)
     assert {item.path.parent for item in store.skipped} == {folder, folder.parents[-1]}
@@ -242,5 +242,5 @@ def test_no_folder_no_record_and_nothing_readable_are_errors_that_say_what_to_do
     broken = tmp_path / "commit" / "key" / "case" / "0.json"
     broken.parent.mkdir(parents=True)
     broken.write_text("{")
-    with pytest.raises(ReportError, match=r"none of the 1 files .* could be read; the first, "):
+    with pytest.raises(ReportError, match=r"none of the 1 files .* could be read; the first is "):
         read_store(tmp_path)

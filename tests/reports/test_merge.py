@@ -54,7 +54,7 @@ def test_another_record_at_the_same_place_is_refused_and_both_stay(made_up, tmp_
 
 
 @pytest.mark.parametrize(
-    "ending, reason", [(".json", "truncated"), (".unreadable", "cut short")], ids=str
+    "ending, reason", [(".json", "truncated"), (".unreadable", "incomplete")], ids=str
 )
 def test_a_half_written_file_stays_behind_with_its_reason(made_up, tmp_path, ending, reason):
     a = store_of(made_up, tmp_path / "a")
@@ -90,7 +90,7 @@ def test_folders_that_are_no_commit_stay_behind(made_up, tmp_path, name):
     made_up.write(a, made_up.casing_case("closure", 3), 0, commit=name)
     merged = merge_stores([a], tmp_path / "all")
     (refused,) = merged.refused
-    assert refused.path.parts[0] == name and f"{name} is not a commit" in refused.reason
+    assert refused.path.parts[0] == name and f"{name} is not a commit hash" in refused.reason
     assert merged.copied_count == 2
 
 
@@ -135,7 +135,7 @@ def test_the_kernels_version_and_its_few_bytes_of_memory_make_no_other_machine(m
 
 def test_a_merge_into_its_own_source_and_from_nowhere_are_errors(made_up, tmp_path):
     a = store_of(made_up, tmp_path / "a")
-    with pytest.raises(ReportError, match="a folder of its own"):
+    with pytest.raises(ReportError, match="a folder outside the sources"):
         merge_stores([a], a / "all")
     with pytest.raises(ReportError, match="not a folder"):
         merge_stores([tmp_path / "none"], tmp_path / "all")

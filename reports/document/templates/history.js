@@ -246,8 +246,8 @@ function refresh() {
   for (const series of found) if (!cards.has(series)) cards.set(series, newCard(series));
   const shown = found.map((series) => cards.get(series));
   byId("cards").replaceChildren(...shown);
-  byId("no-cards").textContent = found.length ? "" : chosen.length ? "No series matches; empty the search, or ask for all kinds." :
-    "Nothing succeeded in this environment.";
+  byId("no-cards").textContent = found.length ? "" : chosen.length ? "No series matches; clear the search, or select all kinds." :
+    "No process succeeded in this environment.";
   shown.slice(0, 12).forEach(draw);
   shown.slice(12).forEach((card) => { if (!card.dataset.drawn) seen.observe(card); });
   const steps = found.flatMap((series) => series.steps.map((step) => ({ series, step })));

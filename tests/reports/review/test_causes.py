@@ -213,8 +213,8 @@ def test_the_command_uses_the_default_criteria_of_every_review(made_up, pair, tm
     with pytest.raises(SystemExit):
         main(["review", "--help"])
     shown = " ".join(capsys.readouterr().out.split())
-    assert f"share; default {Policy.criteria.minimum_effect:g}" in shown
-    assert f"SIGNIFICANCE default {Policy.criteria.significance:g}" in shown
+    assert f"that counts (default: {Policy.criteria.minimum_effect:g})" in shown
+    assert f"false alarm (default: {Policy.criteria.significance:g})" in shown
 
 
 def test_the_page_in_a_browser_has_no_errors_and_fits_a_phone(

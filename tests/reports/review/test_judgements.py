@@ -59,7 +59,7 @@ def test_times_without_a_verdict_say_why_and_which_load_they_met(pair, load, sai
             row |= {"load_1min_before": load, "cpus_available_count": 2}
     assert lines(make_review(commits))[1] == (
         "not judged",
-        f"{said}2 rounds of a case, 3 are needed",
+        f"{said}2 rounds of a case; 3 are needed",
     )
 
 

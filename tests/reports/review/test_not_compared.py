@@ -102,7 +102,7 @@ def test_commits_of_a_store_are_found_by_the_beginning_of_their_names(pair, tmp_
     assert (commits.base.commit, commits.head.commit) == (BASE, HEAD)
     with pytest.raises(ReportError, match="no measurements of 'main'; it holds bbbb"):
         read_commits(store, "main", "dd", repository=tmp_path)
-    with pytest.raises(ReportError, match="are one commit.*benchmarks.measuring.pair"):
+    with pytest.raises(ReportError, match="are the same commit.*benchmarks.measuring.pair"):
         read_commits(store, BASE, BASE[:8])
 
 
@@ -113,7 +113,7 @@ def test_a_full_name_means_its_commit_although_another_begins_with_it(made_up, p
         flags = store / commit / "flags"
         shutil.copytree(store / commit / made_up.key, flags)
         edit_records(flags, lambda r: r["environment"].update(xla_flags="--xla_a=1"))
-    with pytest.raises(ReportError, match="choose with --environment") as raised:
+    with pytest.raises(ReportError, match="choose one with --environment") as raised:
         read_commits(store, BASE, HEAD)
     environment = str(raised.value).split("(")[1].split(";")[0]
     commits = read_commits(store, BASE, HEAD, environment=environment)
@@ -128,7 +128,7 @@ def test_a_review_that_compares_nothing_does_not_pass(pair, tmp_path, capsys):
     out = tmp_path / "out"
     assert main(["review", "--pair", str(root), "--out", str(out)]) == 2
     assert capsys.readouterr().out.splitlines() == [
-        "Exact: not judged – no case has numbers of both commits",
+        "Exact: not judged – no case has numbers at both commits",
         "Times: not judged – no case was timed",
         "Nothing could be compared (4 cases not compared).",
     ]
