@@ -1,5 +1,6 @@
-"""asv suites: a module for each, on the base in `common`.
+"""asv benchmark suites: one module for each suite, built on the base class in `common`.
 
-``measuring`` plans, runs and stores measurements, ``cases`` holds the functions that run in worker
-processes, ``workloads`` the problems, which import no meter.
+``measuring`` plans, runs and stores measurements. ``cases`` holds the functions that run in worker
+processes. ``operations`` is the table of vcjax's public operations. ``workloads`` holds the
+programs that are measured; they do not import jaxmeter.
 """

@@ -5,15 +5,19 @@ from __future__ import annotations
 from benchmarks import common
 from benchmarks.measuring.plan import PlannedCase
 
-# Six processes a side are the least that can tell two variants apart at p = 0.0022. The quick grid
-# has them at six digits only; elsewhere it shows sizes and orders of magnitude.
+# Six processes for each variant are the minimum that can show a difference of two variants at
+# p = 0.0022. The quick grid runs six processes at six digits only; at other digits it shows sizes
+# and orders of magnitude.
 QUICK_ROUNDS = {3: 1, 6: 6, 9: 1, 12: 1}
 FULL_ROUNDS = 8
 QUICK_REPEAT, FULL_REPEAT = 5, 10
 
 
 class CasingVariants(common.CaseSuite):
-    """External field on the W7-X boundary, half period, 800 targets, by variant and digits."""
+    """Cost of the external field on half a period of the W7-X boundary, by variant and digits.
+
+    The field is evaluated at 800 targets.
+    """
 
     suite = "casing_variants"
     params = (("closure", "argument", "simplified"), (3, 6, 9, 12))
@@ -31,8 +35,9 @@ class CasingVariants(common.CaseSuite):
         return self.measured()
 
     def case(self, grid: str, variant: str, digits: int) -> PlannedCase:
-        """Return the case of a variant at a number of digits."""
-        # Simplified constants give the program of the argument: at more digits as well.
+        """Return the planned case for a variant and a number of digits."""
+        # With simplified constants the program equals that of the variant "argument". This holds at
+        # more digits too, so the quick grid leaves these cases out.
         is_known = variant == "simplified" and digits > 6
         quick_rounds = 0 if is_known else QUICK_ROUNDS[digits]
         return PlannedCase(

@@ -1,4 +1,4 @@
-"""Time and temporaries by the size of the far field's tiles."""
+"""Time and temporary memory of the external field, against the tile size of its far-field sum."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ FULL_ROUNDS = 6
 
 
 class ChunkSweep(common.CaseSuite):
-    """External field on the W7-X boundary, half period, by sources and targets in a tile.
+    """Cost of the external field on half a period of the W7-X boundary, by tile size.
 
-    The tiles must not change the error.
+    A tile is a block of sources and targets of the far-field sum. Its size must not change the
+    error.
     """
 
     suite = "chunk_sweep"
@@ -27,7 +28,7 @@ class ChunkSweep(common.CaseSuite):
         return self.measured()
 
     def case(self, grid: str, chunk_size, target_chunk_size, digits: int) -> PlannedCase:
-        """Return the case of a tile."""
+        """Return the planned case for the numbers of sources and targets in a tile."""
         quick_rounds = QUICK_ROUNDS if (chunk_size, target_chunk_size) in QUICK_TILES else 0
         sizes = {"chunk_size": chunk_size, "target_chunk_size": target_chunk_size}
         return PlannedCase(

@@ -14,7 +14,7 @@ from benchmarks.measuring.plan import PlannedCase
 VARIANTS = ("closure", "argument", "cached", "simplified", "hoisted", "static_callable")
 SIZES = (64, 128, 192, 256)
 ROUNDS = 6
-"""Processes a side, the least that can tell two variants apart at p < 0.002."""
+"""Processes for each variant: the minimum that can show a difference at p = 0.0022."""
 REQUIRES = {"equinox": "equinox"}
 # The published program computes in single precision; matrix products on the host would wait for
 # each other's threads on a busy machine.
@@ -22,12 +22,15 @@ ENVIRONMENT = {"JAX_ENABLE_X64": "0", "OPENBLAS_NUM_THREADS": "1"}
 
 
 def preparation(size: int) -> PlannedCase:
-    """Return the case that makes a system, for all cases of that size."""
+    """Return the planned case that makes a system, once for all cases of the same size.
+
+    `size` is the number of pixels of a side of the images.
+    """
     return _case(f"coronagraph_preparation/n{size}", "preparation", {"size": size}, rounds=1)
 
 
 def frame_case(variant: str, size: int, *, rounds: int) -> PlannedCase:
-    """Return the case of a variant's frame."""
+    """Return the planned case that computes a frame with one variant."""
     return _of_variant(
         "coronagraph_variants",
         "frame",
@@ -40,7 +43,10 @@ def frame_case(variant: str, size: int, *, rounds: int) -> PlannedCase:
 
 
 def change_case(variant: str, size: int, *, rounds: int) -> PlannedCase:
-    """Return the case of a variant's frame after a change of the cube."""
+    """Return the planned case that computes a frame with one variant, before and after a change.
+
+    The change makes the cube of the coronagraph's images twice as bright.
+    """
     return _of_variant("coronagraph_change", "changed", variant, size, rounds=rounds)
 
 
@@ -63,7 +69,7 @@ def _case(name: str, function: str, params: dict, **options: Any) -> PlannedCase
 
 
 def casing_case(variant: str, *, rounds: int) -> PlannedCase:
-    """Return the case of the virtual casing's external field by a variant, W7-X at six digits."""
+    """Return the planned case of the external field of W7-X at six digits, with one variant."""
     return PlannedCase(
         name=f"casing_variants/w7x-{variant}-d6",
         target="benchmarks.cases.field:external_field",
@@ -76,7 +82,7 @@ def casing_case(variant: str, *, rounds: int) -> PlannedCase:
 
 
 class CoronagraphVariants(common.CaseSuite):
-    """A frame of the coronagraph by variant and pixels a side."""
+    """Cost of a frame of the coronagraph, by variant and number of pixels of a side."""
 
     suite = "coronagraph_variants"
     params = (VARIANTS, SIZES)
@@ -87,6 +93,6 @@ class CoronagraphVariants(common.CaseSuite):
         return self.measured()
 
     def case(self, grid: str, variant: str, size: int) -> PlannedCase:
-        """Return the case of a variant at a size; the study alone measures the larger sizes."""
+        """Return the planned case for a variant and a size; suites leave out the larger sizes."""
         rounds = ROUNDS if grid == "full" and size <= 128 else 0
         return frame_case(variant, size, rounds=rounds)

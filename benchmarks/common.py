@@ -1,13 +1,14 @@
-"""The base of the suites: an asv class whose ``track_`` methods read cases measured once.
+"""The base class of the suites: an asv class whose ``track_`` methods read results measured once.
 
-A suite is a grid (`params`), a list of `quantities`, the `case` that measures a grid point, and
+A suite defines a grid (`params`), a list of `quantities`, a method `case` that returns the planned
+case of a grid point, and
 
     def setup_cache(self):
         return self.measured()
 
-in its own body, not here: asv keys caches by file and line of ``setup_cache``, and a cache in the
-base would be shared by all suites. asv starts a process for every number it reads, so this module
-and the suites import no JAX.
+Each suite needs this method in its own body. asv identifies a cache by the file and line of
+``setup_cache``, so all suites would share one cache if the base class defined the method. asv
+starts a process for every number that it reads, so this module and the suites do not import JAX.
 """
 
 from __future__ import annotations
@@ -47,32 +48,32 @@ ONE_THREAD_ENVIRONMENT = {
 COMPILE_TIMES = ("compile_seconds", "trace_lower_compile_seconds")
 TIMES = (*COMPILE_TIMES, "steady_median_seconds", "steady_std_seconds")
 
-# Times are one sample a process; errors are the largest of all processes.
+# A time has one sample for each process; an error is the largest of all processes.
 MEANINGS = {
     "compile_seconds": "XLA's compile phase.",
     "trace_lower_compile_seconds": "Trace, lower and compile, added up.",
     "steady_median_seconds": "Median of the steady-state calls.",
     "steady_std_seconds": "Standard deviation of the steady-state calls.",
-    "prepare_seconds": "Tables and prepare, in the steady state.",
-    "prepare_compile_seconds": "The first prepare beyond a steady-state one.",
-    "setup_seconds": "A new surface to its first result, in the steady state.",
-    "reference_setup_seconds": "The C++ package: a new object, its set-up and first evaluation.",
-    "evaluation_seconds": "One evaluation, interleaved with those of the C++ package.",
-    "reference_evaluation_seconds": "The C++ package: one evaluation after the first.",
-    "value_seconds": "Prepare and evaluate, interleaved with gradients.",
-    "gradient_seconds": "The gradient, interleaved with values.",
-    "calls_seconds": "All calls of a habit, with their compiles.",
-    "executions_count": "Runs of the Python code.",
-    "compiles_count": "Programs that were compiled.",
-    "equations_count": "Copies of the loop's body in the program.",
-    "captured_bytes": "Arrays that the function closes over, nested jits included.",
-    "embedded_bytes": "Constants in the program that the compiler was handed.",
-    "temp_bytes": "Temporaries of the program, on one device.",
-    "process_peak_bytes": "The whole process, from tracing the gradient to its last call.",
+    "prepare_seconds": "Time of making tables and of prepare, in the steady state.",
+    "prepare_compile_seconds": "Time by which the first prepare exceeds a steady-state one.",
+    "setup_seconds": "Time from a new surface to its first result, in the steady state.",
+    "reference_setup_seconds": "Time of the C++ package for set-up and first evaluation.",
+    "evaluation_seconds": "Time of one evaluation, interleaved with the C++ package.",
+    "reference_evaluation_seconds": "Time of the C++ package for one evaluation after the first.",
+    "value_seconds": "Time to prepare and evaluate, interleaved with gradients.",
+    "gradient_seconds": "Time of the gradient, interleaved with values.",
+    "calls_seconds": "Time of all calls of a habit, with their compiles.",
+    "executions_count": "Number of runs of the Python code.",
+    "compiles_count": "Number of compiled programs.",
+    "equations_count": "Number of copies of the loop's body in the program.",
+    "captured_bytes": "Bytes of the arrays that the function closes over, nested jits included.",
+    "embedded_bytes": "Bytes of the constants in the program that the compiler receives.",
+    "temp_bytes": "Bytes of the program's temporaries on one device.",
+    "process_peak_bytes": "Peak memory of the process that traces and calls the gradient.",
     "error_relative": "Largest error against the known answer, relative to the largest total.",
-    "reference_error_relative": "The C++ package: its error, as error_relative.",
-    "modes_error_relative": "Reverse mode against forward mode, along one direction.",
-    "rate_difference_relative": "Rates against the argument variant's, relative to their maximum.",
+    "reference_error_relative": "Error of the C++ package, defined like error_relative.",
+    "modes_error_relative": "Relative difference of reverse and forward mode, along one direction.",
+    "rate_difference_relative": "Difference from the argument variant's rates, over their maximum.",
 }
 UNITS = {"seconds": "seconds", "bytes": "bytes", "count": "1", "relative": "1"}
 # Raised by hand when the meaning of a quantity changes: asv does not hash helper code.
@@ -80,7 +81,7 @@ VERSIONS = {"compile_seconds": "2"}
 
 
 def casing_preparation(digits: int) -> PlannedCase:
-    """Return the case that prepares W7-X's casing, for all cases that evaluate it."""
+    """Return the planned case that prepares the casing of W7-X, once for all that evaluate it."""
     return PlannedCase(
         name=f"casing_preparation/w7x-d{digits}",
         target="benchmarks.cases.preparing:preparation",
@@ -91,37 +92,40 @@ def casing_preparation(digits: int) -> PlannedCase:
 
 
 class CaseSuite(ABC):
-    """Cases over a grid of parameters; asv skips abstract classes when it collects benchmarks."""
+    """An asv suite: cases over a grid of parameters.
+
+    The class is abstract, so asv skips it when it collects benchmarks.
+    """
 
     suite: str
-    """First part of the cases' names."""
+    """First part of the name of each case."""
     params: tuple[tuple, ...]
-    """The whole grid, the same on every machine; each case's rounds select what is measured."""
+    """The whole grid, the same on every machine; cases with 0 rounds are not measured."""
     param_names: tuple[str, ...]
     quantities: tuple[str, ...]
-    """Each gets a ``track_`` method."""
+    """Names of what is measured; each gets a ``track_`` method."""
     timeout = 60
     quick_budget_seconds: float = 240.0
-    """On the small and the quick grid, rounds after the first start only within this time."""
+    """On the small and quick grids, rounds after the first start only within these seconds."""
 
     def __init_subclass__(cls) -> None:
-        """Add the ``track_`` methods."""
+        """Add a ``track_`` method for each quantity."""
         annotated(cls.setup_cache, timeout=SUITE_TIMEOUT_SECONDS)
         for quantity in cls.quantities:
             setattr(cls, f"track_{quantity}", _track(cls, quantity))
 
     @abstractmethod
     def setup_cache(self) -> dict[str, Summary]:
-        """Return ``self.measured()``."""
+        """Return ``self.measured()``; every suite repeats this method."""
 
     @abstractmethod
     def case(self, *args: Any, **kwargs: Any) -> PlannedCase:
-        """Return the case of a grid, "quick" or "full", and a point of it."""
+        """Return the planned case of a point; the first argument is the grid, "quick" or "full"."""
 
     def plan(self, grid: str) -> list[PlannedCase]:
         """Return all cases of a grid that are measured at least once.
 
-        The small grid is a choice of the quick one's cases, made for all suites in one place.
+        The small grid has some cases of the quick grid: those that `SMALL_ROUNDS` lists.
         """
         of = "quick" if grid == "small" else grid
         cases = [self.case(of, *point) for point in itertools.product(*self.params)]
@@ -131,11 +135,14 @@ class CaseSuite(ABC):
         return [case for case in cases if case.rounds > 0]
 
     def budget_seconds(self, grid: str) -> float | None:
-        """Return the time within which rounds after the first may start; None for no limit."""
+        """Return the seconds within which rounds after the first may start; None means no limit."""
         return None if grid == "full" else self.quick_budget_seconds
 
     def measured(self) -> dict[str, Summary]:
-        """Measure what the store does not hold yet; return a summary for each case's name."""
+        """Measure the cases and return the summary of each one by its name.
+
+        With VCJAX_BENCH_RESUME=1, successful records that the store holds are kept.
+        """
         from benchmarks.measuring.runner import measure_plan
         from benchmarks.measuring.store import RecordStore, environment_name, store_root
         from benchmarks.summary import summarise
@@ -151,15 +158,18 @@ class CaseSuite(ABC):
         return {name: summarise(found) for name, found in records.items()}
 
     def setup(self, cache: dict[str, Summary], *point: Any) -> None:
-        """Skip what this grid leaves out, and what could not run here."""
+        """Skip cases that this grid leaves out or that could not run here.
+
+        asv skips a benchmark whose setup raises NotImplementedError.
+        """
         summary = cache.get(self.case("full", *point).name)
         if summary is None:
-            raise NotImplementedError("not on this grid: set VCJAX_BENCH_GRID=full")
+            raise NotImplementedError("the grid leaves this case out: set VCJAX_BENCH_GRID=full")
         if summary["status"] == "skipped":
             raise NotImplementedError(summary["message"])
 
     def value(self, cache: dict[str, Summary], quantity: str, point: tuple) -> Any:
-        """Return a number, or the samples of a time in the form that asv tests and keeps."""
+        """Return a number or, for a time, its samples in the form that asv compares and stores."""
         name = self.case("full", *point).name
         summary = cache[name]
         if summary["status"] != "ok":
@@ -170,7 +180,7 @@ class CaseSuite(ABC):
 
 
 def annotated(function: Callable[..., Any], **attributes: Any) -> Callable[..., Any]:
-    """Return the function with the attributes that asv reads from it."""
+    """Set attributes of a function for asv to read, and return the function."""
     vars(function).update(attributes)
     return function
 
@@ -180,12 +190,12 @@ def _track(suite: type[CaseSuite], quantity: str) -> Callable[..., Any]:
         return self.value(cache, quantity, point)
 
     def setup(cache: dict[str, Summary], *point: Any) -> None:
-        """Skip the time of a single process, which asv would judge by its factor alone."""
+        """Skip a time that only one process measured."""
         summary = cache.get(suite().case("full", *point).name)
         if summary is not None and len(summary["times"].get(quantity, ())) == 1:
             raise NotImplementedError(
-                "the time of one process only, which asv would judge by its factor of 1.1: see the "
-                "report, or compare with make review"
+                "only one process measured this time, so asv would compare it by a factor of 1.1: "
+                "read the report, or compare commits with make review"
             )
 
     track.__doc__ = MEANINGS[quantity]

@@ -1,7 +1,8 @@
-"""Time by the number of devices.
+"""Time of prepare and of the external field against the number of devices.
 
 The devices are virtual: XLA divides the machine's cores among them, so more devices than cores
-cannot help. The suite shows the cost of dividing, and how far one device leaves cores idle.
+cannot help. The suite shows what it costs to divide the targets over devices, and how many cores
+are idle with one device.
 """
 
 from __future__ import annotations
@@ -13,9 +14,10 @@ FULL_ROUNDS = 6
 
 
 class DeviceSweep(common.CaseSuite):
-    """Prepare and external field on the W7-X boundary, half period, targets over CPU devices.
+    """Cost of prepare and of the external field, with targets divided over CPU devices.
 
-    The number of devices must not change the error.
+    The surface is half a period of the W7-X boundary. The number of devices must not change the
+    error.
     """
 
     suite = "device_sweep"
@@ -27,7 +29,7 @@ class DeviceSweep(common.CaseSuite):
         return self.measured()
 
     def case(self, grid: str, device_count: int, digits: int) -> PlannedCase:
-        """Return the case of a number of devices; the quick grid has none."""
+        """Return the planned case for a number of devices; the quick grid does not measure it."""
         return PlannedCase(
             name=f"{self.suite}/w7x-d{digits}-n{device_count}",
             target="benchmarks.cases.field:external_field",

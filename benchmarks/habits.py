@@ -1,4 +1,4 @@
-"""Habits of jit: how often Python code runs and programs are compiled; loops and their sizes."""
+"""Habits of using `jax.jit`, with their runs of Python code and compiles; and sizes of loops."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def _case(suite: str, point: str, function: str, grid: str, params: dict[str, An
 
 
 class Habits(common.CaseSuite):
-    """What the workshop's first three lessons assert, as a history over versions of JAX."""
+    """Counts that the workshop's first three lessons state, tracked over versions of JAX."""
 
     suite = "habits"
     params = (HABITS,)
@@ -50,12 +50,12 @@ class Habits(common.CaseSuite):
         return self.measured()
 
     def case(self, grid: str, name: str) -> PlannedCase:
-        """Return the case of a habit; the full grid alone measures them."""
+        """Return the planned case for a habit; only the full grid measures it."""
         return _case(self.suite, name, "habit", grid, {"name": name})
 
 
 class Loops(common.CaseSuite):
-    """A loop of sines by kind and number of rounds: copies of its body and time to compile."""
+    """Size and compile time of loops of sines, by kind of loop and number of rounds."""
 
     suite = "loops"
     params = (LOOPS, (10, 100, 1000))
@@ -66,6 +66,6 @@ class Loops(common.CaseSuite):
         return self.measured()
 
     def case(self, grid: str, kind: str, rounds: int) -> PlannedCase:
-        """Return the case of a loop; the full grid alone measures them."""
+        """Return the planned case for a loop; only the full grid measures it."""
         params = {"kind": kind, "rounds": rounds}
         return _case(self.suite, f"{kind}-{rounds}", "loop", grid, params)

@@ -1,4 +1,4 @@
-"""Temporary memory of small problems, by the compiler's account."""
+"""Temporary memory of small problems, as the compiler reports it."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from benchmarks.measuring.plan import PlannedCase
 
 
 class MemorySweep(common.CaseSuite):
-    """``case_vc_large`` in float64: the external field and its gradient, by tile of the far field.
+    """Temporary memory of the external field and its gradient on ``case_vc_large``, by tile size.
 
-    The aim is 10 MiB for the field and 20 MiB for the gradient at the automatic sizes; the tiles
-    must not change the error.
+    Numbers are float64. With automatic tile sizes the aim is 10 MiB for the field and 20 MiB for
+    the gradient. The tile size must not change the error.
     """
 
     suite = "memory_sweep"
@@ -23,7 +23,7 @@ class MemorySweep(common.CaseSuite):
         return self.measured()
 
     def case(self, grid: str, quantity: str, chunk_size, target_chunk_size) -> PlannedCase:
-        """Return the case of a tile; the quick grid has the automatic one only."""
+        """Return the planned case for a tile size; the quick grid has the automatic size only."""
         automatic = chunk_size == target_chunk_size == "auto"
         sizes = {"chunk_size": chunk_size, "target_chunk_size": target_chunk_size}
         return PlannedCase(

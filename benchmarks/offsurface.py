@@ -9,10 +9,11 @@ POINT_COUNT = 128
 
 
 class OffSurface(common.CaseSuite):
-    """Both fields near the W7-X boundary, half period, on either side, by distance in metres.
+    """Cost and error of the separated fields at points near the W7-X boundary, by distance.
 
-    The minor radius is 0.5. The aims at nine digits: errors of 1e-8 at most, and at no distance
-    more than three times the time of the farthest points.
+    The boundary is half a period with a minor radius of 0.5 metres. Points lie on both sides, at a
+    distance in metres. The aims at nine digits are errors of at most 1e-8, and at every distance at
+    most three times the time of the farthest points.
     """
 
     suite = "off_surface"
@@ -25,7 +26,7 @@ class OffSurface(common.CaseSuite):
         return self.measured()
 
     def case(self, grid: str, distance: float, digits: int) -> PlannedCase:
-        """Return the case of a distance; the quick grid has the ends, at nine digits."""
+        """Return the planned case; the quick grid has the two extreme distances at nine digits."""
         quick = digits == 9 and distance in (3e-1, 1e-4)
         points = {"distance": distance, "point_count": POINT_COUNT}
         return PlannedCase(
@@ -37,7 +38,10 @@ class OffSurface(common.CaseSuite):
         )
 
     def track_per_point_seconds(self, cache, distance, digits):
-        """Median of the steady-state calls over the number of points: one sample a process."""
+        """Return the median time of steady-state calls, divided by the number of points.
+
+        Each process gives one sample.
+        """
         times = self.value(cache, "steady_median_seconds", (distance, digits))
         return {**times, "samples": [seconds / POINT_COUNT for seconds in times["samples"]]}
 

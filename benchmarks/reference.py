@@ -1,4 +1,4 @@
-"""vcjax against the C++ package: one thread each, in the same process, interleaved."""
+"""Time and error of vcjax and of the C++ package: one thread, one process, interleaved calls."""
 
 from __future__ import annotations
 
@@ -9,7 +9,10 @@ FULL_ROUNDS = 6
 
 
 class AgainstReference(common.CaseSuite):
-    """Set-up and evaluation of both on the W7-X boundary, half period; vcjax's compile time."""
+    """Set-up and evaluation time of vcjax and of the C++ package for the external field.
+
+    The surface is half a period of the W7-X boundary. The compile time of vcjax is measured too.
+    """
 
     suite = "against_reference"
     target = "benchmarks.cases.reference:external_field"
@@ -33,7 +36,7 @@ class AgainstReference(common.CaseSuite):
         return self.measured()
 
     def case(self, grid: str, digits: int) -> PlannedCase:
-        """Return the case of both programs at a number of digits."""
+        """Return the planned case that measures both packages at a number of digits."""
         return PlannedCase(
             name=f"{self.suite}/w7x-d{digits}",
             target=self.target,
@@ -47,12 +50,12 @@ class AgainstReference(common.CaseSuite):
         )
 
     def value(self, cache, quantity, point):
-        """Return a quantity; the gradient's errors have names of their own in the records."""
+        """Return the value of a quantity; the records call the error of this suite `error`."""
         return super().value(cache, quantity.replace("error_relative", self.error), point)
 
 
 class GradientAgainstReference(AgainstReference):
-    """The same for the gradient of the external field on the surface."""
+    """Set-up and evaluation time of both packages for the gradient of the external field."""
 
     suite = "gradient_against_reference"
     target = "benchmarks.cases.reference:external_gradient"

@@ -1,4 +1,4 @@
-"""The cost of the gradient in a surface, relative to its value."""
+"""The cost of the gradient of a scalar in the surface, beside the cost of the scalar itself."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from benchmarks.measuring.plan import PlannedCase
 
 
 class ShapeGradient(common.CaseSuite):
-    """A scalar of the external field on W7-X, half period, from the points of X on; one thread.
+    """Cost of a scalar of the external field on W7-X, and of its gradient in the surface points X.
 
-    The aims at six digits, 160 000 nodes: at most four times the value's time, a process below
-    1 GB, and forward mode equal to reverse mode to 1e-10.
+    The surface is half a period, and one thread computes. The aims at six digits (160 000 nodes):
+    the gradient takes at most four times the value's time, the process needs less than 1 GB, and
+    forward and reverse mode agree to 1e-10.
     """
 
     suite = "shape_gradient"
@@ -30,7 +31,7 @@ class ShapeGradient(common.CaseSuite):
         return self.measured()
 
     def case(self, grid: str, digits: int) -> PlannedCase:
-        """Return the case of a number of digits; the quick grid has three only."""
+        """Return the planned case for a number of digits; the quick grid has three digits only."""
         return PlannedCase(
             name=f"{self.suite}/w7x-d{digits}",
             target="benchmarks.cases.shape:shape_gradient",

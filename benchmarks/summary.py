@@ -1,7 +1,8 @@
 """Summarise the records of a case as the numbers that asv keeps.
 
-A time has one sample a *process*: the calls within a process share a memory layout and a short
-stretch of machine noise, so they agree far better with each other than with the next process.
+A time has one sample for each *process*. The calls within a process share a memory layout and a
+short stretch of machine noise, so they agree far better with each other than with calls of another
+process.
 Exact metrics (bytes, counts) must be equal in all processes.
 """
 
@@ -17,23 +18,26 @@ if TYPE_CHECKING:
 
 
 class Summary(TypedDict):
-    """What a suite's ``track_`` methods read; plain data, so that reading it imports no JAX."""
+    """The results of a case that a suite's ``track_`` methods read.
+
+    It is plain data, so reading it does not import JAX.
+    """
 
     status: str
-    """"ok", or the status of the first record that is not."""
+    """Either "ok", or the first other status among the records."""
     message: str
-    """Why a case is not ok."""
+    """The reason if the status is not "ok"; otherwise empty."""
     times: dict[str, list[float]]
-    """Seconds, one sample a process."""
+    """Seconds by name, with one sample for each process."""
     numbers: dict[str, float]
-    """Exact metrics, and errors (the largest of all processes)."""
+    """Exact metrics and errors by name; an error is the largest of all processes."""
 
 
 def summarise(records: Sequence[Record]) -> Summary:
-    """Summarise the records of one case, one a process.
+    """Return the summary of a case from its records, one record for each process.
 
-    Extras and checks ending in ``_seconds`` become times; all others become numbers, the largest
-    of the processes.
+    Extras and checks whose names end in ``_seconds`` become times. All others become numbers: the
+    largest value of the processes.
     """
     ok = [record for record in records if record.status == "ok"]
     bad = [record for record in records if record.status != "ok"]

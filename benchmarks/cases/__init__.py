@@ -1,1 +1,1 @@
-"""Functions that run in worker processes and return a `jaxmeter.Case`."""
+"""Benchmark cases: functions that run in worker processes and return a `jaxmeter.Case`."""

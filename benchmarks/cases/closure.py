@@ -1,4 +1,7 @@
-"""Cases of a coronagraph's frame whose arrays are reached in several ways, and after a change."""
+"""Cases that compute a frame of a coronagraph, in variants that reach its arrays differently.
+
+A second kind of case also measures a frame after an array has changed.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,10 @@ from benchmarks.workloads.coronagraph import Frame, Observation, RateMaps, Syste
 from jaxmeter import Case
 
 LARGEST_DIFFERENCE = 1e-5
-"""Of a rate map to the argument variant's, relative to its maximum; single precision keeps it."""
+"""Largest accepted difference between the rate maps of a variant and of the argument variant.
+
+It is relative to the map's maximum. Rounding errors of single precision are smaller.
+"""
 
 PUBLISHED = ("closure", "argument")
 SCRIPT_CALLS = 20
@@ -34,11 +40,14 @@ class Given(NamedTuple):
     observation: Observation
     key: jax.Array
     maps: RateMaps
-    """Of the system and observation."""
+    """The rate maps of the system and observation."""
 
 
 def preparation(*, size: int) -> Case:
-    """Return the case of a new system's frame and rate maps; its check stores all of them."""
+    """Return the case that computes the frame and rate maps of a new system.
+
+    Its check stores the system, the frame and the maps for later workers.
+    """
     system, observation, key = coronagraph.system(size), coronagraph.observation(), _key()
 
     def frame_and_maps(system: System, observation: Observation, key: jax.Array):
@@ -56,12 +65,14 @@ def preparation(*, size: int) -> Case:
 
 
 def frame(*, size: int, variant: str) -> Case:
-    """Return the case of a frame by one of `VARIANTS`, checked against the argument variant.
+    """Return the case that computes a frame with one of `VARIANTS`.
+
+    Its check compares the frame with that of the argument variant.
 
     Raises
     ------
     ValueError
-        For an unknown variant, or "simplified" in a process started without its setting.
+        If the variant is unknown, or does not fit the process's setting of simplified constants.
     """
     variants.check_variant("frame", variant, VARIANTS)
     given, expected = _given(size)
@@ -74,7 +85,10 @@ def frame(*, size: int, variant: str) -> Case:
 
 
 def frame_to_audit(variant: str, size: int) -> Case:
-    """Return the case of a frame of a new system with dark maps: to inspect, not to run."""
+    """Return a case that computes a frame of a new system, to be inspected and not to be run.
+
+    Its rate maps are zero, so its results are meaningless.
+    """
     dark = jnp.zeros((size, size), jnp.float32)
     maps = RateMaps(dark, dark, dark, dark)
     given = Given(coronagraph.system(size), coronagraph.observation(), _key(), maps)
@@ -82,9 +96,10 @@ def frame_to_audit(variant: str, size: int) -> Case:
 
 
 def changed(*, size: int, variant: str) -> Case:
-    """Return the case of `frame`, whose check then changes the cube and measures the cost of that.
+    """Return the case of `frame`, with a check that also measures a change of the cube.
 
-    Where the published table has the variant, the check also times calls as a script would.
+    The check changes the cube and measures the next frame. For the variants of the published table
+    (`PUBLISHED`) it also times calls as a script would.
     """
     variants.check_variant("changed", variant, VARIANTS)
     given, expected = _given(size)
@@ -129,7 +144,7 @@ def _after_change(
 def _as_a_script(program: Program) -> dict[str, float]:
     """Return seconds of the call that compiles, ``script_call_00_seconds``, and of later calls.
 
-    All calls count. The meter leaves out its warm-up calls, which are slower.
+    All calls are kept. A measurement by jaxmeter leaves out its warm-up calls, which are slower.
     """
     # A function that JAX has not seen, so that it is compiled.
     jitted = jax.jit(lambda *arguments: program.function(*arguments))
@@ -147,11 +162,14 @@ def _watched(function: Callable[..., Frame], arguments: Any) -> tuple[Frame, int
 
 
 def _given(size: int) -> tuple[Given, Frame]:
-    """Return the stored inputs and the frame to compare with, made here if none are stored."""
+    """Return the inputs of every variant, and the frame to compare with.
+
+    They are read from the file that `preparation` stored, or made here if there is no file.
+    """
     observation, key = coronagraph.observation(), _key()
     path = _stored(size)
     if path is not None and path.exists():
-        # Only leaves, one by one: equinox keeps unpickled modules alive for ever.
+        # Load only leaves, one by one: equinox keeps unpickled modules alive for ever.
         with np.load(path) as file:
             *parts, counts, rate, star, planets, disk, zodi = map(jnp.asarray, file.values())
         system = jax.tree.unflatten(coronagraph.structure(), parts)
@@ -164,7 +182,13 @@ def _given(size: int) -> tuple[Given, Frame]:
 
 
 def _compared(answer: Frame, expected: Frame) -> dict[str, float]:
-    """Return differences to the argument variant's frame; refuse rates that differ by too much."""
+    """Return the differences between a frame and that of the argument variant.
+
+    Raises
+    ------
+    WrongAnswer
+        If the rates differ by more than `LARGEST_DIFFERENCE`.
+    """
     ours, theirs = np.asarray(answer.rate, float), np.asarray(expected.rate, float)
     difference = float(np.abs(ours - theirs).max() / theirs.max())
     if not difference <= LARGEST_DIFFERENCE:
@@ -199,7 +223,10 @@ def _closure(given: Given) -> Program:
 
 
 def _cached(given: Given) -> Program:
-    """Close over the rate maps of star and disk, computed before; pass the system."""
+    """Return a program that captures the rate maps of star and disk, which were computed before.
+
+    The system is an argument of the program.
+    """
     known = {"star": given.maps.star, "disk": given.maps.disk}
 
     def frame_of_rest(system: System, observation: Observation, key: jax.Array) -> Frame:
@@ -213,8 +240,11 @@ def _hoisted(given: Given) -> Program:
 
 
 def _static_callable(given: Given) -> Program:
-    """Pass the system, but reach two of its tables by static callables: the off-axis images and
-    the solution of Kepler's equation."""
+    """Return a program whose argument is the system, but which captures two of its tables.
+
+    Static callables in the system replace the tables: one for the off-axis images, one for the
+    solution of Kepler's equation.
+    """
 
     def tables(system: System) -> tuple[Any, ...]:
         return system.coronagraph.off_axis, system.planets.solve_kepler
@@ -233,7 +263,7 @@ VARIANTS: dict[str, Callable[[Given], Program]] = {
     "closure": _closure,
     "argument": _argument,
     "cached": _cached,
-    # A closure in a process with JAX_USE_SIMPLIFIED_JAXPR_CONSTANTS=1.
+    # The program of "closure", in a process with JAX_USE_SIMPLIFIED_JAXPR_CONSTANTS=1.
     "simplified": _closure,
     "hoisted": _hoisted,
     "static_callable": _static_callable,

@@ -21,7 +21,7 @@ from jaxmeter import Case
 LARGEST_ERROR = 0.1
 
 SMALL_ARRAYS = ("field_phi", "field_theta")
-"""Matrices of an interpolation, the smallest of a casing's arrays: "cached" closes over them."""
+"""The smallest arrays of a casing, two interpolation matrices; "cached" closes over them."""
 
 
 def external_field(
@@ -35,29 +35,32 @@ def external_field(
     far_dtype: str | None = None,
     device_count: int | None = None,
 ) -> Case:
-    """Return the case of the external field of a prepared casing.
+    """Return the case that evaluates the external field of a prepared casing.
 
     Parameters
     ----------
     workload : str
         Name of a problem in ``benchmarks.workloads.casing``.
-    digits, half_period
-        Of the problem.
+    digits : int
+        Number of digits of the problem.
+    half_period : bool
+        Whether the problem covers half a field period.
     variant : str
         One of `VARIANTS`: how the jitted function reaches the casing. "simplified" closes over it,
         in a worker started with JAX_USE_SIMPLIFIED_JAXPR_CONSTANTS=1.
     chunk_size, target_chunk_size : int or "auto"
-        Tile of the far field.
+        Numbers of sources and targets in a tile of the far-field sum.
     far_dtype : str, optional
-        Type of the far field's sum, which older versions of vcjax do not take.
+        Type of the far-field sum. It is not passed if None, because older versions of vcjax do
+        not take it.
     device_count : int, optional
-        Divide the targets over all devices, which must be this many.
+        Number of devices over which the targets are divided: all devices of the process.
 
     Raises
     ------
     ValueError
-        For an unknown variant, and in a process that was started without the setting for
-        "simplified" or with another number of devices.
+        If the variant is unknown or does not fit the process's setting of simplified constants,
+        or if the process has another number of devices.
     """
     variants.check_variant("external_field", variant, VARIANTS)
     if device_count is None:
@@ -79,7 +82,15 @@ def external_field(
 
 
 def case_vc_large(*, quantity: str, chunk_size: int | str, target_chunk_size: int | str) -> Case:
-    """Return the case of ``case_vc_large``'s external field or its gradient, by tile."""
+    """Return the case that evaluates a quantity on the problem ``case_vc_large``.
+
+    Parameters
+    ----------
+    quantity : str
+        "field" for the external field, "gradient" for its gradient.
+    chunk_size, target_chunk_size : int or "auto"
+        Numbers of sources and targets in a tile of the far-field sum.
+    """
     computed = {"field": FIELD, "gradient": GRADIENT}[quantity]
     prepared = prepare(workloads.case_vc_large(), computed)
 
@@ -113,7 +124,10 @@ def _argument(program: Program) -> Program:
 
 
 def _cached(program: Program) -> Program:
-    """Close over the casing's small arrays; pass the others, which make up its bytes."""
+    """Return a program that captures the casing's small arrays.
+
+    The other arrays, which have nearly all of the bytes, are arguments.
+    """
     import equinox as eqx  # the other variants need no equinox
 
     evaluate, (casing, B) = program
@@ -130,7 +144,7 @@ def _cached(program: Program) -> Program:
 
 
 def _static_callable(program: Program) -> Program:
-    """Pass an object that looks like an argument, but holds the casing in a static callable."""
+    """Return a program whose argument is a static callable that captures the casing."""
     evaluate, (casing, B) = program
     hidden = variants.Hidden(lambda B: evaluate(casing, B))
     return Program(lambda hidden, B: hidden(B), (hidden, B))

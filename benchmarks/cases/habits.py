@@ -1,4 +1,4 @@
-"""Cases of habits of jit: how often Python runs, traces and compiles, with the seconds beside."""
+"""Cases of habits of using `jax.jit`: runs of Python code, compiles, and the time of all calls."""
 
 from __future__ import annotations
 
@@ -19,48 +19,49 @@ CALLS, ROUNDS = 10, 20
 
 
 class Expected(NamedTuple):
-    """The counts of a habit, on every version of JAX from 0.7.2 on."""
+    """The expected counts of a habit; they hold for JAX 0.7.2 and later."""
 
     executions: int
-    """Runs of the Python code in question."""
+    """Runs of the habit's Python code."""
     compiles: int
 
 
 class Habit:
-    """A habit: what it does, and a count of its Python code's runs.
+    """The input of a habit, and the count of runs of its Python code.
 
     Parameters
     ----------
     x : Array, shape (n,)
+        The input.
     """
 
     def __init__(self, x: jax.Array) -> None:
         self.x, self.executions = x, 0
 
     def ran(self, *_: Any) -> None:
-        """Count a run."""
+        """Count one run of the Python code."""
         self.executions += 1
 
     def body(self, x: Any) -> Any:
-        """Compute something, and count it."""
+        """Return a linear function of `x`, and count the run."""
         self.ran()
         return 0.5 * x + 1.0
 
 
 def selu(x: jax.Array) -> jax.Array:
-    """Return the activation of each number, by five kinds of operation."""
+    """Return the SELU activation of each number; it takes five kinds of operation."""
     return 1.05 * jnp.where(x > 0, x, 1.67 * jnp.exp(x) - 1.67)
 
 
 def side_effect_in_jit(habit: Habit) -> None:
-    """Call a jitted function ten times."""
+    """Call a jitted function with a side effect in Python ten times."""
     jitted = jax.jit(lambda x: habit.body(x))
     for _ in range(CALLS):
         jitted(habit.x)
 
 
 def side_effect_in_callback(habit: Habit, *, ordered: bool) -> None:
-    """Call a function with a callback ten times."""
+    """Call a jitted function with a callback to Python ten times."""
 
     def called(x: jax.Array) -> jax.Array:
         if ordered:
@@ -76,20 +77,20 @@ def side_effect_in_callback(habit: Habit, *, ordered: bool) -> None:
 
 
 def shapes(habit: Habit) -> None:
-    """Call a jitted function with three shapes, twice each."""
+    """Call a jitted function with arguments of three shapes, twice each."""
     jitted = jax.jit(lambda x: habit.body(x))
     for length in (2, 3, 4) * 2:
         jitted(jax.device_put(habit.x[:1].repeat(length)))
 
 
 def eager_selu(habit: Habit) -> None:
-    """Compute without jit, as in a fresh process."""
+    """Compute `selu` without jit, as in a fresh process."""
     habit.ran()
     selu(habit.x)
 
 
 def jitted_selu(habit: Habit) -> None:
-    """Compute with jit, as in a fresh process."""
+    """Compute `selu` with jit, as in a fresh process."""
     habit.ran()
     jax.jit(lambda x: selu(x))(habit.x)
 
@@ -120,7 +121,7 @@ def temporary_function(habit: Habit) -> None:
 
 
 def named_function(habit: Habit) -> None:
-    """Jit one function in each of twenty rounds."""
+    """Jit the same function in each of twenty rounds."""
 
     def named(x: jax.Array) -> jax.Array:
         return habit.body(x)
@@ -140,20 +141,20 @@ def temporary_partial(habit: Habit) -> None:
 
 
 def bound_method(habit: Habit) -> None:
-    """Jit a bound method in each of five rounds."""
+    """Jit a bound method in each of five rounds, without keeping the jitted function."""
     for _ in range(5):
         jax.jit(habit.body)(habit.x)
 
 
 def loop_around_jit(habit: Habit) -> None:
-    """Call a jitted body 1020 times."""
+    """Call a jitted function 1020 times in a Python loop."""
     jitted, x = jax.jit(lambda x: habit.body(x)), habit.x
     for _ in range(1020):
         x = jitted(x)
 
 
 def while_loop(habit: Habit) -> None:
-    """Pass three numbers of rounds to one loop."""
+    """Call a jitted while loop with three numbers of rounds."""
 
     def rounds(n: int, x: jax.Array) -> jax.Array:
         habit.ran()
@@ -165,7 +166,7 @@ def while_loop(habit: Habit) -> None:
 
 
 def cond(habit: Habit) -> None:
-    """Take both branches."""
+    """Call a jitted conditional twice, so that each branch runs once."""
 
     def either(flag: bool, x: jax.Array) -> jax.Array:
         habit.ran()
@@ -177,7 +178,7 @@ def cond(habit: Habit) -> None:
 
 
 def make_jaxpr_first(habit: Habit) -> None:
-    """Make a jaxpr, then jit the same function."""
+    """Make the jaxpr of a function, then jit the same function."""
 
     def body(x: jax.Array) -> jax.Array:
         return habit.body(x)
@@ -215,7 +216,7 @@ def observed(name: str, x: jax.Array) -> dict[str, float]:
     Raises
     ------
     WrongAnswer
-        If a count is not as expected.
+        If a count differs from the expected one.
     """
     call, expected = HABITS[name]
     habit = Habit(x)
@@ -240,7 +241,7 @@ def observed(name: str, x: jax.Array) -> dict[str, float]:
 
 
 def habit(*, name: str, size: int = 1000) -> Case:
-    """Return the case of a habit; all of it happens while the case is made."""
+    """Return the case of a habit, which runs while the case is made; extras have its counts."""
     x = jnp.linspace(-1.0, 1.0, size, dtype=jnp.float32)
     return Case(lambda x: 0.5 * x, (x,), extras=observed(name, x))
 
@@ -256,11 +257,13 @@ def _repeated(kind: str, rounds: int, x: jax.Array) -> jax.Array:
 
 
 def loop(*, kind: str, rounds: int, size: int = 1000) -> Case:
-    """Return the case of a loop in a jitted function: ``python``, ``fori_loop`` or ``scan``."""
+    """Return the case of a jitted loop of the kind ``python``, ``fori_loop`` or ``scan``."""
     x = jnp.linspace(-1.0, 1.0, size, dtype=jnp.float32)
     jaxpr = str(jax.make_jaxpr(functools.partial(_repeated, kind, rounds))(x))
     sines = jaxpr.count("= sin ")
     if sines != (rounds if kind == "python" else 1):
-        raise WrongAnswer(f"{kind}, {rounds} rounds: the program holds {sines} sines")
+        raise WrongAnswer(
+            f"{kind} loop of {rounds} rounds: its program has {sines} sines, not as expected"
+        )
     function = functools.partial(_repeated, kind, rounds)  # another one, not traced yet
     return Case(function, (x,), extras={"equations_count": float(sines)})

@@ -16,7 +16,10 @@ from vcjax.problems import Problem, magnetic_field
 
 
 def fields_at_distance(*, workload: str, digits: int, distance: float, point_count: int) -> Case:
-    """Return the case of the separated fields at points of one distance, on both sides."""
+    """Return the case that evaluates the separated fields near the surface.
+
+    The points lie on both sides, all at the same distance from the surface.
+    """
     problem = problem_named(workload, digits=digits)
     rule = vcjax.choose_off_surface(
         problem.X, problem.B, digits, nfp=problem.nfp, half_period=problem.half_period
@@ -27,7 +30,9 @@ def fields_at_distance(*, workload: str, digits: int, distance: float, point_cou
     def check(found: vcjax.OffSurface) -> dict[str, float]:
         error = error_at(problem, points, found)
         if not error <= 10.0 ** (1 - digits):
-            raise WrongAnswer(f"{workload} at {distance:g}: error {error:.2e} at {digits} digits")
+            raise WrongAnswer(
+                f"{workload} at distance {distance:g}: error {error:.2e} exceeds {digits} digits"
+            )
         return {"error_relative": error, "estimate_relative": float(np.max(found.error))}
 
     arguments = casing, jnp.asarray(problem.B), jnp.asarray(points)
@@ -35,7 +40,10 @@ def fields_at_distance(*, workload: str, digits: int, distance: float, point_cou
 
 
 def points_at_distance(problem: Problem, distance: float, count: int) -> np.ndarray:
-    """Return points (count, 3) on 8 rows over the surface, alternately inside and outside."""
+    """Return points (count, 3) at a distance from the surface, alternately inside and outside.
+
+    They lie on the normals of a grid over the surface, with 8 values of phi.
+    """
     options: dict[str, Any] = {"nfp": problem.nfp, "half_period": problem.half_period}
     options |= {"nphi": 8, "ntheta": -(-count // 8)}
     x = vcjax.surface_points(problem.X, **options)
@@ -51,7 +59,11 @@ def error_at(
     found: vcjax.OffSurface,
     exact: Callable[..., np.ndarray] = magnetic_field,
 ) -> float:
-    """Return the largest error at points of the field, or gradient, on their side, over max |B|."""
+    """Return the largest error of separated fields, or their gradients, relative to max |B|.
+
+    Points inside the surface count with their external field, points outside with their internal
+    field. ``exact(sources, points)`` returns the known field, or gradient, of given sources.
+    """
     external, internal = (exact(sources, points) for sources in (problem.outside, problem.inside))
     inside = np.asarray(found.inside).reshape(-1, *[1] * (external.ndim - 1))
     missed = np.where(inside, found.external - external, found.internal - internal)

@@ -1,7 +1,7 @@
-"""Operations of vcjax as cases, to profile their compiles and to lock their exact quantities.
+"""Cases of vcjax's operations, to profile their compiles and to lock their exact quantities.
 
-Casings are described, not computed. ``jaxmeter.lock.toml`` holds these operations on W7-X to three
-digits, which ``jaxmeter lock --check`` compiles in some seconds.
+Casings have shapes and types but no values. ``jaxmeter.lock.toml`` has the exact quantities of
+these operations on W7-X to three digits; ``jaxmeter lock --check`` compiles them in some seconds.
 """
 
 from __future__ import annotations
@@ -21,22 +21,22 @@ jax.config.update("jax_enable_x64", True)
 
 
 def prepare(*, workload: str = "w7x", digits: int = 3) -> Case:
-    """Return the case of preparing a surface for the field."""
+    """Return the case that prepares a surface for fields."""
     return _preparation(FIELD, workload, digits)
 
 
 def field(*, workload: str = "w7x", digits: int = 3) -> Case:
-    """Return the case of the external field on a prepared surface."""
+    """Return the case that evaluates the external field on a prepared surface."""
     return _evaluation(FIELD, workload, digits)
 
 
 def gradient(*, workload: str = "w7x", digits: int = 3) -> Case:
-    """Return the case of the gradient of the external field on a prepared surface."""
+    """Return the case that evaluates the gradient of the external field on a prepared surface."""
     return _evaluation(GRADIENT, workload, digits)
 
 
 def gradient_in_X(*, workload: str = "w7x", digits: int = 3) -> Case:
-    """Return the case of the gradient of a scalar of the field in the surface."""
+    """Return the case that differentiates a scalar of the field in the surface points X."""
     preparation = _preparation(FIELD, workload, digits)
     X, tables = preparation.args
 
@@ -49,7 +49,7 @@ def gradient_in_X(*, workload: str = "w7x", digits: int = 3) -> Case:
 
 def _preparation(quantity: Quantity, workload: str, digits: int) -> Case:
     problem = problem_named(workload, digits=digits)
-    with warnings.catch_warnings():  # the field's values are of no account here
+    with warnings.catch_warnings():  # the values of the field do not matter here
         warnings.simplefilter("ignore", vcjax.UnresolvedWarning)
         rule = choose(problem, quantity)
 

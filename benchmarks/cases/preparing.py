@@ -1,4 +1,4 @@
-"""Prepare a problem's casing in a worker, hand it on to later workers, and time calls."""
+"""Prepare a problem's casing in a worker, store it for later workers, and time calls."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from vcjax.problems import Problem
 
 CHOICES = 3
 STEADY_PREPARATIONS = 2
-# An interleaved comparison that takes longer than this stops: its ratio is then clear enough.
+# An interleaved comparison stops after this time, because its ratio is then precise enough.
 ENOUGH_SECONDS = 5.0
 
 T = TypeVar("T")
@@ -40,7 +40,7 @@ class Prepared:
 
 
 def preparation(*, workload: str, digits: int, half_period: bool) -> Case:
-    """Return the case of preparing a casing; its check hands the casing on."""
+    """Return the case that prepares a casing; its check stores the casing for later workers."""
     problem = problem_named(workload, digits=digits, half_period=half_period)
     rule, extras = chosen(problem)
 
@@ -58,7 +58,7 @@ def preparation(*, workload: str, digits: int, half_period: bool) -> Case:
 
 
 def prepared_casing(workload: str, digits: int, half_period: bool) -> Prepared:
-    """Return the casing that an earlier worker handed on, or else prepare it here."""
+    """Return the casing that an earlier worker stored, or prepare it if there is none."""
     path = _casing_file(workload, digits, half_period)
     if path is None or not path.exists():
         return prepare(problem_named(workload, digits=digits, half_period=half_period))
@@ -69,10 +69,10 @@ def prepared_casing(workload: str, digits: int, half_period: bool) -> Prepared:
 
 
 def prepare(problem: Problem, quantity: Quantity = FIELD) -> Prepared:
-    """Choose and prepare, several times: the first `prepare` includes its compile time.
+    """Choose a rule and prepare the surface several times; return the result with the times.
 
-    vcjax keeps the tables of a rule, but a surface with another rule needs new ones, therefore
-    ``prepare_seconds`` includes them.
+    The first preparation includes its compile time. vcjax keeps the tables of a rule, but a surface
+    with another rule needs new tables, so ``prepare_seconds`` includes the time to make them.
     """
     rule, extras = chosen(problem, quantity)
     X = jnp.asarray(problem.X)
@@ -89,7 +89,7 @@ def prepare(problem: Problem, quantity: Quantity = FIELD) -> Prepared:
 
 
 def chosen(problem: Problem, quantity: Quantity = FIELD) -> tuple[vcjax.Rule, dict[str, float]]:
-    """Return the rule of a problem, and the seconds that choosing it and its tables take."""
+    """Return the rule of a problem, with the seconds to choose it and to make its tables."""
     choices = [timed(lambda: choose(problem, quantity)) for _ in range(CHOICES)]
     rule = choices[-1][1]
     # Warm-up with a rule that differs negligibly: the first tables of a process include what numpy
@@ -123,14 +123,17 @@ def timed(call: Callable[[], T]) -> tuple[float, T]:
 
 @dataclasses.dataclass(frozen=True)
 class Timing:
-    """Median time of a call, and the processors that it kept busy."""
+    """Median time of a call, and the mean number of processors that it kept busy."""
 
     wall_seconds: float
     cpu_per_wall: float
 
 
 def timed_interleaved(first: Callable, second: Callable, count: int) -> tuple[Timing, Timing]:
-    """Time two calls alternately, `count` times or for `ENOUGH_SECONDS`."""
+    """Time two calls alternately, `count` times each, and return a timing for each.
+
+    The alternation stops earlier if it has taken more than `ENOUGH_SECONDS`.
+    """
     times: tuple[list, list] = ([], [])
     started = time.perf_counter()
     for _ in range(count):
@@ -156,7 +159,7 @@ def array_bytes(tree: Any) -> float:
 
 
 def scratch_file(name: str) -> Path | None:
-    """Return a file through which workers of a run hand something on; None outside a run."""
+    """Return the path of a temporary file that the workers of a run share; None outside a run."""
     scratch = os.environ.get(SCRATCH_VARIABLE)
     return Path(scratch) / name if scratch else None
 

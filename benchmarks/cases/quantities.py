@@ -1,4 +1,4 @@
-"""The field on a surface and its gradient: calls of vcjax and the C++ package, and error limits."""
+"""The field on a surface and its gradient: calls of vcjax and the C++ package; error limits."""
 
 from __future__ import annotations
 
@@ -21,15 +21,16 @@ class Quantity:
     Parameters
     ----------
     name : str
-        Prefix of ``error_relative`` in the name of its check; empty for the field.
+        Prefix of the name of its check, ``<name>error_relative``; empty for the field.
     gradient : bool
-        The argument of `vcjax.choose`.
+        The argument `gradient` of `vcjax.choose`.
     tables, prepare, evaluate : callable
-        ``tables(rule)``, ``prepare(rule, X, constants=...)`` and ``evaluate(casing, B)``.
+        Called as ``tables(rule)``, ``prepare(rule, X, constants=...)`` and ``evaluate(casing, B)``.
     reference_method : str
-        The method of the C++ class that evaluates it.
+        The method of the C++ package's class that evaluates this quantity.
     error : callable
-        ``error(problem, result)``, relative to the largest component of the total.
+        Called as ``error(problem, result)``; returns the error relative to the largest component
+        of the total.
     w7x_limits : mapping
         Error limits by digits on the W7-X boundary: the errors of the C++ reference. A case with a
         larger error has failed. Elsewhere the limit is ten times what the digits promise.
@@ -55,7 +56,7 @@ class Quantity:
         Raises
         ------
         WrongAnswer
-            Above the limit, or where the result is not finite.
+            If the error is above the limit, or the result is not finite.
         """
         error = self.error(problem, result)
         limit = 10.0 ** (1 - problem.digits)

@@ -20,12 +20,12 @@ SETUPS = 2
 
 
 def external_field(*, workload: str, digits: int, half_period: bool) -> Case:
-    """Return the case of the external field by vcjax, compared with the reference in its check."""
+    """Return the case that evaluates the external field; its check runs the C++ package too."""
     return _against_reference(FIELD, workload, digits, half_period)
 
 
 def external_gradient(*, workload: str, digits: int, half_period: bool) -> Case:
-    """Return the case of the external field's gradient, as `external_field`."""
+    """Return a case like that of `external_field`, for the gradient of the external field."""
     return _against_reference(GRADIENT, workload, digits, half_period)
 
 
@@ -48,16 +48,16 @@ def _against_reference(quantity: Quantity, workload: str, digits: int, half_peri
 def compare(
     prepared: preparing.Prepared, evaluate: Callable[..., jax.Array], quantity: Quantity
 ) -> dict[str, float]:
-    """Return times and errors of both programs, interleaved, with all of vcjax compiled before.
+    """Return times of vcjax and of the C++ package, and the package's error.
 
-    In seconds, medians:
+    The calls are interleaved, and vcjax is compiled before. Times are medians in seconds:
 
     - ``setup_seconds`` and ``reference_setup_seconds``: a new surface to its first result. For
       vcjax: choose, tables, prepare, evaluate; for the reference: a new object, its set-up and its
       first evaluation, in which it makes its quadrature;
     - ``evaluation_seconds`` and ``reference_evaluation_seconds``: one more evaluation.
 
-    ``cpu_per_wall`` and ``reference_cpu_per_wall`` are 1 where one thread did the work.
+    ``cpu_per_wall`` and ``reference_cpu_per_wall`` are 1 if one thread did the work.
     """
     problem = prepared.problem
     reference = Reference(problem, quantity)
@@ -83,7 +83,10 @@ def compare(
 
 
 class Reference:
-    """The C++ package on a problem, with its inputs: flat lists, components first."""
+    """The C++ package with the inputs of a problem.
+
+    Inputs are flat lists, in which the component is the first index.
+    """
 
     def __init__(self, problem: Problem, quantity: Quantity) -> None:
         self._quantity = quantity
@@ -92,7 +95,7 @@ class Reference:
         self._problem = problem
         self._casing: Any = None
         self.result = np.empty(0)
-        """Of the last evaluation, (trg_nphi, trg_ntheta, 3) or (trg_nphi, trg_ntheta, 3, 3)."""
+        """Last result, shape (trg_nphi, trg_ntheta, 3) or (trg_nphi, trg_ntheta, 3, 3)."""
 
     def _new(self) -> Any:
         import virtual_casing
@@ -114,12 +117,12 @@ class Reference:
         return casing
 
     def set_up(self) -> None:
-        """Make a new object and its first result."""
+        """Make a new object of the C++ class and evaluate it once."""
         self._casing = self._new()
         self.evaluate()
 
     def evaluate(self) -> None:
-        """Evaluate once more."""
+        """Evaluate the quantity, and keep it in `result`."""
         values = np.asarray(getattr(self._casing, self._quantity.reference_method)(self._field))
         axes = (3, 3) if self._quantity.gradient else (3,)
         grid = self._problem.trg_nphi, self._problem.trg_ntheta

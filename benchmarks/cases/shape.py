@@ -18,10 +18,10 @@ LARGEST_DIFFERENCE = 1e-10
 
 
 def shape_gradient(*, workload: str, digits: int) -> Case:
-    """Return the case of a gradient: of a scalar of the external field, in the surface's points.
+    """Return the case that differentiates a scalar of the external field in the surface points.
 
-    Its check, after all samples, times value and gradient interleaved, and compares the gradient
-    along a direction with forward mode.
+    Its check runs after all samples. It times value and gradient alternately, and compares the
+    gradient along a direction with forward mode.
     """
     problem = problem_named(workload, digits=digits)
     rule, extras = preparing.chosen(problem)
@@ -36,7 +36,7 @@ def shape_gradient(*, workload: str, digits: int) -> Case:
     X = jnp.asarray(problem.X)
 
     def check(found) -> dict[str, float]:
-        # Of the gradient alone, before anything else is compiled.
+        # Read the peak of the gradient alone, before anything else is compiled.
         peak = peak_rss_bytes()
         along = 0.1 * X * jnp.cos(problem.nfp * jnp.arctan2(X[..., 1:2], X[..., :1]))
         slope = jax.jit(lambda X, along, *rest: _slope(value, X, along, *rest))(X, along, *given)

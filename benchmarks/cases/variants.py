@@ -1,7 +1,8 @@
-"""Ways in which a program can reach its data: each returns another function and arguments.
+"""Variants of a program that reach its data in different ways.
 
-All compute the same. They differ in which arrays are arguments, and so in whether the compiler gets
-their shapes or their bytes.
+Each function takes a program and returns another program that computes the same. The programs
+differ in which arrays are arguments. Of an argument the compiler gets the shape, of a captured
+array the bytes.
 """
 
 from __future__ import annotations
@@ -26,7 +27,10 @@ class Program(NamedTuple):
 @partial(jax.tree_util.register_dataclass, data_fields=(), meta_fields=("function",))
 @dataclass(frozen=True)
 class Hidden:
-    """A callable that a pytree carries as metadata: passed along, yet no argument."""
+    """A callable that a pytree carries as metadata.
+
+    JAX treats it as static, so the arrays that it captures are not arguments.
+    """
 
     function: Callable[..., Any]
 
@@ -36,26 +40,26 @@ class Hidden:
 
 
 def closure(program: Program) -> Program:
-    """Close over the data."""
+    """Return a program that closes over the data."""
     function, (data, *arguments) = program
     return Program(lambda *arguments: function(data, *arguments), tuple(arguments))
 
 
 def hoisted(program: Program) -> Program:
-    """Close over the data, and let jaxmeter make its arrays arguments."""
+    """Return a program that closes over the data, with its arrays hoisted to arguments."""
     function, arguments = closure(program)
     function, constants = jaxmeter.hoist(function, *arguments)
     return Program(function, (constants, *arguments))
 
 
 def check_variant(call: str, variant: str, known: Iterable[str]) -> None:
-    """Refuse a variant that is unknown or needs another setting of simplified constants.
+    """Check that a variant is known and fits the process's setting of simplified constants.
 
     Raises
     ------
     ValueError
-        For an unknown variant, for "simplified" in a process without simplified constants, and for
-        another variant in a process with them.
+        If the variant is unknown, if it is "simplified" in a process without simplified
+        constants, or if it is another variant in a process with them.
     """
     if variant not in known:
         raise ValueError(f"{call} got variant={variant!r}; give one of {', '.join(known)}")
@@ -64,5 +68,5 @@ def check_variant(call: str, variant: str, known: Iterable[str]) -> None:
         raise ValueError(
             f"{call} got variant={variant!r} in a process where simplified constants are "
             f"{'on' if simplified else 'off'}; set JAX_USE_SIMPLIFIED_JAXPR_CONSTANTS in the "
-            "case's env, which is read when JAX is imported"
+            "case's env, because JAX reads it when it is imported"
         )

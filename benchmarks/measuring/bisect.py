@@ -1,10 +1,10 @@
 """``python -m benchmarks.measuring.bisect METRIC CASE BASE HEAD``: find the commit of a change.
 
-An exact metric of one case, such as ``temp_bytes`` of ``operations/external_field``, is measured
-at BASE and at HEAD, then at the middle of the commits between them, and so on: about log2(n)
-measurements for n commits. Exact metrics need one process a commit and no quiet machine. Each
-measurement is kept, in ``results/bisect``; interrupted and run again, it resumes. Exit codes: 0
-found, 2 not found.
+The command measures an exact metric of one case, such as ``temp_bytes`` of
+``operations/external_field``. It measures BASE and HEAD, then the commit in the middle between
+them, and so on: about log2(n) measurements for n commits. An exact metric needs only one process
+for each commit, and the machine may be busy. Measurements are kept in ``results/bisect``, so an
+interrupted command resumes when it is run again. Exit codes: 0 if the commit is found, 2 if not.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ from benchmarks.measuring.store import RecordStore, environment_name
 from benchmarks.operations.measure import SUITE, measure_operations
 
 STORE = ROOT / "results" / "bisect"
-ERROR_FACTOR = 1.25  # an error that moves by less has not changed
+ERROR_FACTOR = 1.25  # errors that differ by a smaller factor count as equal
 
 Value = float | str | None
-"""A number, the kind of a failure, or None where a commit cannot be measured."""
+"""A number, the kind of a failure, or None if a commit cannot be measured."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -41,10 +41,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks.measuring.bisect", description=__doc__
     )
-    parser.add_argument("metric", help="such as temp_bytes, traces_count, error_relative")
-    parser.add_argument("case", help="such as operations/external_field")
+    parser.add_argument(
+        "metric", help="the metric, such as temp_bytes, traces_count or error_relative"
+    )
+    parser.add_argument("case", help="the case, such as operations/external_field")
     parser.add_argument("base", help="a commit with the old value")
-    parser.add_argument("head", nargs="?", default="HEAD", help="a commit with the new one")
+    parser.add_argument(
+        "head", nargs="?", default="HEAD", help="a commit with the new value; default HEAD"
+    )
     options = parser.parse_args(argv)
     try:
         commits = commits_between(options.base, options.head)
@@ -61,31 +65,35 @@ def main(argv: Sequence[str] | None = None) -> int:
     before, after = (commits[place] for place in found)
     print(f"{options.metric} of {options.case} changed at {_subject(after)}")
     if found[1] - found[0] > 1:
-        print(f"or at one of the {found[1] - found[0] - 1} before it that cannot be measured")
+        print(f"or at one of the {found[1] - found[0] - 1} commits before that cannot be measured")
     print(f"make review BASE={before[:10]} HEAD={after[:10]}")
     return 0
 
 
 def commits_between(base: str, head: str) -> list[str]:
-    """Return BASE and the commits after it up to HEAD, each with its first parent before it.
+    """Return BASE and the commits after it up to HEAD, the oldest first.
+
+    Of a merge commit only the first parent is followed.
 
     Raises
     ------
     CheckoutError
-        If git has no such commits, or none lie between them.
+        If git does not have these commits, or HEAD has no commit that BASE does not have.
     """
     names = commit_named(base), commit_named(head)
     listed = git("rev-list", "--first-parent", "--reverse", f"{names[0]}..{names[1]}")
     later = listed.decode().split()
     if not later:
-        raise CheckoutError(f"{head} has no commit that {base} has not; give the older one first")
+        raise CheckoutError(
+            f"{head} has no commits that are not in {base}; give the older commit first"
+        )
     return [names[0], *later]
 
 
 def first_change(commits: Sequence[str], value_of: Callable[[str], Value]) -> tuple[int, int]:
-    """Return the places of two commits: the last with BASE's value, the first without.
+    """Return the indices of two commits: the last with BASE's value, and the first without it.
 
-    Between them lie only commits that cannot be measured. Where a value changes several times, one
+    Only commits that cannot be measured lie between them. If the value changes several times, one
     of the changes is found.
 
     Raises
@@ -95,9 +103,11 @@ def first_change(commits: Sequence[str], value_of: Callable[[str], Value]) -> tu
     """
     first, last = value_of(commits[0]), value_of(commits[-1])
     if first is None or last is None:
-        raise CheckoutError("BASE or HEAD has no such number; name a metric and case of both")
+        raise CheckoutError(
+            "BASE or HEAD has no value of this metric; name a metric and a case of both"
+        )
     if is_same(first, last):
-        raise CheckoutError(f"BASE and HEAD have the same value, {first}; nothing to find")
+        raise CheckoutError(f"BASE and HEAD have the same value, {first}; name commits that differ")
     old, new = 0, len(commits) - 1
     unknown: set[int] = set()
     while between := [i for i in range(old + 1, new) if i not in unknown]:
@@ -113,7 +123,10 @@ def first_change(commits: Sequence[str], value_of: Callable[[str], Value]) -> tu
 
 
 def is_same(one: Value, other: Value) -> bool:
-    """Return whether two values are equal, or errors that differ by rounding only."""
+    """Return whether two values are equal.
+
+    Errors, which are numbers between 0 and 1, may differ by a factor of `ERROR_FACTOR`.
+    """
     if isinstance(one, float) and isinstance(other, float):
         small, large = sorted((abs(one), abs(other)))
         return one == other or (0 < small < 1 and large <= ERROR_FACTOR * small)
@@ -162,7 +175,11 @@ def _measure_planned(name: str, workers: Workers, store: RecordStore) -> None:
 
 
 def value_in(record: jaxmeter.Record, metric: str) -> Value:
-    """Return the value of a metric in a record; the kind of its failure where it has one."""
+    """Return the value of a metric in a record.
+
+    If the answer was wrong or the function was traced again, it is the kind of that failure. After
+    any other failure it is None.
+    """
     if record.status != "ok":
         is_wrong = record.failure is not None and record.failure.kind in (
             "WrongAnswer",

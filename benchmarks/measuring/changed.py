@@ -1,8 +1,8 @@
-"""Take times of operations on several sides, interleaved: of those whose programs changed.
+"""Measure the times of operations whose programs changed, on several sides, interleaved.
 
-A process takes the times of several operations in turn: it imports and prepares once, takes every
-program from the compilation cache, and calls each for about a second. Round 0 has the exact
-quantities; rounds of times begin with 1.
+A side is BASE or a HEAD. One process measures several operations one after the other. It imports
+and prepares once, takes every program from the compilation cache, and calls each program for about
+a second. Round 0 has the exact quantities; rounds of times begin with 1.
 """
 
 from __future__ import annotations
@@ -16,29 +16,29 @@ from benchmarks.operations.measure import kept_record, take_operation_times
 
 START_SECONDS = 2.5  # of a process, before its first operation
 CALLS_SECONDS = 1.2  # of an operation
-UNKNOWN_SECONDS = 2.0  # until its first call, where no record has it
+UNKNOWN_SECONDS = 2.0  # until an operation's first call, if no record has this time
 MAX_NAMES = 4
 
 
 @dataclass(frozen=True)
 class TimedSide:
-    """A side, and the operations that are timed on it."""
+    """A side, with the names of the operations that are timed on it."""
 
     side: MeasuredSide
     names: tuple[str, ...]
 
     @property
     def names_text(self) -> str:
-        """The names, shortened."""
+        """The first names, followed by the number of the others."""
         more = len(self.names) - MAX_NAMES
         return ", ".join(self.names[:MAX_NAMES]) + (f" and {more} more" if more > 0 else "")
 
     def has(self, number: int) -> bool:
-        """Return whether all operations have a good record of a round."""
+        """Return whether every operation has a successful record of a round."""
         return all(kept_record(self.side.store, name, number) for name in self.names)
 
     def measure(self, number: int) -> None:
-        """Take the times of all operations in one process."""
+        """Measure the times of all operations in one process, as a round of this number."""
         side = self.side
         if self.names:
             take_operation_times(
@@ -49,7 +49,10 @@ class TimedSide:
 def timed_sides(
     measured: Sequence[MeasuredSide], changed: Sequence[Sequence[str]]
 ) -> list[TimedSide]:
-    """Return what is timed: on each HEAD what changed there, on BASE what changed on any."""
+    """Return the sides with the operations to time on each.
+
+    On a HEAD they are the operations that changed there, on BASE those that changed on any HEAD.
+    """
     names = dict.fromkeys(name for one in changed for name in one)
     return [
         TimedSide(side, tuple(one)) for side, one in zip(measured, (names, *changed), strict=True)
@@ -57,10 +60,10 @@ def timed_sides(
 
 
 def affordable_sides(sides: Sequence[TimedSide], seconds: float) -> list[TimedSide]:
-    """Return the sides with as many operations as get enough rounds, the cheapest first.
+    """Return the sides with only those operations that can get enough rounds in the time.
 
-    Those that are left out are named, with the time that all of them would take. At least one is
-    kept.
+    The cheapest operations are taken first, and at least one is kept. The names of the others are
+    printed, with the time that all operations would take.
     """
     costs = _costs(sides)
     left = seconds / ENOUGH_ROUNDS - START_SECONDS * len(sides)
@@ -75,7 +78,7 @@ def affordable_sides(sides: Sequence[TimedSide], seconds: float) -> list[TimedSi
         rest = ", ".join(sorted(costs.keys() - set(kept)))
         print(
             f"{ENOUGH_ROUNDS} rounds of every operation whose program changed take about "
-            f"{needed:.0f} s here, {max(seconds, 0):.0f} s are left for them: the times of "
+            f"{needed:.0f} s here, but {max(seconds, 0):.0f} s are left: the times of "
             f"operations {rest} will not be judged",
             flush=True,
         )
@@ -83,7 +86,7 @@ def affordable_sides(sides: Sequence[TimedSide], seconds: float) -> list[TimedSi
 
 
 def _costs(sides: Sequence[TimedSide]) -> Mapping[str, float]:
-    """Return about how many seconds a round of each operation takes on all sides."""
+    """Return the estimated seconds that a round of each operation takes on all sides together."""
     costs: dict[str, float] = {}
     for name in dict.fromkeys(name for one in sides for name in one.names):
         there = [one.side.store for one in sides if name in one.names]
@@ -100,7 +103,7 @@ def take_rounds(
     seconds: float,
     clock: Callable[[], float] = time.monotonic,
 ) -> None:
-    """Take the rounds that are missing, while another one ends in time."""
+    """Measure the missing rounds, as long as another round is expected to end in time."""
     started, cost = clock(), 0.0
     for number in range(1, rounds + 1):
         begun = clock()

@@ -1,4 +1,4 @@
-"""The checkout that is measured: its commits, their packages, and one run at a time."""
+"""The checkout that is measured: its commits, their packages, and the lock of a run."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class CheckoutError(Exception):
 
 
 def git(*arguments: str) -> bytes:
-    """Return what git prints.
+    """Run git in the checkout and return its output.
 
     Raises
     ------
@@ -34,13 +34,13 @@ def git(*arguments: str) -> bytes:
     if done.returncode != 0:
         raise CheckoutError(
             f"'git {' '.join(arguments)}' failed: {done.stderr.decode().strip()}; "
-            "measuring needs a git clone and a commit that it holds"
+            "measuring needs a git clone that contains the commit"
         )
     return done.stdout
 
 
 def commit_named(name: str) -> str:
-    """Return the full name of a commit."""
+    """Return the full hash of a commit, named in any way that git accepts."""
     return git("rev-parse", "--verify", "--end-of-options", f"{name}^{{commit}}").decode().strip()
 
 
@@ -69,7 +69,7 @@ def code_version() -> str:
 
 
 def unpacked_package(commit: str, folder: Path) -> Path:
-    """Unpack the package ``vcjax`` of a commit below `folder`, a new folder; return its path."""
+    """Unpack the package ``vcjax`` of a commit into a new folder, and return the package's path."""
     folder.mkdir(parents=True)
     with tarfile.open(fileobj=io.BytesIO(git("archive", commit, "--", "vcjax"))) as tar:
         # Python 3.11.0 to 3.11.3 have no filters yet; the archive is this repository's own.
@@ -81,14 +81,15 @@ def unpacked_package(commit: str, folder: Path) -> Path:
 
 @contextmanager
 def run_lock(path: Path = LOCK) -> Iterator[int]:
-    """Hold the lock of a measuring run; give its descriptor, for a child process to inherit.
+    """Hold the lock of a measuring run within a ``with`` block, and yield its file descriptor.
 
-    The operating system releases the lock when the last process that holds it has ended.
+    A child process can inherit the descriptor. The operating system releases the lock when the last
+    process that holds it has ended.
 
     Raises
     ------
     CheckoutError
-        If another process holds it.
+        If another process holds the lock.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
@@ -109,6 +110,6 @@ def run_lock(path: Path = LOCK) -> Iterator[int]:
 
 
 def name_owner(lock: int, pid: int) -> None:
-    """Write the process that holds a lock into its file."""
+    """Write the number of the process that holds a lock into the lock's file."""
     os.ftruncate(lock, 0)
     os.pwrite(lock, str(pid).encode(), 0)

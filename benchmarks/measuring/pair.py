@@ -1,18 +1,19 @@
 """``python -m benchmarks.measuring.pair BASE HEAD``: measure two commits interleaved, for a review.
 
-asv measures one commit after the other, and a machine's speed drifts within minutes. Here a round
-of BASE and one of HEAD follow each other within seconds, each in a fresh process, and which comes
-first alternates; so drift cancels in each round's ratio. Both run in the interpreter that runs
-this command: the same JAX, the checkout's benchmarks and jaxmeter, and only the package ``vcjax``
-of each commit. The records lie in ``<out>/base`` and ``<out>/head``, laid out like every store;
+asv measures one commit after the other, and a machine's speed drifts within minutes. Here each
+round starts a fresh process of BASE and a fresh process of HEAD within seconds, in alternating
+order, so drift cancels in the ratio of each round. Both use the interpreter that runs this command,
+the same JAX, and the checkout's benchmarks and jaxmeter. Only the package ``vcjax`` is that of the
+commit. The records are in ``<out>/base`` and ``<out>/head``, in the layout of every store;
 ``python -m reports review --pair <out>`` compares them.
 
-Interrupted and run again, it resumes: rounds that both sides have are kept.
+An interrupted command resumes when it is run again: rounds that both sides have are kept.
 
-For studies ``--inject`` adds a regression to HEAD: a Python file, given by its path or by its name
-in studies/detection/injected, whose function ``inject`` is called with HEAD's package when the
-package is imported. Each file makes a HEAD, and ``none`` makes one without a regression; they
-share BASE's processes, and ``<out>/<name>`` is laid out like a pair.
+For studies ``--inject`` adds a regression to HEAD. A regression is a Python file, given by its path
+or by its name in studies/detection/injected. Its function ``inject`` is called with HEAD's package
+when the package is imported. Each file makes a HEAD of its own, and ``none`` makes a HEAD without a
+regression. All of them share BASE's processes. With several of them, ``<out>/<name>`` is laid out
+like a pair.
 """
 
 from __future__ import annotations
@@ -49,16 +50,16 @@ from benchmarks.operations.measure import SUITE, measure_operations, write_diffe
 
 INJECTED = ROOT / "studies" / "detection" / "injected"
 
-# Small cases, in many rounds for their times; exact metrics are those of all operations. --cases
-# PATTERN selects any other cases of the quick grid, or operations.
+# Small cases that are timed in many rounds; the exact metrics are those of all operations. --cases
+# PATTERN selects other cases of the quick grid, or operations.
 TIMED = (
     "casing_variants/w7x-argument-d3",
     "memory_sweep/field-cauto-tauto",
     "casing_variants/w7x-argument-d6",
 )
 MOST_ROUNDS = 12
-# Timed cases: many calls, because calls of a few milliseconds see only one level of machine noise.
-# Several compiles in some processes, because a single compile varies by a tenth; the other
+# Timed cases have many calls, because a few calls of milliseconds sample only one level of machine
+# noise. Some processes compile several times, because a single compile varies by a tenth. The other
 # processes take their program from the compilation cache, and cost a fraction.
 TIMED_EFFORT = {"repeat": 30, "max_seconds": 1.0, "compiles": 3, "builds": 4}
 OPERATIONS = f"{SUITE}/"
@@ -76,21 +77,25 @@ def main(argv: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("base", help="a commit, by any name that git accepts")
     parser.add_argument("head", help="the other commit")
-    parser.add_argument("--out", type=Path, help="default results/pairs/BASE..HEAD")
-    parser.add_argument("--cases", nargs="+", help="patterns of the quick grid's cases, all timed")
-    parser.add_argument("--rounds", type=int, default=MOST_ROUNDS, help="maximum; default 12")
     parser.add_argument(
-        "--budget", type=float, default=BUDGET_SECONDS, help="seconds, of exact metrics and times"
+        "--out", type=Path, help="folder for the records; default results/pairs/BASE..HEAD"
+    )
+    parser.add_argument("--cases", nargs="+", help="patterns of the quick grid's cases to time")
+    parser.add_argument(
+        "--rounds", type=int, default=MOST_ROUNDS, help="maximum of rounds; default 12"
+    )
+    parser.add_argument(
+        "--budget", type=float, default=BUDGET_SECONDS, help="seconds for exact metrics and times"
     )
     parser.add_argument(
         "--max-load",
         type=float,
         default=MAX_LOAD,
-        help=f"for each CPU; above it times have one round only; default {MAX_LOAD:g}",
+        help=f"load for each CPU above which times get one round only; default {MAX_LOAD:g}",
     )
-    parser.add_argument("--inject", nargs="+", metavar="NAME_OR_PATH", help="regressions for HEAD")
+    parser.add_argument("--inject", nargs="+", metavar="NAME_OR_PATH", help="regressions to add")
     parser.add_argument(
-        "--no-programs", action="store_true", help="do not write how programs differ"
+        "--no-programs", action="store_true", help="do not write the differences of programs"
     )
     options = parser.parse_args(argv)
     regressions = options.inject or [NOT_INJECTED]
@@ -98,9 +103,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     if options.rounds < 1:
         parser.error(f"got --rounds {options.rounds}; give 1 or more")
     if not options.budget > 0:
-        parser.error(f"got --budget {options.budget:g}; give seconds above 0")
+        parser.error(f"got --budget {options.budget:g}; give a number of seconds above 0")
     if len(set(names)) < len(names):
-        parser.error(f"got --inject {' '.join(regressions)}; give each once")
+        parser.error(f"got --inject {' '.join(regressions)}; give each regression once")
     try:
         commits = [commit_named(name) for name in (options.base, options.head)]
         pair = "..".join(commit[:10] for commit in commits)
@@ -135,7 +140,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def chosen_cases(patterns: Sequence[str] | None, rounds: int) -> list[PlannedCase]:
-    """Return the cases of a review with their numbers of rounds, the timed cases first.
+    """Return the cases that a review times, with their numbers of rounds.
 
     Raises
     ------
@@ -148,7 +153,7 @@ def chosen_cases(patterns: Sequence[str] | None, rounds: int) -> list[PlannedCas
         found = fnmatch.filter(planned, pattern)
         if not found and not pattern.startswith(OPERATIONS):
             raise CheckoutError(
-                f"got --cases {pattern}, which matches no case of the quick grid; e.g. {TIMED[0]}"
+                f"got --cases {pattern}, which is no case of the quick grid; give e.g. {TIMED[0]}"
             )
         wanted += found
     effort = TIMED_EFFORT if rounds > 1 else {}
@@ -159,7 +164,7 @@ def chosen_cases(patterns: Sequence[str] | None, rounds: int) -> list[PlannedCas
 
 
 def chosen_operations(patterns: Sequence[str] | None) -> list[str]:
-    """Return patterns of the operations of a review: all of them unless cases are chosen."""
+    """Return patterns of the operations to measure: all operations unless `patterns` are given."""
     if patterns is None:
         return ["*"]
     return [p.removeprefix(OPERATIONS) for p in patterns if p.startswith(OPERATIONS)]
@@ -168,7 +173,7 @@ def chosen_operations(patterns: Sequence[str] | None) -> list[str]:
 def measure_exact(measured: Sequence[MeasuredSide], operations: Sequence[str]) -> list[list[str]]:
     """Measure the exact metrics of operations on all sides, and write how their programs differ.
 
-    Return for each HEAD the operations whose program, or what they compiled, is not that of BASE.
+    Return, for each HEAD, the operations whose program or compiles differ from those of BASE.
     """
     base, *heads = measured
     if not operations:
@@ -196,10 +201,10 @@ def measure_times(
     clock: Callable[[], float] = time.monotonic,
     load: Callable[[], float | None] = jaxmeter.load_1min,
 ) -> None:
-    """Measure times: of operations that changed, then of the cases, then of operations again.
+    """Measure the times of changed operations, then of the cases, then of the operations again.
 
-    Operations have half of the time first, so that the cases, which alone show compile times, get
-    theirs; what the cases leave is for the missing rounds of operations.
+    The operations get half of the time first. The rest is for the cases, because only they show
+    compile times. Time that the cases leave is for the missing rounds of operations.
     """
     until = clock() + seconds
     operations: Sequence[TimedSide] = ()
@@ -224,14 +229,14 @@ def sides(
     run_case: RunCase = jaxmeter.run_case,
     change: Callable[[str, Path], None] | None = None,
 ) -> Iterator[list[MeasuredSide]]:
-    """Unpack the packages of BASE and of a HEAD for each injected regression.
+    """Unpack the package of BASE and, for each regression, of a HEAD; yield the sides.
 
     ``change(regression, package)`` changes an unpacked package; by default it is `inject`.
 
     Raises
     ------
     CheckoutError
-        If git has no package of a commit, or there is no file of a regression.
+        If git has no package vcjax of a commit, or the file of a regression is missing.
     """
     with jaxmeter.temporary_folder("vcjax-pair-") as folder:
 
@@ -258,7 +263,7 @@ def sides(
 
 
 def inject(regression: str, package: Path) -> None:
-    """Add a regression to an unpacked package, by its path or by its name in `INJECTED`."""
+    """Add a regression, given by its path or its name in `INJECTED`, to an unpacked package."""
     source = Path(regression) if regression.endswith(".py") else INJECTED / f"{regression}.py"
     if not source.is_file() or source.stem == "__init__":
         known = ", ".join(sorted(path.stem for path in INJECTED.glob("[a-z]*.py")))

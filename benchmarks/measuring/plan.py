@@ -1,4 +1,4 @@
-"""Plan what is measured: cases, how often each, and in which order.
+"""The plan of a measurement: which cases are measured, how often and in which order.
 
 Every process that asv starts imports this module, so it needs the standard library only.
 """
@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 GRIDS = ("small", "quick", "full")
 GRID_VARIABLE = "VCJAX_BENCH_GRID"
 RESUME_VARIABLE = "VCJAX_BENCH_RESUME"
-"""With 1, suites keep records of earlier runs; asv itself always measures what it is asked for."""
+"""If it is 1, suites keep records of earlier runs; otherwise they measure every case again."""
 SCRATCH_VARIABLE = "VCJAX_BENCH_SCRATCH"
 
-# Settings of the caller that would change a measurement are set again in every worker: 12 digits
-# need 64-bit floats, a persistent cache would hide compile times, flags change programs.
+# Workers override settings of the caller that would change a measurement: 12 digits need 64-bit
+# floats, a persistent cache would hide compile times, and flags change programs.
 WORKER_ENVIRONMENT = {
     "JAX_ENABLE_X64": "1",
     "JAX_ENABLE_COMPILATION_CACHE": "false",
@@ -26,7 +26,7 @@ WORKER_ENVIRONMENT = {
 
 Scalar = str | int | float | bool | None
 
-# The small grid: cases of the quick one with their rounds, to measure dozens of commits.
+# The small grid, to measure dozens of commits: cases of the quick grid, with their rounds.
 SMALL_ROUNDS = {
     "casing_variants/w7x-argument-d3": 3,
     "casing_variants/w7x-argument-d6": 3,
@@ -38,12 +38,12 @@ SMALL_ROUNDS = {
 
 @dataclass(frozen=True, kw_only=True)
 class PlannedCase:
-    """A point of a suite's grid: a function, its arguments, and how to measure it.
+    """A point of a suite's grid: a function, its arguments, and the way to measure it.
 
     Parameters
     ----------
     name : str
-        ``suite/point``, also the folder of its records in the store.
+        ``suite/point``, which is also the folder of the case's records in the store.
     target : str
         ``package.module:function``, called in the worker with `params`; returns a ``Case``.
     params : mapping
@@ -57,22 +57,23 @@ class PlannedCase:
     compiles : int
         How often each process traces, lowers and compiles.
     profile_compile : bool
-        Whether the process of round 0 also profiles a compile, for the lines of a review.
+        Whether the process of round 0 also makes a compile profile, from which a review names
+        source lines.
     builds : int, optional
-        Rounds that compile; later ones take the program from the compilation cache and have only
-        steady-state calls. None: all compile.
+        Number of rounds that compile. Later rounds take the program from the compilation cache
+        and have only steady-state calls. If None, all rounds compile.
     timeout_seconds : float
-        Limit for one process; a record beyond it has the status ``timeout``.
+        Limit for one process; a process that exceeds it gets the status ``timeout``.
     env : mapping
         Environment variables on top of `WORKER_ENVIRONMENT`, set before anything is imported.
     one_cpu : bool
         Bind the worker to a single CPU, where the system can.
     preparation : PlannedCase, optional
-        Measured once a run, in its own process before the first process of this case; its results
-        go into the folder that `SCRATCH_VARIABLE` names, so that no process of the case spends
-        time on work that all share.
+        A case that is measured once in a run, in its own process, before the first process of
+        this case. Its results go into the folder that `SCRATCH_VARIABLE` names, so that no
+        process of this case repeats work that all of them need.
     requires : mapping
-        Optional packages by the name of their module; without them the case is skipped.
+        Optional packages by the name of their module; the case is skipped if one is missing.
     """
 
     name: str
@@ -101,23 +102,23 @@ def grid_from_environment() -> str:
     Raises
     ------
     ValueError
-        If the variable names no grid.
+        If the variable does not name a grid.
     """
     grid = os.environ.get(GRID_VARIABLE, "quick")
     if grid not in GRIDS:
-        raise ValueError(f"{GRID_VARIABLE}={grid!r} is no grid: set it to one of {GRIDS}")
+        raise ValueError(f"{GRID_VARIABLE}={grid!r} is not a grid: set it to one of {GRIDS}")
     return grid
 
 
 def interleaved(cases: Sequence[PlannedCase]) -> Iterator[tuple[PlannedCase, int]]:
     """Yield every (case, round) of the plan, ordered in passes over the cases.
 
-    A machine's speed drifts within minutes. In passes the drift widens the spread of all cases
-    alike instead of favouring some; reversing every second pass removes a linear drift.
+    A machine's speed drifts within minutes. With passes the drift widens the spread of all cases
+    equally and favours none. Every second pass is reversed, which removes a linear drift.
 
-    The first pass has the first round of every case. Later rounds of a case with few rounds come in
-    the last passes, so that the most important cases, which have many rounds, are finished first
-    if a budget ends the plan early.
+    The first pass has the first round of every case. The other rounds of a case with few rounds
+    come in the last passes. If a budget ends the plan early, it has then mostly rounds of the cases
+    with many rounds, which are the most important cases.
     """
     passes = max((case.rounds for case in cases), default=0)
     for number in range(passes):

@@ -1,8 +1,8 @@
-"""Write how the programs of two measured commits differ, for a review to show.
+"""Write the differences between the programs of two measured commits, which a review shows.
 
-``write_diffs`` starts a worker for each side of a case whose optimised programs differ;
-``python -m benchmarks.measuring.program_diff CASE OUT`` is that worker: it compiles a case and
-writes its inventory.
+``write_diffs`` starts a worker for each side of a case whose optimised programs differ. The worker
+is ``python -m benchmarks.measuring.program_diff CASE OUT``. It compiles the case and writes its
+inventory.
 """
 
 from __future__ import annotations
@@ -28,9 +28,10 @@ MAX_CASES = 2
 def write_diffs(
     cases: Sequence[PlannedCase], both: tuple[MeasuredSide, MeasuredSide], out: Path
 ) -> None:
-    """Write ``out/programs/<case>.txt`` for the first cases whose programs differ, once.
+    """Write ``out/programs/<case>.txt`` for the first `MAX_CASES` cases whose programs differ.
 
-    Not for all: a change of the evaluation changes the program of every case, mostly alike.
+    The other cases get no file, because a change of the evaluation mostly changes the programs of
+    all cases in the same way. A file that exists is kept.
     """
     changed = [case for case in cases if _differ(case, both)]
     for case in changed[:MAX_CASES]:
@@ -49,7 +50,10 @@ def write_diffs(
 
 
 def inventory(case: jaxmeter.BenchmarkCase, path: Path) -> jaxmeter.Inventory | None:
-    """Compile a case in a worker, which writes its inventory to `path`; None if that fails."""
+    """Compile a case in a worker, and return the inventory that the worker writes to `path`.
+
+    If the worker fails, print the reason and return None.
+    """
     # A cached program is described as well as one that is compiled here.
     caching = {**case.env, **CACHED_ENVIRONMENT}
     environment = {**os.environ, **caching, "PYTHONPATH": os.pathsep.join(case.path)}

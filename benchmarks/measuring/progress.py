@@ -20,14 +20,14 @@ class Progress:
     total : int
         Planned rounds.
     write : callable
-        Takes each line.
+        Function that is called with each line.
     """
 
     def __init__(self, total: int, write: Callable[[str], None] = write_line) -> None:
         self.total, self.write = total, write
         self.done = 0
         self.failures: list[str] = []
-        """A line for each round that did not succeed."""
+        """One line for each round that did not succeed."""
 
     def begin(self, case: str, round_index: int) -> None:
         """Note that a round of a case has begun."""
@@ -41,7 +41,7 @@ class Progress:
         self.write(f"[{self.done}/{self.total}] {case}, process {round_index + 1}: {status}{note}")
 
     def end_plan(self, left_out: int, seconds: float) -> None:
-        """Note that a plan has ended, without the rounds that its time budget left out."""
+        """Note that a plan has ended; its time budget left out a number of rounds."""
         self.done += left_out
         note = f"; {left_out} rounds left out to stay within the time budget" if left_out else ""
         note += f"; {len(self.failures)} failed" if self.failures else ""

@@ -1,4 +1,4 @@
-"""Measure rounds of cases on several sides, interleaved, so that a budget decides most."""
+"""Measure rounds of cases on several sides, interleaved, within a time budget."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from benchmarks.measuring.plan import PlannedCase
 from benchmarks.measuring.runner import Workers
 from benchmarks.measuring.store import RecordStore
 
-ENOUGH_ROUNDS = 3  # fewer are not tested
-# Of the time of a round that compiles, until one that takes its program from the cache is known.
+ENOUGH_ROUNDS = 3  # times with fewer rounds are not tested
+# A round with a program from the cache is assumed to take this share of one that compiles.
 SHARE_OF_CACHED = 0.5
 
 
 @dataclass(frozen=True)
 class MeasuredSide:
-    """One commit of a pair: its store, and the workers that import its package.
+    """One commit of a pair, with its store and the workers that import its package.
 
-    `pair` is the folder that a review reads.
+    `pair` is the folder of the pair, which a review reads.
     """
 
     name: str
@@ -32,7 +32,7 @@ class MeasuredSide:
 
     @property
     def details(self) -> Path:
-        """Folder for what each operation compiled."""
+        """Folder for the descriptions of what each operation compiled."""
         return self.pair / "details" / self.name
 
 
@@ -47,10 +47,10 @@ def measure_interleaved(
 ) -> None:
     """Measure every round of every case on all sides, until the budget is spent.
 
-    Every case gets its first round, whose duration shows which cases the budget is enough for.
-    Cases whose programs changed come first; those that cannot get enough rounds to be tested are
-    named, with the time that all of them would take, and left out. On a machine whose load is above
-    `max_load`, where times would scatter too much, there is no second round.
+    Every case gets its first round. The duration of these rounds shows for which cases the budget
+    is enough; cases whose programs changed come first. A case that cannot get enough rounds for a
+    test is left out, and its name is printed with the time that all cases would take. If the load
+    of the machine is above `max_load`, times would scatter too much, and there is no second round.
     """
     started = clock()
     costs = {}
@@ -94,7 +94,7 @@ def round_seconds(case: PlannedCase, measured: Sequence[MeasuredSide]) -> float 
 
 
 def has_changed(case: PlannedCase, measured: Sequence[MeasuredSide]) -> bool:
-    """Return whether the programs of a case differ, as far as they are known."""
+    """Return whether the programs of a case differ between the sides, or may differ."""
     records = [side.store.read(case, 0) for side in measured]
     known = {None if r is None else r.program.hlo_fingerprint for r in records}
     return len(known) > 1 or None in known
@@ -103,7 +103,7 @@ def has_changed(case: PlannedCase, measured: Sequence[MeasuredSide]) -> bool:
 def affordable(
     ordered: Sequence[PlannedCase], costs: Mapping[str, float], left_seconds: float
 ) -> list[PlannedCase]:
-    """Return the first cases that get enough rounds in the time left, one at least."""
+    """Return the cases that can get enough rounds in the time left, at least the first case."""
     kept: list[PlannedCase] = []
     for case in ordered:
         needed = _needed(case, costs)
@@ -114,7 +114,7 @@ def affordable(
 
 
 def _needed(case: PlannedCase, costs: Mapping[str, float]) -> float:
-    """Return the seconds of a case's rounds after the first until its times can be tested."""
+    """Return the seconds that a case needs after its first round until its times can be tested."""
     more = min(ENOUGH_ROUNDS, case.rounds) - 1
     if case.builds is None or case.builds >= case.rounds:
         return more * costs[case.name]
@@ -123,7 +123,10 @@ def _needed(case: PlannedCase, costs: Mapping[str, float]) -> float:
 
 
 def round_order(cases: Sequence[PlannedCase]) -> list[int]:
-    """Return the rounds after the first: after every two without a compile, one with."""
+    """Return the numbers of the rounds after the first, in the order in which they are measured.
+
+    Two rounds that take programs from the cache are followed by one that compiles.
+    """
     compiled = sorted({n for case in cases for n in _numbers(case) if not case.is_cached(n)} - {0})
     cached = sorted({n for case in cases for n in _numbers(case) if case.is_cached(n)})
     order: list[int] = []

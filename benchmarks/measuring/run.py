@@ -1,10 +1,12 @@
 """``python -m benchmarks.measuring.run``: measure the checked-out commit, or a range of commits.
 
-Without ``--commits``: the package vcjax of HEAD, in the interpreter that runs this command, with
-the working tree's benchmarks and jaxmeter. Uncommitted changes of vcjax are not measured.
-With ``--commits HEAD~10..HEAD``: asv measures those commits in every JAX version of asv.conf.json.
+Without ``--commits`` it measures the package vcjax of HEAD in the interpreter that runs this
+command, with the working tree's benchmarks and jaxmeter. Uncommitted changes of vcjax are not
+measured. With ``--commits HEAD~10..HEAD`` asv measures those commits in every JAX version of
+asv.conf.json.
 
-Interrupted or killed and run again, both resume: finished rounds are kept in the store.
+An interrupted or killed command resumes when it is run again: finished rounds are kept in the
+store.
 """
 
 from __future__ import annotations
@@ -67,10 +69,14 @@ ASV_FOUND_FAILURES = 2
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Parse the command line, measure, and return the exit code: 0 also if single cases failed."""
+    """Parse the command line, measure, and return the exit code: 0 even if cases failed."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.measuring.run", description=__doc__)
-    parser.add_argument("--grid", choices=GRIDS, default="quick", help="which cases, how often")
-    parser.add_argument("--commits", help="a range, in every JAX version of asv.conf.json")
+    parser.add_argument(
+        "--grid", choices=GRIDS, default="quick", help="which cases are measured, and how often"
+    )
+    parser.add_argument(
+        "--commits", help="a range of commits, for every JAX version of asv.conf.json"
+    )
     options = parser.parse_args(argv)
     try:
         if options.commits is not None:
@@ -89,12 +95,12 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def measure_head(grid: str, run_case: RunCase = jaxmeter.run_case) -> None:
-    """Measure the suites' cases of the checked-out commit into the store.
+    """Measure the cases of all suites at the checked-out commit, and store their records.
 
     Raises
     ------
     CheckoutError
-        Outside a git clone, or while another process measures in this checkout.
+        If this is not a git clone, or another process measures in this checkout.
     """
     commit, key = commit_named("HEAD"), environment_name()
     print(f"measuring vcjax at commit {commit[:10]} in {key}, {grid} grid")
@@ -130,9 +136,9 @@ def measure_range(grid: str, commits: str) -> int:
     """
     # asv splits the text like a shell and hands the words to git.
     if not re.fullmatch(r"[^-\s'\"\\][^\s'\"\\]*", commits):
-        raise CheckoutError(f"{commits!r} is no range; name one range: --commits HEAD~10..HEAD")
+        raise CheckoutError(f"{commits!r} is no range; give one such as --commits HEAD~10..HEAD")
     if not int(git("rev-list", "--count", "--end-of-options", commits)):
-        raise CheckoutError(f"{commits!r} holds no commit; name a range: --commits HEAD~10..HEAD")
+        raise CheckoutError(f"{commits!r} holds no commit; give a range: --commits HEAD~10..HEAD")
     with run_lock() as lock:
         repair_asv_folder(ROOT / ".asv")
         subprocess.run([*ASV, "machine", "--yes"], cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
@@ -154,18 +160,19 @@ def measure_range(grid: str, commits: str) -> int:
 
 
 def asv_command(grid: str, commits: str) -> list[str]:
-    """Return the ``asv run`` of the suites that a grid has cases of."""
-    # asv starts a process for each number, also for those of suites without a case.
+    """Return the ``asv run`` command for the suites that have cases on a grid."""
+    # asv starts a process for each number, also in suites without a case on this grid.
     names = "|".join(suite.__name__ for suite in SUITES if suite().plan(grid))
     bench = rf"\b({names})\."
     return [*ASV, "run", "--bench", bench, "--show-stderr", "--record-samples", commits]
 
 
 def repair_asv_folder(folder: Path) -> None:
-    """Remove what a killed asv leaves behind and cannot get past by itself.
+    """Clean up files of a killed asv that would make later runs of asv fail.
 
-    asv does not write its results atomically: a file that was cut short is renamed to
-    ``.unreadable``. Lock files in asv's clones of the project would stop every later checkout.
+    asv does not write its results atomically, so a result file may be truncated; such a file is
+    renamed to ``.unreadable``. Lock files in asv's clones of the project are removed, because they
+    would stop every later checkout.
     """
     for path in sorted((folder / "results").rglob("*.json")):
         try:

@@ -22,7 +22,7 @@ CACHED_ENVIRONMENT = {
     "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
     "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
 }
-"""With it a worker takes programs from the checkout's compilation cache."""
+"""With these variables a worker takes programs from the checkout's compilation cache."""
 
 RunCase = Callable[[jaxmeter.BenchmarkCase], jaxmeter.Record]
 
@@ -33,11 +33,11 @@ class Workers:
     Parameters
     ----------
     store : RecordStore
-        Takes the records of preparations.
+        Store for the records of preparations.
     folder : Path
-        Temporary, empty.
+        An empty temporary folder.
     run_case : callable
-        ``jaxmeter.run_case``, or a test's stand-in.
+        ``jaxmeter.run_case``, or its replacement in a test.
     package : Path, optional
         A folder ``vcjax`` to measure; by default the installed package.
     """
@@ -53,13 +53,16 @@ class Workers:
         self.imports.mkdir()
         self._scratch.mkdir()
         (self.imports / "benchmarks").symlink_to(Path(__file__).resolve().parents[1])
-        # A link also to an installed package: profiles take lines there for those of others.
+        # An installed package is linked too: profiles treat lines in site-packages as foreign code.
         package = package or installed_package()
         if package is not None:
             (self.imports / "vcjax").symlink_to(package.resolve())
 
     def measure(self, case: PlannedCase, round_index: int) -> jaxmeter.Record:
-        """Measure a round of a case in one process; where that fails, the status is not "ok"."""
+        """Measure a round of a case in one process, and return its record.
+
+        If the measurement fails or is skipped, the status of the record is not "ok".
+        """
         missing = [
             package
             for module, package in case.requires.items()
@@ -83,7 +86,7 @@ class Workers:
         return _steady_only(self._run_case(dataclasses.replace(worker_case, compiles=1, env=env)))
 
     def worker_case(self, case: PlannedCase) -> jaxmeter.BenchmarkCase:
-        """Return what jaxmeter runs for a planned case."""
+        """Return a planned case in the form that jaxmeter runs."""
         return jaxmeter.BenchmarkCase(
             name=case.name,
             target=case.target,
@@ -106,7 +109,10 @@ class Workers:
 
 
 def _steady_only(record: jaxmeter.Record) -> jaxmeter.Record:
-    """Return the record without what a program from the compilation cache has no numbers of."""
+    """Return the record without phases, counts and resident memory.
+
+    A program from the compilation cache has no such numbers. Its failure ``CacheHit`` becomes "ok".
+    """
     if record.failure is not None and record.failure.kind == "CacheHit":
         record = dataclasses.replace(record, status="ok", failure=None)
     if record.status != "ok":
@@ -125,7 +131,7 @@ def _steady_only(record: jaxmeter.Record) -> jaxmeter.Record:
 
 
 def installed_package() -> Path | None:
-    """Return the folder of vcjax in site-packages, where asv installs it; None elsewhere."""
+    """Return the folder of vcjax in site-packages, where asv installs it; None if not there."""
     try:
         folder = Path(str(importlib.metadata.distribution("vcjax").locate_file("vcjax")))
     except importlib.metadata.PackageNotFoundError:
@@ -162,25 +168,25 @@ def measure_plan(
     run_case: RunCase = jaxmeter.run_case,
     clock: Callable[[], float] = time.monotonic,
 ) -> dict[str, list[jaxmeter.Record]]:
-    """Measure every round that the store does not hold yet.
+    """Measure the rounds of a plan, and return all records.
 
     Parameters
     ----------
     cases : sequence of PlannedCase
         The plan; cases of 0 rounds are left out of the result.
     store : RecordStore
-        Where records go; a round whose record there is ``ok`` is not run again.
+        Store for the records.
     progress : Progress, optional
-        Notes each round; lines of text if it is not given.
+        Receives each round; by default it prints lines of text.
     budget_seconds : float, optional
         No round after the first starts beyond this time, so that a slow machine measures fewer
         processes for each case. Every case gets its first round.
     resume : bool
-        Whether records that the store holds already are kept.
+        Whether rounds with an ``ok`` record in the store are kept instead of measured again.
     workers : Workers, optional
-        Those of the run, so that several plans share preparations; new ones if not given.
+        Workers of the whole run, which share preparations between plans; by default new workers.
     run_case, clock : callables
-        Injected by tests; `run_case` is that of new workers.
+        Replaced in tests; `run_case` is used by new workers only.
 
     Returns
     -------

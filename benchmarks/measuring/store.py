@@ -1,4 +1,4 @@
-"""The store: one JSON record a file, ``<root>/<case>/<round>.json``, never half written."""
+"""The store: a JSON file for each record, ``<root>/<case>/<round>.json``, written atomically."""
 
 from __future__ import annotations
 
@@ -47,22 +47,22 @@ class RecordStore:
     Parameters
     ----------
     root : Path
-        Folder of the records, made when the first one is written.
+        Folder of the records, made when the first record is written.
     """
 
     def __init__(self, root: Path) -> None:
         self.root = Path(root)
 
     def path(self, case: PlannedCase, round_index: int) -> Path:
-        """Return where the record of one round of a case lies."""
+        """Return the path of the record of one round of a case."""
         return self.root / case.name / f"{round_index}.json"
 
     def read(self, case: PlannedCase, round_index: int) -> Record | None:
-        """Return the record of one round, or None where this case has none.
+        """Return the record of one round of a case, or None if there is none.
 
-        A file that is no record (cut short, of another schema, no regular file, too large) is
-        renamed to ``.unreadable`` and a record of other parameters to ``.stale``: the case is then
-        measured again and nothing is deleted unseen.
+        A file that is not a record (truncated, of another schema, not a regular file, too large)
+        is renamed to ``.unreadable``, and a record of other parameters to ``.stale``. The case is
+        then measured again, and nothing is deleted.
         """
         path = self.path(case, round_index)
         try:
@@ -78,12 +78,12 @@ class RecordStore:
         return record
 
     def write(self, case: PlannedCase, round_index: int, record: Record) -> Path:
-        """Store a record, whole or not at all.
+        """Write a record atomically, and return its path.
 
         Raises
         ------
         FileError
-            If it cannot be written: no space, no rights, something else at its place.
+            If the file cannot be written: no space, no permission, or something else at its path.
         """
         path = self.path(case, round_index)
         try:

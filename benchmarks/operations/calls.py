@@ -1,4 +1,4 @@
-"""Calls as users make them: what they trace and compile between calls, through every interface."""
+"""Calls as users make them, through every interface; their traces and compiles are counted."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from vcjax.problems import Problem
 
 
 def _twice(call: Callable[..., Any], *arguments: Any) -> Any:
-    """Return the second of two equal calls, which should find everything compiled."""
+    """Make the same call twice and return the second result; the second call should not compile."""
     call(*arguments)
     return call(*arguments)
 
 
 @operation("vcjax.choose", "vcjax.prepare", "vcjax.external_field", "vcjax.internal_field")
 def called_on_the_surface() -> Calls:
-    """Prepare two surfaces of one rule, and evaluate two fields on each."""
+    """Prepare two surfaces with the same rule, and evaluate fields on each."""
     problem = PROBLEM()
 
     def run():
@@ -45,7 +45,7 @@ def called_on_the_surface() -> Calls:
 
 @operation("vcjax.prepare_gradient", "vcjax.external_gradient", "vcjax.internal_gradient")
 def called_for_gradients() -> Calls:
-    """Prepare two surfaces for gradients, and evaluate both gradients on each."""
+    """Prepare two surfaces for gradients, and evaluate external and internal gradients on each."""
     problem = PROBLEM()
 
     def run():
@@ -86,7 +86,10 @@ def called_for_ten_digits() -> Calls:
     *("vcjax.off_surface_field", "vcjax.off_surface_gradient", "vcjax.gradient_at"),
 )
 def called_off_the_surface() -> Calls:
-    """Evaluate three numbers of points off the surface, which share a program."""
+    """Evaluate fields at 5, 8 and 1030 points off the surface, and gradients at 8 points.
+
+    The three evaluations of fields share a program.
+    """
     problem = PROBLEM()
     symmetry: dict[str, Any] = {"nfp": problem.nfp, "half_period": problem.half_period}
 
@@ -102,7 +105,7 @@ def called_off_the_surface() -> Calls:
 
 @operation("vcjax.dense_operator", "vcjax.DenseOperator.apply")
 def called_for_a_matrix() -> Calls:
-    """Make the matrices of both fields, and apply one to a field and to a batch."""
+    """Make the matrices of both fields; apply that of the external field to a field and a batch."""
     problem, casing = PROBLEM(), inputs.casing()
 
     def run():
@@ -116,7 +119,7 @@ def called_for_a_matrix() -> Calls:
 
 @operation("vcjax.error_estimate", "vcjax.self_test", "vcjax.spectral_tail")
 def called_for_trust() -> Calls:
-    """Estimate the errors of a field and of a gradient."""
+    """Estimate the errors of a field and of a gradient, and the spectral tail of the field."""
     problem, casings = PROBLEM(), (inputs.casing(), inputs.gradient_casing())
 
     def run():
@@ -133,7 +136,7 @@ def called_for_trust() -> Calls:
 
 @operation("vcjax.surface_points", "vcjax.surface_tangents", "vcjax.config")
 def called_for_the_surface() -> Calls:
-    """Resample a surface on the host; compiles nothing."""
+    """Resample a surface on the host, which compiles nothing."""
     problem = PROBLEM()
     symmetry: dict[str, Any] = {"nfp": problem.nfp, "half_period": problem.half_period}
     shape = dict(zip(("nphi", "ntheta"), problem.X.shape[:2], strict=True))
@@ -148,7 +151,10 @@ def called_for_the_surface() -> Calls:
 
 @operation("vcjax.interfaces.VirtualCasing")
 def called_as_virtual_casing() -> Calls:
-    """Call every method of the C++ package's class, each twice."""
+    """Call the methods of `VirtualCasing`, which has the interface of the C++ package.
+
+    Evaluations are called twice.
+    """
     problem = PROBLEM()
     flat = functools.partial(_component_first, flat=True)
 
@@ -168,7 +174,10 @@ def called_as_virtual_casing() -> Calls:
 
 @operation("vcjax.interfaces.VirtualCasingJAX", "vcjax.interfaces.build_offsurface_levels")
 def called_as_virtual_casing_jax() -> Calls:
-    """Call the methods of the JAX package's class twice; `_jit` forms are the same functions."""
+    """Call the methods of `VirtualCasingJAX`, which has the interface of the JAX package.
+
+    Evaluations are called twice. Methods named ``..._jit`` are the same functions and left out.
+    """
     problem = PROBLEM()
 
     def run():
@@ -195,7 +204,7 @@ def called_as_virtual_casing_jax() -> Calls:
     *("vcjax.wout.from_wout", "vcjax.wout.read_wout", "vcjax.wout.tokamak_path"),
 )
 def called_for_an_equilibrium() -> Calls:
-    """Read an equilibrium, and separate its field in both ways."""
+    """Read an equilibrium, and separate its field by `simsopt` and by `vcjax.wout.from_wout`."""
 
     def run():
         with warnings.catch_warnings():

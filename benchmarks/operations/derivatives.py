@@ -1,4 +1,4 @@
-"""Programs of derivatives: gradients of a scalar in the field, the surface and the points."""
+"""Programs that differentiate a scalar in the field, the surface or the points."""
 
 from __future__ import annotations
 
@@ -19,7 +19,10 @@ def _half_square(values: Any) -> Any:
 
 
 def _scaled_alike(gradients: Any, values: Any, expected: float) -> float:
-    """Return by how much sum(gradients * values) misses `expected`, by Euler's theorem."""
+    """Return the difference of sum(gradients * values) from `expected`, relative to its terms.
+
+    For a homogeneous function, Euler's theorem gives the expected sum: degree times value.
+    """
     pairs = list(zip(jax.tree.leaves(gradients), jax.tree.leaves(values), strict=True))
     largest = sum(float(jnp.abs(g * v).sum()) for g, v in pairs)
     along = sum(float((g * v).sum()) for g, v in pairs)
@@ -34,7 +37,7 @@ def _in_the_field(evaluate: Callable[..., Any], casing: Any) -> Program:
 
     def check(answer, run):
         value, gradient = answer
-        # A quadratic form: its slope along the field is twice its value.
+        # The scalar is a quadratic form: its slope along the field is twice its value.
         return {"slope_error_relative": _scaled_alike(gradient, B, 2.0 * float(value))}
 
     return Program(jax.value_and_grad(value), (B, casing), check)
@@ -42,19 +45,19 @@ def _in_the_field(evaluate: Callable[..., Any], casing: Any) -> Program:
 
 @operation("vcjax.external_field")
 def field_slope_in_the_field() -> Program:
-    """Return the gradient in B of a scalar of the external field."""
+    """Return the program that differentiates a scalar of the external field in B."""
     return _in_the_field(vcjax.external_field, inputs.casing())
 
 
 @operation("vcjax.internal_gradient")
 def gradient_slope_in_the_field() -> Program:
-    """Return the gradient in B of a scalar of the internal gradient."""
+    """Return the program that differentiates a scalar of the internal gradient in B."""
     return _in_the_field(vcjax.internal_gradient, inputs.gradient_casing())
 
 
 @operation("vcjax.prepare", "vcjax.external_field")
 def field_slope_in_the_surface() -> Program:
-    """Return the gradient in X of a scalar of the external field."""
+    """Return the program that differentiates a scalar of the external field in X."""
     rule = inputs.rule()
 
     def value(X, B, constants):
@@ -65,7 +68,7 @@ def field_slope_in_the_surface() -> Program:
 
 @operation("vcjax.prepare_gradient", "vcjax.external_gradient")
 def gradient_slope_in_the_surface() -> Program:
-    """Return the gradient in X of a scalar of the external gradient."""
+    """Return the program that differentiates a scalar of the external gradient in X."""
     rule = inputs.rule(gradient=True)
 
     def value(X, B, constants):
@@ -85,9 +88,10 @@ def _in_the_surface(value: Callable[..., Any], constants: Any, degree: int) -> P
 
 
 def _checked(answer: Any, run: Any, arguments: tuple, degree: int) -> dict[str, float]:
-    """Return two errors of a slope: of scaling with size, and of being quadratic in the field.
+    """Return the errors of two identities that the gradient of a scalar must satisfy.
 
-    The first holds as far as the quadrature is accurate.
+    The scalar is homogeneous in the surface's size, of the given degree, as far as the quadrature
+    is accurate. It is quadratic in the field B, and so is its gradient in the surface.
     """
     found, gradient = answer
     given, B, constants = arguments
@@ -102,7 +106,7 @@ def _checked(answer: Any, run: Any, arguments: tuple, degree: int) -> dict[str, 
 
 @operation("vcjax.prepare_off_surface", "vcjax.field_at")
 def field_slope_in_the_points() -> Program:
-    """Return the gradient in points and surface of a scalar of the fields off the surface."""
+    """Return the program that differentiates a scalar of off-surface fields, in points and X."""
     rule = inputs.off_surface_rule()
     constants = vcjax.off_surface_tables(rule)
 
@@ -121,7 +125,7 @@ def field_slope_in_the_points() -> Program:
 
 @operation("vcjax.gradient_at")
 def gradient_slope_in_the_points() -> Program:
-    """Return the gradient in the points of a scalar of the gradients off the surface."""
+    """Return the program that differentiates a scalar of off-surface gradients in the points."""
 
     def value(points, B, casing):
         return _half_square_of(vcjax.gradient_at(casing, B, points))

@@ -1,4 +1,4 @@
-"""The source lines that two commits differ in, those nearest to a changed program first."""
+"""The source lines in which two commits differ, and the line nearest to a changed program."""
 
 from __future__ import annotations
 
@@ -8,23 +8,26 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-MAX_FAR = 3  # more edits than these, none of them near, say nothing about a program
+MAX_FAR = 3  # if none is near, more edits than these do not explain a changed program
 Place = tuple[str, str, int]
-"""File, function and line of a program in HEAD."""
+"""File, function and line number of a place in a program of HEAD."""
 
 
 @dataclass(frozen=True)
 class EditedLine:
-    """A line of code that is new in HEAD, or, where lines are only gone, the one after them."""
+    """A line of code that is new in HEAD.
+
+    If an edit only removes lines, it is the line after them.
+    """
 
     file: str
-    """Its path from the folder of its package on: ``vcjax/_casing.py``."""
+    """Path of the file, from the folder of its package on, such as ``vcjax/_casing.py``."""
     line: int
     function: str
-    """The function around it at the top of its module; empty for none."""
+    """The top-level function or class that contains the line, or an empty text."""
     text: str
     edit: int = 0
-    """The number of the edit that it belongs to, within its file."""
+    """The number of the edit, within its file, that the line belongs to."""
 
     def __str__(self) -> str:
         return f"edited: {self.file}:{self.line} in {self.function or 'the module'}: {self.text}"
@@ -33,7 +36,7 @@ class EditedLine:
 def edited_lines(base: Path, head: Path) -> tuple[EditedLine, ...]:
     """Return the lines of code that differ between two folders of one package.
 
-    Comments and docstrings are no code.
+    Comments and docstrings do not count as code.
     """
     names = {path.relative_to(side) for side in (base, head) for path in side.rglob("*.py")}
     return tuple(one for name in sorted(names) for one in _of_file(base, head, name))
@@ -70,12 +73,12 @@ def _text(path: Path) -> str:
 def _nodes(text: str) -> list[ast.AST]:
     try:
         return list(ast.walk(ast.parse(text)))
-    except SyntaxError:  # what cannot be imported has failed, which says enough
+    except SyntaxError:  # importing the file fails as well, and that is reported
         return []
 
 
 def _code_lines(text: str, lines: Sequence[str]) -> set[int]:
-    """Return the numbers of the lines that are neither blank nor comment nor docstring."""
+    """Return the numbers of the lines that are not blank, comments or docstrings."""
     said = {
         line
         for node in _nodes(text)
@@ -90,14 +93,14 @@ def _code_lines(text: str, lines: Sequence[str]) -> set[int]:
 
 
 def nearest(edits: Sequence[EditedLine], seen: Sequence[Place]) -> EditedLine | None:
-    """Return the edited line nearest to a change of a program; None where no edit is near.
+    """Return the edited line nearest to a change of a program, or None if no edit is near.
 
     Parameters
     ----------
     seen : sequence of Place
-        Where the program changed, the largest change first. An edit of one of these lines comes
-        first, then one in their functions, then one in their files; of edits elsewhere only few
-        are taken.
+        Places where the program changed, the largest change first. An edit of one of these lines
+        is preferred, then an edit in one of their functions, then one in one of their files. If
+        all edits are elsewhere, one is returned only if there are at most `MAX_FAR`.
     """
 
     def distance(edit: EditedLine) -> tuple[int, int]:

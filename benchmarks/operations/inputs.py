@@ -1,4 +1,4 @@
-"""Inputs and checks that the operations share; what takes long to make is made once a process."""
+"""Inputs and checks that the operations share; expensive inputs are made once in a process."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from vcjax import problems
 
 DIGITS = 4
 PROBLEM = functools.partial(problems.rotating_ellipse, DIGITS)
-POINT_COUNT = 400  # more than a tile has
-DISTANCE = 0.04  # where no point needs a patch of its own
+POINT_COUNT = 400  # more points than a tile has
+DISTANCE = 0.04  # at this distance no point needs a patch of its own
 ROUNDING = 1e-11
-"""Violations of an identity below this are rounding, and reported as this."""
-ROUNDING_OF_GRADIENTS = 1e-6  # the finite part is what large numbers leave
+"""Violations of an identity below this value are rounding, and are reported as this value."""
+ROUNDING_OF_GRADIENTS = 1e-6  # the finite part is a difference of large numbers
 
 
 @functools.cache
@@ -57,7 +57,7 @@ def points(count: int = POINT_COUNT) -> jax.Array:
 
 @functools.cache
 def casing(**options: Any) -> vcjax.Casing:
-    """Return the prepared surface; `options` of `vcjax.prepare`, hashable."""
+    """Return the prepared surface; `options` are keyword arguments of `vcjax.prepare`, hashable."""
     return vcjax.prepare(rule(), PROBLEM().X, **options)
 
 
@@ -74,9 +74,10 @@ def off_surface_casing() -> vcjax.OffSurfaceCasing:
 
 
 def violation(found: Any, expected: Any, floor: float = ROUNDING) -> float:
-    """Return the largest difference of two pytrees over the largest number, at least `floor`.
+    """Return the largest relative difference of two pytrees, but at least `floor`.
 
-    NaN counts as equal to NaN alone.
+    Differences are relative to the largest number of each array in `expected`. If the arrays do not
+    have NaN at the same places, the result is NaN.
     """
     pairs = zip(jax.tree.leaves(found), jax.tree.leaves(expected), strict=True)
     worst = floor
@@ -92,10 +93,10 @@ def violation(found: Any, expected: Any, floor: float = ROUNDING) -> float:
 def linearity(
     run: Callable[..., Any], *arguments: Any, floor: float = ROUNDING
 ) -> dict[str, float]:
-    """Return how far a program is from linear in its second argument, a field.
+    """Return the violation of linearity of a program in its second argument, a field.
 
-    Fields scaled by 3 are rounded differently, so that a step in single precision shows as 1e-8
-    whatever the digits of the answer.
+    A field times 3 is rounded differently. If some part of the program computes in single
+    precision, the violation is therefore about 1e-8, at any number of digits.
     """
     first, field, *rest = arguments
     once = jax.tree.map(lambda leaf: leaf * 3.0, run(first, field, *rest))

@@ -29,14 +29,14 @@ def measure_operations(
     only: Sequence[str] = ("*",),
     kept: Path | None = None,
 ) -> None:
-    """Measure every operation that the store has no record of, with two workers side by side.
+    """Measure every operation without a successful record in the store, with two parallel workers.
 
     Parameters
     ----------
     store : RecordStore
-        Takes a record for each operation; of one in which a worker died, a failed one.
+        Store for a record of each operation, which has failed if the operation ended its worker.
     details : Path
-        Folder for what each operation compiled.
+        Folder for the descriptions of what each operation compiled.
     imports : sequence of Path
         Folders from which workers import ``benchmarks`` and the ``vcjax`` to measure.
     only : sequence of str
@@ -70,10 +70,10 @@ def take_operation_times(
     *,
     round_index: int,
 ) -> None:
-    """Take the steady-state times of operations in one process, as a round from 1 on.
+    """Measure the steady-state times of operations in one process, as a round numbered 1 or more.
 
-    One operation after the other: imports and what is prepared are shared, programs come from the
-    compilation cache. Records of an earlier process are replaced.
+    The operations run one after the other. They share imports and prepared inputs, and their
+    programs come from the compilation cache. Records of an earlier process are replaced.
     """
     for name in names:
         _path(store, name, round_index).unlink(missing_ok=True)
@@ -81,7 +81,7 @@ def take_operation_times(
 
 
 def kept_record(store: RecordStore, name: str, round_index: int) -> jaxmeter.Record | None:
-    """Return the record of an operation; None where it has none that succeeded."""
+    """Return the record of a round of an operation, or None if there is no successful record."""
     with contextlib.suppress(FileNotFoundError):
         record = jaxmeter.Record.from_json(jaxmeter.read_file(_path(store, name, round_index)))
         return record if record.status == "ok" else None
@@ -101,7 +101,7 @@ def _work(
     round_index: int = 0,
     part: tuple[int, int] = (0, 1),
 ) -> None:
-    """Run a worker, and another one for the rest wherever an operation ends it."""
+    """Run a worker; if an operation ends the worker, start another one for the other operations."""
     environment = {
         **os.environ,
         **WORKER_ENVIRONMENT,
@@ -122,7 +122,7 @@ def _work(
 
 
 def _ended(command: Sequence[str], environment: Mapping[str, str]) -> str | None:
-    """Run a worker; return None if it succeeded, else the end of what it printed."""
+    """Run a worker; return None if it succeeds, else its exit status and the end of its errors."""
     done = subprocess.run(command, env=environment, capture_output=True)
     for line in done.stdout.decode(errors="replace").splitlines():
         if line.startswith(f"{SUITE}/"):
@@ -133,7 +133,7 @@ def _ended(command: Sequence[str], environment: Mapping[str, str]) -> str | None
 
 
 def _blame(store: RecordStore, note: Path, round_index: int, why: str) -> bool:
-    """Record that the operation in progress failed; return whether there was one."""
+    """Record that the operation in progress failed; return False if none was in progress."""
     try:
         found = json.loads(note.read_text())
         note.unlink()
@@ -155,11 +155,11 @@ def _blame(store: RecordStore, note: Path, round_index: int, why: str) -> bool:
 def write_differences(
     both: Sequence[tuple[RecordStore, Path]], out: Path, edits: Sequence[EditedLine] = ()
 ) -> list[str]:
-    """Write ``out/operations/<name>.txt`` for each operation whose program or calls differ.
+    """Write ``out/operations/<name>.txt`` for each operation that differs between two commits.
 
-    Its first line names the source line that the difference most likely comes from: the nearest of
-    the `edits` between the two packages, where one is near. Return the names of operations whose
-    program or calls differ, without those of which only the answer does.
+    An operation differs if its program, its calls or the error of its answer differ. If one of the
+    `edits` between the two packages is near the difference, the first line of the file names it as
+    the most likely cause. Return the names of the operations whose program or calls differ.
     """
     changed = []
     (base, base_details), (head, head_details) = both
@@ -179,7 +179,7 @@ def write_differences(
 
 
 def _checks(path: Path) -> Mapping[str, float] | None:
-    """Return the errors of a record; None without one."""
+    """Return the errors in the record at `path`, or None if there is no record."""
     with contextlib.suppress(FileNotFoundError):
         return jaxmeter.Record.from_json(jaxmeter.read_file(path)).checks
     return None
@@ -192,9 +192,10 @@ def _details(name: str, folders: Sequence[Path]) -> Iterator[bytes]:
 
 
 def difference(base: bytes, head: bytes) -> tuple[str, Sequence[Place]]:
-    """Return how two programs, or what two sequences of calls compiled, differ; "" where not.
+    """Return the differences of two programs, or of what two sequences of calls compiled.
 
-    Also the places in which they do, those that changed most first.
+    The arguments are the JSON descriptions of both. The results are a text, empty if there is no
+    difference, and the places that differ, the largest difference first.
     """
     if base == head:
         return "", ()
@@ -210,7 +211,7 @@ def difference(base: bytes, head: bytes) -> tuple[str, Sequence[Place]]:
 
 
 def _attribution(found: jaxmeter.ProgramDiff) -> Iterator[str]:
-    """Yield the line of the program that changed most."""
+    """Yield a text that names the source line whose part of the program changed most."""
     for change in found.lines[:1]:
         verb = "new" if change.before is None else "gone" if change.now is None else "changed most"
         line = change.line
@@ -249,7 +250,7 @@ def _counts(one: jaxmeter.WatchedFunction | None) -> tuple[int, int]:
 
 
 def _short(file: str) -> str:
-    """Return a path from the last folder ``vcjax`` on, or its last two parts."""
+    """Return the part of a path from its last folder ``vcjax`` on, else its last two parts."""
     parts = Path(file).parts
     start = max((i for i, part in enumerate(parts) if part == "vcjax"), default=len(parts) - 2)
     return "/".join(parts[max(start, 0) :])

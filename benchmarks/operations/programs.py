@@ -1,4 +1,4 @@
-"""Programs: what is prepared, fields, gradients, and ways to evaluate them."""
+"""Programs of the operations: preparations, fields, gradients, matrices and self-tests."""
 
 from __future__ import annotations
 
@@ -34,33 +34,33 @@ def _evaluation(
 
 @operation("vcjax.external_field")
 def external_field() -> Program:
-    """Return the field of the currents outside, on the surface."""
+    """Return the program for the field of the currents outside, on the surface."""
     return _evaluation(vcjax.external_field, inputs.casing(), PROBLEM().external_error)
 
 
 @operation("vcjax.internal_field")
 def internal_field() -> Program:
-    """Return the field of the currents inside."""
+    """Return the program for the field of the currents inside, on the surface."""
     return _evaluation(vcjax.internal_field, inputs.casing(), PROBLEM().internal_error)
 
 
 @operation("vcjax.external_field")
 def field_in_single_precision() -> Program:
-    """Return the field with its far part summed in single precision."""
+    """Return the program for the field, with its far part summed in single precision."""
     error = PROBLEM().external_error
     return _evaluation(vcjax.external_field, inputs.casing(), error, far_dtype="float32")
 
 
 @operation("vcjax.prepare", "vcjax.external_field")
 def field_of_streamed_weights() -> Program:
-    """Return the field with near weights that every evaluation makes again."""
+    """Return the program for the field that computes near weights in every evaluation."""
     casing = inputs.casing(near_weights="streamed")
     return _evaluation(vcjax.external_field, casing, PROBLEM().external_error)
 
 
 @operation("vcjax.external_field")
 def fields_of_a_batch() -> Program:
-    """Evaluate three fields at once, by ``vmap``."""
+    """Return the program that evaluates three fields at once, by ``vmap``."""
 
     def batch(casing, B):
         return jax.vmap(lambda one: vcjax.external_field(casing, one))(B)
@@ -76,40 +76,43 @@ def fields_of_a_batch() -> Program:
 
 @operation("vcjax.prepare", "vcjax.external_field")
 def field_on_two_devices() -> Program:
-    """Return the field with its targets divided over two virtual devices."""
+    """Return the program for the field, with targets divided over two virtual devices."""
     casing = vcjax.prepare(inputs.rule(), PROBLEM().X, devices=jax.devices()[:2])
     return _evaluation(vcjax.external_field, casing, PROBLEM().external_error)
 
 
 @operation("vcjax.external_gradient")
 def external_gradient() -> Program:
-    """Return the gradient of the field of the currents outside."""
+    """Return the program for the gradient of the field of the currents outside."""
     error = PROBLEM().external_gradient_error
     return _evaluation(vcjax.external_gradient, inputs.gradient_casing(), error)
 
 
 @operation("vcjax.internal_gradient")
 def internal_gradient() -> Program:
-    """Return the gradient of the field of the currents inside."""
+    """Return the program for the gradient of the field of the currents inside."""
     error = PROBLEM().internal_gradient_error
     return _evaluation(vcjax.internal_gradient, inputs.gradient_casing(), error)
 
 
 @operation("vcjax.prepare", "vcjax.tables")
 def prepare() -> Program:
-    """Prepare a traced surface for fields."""
+    """Return the program that prepares a traced surface for fields."""
     return _preparation(vcjax.prepare, inputs.rule(), vcjax.tables(inputs.rule()), 0)
 
 
 @operation("vcjax.prepare_gradient", "vcjax.gradient_tables")
 def prepare_gradient() -> Program:
-    """Prepare a traced surface for gradients."""
+    """Return the program that prepares a traced surface for gradients."""
     rule = inputs.rule(gradient=True)
     return _preparation(vcjax.prepare_gradient, rule, vcjax.gradient_tables(rule), -1)
 
 
 def _preparation(prepare: Callable[..., Any], rule: Any, constants: Any, degree: int) -> Program:
-    """Prepare a traced surface; near weights scale with a power of its size."""
+    """Return the program that prepares a traced surface.
+
+    Its check uses that near weights scale with the surface's size to the power `degree`.
+    """
 
     def function(X, constants):
         return prepare(rule, X, constants=constants)
@@ -125,7 +128,7 @@ def _preparation(prepare: Callable[..., Any], rule: Any, constants: Any, degree:
 
 @operation("vcjax.prepare_off_surface", "vcjax.off_surface_tables")
 def prepare_off_surface() -> Program:
-    """Prepare a traced surface for points off it."""
+    """Return the program that prepares a traced surface for points off the surface."""
     rule = inputs.off_surface_rule()
 
     def function(X, constants):
@@ -142,13 +145,13 @@ def prepare_off_surface() -> Program:
 
 @operation("vcjax.field_at")
 def field_at() -> Program:
-    """Return the separated fields at points on both sides of the surface."""
+    """Return the program for the separated fields at points on both sides of the surface."""
     return _at_points(vcjax.field_at, error_at)
 
 
 @operation("vcjax.gradient_at")
 def gradient_at() -> Program:
-    """Return the gradients of the separated fields at points on both sides of the surface."""
+    """Return the program for the gradients of separated fields, at points on both sides."""
     return _at_points(vcjax.gradient_at, functools.partial(error_at, exact=magnetic_field_gradient))
 
 
@@ -175,7 +178,7 @@ def _at_points(evaluate: Callable[..., Any], error: Callable[..., float]) -> Pro
 
 @operation("vcjax.dense_operator")
 def dense_operator() -> Program:
-    """Return the matrix of the external field."""
+    """Return the program for the matrix of the external field."""
     casing = inputs.casing()
 
     def check(answer, run):
@@ -191,7 +194,7 @@ def dense_operator() -> Program:
 
 @operation("vcjax.DenseOperator.apply")
 def apply_dense_operator() -> Program:
-    """Multiply a batch of fields by a matrix, not necessarily that of a casing."""
+    """Return the program that multiplies a batch of fields by a random matrix."""
     src, trg = inputs.rule().src_shape, inputs.rule().trg_shape
     shape = 3 * trg[0] * trg[1], 3 * src[0] * src[1]
     matrix = jnp.asarray(np.random.default_rng(0).normal(size=shape))
@@ -206,13 +209,13 @@ def apply_dense_operator() -> Program:
 
 @operation("vcjax.self_test")
 def self_test() -> Program:
-    """Return the error of the quadrature at each target."""
+    """Return the program for the error of the quadrature at each target."""
     return _self_test(inputs.casing())
 
 
 @operation("vcjax.self_test")
 def self_test_of_gradients() -> Program:
-    """Return the error of the quadrature of gradients at each target."""
+    """Return the program for the error of the quadrature of gradients at each target."""
     return _self_test(inputs.gradient_casing())
 
 

@@ -15,8 +15,8 @@ Check = Callable[..., Mapping[str, float]]
 class Program:
     """A function that is compiled as a whole, with its arguments.
 
-    ``check(answer, run)`` returns named numbers; `run` is the compiled function, for other
-    arguments of the same shapes.
+    ``check(answer, run)`` returns named numbers. `run` is the compiled function, which the check
+    may call with other arguments of the same shapes.
     """
 
     function: Callable[..., Any]
@@ -25,13 +25,13 @@ class Program:
 
     @property
     def case(self) -> Case:
-        """The program as `jaxmeter` takes it, without its check."""
+        """The program as a `jaxmeter.Case`, without its check."""
         return Case(self.function, self.arguments)
 
 
 @dataclass(frozen=True)
 class Calls:
-    """Public calls as a user makes them, one after the other, whatever they compile.
+    """Public calls as a user makes them, one after the other; they may compile many programs.
 
     ``check(answer)`` returns named numbers.
     """
@@ -57,16 +57,20 @@ class Operation:
 
     @property
     def target(self) -> str:
-        """Its place, as a record names it and ``jaxmeter lock`` takes it."""
+        """The text ``module:function`` by which records and ``jaxmeter lock`` name the operation."""
         return f"{self.make.__module__}:{self.name}"
 
 
 OPERATIONS: dict[str, Operation] = {}
-"""By name, in the order in which they are measured."""
+"""All operations by name, in the order in which they are measured."""
 
 
 def operation(*covers: str) -> Callable[[Callable[[], Program | Calls]], Callable[[], Case]]:
-    """Enter a function into the table; under its name its module then has its case."""
+    """Return a decorator that adds a function to the table.
+
+    The decorator replaces the function by one that returns the operation's `jaxmeter.Case`, so that
+    commands of jaxmeter can use it by its name ``module:function``.
+    """
 
     def entered(make: Callable[[], Program | Calls]) -> Callable[[], Case]:
         name = make.__name__

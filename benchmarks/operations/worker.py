@@ -1,11 +1,11 @@
 """``python -m benchmarks.operations.worker STORE DETAILS``: measure operations in this process.
 
-One after the other, JAX's caches cleared in between. Programs come from the persistent compilation
-cache where an earlier worker compiled the same one: it hands out the same program, so that every
-quantity here is the same, and a commit that changed nothing costs seconds.
+Operations are measured one after the other, and JAX's caches are cleared between them. A program
+that an earlier worker compiled comes from the persistent compilation cache. It is the same program
+with the same quantities, so a commit that changed nothing is measured in seconds.
 
-With ``--round N``, N from 1 on, steady-state times are taken instead, and nothing else: the record
-of that round has only its samples.
+With ``--round N``, N at least 1, only steady-state times are measured: the record of that round has
+only samples.
 """
 
 from __future__ import annotations
@@ -42,15 +42,21 @@ MIN_SAMPLES, MAX_SAMPLES = 3, 300
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Measure every operation that is asked for and has no record yet."""
+    """Measure every requested operation that has no record yet, and return the exit code 0."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.operations.worker")
-    parser.add_argument("store", type=Path, help="takes the records")
-    parser.add_argument("details", type=Path, help="folder for what each operation compiled")
-    parser.add_argument("--part", default="0/1", help="this and every n-th further one: 0/2")
-    parser.add_argument("--only", nargs="+", default=["*"], help="patterns of names")
-    parser.add_argument("--round", type=int, default=0, help="from 1 on: take times")
+    parser.add_argument("store", type=Path, help="folder of the store for the records")
+    parser.add_argument(
+        "details", type=Path, help="folder for descriptions of what each operation compiled"
+    )
+    parser.add_argument(
+        "--part", default="0/1", help="K/N: operation K and every N-th after it, such as 0/2"
+    )
+    parser.add_argument("--only", nargs="+", default=["*"], help="patterns of operations' names")
+    parser.add_argument(
+        "--round", type=int, default=0, help="0: exact quantities; 1 or more: times"
+    )
     options = parser.parse_args(argv)
-    # Before the backend starts; the machine's cores are divided among them.
+    # Set before the backend starts; the machine's cores are divided among the devices.
     jax.config.update("jax_num_cpu_devices", 2)
     first, step = map(int, options.part.split("/"))
     store = RecordStore(options.store)
@@ -61,11 +67,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         case = planned(one)
         if store.read(case, options.round) is not None:
             continue
-        # The parent reads it where this process dies.
+        # The parent reads this note if this process dies.
         note = {"name": one.name, "target": one.target}
         (options.details / f"{CURRENT}-{first}").write_text(json.dumps(note))
         started = time.process_time()
-        # Ends the process, also out of the compiler; the parent starts another for the rest.
+        # This ends the process, even while it compiles; the parent starts another for the rest.
         faulthandler.dump_traceback_later(TIMEOUT_SECONDS, exit=True)
         record, detail = measured(one, is_timed=options.round > 0)
         faulthandler.cancel_dump_traceback_later()
@@ -79,16 +85,17 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def planned(one: Operation) -> PlannedCase:
-    """Return the case under which an operation's record is kept."""
+    """Return the planned case under whose name the record of an operation is stored."""
     return PlannedCase(name=f"{SUITE}/{one.name}", target=one.target, params={}, rounds=1)
 
 
 def measured(
     one: Operation, *, is_timed: bool = False
 ) -> tuple[jaxmeter.Record, jaxmeter.Inventory | jaxmeter.Watched | None]:
-    """Return the record of an operation, and its program or what its calls compiled.
+    """Measure an operation; return its record, and a description of what it compiled.
 
-    The record of a timed operation has its samples alone.
+    The description is the inventory of a program or a report of watched calls. It is None if the
+    operation failed or is timed. The record of a timed operation has only samples.
     """
     host = dataclasses.replace(jaxmeter.host_environment(), **jaxmeter.jax_environment())
     record = jaxmeter.Record(f"{SUITE}/{one.name}", "ok", target=one.target, environment=host)
@@ -122,17 +129,17 @@ def _program(record: jaxmeter.Record, made: Program) -> tuple[jaxmeter.Record, j
         counts=jaxmeter.Counts(traces_count=executions_count(), compiles_count=1),
         checks=dict(made.check(answer, jitted)),
         extras={"low_precision_count": _low_precision_count(jitted, made.arguments)},
-        # Without the compile: about as long as a process that takes times needs before its samples.
+        # Without the compile: about the time that a process with times needs before its samples.
         wall_seconds=time.perf_counter() - started,
     )
     return record, dataclasses.replace(found, name=record.name)
 
 
 def _counted(made: Program) -> tuple[Any, Callable[[], int]]:
-    """Return the jitted function of a program, and how often Python has run its body so far."""
+    """Return the jitted function of a program, and a function that counts runs of its body."""
     executions = 0
 
-    # Its name is part of the key of the compilation cache: the same wherever programs are compiled.
+    # Its name is part of the key of the compilation cache, so all workers use the same name.
     def counted(*arguments):
         nonlocal executions
         executions += 1
@@ -142,14 +149,14 @@ def _counted(made: Program) -> tuple[Any, Callable[[], int]]:
 
 
 def _timed(record: jaxmeter.Record, made: Program | Calls) -> jaxmeter.Record:
-    """Return the record with steady-state samples of an operation, its program from the cache."""
+    """Return the record with the steady-state samples of an operation."""
     started = time.perf_counter()
     if isinstance(made, Calls):
         run, executions_count = made.run, lambda: 1
     else:
         jitted, executions_count = _counted(made)
         run = functools.partial(jitted, *made.arguments)
-    for _ in range(2):  # the second call still meets cold caches
+    for _ in range(2):  # the second call still has cold caches
         jax.block_until_ready(run())
     samples = steady_samples(lambda: jax.block_until_ready(run()))
     if executions_count() != 1:
@@ -162,7 +169,10 @@ def _timed(record: jaxmeter.Record, made: Program | Calls) -> jaxmeter.Record:
 def steady_samples(
     run: Callable[[], Any], clock: Callable[[], float] = time.perf_counter
 ) -> tuple[float, ...]:
-    """Return the seconds of each call, `SAMPLES_SECONDS` in all where that is enough calls."""
+    """Call a function repeatedly, and return the seconds of each call.
+
+    Calls end after `SAMPLES_SECONDS`, but not before `MIN_SAMPLES` or after `MAX_SAMPLES` calls.
+    """
     samples: list[float] = []
     gc.collect()
     gc.disable()
@@ -179,7 +189,7 @@ def steady_samples(
 
 
 def _low_precision_count(jitted: Any, arguments: tuple[Any, ...]) -> int:
-    """Return how many equations make numbers of less than double precision."""
+    """Return the number of equations whose results have less than double precision."""
 
     def count(jaxpr: Any) -> int:
         jaxpr = getattr(jaxpr, "jaxpr", jaxpr)

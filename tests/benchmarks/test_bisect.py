@@ -31,7 +31,7 @@ def test_commits_that_cannot_be_measured_are_stepped_over_and_left_in_the_answer
     assert found == (1, 4)
 
 
-@pytest.mark.parametrize("values, said", [([1.0, 1.0], "same value"), ([1.0, None], "no such")])
+@pytest.mark.parametrize("values, said", [([1.0, 1.0], "same value"), ([1.0, None], "no value")])
 def test_nothing_to_find_is_said(values, said):
     with pytest.raises(CheckoutError, match=said):
         bisect.first_change(["0", "1"], lambda commit: values[int(commit)])

@@ -144,8 +144,8 @@ def test_the_default_cases_exist_and_a_pattern_without_a_case_is_refused():
     ("options", "message"),
     [
         (["--rounds", "-2"], "got --rounds -2; give 1 or more"),
-        (["--budget", "nan"], "got --budget nan; give seconds above 0"),
-        (["--inject", "none", "none"], "got --inject none none; give each once"),
+        (["--budget", "nan"], "got --budget nan; give a number of seconds above 0"),
+        (["--inject", "none", "none"], "got --inject none none; give each regression once"),
     ],
 )
 def test_options_that_would_measure_nothing_or_for_ever_are_refused(options, message, capsys):
