@@ -31,7 +31,7 @@ class Program:
 
 @dataclass(frozen=True)
 class Calls:
-    """Public calls as a user makes them, one after the other; they may compile many programs.
+    """Public calls as a user makes them, in sequence; they may compile many programs.
 
     ``check(answer)`` returns named numbers.
     """
@@ -57,7 +57,7 @@ class Operation:
 
     @property
     def target(self) -> str:
-        """The text ``module:function`` by which records and ``jaxmeter lock`` name the operation."""
+        """The name ``module:function`` of the operation in records and for ``jaxmeter lock``."""
         return f"{self.make.__module__}:{self.name}"
 
 

@@ -1,11 +1,11 @@
 """A coronagraph image simulator: star, planets, disk and zodiacal light on a photon counter.
 
-``scene``, ``optics`` and ``detector`` are its parts, equinox modules whose arrays are all leaves;
-they use ``resampling``, ``splines``, ``kepler``, ``off_axis`` and ``folding``. ``model`` computes
-rate maps and frames. ``propagation`` makes the optics by Fourier optics, ``example`` makes a whole
-system.
+``scene``, ``optics`` and ``detector`` define its parts as equinox modules whose arrays are all
+leaves. They use ``resampling``, ``splines``, ``kepler``, ``off_axis`` and ``folding``. ``model``
+computes rate maps and frames. ``propagation`` computes images by Fourier optics, and ``example``
+makes a whole system.
 
-Every function follows the dtype of its arrays; `example.system` makes them float32.
+Every function computes in the dtype of its arrays; `example.system` makes float32 arrays.
 """
 
 from .example import observation as observation

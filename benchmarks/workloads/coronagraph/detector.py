@@ -13,7 +13,7 @@ class Detector(eqx.Module):
     """A photon counter."""
 
     pixel_ratio: Float[Array, ""]
-    """Side of its pixel in pixels of the optics' image."""
+    """Side of a pixel of the detector, in pixels of the optics' image."""
     quantum_efficiency: Float[Array, ""]
     """Probability that a photon is counted."""
 
@@ -25,7 +25,7 @@ class Detector(eqx.Module):
         *,
         thinned: bool = False,
     ) -> Int[Array, "size size"]:
-        """Return the counts of a random exposure.
+        """Return the number of counted photons in each pixel of a random exposure.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""An example system: a nearby star with three planets and a dust ring, a large telescope."""
+"""An example system: a nearby star with three planets and a dust ring, and a large telescope."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ ARCSECOND = np.pi / 648000.0
 
 
 def system(size: int) -> System:
-    """Return the example with images of `size` pixels a side, all arrays float32.
+    """Return the example system, with images of `size` x `size` pixels and float32 arrays.
 
-    A star like the sun at 4 parsec, three giant planets within 0.3 astronomical units, a ring
-    of dust, seen by a telescope of 39 metres.
+    A star like the sun is at a distance of 4 parsec. It has three giant planets within 0.3
+    astronomical units and a ring of dust. The telescope has a diameter of 39 metres.
     """
     return _system(build(Instrument(size=size)), kepler_table(), size)
 
@@ -61,7 +61,10 @@ def _system(optics: Coronagraph, solve_kepler: KeplerTable, size: int) -> System
 
 
 def observation(*, exposure: float = 600.0) -> Observation:
-    """Return an observation of 0.1 micrometres around 1.05, on day 12.5, for `exposure` seconds."""
+    """Return an observation on day 12.5 that lasts `exposure` seconds.
+
+    It covers 0.1 micrometres around a wavelength of 1.05 micrometres.
+    """
     return Observation(
         wavelength=_f32(1.05),
         bandwidth=_f32(0.1),
@@ -76,7 +79,10 @@ def _f32(values) -> jnp.ndarray:
 
 
 def _flux() -> Plane:
-    """Return a pulsating black body of 5800 K with 4.5e9 photons at 1.05 micrometres."""
+    """Return the flux of a pulsating black body of 5800 K, by wavelength and time.
+
+    Its mean at 1.05 micrometres is 4.5e9 photons a second, square metre and micrometre.
+    """
     wavelengths = np.linspace(0.5, 2.1, 33)
     times = np.linspace(0.0, 100.0, 41)
     photons = wavelengths**-4 / np.expm1(14387.8 / (wavelengths * 5800.0))

@@ -1,11 +1,11 @@
 """Convolution with images that vary over the field, stored for a quarter of it.
 
-A pupil that is its own mirror image in rows and in columns makes mirrored images of mirrored
-sources. So the images of one quadrant are enough: the sources of the others are folded into it,
-imaged there, and mirrored back.
+If the pupil is its own mirror image in rows and in columns, mirrored sources have mirrored images.
+The images of sources in one quadrant are then enough: sources of the other quadrants are folded
+into it, imaged there, and mirrored back.
 
-Sources lie on whole offsets -N/2 ... N/2-1 from the centre, pixels of images on half ones, so that
-the mirror image of an image is its array reversed.
+Sources lie at whole offsets -N/2 ... N/2-1 from the centre. Pixels of images lie at half-integer
+offsets, so mirroring an image reverses its array.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from jaxtyping import Float
 def fold(sources: Float[Array, "size size"]) -> Float[Array, "4 quarter quarter"]:
     """Return the sources by quadrant: (+, +), (+, -), (-, +), (-, -) in rows and columns.
 
-    A quadrant has N/2 + 1 offsets a side. The two axes belong to the quadrants of the sign +, so
-    each source is counted once.
+    A quadrant has N/2 + 1 offsets in each direction. Sources on an axis belong to the quadrants
+    with the sign +, so each source is counted once.
     """
     half = sources.shape[0] // 2
     quadrants = []
     for row_step in (1, -1):
         for column_step in (1, -1):
-            # Reversed, the offset -1 has the index `half`, and the axis is left out.
+            # In the reversed array the offset -1 has the index `half`, so the axis is left out.
             part = sources[::row_step, ::column_step][half:, half:]
             pads = [(0, 1) if step > 0 else (1, 0) for step in (row_step, column_step)]
             quadrants.append(jnp.pad(part, pads))

@@ -29,7 +29,8 @@ class KeplerTable(eqx.Module):
     ) -> tuple[Float[Array, ""], Float[Array, ""]]:
         """Return sine and cosine of the eccentric anomaly for a mean anomaly in turns.
 
-        They are NaN for an eccentricity beyond the table, which may be traced and raise no error.
+        Both are NaN for an eccentricity beyond the table. No error is raised, because the
+        eccentricity may be traced.
         """
         _, rows, columns = self.values.shape
         inside = (eccentricity >= 0.0) & (eccentricity <= LARGEST_ECCENTRICITY)
@@ -46,7 +47,7 @@ class KeplerTable(eqx.Module):
 
 
 def kepler_table(eccentricities: int = ECCENTRICITIES, anomalies: int = ANOMALIES) -> KeplerTable:
-    """Solve E - e sin E = M by Newton's method on the whole grid."""
+    """Return a table of solutions E of E - e sin E = M, computed by Newton's method."""
     e = np.linspace(0.0, LARGEST_ECCENTRICITY, eccentricities)[:, None]
     m = np.linspace(0.0, 2 * np.pi, anomalies)[None, :]
     anomaly = m + e * np.sin(m) / (1.0 - e * np.cos(m))
@@ -56,7 +57,7 @@ def kepler_table(eccentricities: int = ECCENTRICITIES, anomalies: int = ANOMALIE
 
 
 class Orbits(eqx.Module):
-    """Orbital elements, one entry a planet; angles in radians, times in days."""
+    """Orbital elements with an entry for each planet; angles in radians, times in days."""
 
     semi_major_axis: Float[Array, " planets"]
     """Astronomical units."""
@@ -67,22 +68,23 @@ class Orbits(eqx.Module):
     periapsis: Float[Array, " planets"]
     """Argument of the periapsis."""
     mean_anomaly: Float[Array, " planets"]
-    """At time 0."""
+    """Mean anomaly at time 0."""
     period: Float[Array, " planets"]
 
     def position(self, time: Float[Array, ""], solve: Callable) -> Float[Array, "3 ..."]:
-        """Return a planet's place: north, east and away from us, in astronomical units.
+        """Return a planet's position: north, east and away from us, in astronomical units.
 
-        For several planets, map it with `jax.vmap`.
+        For several planets, map this method with `jax.vmap`.
 
         Parameters
         ----------
         time : float, days
         solve : callable
-            Mean anomaly in turns and eccentricity to sine and cosine of the eccentric anomaly.
+            Called with mean anomaly in turns and eccentricity; returns sine and cosine of the
+            eccentric anomaly.
         """
         e = self.eccentricity
-        # In turns: in radians, single precision would move a planet by 1e-5 of its pixel.
+        # Turns, because in radians single precision would move a planet by 1e-5 of its pixel.
         sine, cosine = solve(self.mean_anomaly / (2 * jnp.pi) + time / self.period, e)
         along = self.semi_major_axis * (cosine - e)
         across = self.semi_major_axis * jnp.sqrt(1.0 - e * e) * sine

@@ -18,7 +18,7 @@ from .resampling import resample, rotated_grid
 from .scene import Disk, Observation, Planets, Star, Zodi
 
 ARCSECONDS = 648000.0 / jnp.pi
-"""In a radian; also astronomical units in a parsec."""
+"""Arcseconds in a radian, and astronomical units in a parsec."""
 MICROMETRES = 1e6
 
 
@@ -26,9 +26,9 @@ class System(eqx.Module):
     """Everything that is constant between exposures."""
 
     diameter: Float[Array, ""]
-    """Of the telescope, metres."""
+    """Diameter of the telescope, metres."""
     throughput: Float[Array, ""]
-    """Of everything except coronagraph and detector."""
+    """Throughput of everything except coronagraph and detector."""
     coronagraph: Coronagraph
     star: Star
     planets: Planets
@@ -47,12 +47,12 @@ class RateMaps(NamedTuple):
 
     @property
     def total(self) -> Float[Array, "size size"]:
-        """Return the sum of the maps; slightly negative values of interpolation are set to zero."""
+        """Return the sum of the maps; small negative values from interpolation become zero."""
         return jnp.sum(jnp.maximum(jnp.stack(self), 0.0), axis=0)
 
 
 class Frame(NamedTuple):
-    """One exposure."""
+    """One exposure: the counts and the expected rate in each pixel."""
 
     counts: Int[Array, "size size"]
     rate: Float[Array, "size size"]
@@ -74,7 +74,8 @@ def frame(
         The scene with the telescope, and the exposure.
     key : random key
     known : mapping, optional
-        Rate maps that were computed before, by their names in `RateMaps`.
+        Rate maps that were computed before, by their names in `RateMaps`; they are used as
+        they are.
     thinned : bool
         See `Detector.counts`.
     """
@@ -89,7 +90,7 @@ def rate_maps(
     *,
     known: Mapping[str, Float[Array, "size size"]] | None = None,
 ) -> RateMaps:
-    """Return the four parts of an exposure; parts in `known` are not computed."""
+    """Return the rate maps of the four sources; maps in `known` are not computed again."""
     made = dict(known or {})
     for part in RateMaps._fields:
         if part not in made:
@@ -99,14 +100,14 @@ def rate_maps(
 
 
 def star_rate(system: System, observation: Observation) -> Float[Array, "size size"]:
-    """Return the star's light that the coronagraph lets through."""
+    """Return the rate map of the starlight that the coronagraph lets through."""
     diameters = system.star.diameter / _resolution(system, observation)
     image = jnp.exp(system.coronagraph.stellar(diameters))
     return _stellar_photons(system, observation) * _on_detector(system, image)
 
 
 def planets_rate(system: System, observation: Observation) -> Float[Array, "size size"]:
-    """Return the planets' light."""
+    """Return the rate map of the planets."""
     places, contrasts = system.planets.seen(observation.time)
     offsets = _turned(places, -observation.roll) / _pixel_au(system, observation)
     images = jax.vmap(system.coronagraph.off_axis)(offsets)
@@ -115,7 +116,7 @@ def planets_rate(system: System, observation: Observation) -> Float[Array, "size
 
 
 def disk_rate(system: System, observation: Observation) -> Float[Array, "size size"]:
-    """Return the disk's light; each of its points has its own image."""
+    """Return the rate map of the disk; each point of the disk has its own image."""
     brightness = system.disk.brightness(observation.wavelength)
     scale = _pixel_au(system, observation) / system.disk.pixel
     grid = rotated_grid(
@@ -131,7 +132,7 @@ def disk_rate(system: System, observation: Observation) -> Float[Array, "size si
 
 
 def zodi_rate(system: System, observation: Observation) -> Float[Array, "size size"]:
-    """Return the zodiacal light."""
+    """Return the rate map of the zodiacal light."""
     zodi, optics = system.zodi, system.coronagraph
     brightness = jnp.interp(observation.wavelength, zodi.wavelengths, zodi.brightness)
     pixel = optics.pixel * _resolution(system, observation) * ARCSECONDS

@@ -21,8 +21,8 @@ class OffAxisTable(eqx.Module):
     def __call__(self, position: Float[Array, " 2"]) -> Float[Array, "size size"]:
         """Return the image of a source of unit flux at a row and column offset in pixels.
 
-        It is the mean of the four nearest entries, each shifted to the source, weighted by the
-        inverse square of their distance.
+        It is the mean of the four nearest images of the table. Each is shifted to the source and
+        weighted by the inverse square of its distance.
         """
         place = jnp.abs(position)
         squares = jnp.sum((place - self.positions) ** 2, axis=-1)
@@ -42,8 +42,8 @@ def shifted(
 ) -> Float[Array, "rows columns"]:
     """Move an image by fractions of pixels, columns first, then rows.
 
-    Each axis is padded to four times its length, so that light that leaves on one side does not
-    return on the other, and moved by a phase of its Fourier transform.
+    A phase of the Fourier transform moves each axis. The axis is first padded to four times its
+    length, so that light that leaves on one side does not return on the other.
     """
     moved = _shifted_along_rows(image, shift[1])
     return _shifted_along_rows(moved.T, shift[0]).T

@@ -1,4 +1,4 @@
-"""The coronagraph's images of light from anywhere in the field, as arrays."""
+"""A coronagraph as arrays: its images of light from anywhere in the field."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .splines import MapSpline, map_spline
 TABLE_SIDE = 18
 """The off-axis table has 18 x 18 = 324 entries."""
 DIAMETERS = np.linspace(0.0, 1.2, 13)
-"""Of stars, in wavelengths over the telescope's diameter."""
+"""Diameters of stars, in wavelengths over the telescope's diameter."""
 # Far below what a photon counter detects; a logarithm needs a positive number.
 _FAINTEST = 1e-16
 
@@ -30,25 +30,26 @@ class Coronagraph(eqx.Module):
     cube: Float[Array, "quarter quarter size size"]
     """Image of a source at each whole offset of one quadrant, see `folding`."""
     off_axis: Callable
-    """Row and column offset in pixels to an image: an `OffAxisTable`, or another such callable."""
+    """Called with row and column offset in pixels, returns an image; such as `OffAxisTable`."""
     stellar: MapSpline
-    """Logarithm of a star's image by its diameter in wavelengths over the telescope's."""
+    """Logarithm of a star's image, by the star's diameter in units of `DIAMETERS`."""
     sky_transmission: Float[Array, "size size"]
-    """Fraction of uniform light, one unit in each pixel of the field, that reaches each pixel."""
+    """Image of uniform light that has one unit of flux in each pixel of the field."""
     pixel: Float[Array, ""]
     """Side of a pixel, in wavelengths over the telescope's diameter."""
 
     @property
     def size(self) -> int:
-        """Pixels a side."""
+        """The number of rows, and of columns, of the images."""
         return self.sky_transmission.shape[0]
 
 
 def build(instrument: Instrument) -> Coronagraph:
     """Compute all images of an instrument.
 
-    Besides the result this takes the memory of one row of the cube, 1 / (size/2 + 1) of it, and of
-    its complex field; JAX takes the cube without a copy where the backend can.
+    Besides the result this needs memory for one row of the cube, which is 1 / (size/2 + 1) of the
+    cube, and for the complex field of that row. JAX takes the cube without a copy if the backend
+    supports that.
     """
     propagator = Propagator(instrument)
     size, quarter = instrument.size, instrument.size // 2 + 1
@@ -77,7 +78,7 @@ def _off_axis(
 
 
 def _even_light(cube: Float32[np.ndarray, "q q size size"]) -> Float32[np.ndarray, "size size"]:
-    """Return the image of one unit from each whole offset, a row of sources at a time."""
+    """Return the image of sources of unit flux at all whole offsets, added row by row."""
     size = cube.shape[-1]
     quadrants = np.asarray(fold(jnp.ones((size, size), jnp.float32)))
     images = np.zeros((4, size, size), np.float32)

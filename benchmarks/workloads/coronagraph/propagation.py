@@ -23,18 +23,18 @@ MASK_SAMPLE = 0.125
 
 @dataclass(frozen=True, kw_only=True)
 class Instrument:
-    """A telescope of a round pupil behind a coronagraph, with an image of `size` pixels a side.
+    """A telescope with a round pupil and a coronagraph; its images have `size` x `size` pixels.
 
     Parameters
     ----------
     size : int
-        Pixels, even; the field of view stays the same.
+        Rows and columns of an image, an even number; the field of view does not depend on it.
     field_of_view : float
         Side of the image in wavelengths over the diameter.
     mask_radius : float
-        Of the opaque spot, in wavelengths over the diameter.
+        Radius of the opaque spot, in wavelengths over the diameter.
     stop_radius : float
-        Of the Lyot stop, in diameters of the pupil.
+        Radius of the Lyot stop, in diameters of the pupil.
     """
 
     size: int
@@ -53,7 +53,9 @@ class Instrument:
 
 
 class Propagator:
-    """Images of point sources, as fractions of the light that falls on the pupil.
+    """The propagation of light through an instrument, from point sources to images.
+
+    Images are fractions of the light that falls on the pupil.
 
     Parameters
     ----------
@@ -96,7 +98,7 @@ class Propagator:
     def at_stop(
         self, sources: Float64[np.ndarray, "n 2"], *, masked: bool = True
     ) -> Complex64[np.ndarray, "n m m"]:
-        """Return the field behind the Lyot stop."""
+        """Return the field of each source behind the Lyot stop; parameters as in `images`."""
         rows, columns = (
             np.exp(2j * np.pi * sources[:, axis, None] * self._u).astype(np.complex64)
             for axis in (0, 1)
@@ -112,7 +114,10 @@ class Propagator:
         return (phase / PUPIL_SAMPLES).astype(np.complex64)
 
     def _apodiser(self, pupil: Float32[np.ndarray, "m m"]) -> Float32[np.ndarray, "m m"]:
-        """Return the function that mask and pupil reproduce, by power iteration; maximum 1."""
+        """Return the apodiser: the function, of maximum 1, that mask and pupil reproduce.
+
+        It is computed by power iteration.
+        """
         made = pupil
         for _ in range(60):
             spot = self._to_mask @ made @ self._to_mask.T * self._mask
@@ -124,7 +129,7 @@ class Propagator:
 def _both_axes(
     matrix: Complex64[np.ndarray, "k m"], fields: Complex64[np.ndarray, "n m m"]
 ) -> Complex64[np.ndarray, "n k k"]:
-    """Return ``matrix @ field @ matrix.T`` of each field, in two products of all fields."""
+    """Return ``matrix @ field @ matrix.T`` for each field, by two products over all fields."""
     for _ in range(2):
         shape = (*fields.shape[:2], len(matrix))
         product = fields.reshape(-1, fields.shape[2]) @ matrix.T
@@ -143,10 +148,11 @@ def quarter_rows(
 def stellar_images(
     propagator: Propagator, diameters: Float64[np.ndarray, " n"]
 ) -> Float64[np.ndarray, "n size size"]:
-    """Return images of uniform round stars on the axis; diameters in wavelengths over D.
+    """Return the images of uniform round stars on the axis.
 
-    A star's mean is taken at Gauss-Legendre nodes in the square of the radius and twelve equal
-    angles, of which only those of one quadrant are imaged.
+    Diameters are in wavelengths over the telescope's diameter. The image is the mean over points of
+    the star, at Gauss-Legendre nodes in the square of the radius and at twelve equally spaced
+    angles. Only points in one quadrant are imaged, and the result is mirrored.
     """
     nodes, weights = np.polynomial.legendre.leggauss(3)
     radii = np.sqrt(0.5 * (nodes + 1.0))

@@ -1,4 +1,4 @@
-"""Images on other grids: a 16-tap cubic gather.
+"""Resampling of images on other grids, by cubic interpolation from 4 x 4 pixels.
 
 Source of the kernel: R. G. Keys, Cubic convolution interpolation for digital image processing,
 IEEE Trans. ASSP 29 (1981) 1153, equation 15, a = -1/2.
@@ -12,7 +12,7 @@ from jaxtyping import Float
 
 
 def keys_weights(fraction: Float[Array, " *grid"]) -> Float[Array, " 4 *grid"]:
-    """Return weights of the samples at -1, 0, 1, 2 around a point `fraction` (0 to 1) after 0."""
+    """Return weights of the samples at -1, 0, 1 and 2 for a point at `fraction`, from 0 to 1."""
     t, s = fraction, 1.0 - fraction
     return jnp.stack(
         [
@@ -30,22 +30,22 @@ def resample(
     *,
     area_ratio: Float[Array, ""] | float = 1.0,
 ) -> Float[Array, "height width"]:
-    """Return the image at other points, zero outside of it.
+    """Return the image interpolated at other points; outside the image it is zero.
 
     Parameters
     ----------
     image : array
         Light in each pixel.
     coordinates : array
-        Row and column of each point, in pixels of `image`; 0 is the middle of the first one.
+        Row and column of each point, in pixels of `image`; 0 is the middle of the first pixel.
     area_ratio : float
-        Area of a new pixel in old ones: the light in a pixel is proportional to it, so that the
-        sum over all pixels is conserved.
+        Area of a new pixel, in pixels of `image`. The light in a pixel is proportional to its
+        area, so the sum over all pixels is conserved.
     """
     below = jnp.floor(coordinates)
     row_weights, column_weights = jnp.unstack(keys_weights(coordinates - below), axis=1)
     taps = below.astype(jnp.int32) + jnp.arange(-1, 3, dtype=jnp.int32)[:, None, None, None]
-    # Indices below 0 would count from the end: replace them by one beyond it.
+    # Indices below 0 would count from the end: replace them by an index beyond the end.
     rows, columns = jnp.unstack(jnp.where(taps < 0, max(image.shape), taps), axis=1)
     values = image.at[rows[:, None], columns[None, :]].get(mode="fill", fill_value=0.0)
     return area_ratio * jnp.einsum("ihw,jhw,ijhw->hw", row_weights, column_weights, values)
@@ -64,11 +64,11 @@ def rotated_grid(
     Parameters
     ----------
     size : int
-        Pixels a side of the new grid.
+        Rows and columns of the new grid.
     centre, image_centre : float
         Index of the centre on the new grid and on the image, the same for rows and columns.
     scale : float
-        Side of a new pixel in old ones.
+        Side of a new pixel, in pixels of the image.
     angle : float, radians
         Rotation of the scene, from rows towards columns.
     """

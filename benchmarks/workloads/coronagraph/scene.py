@@ -1,4 +1,4 @@
-"""The scene: a star, planets, a disk, zodiacal light; and an observation of it."""
+"""The scene (a star, planets, a disk, zodiacal light) and an observation of the scene."""
 
 from __future__ import annotations
 
@@ -49,13 +49,16 @@ class Planets(eqx.Module):
     phase_curve: Float[Array, " n"]
     """Geometric albedo times phase function, at phase angles from 0 to pi."""
     solve_kepler: Callable
-    """A `kepler.KeplerTable`, or another such callable."""
+    """A `kepler.KeplerTable`, or a callable with the same arguments and results."""
 
     def seen(
         self, time: Float[Array, ""]
     ) -> tuple[Float[Array, "planets 2"], Float[Array, " planets"]]:
-        """Return places in the sky, north and east in astronomical units, and brightnesses relative
-        to the star."""
+        """Return the planets' positions in the sky, and their brightnesses.
+
+        Positions are north and east of the star, in astronomical units. Brightnesses are relative
+        to the star.
+        """
 
         def one(orbit: Orbits, radius: Array) -> tuple[Array, Array]:
             place = orbit.position(time, self.solve_kepler)
@@ -73,7 +76,7 @@ class Disk(eqx.Module):
     """Dust round the star."""
 
     brightness: MapSpline
-    """Relative to the star, in each pixel of a map, by wavelength in micrometres."""
+    """Brightness in each pixel of a map, relative to the star, by wavelength in micrometres."""
     pixel: Float[Array, ""]
     """Side of a pixel of the map, astronomical units."""
 

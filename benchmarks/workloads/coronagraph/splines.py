@@ -1,4 +1,4 @@
-"""Interpolation: piecewise cubics of whole maps, and a cubic on a regular plane."""
+"""Interpolation by cubics: of maps that depend on one number, and of values on a plane grid."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from .resampling import keys_weights
 
 
 class MapSpline(eqx.Module):
-    """Maps that depend on one number, each pixel a cubic spline of it."""
+    """A map that depends on one number; each pixel is a cubic spline of that number."""
 
     knots: Float[Array, " n"]
     coefficients: Float[Array, "4 n-1 rows columns"]
-    """Highest power first."""
+    """Coefficients of each piece, the highest power first."""
 
     def __call__(self, x: Float[Array, ""]) -> Float[Array, "rows columns"]:
         """Return the map at `x`; beyond the knots the outermost piece is extrapolated."""
@@ -28,7 +28,7 @@ class MapSpline(eqx.Module):
 
 
 def map_spline(knots: np.ndarray, maps: Float[np.ndarray, "n rows columns"]) -> MapSpline:
-    """Return the spline through maps, not-a-knot at its ends."""
+    """Return the cubic spline through maps, with the not-a-knot condition at its ends."""
     coefficients: Float32[np.ndarray, "4 m rows columns"]
     coefficients = CubicSpline(knots, maps, axis=0).c.astype(np.float32)
     return MapSpline(jnp.asarray(knots, jnp.float32), jnp.asarray(coefficients))
@@ -42,7 +42,7 @@ class Plane(eqx.Module):
     step: Float[Array, " 2"]
 
     def __call__(self, x: Float[Array, ""], y: Float[Array, ""]) -> Float[Array, ""]:
-        """Return the value at (x, y); beyond the grid, the value at its edge."""
+        """Return the value at (x, y); a point beyond the grid gets the value at its edge."""
         place = (jnp.stack([x, y]) - self.start) / self.step
         rows, row_weights = _four_around(place[0], self.values.shape[0])
         columns, column_weights = _four_around(place[1], self.values.shape[1])
@@ -53,7 +53,7 @@ class Plane(eqx.Module):
 def _four_around(
     place: Float[Array, ""], count: int
 ) -> tuple[Int32[Array, " 4"], Float[Array, " 4"]]:
-    """Return indices and weights of the four samples around a place on an axis."""
+    """Return indices and weights of the four samples around a position on an axis."""
     place = jnp.clip(place, 0.0, count - 1.0)
     below = jnp.clip(jnp.floor(place).astype(jnp.int32), 0, count - 2)
     weights = keys_weights(place - below.astype(place.dtype))

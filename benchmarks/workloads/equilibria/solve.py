@@ -1,4 +1,6 @@
-"""Solve a committed equilibrium again: ``python solve.py NAME OUTPUT.nc``, NAME one of `NAMES`.
+"""Compute an equilibrium of this folder again: ``python solve.py NAME OUTPUT.nc``.
+
+NAME is one of `NAMES`:
 
 - ``tokamak``: a D-shaped tokamak of finite pressure (volume-averaged beta 2.9 %), R0 = 6 m,
   a = 2 m, 5 T, with a fixed boundary;
@@ -6,9 +8,9 @@
 - ``free_boundary_8``, ``free_boundary_12``: a tokamak of 6 MA and 5 T in the field of known coils,
   `vcjax.problems.tokamak_coils`, with 8 and 12 poloidal modes.
 
-Needs ``pip install vmecpp`` (large, so vcjax does not depend on it). The solver ends the whole
-process on some bad inputs, such as a plasma current that the coils push outwards, so it runs in a
-process of its own; the result is written only if it has converged.
+It needs ``pip install vmecpp``, a large package on which vcjax does not depend. Some bad inputs,
+such as a plasma current that the coils push outwards, make the solver end its whole process.
+Therefore it runs in a process of its own, and the result is written only if it has converged.
 """
 
 import argparse
@@ -21,7 +23,10 @@ TIMEOUT_SECONDS = 600
 
 
 def tokamak():
-    """Return R = R0 + a cos(theta + delta sin(theta)), Z = kappa a sin(theta), given iota."""
+    """Return the input of a tokamak with a given boundary and given iota.
+
+    The boundary is R = R0 + a cos(theta + delta sin(theta)), Z = kappa a sin(theta).
+    """
     import numpy as np
     import vmecpp  # pyright: ignore[reportMissingImports]
     from scipy.special import jv
@@ -51,7 +56,11 @@ def tokamak():
 
 
 def ellipse():
-    """Return R = R0 + b cos(theta) - c cos(theta - 3 phi), without net current."""
+    """Return the input of a rotating ellipse without net current.
+
+    The boundary is R = R0 + b cos(theta) - c cos(theta - 3 phi), Z = b sin(theta) + c sin(theta -
+    3 phi).
+    """
     import numpy as np
     import vmecpp  # pyright: ignore[reportMissingImports]
 
@@ -78,7 +87,7 @@ def ellipse():
 
 
 def free_boundary(mpol: int, surfaces: int):
-    """Return a tokamak of 6 MA in the field of known coils; the boundary is an initial guess."""
+    """Return the input of a tokamak of 6 MA in the field of known coils, with a first boundary."""
     import numpy as np
     import vmecpp  # pyright: ignore[reportMissingImports]
 
@@ -107,7 +116,7 @@ def free_boundary(mpol: int, surfaces: int):
 
 
 def coil_field(r, phi, z):
-    """Return (B_R, B_phi, B_Z) of the coils at cylindrical points, for the solver."""
+    """Return (B_R, B_phi, B_Z) of the coils at cylindrical points; the solver calls this."""
     import numpy as np
 
     from vcjax.problems import magnetic_field, tokamak_coils
@@ -129,7 +138,7 @@ NAMES = {
 
 
 def solve(name: str, path: str) -> None:
-    """Solve and save, in this process."""
+    """Solve the equilibrium with this name in this process, and save it to `path`."""
     import vmecpp  # pyright: ignore[reportMissingImports]
 
     problem = NAMES[name]()
@@ -142,8 +151,8 @@ def solve(name: str, path: str) -> None:
 
 
 def main(arguments: list[str]) -> int:
-    """Solve in a process of its own, and write the file if that succeeds."""
-    parser = argparse.ArgumentParser(description="Solve a committed equilibrium again.")
+    """Solve in a new process, write the file if that succeeds, and return the exit code."""
+    parser = argparse.ArgumentParser(description="Compute an equilibrium of this folder again.")
     parser.add_argument("name", choices=NAMES)
     parser.add_argument("output", type=Path, help="NetCDF file to write")
     parser.add_argument("--in-this-process", action="store_true", help=argparse.SUPPRESS)
@@ -156,7 +165,7 @@ def main(arguments: list[str]) -> int:
         command = [sys.executable, __file__, "--in-this-process", options.name, str(made)]
         status = subprocess.run(command, timeout=TIMEOUT_SECONDS, check=False).returncode
         if status != 0 or not made.exists():
-            print(f"solve: the solver ended with status {status}", file=sys.stderr)
+            print(f"solve: no file written, the solver ended with status {status}", file=sys.stderr)
             return 1
         options.output.write_bytes(made.read_bytes())
     return 0
