@@ -1,8 +1,7 @@
-"""Trace field lines outside a plasma: the plasma's field off the surface plus the field of the
-coils.
+"""Trace lines of the total field outside a plasma: its own field plus that of the coils.
 
-Outside the surface the plasma's field is B_int of the virtual casing, at any distance. A dot marks
-a line's crossing of the plane phi = 0, once a field period.
+Outside the surface the plasma's own field is B_int of the virtual casing, at any distance. A dot
+marks where a line is after each field period.
 Run: pip install ".[plot]"; python examples/poincare.py [picture.png]
 """
 
@@ -40,7 +39,7 @@ def trace(start, casing, B, curves):
         return jnp.stack([cosine * field[:, 0] + sine * field[:, 1], field[:, 2]]) / along
 
     size = 2 * np.pi / (NFP * STEPS)
-    # For each stage: its position in the step, and its weight.
+    # For each stage of Runge-Kutta: its position in the step, and its weight.
     stages = jnp.array([[0.0, 1 / 6], [0.5, 1 / 3], [0.5, 1 / 3], [1.0, 1 / 6]])
 
     def step(line, k):

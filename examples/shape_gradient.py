@@ -1,4 +1,4 @@
-"""Differentiate the mean of B_ext^2 in every point of the surface; check by moving the surface.
+"""Differentiate the mean of B_ext^2 in the surface points; check the slope by moving the surface.
 
 Sources, targets, normals and weights all move with X.
 Run: pip install .; python examples/shape_gradient.py

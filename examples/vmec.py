@@ -1,8 +1,7 @@
-"""Separate the boundary field of a VMEC equilibrium and print the normal field that coils must
-make.
+"""Separate the boundary field of a VMEC equilibrium; print the normal field that coils must make.
 
-On the boundary B is tangential. A coil set matches the equilibrium if its normal field equals that
-of B_ext, which is minus that of B_int.
+On the boundary B is tangential, so B_ext and B_int have opposite normal components. A coil set
+matches the equilibrium if its normal field equals that of B_ext.
 Run: pip install .; python examples/vmec.py [wout_file.nc]
 """
 

@@ -2,7 +2,7 @@
 
     python -m tools.check_packages
 
-pip fetches what the packages need. Nothing of the checkout is importable in the trial.
+pip downloads what the packages need. The trial cannot import anything of the checkout.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ print(f"vcjax {vcjax.__version__} (error {error:.1e}) and jaxmeter {jaxmeter.__v
 
 
 def run(*command: str | Path, cwd: Path = ROOT) -> None:
-    """Run a command, and end with its exit code if it fails."""
+    """Run a command; if it fails, end this process with its exit code."""
     # Neither the checkout nor a user's packages may stand in for what a wheel lacks.
     kept = {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "PYTHONHOME")}
     done = subprocess.run([str(part) for part in command], cwd=cwd, env=kept, check=False)

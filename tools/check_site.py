@@ -1,9 +1,9 @@
-"""Check a built site: each link leads to a file and a place in it, and nothing is loaded from afar.
+"""Check a built site: links lead to a file and an anchor in it, and loaded files are local.
 
     python -m tools.check_site results/site
 
-Pages must work offline, so that a picture, script or style from another server is an error. Links
-to other servers are allowed, and not visited.
+Pages must work offline, so a picture, script or style from another server is an error. Links to
+other servers are allowed, and are not visited.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ NAMING = {"search", "next", "prev", "index", "author", "canonical"}
 
 @dataclass
 class Page(HTMLParser):
-    """The links, loaded files and places of a page."""
+    """The links, the loaded files and the anchors of a page."""
 
     links: list[str] = field(default_factory=list)
     loaded: list[str] = field(default_factory=list)
@@ -42,19 +42,19 @@ class Page(HTMLParser):
 
 
 def read(path: Path) -> Page:
-    """Return a page of HTML."""
+    """Read an HTML file and return its page."""
     page = Page()
     page.feed(path.read_text(encoding="utf-8"))
     return page
 
 
 def pages_of(site: Path) -> list[Path]:
-    """Return the pages of a site; templates of its theme are none."""
+    """Return the paths of a site's pages, without the templates of its theme."""
     return sorted(path for path in site.rglob("*.html") if "_static" not in path.parts)
 
 
 def problems(site: Path) -> Iterator[str]:
-    """Yield each broken link and each file from another server, with its page."""
+    """Yield a line for each broken link and for each file from another server."""
     pages = {path.resolve(): read(path) for path in pages_of(site)}
     for path, page in pages.items():
         name = path.relative_to(site.resolve())
@@ -70,11 +70,11 @@ def problems(site: Path) -> Iterator[str]:
                 yield f"{name}: no file {target}"
             elif parts.fragment and file in pages and file.suffix == ".html":
                 if unquote(parts.fragment) not in pages[file].places:
-                    yield f"{name}: no place {target}"
+                    yield f"{name}: no anchor {target}"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Check a folder; return 1 if anything is wrong, 2 if there is no site."""
+    """Check a folder; return 0 if it has no problems, 1 if it has some, 2 if it has no site."""
     arguments = sys.argv[1:] if argv is None else argv
     site = Path(arguments[0] if arguments else "results/site")
     if not (site / "index.html").is_file():

@@ -1,15 +1,16 @@
-"""Write the review of a pull request as a comment: one comment, replaced with every push.
+"""Write the review of a pull request as a comment, which is replaced with every push.
 
     python -m tools.comment --run ID --head COMMIT --branch OWNER:BRANCH
 
-It may write to the pull request, so it runs in a workflow of its own, with the code of the default
-branch, and takes nothing from the reviewed branch but one file of bounded size: ``review.md`` of
-the artefact "comment" of the run ID. That text is not trusted: it mentions nobody, links nowhere
-and holds no HTML but folded parts. Only an open pull request with the label "benchmark", whose last
+The command may write to the pull request, so it runs in a workflow of its own, with the code of the
+default branch. From the reviewed branch it takes only one file of bounded size: ``review.md`` in
+the artefact "comment" of the run ID. That text is not trusted: mentions, links and all HTML except
+folded parts are disabled in it. Only an open pull request with the label "benchmark", whose last
 commit is COMMIT, gets a comment. If the commits could not be measured, the comment says so, because
-the review of an earlier push would be taken for the verdict on this push.
+readers would take the review of an earlier push for the verdict on this push.
 
-Runs GitHub's ``gh``. Exit codes: 0 written or not wanted, 2 GitHub refused.
+The command runs GitHub's ``gh``. Exit codes: 0 if the comment was written or none is needed, 2 if
+GitHub refused.
 """
 
 import argparse
@@ -34,7 +35,9 @@ def main(argv=None):
     """Write or replace the comment; return the exit code."""
     parser = argparse.ArgumentParser(prog="python -m tools.comment", description=__doc__)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.add_argument("--run", type=int, required=True, help="number of the run that measured")
+    parser.add_argument(
+        "--run", type=int, required=True, help="number of the workflow run that measured"
+    )
     parser.add_argument("--head", required=True, help="the commit that was to be reviewed")
     parser.add_argument("--branch", required=True, help="the branch of that commit, OWNER:BRANCH")
     options = parser.parse_args(argv)
@@ -63,7 +66,7 @@ def pull_request(branch, head):
 
 
 def artefact(run):
-    """Return the text of the review that a run left, or None."""
+    """Return the text of the review in a run's artefact, or None if there is none."""
     query = "-f", "name=comment"
     url = f"{REPOSITORY}/actions/runs/{run}/artifacts"
     for found in json.loads(gh("api", "--method", "GET", url, *query))["artifacts"]:
@@ -76,7 +79,7 @@ def unpacked(archive):
     """Return the beginning of ``review.md`` in a zip archive, or None if it cannot be read."""
     try:
         with zipfile.ZipFile(io.BytesIO(archive)) as files:
-            # Others are unpacked whole before they are cut.
+            # With other methods the whole file is unpacked before it is cut.
             if files.getinfo("review.md").compress_type != zipfile.ZIP_DEFLATED:
                 return None
             with files.open("review.md") as stream:
@@ -86,7 +89,7 @@ def unpacked(archive):
 
 
 def body(review, head):
-    """Return the text of the comment on the commit `head`, also if it has no review."""
+    """Return the text of the comment on the commit `head`; `review` is None if there is none."""
     if review is None:
         message = f"**No review of {head[:10]}**: it could not be measured; see the log."
         return f"{MARK}\n{message}\n"
@@ -97,10 +100,10 @@ def body(review, head):
 
 
 def harmless(text):
-    """Return Markdown that keeps its tables, lists and fences, but reaches nobody and nothing.
+    """Return Markdown without mentions, references, links, images, HTML or diagrams.
 
-    Zero-width spaces break what GitHub would turn into mentions, references, links, images, HTML or
-    diagrams; in fences too, where a backslash or an entity would be seen.
+    Tables, lists and fences stay. Zero-width spaces break what GitHub would turn into the others.
+    This works in fences too, where a backslash or an entity would be visible.
     """
     for pattern in _INVISIBLE:
         text = re.sub(pattern, "", text)
@@ -121,7 +124,7 @@ _REACHING = (
 
 
 def write(number, text):
-    """Replace the comment of an earlier push, or write the first."""
+    """Replace the comment of an earlier push, or write the first comment."""
     comments = f"{REPOSITORY}/issues/{number}/comments"
     own = f'.[] | select(.user.type == "Bot" and (.body | startswith("{MARK}"))) | .id'
     earlier = gh("api", "--paginate", comments, "--jq", own).split()
@@ -133,7 +136,7 @@ def write(number, text):
 
 
 def gh(*arguments, text=""):
-    """Return the output of ``gh``, in bytes."""
+    """Run ``gh`` with `text` as its input, and return its output as bytes."""
     done = subprocess.run(
         ["gh", *arguments], input=text.encode(), capture_output=True, check=True, timeout=120
     )

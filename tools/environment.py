@@ -1,11 +1,13 @@
 """Create or repair ``.venv`` with the extras named on the command line, unless it is up to date.
 
-Runs with the system's own interpreter, before anything is installed: standard library only, and no
-syntax newer than the message about an old interpreter needs.
+The command runs with the system's own interpreter before anything is installed, so it needs only
+the standard library. It avoids new syntax, so that an old interpreter can still print the message
+that it is too old.
 
-Packages have the versions of ``locks/pyX.Y-jaxZ.txt`` where that file exists, so that a number can
-be measured again; without it pip takes the newest. ``--jax`` chooses another version of JAX than
-the last lock file of this Python, and ``--write-lock`` writes the lock file.
+Packages have the versions of ``locks/pyX.Y-jaxZ.txt`` if that file exists, so that a measurement
+can be repeated; otherwise pip takes the newest versions. By default JAX has the newest version with
+a lock file for this Python. ``--jax`` chooses another version, and ``--write-lock`` writes the lock
+file.
 
 Two files inside the environment hold its state: ``.installed.json`` lists the installed extras and
 the settings they were installed from; ``.installing`` exists only while pip runs. A run that finds
@@ -56,9 +58,9 @@ def check_interpreter():
 
 
 def lock_file(jax=None):
-    """Return the path of this Python's lock file for a version of JAX, the newest one if None.
+    """Return the path of this Python's lock file for a version of JAX.
 
-    None if there is no such lock file.
+    If `jax` is None, it is the lock file with the newest JAX. If there is none, return None.
     """
     start = "py{}.{}-jax".format(*sys.version_info[:2])
     names = os.listdir(LOCKS) if os.path.isdir(LOCKS) else []
@@ -70,7 +72,7 @@ def lock_file(jax=None):
 
 
 def fingerprint(jax=None):
-    """Return a digest of what an installation depends on: interpreter, place, settings, lock."""
+    """Return a digest of what an installation depends on, such as interpreter and lock file."""
     digest = hashlib.sha256()
     base = getattr(sys, "_base_executable", sys.executable)
     digest.update(repr((sys.version, os.path.realpath(base), ROOT, jax)).encode())
@@ -83,7 +85,7 @@ def fingerprint(jax=None):
 
 
 def installed():
-    """Return what the environment holds: ``{"fingerprint": str, "extras": [str]}``."""
+    """Return the state of the environment: ``{"fingerprint": str, "extras": [str]}``."""
     if os.path.exists(INSTALLING) or not os.path.exists(PYTHON):
         return {"fingerprint": None, "extras": []}
     try:
@@ -94,7 +96,10 @@ def installed():
 
 
 def check_names(extras, jax):
-    """Raise `EnvironmentProblem` for what pip would take for more than an extra or a version."""
+    """Raise `EnvironmentProblem` if an extra or the version of JAX has special characters.
+
+    pip would read more than a name or a version in them.
+    """
     for name in extras:
         if not re.fullmatch(r"[a-z][a-z0-9-]*", name):
             raise EnvironmentProblem(
@@ -105,18 +110,18 @@ def check_names(extras, jax):
 
 
 def run_pip(arguments):
-    """Run the environment's pip with the user's configuration; return its exit code."""
-    # Pip would compile all modules, on one core; `compile_modules` does it on all of them.
+    """Run ``pip install`` in the environment, with the user's settings; return its exit code."""
+    # pip would compile all modules on one core; `compile_modules` compiles them on all cores.
     quiet = ["--quiet", "--disable-pip-version-check", "--no-compile"]
     command = [PYTHON, "-m", "pip", "install", *quiet]
-    # PIP_USER is the only setting of a user that cannot hold inside an environment.
+    # PIP_USER is the only setting of a user that is impossible inside an environment.
     return subprocess.call(command + arguments, cwd=ROOT, env={**os.environ, "PIP_USER": "0"})
 
 
 def compile_modules():
-    """Compile the installed modules but their tests on all cores.
+    """Compile the installed modules, except tests, on all cores.
 
-    Modules of other versions of Python fail to compile, which does no harm.
+    Modules for other versions of Python fail to compile, which is harmless.
     """
     command = [
         PYTHON,
@@ -133,21 +138,21 @@ def compile_modules():
 
 def requirements(extra):
     """Return the packages of an extra of pyproject.toml."""
-    import tomllib  # not in a Python that `check_interpreter` refuses
+    import tomllib  # missing in a Python that `check_interpreter` refuses
 
     with open(os.path.join(ROOT, "pyproject.toml"), "rb") as stream:
         return tomllib.load(stream)["project"]["optional-dependencies"][extra]
 
 
 def install(extras, optional, jax=None):
-    """Install `extras`, and those of `optional` that have a wheel, with the locked versions.
+    """Install `extras`, and those of `optional` that have a wheel, in the locked versions.
 
     Parameters
     ----------
     extras, optional : list of str
         Extras of pyproject.toml.
     jax : str, optional
-        The version of JAX; that of the lock file, or the newest, if None.
+        The version of JAX; by default that of the lock file, or the newest without lock file.
     """
     check_names(extras, jax)
     wanted = fingerprint(jax)
@@ -205,10 +210,16 @@ def main():
     """Parse the command line; return the exit code."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("extras", nargs="*", help="extras of pyproject.toml to install")
-    parser.add_argument("--also", default="", help="further extras, in one text between spaces")
-    parser.add_argument("--optional", nargs="*", default=[], help="extras that may be missing")
+    parser.add_argument(
+        "--also", default="", help="further extras, as one text separated by spaces"
+    )
+    parser.add_argument(
+        "--optional", nargs="*", default=[], help="extras to install if they have a wheel here"
+    )
     parser.add_argument("--jax", help="version of JAX; if empty, the locked or newest one")
-    parser.add_argument("--write-lock", action="store_true", help="write the lock file instead")
+    parser.add_argument(
+        "--write-lock", action="store_true", help="write the lock file, and install nothing"
+    )
     options = parser.parse_args()
     try:
         if options.write_lock:

@@ -2,9 +2,10 @@
 
     python -m tools.review BASE HEAD [--out FOLDER] [--cases PATTERN ...] [--gate-times]
 
-BASE is replaced by the commit where HEAD branched off from it, so that a pull request answers for
-its own commits only. The records, the page and ``review.md`` lie in FOLDER. Exit codes: 0 no gated
-regression, 1 a gated regression, 2 the commits could not be measured or compared.
+BASE is replaced by the commit where HEAD branched off from it, so that only the own commits of a
+pull request are reviewed. The records, the page and ``review.md`` are written to FOLDER. Exit
+codes: 0 without a gated regression, 1 with a gated regression, 2 if the commits could not be
+measured or compared.
 """
 
 import argparse
@@ -19,15 +20,15 @@ CANNOT = 2
 
 
 def main(argv=None):
-    """Measure and review; return the exit code."""
+    """Measure and review two commits, and return the exit code."""
     parser = argparse.ArgumentParser(prog="python -m tools.review", description=__doc__)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("base", help="a commit or branch")
-    parser.add_argument("head", nargs="?", default="HEAD", help="default HEAD")
+    parser.add_argument("head", nargs="?", default="HEAD", help="a commit or branch; default HEAD")
     parser.add_argument("--out", type=Path, help="default results/reviews/BASE..HEAD")
-    parser.add_argument("--budget", default=str(pair.BUDGET_SECONDS), help="seconds of measuring")
-    parser.add_argument("--cases", nargs="+", help="patterns of cases, in place of the default")
-    parser.add_argument("--gate-times", action="store_true", help="longer times fail as well")
+    parser.add_argument("--budget", default=str(pair.BUDGET_SECONDS), help="seconds to measure")
+    parser.add_argument("--cases", nargs="+", help="patterns of cases to measure")
+    parser.add_argument("--gate-times", action="store_true", help="fail for longer times as well")
     options = parser.parse_args(argv)
     try:
         base, head = commits(options.base, options.head)
@@ -50,7 +51,7 @@ def commits(base, head):
     Raises
     ------
     CheckoutError
-        If git has no such commit, or `base` contains `head`: a commit compared with itself passes.
+        If git does not have the commits, or `base` contains `head`, so that nothing is compared.
     """
     start, end = branched_off(base, head), commit_named(head)
     if start == end:

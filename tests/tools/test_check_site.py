@@ -30,8 +30,8 @@ def test_a_site_whose_links_lead_somewhere_passes(site, capsys):
     ("added", "named"),
     [
         ('<a href="missing.html">x</a>', "no file missing.html"),
-        ('<a href="other.html#nowhere">x</a>', "no place other.html#nowhere"),
-        ('<a href="#nowhere">x</a>', "no place #nowhere"),
+        ('<a href="other.html#nowhere">x</a>', "no anchor other.html#nowhere"),
+        ('<a href="#nowhere">x</a>', "no anchor #nowhere"),
         ('<img src="missing.png">', "no file missing.png"),
         ('<script src="https://cdn.example.org/a.js"></script>', "loads https://cdn.example.org"),
         ('<link rel="stylesheet" href="//cdn.example.org/a.css">', "loads //cdn.example.org"),
