@@ -1,1 +1,1 @@
-"""Surfaces and fields on toroidal grids: resampling, nodes, patches, nearest points."""
+"""Surfaces and fields on toroidal grids: resampling, quadrature nodes, patches, nearest points."""

@@ -1,14 +1,18 @@
-"""The nearest point of the surface, the foot: first on a coarse grid, then by Newton steps.
+"""Search for the foot of a point: the point of the surface that is nearest to it.
 
-Positions on the surface are in quadrature nodes, u along phi over the whole torus and v along
-theta. Between nodes the surface is the local Lagrange interpolant. A point is turned into the
-period of the nodes.
+The search takes the nearest node of a coarse grid and continues with Newton steps. The coarse grid
+is divided into sectors of theta and searched in each, because two sheets of the surface may be
+almost equally near.
 
-Half the square of the distance has the gradient -x_i . r and the Hessian x_i . x_j - x_ij . r, with
-r from the surface to the point. Beyond a centre of curvature the Hessian is indefinite: it is
-shifted until each step descends, and a step that does not come nearer is retried at a quarter (J.
-Nocedal, S. J. Wright, Numerical Optimization, 2006, section 3.4). The coarse grid is searched
-in sectors of theta, for two sheets may be almost equally near.
+Positions (u, v) on the surface are counted in quadrature nodes, u along phi over the whole torus
+and v along theta. Between nodes the surface is the local Lagrange interpolant. Nodes are stored for
+one field period, so each point is first rotated into this period.
+
+Let r be the vector from the surface to the point, and x_i, x_ij the derivatives of the surface.
+Half the square of the distance has the gradient -x_i . r and the Hessian x_i . x_j - x_ij . r.
+Beyond a centre of curvature the Hessian is indefinite. It is then shifted so that each step
+descends, and a step that does not come nearer is retried at a quarter of its length (J. Nocedal,
+S. J. Wright, Numerical Optimization, 2006, section 3.4).
 """
 
 from collections.abc import Callable
@@ -26,22 +30,24 @@ from vcjax._quadrature.rule import Rule
 
 _STEPS = 12
 _SECTORS = 8
-"""Ranges of theta, each with a nearest coarse node; descents start from the best of these."""
+"""Number of ranges of theta in which the nearest coarse node is searched for."""
 _DESCENTS = 4
-"""With two, one point in a thousand next to a flat section found a far sheet; these cost less than
-a coarse grid of twice as many nodes."""
+"""Number of sectors in which Newton steps start: those with the nearest coarse nodes. With two
+sectors, one point in a thousand next to a flat section found a far sheet. Four sectors cost less
+than a coarse grid of twice as many nodes."""
 _LEAST_CURVATURE = 0.1
-"""The Hessian is shifted so that its least eigenvalue, over that of a plane, is at least this."""
+"""Least eigenvalue of the shifted Hessian, in units in which both tangents have length 1."""
 _TILE = 64
 
 
 class Periods(NamedTuple):
-    """The surface as one period and its turns.
+    """The nodes of one field period, and the rotations that map it onto all periods.
 
     Attributes
     ----------
-    nodes : (3, row, column) points of the continued nodes, laboratory components.
-    turns : rotations by 0 .. nfp - 1 periods.
+    nodes : (3, row, column) points of the continued nodes (one period and the rule's overlap on
+        every side), in laboratory components.
+    turns : (nfp, 3, 3) rotations by 0 .. nfp - 1 periods.
     """
 
     nodes: Float[Array, "3 row column"]
@@ -49,13 +55,14 @@ class Periods(NamedTuple):
 
 
 class Foot(NamedTuple):
-    """The nearest point of the surface, for each of n points.
+    """The feet of n points: the points of the surface that are nearest to them.
 
     Attributes
     ----------
-    u, v : (n,) its position, in quadrature nodes.
-    distance : (n,) from the point to it.
-    spacing : (n,) the larger distance of nodes along phi and theta there.
+    u, v : (n,) positions of the feet along phi and theta, in quadrature nodes.
+    distance : (n,) distances from the points to their feet.
+    spacing : (n,) distances between neighbouring nodes at the feet, along phi or along theta,
+        whichever is larger.
     """
 
     u: Float[Array, " n"]
@@ -65,15 +72,23 @@ class Foot(NamedTuple):
 
 
 def filled_count(count: int) -> int:
-    """Return how many points there are once the last is repeated to fill tiles of 8 and of 64."""
+    """Return the number of points to which `count` points must be padded to fill whole tiles.
+
+    Up to 8 points need no padding, fewer than 64 are padded to a multiple of 8, and more to a
+    multiple of 64.
+    """
     return count if count <= 8 else count + (-count % (8 if count < _TILE else _TILE))
 
 
 @jax.named_scope("nearest")
 def nearest(points: Float[Array, "n 3"], surface: Periods, rule: Rule, used: Any = None) -> Foot:
-    """Return the nearest surface points, of the first `used` points if that is given.
+    """Find the nearest point of the surface for each of n points.
 
-    There are as many points as `filled_count` says.
+    Parameters
+    ----------
+    points : (n, 3) laboratory components; n is a value of `filled_count`.
+    surface : nodes of the surface.
+    used : traced number of points to search for, counted from the first; None for all of them.
     """
     stride = -(-rule.patch_phi // 4), -(-rule.patch_theta // 4)
     starts = _nearest_nodes(points, surface, stride, rule, used)
@@ -82,7 +97,7 @@ def nearest(points: Float[Array, "n 3"], surface: Periods, rule: Rule, used: Any
         def step(_, state):
             best, (du, dv) = state
             here, forward = _newton_step(points, best.u + du, best.v + dv, surface, rule)
-            # The last of equally near positions: distances round much more coarsely.
+            # Of equally near positions the last is kept: distances round more coarsely than u, v.
             nearer = here.distance < (1 + 1e-12) * best.distance
             best = Foot(*(jnp.where(nearer, a, b) for a, b in zip(here, best, strict=True)))
             steps = zip(forward, (du, dv), stride, strict=True)
@@ -109,11 +124,12 @@ def nearest(points: Float[Array, "n 3"], surface: Periods, rule: Rule, used: Any
 def distance_from(
     points: Float[Array, "n 3"], surface: Periods, foot: Foot, rule: Rule, used: Any = None
 ) -> Float[Array, " n"]:
-    """Return the distance of points to their feet, which stay where they are on the surface.
+    """Return the distances of points (n, 3) from their feet, with (u, v) of the feet held fixed.
 
-    Differentiable in points and surface. Its derivative is exact: a foot moves along the surface,
-    at right angles to the way from it to the point. With `used` nothing is differentiated, and the
-    feet have their distances.
+    The distances are differentiable in points and surface. Their derivatives are exact although
+    the feet are fixed, because a foot moves along the surface, at right angles to the line from the
+    foot to the point. If `used` is given, no derivative is needed, and the distances that `nearest`
+    found are returned.
     """
     if used is not None:
         return foot.distance
@@ -131,7 +147,11 @@ def distance_from(
 
 
 def _nearest_nodes(points, surface: Periods, stride: tuple[int, int], rule: Rule, used):
-    """Return (u, v) of the nearest among every `stride`-th node, for each of the best sectors."""
+    """Return positions (u, v), (n, _DESCENTS) each, from which the Newton steps start.
+
+    They are the nearest nodes of the coarse grid in the best sectors. The coarse grid consists of
+    every `stride`-th row and column of nodes.
+    """
     coarse = one_period(surface.nodes, rule)[:, :: stride[0], :: stride[1]]
     rows, columns = coarse.shape[1:]
     torus = jnp.einsum("gij,jrc->igrc", surface.turns, coarse, precision="highest")
@@ -160,7 +180,13 @@ def _nearest_nodes(points, surface: Periods, stride: tuple[int, int], rule: Rule
 
 
 def place(u, v, turns: Float[Array, "nfp 3 3"], rule: Rule):
-    """Return the turns of the periods around (u, v), and the nodes below in the first period."""
+    """Find the period that contains each position (u, v), and the node just below it.
+
+    Returns
+    -------
+    turn : (t, 3, 3) rotation from the first period to the period that contains the position.
+    row, column : (t,) node at or just below the position, counted in the first period.
+    """
     row, column = jnp.floor(u).astype(int), jnp.floor(v).astype(int)
     period, row = jnp.divmod(row, rule.period_rows)
     return turns[period % rule.nfp], row, column % rule.quad_ntheta
@@ -171,7 +197,11 @@ def _turned(points, turn):
 
 
 def _stencils(surface: Periods, row, column, rule: Rule) -> Float[Array, "t 3 p q"]:
-    """Return the nodes 1 - count/2 .. count/2 around nodes."""
+    """Return the points of the Lagrange stencils around nodes (row, column), (t,) each.
+
+    A stencil has ``count = rule.lagrange_count`` nodes along each axis, with the offsets
+    1 - count/2 .. count/2 from its node.
+    """
     count = rule.lagrange_count
     above, beside = (n + 1 - count // 2 for n in rule.overlap)
     return windows(surface.nodes, row + above, column + beside, (count, count))
@@ -182,7 +212,13 @@ def _weighted(stencils, weights):
 
 
 def _newton_step(points, u, v, surface: Periods, rule: Rule):
-    """Return the feet at (u, v), and the Newton steps from there."""
+    """Return the `Foot` at positions (u, v), and the Newton steps (du, dv) from there, (t,) each.
+
+    Parameters
+    ----------
+    points : (t, 3) points whose nearest surface points are searched for.
+    u, v : (t,) positions on the surface.
+    """
     turn, row, column = place(u, v, surface.turns, rule)
     stencils = _stencils(surface, row, column, rule)
     a, b = _along_both(_lagrange_slopes, u, v, rule.lagrange_count)
@@ -213,13 +249,25 @@ def _newton_step(points, u, v, surface: Periods, rule: Rule):
 
 
 def _along_both(weights: Callable, u, v, count: int):
-    """Return weights (..., t, count) at the fractions of u and of v, computed together."""
+    """Return ``weights(fraction, count)`` for the fractional parts of u and of v.
+
+    Both results, (..., t, count) each, are computed in one call.
+    """
     both = jnp.concatenate([u, v])
     return jnp.split(weights(both - jnp.floor(both), count), 2, axis=-2)
 
 
 def _lagrange_factors(fraction, count: int):
-    """Return for each weight its factors, (t, count, count), and slopes; 1 and 0 for itself."""
+    """Return the factors of the Lagrange weights at t fractions, and their slopes.
+
+    Weight k is the product over j of factor [:, k, j]. The factors with j = k are 1 and have the
+    slope 0.
+
+    Returns
+    -------
+    factors : (t, count, count).
+    slopes : (count, count) derivatives of the factors in the fraction.
+    """
     nodes = equispaced(1.0 - count // 2, 1.0, count, jnp)
     same = jnp.eye(count, dtype=bool)
     apart = jnp.where(same, 1.0, nodes[:, None] - nodes)
@@ -228,12 +276,18 @@ def _lagrange_factors(fraction, count: int):
 
 
 def lagrange_weights(fraction: Float[Array, " t"], count: int) -> Float[Array, "t count"]:
-    """Return the weights of nodes 1 - count/2 .. count/2 for interpolation at 0 <= fraction < 1."""
+    """Return weights for Lagrange interpolation from equally spaced nodes.
+
+    Parameters
+    ----------
+    fraction : (t,) positions after node 0, from 0 to 1.
+    count : number of nodes; they lie at 1 - count/2 .. count/2.
+    """
     return jnp.prod(_lagrange_factors(fraction, count)[0], axis=2)
 
 
 def _lagrange_slopes(fraction, count: int) -> Float[Array, "3 t count"]:
-    """Return `lagrange_weights` with their first and second derivative."""
+    """Return `lagrange_weights` and their first and second derivatives in the fraction."""
     factors, slopes = _lagrange_factors(fraction, count)
 
     def product(a, b):

@@ -1,14 +1,19 @@
-"""The gradient of a field on a surface, from its derivatives along the surface."""
+"""The gradient of a field on a surface, computed from its derivatives along the surface."""
 
 from typing import Any
 
 
 def dual_basis(x_phi, x_theta, xp: Any):
-    """Return the dual tangents of phi and theta, and the unit normal, (3, 3, n, m).
+    """Return the dual tangents of phi and theta, and the unit normal along x_phi x x_theta.
 
     Parameters
     ----------
     x_phi, x_theta : (3, n, m) tangents.
+    xp : ``numpy`` or ``jax.numpy``.
+
+    Returns
+    -------
+    (3, 3, n, m), the three vectors along the first axis, their components along the second.
     """
     normal = xp.cross(x_phi, x_theta, axis=0)
     square = (normal**2).sum(axis=0)
@@ -17,14 +22,16 @@ def dual_basis(x_phi, x_theta, xp: Any):
 
 
 def total_gradient(basis, slopes):
-    """Return the gradient [i, k] = d_i B_k of a field free of divergence and curl, (3, 3, n, m).
+    """Return the gradient [i, k] = d_i B_k, (3, 3, n, m), of a field without divergence and curl.
 
-    It is D in `vcjax._gradient`, and does not depend on the sign of the normal.
+    The gradient is the tensor D in the docstring of `vcjax._gradient`. It does not depend on the
+    sign of the normal.
 
     Parameters
     ----------
-    basis : from `dual_basis`.
-    slopes : derivatives of the field in phi and theta, (3, n, m) each, components as in the basis.
+    basis : (3, 3, n, m) from `dual_basis`.
+    slopes : pair of (3, n, m), the derivatives of the field in phi and in theta, with components in
+        the same frame as the basis.
     """
     *dual, normal = basis
     D = sum(e[:, None] * slope for e, slope in zip(dual, slopes, strict=True))

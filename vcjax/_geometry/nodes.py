@@ -1,7 +1,8 @@
-"""The quadrature grid of a rule as arrays: its nodes, its targets, its surface.
+"""Arrays on the quadrature grid of a rule: values at nodes and targets, and the surface.
 
-Nodes of one period are kept in laboratory components, continued beyond the period by the rule's
-overlap, so that the nodes around a target are a slice and nothing has to be turned.
+Arrays on the *continued nodes* hold one field period in laboratory components, continued beyond
+the period on every side by the rule's overlap. The nodes around a target are then a slice of the
+array, and no vector has to be rotated.
 """
 
 from collections.abc import Callable
@@ -22,27 +23,39 @@ from vcjax._quadrature.tables import Tables
 
 
 def target_rows(rule: Rule) -> Int[Array, " tphi"]:
-    """Return the indices of the target rows; under a trace computed, not embedded."""
+    """Return the indices of the target rows.
+
+    Under a trace the program computes them; they are not embedded as a constant.
+    """
     return jnp.arange(rule.trg_shape[0])
 
 
 def one_period(continued: Any, rule: Rule) -> Any:
-    """Return (k, row, column) values of one period from continued values."""
+    """Return the values (k, row, column) of one period, from values on the continued nodes."""
     (rows, columns), (i, j) = (rule.period_rows, rule.quad_ntheta), rule.overlap
     return continued[:, i : i + rows, j : j + columns]
 
 
 def at_targets(nodes: Any, rule: Rule) -> Any:
-    """Return (k, tphi, ttheta) values at targets from values on the nodes of one period."""
+    """Return the values (k, tphi, ttheta) at the targets, from values (k, row, column) at nodes.
+
+    The nodes are those of one period.
+    """
     return nodes[:, : rule.trg_shape[0] * rule.stride_phi : rule.stride_phi, :: rule.stride_theta]
 
 
 def windows(
     values: Float[Array, "c row column"], rows, columns, size: tuple[int, int]
 ) -> Float[Array, "t c p q"]:
-    """Return the windows of a size that begin at rows (t,) and columns (t,), within bounds.
+    """Return t windows of an array.
 
     XLA gathers windows, and scatters them in a transpose, much faster than single columns.
+
+    Parameters
+    ----------
+    values : (c, row, column) array from which the windows are taken.
+    rows, columns : (t,) first row and column of each window; every window must lie in the array.
+    size : (p, q) rows and columns of a window.
     """
     dimensions = lax.GatherDimensionNumbers(
         offset_dims=(1, 2, 3), collapsed_slice_dims=(), start_index_map=(1, 2)
@@ -53,10 +66,10 @@ def windows(
 
 
 def set_up(function: Callable, rule: Rule, *values: Any) -> Any:
-    """Return ``function(rule, *values, xp)``, computed on the host where all values are concrete.
+    """Return ``function(rule, *values, xp)``, computed with NumPy on the host where possible.
 
-    To compile it would take longer than to compute it with NumPy. Values that are traced, and
-    arrays of other processes, are left to JAX.
+    Compiling the function would take longer than computing it with NumPy. JAX computes it if a
+    value is traced, or is an array that is divided among several processes.
     """
     if on_host(*values):
         found = function(rule, *jax.tree.map(np.asarray, values), np)
@@ -65,7 +78,10 @@ def set_up(function: Callable, rule: Rule, *values: Any) -> Any:
 
 
 def on_host(*values: Any) -> bool:
-    """Return whether all arrays are concrete and of this process, so that it can read them."""
+    """Return whether this process can read all arrays.
+
+    It cannot read arrays that are traced, or that are stored partly in another process.
+    """
     return all(
         not isinstance(leaf, Tracer) and getattr(leaf, "is_fully_addressable", True)
         for leaf in jax.tree.leaves(values)
@@ -80,18 +96,24 @@ def _traced(function: Callable, rule: Rule, *values: Any) -> Any:
 def surface_nodes(
     rule: Rule, X: Float[Array | np.ndarray, "nphi ntheta 3"], constants: Tables, xp: Any
 ) -> tuple[Any, Any, Any]:
-    """Return points and outward normals, and both tangents, on the continued nodes.
+    """Return points, outward normals and tangents of a surface on the continued nodes.
+
+    Parameters
+    ----------
+    X : (nphi, ntheta, 3) points of the surface, of the shape that the rule was chosen for.
+    constants : tables of the rule.
+    xp : ``numpy`` or ``jax.numpy``.
 
     Returns
     -------
-    nodes : (6, row, column) points and area normals; the length of a normal is the area of its
-        node.
-    x_phi, x_theta : (3, row, column) each.
+    nodes : (6, row, column) points, then outward normals; the length of a normal is the area that
+        its node stands for.
+    x_phi, x_theta : (3, row, column) tangents dX/dphi and dX/dtheta, laboratory components.
     """
     if not isinstance(constants, Tables) or constants.rule != rule:
         raise VcjaxError(
-            "Preparing a surface got constants of another rule; make them with vcjax.tables(rule), "
-            "of the rule given, or leave them out."
+            "Preparing a surface got constants of another rule; make them with vcjax.tables(rule) "
+            "from the rule that you pass, or leave them out."
         )
     samples = resampled(as_rows(X), constants.samples_phi, constants.samples_theta)
     samples = samples.reshape(-1, X.shape[1])

@@ -1,20 +1,20 @@
-"""Patches: interpolation from their grid to polar nodes, and grids shifted to a point.
+"""Patches: interpolation from their grid to polar nodes, and shift of their grid to a point.
 
-The interpolation is a product of local Lagrange interpolations in phi and theta, the same for
-every target. As dense matrix products it would be the largest part of preparing a surface; two
-properties cut it to a tenth:
+A patch is the rectangle of grid nodes around a target. The interpolation to polar nodes is a
+product of local Lagrange interpolations in phi and theta, the same for every target. With dense
+matrices it would be the largest part of preparing a surface. Two properties reduce it to a tenth:
 
-- the polar nodes are symmetric under both reflections, so even and odd parts of the patch values
-  are interpolated to the nodes of one quadrant only: four products, each a sixteenth of the work;
-- stencils are local: nodes sorted by their theta offset, in a few groups, need a few columns
-  each.
+- The polar nodes are symmetric under both reflections. Therefore the even and odd parts of the
+  patch values are interpolated to the nodes of one quadrant only: four products, each a sixteenth
+  of the work.
+- Stencils are local. Nodes sorted by their theta offset are divided into a few groups, and each
+  group needs only a few columns of the patch.
 
-The four parities are one batch of products, which makes the program four times smaller. Their
-sums are stacked: they are computed once, and their transposes are as fast.
+The four parities form one batch of products, which makes the program four times smaller. The even
+and odd parts are stacked so that they are computed once; the transpose is as fast.
 
-The foot of a point off the surface lies between nodes. The window of nodes around it is
-interpolated to a grid of the same spacing, centred at the foot; after that all points are treated
-alike.
+The foot of a point off the surface lies between nodes. The nodes around it are interpolated to a
+grid of the same spacing that is centred at the foot. From there on all points are treated alike.
 """
 
 import functools
@@ -31,7 +31,15 @@ from vcjax._quadrature.tables import Tables, theta_stencils
 
 
 class PatchInterpolation:
-    """The interpolation of a patch, its matrices made once outside the loop over targets."""
+    """The interpolation from the grid of a patch to its polar nodes.
+
+    Its matrices are made once, outside the loop over targets.
+
+    Parameters
+    ----------
+    constants : tables of the rule.
+    groups : number of groups of polar nodes; see the module's docstring.
+    """
 
     def __init__(self, constants: Tables, rule: Rule, groups: int = 3):
         self._columns = rule.reach_theta + 1
@@ -68,12 +76,28 @@ def _signed_sums(a, b, c, d) -> list:
 
 
 def _butterfly(values: Float[Array, "4 m node"]) -> Float[Array, "4 m node"]:
-    """Turn parities (phi, theta) into quadrants (+,+), (+,-), (-,+), (-,-); its own transpose."""
+    """Convert values of the four parities to values in the four quadrants; equals its transpose.
+
+    The order of parities (phi, theta) is (even, even), (even, odd), (odd, even), (odd, odd), and
+    the order of quadrants is (+, +), (+, -), (-, +), (-, -).
+    """
     return jnp.stack(_signed_sums(*values))
 
 
 def _grouped_products(phi, theta, stencils: np.ndarray, count: int):
-    """Return, for groups of nodes, columns read and products (parity, node, row * column)."""
+    """Return, for each group of polar nodes, the columns that it reads and its matrix.
+
+    Parameters
+    ----------
+    phi, theta : (2, node, row), (2, node, column) even and odd interpolation along each axis.
+    stencils : (node, 2) from `theta_stencils`.
+    count : number of groups.
+
+    Returns
+    -------
+    List of (columns, matrix): a slice, and (parity, node, row * column) the product of the
+    interpolations along phi and theta.
+    """
     edges = np.linspace(0, stencils.shape[0], count + 1).astype(int)
     groups = []
     for start, stop in zip(edges[:-1], edges[1:], strict=True):
@@ -89,16 +113,17 @@ def _flat(values: Float[Array, "4 m row column"]) -> Float[Array, "4 m node"]:
 
 
 def _parts(values: Float[Array, "m p q"]) -> Float[Array, "4 m i j"]:
-    """Return four times the even and odd parts along both axes, on 0..E, of values on -E..E.
+    """Return four times the even and odd parts of values, along both axes.
 
-    Values on the axes have the factor four as well; the matrices count each of them once.
+    The values lie on -E..E along each axis, the parts on 0..E. Values on the axes of the patch get
+    the factor four as well; the interpolation matrices allow for that.
     """
     halves = [(slice(n // 2, None), slice(n // 2, None, -1)) for n in values.shape[1:]]
     return jnp.stack(_signed_sums(*(values[:, i, j] for i in halves[0] for j in halves[1])))
 
 
 def _join(parts: Float[Array, "4 m i j"]) -> Float[Array, "m p q"]:
-    """Apply the transpose of `_parts` to parts, of which the odd ones are 0 on the axes."""
+    """Apply the transpose of `_parts`; odd parts must be 0 on the axes of the patch."""
     twice = (1.0 + (np.arange(n) == 0) for n in parts.shape[2:])
     right, left, below, corner = _signed_sums(*(parts * np.multiply.outer(*twice)))
     above = jnp.concatenate([corner[:, :0:-1, :0:-1], below[:, :0:-1]], axis=2)
@@ -106,19 +131,31 @@ def _join(parts: Float[Array, "4 m i j"]) -> Float[Array, "m p q"]:
 
 
 def cut(continued, rows, columns, rule: Rule):
-    """Return the windows (t, c, p, q) around nodes that `shift` reads."""
+    """Return the windows (t, c, p, q) of the continued nodes that `shift` reads.
+
+    Parameters
+    ----------
+    continued : (c, row, column) values on the continued nodes.
+    rows, columns : (t,) nodes just below the feet, from `place`.
+    """
     count = rule.lagrange_count
     size = 2 * rule.reach_phi + count, 2 * rule.reach_theta + count
-    # The overlap is half a stencil and the reach; the window starts one node after the former.
+    # The overlap is the reach plus half a stencil, but a stencil begins at 1 - count/2: hence + 1.
     return windows(continued, rows + 1, columns + 1, size)
 
 
 def shift(windows, du, dv, rule: Rule):
-    """Shift windows by (du, dv) nodes to the foot.
+    """Interpolate windows of nodes to grids of the same spacing, centred at the feet.
+
+    Parameters
+    ----------
+    windows : (t, c, p, q) from `cut`.
+    du, dv : (t,) positions of the feet after the nodes just below them, in nodes, from 0 to 1.
 
     Returns
     -------
-    Values on the patch around the foot, (t, c, 2 reach + 1, 2 reach + 1), and at the foot, (t, c).
+    patch : (t, c, 2 reach_phi + 1, 2 reach_theta + 1) values on the grids around the feet.
+    centre : (t, c) values at the feet.
     """
     count = rule.lagrange_count
     a, b = (lagrange_weights(fraction, count) for fraction in (du, dv))

@@ -1,12 +1,14 @@
-"""Trigonometric resampling of symmetric toroidal data.
+"""Trigonometric resampling of toroidal data that repeat after a field period.
 
-Cartesian components turn with the toroidal angle, so they are not periodic over a field period;
-components in the frame that co-rotates with phi are. All resampling is therefore done on one field
-period in the co-rotating frame, as two small dense products ``D_phi @ W @ D_theta.T``: exact for
-band-limited data, linear, differentiable, and fast on any device.
+Cartesian components rotate with the toroidal angle phi, so they are not periodic over a field
+period. Components in the co-rotating frame, which rotates with phi, are periodic. All resampling
+is therefore done on one field period in the co-rotating frame, as two small dense products
+``D_phi @ W @ D_theta.T``. They are exact for band-limited data, linear, differentiable, and fast on
+any device.
 
-Programs resample with `resampled`, matrix products of matrices that are made on the host. Arrays
-are component-first, ``(3, nphi, ntheta)``, inside this package.
+Compiled programs resample with `resampled`; its matrices are made on the host. Inside this package
+arrays are component-first, ``(3, nphi, ntheta)``. Components that do not rotate with phi are called
+laboratory components.
 """
 
 from typing import Any
@@ -19,11 +21,11 @@ POSITION_PARITY = (1.0, -1.0, -1.0)
 FIELD_PARITY = (-1.0, 1.0, 1.0)
 """Signs of (Bx, By, Bz) at (-phi, -theta) under stellarator symmetry."""
 _ONE_THREAD = 2**18
-"""Multiplications up to which OpenBLAS takes one thread (its interface/gemm.c)."""
+"""Largest number of multiplications for which OpenBLAS uses one thread (its interface/gemm.c)."""
 
 
 def rotate(values, angles, xp: Any = np):
-    """Rotate values (3, n, ...) about the z axis, each row by its angle (n,)."""
+    """Rotate vectors (3, n, ...) about the z axis, those of row k by ``angles[k]``."""
     shape = (-1,) + (1,) * (values.ndim - 2)
     cosine, sine = xp.cos(angles).reshape(shape), xp.sin(angles).reshape(shape)
     x, y, z = values
@@ -31,13 +33,20 @@ def rotate(values, angles, xp: Any = np):
 
 
 def mirror(values, parity: tuple[float, float, float], xp: Any = np):
-    """Return the stellarator image (3, nphi, ntheta): rows at -phi, increasing, from +phi."""
+    """Return the stellarator-symmetric image (3, nphi, ntheta) of vectors on a grid.
+
+    The vector at (phi, theta) becomes the vector at (-phi, -theta), with its components multiplied
+    by `parity`. The rows of the image are in the order of increasing toroidal angle.
+    """
     image = xp.roll(values[:, ::-1, ::-1], 1, axis=2)
     return xp.stack([sign * component for sign, component in zip(parity, image, strict=True)])
 
 
 def equispaced(start: float, step: float, count: int, xp: Any = np):
-    """Return ``start + step k`` for k < count; under a trace computed, not embedded."""
+    """Return ``start + step * k`` for k from 0 to count - 1.
+
+    Under a trace the program computes the values; they are not embedded as a constant.
+    """
     return start + step * xp.arange(count, dtype=np.float64)
 
 
@@ -54,11 +63,13 @@ def field_period(B, nfp: int, half_period: bool, xp: Any = np):
 
     Parameters
     ----------
-    B : (3, nphi, ntheta) Cartesian components on the full or half period grid.
+    B : (3, nphi, ntheta) Cartesian components on a grid over a full or half period.
+    nfp : number of field periods.
+    half_period : whether the grid covers half a period; the other half follows by symmetry.
 
     Returns
     -------
-    (3, n, ntheta), co-rotating components at the angles of `field_angles`.
+    (3, n, ntheta) co-rotating components, with the rows at the angles that `field_angles` gives.
     """
     if half_period:
         B = xp.concatenate([mirror(B, FIELD_PARITY, xp), B], axis=1)
@@ -67,7 +78,12 @@ def field_period(B, nfp: int, half_period: bool, xp: Any = np):
 
 
 def field_angles(rows: int, nfp: int, half_period: bool) -> tuple[float, float]:
-    """Return the first toroidal angle and the step of the rows of `field_period`."""
+    """Return the first toroidal angle of the rows of `field_period`, and their angular step.
+
+    Parameters
+    ----------
+    rows : number of rows of the whole period.
+    """
     step = 2 * np.pi / (nfp * rows)
     return (-0.5 * (rows - 1) * step if half_period else 0.0), step
 
@@ -75,21 +91,25 @@ def field_angles(rows: int, nfp: int, half_period: bool) -> tuple[float, float]:
 def surface_period(X, nfp: int, half_period: bool):
     """Return one period of a surface in the co-rotating frame, its first row at phi = 0.
 
-    A surface given on few points may carry weight at its Nyquist mode, where the interpolant is a
-    matter of convention. This is the convention of the BIEST-based reference code: complete the
-    full torus in Cartesian components, shift a half-period grid to phi = 0 by a Fourier phase
-    whose Nyquist row counts as +N/2, then enlarge the toroidal grid by the factor (nphi + 1)/nphi
-    with the Nyquist row split in halves. Afterwards the data are band-limited and every exact
-    method agrees.
+    The Nyquist mode of a surface that is given on few points may not vanish, and its interpolant is
+    a matter of convention. This function follows the convention of the BIEST-based reference code:
+
+    1. Complete the full torus in Cartesian components.
+    2. Shift a half-period grid to phi = 0 by a Fourier phase whose Nyquist row counts as +N/2.
+    3. Enlarge the toroidal grid by the factor (nphi + 1)/nphi; the Nyquist row is split in halves.
+
+    After these steps the data are band-limited, and every exact method agrees.
 
     Parameters
     ----------
-    X : (3, nphi, ntheta) Cartesian points on the full or half period grid.
+    X : (3, nphi, ntheta) Cartesian points on a grid over a full or half period.
+    nfp : number of field periods.
+    half_period : whether the grid covers half a period; the other half follows by symmetry.
 
     Returns
     -------
-    samples : (3, n, ntheta), co-rotating components at ``2 pi k / (nfp n)``,
-        with n = nphi + 1 (full period) or 2 (nphi + 1) (half period).
+    samples : (3, n, ntheta) co-rotating components at phi = 2 pi k / (nfp n), with n = nphi + 1 for
+        a full period and n = 2 (nphi + 1) for a half period.
     """
     nphi = X.shape[1]
     period = 2 * np.pi / nfp
@@ -112,7 +132,10 @@ def surface_period(X, nfp: int, half_period: bool):
 
 
 def _enlarge(values, rows: int):
-    """Interpolate (3, n, m) trigonometrically onto more rows, the Nyquist row split in halves."""
+    """Interpolate values (3, n, m) trigonometrically onto more rows, (3, rows, m).
+
+    For even n the Nyquist mode is split into halves, at +n/2 and -n/2.
+    """
     n = values.shape[1]
     half = n // 2
     spectrum = np.fft.fft(values, axis=1)
@@ -125,11 +148,16 @@ def _enlarge(values, rows: int):
 
 
 def interpolation_matrices(count: int, start: float, period: float, points: np.ndarray):
-    """Return trigonometric interpolation, from start + k period / count to points.
+    """Return the matrices of trigonometric interpolation and of its derivative.
+
+    Parameters
+    ----------
+    count : number of samples in a period, at start + k period / count.
+    points : (a,) positions to which the matrices interpolate.
 
     Returns
     -------
-    value, derivative : (len(points), count) each; for even counts the Nyquist mode is a cosine.
+    value, derivative : (a, count) each. For an even count the Nyquist mode is a cosine.
     """
     modes = np.arange((count - 1) // 2 + 1)
     scale = 2 * np.pi / period
@@ -145,21 +173,25 @@ def interpolation_matrices(count: int, start: float, period: float, points: np.n
 
 
 def interpolate(matrix_phi, samples, matrix_theta):
-    """Return ``D_phi @ samples @ D_theta.T`` of each component: (3, n, m) -> (3, a, b)."""
+    """Return ``matrix_phi @ samples @ matrix_theta.T`` for each component.
+
+    The shapes are (a, n) and (b, m) for the matrices, (3, n, m) for the samples, and (3, a, b) for
+    the result.
+    """
     return matrix_phi @ (samples @ matrix_theta.T)
 
 
 def tangents(samples, phi, theta):
-    """Return points and tangents of a surface, co-rotating components.
+    """Return points and tangents of a surface in co-rotating components.
 
     Parameters
     ----------
-    samples : (3, n, m) co-rotating components of one period.
-    phi, theta : pairs (value, derivative) of interpolation matrices.
+    samples : (3, n, m) co-rotating components W of the points of one period.
+    phi, theta : pairs (value, derivative) from `interpolation_matrices`, (a, n) and (b, m) each.
 
     Returns
     -------
-    x, x_phi, x_theta : (3, a, b) each. The frame turns, hence x_phi = dW/dphi + e_z x W.
+    x, x_phi, x_theta : (3, a, b) each. Because the frame rotates, x_phi = dW/dphi + e_z x W.
     """
     w = interpolate(phi[0], samples, theta[0])
     w_phi = interpolate(phi[1], samples, theta[0])
@@ -168,7 +200,13 @@ def tangents(samples, phi, theta):
 
 
 def tangents_at(samples: np.ndarray, nfp: int, angles: np.ndarray, ntheta: int):
-    """Return `tangents` of samples (3, n, m) at toroidal angles, on ``ntheta`` columns."""
+    """Return `tangents` of a surface at given toroidal angles, on `ntheta` equal steps of theta.
+
+    Parameters
+    ----------
+    samples : (3, n, m) co-rotating components from `surface_period`.
+    angles : (a,) toroidal angles.
+    """
     theta = equispaced(0.0, 2 * np.pi / ntheta, ntheta)
     phi_matrices = interpolation_matrices(samples.shape[1], 0.0, 2 * np.pi / nfp, angles)
     theta_matrices = interpolation_matrices(samples.shape[2], 0.0, 2 * np.pi, theta)
@@ -177,20 +215,21 @@ def tangents_at(samples: np.ndarray, nfp: int, angles: np.ndarray, ntheta: int):
 
 @jax.named_scope("resample")
 def resampled(values: Any, phi: Any, theta: Any) -> Any:
-    """Return laboratory components on the nodes of a period: two matrix products.
+    """Resample a vector field to laboratory components at other points, by two matrix products.
 
-    The arrays are NumPy's or traced; so is the result. NumPy takes the products in the cheaper
-    order.
+    The arrays are NumPy arrays or traced arrays, and the result is of the same kind. With NumPy the
+    products are taken in the cheaper order.
 
     Parameters
     ----------
-    values : (i, m) rows of samples, each a component of a vector field.
-    phi : (3, a, i images), from the products of all rows and images to components.
-    theta : (images, b, m), interpolation along theta of each image of a row.
+    values : (i, m) samples; each row holds one component along theta, see `as_rows`.
+    phi : (3, a, i images) matrix along phi; it combines all rows, each with all of its images.
+    theta : (images, b, m) matrices along theta, one for each image of a row. The first image is the
+        row itself; half periods have more.
 
     Returns
     -------
-    (3, a, b)
+    (3, a, b) laboratory components.
     """
     rows, (images, columns, count) = phi.shape[1], theta.shape
     is_cheaper = images == 1 and 1 / columns + 1 / len(values) < 1 / count
@@ -204,9 +243,10 @@ def resampled(values: Any, phi: Any, theta: Any) -> Any:
 
 
 def _product(a: Any, b: Any) -> Any:
-    """Return a @ b; of NumPy's arrays in blocks of rows for which OpenBLAS starts no threads.
+    """Return a @ b.
 
-    They would spin longer than they compute.
+    Products of NumPy arrays are computed in blocks of rows, so small that OpenBLAS starts no
+    threads. Threads would wait for longer than they compute.
     """
     if not (isinstance(a, np.ndarray) and isinstance(b, np.ndarray)):
         return a @ b
@@ -218,32 +258,34 @@ def _product(a: Any, b: Any) -> Any:
 
 
 def as_rows(values: Any) -> Any:
-    """Return (nphi, ntheta, 3) vectors as the rows (nphi 3, ntheta) of `resampled`."""
+    """Return vectors (nphi, ntheta, 3) as the rows (3 nphi, ntheta) that `resampled` takes."""
     return values.swapaxes(1, 2).reshape(-1, values.shape[1])
 
 
 def rotation(angles: np.ndarray) -> np.ndarray:
-    """Return the rotations (3, 3, ...) about the z axis by angles (...)."""
+    """Return the matrices (3, 3, ...) of rotations about the z axis by angles (...)."""
     cosine, sine = np.cos(angles), np.sin(angles)
     zero, one = np.zeros_like(cosine), np.ones_like(cosine)
     return np.array([[cosine, -sine, zero], [sine, cosine, zero], [zero, zero, one]])
 
 
 def laboratory_matrices(value: np.ndarray, slope: np.ndarray, angles, given):
-    """Return an interpolation along phi of co-rotating as one of laboratory components.
+    """Return matrices along phi that interpolate and convert to laboratory components.
 
     Parameters
     ----------
     value, slope : (a, n) from `interpolation_matrices`.
-    angles, given : (a,) and (n,) toroidal angles of the results; of the frame of each sample.
+    angles : (a,) toroidal angles of the interpolated points.
+    given : (n,) toroidal angles from which the samples must be rotated into the co-rotating frame:
+        those of their rows for laboratory components, 0 for co-rotating components.
 
     Returns
     -------
-    (3, a, n 3) each, for `resampled`.
+    value, slope : (3, a, 3 n) each, for `resampled`.
     """
     turn, quarter = np.subtract.outer(angles, given), 0.5 * np.pi
     turned = rotation(turn)
-    # The derivative of a rotation is a rotation by a quarter more, but for z.
+    # The derivative of a rotation is the rotation by a quarter turn more, except along z.
     turning = rotation(turn + quarter) * np.array([1.0, 1.0, 0.0])[:, None, None, None]
     return tuple(
         matrix.transpose(0, 2, 3, 1).reshape(3, turn.shape[0], -1)
@@ -252,15 +294,17 @@ def laboratory_matrices(value: np.ndarray, slope: np.ndarray, angles, given):
 
 
 def with_mirror(phi: np.ndarray, theta: np.ndarray, half_period: bool):
-    """Return the matrices of `resampled` for a field's grid from those for one whole period.
+    """Convert matrices for fields on a whole period to matrices for fields on their own grid.
 
     Parameters
     ----------
-    phi, theta : (3, a, n 3), (b, m) of the rows and columns of `field_period`.
+    phi, theta : (3, a, 3 n) and (b, m), for the rows and columns of a whole period.
+    half_period : whether the field's own grid covers half a period.
 
     Returns
     -------
-    phi, theta : (3, a, k) and (images, b, m), of the rows of the full or half period.
+    phi, theta : (3, a, k) and (images, b, m), for `resampled`. A half period has two images: each
+        row counts itself and its stellarator-symmetric image.
     """
     if not half_period:
         return phi, theta[None]
@@ -274,16 +318,23 @@ def with_mirror(phi: np.ndarray, theta: np.ndarray, half_period: bool):
 def surface_period_matrices(
     nphi: int, ntheta: int, nfp: int, half_period: bool
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return `surface_period` as the matrices of `resampled`: (3, n, 3 nphi images) and theta's.
+    """Return the linear map of `surface_period` as two matrices for `resampled`.
 
-    It acts on each poloidal mode alone, and alike on all but the constant and the highest. Of a
-    half period it mixes a row, its mirror image, and the Hilbert transforms of both, which the
-    phase of the Nyquist row brings in. The coefficients are found from rows of a mode each.
+    The map acts on each poloidal mode separately, and in the same way on all modes but the constant
+    and the highest. For a half period it mixes a row, its mirror image, and the Hilbert transforms
+    of both, which come from the phase of the Nyquist row. The coefficients are found by applying
+    the map to rows that hold a single poloidal mode each.
+
+    Returns
+    -------
+    phi : (3, n, 3 nphi images), with n rows as in `surface_period`. A full period has one image of
+        a row, a half period four.
+    theta : (images, ntheta, ntheta).
     """
     count = 3 * nphi
     modes = np.arange(1, count + 1).reshape(3, nphi, 1)
     columns = 2 * count + 2
-    # Reduced as integers, to a turn at most: exact to rounding.
+    # Multiples of the step are reduced to one turn as integers, so that angles are exact.
     angles = 2 * np.pi / columns * (modes * np.arange(columns) % columns)
 
     def response(wave):

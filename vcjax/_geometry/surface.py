@@ -1,4 +1,4 @@
-"""The smooth surface through given points, evaluated on other grids (host, NumPy)."""
+"""The smooth surface through given points, evaluated on other grids with NumPy on the host."""
 
 import numpy as np
 from jaxtyping import Float
@@ -10,14 +10,15 @@ from vcjax._geometry import resample
 def surface_points(
     X: Float[np.ndarray, "nphi ntheta 3"], *, nfp: int, half_period: bool, nphi: int, ntheta: int
 ) -> Float[np.ndarray, "a b 3"]:
-    """Return points of the smooth surface through X on another grid of its full or half period.
+    """Return points on the smooth surface through X, on another grid over the same period.
 
     Parameters
     ----------
-    X : (nphi, ntheta, 3) Cartesian points, in any length unit.
+    X : (nphi, ntheta, 3) Cartesian points of the surface, in any length unit.
     nfp : number of field periods.
-    half_period : whether X covers half a field period of a stellarator-symmetric surface.
-    nphi, ntheta : the requested grid.
+    half_period : whether X covers half a field period of a stellarator-symmetric surface, at
+        phi = (i + 1/2) pi / (nfp nphi), or a whole period, at phi = 2 pi i / (nfp nphi).
+    nphi, ntheta : numbers of toroidal and poloidal points of the new grid.
 
     Returns
     -------
@@ -25,7 +26,8 @@ def surface_points(
 
     Raises
     ------
-    VcjaxError : for a surface that cannot be used.
+    VcjaxError : if X is not an array of finite float64 points of a closed surface, or if another
+        argument is out of range.
     """
     return surface_frame("surface_points", X, nfp, half_period, nphi, ntheta)[0]
 
@@ -33,7 +35,9 @@ def surface_points(
 def surface_tangents(
     X: Float[np.ndarray, "nphi ntheta 3"], *, nfp: int, half_period: bool, nphi: int, ntheta: int
 ) -> tuple[Float[np.ndarray, "a b 3"], Float[np.ndarray, "a b 3"]]:
-    """Return the tangents dX/dphi and dX/dtheta of the surface on the grid of `surface_points`.
+    """Return the tangents dX/dphi and dX/dtheta of the smooth surface through X, on another grid.
+
+    The parameters and errors are those of `surface_points`.
 
     Returns
     -------
@@ -48,7 +52,10 @@ def outward_normals(
     along_phi: Float[np.ndarray, "a b 3"],
     along_theta: Float[np.ndarray, "a b 3"],
 ) -> Float[np.ndarray, "a b 3"]:
-    """Return outward unit normals from points and tangents on a grid of a full or half period."""
+    """Return the outward unit normals at points of a surface, from its tangents there.
+
+    The grid covers a full or half period, component last.
+    """
     normal = np.cross(along_phi, along_theta)
     # The flux of the position vector outwards is three times the enclosed volume.
     outward = np.sign((points * normal).sum())
@@ -58,7 +65,10 @@ def outward_normals(
 def surface_frame(
     call: str, X, nfp: int, half_period: bool, nphi: int, ntheta: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return points and both tangents on a grid, (nphi, ntheta, 3) each; errors name the call."""
+    """Return points and both tangents of a surface on a grid, (nphi, ntheta, 3) each.
+
+    Errors name `call` as their origin; the other parameters are those of `surface_points`.
+    """
     nfp, half_period = check_symmetry(call, nfp, half_period)
     nphi, ntheta = check_grid(call, "nphi", nphi), check_grid(call, "ntheta", ntheta)
     points = check_surface(call, X, nfp, half_period)
