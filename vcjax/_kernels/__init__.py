@@ -1,1 +1,1 @@
-"""Sums over sources: far tiles, near patches, gradients, points off the surface."""
+"""Sums over sources: far tiles, near patches, gradients, and points off the surface."""

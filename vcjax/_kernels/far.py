@@ -1,17 +1,19 @@
-"""The far part: a punctured trapezoidal sum of the whole kernel, tile by tile.
+"""The far part: a trapezoidal sum of the whole kernel over all nodes but the target.
 
-For a block of sources with centre c, y' = y - c, x' = x - c, the sum over sources of the field's
-kernel is linear in seven moments, so that a tile of (targets x sources) is one matrix of
-w = 1/r^3 times a matrix of seven columns:
+The sources are divided into blocks and the targets into tiles. For a block with centre c, write
+y' = y - c for the sources and x' = x - c for the targets. The sum of the field's kernel over the
+sources is linear in seven moments. A pair of tile and block is therefore the matrix of w = 1/r^3,
+(targets, sources), times a matrix of seven columns:
 
     F = n x B,  s = n.B,  g = s y' - y' x F,
     4 pi T(x) = sum over blocks of  -x' (w s) + x' x (w F) + (w g).
 
-The gradient's kernel is such a product as well: a `Kernel` holds all that is different.
+The kernel of the gradient is a product of the same form. A `Kernel` contains everything in which
+field and gradient differ.
 
-The sources are those of one field period; targets are turned to reach the other periods. Blocks are
-rectangles of the grid, about square on the surface: a block's sums lose more digits the larger it
-is in proportion to the distance of the target.
+The sources are those of one field period. To include the other periods, the targets are rotated.
+Blocks are rectangles of the grid, about square on the surface. The sums over a block lose more
+digits the larger the block is in comparison with its distance from the target.
 """
 
 from collections.abc import Callable
@@ -35,16 +37,18 @@ _LARGEST_FLOAT32_BLOCK = 128
 
 
 class Kernel(NamedTuple):
-    """A kernel between targets x and sources y that carry densities (s, F), 4 numbers each.
+    """A kernel between targets x and sources y. Each source has the densities (s, F), 4 numbers.
 
     Attributes
     ----------
-    name : of its scope in traces.
-    power : w = 1/r^power is the matrix of a tile.
-    moments : sources (3, n) from the block's centre and densities (4, n) to rows (k, n).
-    combine : targets (3, t) from the centre and weighted moments (k, t) to values (3, ..., t).
-    rank : of the values: 1 for a field, 2 for a gradient.
-    largest_block : largest number of sources of a block, for accuracy.
+    name : name of the kernel's scope in traces.
+    power : exponent in w = 1/r^power, the matrix of a tile.
+    moments : function of sources (3, n), relative to the block's centre, and densities (4, n); it
+        returns their moments (k, n).
+    combine : function of targets (3, t), relative to the centre, and weighted moments (k, t); it
+        returns values (3, ..., t).
+    rank : number of component axes of the values: 1 for a field, 2 for a gradient.
+    largest_block : largest number of sources in a block that keeps the kernel accurate, if bounded.
     """
 
     name: str
@@ -73,11 +77,19 @@ def far_sum(
 
     Parameters
     ----------
-    targets : laboratory points; those that are sources must be exactly equal to them.
-    sources, area_normals, B : laboratory components on one field period.
-    turns : rotations by 0 .. nfp - 1 periods.
-    punctured : square of the distance below which sources are left out, if not only the target.
-    used : traced number of targets that are evaluated, if not all; see `map_tiles`.
+    tiles : largest sizes of tiles, and their dtype.
+    targets : (t, 3) laboratory components; a target that is a source must be exactly equal to it.
+    sources, area_normals, B : (3, row, column) laboratory components at the nodes of one period;
+        the length of a normal is the area that its node stands for.
+    turns : (nfp, 3, 3) rotations by 0 .. nfp - 1 periods.
+    punctured : square of the distance from the target below which sources are left out; None leaves
+        out the target only.
+    used : traced number of targets to evaluate, counted from the first; None for all. See
+        `map_tiles`.
+
+    Returns
+    -------
+    (3, t) for a kernel of rank 1, (3, 3, t) for rank 2.
     """
     largest = tiles.sources
     if kernel.largest_block:
@@ -96,7 +108,14 @@ def far_sum(
 
 
 def _source_blocks(sources, area_normals, B, largest: int, rule: Rule):
-    """Return source blocks: centres (k, 3), offsets (k, 3, n) from them, and (s, F) (k, 4, n)."""
+    """Divide the sources into k blocks of n nodes.
+
+    Returns
+    -------
+    centres : (k, 3) means of the sources in each block.
+    offsets : (k, 3, n) sources relative to the centre of their block.
+    densities : (k, 4, n) s = n.B, then F = n x B.
+    """
     rows, columns = sources.shape[1:]
     high, wide = block_shape((rows, columns), largest, rule.patch_phi / rule.patch_theta)
     fill = ((0, 0), (0, -rows % high), (0, -columns % wide))
@@ -106,7 +125,7 @@ def _source_blocks(sources, area_normals, B, largest: int, rule: Rule):
         parts = values.reshape(k, n // high, high, m // wide, wide)
         return parts.transpose(1, 3, 0, 2, 4).reshape(-1, k, high * wide)
 
-    # Blocks are filled up with nodes that carry nothing.
+    # Incomplete blocks are padded with nodes of density 0.
     points = cut(jnp.pad(sources, fill, mode="edge"))
     densities = cut(jnp.pad(dot_and_cross(components(area_normals), components(B)), fill))
     centres = points.mean(axis=2)
@@ -114,11 +133,13 @@ def _source_blocks(sources, area_normals, B, largest: int, rule: Rule):
 
 
 def block_shape(grid: tuple[int, int], largest: int, aspect: float) -> tuple[int, int]:
-    """Return rows and columns of equal blocks of at most `largest` nodes, about square.
+    """Return the numbers of rows and columns of equal blocks that are about square on the surface.
 
     Parameters
     ----------
-    aspect : rows over columns of a square on the surface, roughly.
+    grid : numbers of rows and columns to be divided into blocks.
+    largest : largest number of nodes in a block.
+    aspect : number of rows over number of columns of a block that is about square.
     """
     rows, columns = grid
     high = min(max(int(np.sqrt(largest * aspect)), 1), rows, largest)
@@ -128,10 +149,10 @@ def block_shape(grid: tuple[int, int], largest: int, aspect: float) -> tuple[int
 
 
 def _turned_tiles(targets: Float[Array, "t 3"], turns, largest: int):
-    """Return targets turned back by all turns, in equal tiles (k, 3, each turns) of whole targets.
+    """Return equal tiles of targets (k, 3, each * nfp), each target rotated back by every turn.
 
-    A tile has at most ``largest`` points, if that is one for each turn. The last is filled up with
-    the last target.
+    A tile contains all `nfp` images of its targets. It has at most `largest` points, but always at
+    least one target. The last tile is padded with the last target.
     """
     count, nfp = targets.shape[0], turns.shape[0]
     tiles = -(-count // max(1, largest // nfp))
@@ -146,14 +167,21 @@ def _turned_tiles(targets: Float[Array, "t 3"], turns, largest: int):
 def _tiled_sum(
     kernel: Kernel, tiles: Float[Array, "k 3 each"], used, blocks, punctured, dtype: str
 ) -> Float[Array, "... t"]:
-    """Sum over blocks outside, over tiles inside.
+    """Sum a kernel over all blocks of sources, in an outer loop, for all tiles, in an inner loop.
 
-    XLA's CPU compiler fuses a slice of a scanned array into the loop that reads it, which then
-    does not vectorise. In this order the block is an operand of the inner loop, and the kernel
-    runs four times faster.
+    XLA's CPU compiler fuses a slice of a scanned array into the loop that reads it, and this loop
+    then does not vectorise. With the block loop outside, the block is an operand of the inner loop,
+    and the kernel runs four times faster.
 
-    For derivatives nothing of a tile is kept, and of a block only its weighted moments, a few
-    numbers for each target: with them a gradient visits all pairs twice, not three times.
+    For derivatives nothing of a tile is kept. Of each block the weighted moments are kept, a few
+    numbers for each target. With them a derivative computes all pairs twice instead of three times.
+
+    Parameters
+    ----------
+    tiles : (k, 3, each) targets from `_turned_tiles`.
+    used : number of tiles to evaluate, or None for all.
+    blocks : from `_source_blocks`.
+    punctured, dtype : as for `far_sum`.
     """
     points = tiles.swapaxes(0, 1).reshape(3, -1)
     if punctured is None:

@@ -1,32 +1,34 @@
-"""The kernel of the gradient, far and near; see `vcjax._kernels.far`, `vcjax._kernels.near`.
+"""The kernel of the gradient: its far part (`vcjax._kernels.far`) and near part (`.near`).
 
-Far: with F = n x B and s = n.B at the source and r = x - y, the field is a sum of r_m A_mk / r^3,
-where A_mk = (e_m x F)_k - s delta_mk, and its gradient a sum of
+Far part. Let F = n x B and s = n.B at the source, and r = x - y. The field is a sum of
+r_m A_mk / r^3, where A_mk = (e_m x F)_k - s delta_mk, and its gradient is a sum of
 
     d_i (r_m / r^3) A_mk = {r^2 A_ik - 3 r_i r_m A_mk} / r^5.
 
-Both terms are polynomials in x and y, so that a tile of (targets x sources) is one matrix of
-w = 1/r^5 times a matrix of 32 columns: for a block of sources with centre c, y' = y - c and
-g = s y' - y' x F,
+Both terms are polynomials in x and y. A tile is therefore the matrix of w = 1/r^5, (targets,
+sources), times a matrix of 32 columns. For a block of sources with centre c, y' = y - c and
+g = s y' - y' x F, the columns are
 
     q,  q y'^2,  q y'_i  with q = (s, F),  and  g,  y'_i g.
 
-Expanding squares of distances loses digits, about as many as (size of the block / r)^2 has: seven
-where the centre is far from all sources, as the origin is. Therefore blocks are bounded in size.
+The expansion of squared distances loses as many digits as (size of the block / r)^2 has. It would
+lose seven digits for a centre that is far from all sources, such as the origin. Therefore the size
+of blocks is bounded.
 
-Near: with the normal n at y, the gradient of the field's kernel is
+Near part. With the normal n at y, the gradient of the field's kernel is
 
     d_i {B x (n x r) - B (n.r)} / r^3 = B x (n x K_i) - (n.K_i) B,  K_im = d_i (r_m / r^3).
 
 Its near part has K_im = N1(alpha r) delta_im / r^3 - 3 N2(alpha r) r_i r_m / r^5, where
-N2(t) = N1(t) + 4 t^3 exp(-t^2) / (3 sqrt(pi)). For each i it takes four weights of a patch node,
-V_i = n x K_i and s_i = n.K_i; the field takes four in all.
+N2(t) = N1(t) + 4 t^3 exp(-t^2) / (3 sqrt(pi)). For each i it needs four weights at each node of a
+patch, V_i = n x K_i and s_i = n.K_i. The field needs four weights in total.
 
-The integral is meant in Hadamard's finite part. Along a ray rho from the target the integrand is
-a/rho^2 + b/rho + ..., where b cancels against the opposite ray and a is the kernel of the tangent
-plane. The radial rule sums 1/rho^2 to S, its finite part is -1: the centre of each patch gets
-(-1 - S) times the tangent plane's kernel. The far kernel K - K_near is smooth; at r = 0 it is
-4 alpha^3 / (3 sqrt(pi)) delta_im, which the punctured sum leaves out.
+The integral is Hadamard's finite part. Along a ray with the radius rho from the target, the
+integrand is a/rho^2 + b/rho + ..., where b cancels against the opposite ray and a is the kernel of
+the tangent plane. The radial rule sums 1/rho^2 to S, but the finite part of its integral is -1.
+Therefore (-1 - S) times the tangent plane's kernel is added at the centre of each patch. The far
+kernel K - K_near is smooth. Its value at r = 0, 4 alpha^3 / (3 sqrt(pi)) delta_im, is missing from
+the sum over all other nodes, and is added at the centre too.
 """
 
 from collections.abc import Callable, Sequence
@@ -42,9 +44,9 @@ from vcjax._kernels.vectors import AXES, components, cross, dot, stacked
 from vcjax._quadrature.rule import Rule
 from vcjax._quadrature.tables import GradientTables, radii
 
-# Rounding grows with the number of nodes in a block: never more than this, whatever the caller
-# allows. On W7-X at 12 digits 128, 1024 and 4096 leave 0.7, 2 and 9 times 1e-10 of max |grad B|;
-# below 1024 a pair takes longer.
+# Rounding grows with the number of nodes in a block, so a block has at most this number, whatever
+# the caller allows. On W7-X at 12 digits, blocks of 128, 1024 and 4096 nodes leave an error of 0.7,
+# 2 and 9 times 1e-10 of max |grad B|. With fewer than 1024 nodes a pair takes longer.
 _LARGEST_BLOCK = 1024
 
 
@@ -57,7 +59,10 @@ def _moments(y: Float[Array, "3 n"], densities: Float[Array, "4 n"]) -> Float[Ar
 
 
 def _combine(x: Float[Array, "3 t"], m: Float[Array, "32 t"]) -> Float[Array, "3 3 t"]:
-    """Return the gradient [i, k] at targets x (from the block's centre) of weighted moments."""
+    """Return the gradient [i, k] at targets from the weighted moments m of a block of sources.
+
+    The targets x are relative to the block's centre.
+    """
     q, q_square, g = m[:4], m[4:8], m[8:11]
     q_offset, g_offset = m[11:23].reshape(3, 4, -1), m[23:32].reshape(3, 3, -1)
     # r^2 q = (x - y)^2 q, and r x F - s r = x x F - s x + g.
@@ -79,9 +84,15 @@ GRADIENT = Kernel("far_gradient", 5, _moments, _combine, rank=2, largest_block=_
 def gradient_weights_at(
     nodes: Float[Array, "6 row column"], constants: GradientTables, rule: Rule
 ) -> Callable:
-    """Return weights (s_i, V_i) as a function of targets: (row, columns) to (t, 12, patch).
+    """Return a function that computes the near weights of the gradient for a block of targets.
 
-    They belong to i = x, y, z. For the nodes see `field_weights_at`.
+    The function takes (row, columns), the indices of t targets in one row, and returns weights
+    (t, 12, patch): s_i and V_i (see the module's docstring) for i = x, y, z.
+
+    Parameters
+    ----------
+    nodes : (6, row, column) points and outward normals on the continued nodes; the length of a
+        normal is the area that its node stands for.
     """
 
     def patch_weights(patch, interpolation, polar_weights, rule):
@@ -95,7 +106,7 @@ def gradient_weights_at(
 def combine_gradient(
     b: Float[Array, "t 3 patch"], w: Float[Array, "t 12 patch"]
 ) -> Float[Array, "t 3 3"]:
-    """Return the near part of the gradient [i, k] = d_i T_k."""
+    """Return the near part of the gradient [i, k] = d_i T_k, from B and weights on patches."""
     moment = jnp.einsum("tjp,twp->tjw", b, w).reshape(-1, 3, 3, 4)
     values = [
         moment[:, i, :, 1 + j] - moment[:, j, :, 1 + i] - moment[:, k, :, 0] for k, i, j in AXES
@@ -104,7 +115,14 @@ def combine_gradient(
 
 
 def _near_kernel(nodes, weights, alpha, axis: int):
-    """Return weights * near kernel, twelve values along an axis; zero where weights are."""
+    """Return `weights` times the near kernel: (n.K_i, n x K_i) for i = x, y, z, along `axis`.
+
+    Parameters
+    ----------
+    nodes : offsets from the target and normals, six components along `axis`.
+    weights : weights of the nodes; where a weight is 0 the result is 0.
+    alpha : cut-off rates, broadcast against the nodes.
+    """
     offset, normal = jnp.split(nodes, 2, axis=axis)
     r = components(offset, axis)
     square = jnp.where(weights == 0, 1.0, dot(r, r))
@@ -117,9 +135,12 @@ def _near_kernel(nodes, weights, alpha, axis: int):
 
 
 def _twelve(r, normal, isotropic, directed, axis: int):
-    """Return (n.K_i, n x K_i), i = x, y, z, for K_im = isotropic delta_im - directed r_i r_m."""
+    """Return (n.K_i, n x K_i) for i = x, y, z, twelve values along `axis`.
+
+    Here K_im = isotropic delta_im - directed r_i r_m, and n is `normal`.
+    """
     n, at = components(normal, axis), components(r, axis)
-    # Stacks are computed once, where selections would be wherever they are read.
+    # A stack is computed once; a selection would be computed again wherever it is read.
     products = jnp.stack([dot(n, at), *cross(n, at)], axis)
     units = _units([isotropic * v for v in n], axis)
     rows = [
@@ -129,7 +150,7 @@ def _twelve(r, normal, isotropic, directed, axis: int):
 
 
 def _units(normal: Sequence[Array], axis: int) -> list[Array]:
-    """Return (n.e_i, n x e_i) for i = x, y, z, four values along an axis."""
+    """Return a list of (n.e_i, n x e_i) for i = x, y, z, each of four values along `axis`."""
     x, y, z = normal
     zero = jnp.zeros_like(x)
     rows = (x, zero, z, -y), (y, -z, zero, x), (z, y, -x, zero)
@@ -139,8 +160,12 @@ def _units(normal: Sequence[Array], axis: int) -> list[Array]:
 def _finite_part(patch, constants: GradientTables, rule: Rule) -> Float[Array, "ttheta 12"]:
     """Return (-1 - S) times the tangent plane's kernel, summed over the angles of the polar rule.
 
-    The plane is spanned by derivatives of the patch interpolation, as the polar nodes see it;
-    derivatives of the surface would leave ten times more rounding error.
+    The plane is spanned by the derivatives of the patch interpolation, because the polar nodes use
+    the same interpolation. Derivatives of the surface would leave ten times more rounding error.
+
+    Parameters
+    ----------
+    patch : (ttheta, 6, p, q) offsets from the targets and normals.
     """
     i, j = rule.reach_phi, rule.reach_theta
     slope_phi = jnp.einsum("sp,tkp->stk", constants.centre_phi, patch[:, :3, :, j])
@@ -165,7 +190,7 @@ def _finite_part(patch, constants: GradientTables, rule: Rule) -> Float[Array, "
 
 
 def _far_at_centre(patch, alpha, rule: Rule) -> Float[Array, "ttheta 12"]:
-    """Return the far kernel at r = 0."""
+    """Return the far kernel at r = 0, as twelve weights for the centre of each patch."""
     normal = patch[:, 3:, rule.reach_phi, rule.reach_theta]
     units = jnp.concatenate(_units(components(normal, 1), axis=1), axis=1)
     return (4 / (3 * np.sqrt(np.pi))) * alpha**3 * units

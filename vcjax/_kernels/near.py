@@ -1,20 +1,21 @@
-"""The near part: a smooth cut-off splits the kernel, a polar rule integrates its singular part.
+"""The near part: a smooth cut-off splits the kernel, and a polar rule integrates the singular part.
 
-With 1/r = erfc(alpha r)/r + erf(alpha r)/r the second part is entire in r^2, and the trapezoidal
-rule on it converges like exp(-(pi/(alpha h))^2) wherever the target lies; the first falls off
-like exp(-alpha^2 r^2) and is confined to a patch of grid nodes. The punctured trapezoidal sum of
-the *whole* kernel is therefore corrected on the patch by
+The kernel is split according to 1/r = erfc(alpha r)/r + erf(alpha r)/r. The second term is entire
+in r^2, and the trapezoidal rule for it converges like exp(-(pi/(alpha h))^2) wherever the target
+lies, h being the spacing of the nodes. The first term falls off like exp(-alpha^2 r^2) and is
+confined to a patch of grid nodes around the target. The far part is the trapezoidal sum of the
+*whole* kernel over all nodes but the target. It is corrected on the patch by
 
-    (polar integral of the near kernel)  -  (grid sum of the near kernel),
+    (polar integral of the near kernel)  -  (grid sum of the near kernel).
 
-which is linear in the field: a scalar s and a weight vector V for each patch node, with
+This correction is linear in the field. It is given by a scalar s and a vector V at each patch node:
 
     near(B) = sum_j  B_j x V_j - s_j B_j .
 
 The near kernel is N1(alpha r) {B x (n x r) - B (n.r)} / r^3 with N1(t) = erfc(t) + 2 t
-exp(-t^2)/sqrt(pi), from grad(erfc(alpha r)/r) = -N1(alpha r) r / r^3 (Ewald's splitting).
+exp(-t^2)/sqrt(pi), because grad(erfc(alpha r)/r) = -N1(alpha r) r / r^3 (Ewald's splitting).
 
-Patches are windows of the continued nodes, in laboratory components.
+Patches are windows of the continued nodes (`vcjax._geometry.nodes`), in laboratory components.
 """
 
 import functools
@@ -32,7 +33,8 @@ from vcjax._kernels.vectors import AXES, components, cross, dot, stacked
 from vcjax._quadrature.rule import Rule
 from vcjax._quadrature.tables import Tables, radii, rim_nodes
 
-# Powers 22 to 0: interpolation of SciPy's erfcx in Chebyshev nodes.
+# Coefficients of the powers 22 to 0 of the polynomial in `field_split`, which interpolates values
+# of SciPy's erfcx at Chebyshev nodes.
 _SCALED = (
     1.6404356396091919e-09,
     -7.0056151628718e-09,
@@ -63,19 +65,20 @@ _SCALED = (
 def patches(
     values: Float[Array, "c row column"], rule: Rule, target_row, target_columns: Int[Array, " t"]
 ) -> Float[Array, "t c p q"]:
-    """Return patches of targets of one row.
+    """Return the values on the patches around targets in one row of the target grid.
 
     Parameters
     ----------
-    values : (c, row, column) continued nodes of one period.
-    target_row, target_columns : indices into the grid of targets; may be traced.
+    values : (c, row, column) values on the continued nodes.
+    target_row : index of the row in the target grid; may be traced.
+    target_columns : (t,) indices of the targets in this row; may be traced.
 
     Returns
     -------
     (t, c, 2 reach_phi + 1, 2 reach_theta + 1)
     """
     size = 2 * rule.reach_phi + 1, 2 * rule.reach_theta + 1
-    # The rows first: the transpose then scatters into these alone.
+    # Rows are sliced first, so that the transpose scatters into these rows only.
     slab = lax.dynamic_slice_in_dim(values, target_row * rule.stride_phi, size[0], axis=1)
     columns = target_columns * rule.stride_theta
     return windows(slab, jnp.zeros_like(columns), columns, size)
@@ -84,25 +87,28 @@ def patches(
 def over_blocks(
     function: Callable, rule: Rule, target_rows: Int[Array, " tphi"], largest: int, *values: Array
 ) -> Array:
-    """Evaluate ``function(row, columns, *values)`` for blocks of targets of a row, in sequence.
+    """Evaluate ``function(row, columns, *values)`` for all targets, one block after another.
 
-    The size of a block divides the number of targets in a row and is at most `largest`, so that
-    nothing has to be filled up and stored weights are read where they lie.
+    A block consists of targets in one row. Its size divides the number of targets in a row and is
+    at most `largest`, so that no block needs padding and stored weights need not be copied.
 
     Parameters
     ----------
-    values : (tphi, ttheta, ...), passed as (targets, ...).
+    function : called with the index of a row, the indices (t,) of the block's targets in this row,
+        and the block's part (t, ...) of each array in `values`; it returns (t, ...).
+    target_rows : (tphi,) indices of the target rows.
+    values : arrays (tphi, ttheta, ...), component axes last.
 
     Returns
     -------
-    (tphi, ttheta, ...), where the function gives (targets, ...).
+    (tphi, ttheta, ...) results of the function at all targets.
     """
     rows, columns = target_rows.shape[0], rule.trg_shape[1]
     size = next(n for n in range(min(largest, columns), 0, -1) if columns % n == 0)
     row = jnp.broadcast_to(target_rows[:, None], (rows, columns // size))
     column = jnp.broadcast_to(jnp.arange(columns), (rows, columns))
     given = [v.reshape(-1, size, *v.shape[2:]) for v in (column, *values)]
-    # Recomputed, not stored, when differentiated: intermediates dwarf results.
+    # For derivatives, intermediate values are recomputed, because they are far larger than results.
     one_block = jax.checkpoint(function)
     result = lax.map(lambda at: one_block(*at), (row.reshape(-1), *given))
     return result.reshape(rows, columns, *result.shape[2:])
@@ -111,11 +117,15 @@ def over_blocks(
 def field_weights_at(
     nodes: Float[Array, "6 row column"], constants: Tables, rule: Rule
 ) -> Callable:
-    """Return weights (s, V) as a function of targets: (row, columns) to (t, 4, patch).
+    """Return a function that computes the near weights of the field for a block of targets.
+
+    The function takes (row, columns), the indices of t targets in one row, and returns weights
+    (t, 4, patch): s and V (see the module's docstring).
 
     Parameters
     ----------
-    nodes : continued points and normals of one period; normals carry the area of their node.
+    nodes : (6, row, column) points and outward normals on the continued nodes; the length of a
+        normal is the area that its node stands for.
     """
     return weights_at(nodes, constants, rule, _field_weights)
 
@@ -123,9 +133,13 @@ def field_weights_at(
 def weights_at(
     nodes: Float[Array, "6 row column"], constants: Tables, rule: Rule, patch_weights: Callable
 ) -> Callable:
-    """Return ``patch_weights(patch, interpolation, polar_weights, rule)`` as function of targets.
+    """Return a function of targets, (row, columns), that applies `patch_weights` to their patches.
 
-    `patch` holds offsets from the targets and normals, (t, 6, p, q).
+    Parameters
+    ----------
+    nodes : (6, row, column) as for `field_weights_at`.
+    patch_weights : called as ``patch_weights(patch, interpolation, polar_weights, rule)``, where
+        `patch` (t, 6, p, q) contains offsets from the targets, then normals.
     """
     interpolation = PatchInterpolation(constants, rule)
 
@@ -145,15 +159,20 @@ def _field_weights(patch, interpolation, polar_weights, rule: Rule):
 
 
 def split_weights(kernel, patch, interpolation, polar_weights, rule: Rule):
-    """Return near weights: the polar integral minus the punctured grid sum of a near kernel.
+    """Return near weights: polar integral minus grid sum of a near kernel.
+
+    The grid sum leaves out the target.
 
     Parameters
     ----------
-    kernel : (offsets and normals, weights, alpha, axis) to k values along that axis.
+    kernel : called as ``kernel(nodes, weights, alpha, axis)``, where `nodes` has offsets and
+        normals, six components along `axis`; it returns k values along `axis`.
+    patch : (ttheta, 6, p, q) offsets from the targets, then normals.
 
     Returns
     -------
-    (ttheta, k, patch) weights, and the cut-off rates alpha (ttheta, 1).
+    weights : (ttheta, k, patch).
+    alpha : (ttheta, 1) cut-off rates.
     """
     nodes = (2 * rule.reach_phi + 1) * (2 * rule.reach_theta + 1)
     count = patch.shape[0]
@@ -172,24 +191,35 @@ def split_weights(kernel, patch, interpolation, polar_weights, rule: Rule):
 
 
 def square_radii(u: Float[Array, "*t p"], v: Float[Array, "*t q"], rule: Rule):
-    """Return the squares of the radii of nodes (u, v) from the centre of a patch, 1 at its rim.
+    """Return squared radii (..., p, q) of nodes in a patch, scaled so that they are 1 at its rim.
 
-    The polar integral covers the ellipse, so no other node may carry the near kernel: in thin
-    sections the corners around the ellipse lie on the other sheet, close to the target.
+    The polar integral covers the ellipse inside the rim, so nodes outside it must not get the near
+    kernel. In thin cross-sections the corners of the patch outside the ellipse lie on the other
+    sheet, close to the target.
+
+    Parameters
+    ----------
+    u, v : (..., p) and (..., q) offsets from the centre along phi and theta, in nodes.
     """
     return (u[..., None] / rule.patch_phi) ** 2 + (v[..., None, :] / rule.patch_theta) ** 2
 
 
 def _cutoff_rates(polar_points, patch, rule: Rule):
-    """Return alpha of each target: cutoff / R, bounded by what the node spacing h resolves.
+    """Return the cut-off rate alpha of each target, (ttheta, 1).
 
-    Neither R nor h is differentiated: the result depends on alpha only through the discretisation
-    error.
+    With R the distance from the target to the rim, alpha is cutoff / R, or less where the spacing h
+    of the nodes could not resolve that. Neither R nor h is differentiated, because results depend
+    on alpha only through the discretisation error.
+
+    Parameters
+    ----------
+    polar_points : (4, ttheta, 3, node) polar nodes relative to the targets.
+    patch : (ttheta, 6, p, q) offsets from the targets, then normals.
     """
     rim = (polar_points[..., rim_nodes(rule)] ** 2).sum(axis=2).min(axis=(0, 2))
     radius = jnp.sqrt(rim) / radii(rule)[0][-1]
     i, j = rule.reach_phi, rule.reach_theta
-    # On either side, so that a symmetric surface has symmetric rates.
+    # Neighbours on both sides, so that a symmetric surface has symmetric rates.
     beside = patch[:, :3, i - 1 : i + 2 : 2, j], patch[:, :3, i, j - 1 : j + 2 : 2]
     steps = (jnp.concatenate(beside, axis=2) ** 2).sum(axis=1)
     spacing = jnp.sqrt(steps.max(axis=1))
@@ -198,7 +228,14 @@ def _cutoff_rates(polar_points, patch, rule: Rule):
 
 
 def _kernel(nodes, weights, alpha, axis: int):
-    """Return weights * N1(alpha r) (n.r, n x r) / r^3, r = -offset; zero where weights are."""
+    """Return `weights` times N1(alpha r) (n.r, n x r) / r^3: four values along `axis`.
+
+    Parameters
+    ----------
+    nodes : offsets -r from the target, then normals n, six components along `axis`.
+    weights : weights of the nodes; where a weight is 0 the result is 0.
+    alpha : cut-off rates, broadcast against the nodes.
+    """
     x, y, z, *normal = components(nodes, axis)
     offset = x, y, z
     square = dot(offset, offset)
@@ -210,10 +247,10 @@ def _kernel(nodes, weights, alpha, axis: int):
 
 @jax.custom_jvp
 def field_split(t):
-    """Return the smooth cut-off N1(t) of the kernel r / r^3, its near part, for t >= 0.
+    """Return N1(t), the share of the near part in the kernel r / r^3 at t = alpha r, for t >= 0.
 
-    The scaled complementary error function exp(t^2) erfc(t), times 1 + 2 t, is a polynomial in
-    (t - 4)/(t + 4) to rounding. The library's erfc is five times as many instructions.
+    To rounding error, (1 + 2 t) exp(t^2) erfc(t) is a polynomial in (t - 4)/(t + 4). The erfc of
+    the library takes five times as many instructions.
     """
     y = (t - 4.0) / (t + 4.0)
     scaled = functools.reduce(lambda total, c: total * y + c, _SCALED[1:], _SCALED[0])
@@ -230,7 +267,15 @@ def _(primals, tangents):
 def stored_weights(
     weights: Callable, rule: Rule, target_rows: Int[Array, " tphi"], largest: int, dtype: str
 ) -> Float[Array, "tphi ttheta k patch"]:
-    """Return all weights of some rows of targets, at most `largest` targets at a time."""
+    """Return the near weights of all targets in the given rows.
+
+    Parameters
+    ----------
+    weights : function of targets, from `field_weights_at` or `gradient_weights_at`.
+    target_rows : (tphi,) indices of the target rows.
+    largest : largest number of targets whose weights are computed at once.
+    dtype : dtype of the stored weights.
+    """
 
     def one_block(row, columns):
         return weights(row, columns).astype(dtype)
@@ -247,13 +292,15 @@ def apply_weights(
     target_rows: Int[Array, " tphi"],
     largest: int,
 ) -> Float[Array, "tphi ttheta ..."]:
-    """Return the near part on some rows of targets, of a field on the continued nodes.
+    """Return the near part of a field, or of its gradient, at the targets in the given rows.
 
     Parameters
     ----------
-    combine : B on patches (t, 3, patch) and weights (t, k, patch) to values (t, ...).
-    weights : stored, in any precision, or a function of targets.
-    largest : number of targets that are treated at once.
+    combine : function of B on patches (t, 3, patch) and weights (t, k, patch); it returns (t, ...).
+    B : (3, row, column) field on the continued nodes, laboratory components.
+    weights : stored weights of any precision, or a function of targets that computes them.
+    target_rows : (tphi,) indices of the target rows.
+    largest : largest number of targets that are evaluated at once.
     """
 
     def one_block(row, columns, *stored):
@@ -267,7 +314,13 @@ def apply_weights(
 def combine_field(
     b: Float[Array, "t 3 patch"], w: Float[Array, "t 4 patch"]
 ) -> Float[Array, "t 3"]:
-    """Return the sum over a patch of B x V - s B."""
+    """Return the near part of the field: the sum over each patch of B x V - s B.
+
+    Parameters
+    ----------
+    b : field on the patches of t targets.
+    w : weights, s and then the components of V.
+    """
     moment = jnp.einsum("tip,twp->tiw", b, w)
     return stacked(
         [moment[:, i, 1 + j] - moment[:, j, 1 + i] - moment[:, k, 0] for k, i, j in AXES], axis=1

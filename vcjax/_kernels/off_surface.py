@@ -1,7 +1,8 @@
-"""T of a field and of a test field at points off the surface: far sum, patches, derivatives.
+"""The operator T (see `vcjax._casing`) at points off the surface: far sums, patches, derivatives.
 
-The sum over all nodes leaves out those next to a point. Points nearer than the range of the near
-kernel get a patch of their own (`vcjax._kernels.rays`); tiles of points without any are skipped.
+T is applied to a field and to a test field. The far sum leaves out the nodes next to a point.
+Points that are nearer to the surface than the range of the near kernel get a patch of their own
+(`vcjax._kernels.rays`). Tiles in which no point needs a patch are skipped.
 """
 
 from collections.abc import Callable
@@ -25,20 +26,21 @@ from vcjax._quadrature.rule import Rule
 from vcjax._quadrature.tables import OffSurfaceTables
 
 _PUNCTURE = 0.7
-"""Distance below which the far sum leaves nodes out, over their spacing."""
+"""Distance from a point below which the far sum leaves nodes out, over the spacing of nodes."""
 _TILE = 8
-"""Points whose patches are made at once; `filled_count` is a multiple of it."""
+"""Number of points whose patches are made at once; `filled_count` above it is a multiple of it."""
 _GROUPS = 5
-"""Groups of polar nodes, by radius, for the `PatchInterpolation`."""
+"""Number of groups of polar nodes, sorted by radius, in the `PatchInterpolation`."""
 
 
 class Nodes(NamedTuple):
-    """Quadrature nodes of one period with a field on them.
+    """The quadrature nodes of one period and a field on them.
 
     Attributes
     ----------
-    continued : (9, row, column) points, area normals and the field, laboratory components.
-    spacing : (2,) least and largest distance of neighbouring nodes.
+    continued : (9, row, column) points, outward normals and the field on the continued nodes,
+        laboratory components; the length of a normal is the area that its node stands for.
+    spacing : (2,) least and largest distance between neighbouring nodes.
     constants : tables of the rule.
     """
 
@@ -48,7 +50,7 @@ class Nodes(NamedTuple):
 
     @property
     def surface(self) -> Periods:
-        """Points of the nodes."""
+        """Points of the nodes, with the rotations by whole periods."""
         return Periods(self.continued[:3], self.turns)
 
     @property
@@ -58,13 +60,13 @@ class Nodes(NamedTuple):
 
 
 class Transforms(NamedTuple):
-    """T of B and of the test field at n points, laboratory components.
+    """T of a field B and of the test field at n points, laboratory components.
 
     Attributes
     ----------
-    values : (n, 2, 3).
-    at_foot : (n, 3) B where a point is on the surface.
-    on_surface : (n,) whether it is.
+    values : (n, 2, 3) T of B, then T of the test field.
+    at_foot : (n, 3) B at the foot of each point that has a patch, else 0.
+    on_surface : (n,) whether a point is on the surface.
     """
 
     values: Float[Array, "n 2 3"]
@@ -75,7 +77,15 @@ class Transforms(NamedTuple):
 def transforms(
     rule: Rule, tiles: Tiles, nodes: Nodes, points: Float[Array, "n 3"], foot: Foot, used: Any
 ) -> Transforms:
-    """Return T of the field on the nodes, and of the test field, at points; `used` of them."""
+    """Return T of the field on the nodes and T of the test field, at n points.
+
+    Parameters
+    ----------
+    tiles : largest sizes of tiles of the far sum, and their dtype.
+    points : (n, 3) laboratory components; n is a value of `filled_count`.
+    foot : feet of the points, from `nearest`.
+    used : traced number of points to evaluate, counted from the first; None for all of them.
+    """
     least, largest = nodes.spacing
     punctured = (_PUNCTURE * least) ** 2
     sources, normals, field = jnp.split(one_period(nodes.continued, rule), 3)
@@ -85,7 +95,7 @@ def transforms(
         given = points, sources, normals, values, nodes.turns
         return far_sum(FIELD, rule, tiles, *given, punctured, used)
 
-    # The trapezoidal rule alone errs by exp(-2 pi d/h) at distance d: nothing beyond this.
+    # Without a patch the error is exp(-2 pi d/h) at the distance d: negligible beyond this.
     needed = foot.distance < largest * (rule.cutoff**2 / np.pi)
     if used is not None:
         needed = needed & (jnp.arange(len(points)) < used)
@@ -98,7 +108,14 @@ def transforms(
 def transform_gradients(
     rule: Rule, tiles: Tiles, nodes: Nodes, points: Float[Array, "n 3"], foot: Foot, used: Any
 ) -> tuple[Transforms, Float[Array, "n 3 2 3"]]:
-    """Return T and [:, i] = d_i T, the derivative of the quadrature with its nodes held fixed."""
+    """Return T and its gradient at n points; the parameters are those of `transforms`.
+
+    Returns
+    -------
+    Transforms : T of the field and of the test field.
+    slopes : (n, 3, 2, 3) with [:, i] = d_i of the values of T. The derivative is that of the
+        quadrature with fixed nodes and feet.
+    """
 
     def along(direction):
         directions = jnp.broadcast_to(direction, points.shape)
@@ -116,11 +133,17 @@ def transform_gradients(
 def known_field(
     sources: Float[Array, "3 row column"], points: Float[Array, "3 ..."]
 ) -> Float[Array, "3 ..."]:
-    """Return a field without current inside the torus: e_z plus e_phi/R, of size 1 at most on it.
+    """Return the test field, whose transform T is known: a sum of e_z and e_phi/R.
 
-    T of it is the field itself inside and 0 outside. This distinguishes inside from outside, and
-    its error is an error of the quadrature that does not depend on B. It is bounded near the z
-    axis.
+    Its currents flow outside the torus. T of the test field is therefore the field itself at points
+    inside and 0 at points outside. This distinguishes inside from outside, and the deviation from
+    the known values is an error of the quadrature that does not depend on B. The test field is at
+    most 1 on the surface, and bounded near the z axis.
+
+    Parameters
+    ----------
+    sources : (3, row, column) nodes of the surface.
+    points : (3, ...) points at which the field is returned, laboratory components.
     """
     least = lax.stop_gradient((sources[:2] ** 2).sum(axis=0).min())
     x, y, z = points
@@ -132,11 +155,14 @@ def known_field(
 def _near_parts(
     rule: Rule, nodes: Nodes, points, foot: Foot, needed, test_field: Callable, punctured, used
 ) -> NearPart:
-    """Return the near part at points (n, 3), tile by tile; skip tiles that need no patch.
+    """Return the near part at points (n, 3), tile by tile, and skip tiles that need no patch.
 
     Parameters
     ----------
-    needed : (n,) whether a point is so near that it needs a patch.
+    needed : (n,) whether a point is so near to the surface that it needs a patch.
+    test_field, punctured : as for `near_part`.
+    used : None if a derivative may be taken; otherwise the loop ends after the points that need a
+        patch.
     """
     order = jnp.argsort(~needed)
     tile = min(_TILE, len(points))

@@ -1,18 +1,19 @@
-"""Tiles of pairs: what a far sum does for each target and source, and its derivatives.
+"""The computations of a far sum for each pair of target and source, with their derivatives.
 
-A tile is a matrix of w = 1/r^p, (targets, sources), times moments of the sources. Written plainly,
-the transpose of its derivative takes four times as long as the tile. On the CPU XLA multiplies
-matrices fast if none has to be turned first, sums a large matrix along neither axis fast, and
-stores what two loops share if it took a root or a quotient. Therefore
+A tile is the matrix of w = 1/r^p, (targets, sources), times moments of the sources. If it were
+written plainly, the transpose of its derivative would take four times as long as the tile itself.
+XLA's CPU compiler multiplies matrices fast if no matrix has to be transposed first. It sums a large
+matrix slowly along either axis. Of values that two loops share, it stores those that took a root or
+a quotient. Therefore
 
-- the derivative of r^2, 2 (x - y).(dx - dy), is two matrix products with four rows, and so is its
-  transpose;
-- points and moments are rows (k, n), so that every product and its transpose reads its operands
-  as they lie;
-- the derivative of w is -p/2 w / r^2, with r^2 computed again: only w is stored.
+- the derivative of r^2, 2 (x - y).(dx - dy), is two matrix products with four rows, and its
+  transpose has the same form;
+- points and moments are rows (k, n), so that every product and its transpose read their operands in
+  the order in which they are stored;
+- the derivative of w is -p/2 w / r^2, with r^2 computed again, so that only w is stored.
 
-Forward mode, reverse mode and what stands on them (second derivatives, batches) all follow from
-these two functions' rules.
+The rules of `pair_weights` and `pair_product` are enough for forward mode and reverse mode, and for
+second derivatives and batches.
 """
 
 from functools import partial
@@ -27,7 +28,7 @@ from jaxtyping import Array, Float
 def pair_weights(
     power: int, x: Float[Array, "3 t"], y: Float[Array, "3 n"], punctured: Float[Array, ""]
 ) -> Float[Array, "t n"]:
-    """Return 1/r^power between targets and sources; 0 where r^2 is not above `punctured`."""
+    """Return 1/r^power between targets x and sources y; 0 where r^2 is at most `punctured`."""
     square = _squares(x, y)
     apart = square > punctured
     return jnp.where(apart, _inverse_power(jnp.where(apart, square, 1), power), 0)
@@ -37,7 +38,7 @@ def pair_weights(
 def _pair_weights_jvp(power, at, along):
     x, y, punctured = at
     w, square = pair_weights(power, *at), _squares(x, y)
-    # Where w is 0 any divisor other than 0 will do.
+    # Where w is 0 the divisor may be anything but 0.
     by_square = -0.5 * power * w / jnp.where(square > punctured, square, 1)
     return w, by_square * _squares_along(x, y, *along[:2])
 
@@ -70,20 +71,20 @@ def _squares_along(x, y, dx, dy):
 
 @jax.custom_jvp
 def pair_product(w: Float[Array, "t n"], moments: Float[Array, "k n"]) -> Float[Array, "t k"]:
-    """Return the weighted moments of the sources at each target."""
+    """Return the sums over sources of ``w * moments``, for each target and each of k moments."""
     return _product(w, moments, 1, 1)
 
 
 @pair_product.defjvp
 def _pair_product_jvp(at, along):
     (w, moments), (dw, dmoments) = at, along
-    # The transpose of this product reads w as it lies, unless XLA folds the turn into it: it would
-    # then take twice as long.
+    # The transpose of this product reads w in stored order, unless XLA folds the transposition into
+    # it: the product would then take twice as long.
     turned = lax.optimization_barrier(_product(dmoments, w, 1, 1)).T
     return pair_product(w, moments), _product(dw, moments, 1, 1) + turned
 
 
 def _product(a, b, i: int, j: int):
-    """Product of matrices, summed along axis i of a and j of b."""
-    # Some devices would otherwise multiply float32 in less than float32.
+    """Return the product of two matrices, summed along axis i of a and axis j of b."""
+    # Some devices would otherwise multiply float32 numbers in a lower precision.
     return lax.dot_general(a, b, (((i,), (j,)), ((), ())), precision="highest")

@@ -1,23 +1,25 @@
-"""The near kernel along rays from the foot, for points off the surface.
+"""The near part for points off the surface: the near kernel, integrated along rays from the foot.
 
-The patch is centred at the foot, the nearest point of the surface, wherever that lies between
-nodes. Around it the grid is first shifted to the foot, then interpolated to the same polar nodes
-for every point, and from these along each ray to nodes that crowd at the foot as the point nears
-the surface: with d the distance and delta = d/R,
+The patch of a point is centred at its foot, the nearest point of the surface, which lies between
+nodes. The grid around the foot is first shifted to the foot, and then interpolated to polar nodes
+that are the same for every point. Along each ray, the values at the polar nodes are interpolated to
+further nodes, which lie closer to the foot the closer the point is to the surface. With d the
+distance, R the radius of the patch and delta = d/R, the nodes are
 
-    rho = delta sinh(s asinh(1/delta)),   s in [0, 1],
+    rho = delta sinh(s asinh(1/delta)),   s in [0, 1].
 
-which maps the kernel's singularity at rho = i delta to a distance from s in [0, 1] that shrinks
-only like 1/log(1/delta): a fixed number of nodes serves every distance (P. R. Johnston, D. Elliott,
-Int. J. Numer. Methods Eng. 62 (2005) 564).
+The kernel is singular at rho = i delta. In terms of s, the distance of this singularity from [0, 1]
+decreases only like 1/log(1/delta), so a fixed number of nodes is enough at every distance (P. R.
+Johnston, D. Elliott, Int. J. Numer. Methods Eng. 62 (2005) 564).
 
-The sum over all nodes leaves out those next to the point, where it would lose digits. They get the
-smooth far kernel, the other nodes of the patch the near kernel with a minus sign:
+The far sum leaves out the nodes next to the point x, where it would lose digits. On the patch these
+nodes get the far kernel, which is smooth, and all other nodes get minus the near kernel:
 
     T = (sum without the nodes next to x)
-        + (polar integral of the near kernel) + (sum over the patch of far, or minus near, kernel).
+        + (polar integral of the near kernel)
+        + (sum over the patch of the far kernel, or of minus the near kernel).
 
-A point on the surface is its own foot; there the polar integral is the principal value.
+A point on the surface is its own foot, and its polar integral is the principal value.
 """
 
 from collections.abc import Callable
@@ -35,19 +37,22 @@ from vcjax._quadrature.rule import Rule
 from vcjax._quadrature.tables import CORE, OffSurfaceTables
 
 CLOSEST = 1e-10
-"""Nearer than this, in patch radii, a point counts as on the surface."""
+"""Distance, in patch radii, below which a point counts as lying on the surface."""
 _SERIES = 18
-"""Terms of the far kernel's series."""
+"""Number of terms in the series of the far kernel."""
 
 
 class NearPart(NamedTuple):
-    """Contributions of patches to a field and a test field at n points; 0 without a patch.
+    """What patches contribute to T of a field and of a test field at n points.
+
+    All values are 0 for points without a patch.
 
     Attributes
     ----------
-    fields : (n, 2, 3) corrections of the punctured sums, laboratory components.
-    at_foot : (n, 3) the field on the surface.
-    on_surface : (n,) 1 for points on it, else 0.
+    fields : (n, 2, 3) corrections of the far sums of the field and of the test field, laboratory
+        components.
+    at_foot : (n, 3) the field at the foot of each point.
+    on_surface : (n,) 1 for points on the surface, else 0.
     """
 
     fields: Float[Array, "n 2 3"]
@@ -66,14 +71,17 @@ def near_part(
     constants: OffSurfaceTables,
     rule: Rule,
 ) -> NearPart:
-    """Return the near part at points, with a patch for each.
+    """Return the near part at t points, each with a patch of its own.
 
     Parameters
     ----------
-    x : (t, 3) laboratory components.
-    continued : (9, row, column) points, area normals and field on the continued nodes.
-    turns : rotations by 0 .. nfp - 1 periods.
-    test_field : points (3, ...) to a field (3, ...), symmetric about the z axis.
+    x : (t, 3) points, laboratory components.
+    foot : feet of the points.
+    continued : (9, row, column) points, outward normals and field on the continued nodes; the
+        length of a normal is the area that its node stands for.
+    turns : (nfp, 3, 3) rotations by 0 .. nfp - 1 periods.
+    test_field : function of points (3, ...) that returns a field (3, ...), symmetric about the z
+        axis.
     punctured : square of the distance below which the far sum leaves nodes out.
     """
     turn, row, column = place(foot.u, foot.v, turns, rule)
@@ -97,10 +105,15 @@ def near_part(
 
 
 def _rings(shifted, interpolation, constants: OffSurfaceTables):
-    """Return the values at the polar nodes, (t, c, ring, node); points divided by their radius.
+    """Return the values at the polar nodes, (t, c, ring, node), arranged by rings of equal radius.
 
-    A point's offset from the foot vanishes with the radius; only the quotient keeps the relative
-    accuracy that points close to the surface need.
+    The first three components, offsets from the foot, are divided by the radius of their ring. An
+    offset vanishes with the radius, and only the quotient has the relative accuracy that points
+    close to the surface need.
+
+    Parameters
+    ----------
+    shifted : (t, c, p, q) offsets and other values on the grids around the feet.
     """
     t, c = shifted.shape[:2]
     radii = constants.rings[0]
@@ -111,17 +124,29 @@ def _rings(shifted, interpolation, constants: OffSurfaceTables):
 
 
 def _scales(offset, spacing, rings, constants: OffSurfaceTables, rule: Rule):
-    """Return the cut-off rate alpha, delta of the rays, and whether a point is on the surface.
+    """Return the scales that the near kernel and the rays of each point depend on.
 
-    None of them is differentiated: the result depends on them only through the discretisation
+    None of them is differentiated, because results depend on them only through the discretisation
     error.
+
+    Parameters
+    ----------
+    offset : (t, 3) from the foot to the point.
+    spacing : (t,) distance between neighbouring nodes at the foot.
+    rings : (t, c, ring, node) from `_rings`.
+
+    Returns
+    -------
+    alpha : (t,) cut-off rates.
+    delta : (t,) distances over patch radii, at least `CLOSEST`.
+    on_surface : (t,) whether a point counts as lying on the surface.
     """
     offset, spacing, rings = lax.stop_gradient((offset, spacing, rings))
     rim = rings[:, :3, -1] * constants.rings[0][-1]
     radius = jnp.sqrt(((offset[:, :, None] - rim) ** 2).sum(axis=1).min(axis=1))
-    # The far sum has the error exp(-(pi/(alpha h))^2 - (alpha d)^2); ending the near kernel at the
-    # rim has the error exp(-(alpha R)^2). alpha makes both equal, unless the rule's cut-off is
-    # less.
+    # The far sum has the error exp(-(pi/(alpha h))^2 - (alpha d)^2), and the end of the near kernel
+    # at the rim causes the error exp(-(alpha R)^2). alpha makes both errors equal, unless the
+    # rule's cut-off gives a smaller alpha.
     height = (offset**2).sum(axis=1)
     chord = jnp.sqrt(jnp.maximum(radius**2 - height, (0.1 * radius) ** 2))
     alpha = jnp.minimum(rule.cutoff / radius, jnp.sqrt(np.pi / (spacing * chord)))
@@ -132,7 +157,13 @@ def _scales(offset, spacing, rings, constants: OffSurfaceTables, rule: Rule):
 
 
 def _polar_sum(x, foot, rings, alpha, delta, test_field, constants: OffSurfaceTables, rule: Rule):
-    """Return the polar integral of the near kernel, (t, 2, 3)."""
+    """Return the polar integrals of the near kernel with the field and the test field, (t, 2, 3).
+
+    Parameters
+    ----------
+    x, foot : (t, 3) points and their feet.
+    rings, alpha, delta : from `_rings` and `_scales`.
+    """
     rho, weights, values = _along_rays(rings, delta[:, None], constants, rule)
     step = 2 * np.pi / rule.angular_count * rule.patch_phi * rule.patch_theta
     from_foot = rho[:, None, :, None] * values[:, :3]
@@ -146,11 +177,18 @@ def _polar_sum(x, foot, rings, alpha, delta, test_field, constants: OffSurfaceTa
 
 
 def _along_rays(rings, delta, constants: OffSurfaceTables, rule: Rule):
-    """Return radii (t, s), weights (t, s) and values (t, c, s, node) along the rays.
+    """Return the nodes along the rays of each point, with their weights and values.
 
-    Outside the core these are the rings, inside it nodes that depend on the point.
+    Outside the core of the patch the nodes are the rings. Inside the core their radii depend on the
+    distance of the point from the surface.
+
+    Returns
+    -------
+    radii, weights : (t, s) each.
+    values : (t, c, s, node).
     """
-    # All arguments are positive: the library's functions are several times as many instructions.
+    # Written out for positive arguments; asinh and sinh of the library take several times as many
+    # instructions.
     ratio = CORE / delta
     width = jnp.log(ratio + jnp.sqrt(ratio * ratio + 1.0))
     growth = jnp.expm1(width * constants.core_nodes)
@@ -168,12 +206,18 @@ def _along_rays(rings, delta, constants: OffSurfaceTables, rule: Rule):
 
 
 def _combined(values, tested, r, factor):
-    """Sum {B x (n x r) - B (n.r)} times a factor over all nodes, for two fields B: (t, 2, 3).
+    """Return the sums over nodes of {B x (n x r) - B (n.r)} times a factor, for two fields B.
 
     Parameters
     ----------
-    values : (t, 6, ...) area normals and a field.
-    tested, r, factor : (t, 3, ...) the other field, (t, 3, ...), (t, ...).
+    values : (t, 6, ...) area normals n, then the first field.
+    tested : (t, 3, ...) the second field.
+    r : (t, 3, ...) vectors from the nodes to the points.
+    factor : (t, ...) factors of the nodes.
+
+    Returns
+    -------
+    (t, 2, 3)
     """
     t, normal = values.shape[0], values[:, :3]
     curl = jnp.cross(normal, r, axis=1) * factor[:, None]
@@ -186,7 +230,7 @@ def _combined(values, tested, r, factor):
 
 
 def _legendre(z, count: int):
-    """Return Legendre polynomials of degrees 0 .. count - 1 along a last axis."""
+    """Return the Legendre polynomials of degrees 0 .. count - 1 at z, along a new last axis."""
     values = [jnp.ones_like(z), z]
     for n in range(2, count):
         values.append(((2 * n - 1) * z * values[-1] - (n - 1) * values[-2]) / n)
@@ -194,13 +238,18 @@ def _legendre(z, count: int):
 
 
 def _grid_sum(x, windows, offsets, alpha, test_field, punctured, rule: Rule):
-    """Sum the far kernel on punctured nodes, minus the near kernel on the others: (t, 2, 3).
+    """Return the sums over each patch of the far kernel or of minus the near kernel, (t, 2, 3).
+
+    The far kernel is summed over the nodes that the far sum leaves out, and minus the near kernel
+    over all others. The two values are those of the field and of the test field.
 
     Parameters
     ----------
-    offsets : (t,) each, of the foot from the node below it, in nodes.
+    windows : (t, 9, p, q) continued nodes around the feet, from `cut`.
+    offsets : pair of (t,), the positions of the feet after the nodes just below them along phi and
+        theta, in nodes.
     """
-    # The nodes of the ellipse around the foot, which lies less than a node after the middle one.
+    # The nodes of the ellipse around the foot. The foot lies less than one node after the middle.
     first = rule.margin + rule.lagrange_count // 2 - 1
     size = 2 * rule.patch_phi + 2, 2 * rule.patch_theta + 2
     part = windows[:, :, first : first + size[0], first : first + size[1]]
@@ -222,7 +271,7 @@ def _grid_sum(x, windows, offsets, alpha, test_field, punctured, rule: Rule):
 
 
 def _far_split(square):
-    """Return (1 - N1(t))/t^3 as a function of t^2, for t up to about 1.
+    """Return the far kernel's factor (1 - N1(t))/t^3 as a function of t^2, for t up to about 1.
 
     The series 4/sqrt(pi) sum_k (-t^2)^k / (k! (2k + 3)) follows from the derivative of 1 - N1,
     4/sqrt(pi) t^2 exp(-t^2).

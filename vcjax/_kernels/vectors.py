@@ -1,9 +1,11 @@
-"""Products of vectors, made so that they compile to few loops.
+"""Products of vectors, written so that they compile to few loops.
 
-XLA's CPU compiler makes a loop nest for each operand of a stack or a concatenation, and most of
-compile time goes by loop nests. A selection by index is one loop nest. Its transpose would sum over
-the new axis, an order of magnitude slower than the slices that the transpose of a stack takes; the
-transpose of a split joins, where that of slices fills up with zeros and adds.
+XLA's CPU compiler makes a loop nest for each operand of a stack or a concatenation, and most of the
+compile time is proportional to the number of loop nests. `stacked` therefore selects by index,
+which is a single loop nest. The transpose of a selection would sum over the new axis, an order of
+magnitude slower than the transpose of a stack, which takes slices. Therefore the derivative of
+`stacked` is a stack. `components` splits its argument instead of slicing it, because the transpose
+of a split is one concatenation, while the transpose of slices pads with zeros and adds.
 """
 
 from collections.abc import Sequence
@@ -15,16 +17,19 @@ from jax import lax
 from jaxtyping import Array
 
 AXES = ((0, 1, 2), (1, 2, 0), (2, 0, 1))
-"""Each axis with the next two."""
+"""Each of the axes 0, 1, 2, followed by the other two in cyclic order."""
 
 
 @partial(jax.custom_jvp, nondiff_argnums=(1,))
 def stacked(parts: Sequence[Array], axis: int = 0) -> Array:
-    """Return ``jnp.stack(parts, axis)`` for parts that broadcast, as a selection."""
+    """Return ``jnp.stack(parts, axis)``, computed as a selection by index.
+
+    The parts may have different shapes that broadcast to one shape.
+    """
     parts = [jnp.expand_dims(part, axis) for part in parts]
     shape = [1] * parts[0].ndim
     shape[axis] = len(parts)
-    # One comparison for all: each that does not depend on a loop becomes a kernel ahead of it.
+    # One comparison makes all masks: each comparison would become a kernel ahead of the loop.
     square = len(parts), len(parts)
     masks = lax.broadcasted_iota(int, square, 0) == lax.broadcasted_iota(int, square, 1)
     result = parts[0]
@@ -39,21 +44,21 @@ def _(axis, primals, tangents):
 
 
 def components(vectors: Array, axis: int = 0) -> list[Array]:
-    """Return the components of vectors along an axis."""
+    """Return the list of slices of an array along an axis: the components of its vectors."""
     parts = lax.split(vectors, (1,) * vectors.shape[axis], axis)
     return [lax.squeeze(part, (axis,)) for part in parts]
 
 
 def cross(a: Sequence[Array], b: Sequence[Array]) -> list[Array]:
-    """Return the components of a x b."""
+    """Return the three components of the cross product a x b."""
     return [a[i] * b[j] - a[j] * b[i] for _, i, j in AXES]
 
 
 def dot(a: Sequence[Array], b: Sequence[Array]) -> Array:
-    """Return a . b."""
+    """Return the scalar product a . b of vectors given by their three components."""
     return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
 
 
 def dot_and_cross(a: Sequence[Array], b: Sequence[Array], axis: int = 0) -> Array:
-    """Return a . b and the components of a x b, four values along an axis."""
+    """Return a . b and the three components of a x b, stacked along an axis of length 4."""
     return stacked([dot(a, b), *cross(a, b)], axis)
