@@ -1,1 +1,1 @@
-"""Decide and tabulate the quadrature of a surface before any field is evaluated."""
+"""Choice of a quadrature for a surface and its tables, made before any field is evaluated."""

@@ -1,31 +1,34 @@
-"""From digits, surface and field to a rule: host arithmetic only, well under a second.
+"""Choose a rule from digits, surface and field, with host arithmetic in well under a second.
 
-With epsilon the error allowed to the quadrature, one digit below the error asked for at 3 digits
-and two and a half from 6 on (set so that W7-X and the rotating ellipse meet their error limits):
+Let epsilon be the error that the quadrature may have. It is one digit below the requested error at
+3 digits, and two and a half digits below it from 6 digits on. These margins are set so that W7-X
+and the rotating ellipse meet their error limits. The demands on a rule are:
 
-- the cut-off T = alpha R satisfies T^2 = ln(0.02/epsilon), so that the near kernel vanishes at
-  the rim;
-- the trapezoidal rule on the smooth rest needs (pi/(alpha h))^2 >= T^2, that is R/h >= T^2/pi for
-  every target;
-- the polar rule takes 6 T radii and, on a patch whose axes stretch by kappa, as many angles as the
-  trapezoidal rule on an ellipse needs to converge: 2 ln(1/epsilon) / ln((kappa + 1)/(kappa - 1)),
-  at least 16.8 T;
-- the Lagrange interpolation onto polar nodes takes 2 ceil(2 T) points, one-sided near the rim,
-  where the near kernel has almost vanished: one node beyond the rim is enough;
-- the grid resolves the field with 2.8 nodes for each of the modes that matter, and the surface's
-  normals as finely as the Lagrange interpolation needs;
-- grid and polar rule resolve the kernel on other sheets, as close as they come (`_sheets`).
+- The cut-off T = alpha R satisfies T^2 = ln(0.02/epsilon), so that the near kernel is negligible at
+  the rim of a patch.
+- The trapezoidal rule for the smooth rest of the kernel needs (pi/(alpha h))^2 >= T^2, that is,
+  R/h >= T^2/pi for every target.
+- The polar rule has 6 T radii. On a patch with the axis ratio kappa it has as many angles as the
+  trapezoidal rule on an ellipse needs to converge, 2 ln(1/epsilon) / ln((kappa + 1)/(kappa - 1)),
+  and at least 16.8 T.
+- The Lagrange interpolation to polar nodes has 2 ceil(2 T) points. It is one-sided near the rim,
+  where the near kernel is small, so that one node beyond the rim is enough.
+- The grid has 2.8 nodes for each mode of the field that matters, and is fine enough for the
+  Lagrange interpolation of the surface's normals.
+- Grid and polar rule resolve the kernel on other sheets of the surface, at their actual distance
+  (`vcjax._quadrature.sheets`).
 
-The kernel of a gradient is one power more singular: the same quadrature leaves an error that goes
-like max |B| / (distance of nodes), while digits count from max |grad B|. Where B varies slowly, as
-in vacuum, that takes two to three digits more (`Demand.of_gradient`); where its grid must be fine
-anyway, one. Modes of B count by the slope of their error on patches (`Slopes.nodes`).
+The kernel of a gradient is more singular by one power of the distance. The same quadrature leaves
+an error in proportion to max |B| / (spacing of nodes), while digits are relative to max |grad B|.
+If B varies slowly, as in vacuum, this takes two to three more digits (`Demand.of_gradient`); if the
+grid of B must be fine anyway, it takes one more. A mode of B counts by the slope of its
+interpolation error on patches (`Slopes.nodes`).
 
-The constants were fitted on tori from circular to W7-X. Many grids satisfy them; the cheapest is
-taken.
+The constants were fitted on tori from a circular torus to W7-X. Of the many grids that satisfy the
+demands, the cheapest is taken.
 
-A rule for points off the surface serves every distance: the grid is as fine as the surface and the
-field require, and patches take over near the surface. Nothing is refined.
+A rule for points off the surface is valid at every distance. Its grid is as fine as the surface and
+the field require, and points near the surface get patches. No grid is refined for a point.
 """
 
 import warnings
@@ -57,7 +60,7 @@ from vcjax._quadrature.slopes import Slopes
 from vcjax._quadrature.spectrum import nodes_for_field, nodes_for_surface
 from vcjax._quadrature.tables import CORE
 
-# Inner over outer radius of the torus; around a narrower hole patches would bend too much.
+# Least inner over outer radius of a torus. Around a narrower hole patches would bend too much.
 _NARROWEST_HOLE = 0.01
 MAX_DIGITS = 13
 _LARGEST = 2**31 - 1
@@ -74,34 +77,37 @@ def choose(
     trg_ntheta: int | None = None,
     gradient: bool = False,
 ) -> Rule:
-    """Choose the quadrature that gives the wanted digits on a surface, for fields like B.
+    """Choose a quadrature for targets on a surface that reaches the given number of digits.
 
     Parameters
     ----------
-    X : (nphi, ntheta, 3) Cartesian points of the surface, any length unit.
-    B : (src_nphi, src_ntheta, 3) a typical total field; its spectrum decides how fine the grid
-        must be.
-    digits : wanted accuracy, error relative to max |B| about 10^-digits; 1 to 13.
+    X : (nphi, ntheta, 3) Cartesian points of the surface, in any length unit.
+    B : (src_nphi, src_ntheta, 3) a typical total field, in any unit. Its spectrum decides how fine
+        the grid must be.
+    digits : accuracy, from 1 to 13. The error relative to max |B| will be about 10^-digits.
     nfp : number of field periods.
-    half_period : X, B and targets cover half a period of a stellarator-symmetric configuration,
-        at phi = (i + 1/2) pi / (nfp nphi); otherwise a whole period, at phi = 2 pi i / (nfp nphi).
-    trg_nphi, trg_ntheta : target grid, by default that of B.
-    gradient : choose for `prepare_gradient`; digits then means the error relative to
-        max |grad B|. The grid of B must hold its derivatives as well: a B just resolved to some
-        digits has a gradient with one or two less. Rounding leaves about 10 digits.
+    half_period : if True, the grids of X, B and targets cover half a period of a
+        stellarator-symmetric configuration, at phi = (i + 1/2) pi / (nfp nphi). If False, they
+        cover a whole period, at phi = 2 pi i / (nfp nphi).
+    trg_nphi, trg_ntheta : numbers of points of the target grid; by default those of B.
+    gradient : choose for `prepare_gradient`. The error is then relative to max |grad B|. The grid
+        of B must resolve the derivatives of B as well: if it resolves B to just d digits, the
+        gradient has one or two digits fewer. Rounding limits gradients to about 10 digits.
 
     Returns
     -------
-    Rule : hashable, for `prepare` or `prepare_gradient`.
+    Rule : hashable, to be passed to `prepare` or `prepare_gradient`.
 
     Raises
     ------
-    VcjaxError : for input that cannot be used.
+    VcjaxError : if X or B is not a finite float64 array on the grid described above, if X is not a
+        closed torus around the z axis, if B vanishes, if an argument is out of range, or if JAX
+        runs in 32-bit mode.
 
     Warns
     -----
-    ContradictionWarning, UnresolvedWarning, NoiseWarning : for X and B that cannot have the digits;
-        see ``docs/data.md``.
+    ContradictionWarning, UnresolvedWarning, NoiseWarning : if X and B cannot give the digits; see
+        ``docs/data.md``.
     """
     targets: dict[str, Any] = dict(trg_nphi=trg_nphi, trg_ntheta=trg_ntheta)
     rule, samples, spectrum = _rule(
@@ -112,7 +118,11 @@ def choose(
 
 
 def _rule(X, B, digits, *, nfp, half_period, trg_nphi, trg_ntheta, gradient, off_surface=False):
-    """Return the rule of `choose`, one period of the surface, and the spectrum of the field."""
+    """Return the rule of `choose`, one period of the surface, and the spectrum of the field.
+
+    The surface is (3, n, m) from `resample.surface_period`. With `off_surface` the rule also
+    resolves the kernel at points off the surface.
+    """
     check_jax("choose")
     digits = check_integer("choose", "digits", digits, 1, MAX_DIGITS)
     nfp, half_period = check_symmetry("choose", nfp, half_period)
@@ -124,8 +134,8 @@ def _rule(X, B, digits, *, nfp, half_period, trg_nphi, trg_ntheta, gradient, off
         )
     if field.shape[2] < 4:
         raise VcjaxError(
-            f"choose got B of shape {B.shape}; give at least 4 poloidal points, fewer cannot show "
-            "how B varies along theta."
+            f"choose got B of shape {B.shape}; give at least 4 poloidal points, because fewer "
+            "cannot show how B varies along theta."
         )
     check_field_seams("choose", field, nfp, half_period)
     trg_shape = (
@@ -182,29 +192,36 @@ def choose_off_surface(
     max_nphi: int | None = None,
     max_ntheta: int | None = None,
 ) -> Rule:
-    """Choose the quadrature that gives the wanted digits at any points off a surface.
+    """Choose a quadrature for points off a surface that reaches the given number of digits.
 
     Parameters
     ----------
-    X : (nphi, ntheta, 3) Cartesian points of the surface, any length unit.
-    B : (src_nphi, src_ntheta, 3) a typical total field; its spectrum decides how fine the grid
-        must be.
-    digits : wanted accuracy, error relative to max |B| about 10^-digits; 1 to 13.
+    X : (nphi, ntheta, 3) Cartesian points of the surface, in any length unit.
+    B : (src_nphi, src_ntheta, 3) a typical total field, in any unit. Its spectrum decides how fine
+        the grid must be.
+    digits : accuracy, from 1 to 13. The error relative to max |B| will be about 10^-digits.
     nfp : number of field periods.
     half_period : whether X and B cover half a period; see `choose`.
-    gradient : choose for `gradient_at`.
-    max_nphi, max_ntheta : largest number of quadrature nodes of the whole torus along phi and
-        theta; they bound the cost of an evaluation, which does not depend on the points. Where the
-        digits need more, the rule has as many digits as fit, with a warning; evaluations estimate
-        their errors in any case.
+    gradient : choose for `gradient_at`; the error is then relative to max |grad B|.
+    max_nphi, max_ntheta : largest numbers of quadrature nodes of the whole torus along phi and
+        theta. They bound the cost of an evaluation, which does not depend on where the points are.
+        If the digits need more nodes, the rule has as many digits as fit, and a warning says so.
+        Evaluations estimate their errors in any case.
 
     Returns
     -------
-    Rule : hashable, for `prepare_off_surface`.
+    Rule : hashable, to be passed to `prepare_off_surface`.
 
     Raises
     ------
-    VcjaxError : for input that cannot be used, or caps too low for a single digit.
+    VcjaxError : for the reasons given for `choose`, or if `max_nphi` or `max_ntheta` is too small
+        for a single digit.
+
+    Warns
+    -----
+    ContradictionWarning, UnresolvedWarning, NoiseWarning : if X and B cannot give the digits; see
+        ``docs/data.md``.
+    UserWarning : if `max_nphi` or `max_ntheta` costs digits.
     """
     call = "choose_off_surface"
     caps = [
@@ -228,12 +245,14 @@ def choose_off_surface(
         coarser = ((d, chosen(d)[0]) for d in range(digits - 1, 0, -1))
         fewer, rule = next(((d, r) for d, r in coarser if fits(r)), (0, rule))
         if not fewer:
-            raise VcjaxError(f"{got}, and a single digit needs more than allowed; raise them.")
+            raise VcjaxError(
+                f"{got}, and even a single digit needs more nodes than these limits; raise them."
+            )
         warnings.warn(f"{got}; the rule has {fewer} digits.", stacklevel=2)
     rule = replace(
         rule,
         core_count=int(np.ceil(2.5 * rule.cutoff)),
-        # Outside the core is only a part of each ray.
+        # Only a part of each ray lies outside the core.
         radial_count=int(np.ceil((1 - CORE) * rule.radial_count)),
     )
     check_chosen(call, rule, X, B, samples, spectrum)
@@ -241,15 +260,17 @@ def choose_off_surface(
 
 
 def resolves(rule: Rule, B: np.ndarray, digits: int, *, gradient: bool = False) -> bool:
-    """Return whether a rule, chosen for another field with the same digits, is fine enough for B.
+    """Return whether the grid of a rule resolves B to the given digits.
 
     Parameters
     ----------
-    B : (src_nphi, src_ntheta, 3) another field on the source grid of the rule.
+    rule : chosen for another field and the same digits.
+    B : (src_nphi, src_ntheta, 3) field on the source grid of the rule.
+    digits, gradient : as for `choose`.
 
     Raises
     ------
-    VcjaxError : for a field that cannot be used.
+    VcjaxError : if B is not a finite float64 array (nphi, ntheta, 3) with the symmetry of the grid.
     """
     field = check_concrete("resolves", "B", B)
     check_field_seams("resolves", field, rule.nfp, rule.half_period)
@@ -259,17 +280,18 @@ def resolves(rule: Rule, B: np.ndarray, digits: int, *, gradient: bool = False) 
 
 
 def _quadrature_digits(digits: int, gradient: bool) -> int:
-    """Return the digits to which the modes of a field count; of a gradient one more.
+    """Return the number of digits to which the grid must resolve the modes of B.
 
-    From 12 on its error is rounding, which grows as nodes get closer.
+    A gradient needs one more digit than it is to have, but at most 12: beyond that its error is
+    rounding, which grows as nodes get closer.
     """
     return min(digits + 1, 12) if gradient else digits
 
 
 def _facing_x(samples: np.ndarray) -> np.ndarray:
-    """Move co-rotating points (3, n, m) along z and turn them so that their middle lies on x.
+    """Shift co-rotating points (3, n, m) along z and rotate them, so that their mean is on +x.
 
-    Far from the plane z = 0 the rounding of z would count as a rough surface.
+    Without the shift, rounding of large values of z would look like a rough surface.
     """
     middle = samples.mean(axis=(1, 2))
     samples = samples - np.array([0.0, 0.0, middle[2]])[:, None, None]
@@ -277,12 +299,19 @@ def _facing_x(samples: np.ndarray) -> np.ndarray:
 
 
 def _metric(samples: np.ndarray, nfp: int) -> np.ndarray:
-    """Return the first fundamental form (E, F, G) on a sample of at most about 500 points."""
+    """Return the first fundamental form (E, F, G), (3, n), at a sample of about 500 points.
+
+    Refuse a surface that reaches the z axis, encloses no volume, or is degenerate.
+
+    Parameters
+    ----------
+    samples : (3, n, m) co-rotating points of one period.
+    """
     radius = np.hypot(samples[0], samples[1])
     if samples[0].min() <= 0 or radius.min() < _NARROWEST_HOLE * radius.max():
         raise VcjaxError(
-            "choose got a surface that reaches the z axis, or nearly so; give a torus around it, "
-            "its first axis along the toroidal angle."
+            "choose got a surface that reaches the z axis, or nearly so; give X as points of a "
+            "torus around the z axis, with the first axis of the array along the toroidal angle."
         )
     angles = resample.grid_angles(min(2 * samples.shape[1], 20), nfp, False)
     columns = min(2 * samples.shape[2], 25)
@@ -291,7 +320,7 @@ def _metric(samples: np.ndarray, nfp: int) -> np.ndarray:
     if abs((x * normals).sum()) < 1e-6 * np.abs(x * normals).sum():
         raise VcjaxError(
             "choose got a surface that encloses no volume: it crosses itself or is flat. "
-            "Check the order of its points along theta (second axis)."
+            "Check the order of the points of X along theta (second axis)."
         )
     pairs = (x_phi, x_phi), (x_phi, x_theta), (x_theta, x_theta)
     metric = np.stack([(a * b).sum(axis=0).ravel() for a, b in pairs])
@@ -299,6 +328,6 @@ def _metric(samples: np.ndarray, nfp: int) -> np.ndarray:
     if not (area > 1e-20 * area.max()).all() or area.max() == 0:
         raise VcjaxError(
             "choose got a degenerate surface: its tangents are parallel or vanish somewhere. "
-            "Check that X turns once around in theta (second axis) and along phi (first axis)."
+            "Check that X goes once around in theta (second axis) and follows phi (first axis)."
         )
     return metric

@@ -1,4 +1,4 @@
-"""The cheapest of the grids and patches that meet the demands of an accuracy."""
+"""Search for the cheapest grid and patch that meet the demands of an accuracy."""
 
 from dataclasses import dataclass
 
@@ -10,12 +10,13 @@ from vcjax._quadrature.sheets import Sheets, nodes_for_sheets
 
 _LARGEST_PATCH = 40
 _MARGIN = 1
-# How often a prepared surface is evaluated, in the balance of preparation against evaluation.
+# Number of evaluations for which the cost of a prepared surface is added up.
 _EVALUATIONS = 1.5
-# By so many digits the error across sheets is less than the error asked for.
+# Digits by which the error from other sheets must be below the requested error.
 _REACH_DIGITS = 0.3
-# Of a gradient: digits of the near kernel at the rim below the error asked for, and what is added
-# to T^2 in the radius of patches (fitted on the shapes of studies/accuracy).
+# For gradients: digits by which the near kernel at the rim must be below the requested error, the
+# term added to T^2 in the radius of patches (both fitted on the shapes of studies/accuracy), and
+# digits by which the error from other sheets must be below the requested error.
 _GRADIENT_MARGIN = 0.8
 _GRADIENT_EXTRA = 0.9
 _GRADIENT_REACH_DIGITS = 0.6
@@ -27,10 +28,17 @@ _BENT = 0.3
 
 @dataclass(frozen=True)
 class Costs:
-    """Nanoseconds on one core of a 2023 server CPU; only their ratios matter.
+    """Costs of the steps of a quadrature in nanoseconds, on one core of a 2023 server CPU.
 
-    `pair` is for one source and target, `node` for applying one patch node, the others for
-    preparing: a patch node, a polar node, and interpolation between one of each.
+    Only their ratios matter.
+
+    Attributes
+    ----------
+    pair : far sum of one source at one target.
+    node : near sum of one patch node.
+    prepared_node : preparation of one patch node.
+    polar_node : preparation of one polar node.
+    interpolation : interpolation between one patch node and one polar node, while preparing.
     """
 
     pair: float
@@ -46,7 +54,17 @@ GRADIENT_COSTS = Costs(2.4, 40.0, 105.0, 60.0, 0.17)
 
 @dataclass(frozen=True)
 class Demand:
-    """Demands of an accuracy on every patch."""
+    """Demands of an accuracy on the quadrature, the same for all surfaces.
+
+    Attributes
+    ----------
+    epsilon : error that the quadrature may have.
+    reach : natural logarithm of 1 / (error that may come from other sheets of the surface).
+    cutoff : T, product of the near kernel's cut-off rate and the radius of a patch.
+    radius_in_nodes : least radius of a patch, in node spacings.
+    least_radial_count : least number of radii of the polar rule.
+    lagrange_count : number of points of the Lagrange interpolation to polar nodes.
+    """
 
     epsilon: float
     reach: float
@@ -57,24 +75,25 @@ class Demand:
 
     @classmethod
     def of(cls, digits: int) -> "Demand":
-        """Return the demands of a field with a number of digits."""
+        """Return the demands of a field that is to have the given number of digits."""
         return cls._of(
             float(digits), 1.0 + min(max((digits - 3) / 2, 0.0), 1.5), _REACH_DIGITS, 0.0
         )
 
     @classmethod
     def of_gradient(cls, digits: int, length: float, spacing: float) -> "Demand":
-        """Return the demands of a gradient with a number of digits, relative to max |grad B|.
+        """Return the demands of a gradient that is to have `digits`, relative to max |grad B|.
 
-        What the trapezoidal rule misses of a kernel goes up and down from node to node. Its slope
-        is 2 pi / spacing times as large, whereas max |grad B| is max |B| / length: so many digits
-        are lost. The larger error by far is that of the smooth rest, hence wider patches: the
-        exponent T^2 grows by twice the extra.
+        The error of the trapezoidal rule oscillates from node to node, so its slope is
+        2 pi / spacing times as large, whereas max |grad B| is max |B| / length. The quadrature
+        therefore needs log10(2 pi length / spacing) more digits. By far the largest error is that
+        of the smooth rest of the kernel. Patches are therefore wider by `_GRADIENT_EXTRA`, and the
+        exponent T^2 of this error grows by twice as much.
 
         Parameters
         ----------
         length : max |B| over max |grad B|.
-        spacing : `least_spacing` of a grid, in the unit of the length.
+        spacing : `least_spacing` of a grid, in the unit of `length`.
         """
         lost = np.log10(2 * np.pi * length / spacing)
         enough = float(min(digits + lost, _MOST_QUADRATURE_DIGITS))
@@ -91,29 +110,41 @@ class Demand:
 
     @property
     def least_angular_count(self) -> int:
-        """Angles that resolve the near kernel on a patch that is a disc."""
+        """Number of angles that resolve the near kernel on a circular patch."""
         return 4 * int(np.ceil(16.8 * self.cutoff / 4))
 
     @property
     def bent_radius_in_nodes(self) -> float:
-        """Least distance of a rim on bent surfaces, where rims are closer.
+        """Least distance of a rim from its target in node spacings, on bent surfaces.
 
-        The near kernel, 0.02 exp(-T^2) at a rim where it must be, may have a third of the error
-        allowed across sheets at the closest rims; of a gradient that is no less.
+        Rims are closer on bent surfaces than on tangent planes. At the distance `radius_in_nodes`
+        the near kernel is 0.02 exp(-T^2). At the closest rims it may be larger, up to a third of
+        the error that may come from other sheets. For gradients that allows no smaller distance.
         """
         enough = (self.reach + np.log(3 * 0.02)) / self.cutoff**2
         return self.radius_in_nodes * float(np.sqrt(min(enough, 1.0)))
 
     def radial_count(self, sheets: Sheets, semi_axes: np.ndarray) -> np.ndarray:
-        """Return the radii that resolve other sheets within patches of these angles (2, k).
+        """Return the numbers of radii (k,) that resolve the kernel on sheets inside patches.
 
-        Gauss-Legendre nodes are pi/2 times as far apart in the middle as equispaced ones.
+        In the middle of an interval Gauss-Legendre nodes are pi/2 times as far apart as equally
+        spaced nodes.
+
+        Parameters
+        ----------
+        semi_axes : (2, k) semi-axes of the patches as angles in phi and theta.
         """
         by_sheets = self.reach / 2.2 * semi_axes[1] * sheets.steepest_within(semi_axes[1])
         return np.maximum(self.least_radial_count, np.ceil(by_sheets))
 
     def angular_count(self, stretch, sheets: Sheets, semi_axes: np.ndarray) -> np.ndarray:
-        """Return the angles that resolve the near kernel, and other sheets within the patches."""
+        """Return the numbers of angles (k,) that resolve the near kernel and sheets inside patches.
+
+        Parameters
+        ----------
+        stretch : (k,) largest axis ratios of the patches, from `_stretch`.
+        semi_axes : (2, k) semi-axes of the patches as angles in phi and theta.
+        """
         stretch = np.maximum(stretch, 1.2)
         by_shape = 2 * np.log(1 / self.epsilon) / np.log((stretch + 1) / (stretch - 1))
         widest = sheets.widest_within(semi_axes[1])
@@ -126,19 +157,22 @@ class Demand:
 def cheapest(
     demand: Demand, need, sheets: Sheets, rims: Rims, images: int, trg_shape, costs: Costs
 ) -> dict:
-    """Return the sizes of the cheapest rule.
+    """Return the sizes of the cheapest rule, as keyword arguments of `Rule`.
 
     Parameters
     ----------
-    need : node counts (whole torus, poloidal) that resolve field and surface.
+    need : (2,) numbers of nodes along phi (whole torus) and theta that resolve field and surface.
     sheets : how close the surface comes to itself.
-    rims : of patches of a sample of the surface.
-    images : copies of the target grid that make a torus.
+    rims : distances to the rims of patches at a sample of the surface.
+    images : number of copies of the target grid in a torus.
+    trg_shape : (nphi, ntheta) of the target grid.
+    costs : costs of the steps of the quadrature.
     """
     clear = nodes_for_sheets(sheets, demand.reach)
     unit = images * trg_shape[0], trg_shape[1]
     most = np.maximum((8 * need[0], 3 * need[1]), 1.5 * clear)
-    # If none of these does: as close along phi as along theta, and as other sheets may need.
+    # For the case that none of these fits: nodes as close along phi as along theta, and as close as
+    # other sheets may need.
     square = 4 * need[1] * np.sqrt(rims.metric[0].max() / rims.metric[2].max())
     bent = demand.reach * sheets.steepest_beyond(_BENT)
     wide = np.array([max(most[0], square, bent), most[1]])
@@ -164,12 +198,15 @@ def cheapest(
 
 
 def least_spacing(plan: dict, metric: np.ndarray) -> float:
-    """Return the larger distance from node to node, along phi or theta, where it is least.
+    """Return the least spacing of the nodes of a grid over the points of a surface.
+
+    At each point the spacing is the distance between neighbouring nodes along phi or along theta,
+    whichever is larger.
 
     Parameters
     ----------
     plan : from `cheapest`.
-    metric : (3, n) first fundamental form.
+    metric : (3, n) first fundamental form (E, F, G) at the points.
     """
     steps = 2 * np.pi / plan["quad_nphi"], 2 * np.pi / plan["quad_ntheta"]
     phi, theta = (np.sqrt(v) * step for v, step in zip(metric[[0, 2]], steps, strict=True))
@@ -179,7 +216,13 @@ def least_spacing(plan: dict, metric: np.ndarray) -> float:
 def _cheapest_of(
     grids: np.ndarray, demand: Demand, sheets: Sheets, rims: Rims, targets: int, costs: Costs
 ) -> dict | None:
-    """Return the sizes of the cheapest grid (2, k) with its patch, radii and angles, or None."""
+    """Return the sizes of the cheapest of k grids, with patch, radii and angles; None if none fits.
+
+    Parameters
+    ----------
+    grids : (2, k) numbers of nodes along phi (whole torus) and theta.
+    targets : number of targets.
+    """
     metric = _deciding(rims.metric)
     quad, patch = _fitting_patches(demand, metric, grids)
     semi_axes = 2 * np.pi * patch / quad
@@ -202,7 +245,7 @@ def _cheapest_of(
 
 
 def _multiples(unit: int, least: float, most: float, count: int) -> np.ndarray:
-    """Return multiples of ``unit`` from ``least`` to ``most``, about evenly spaced in ratio."""
+    """Return up to count + 1 multiples of `unit` from `least` to `most`, in about equal ratios."""
     first = int(np.ceil(least / unit))
     growth = most / least
     return unit * np.array(
@@ -211,16 +254,16 @@ def _multiples(unit: int, least: float, most: float, count: int) -> np.ndarray:
 
 
 def _deciding(metric: np.ndarray) -> np.ndarray:
-    """Return the points of a metric (3, n) that decide for all of them.
+    """Return the columns of a metric (3, n) whose demands imply those of all other columns.
 
-    With e = E/G and f = (F/G)^2, everything that `_fitting_patches` and `_stretch` demand of a
-    point reads f <= c(e) with a concave function c. Points below the upper hull of all (e, f)
-    fulfil it with those on its corners.
+    With e = E/G and f = (F/G)^2, all that `_fitting_patches` and `_stretch` demand of a point has
+    the form f <= c(e) with a concave function c. If the corners of the upper hull of all (e, f)
+    meet a demand, so do all points below the hull.
     """
     e, f = metric[0] / metric[2], (metric[1] / metric[2]) ** 2
     hull: list[int] = []
     order = np.lexsort((-f, e))
-    # Corners are higher than all points on one side of them.
+    # A corner is higher than all points on one of its sides.
     from_left, from_right = (np.maximum.accumulate(f[side]) for side in (order, order[::-1]))
     highest = (f[order] >= from_left) | (f[order] >= from_right[::-1])
     for k in order[highest].tolist():
@@ -234,18 +277,24 @@ def _deciding(metric: np.ndarray) -> np.ndarray:
 
 
 def _fitting_patches(demand: Demand, metric, grids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return patches with an image on the surface that holds a disc of the needed radius.
+    """Return patches whose image on the surface contains a disc of the required radius r.
 
-    The image of the patch ellipse has semi-axes sigma_min <= sigma_max, singular values of
-    M = [x_phi P_phi h_phi, x_theta P_theta h_theta]. For each P_phi the least P_theta with
-    sigma_min >= r follows from M^T M - r^2 I being positive semi-definite. The ends of a patch that
-    extends far around the torus or its tube are closer than its arcs are long: P h stands for the
-    chord 2 sin(P h / 2).
+    The image of the patch ellipse has the semi-axes sigma_min <= sigma_max, the singular values of
+    M = [x_phi P_phi h_phi, x_theta P_theta h_theta], with P the semi-axes of the patch in nodes and
+    h the angles between nodes. For each P_phi, the least P_theta with sigma_min >= r follows from
+    the condition that M^T M - r^2 I is positive semi-definite. In a patch that extends far around
+    the torus, the chord 2 sin(P h / 2) takes the place of the arc P h.
+
+    Parameters
+    ----------
+    metric : (3, n) first fundamental form (E, F, G) at points of the surface.
+    grids : (2, m) numbers of nodes along phi (whole torus) and theta.
 
     Returns
     -------
-    (2, k) each, nodes of the grid and semi-axes of the patch. To each patch there is one that is
-    wider by a node, since rims of a bent patch are closer than on tangent planes.
+    quad, patch : (2, k) each, the numbers of nodes of a grid and the semi-axes of a patch in nodes.
+        Each patch is followed by a patch that is one node wider along theta, because rims on a bent
+        surface are closer than on tangent planes.
     """
     E, F, G = metric
     step = (2 * np.pi / grids)[..., None, None]
@@ -265,7 +314,10 @@ def _fitting_patches(demand: Demand, metric, grids: np.ndarray) -> tuple[np.ndar
 
 
 def _stretch(metric, quad: np.ndarray, patch: np.ndarray) -> np.ndarray:
-    """Return the largest ratio sigma_max / sigma_min of the images of patches, (k,)."""
+    """Return the largest ratio sigma_max / sigma_min of the image of each patch, (k,).
+
+    The parameters and sigma are those of `_fitting_patches`, `quad` and `patch` its results.
+    """
     E, F, G = metric
     u, v = (2 * np.pi / quad * patch)[..., None]
     A, C, D = E * u**2, G * v**2, F * u * v

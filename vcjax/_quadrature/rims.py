@@ -1,4 +1,4 @@
-"""Rims: whether the patches of a rule are as wide as they must be on a bent surface."""
+"""Rims of patches: whether patches are wide enough on a bent surface."""
 
 import itertools
 
@@ -7,24 +7,34 @@ import numpy as np
 from vcjax._geometry import resample
 
 _BATCH = 64
-"""Patches whose rims are looked at together."""
-# Points, along phi and theta, whose rims are looked at, and the least mode of the surface for that.
+"""Number of patches whose rims are computed together."""
+# Numbers of sample points along phi and theta whose rims are computed, and the least amplitude of
+# the modes of the surface that are used for that, relative to the largest.
 _RIM_SAMPLE = (10, 24)
 _LEAST_MODE = 1e-3
 
 
 class Rims:
-    """Distances from points of a surface to the rims of their patches.
+    """Distances from sample points of a surface to the rims of their patches.
 
-    Off the surface they count from every point above and below. With A the square of the distance
-    from the foot and s the height of the rim over the tangent plane, a point at the height d is
-    R^2 = A - 2 d s + d^2 away, and R^4 / (R^2 - d^2) is what matters there (`_kernels.rays`): it is
-    least at d = s/2, about A - s^2 / 2.
+    For evaluation off the surface, distances are measured from every point on the normal through a
+    sample point, on both sides. Let A be the square of the distance from the sample point to the
+    rim, s the height of the rim above the tangent plane, and d the height of a point on the normal.
+    The rim is at the distance R from this point, R^2 = A - 2 d s + d^2, and the accuracy depends on
+    R^4 / (R^2 - d^2) (`vcjax._kernels.rays`). This is least at d = s/2, where it is about
+    A - s^2 / 2.
+
+    Parameters
+    ----------
+    samples : (3, n, m) co-rotating points of one period, from `resample.surface_period`.
+    metric : (3, k) first fundamental form (E, F, G) at points of the surface.
+    both_sides : whether distances are measured from points off the surface as well.
+    points : number of points computed on each rim; gradients, which suffer more from a close rim,
+        take more.
 
     Attributes
     ----------
-    metric : (3, n) first fundamental form (E, F, G) of a sample of the surface.
-    points : of each rim that are looked at; more for gradients, which a close rim costs more.
+    metric, points : as given.
     """
 
     def __init__(
@@ -55,22 +65,26 @@ class Rims:
         self._hardest = slice(0, 1)
 
     def first_clear(self, quad, semi_axes, radius_in_nodes: float) -> int | None:
-        """Return the index of the first patch with all rims a radius away, in nodes there.
+        """Return the index of the first patch whose rims are far enough from all sample points.
+
+        Return None if there is no such patch.
 
         Parameters
         ----------
-        quad, semi_axes : (2, k) nodes of the grid, and angles of the patch.
+        quad : (2, k) numbers of nodes of the grids along phi (whole torus) and theta.
+        semi_axes : (2, k) semi-axes of the patches as angles in phi and theta.
+        radius_in_nodes : required distance, in node spacings at the sample point.
         """
 
         def room(which, rows):
             return self._room(quad[:, which], semi_axes[:, which], radius_in_nodes, rows)
 
         count = quad.shape[1]
-        # The first is often clear; after that many may not be.
+        # The first patch often passes; after that, many may fail.
         edges = np.unique(np.append(np.arange(1, count, _BATCH), (0, count)))
         for first, last in itertools.pairwise(edges):
             left = np.arange(first, last)
-            # Most rims that are too close are so where the last one was.
+            # Most patches fail at the row of sample points where the last patch failed.
             while (left := left[room(left, self._hardest)[:, 0] >= 1]).size:
                 by_row = room(left[:1], slice(None))[0]
                 if by_row.min() >= 1:
@@ -80,7 +94,12 @@ class Rims:
         return None
 
     def _room(self, quad, semi_axes, radius_in_nodes: float, rows: slice) -> np.ndarray:
-        """Return squares of the least distances (k, row) to rims, over those they must have."""
+        """Return the squares of least distances to the rims over those required, (k, row).
+
+        Parameters
+        ----------
+        rows : rows of sample points to compute; the other parameters are those of `first_clear`.
+        """
         angle = 2 * np.pi * np.arange(self.points) / self.points
         rim = semi_axes.T[:, None] * np.stack([np.cos(angle), np.sin(angle)], axis=1)
         beside = (2 * np.pi / quad.T)[:, None] * np.concatenate([np.eye(2), -np.eye(2)])
@@ -92,13 +111,21 @@ class Rims:
         return (square[:, : self.points].min(axis=1) / least).min(axis=2)
 
     def _moved(self, by: np.ndarray, rows: slice = slice(None)) -> np.ndarray:
-        """Return rows of the sample (k, 3, row, column) moved by k pairs of angles (phi, theta)."""
+        """Return the sample points (k, 3, row, column), moved by k pairs of angles.
+
+        The components are those of the co-rotating frame at the points before they are moved.
+
+        Parameters
+        ----------
+        by : (k, 2) angles in phi and theta.
+        rows : rows of sample points to move.
+        """
         phases = (np.exp(1j * np.outer(by[:, axis], self._modes[axis])) for axis in (0, 1))
         waves = self._waves[0][rows], self._waves[1]
         left, right = (wave * phase[:, None] for wave, phase in zip(waves, phases, strict=True))
         x, y, z = np.moveaxis(
             (left[:, None] @ self._spectrum @ right.swapaxes(1, 2)[:, None]).real, 1, 0
         )
-        # Co-rotating components, seen from where they were.
+        # Rotated into the co-rotating frame at the original point.
         cosine, sine = np.cos(by[:, :1, None]), np.sin(by[:, :1, None])
         return np.stack([cosine * x - sine * y, sine * x + cosine * y, z], axis=1)

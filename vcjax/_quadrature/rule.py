@@ -1,4 +1,4 @@
-"""Rule: everything about an evaluation that is decided before its arrays are made."""
+"""`Rule`: all sizes and constants of an evaluation, decided before its arrays are made."""
 
 from dataclasses import dataclass
 
@@ -17,20 +17,29 @@ _LARGEST_CUTOFF = 10.0
 @versioned
 @dataclass(frozen=True)
 class Rule:
-    """Sizes and constants of a quadrature; immutable, hashable, made by `vcjax.choose`.
+    """Sizes and constants of a quadrature: an immutable, hashable object made by `vcjax.choose`.
+
+    For points off the surface `vcjax.choose_off_surface` makes the rule. Every surface point of a
+    target grid is the centre of a patch, an ellipse of quadrature nodes on which the singular near
+    part of the kernel is integrated in polar coordinates.
 
     Attributes
     ----------
-    nfp, half_period : symmetry of the surface and of its grids.
-    surface_shape, src_shape, trg_shape : (nphi, ntheta) of X, of the field, and of the targets.
-    quad_nphi, quad_ntheta : quadrature nodes of the *whole* torus; targets are among them.
-    patch_phi, patch_theta : semi-axes of the polar patch, in quadrature nodes.
-    margin : nodes around the patch that the interpolation to polar nodes may use.
-    radial_count, angular_count : polar nodes.
-    lagrange_count : points of the local Lagrange interpolation (even).
-    cutoff : the near kernel is set to zero beyond the patch radius R, where alpha R = cutoff.
-    core_count : radii in the core of a patch, for points off the surface; else 0.
-    digits : accuracy that the rule was chosen for; data are compared with it.
+    nfp : number of field periods.
+    half_period : whether the grids cover half a period of a stellarator-symmetric configuration.
+    surface_shape, src_shape, trg_shape : (nphi, ntheta) of the grids of the surface X, of the field
+        B, and of the targets.
+    quad_nphi, quad_ntheta : numbers of quadrature nodes of the *whole* torus along phi and theta.
+        The targets are among the nodes.
+    patch_phi, patch_theta : semi-axes of a patch, in quadrature nodes.
+    margin : number of nodes around a patch that the interpolation to polar nodes may use.
+    radial_count, angular_count : numbers of radii and angles of the polar nodes of a patch.
+    lagrange_count : number of points of the local Lagrange interpolation; even.
+    cutoff : largest product of the near kernel's cut-off rate alpha and the radius of a patch. The
+        near kernel ends at this radius.
+    core_count : number of radii in the core of a patch, if the rule is for points off the surface;
+        otherwise 0.
+    digits : accuracy that the rule was chosen for; surfaces and fields are checked against it.
     gradient : whether the digits are those of a gradient.
     """
 
@@ -56,7 +65,10 @@ class Rule:
         self.check()
 
     def check(self) -> None:
-        """Raise `VcjaxError` unless all values are of their kind and fit together."""
+        """Raise `VcjaxError` if a value has a wrong type or range, or if values do not fit.
+
+        Values fit together if, for example, the targets are among the quadrature nodes.
+        """
         wrong = [n for n, low in _LEAST.items() if not _is_integer(getattr(self, n), low)]
         wrong += [
             name
@@ -73,28 +85,33 @@ class Rule:
         wrong += ["cutoff"] * (not is_cutoff)
         if wrong:
             got = ", ".join(f"{name}={getattr(self, name)!r}" for name in wrong)
-            raise VcjaxError(f"Rule got {got}. vcjax.choose makes rules that fit.")
+            raise VcjaxError(
+                f"Rule got {got}, of a wrong type or out of range; vcjax.choose makes rules of "
+                "valid values."
+            )
         missed = [demand for demand, met in self._demands().items() if not met]
         if missed:
             raise VcjaxError(
                 f"Rule got sizes that do not fit together; it needs {', '.join(missed)}. "
-                "vcjax.choose makes rules that fit."
+                "vcjax.choose makes rules of valid sizes."
             )
 
     def _demands(self) -> dict[str, bool]:
         along, cutoff = self.images * self.trg_shape[0], self.cutoff
         return {
-            f"quad_nphi a multiple of the {along} rows of targets": self.quad_nphi % along == 0,
-            f"quad_ntheta a multiple of the {self.trg_shape[1]} targets in theta": (
+            f"quad_nphi to be a multiple of the {along} rows of targets of the whole torus": (
+                self.quad_nphi % along == 0
+            ),
+            f"quad_ntheta to be a multiple of the {self.trg_shape[1]} columns of targets": (
                 self.quad_ntheta % self.trg_shape[1] == 0
             ),
-            "angular_count a multiple of 4": self.angular_count % 4 == 0,
-            "lagrange_count even": self.lagrange_count % 2 == 0,
-            "the patch narrower than the grid": (
+            "angular_count to be a multiple of 4": self.angular_count % 4 == 0,
+            "lagrange_count to be even": self.lagrange_count % 2 == 0,
+            "a patch narrower than the grid": (
                 2 * self.reach_phi < self.quad_nphi and 2 * self.reach_theta < self.quad_ntheta
             ),
-            # Less than half of the numbers that `choose` takes for a cut-off.
-            "patches and polar nodes as fine as the cutoff": (
+            # Fewer than half of the numbers that `choose` takes for a cut-off are refused.
+            "larger patches or more polar nodes for this cutoff": (
                 min(self.patch_phi, self.patch_theta) >= cutoff**2 / (2 * np.pi)
                 and self.radial_count >= 2 * cutoff
                 and self.angular_count >= 4 * cutoff
@@ -104,59 +121,59 @@ class Rule:
 
     @property
     def target_count(self) -> int:
-        """Number of targets."""
+        """Number of points of the target grid."""
         return self.trg_shape[0] * self.trg_shape[1]
 
     @property
     def images(self) -> int:
-        """Copies of the target grid that make a torus: nfp, twice as many for half periods."""
+        """Number of copies of the target grid in a torus: nfp, or 2 nfp for half periods."""
         return self.nfp * (2 if self.half_period else 1)
 
     @property
     def period_rows(self) -> int:
-        """Toroidal quadrature rows of one field period."""
+        """Number of rows of quadrature nodes in one field period."""
         return self.quad_nphi // self.nfp
 
     @property
     def stride_phi(self) -> int:
-        """Quadrature rows from one target row to the next."""
+        """Number of rows of quadrature nodes from one row of targets to the next."""
         return self.quad_nphi // (self.images * self.trg_shape[0])
 
     @property
     def stride_theta(self) -> int:
-        """Quadrature columns from one target column to the next."""
+        """Number of columns of quadrature nodes from one column of targets to the next."""
         return self.quad_ntheta // self.trg_shape[1]
 
     @property
     def reach_phi(self) -> int:
-        """Patch nodes on either side of the target, margin included."""
+        """Number of nodes of a patch on either side of its target along phi, with the margin."""
         return self.patch_phi + self.margin
 
     @property
     def reach_theta(self) -> int:
-        """Patch nodes on either side of the target, margin included."""
+        """Number of nodes of a patch on either side of its target along theta, with the margin."""
         return self.patch_theta + self.margin
 
     @property
     def overlap(self) -> tuple[int, int]:
-        """Rows and columns of nodes that are continued on either side of a period."""
+        """Numbers of rows and columns by which the nodes of a period are continued on each side."""
         between = self.lagrange_count // 2 if self.core_count else 0
         return self.reach_phi + between, self.reach_theta + between
 
     @property
     def continued_shape(self) -> tuple[int, int]:
-        """Rows and columns of the nodes of one period with their `overlap`."""
+        """Numbers of rows and columns of the nodes of one period, `overlap` included."""
         rows, columns = self.overlap
         return self.period_rows + 2 * rows, self.quad_ntheta + 2 * columns
 
     @property
     def spacing(self) -> tuple[float, float]:
-        """Quadrature steps in phi and theta."""
+        """Angles between neighbouring quadrature nodes along phi and along theta, in radians."""
         return 2 * np.pi / self.quad_nphi, 2 * np.pi / self.quad_ntheta
 
     @property
     def first_angle(self) -> float:
-        """Toroidal angle of the first quadrature row, which is the first target row."""
+        """Toroidal angle of the first row of quadrature nodes and of targets, in radians."""
         return np.pi / (self.nfp * 2 * self.trg_shape[0]) if self.half_period else 0.0
 
 

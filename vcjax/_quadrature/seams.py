@@ -1,9 +1,9 @@
-"""Seams: whether data on a period meet their own continuation smoothly.
+"""Checks of seams: whether data on a period continue smoothly into the next period.
 
-An open surface, a missing or repeated point, a wrong nfp, a grid shifted against the convention, or
-data without the symmetry that a half period implies: each breaks the curves of the grid between
-one period, or one turn in theta, and the next. There the second difference of the values is then
-far larger than anywhere else.
+Seams are where one period meets the next, and where one turn in theta meets the next. The curves of
+the grid break at a seam if a surface is open, a point is missing or repeated, nfp is wrong, the
+grid is shifted against the convention, or the data do not have the symmetry that a half period
+implies. The second difference of the values is then far larger at the seam than anywhere else.
 """
 
 import numpy as np
@@ -11,25 +11,27 @@ import numpy as np
 from vcjax._errors import VcjaxError
 from vcjax._geometry import resample
 
-# On smooth data a seam bends like any other place; the limits leave room for coarse grids.
+# Largest second difference at a seam over the largest elsewhere, for a surface and for a field, and
+# largest ratio of toroidal steps. Smooth data have 1; the limits leave room for coarse grids.
 _SURFACE_LIMIT = 2.0
 _FIELD_LIMIT = 4.0
 _STEP_LIMIT = 1.1
 
 
 def check_surface_seams(call: str, X: np.ndarray, nfp: int, half_period: bool) -> None:
-    """Refuse points (3, nphi, ntheta) that do not close to a torus."""
+    """Raise an error for points (3, nphi, ntheta) that do not close to a torus."""
     scale = np.ptp(X, axis=(1, 2)).max()
     for name, axis in (("poloidal", 2), ("toroidal", 1)):
         steps = np.linalg.norm(np.diff(X, axis=axis), axis=0).max(axis=2 - axis)
         if steps.size and steps.max() <= 1e-12 * scale:
             raise VcjaxError(
                 f"{call} got a degenerate surface: all points along the {name} direction coincide. "
-                "Check that X turns once around in theta (second axis) and along phi (first axis)."
+                "Check that X goes once around in theta (second axis) and follows phi (first axis)."
             )
         if steps.size and steps.min() <= 1e-9 * steps.max():
             raise VcjaxError(
-                f"{call} got X with a {name} point repeated at index {int(steps.argmin()) + 1}."
+                f"{call} got X with a {name} point repeated at index {int(steps.argmin()) + 1}; "
+                "drop the repeated point."
             )
     ends = np.linalg.norm(X[:, :, -1] - X[:, :, 0], axis=0).max()
     if ends <= 1e-6 * np.linalg.norm(np.diff(X, axis=2), axis=0).max():
@@ -42,7 +44,8 @@ def check_surface_seams(call: str, X: np.ndarray, nfp: int, half_period: bool) -
         if np.linalg.norm(neighbour - end, axis=0).max() <= 1e-9 * scale:
             raise VcjaxError(
                 f"{call} got X whose rows at the end of the period repeat those at its start; drop "
-                "the repeated row. A half period starts half a step off the symmetry plane."
+                "the repeated row. The first row of a half period is half a step away from the "
+                "symmetry plane."
             )
     if X.shape[1] < 6:
         _check_few_rows(call, [neighbours[0], X, neighbours[1]], nfp, half_period)
@@ -50,20 +53,27 @@ def check_surface_seams(call: str, X: np.ndarray, nfp: int, half_period: bool) -
 
 
 def _check_few_rows(call: str, parts, nfp: int, half_period: bool) -> None:
-    """Require equal steps in the toroidal angle of rows that are too few to compare their bends."""
+    """Raise an error if rows have unequal steps of the toroidal angle.
+
+    This check is for surfaces with too few rows to compare second differences.
+
+    Parameters
+    ----------
+    parts : the row before the first, the rows (3, nphi, ntheta), and the row after the last.
+    """
     middle = np.concatenate(parts, axis=1).mean(axis=2)
     steps = np.diff(np.arctan2(middle[1], middle[0])) % (2 * np.pi)
     if steps.max() > _STEP_LIMIT * steps.min():
         raise VcjaxError(
-            f"{call} got an open surface: its rows, the toroidal seam included, turn by "
-            f"{np.degrees(steps.min()):.3g} to {np.degrees(steps.max()):.3g} degrees each. Give "
-            f"equal steps of phi, or more than five rows, and check nfp={nfp} and "
+            f"{call} got an open surface: from row to row, the toroidal seam included, phi "
+            f"increases by {np.degrees(steps.min()):.3g} to {np.degrees(steps.max()):.3g} degrees. "
+            f"Give equal steps of phi, or more than five rows, and check nfp={nfp} and "
             f"half_period={half_period}."
         )
 
 
 def check_field_seams(call: str, B: np.ndarray, nfp: int, half_period: bool) -> None:
-    """Refuse a field (3, nphi, ntheta) that breaks at a seam."""
+    """Raise an error for a field (3, nphi, ntheta) that breaks at a seam."""
     _check(call, "B", B, resample.FIELD_PARITY, nfp, half_period, _FIELD_LIMIT)
 
 
@@ -82,13 +92,14 @@ def _check(call, name, values, parity, nfp, half_period, limit) -> None:
             times = seam / max(inside.max(), floor)
             raise VcjaxError(
                 f"{call} got {what}: at the {direction} seam {name} bends {times:.3g} times as "
-                "much as anywhere else. Give the whole turn without its end point, on the grid of "
-                f"the convention, and check nfp={nfp} and half_period={half_period}."
+                "much as anywhere else. Give all points of the period and of the turn in theta, "
+                "without a repeated end point, on the grid that vcjax.choose describes, and check "
+                f"nfp={nfp} and half_period={half_period}."
             )
 
 
 def _neighbours(values, parity, nfp: int, half_period: bool):
-    """Return the rows before the first and after the last, by symmetry: (3, 1, ntheta) each."""
+    """Return the rows before the first row and after the last, (3, 1, ntheta) each, by symmetry."""
     period = np.full(1, 2 * np.pi / nfp)
     if half_period:
         image = resample.mirror(values, parity)

@@ -1,12 +1,13 @@
-"""Distances between sheets of a surface, and crossings.
+"""Distances between the sheets of a surface, and a check for crossings.
 
-Cross-sections at constant toroidal angle are closed curves in the half plane (R, Z), and the parts
-of a torus at different angles cannot meet: the surface crosses itself if and only if one of its
-cross-sections does.
+Cross-sections at constant toroidal angle are closed curves in the half plane (R, Z). Parts of a
+torus at different angles cannot meet. Therefore the surface crosses itself if and only if one of
+its cross-sections does.
 
-Where two sheets come close without crossing, as in a thin cross-section, the quadrature of a
-target on one sheet must resolve the kernel on the other: the trapezoidal rule where it lies outside
-the patch around the target, the polar rule where the patch bends around the fold between them.
+Two sheets may come close without crossing, for example in a thin cross-section. The quadrature for
+a target on one sheet must then resolve the kernel on the other sheet. Outside the patch around the
+target, the trapezoidal rule must resolve it. If the patch bends around the fold between the sheets,
+the polar rule must.
 """
 
 from dataclasses import dataclass
@@ -18,28 +19,33 @@ import numpy as np
 from vcjax._errors import VcjaxError
 from vcjax._geometry import resample
 
-# Samples (rows, columns) of a period, for distances and for crossings.
+# Largest numbers of rows and columns of samples of a period, for distances and for crossings.
 _SHEETS, _CROSSINGS = (16, 72), (24, 120)
 # Points more than this angle in theta apart lie on different sheets.
 _OTHER_SHEET = 1.0
-# Nearer than this the surface bends between the points, and tangent planes say nothing.
+# Between points less than this angle in theta apart the surface bends, and tangent planes are of no
+# use.
 _BENT_SHEET = 0.3
 _MOST_NODES = 20_000
 
 
 @dataclass(frozen=True)
 class Sheets:
-    """How close a surface comes to itself: at each of n sample points, sorted by `separation`.
+    """How close a surface comes to itself, at n sample points sorted by `separation`.
 
-    A ball that touches the surface at a point p, and again at q, has the radius rho. No point off
-    the surface whose nearest point is p is closer than rho to the sheet around q.
+    For each sample point p, consider the ball that touches the surface at p and again at a point q.
+    Its radius is rho. A point off the surface whose nearest surface point is p is never closer than
+    rho to the sheet around q. Points on the surface are never closer than 2 rho, and if only these
+    are evaluated, 2 rho takes the place of rho below.
 
     Attributes
     ----------
-    separation : (n,) angle in theta from p to q; infinite across the hole of the torus.
-    along_phi, along_theta : (n,) lengths of the tangents at p over rho.
-    nodes : (2, n) node counts, of the whole torus and poloidal, that put the lines of the grid
-        2 pi rho apart, rho of a ball that touches next to q where another cross-section is closer.
+    separation : (n,) angle in theta from p to q; infinite if the nearest other sheet is across the
+        hole of the torus.
+    along_phi, along_theta : (n,) lengths of the tangents dX/dphi and dX/dtheta at p, over rho.
+    nodes : (2, n) numbers of nodes along phi (whole torus) and theta for which the lines of the
+        grid are 2 pi rho apart. Here rho is that of a ball that touches next to q on another
+        cross-section, if this ball is smaller.
     """
 
     separation: np.ndarray
@@ -48,22 +54,22 @@ class Sheets:
     nodes: np.ndarray
 
     def nodes_beyond(self, angle: float) -> np.ndarray:
-        """Return the largest `nodes`, (2,), of points whose q is farther than an angle."""
+        """Return the largest `nodes`, (2,), of points with a separation above `angle`."""
         first = np.searchsorted(self.separation, angle, side="right")
         return self.nodes[:, first:].max(axis=1, initial=0.0)
 
     def steepest_beyond(self, angle: Any) -> Any:
-        """Return the largest `along_phi` of points whose q is farther than an angle."""
+        """Return the largest `along_phi` of points with a separation above `angle`."""
         first = np.searchsorted(self.separation, angle, side="right")
         return self._suffix[first]
 
     def steepest_within(self, angle: Any) -> Any:
-        """Return the largest `along_theta` of points whose q is within an angle."""
+        """Return the largest `along_theta` of points with a separation of at most `angle`."""
         last = np.searchsorted(self.separation, angle, side="right")
         return self._steepest[last]
 
     def widest_within(self, angle: Any) -> Any:
-        """Return the largest ``separation * along_phi`` of points whose q is within an angle."""
+        """Return the largest ``separation * along_phi`` of points separated by at most `angle`."""
         last = np.searchsorted(self.separation, angle, side="right")
         return self._widest[last]
 
@@ -82,12 +88,13 @@ class Sheets:
 
 
 def sheets_of(samples: np.ndarray, nfp: int, *, both_sides: bool) -> Sheets:
-    """Return how close a surface comes to itself.
+    """Measure how close a surface comes to itself.
 
     Parameters
     ----------
     samples : (3, n, m) co-rotating points of one period.
-    both_sides : for points off the surface; points on it are twice as far from other sheets.
+    both_sides : whether points off the surface are to be evaluated. Points on the surface are twice
+        as far from other sheets.
     """
     _, tangents = _sample(samples, nfp, _SHEETS)
     curves, along_phi, along_theta = (v.transpose(1, 2, 0) for v in tangents)
@@ -105,7 +112,7 @@ def sheets_of(samples: np.ndarray, nfp: int, *, both_sides: bool) -> Sheets:
         radius = np.where(square > 0, square / (2 * height), np.inf)
     touching = radius.argmin(axis=2)
     rho = np.take_along_axis(radius, touching[..., None], axis=2)[..., 0]
-    # Steps along theta from a point to both ends of an edge, whichever way is shorter.
+    # Steps along theta from a point to the nearer end of the edge, in the shorter direction.
     ahead = (touching - np.arange(count)) % count
     separation = np.minimum(ahead, count - 1 - ahead) * (2 * np.pi / count)
     beside = _beside(touching, curves, normal, along_phi, along_theta, rows * nfp)
@@ -125,25 +132,26 @@ def sheets_of(samples: np.ndarray, nfp: int, *, both_sides: bool) -> Sheets:
 
 
 def _beside(touching, curves, normal, along_phi, along_theta, rows: int):
-    """Return radii of balls that touch at p, and next to q on another cross-section.
+    """Return the radii of balls that touch at p and, on another cross-section, next to q.
 
-    Where cross-sections turn fast along phi, the sheet around q is closer to p than q is. A ball
-    that touches at p, normal n_p, touches the tangent plane at q if its radius is
+    If cross-sections rotate fast along phi, the sheet around q is closer to p than q itself. A ball
+    that touches the surface at p, where the normal is n_p, also touches the tangent plane at q if
+    its radius is
 
-        rho = |n_q . (q - p)| / (1 - n_q . n_p),
+        rho = |n_q . (q - p)| / (1 - n_q . n_p).
 
-    at p +- rho (n_q - n_p). That must lie next to q along theta, and not farther along phi than the
-    next cross-section of the sample.
+    It touches the plane at p +- rho (n_q - n_p). This point must lie next to q along theta, and not
+    farther along phi than the next cross-section of the sample.
 
     Parameters
     ----------
-    touching : (row, p) the column of q.
+    touching : (row, p) column of the point q for each point p.
     curves, normal, along_phi, along_theta : (row, p, 3) points, unit normals, tangents.
-    rows : cross-sections of the sample around the whole torus.
+    rows : number of cross-sections of the sample around the whole torus.
 
     Returns
     -------
-    (row, p), infinite where no such ball touches.
+    (row, p) radii; infinite if no such ball exists.
     """
     columns = curves.shape[1]
     near = (touching[..., None] + np.arange(-2, 4)) % columns
@@ -163,35 +171,52 @@ def _beside(touching, curves, normal, along_phi, along_theta, rows: int):
 
 
 def nodes_for_sheets(sheets: Sheets, reach: float) -> np.ndarray:
-    """Return the node counts (whole torus, poloidal) that resolve the kernel across sheets.
+    """Return the numbers of nodes, (2,), that resolve the kernel on other sheets.
+
+    They are counted along phi (whole torus) and theta.
 
     Parameters
     ----------
-    reach : logarithm of the error allowed; the trapezoidal rule, on lines h apart at a distance d
-        from the sheet, has the error exp(-2 pi d / h).
+    reach : natural logarithm of 1 / (allowed error). On grid lines h apart, at the distance d from
+        the sheet, the trapezoidal rule has the error exp(-2 pi d / h).
     """
     nodes = reach * sheets.nodes_beyond(_OTHER_SHEET)
     if nodes.max() > _MOST_NODES:
         raise VcjaxError(
-            "choose got a surface that touches itself, or nearly so: separating its sheets takes "
-            f"{nodes.max():.3g} nodes in one direction. Move them apart, or check that its points "
-            "resolve its shape."
+            "choose got a surface that touches itself, or nearly so: resolving the gap between its "
+            f"sheets takes {nodes.max():.3g} nodes in one direction. Move the sheets apart, or "
+            "check that the points of X resolve the shape of the surface."
         )
     return nodes
 
 
 def _sample(samples: np.ndarray, nfp: int, most: tuple[int, int]):
-    """Return toroidal angles (rows,), and points and tangents (3, rows, columns) on a sample."""
+    """Return the toroidal angles, points and tangents of a sample of a surface.
+
+    Parameters
+    ----------
+    samples : (3, n, m) co-rotating points of one period.
+    most : largest number of rows, and number of columns, of the sample.
+
+    Returns
+    -------
+    angles : (rows,) toroidal angles.
+    tangents : points, tangents along phi and tangents along theta, (3, rows, columns) each.
+    """
     rows, columns = min(2 * samples.shape[1], most[0]), most[1]
     angles = resample.grid_angles(rows, nfp, False)
     return angles, resample.tangents_at(samples, nfp, angles, columns)
 
 
 def check_crossings(call: str, samples: np.ndarray, nfp: int) -> None:
-    """Refuse a surface (3, n, m) of one period that crosses itself.
+    """Raise an error, which names `call`, for a surface that crosses itself.
 
-    Where the toroidal angle does not increase along phi there are no cross-sections in order, and
-    nothing is checked.
+    Nothing is checked if the toroidal angle does not increase along the first axis of the grid,
+    because cross-sections are then not in order.
+
+    Parameters
+    ----------
+    samples : (3, n, m) co-rotating points of one period.
     """
     angles, ((x, y, z), _, _) = _sample(samples, nfp, _CROSSINGS)
     period = 2 * np.pi / nfp
@@ -206,18 +231,25 @@ def check_crossings(call: str, samples: np.ndarray, nfp: int) -> None:
         columns = x.shape[1]
         raise VcjaxError(
             f"{call} got a surface that crosses itself: its cross-section at the toroidal angle "
-            f"{np.degrees(angles[row]):.3g} degrees, near theta = {360 * j / columns:.3g} and "
-            f"{360 * k / columns:.3g} degrees. Check the order of its points along theta (second "
-            "axis), and whether they resolve its shape."
+            f"{np.degrees(angles[row]):.3g} degrees does, near theta = {360 * j / columns:.3g} and "
+            f"{360 * k / columns:.3g} degrees. Check the order of the points of X along theta "
+            "(second axis), and whether they resolve the shape of the surface."
         )
 
 
 def _sections(turned, values, angles, period: float) -> np.ndarray:
-    """Return values (2, rows, columns) at angles (rows,), linear between those at `turned`.
+    """Interpolate values linearly to cross-sections at given toroidal angles.
 
     Parameters
     ----------
-    turned : (rows, columns) increasing along the rows, by less than a period.
+    turned : (rows, columns) toroidal angles of the values, increasing from row to row by less than
+        a period in total.
+    values : (2, rows, columns) values at these angles.
+    angles : (rows,) toroidal angles of the cross-sections.
+
+    Returns
+    -------
+    (2, rows, columns)
     """
     first = turned - period * np.floor(turned[:1] / period)
     known = np.concatenate([first - period, first, first[:1] + period])
@@ -230,7 +262,12 @@ def _sections(turned, values, angles, period: float) -> np.ndarray:
 
 
 def _sides(r: np.ndarray, z: np.ndarray) -> np.ndarray:
-    """Return twice the areas of triangles (rows, j, k) of edge j and point k of curves."""
+    """Return twice the signed areas, (rows, j, k), of triangles of edge j and point k of curves.
+
+    Parameters
+    ----------
+    r, z : (rows, columns) coordinates of the points of closed curves, one curve in each row.
+    """
     along_r, along_z = (np.roll(v, -1, axis=1) - v for v in (r, z))
     to_r, to_z = (v[:, None] - v[:, :, None] for v in (r, z))
     return along_r[:, :, None] * to_z - along_z[:, :, None] * to_r

@@ -1,4 +1,4 @@
-"""Derivatives of a field along a surface: how steep they are, and what grids miss of them."""
+"""Derivatives of a field along a surface: their size, and the error of their interpolation."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,17 +13,19 @@ from vcjax._quadrature.spectrum import midway
 
 _UNIFORM = 10.0
 _MOST_DIGITS = 11
-"""More than these rounding does not leave to gradients."""
+"""Largest number of digits of a gradient; rounding leaves no more."""
 
 
 @dataclass(frozen=True, eq=False)
 class Slopes:
-    """Derivatives of a field on its own grid.
+    """The derivatives of a field on its own grid.
 
     Attributes
     ----------
-    spectrum : of the field, co-rotating components.
-    samples : (3, a, b) `resample.surface_period` of the surface.
+    spectrum : spectrum of one period of the field, co-rotating components.
+    samples : (3, a, b) one period of the surface, from `resample.surface_period`.
+    nfp : number of field periods.
+    half_period : whether the grid of the field covers half a period.
     """
 
     spectrum: Spectrum
@@ -42,7 +44,8 @@ class Slopes:
     def steepest(self) -> float:
         """Return the largest component of grad B.
 
-        It counts as |B| over ten times the size of the torus at least: a uniform field has none.
+        The result is at least max |B| over ten times the largest radius of the torus, because the
+        gradient of a uniform field vanishes.
         """
         (_, rows, columns), values = self.spectrum.values.shape, self.spectrum.values
         modes = self.nfp * np.fft.fftfreq(rows, 1 / rows)[:, None], np.arange(columns // 2 + 1)
@@ -50,7 +53,7 @@ class Slopes:
             np.fft.irfft2(1j * mode * self.spectrum.coefficients, s=(rows, columns), norm="forward")
             for mode in modes
         )
-        # The frame turns: see `resample.tangents`.
+        # The frame rotates: see `resample.tangents`.
         slope_phi[0] -= values[1]
         slope_phi[1] += values[0]
         gradient = total_gradient(self._basis, (slope_phi, slope_theta))
@@ -60,16 +63,19 @@ class Slopes:
 
     @property
     def length(self) -> float:
-        """Return max |B| over the largest component of grad B."""
+        """Return max |B| over the largest component of grad B, in the unit of the surface."""
         return self.spectrum.largest / self.steepest
 
     def nodes(self, by_modes: np.ndarray, digits: int, lagrange_count: int) -> np.ndarray:
-        """Return node counts (whole torus, poloidal) for the interpolation of B on patches.
+        """Return the numbers of nodes, (2,), for an accurate interpolation of B on patches.
+
+        Numbers of nodes are counted along phi (whole torus) and theta.
 
         Parameters
         ----------
-        by_modes : (2,) node counts to start from.
-        digits : of the gradient, relative to `steepest`.
+        by_modes : (2,) least numbers of nodes.
+        digits : accuracy of the gradient relative to `steepest`.
+        lagrange_count : number of points of the Lagrange interpolation on patches.
         """
         tolerance = 10.0 ** -min(digits, _MOST_DIGITS) * self.steepest
         counts = []
@@ -88,17 +94,21 @@ class Slopes:
 def missed_slope(
     values: Float[np.ndarray, "3 n m"], axis: int, turns: float, count: int, *, tail: bool = False
 ) -> Float[np.ndarray, "n m"]:
-    """Estimate the error of a derivative along an axis, from interpolation on patches.
+    """Estimate the error that interpolation on patches causes in the derivative along an axis.
 
-    Between nodes the error of a value (`spectrum.interpolation_error`) goes up and down like
-    sin(pi x / h): its slope at a node is pi/h times as large. Waves are in phase with it at some
-    place between two points, hence the length of the complex signal of the modes above 0.
+    Between nodes that are h apart, the error of a value (`spectrum.interpolation_error`) oscillates
+    like sin(pi x / h), so its slope at a node is pi/h times as large. The estimate does not depend
+    on the phase of a wave at a node: it is the modulus of the complex signal that the modes above 0
+    form.
 
     Parameters
     ----------
-    turns : of mode 1 from node to node.
-    count : points of the Lagrange interpolation.
-    tail : add the last two modes, which stand for what the grid of the values misses.
+    values : (3, n, m) periodic values along both axes.
+    axis : 1 or 2.
+    turns : fraction of a turn by which mode 1 advances from node to node.
+    count : number of points of the Lagrange interpolation.
+    tail : whether to add the derivative of the last two modes, an estimate of the modes that the
+        grid of the values does not resolve.
     """
     size = values.shape[axis]
     modes = np.arange(size // 2 + 1)

@@ -1,4 +1,4 @@
-"""How well a grid resolves the field on it."""
+"""Fourier spectra of fields and surfaces: how well grids resolve them."""
 
 import math
 from typing import Any
@@ -21,28 +21,32 @@ _LEAST_NODES = 24.0
 def spectral_tail(B: Float[np.ndarray, "nphi ntheta 3"], *, nfp: int, half_period: bool) -> float:
     """Return the share of a field in the highest modes of its grid, relative to max |B|.
 
-    No quadrature can repair what the grid of B leaves out; this number estimates it. For an
-    accuracy of d digits it should be below about 10^-d.
+    This number estimates the part of the field that its grid does not resolve, and that no
+    quadrature can recover. For an accuracy of d digits it should be below about 10^-d.
 
     Parameters
     ----------
-    B : (nphi, ntheta, 3) field on a full or half period grid, any unit.
+    B : (nphi, ntheta, 3) field on a grid over a full or half period, in any unit.
+    nfp : number of field periods.
+    half_period : whether the grid covers half a period; see `choose`.
 
     Returns
     -------
-    The larger of the two sums of Fourier amplitudes in the last two modes of phi and of theta, the
-    mean left out, over max |B|.
+    Sum of the Fourier amplitudes of the last two modes along phi or along theta, whichever is
+    larger, divided by max |B|. The mean is not counted.
 
     Raises
     ------
-    VcjaxError : for a field that cannot be used.
+    VcjaxError : if B is not a finite float64 array (nphi, ntheta, 3), vanishes, or has fewer than 4
+        poloidal points, or if `nfp` or `half_period` is out of range.
     """
     nfp, half_period = check_symmetry("spectral_tail", nfp, half_period)
     values = check_concrete("spectral_tail", "B", B)
     if values.shape[2] < 4 or not values.any():
         raise VcjaxError(
-            f"spectral_tail got B of shape {B.shape}, largest value {np.abs(values).max():.3g}; "
-            "give a field that does not vanish, on at least 4 poloidal points."
+            f"spectral_tail got B of shape {B.shape} with the largest value "
+            f"{np.abs(values).max():.3g}; give a field that does not vanish, on at least 4 "
+            "poloidal points."
         )
     samples = resample.field_period(values, nfp, half_period)
     largest = np.linalg.norm(values, axis=0).max()
@@ -50,12 +54,28 @@ def spectral_tail(B: Float[np.ndarray, "nphi ntheta 3"], *, nfp: int, half_perio
 
 
 def _last_modes(share):
-    """Return the sum of the last two modes; mode 0, the mean, is on every grid."""
+    """Return the sum of the amplitudes of the last two modes, from amplitudes (k,) by mode.
+
+    Mode 0, the mean, is never counted, because every grid resolves it.
+    """
     return share[max(1, share.size - 2) :].sum()
 
 
 def amplitudes(samples, axis: int, xp: Any = np):
-    """Sum Fourier amplitudes by |mode| along one axis, over components and the other axis."""
+    """Return the Fourier amplitude of each |mode| along an axis.
+
+    Amplitudes are summed over the components and over the modes along the other axis.
+
+    Parameters
+    ----------
+    samples : (3, n, m) values that are periodic along both axes.
+    axis : 1 or 2.
+    xp : ``numpy`` or ``jax.numpy``.
+
+    Returns
+    -------
+    (k,) amplitudes of the modes 0 .. k - 1, with k = n // 2 + 1 or m // 2 + 1.
+    """
     spectrum = xp.abs(xp.fft.fft2(samples, axes=(1, 2))) / samples[0].size
     by_mode = spectrum.sum(axis=(0, 3 - axis))
     last = by_mode.size // 2
@@ -65,23 +85,30 @@ def amplitudes(samples, axis: int, xp: Any = np):
 
 
 def _resolved_mode(share: np.ndarray, tolerance: float) -> int:
-    """Return the last mode with a tail (itself and all above) larger than a tolerance."""
+    """Return the last mode for which the tail, it and all modes above, exceeds a tolerance."""
     tail = np.cumsum(share[::-1])[::-1]
     above = np.nonzero(tail > tolerance)[0]
     return int(above[-1]) if above.size else 0
 
 
 def nodes_for_field(spectrum: Spectrum, digits: int, nfp: int) -> np.ndarray:
-    """Return the node counts (whole torus, poloidal) that resolve a field."""
+    """Return the numbers of nodes, (2,), along phi (whole torus) and theta that resolve a field."""
     tolerance = 10.0**-digits * spectrum.largest
     modes = [_resolved_mode(spectrum.shares(axis), tolerance) for axis in (1, 2)]
     return np.maximum(_NODES_PER_MODE * np.array([modes[0] * nfp, modes[1]]), _LEAST_NODES)
 
 
 def nodes_for_surface(samples: np.ndarray, nfp: int, epsilon: float, count: int) -> np.ndarray:
-    """Return the node counts (whole torus, poloidal) for accurate interpolation on patches.
+    """Return the numbers of nodes, (2,), for an accurate interpolation of a surface on patches.
 
-    It interpolates the normals, which have the most modes, on ``count`` points.
+    Numbers of nodes are counted along phi (whole torus) and theta. The normals decide, because they
+    have more modes than the points.
+
+    Parameters
+    ----------
+    samples : (3, n, m) co-rotating points of one period.
+    epsilon : allowed error of the normals, relative to the longest.
+    count : number of points of the Lagrange interpolation.
     """
     angles = resample.grid_angles(4 * samples.shape[1], nfp, False)
     _, x_phi, x_theta = resample.tangents_at(samples, nfp, angles, 4 * samples.shape[2])
@@ -98,40 +125,45 @@ def nodes_for_surface(samples: np.ndarray, nfp: int, epsilon: float, count: int)
 
 
 def interpolation_error(share, modes_per_node: float, count: int, xp: Any = np):
-    """Estimate the error of local Lagrange interpolation on ``count`` points.
+    """Estimate the error of local Lagrange interpolation on `count` points.
 
-    A mode that advances by ``w`` turns from node to node has an error of about sin(pi w)^count.
+    A mode that advances by w turns from node to node has a relative error of about sin(pi w)^count.
 
     Parameters
     ----------
-    share : amplitude of each mode.
-    modes_per_node : turns from node to node of the first mode.
+    share : (k,) amplitudes of the modes 0 .. k - 1.
+    modes_per_node : fraction of a turn by which mode 1 advances from node to node.
+    xp : ``numpy`` or ``jax.numpy``.
     """
     turns = xp.minimum(xp.arange(share.size, dtype=float) * modes_per_node, 0.5)
     return share @ xp.sin(np.pi * turns) ** count
 
 
 def midway(count: int) -> float:
-    """Return the error of Lagrange interpolation midway between nodes over sin(pi w)^count.
+    """Return the error of Lagrange interpolation midway between two nodes, over sin(pi w)^count.
 
-    To leading order in w: the derivative of order ``count`` times the product of the distances to
-    the nodes over ``count`` factorial.
+    The value is exact to leading order in w, the turns of a wave from node to node. It follows from
+    the remainder of the interpolation: the derivative of order `count`, times the product of the
+    distances to the nodes, over the factorial of `count`.
     """
     return math.comb(count, count // 2) / 2**count
 
 
 def unresolved(samples: Any, rule: Rule, xp: Any):
-    """Estimate, over max |B|, what the grid of B and the interpolation on patches miss of B.
+    """Estimate the errors that the grid of B and the interpolation of B on patches cause.
 
-    Not differentiated. See also `unresolved_at`.
+    The errors are relative to max |B|, and are not differentiated. `unresolved_at` gives their
+    effect at points off the surface.
 
     Parameters
     ----------
     samples : (3, n, m) co-rotating components of one period of B on its own grid.
+    xp : ``numpy`` or ``jax.numpy``.
 
     Returns
     -------
-    (2,) of the grid along phi and theta, and of the interpolation.
+    tails : (2,) errors of the grid of B along phi and theta.
+    missed : error of the interpolation on patches, a scalar.
     """
     samples = samples if xp is np else lax.stop_gradient(samples)
     largest = xp.sqrt((samples**2).sum(axis=0).max())
@@ -145,16 +177,21 @@ def unresolved(samples: Any, rule: Rule, xp: Any):
 
 
 def unresolved_at(distance: Float[Array, " n"], unresolved, spacing, rule: Rule):
-    """Return what `unresolved` amounts to at distances from the surface: (n,) for each part.
+    """Return the effect of the errors `unresolved` at n distances from the surface.
 
-    Fields of the m-th mode around a cylinder of radius a fade like (1 + d/a)^-m with the distance
-    d; here a is that of the longest cross-section or axis. The near kernel of a patch fades like
-    exp(-(alpha d)^2), to the end of its range.
+    Around a cylinder of radius a, the field of the m-th mode decays like (1 + d/a)^-m with the
+    distance d. Here a is the radius of a circle as long as the longest cross-section or axis. The
+    near kernel of a patch decays like exp(-(alpha d)^2) up to the end of its range.
 
     Parameters
     ----------
-    unresolved : of the grid of B, along phi and theta, and of the interpolation on patches.
-    spacing : largest distance of neighbouring nodes.
+    distance : (n,) distances from the surface, in the unit of the surface.
+    unresolved : pair from the function `unresolved`.
+    spacing : largest distance between neighbouring nodes.
+
+    Returns
+    -------
+    Two (n,) errors relative to max |B|: of the grid of B, and of the interpolation on patches.
     """
     tails, missed = unresolved
     grid = np.array([rule.src_shape[0] * rule.images, rule.src_shape[1]])

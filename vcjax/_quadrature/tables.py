@@ -1,7 +1,7 @@
 """Constants of a rule: interpolation matrices, the polar nodes of a patch, derivatives, rays.
 
-For the field, for gradients and for points off the surface there is a set of tables each. They are
-made on the host once, kept for the rules used last, and passed to programs as an argument.
+Fields, gradients and points off the surface each have a set of tables. Tables are made on the host
+once, kept for the rules that were used last, and passed to programs as an argument.
 """
 
 from dataclasses import dataclass, field
@@ -18,33 +18,39 @@ from vcjax._pytree import pytree
 from vcjax._quadrature.rule import Rule
 
 CORE = 0.15
-"""Radius of the core of a patch, where the kernel of points near the surface is nearly singular."""
+"""Radius of the core of a patch, relative to the patch. In the core the kernel of points near the
+surface is nearly singular."""
 _CORE_NODES = 8
-"""Nodes on each ray of the core, over the cut-off; enough for distances down to 1e-10."""
+"""Number of nodes on each ray in the core, over the rule's cut-off; enough for points as close as
+1e-10 patch radii."""
 
 
 @pytree
 @dataclass(frozen=True, eq=False)
 class Tables:
-    """Constants of a rule for `prepare`.
+    """The constants of a rule for `prepare`: matrices along phi and theta, and polar weights.
 
-    Surface and field are interpolated to the nodes of a period, laboratory components, continued
-    by the rule's overlap, with `resample.resampled`.
+    The matrices of surface and field interpolate to the continued nodes: the quadrature nodes of
+    one period and the rule's overlap on every side, in laboratory components. They are for
+    `resample.resampled`.
 
-    The patch interpolation is a product of one matrix for phi and one for theta. A polar grid
-    whose angles come in fours is symmetric under both reflections, so each matrix is split into
-    its even and odd parts on the first quadrant: four products of a sixteenth of the work instead
-    of one.
+    The interpolation to the polar nodes of a patch is a product of a matrix for phi and a matrix
+    for theta. The polar nodes are symmetric under both reflections, because the number of angles is
+    a multiple of 4. Therefore each matrix is split into its even and odd part on the first
+    quadrant. This gives four products, each a sixteenth of the work, instead of one product.
 
     Attributes
     ----------
     rule : static; the rule of these constants.
-    samples_phi, samples_theta : from a surface to `resample.surface_period` of it.
-    surface_phi, surface_theta : interpolation of these samples and its derivative.
-    field_phi, field_theta : interpolation of a field.
-    turns : rotations by 0 .. nfp - 1 periods.
-    patch_phi, patch_theta : even and odd part of the interpolation to polar nodes.
-    polar_weights : of the polar nodes of a quadrant.
+    samples_phi, samples_theta : matrices from a surface X to its samples, those of
+        `resample.surface_period`.
+    surface_phi, surface_theta : pairs of matrices from these samples to the continued nodes: the
+        interpolation and its derivative.
+    field_phi, field_theta : matrices from a field to the continued nodes.
+    turns : (nfp, 3, 3) rotations by 0 .. nfp - 1 periods.
+    patch_phi, patch_theta : even and odd part of the interpolation to the polar nodes of the first
+        quadrant of a patch.
+    polar_weights : weights of the polar nodes of a quadrant.
     """
 
     rule: Rule = field(metadata={"static": True})
@@ -63,13 +69,15 @@ class Tables:
 @pytree
 @dataclass(frozen=True, eq=False)
 class GradientTables:
-    """Constants of a rule for `prepare_gradient`.
+    """The constants of a rule for `prepare_gradient`: those of the field, and derivatives.
 
     Attributes
     ----------
     field : `Tables` of the rule.
-    field_phi_slope, field_theta_slope : derivatives of a field's interpolation, at the targets.
-    centre_phi, centre_theta : derivatives of the patch interpolation at the centre, one-sided.
+    field_phi_slope, field_theta_slope : matrices from a field to its derivatives at the targets,
+        for `resample.resampled`.
+    centre_phi, centre_theta : derivatives of the patch interpolation at the centre of a patch, from
+        the right and from the left.
     """
 
     field: Tables
@@ -82,14 +90,16 @@ class GradientTables:
 @pytree
 @dataclass(frozen=True, eq=False)
 class OffSurfaceTables:
-    """Constants of a rule for `prepare_off_surface`.
+    """The constants of a rule for `prepare_off_surface`: those of the field, and rays.
 
     Attributes
     ----------
     field : `Tables` of the rule.
-    rings : radii and weights of the rings of polar nodes.
-    core_modes : (core, core) from values on the rings of the core to Legendre coefficients.
-    core_nodes, core_weights : (node,) Gauss-Legendre on [0, 1], of the integral along a ray.
+    rings : radii of the rings of polar nodes, relative to the patch, and their weights.
+    core_modes : (core, core) matrix from values on the rings of the core to the coefficients of
+        Legendre polynomials along the radius.
+    core_nodes, core_weights : (node,) nodes and weights of the Gauss-Legendre rule on [0, 1], for
+        integrals along a ray in the core.
     """
 
     field: Tables
@@ -100,19 +110,37 @@ class OffSurfaceTables:
 
 
 def tables(rule: Rule) -> Tables:
-    """Return the constants of a rule for `prepare`, to be passed under an outer ``jit``."""
+    """Return the constants of a rule for `prepare`.
+
+    `prepare` makes them itself unless they are passed. Under an outer ``jit``, make them outside
+    and pass them as an argument of the outer function.
+
+    Parameters
+    ----------
+    rule : from `choose`.
+
+    Raises
+    ------
+    VcjaxError : if `rule` is not a valid rule.
+    """
     check_rule("tables", rule)
     return Tables(rule=rule, **jax.device_put(_field_tables(rule)))
 
 
 def gradient_tables(rule: Rule) -> GradientTables:
-    """Return the constants of a rule for `prepare_gradient`; see `tables`."""
+    """Return the constants of a rule for `prepare_gradient`.
+
+    Usage, parameter and errors are those of `tables`.
+    """
     check_rule("gradient_tables", rule)
     return GradientTables(tables(rule), **jax.device_put(_gradient_tables(rule)))
 
 
 def off_surface_tables(rule: Rule) -> OffSurfaceTables:
-    """Return the constants of a rule for `prepare_off_surface`; see `tables`."""
+    """Return the constants of a rule for `prepare_off_surface`.
+
+    Usage and errors are those of `tables`; the rule must come from `choose_off_surface`.
+    """
     check_rule("off_surface_tables", rule, "vcjax.choose_off_surface")
     if not rule.core_count:
         raise VcjaxError(
@@ -138,7 +166,7 @@ def _field_tables(rule: Rule) -> dict:
     return dict(
         samples_phi=samples_phi,
         samples_theta=samples_theta,
-        # Samples lie (component, row), a field lies (row, component).
+        # Samples are ordered (component, row), a field is ordered (row, component).
         surface_phi=tuple(
             matrix.reshape(3, angles.size, count, 3).swapaxes(2, 3).reshape(3, angles.size, -1)
             for matrix in resample.laboratory_matrices(*surface_phi, angles, np.zeros(count))
@@ -182,7 +210,16 @@ def _off_surface_tables(rule: Rule) -> dict:
 
 
 def _field_interpolation(rule: Rule, angles: np.ndarray, theta: np.ndarray):
-    """Return interpolation and derivative of a field, along phi and along theta."""
+    """Return matrices for `resample.resampled` that interpolate a field, and their derivatives.
+
+    Parameters
+    ----------
+    angles, theta : (a,) and (b,) toroidal and poloidal angles to which they interpolate.
+
+    Returns
+    -------
+    phi, theta : pairs of (3, a, k) and (images, b, m): the interpolation and its derivative.
+    """
     rows = rule.src_shape[0] * (2 if rule.half_period else 1)
     start, step = resample.field_angles(rows, rule.nfp, rule.half_period)
     given = resample.equispaced(start, step, rows)
@@ -197,9 +234,10 @@ def _field_interpolation(rule: Rule, angles: np.ndarray, theta: np.ndarray):
 
 
 def radii(rule: Rule) -> tuple[np.ndarray, np.ndarray]:
-    """Return nodes and weights of Gauss-Legendre on [0, 1]; on [0, CORE] and [CORE, 1] with a core.
+    """Return the radii of polar nodes and their weights: Gauss-Legendre nodes on [0, 1].
 
-    One-sided, because the near kernel has a |rho|^3 term.
+    A rule with a core has Gauss-Legendre nodes on [0, CORE], followed by others on [CORE, 1].
+    Intervals begin at 0 instead of -1, because the near kernel has a |rho|^3 term.
     """
     if not rule.core_count:
         return _gauss_legendre(rule.radial_count)
@@ -215,10 +253,15 @@ def _gauss_legendre(count: int, first: float = 0.0, last: float = 1.0):
 
 
 def polar_quadrant(rule: Rule) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the polar nodes of the first quadrant: offsets (u, v) in nodes, and weights.
+    """Return the polar nodes of the first quadrant of a patch.
 
-    They are sorted by v, so that consecutive nodes take their values from few columns of the
-    patch; with a core they are sorted by radius, which is nearly as good, and by angle.
+    They are sorted by v, so that consecutive polar nodes take their values from few columns of the
+    patch. With a core they are sorted by radius, which is nearly as good, and then by angle.
+
+    Returns
+    -------
+    u, v : (node,) offsets from the centre along phi and theta, in grid nodes.
+    weights : (node,) weights of the polar rule.
     """
     rho, rho_weights = radii(rule)
     angle = 2 * np.pi * (np.arange(rule.angular_count // 4) + 0.5) / rule.angular_count
@@ -230,22 +273,23 @@ def polar_quadrant(rule: Rule) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def rim_nodes(rule: Rule) -> np.ndarray:
-    """Return the indices into `polar_quadrant` of the nodes of the largest radius."""
+    """Return the indices of those nodes of `polar_quadrant` that have the largest radius."""
     u, v, _ = polar_quadrant(rule)
     radius = np.hypot(u / rule.patch_phi, v / rule.patch_theta)
     return np.sort(np.argsort(radius)[-(rule.angular_count // 4) :])
 
 
 def lagrange_rows(points: np.ndarray, reach: int, count: int) -> np.ndarray:
-    """Return local Lagrange interpolation from the integers -reach..reach to points (n,).
+    """Return the matrix of local Lagrange interpolation from the integers -reach..reach to points.
 
     Parameters
     ----------
-    count : number of points of each local stencil (even); at most 2 reach are used.
+    points : (n,) positions from -reach to reach.
+    count : number of points of each local stencil, even; at most 2 reach are used.
 
     Returns
     -------
-    (n, 2 reach + 1), rows that turn grid values into values at the points.
+    (n, 2 reach + 1) matrix from values at the integers to values at the points.
     """
     count = min(count, 2 * reach)
     first = np.clip(np.floor(points).astype(int) - count // 2 + 1, -reach, reach + 1 - count)
@@ -262,14 +306,20 @@ def lagrange_rows(points: np.ndarray, reach: int, count: int) -> np.ndarray:
 
 
 def centre_slopes(reach: int, count: int) -> np.ndarray:
-    """Return derivatives at 0 of the local Lagrange interpolation on -reach..reach.
+    """Return the derivatives at 0 of local Lagrange interpolation from the integers -reach..reach.
 
-    They differentiate exactly the interpolant of `lagrange_rows`, whose stencil changes at 0: only
-    then the finite part cancels the singular part of its integrals to rounding.
+    They are exactly the derivatives of the interpolant of `lagrange_rows`, whose stencil changes at
+    0. Only with these derivatives does the finite part cancel the singular part of the integrals to
+    rounding error.
+
+    Parameters
+    ----------
+    count : number of points of each local stencil, even; at most 2 reach are used.
 
     Returns
     -------
-    (2, 2 reach + 1), of the stencils right and left of 0.
+    (2, 2 reach + 1) rows from values at the integers to the derivatives at 0, from the right and
+    from the left.
     """
     count = min(count, 2 * reach)
     stencil = np.arange(count) - count // 2 + 1
@@ -283,7 +333,13 @@ def centre_slopes(reach: int, count: int) -> np.ndarray:
 
 
 def _fold(rows: np.ndarray) -> np.ndarray:
-    """Turn rows on -E..E into rows for v(k) + v(-k) and v(k) - v(-k), k = 0..E."""
+    """Split a matrix (n, 2 E + 1) that acts on values v at -E..E into its even and odd part.
+
+    Returns
+    -------
+    (2, n, E + 1) matrices that act on v(k) + v(-k) and on v(k) - v(-k) for k = 0..E. Column 0 is
+    halved, because v(0) + v(0) counts the value at 0 twice.
+    """
     reach = rows.shape[1] // 2
     right, left = rows[:, reach:], rows[:, reach::-1]
     folded = 0.5 * np.stack([right + left, right - left])
@@ -293,6 +349,11 @@ def _fold(rows: np.ndarray) -> np.ndarray:
 
 @lru_cache(maxsize=8)
 def theta_stencils(rule: Rule) -> np.ndarray:
-    """Return the columns [first, last + 1) of the theta matrices that each polar node reads."""
+    """Return the columns of the theta matrices that each polar node reads.
+
+    Returns
+    -------
+    (node, 2) first column, and last column + 1.
+    """
     read = (_field_tables(rule)["patch_theta"] != 0).any(axis=0)
     return np.stack([read.argmax(axis=1), read.shape[1] - read[:, ::-1].argmax(axis=1)], axis=1)
