@@ -1,8 +1,8 @@
 """Virtual casing problems with known answers.
 
-Coils outside a surface make its external field, filaments inside its internal field. The
-Biot-Savart law gives both to rounding error. `w7x`, `rotating_ellipse` and `axisymmetric` are
-ready-made problems; `known_problem` makes a problem from any surface and any currents.
+Coils outside a surface make the external field, and filaments inside make the internal field. The
+Biot-Savart law gives both fields to rounding error. `w7x`, `rotating_ellipse` and `axisymmetric`
+return ready-made problems; `known_problem` makes a problem from any surface and any currents.
 """
 
 from vcjax.problems._catalogue import axisymmetric, rotating_ellipse, tokamak_coils, w7x

@@ -1,8 +1,8 @@
-"""Named problems, as hard to resolve as the tests of the ``virtual_casing`` package.
+"""Ready-made problems that are as hard to resolve as the tests of the ``virtual_casing`` package.
 
-The distance of the currents from the surface is chosen so that the W7-X and ellipse fields,
-interpolated from the source grid, have the same error as the fields of the reference, digit by
-digit (the tests compare them).
+The distances of the currents from the surface are chosen so that interpolation from the source grid
+has the same error as for the fields of that package, for W7-X and the rotating ellipse and for each
+number of digits. The tests compare the errors.
 """
 
 import functools
@@ -25,15 +25,17 @@ MAX_DIGITS = 14
 
 @functools.lru_cache(maxsize=8)
 def w7x(digits: int, *, half_period: bool = True) -> Problem:
-    """Return Wendelstein 7-X with fifty coils and a filament near its magnetic axis.
+    """Return a problem on the boundary of Wendelstein 7-X, with lengths in metres.
 
-    Half period: surface 10 x 20, sources 6d x 32d, targets 20 x 40; a full period doubles the
-    toroidal numbers.
+    Fifty coils are outside, with a mean toroidal field of 1 at the major radius 5.56 m. A filament
+    near the magnetic axis is inside. Over a half period the grids (nphi x ntheta) are 10 x 20 for
+    the surface, 6d x 32d for the sources and 20 x 40 for the targets. A full period has twice as
+    many toroidal points.
 
     Parameters
     ----------
-    digits : d, accuracy that the source grid is designed for.
-    half_period : half or full field period.
+    digits : d, the accuracy that the source grid is designed for.
+    half_period : whether the grids cover half a field period or a full period.
 
     Raises
     ------
@@ -42,7 +44,8 @@ def w7x(digits: int, *, half_period: bool = True) -> Problem:
     digits = check_integer("problems.w7x", "digits", digits, 1, MAX_DIGITS)
     factor = 1 if half_period else 2
     surface = w7x_boundary()
-    # Roughly the magnetic axis. Its torsion makes the field as hard as that of the reference.
+    # Roughly the magnetic axis. Its torsion makes the field as hard to resolve as the field of the
+    # reference.
     axis = ToroidalLoop(0.25, r=(5.56, 0.37, 0.02), z=(0.0, 0.18, 0.02), nfp=5)
     coils = _coils(50, radius=1.4, middle=ToroidalLoop(0.0, r=(5.56, 0.37), z=(0.0, 0.18), nfp=5))
     return known_problem(
@@ -60,21 +63,22 @@ def w7x(digits: int, *, half_period: bool = True) -> Problem:
 
 @functools.lru_cache(maxsize=8)
 def rotating_ellipse(digits: int, *, half_period: bool = True, nfp: int = 4) -> Problem:
-    """Return a rotating ellipse, R0 = 0.7, semi-axes 0.1, 0.2; four coils a period, a circle
-    inside.
+    """Return a problem on a rotating ellipse with the major radius 0.7 and semi-axes 0.1 and 0.2.
 
-    Half period: surface 10 x 20, sources 3d x 15d, targets 19 x 29; a full period doubles the
-    toroidal numbers.
+    Four coils in each period are outside, with a mean toroidal field of 1 at the radius 0.7. A
+    circular filament is inside. Over a half period the grids (nphi x ntheta) are 10 x 20 for the
+    surface, 3d x 15d for the sources and 19 x 29 for the targets. A full period has twice as many
+    toroidal points.
 
     Parameters
     ----------
-    digits : d, accuracy that the source grid is designed for.
-    half_period : half or full field period.
+    digits : d, the accuracy that the source grid is designed for.
+    half_period : whether the grids cover half a field period or a full period.
     nfp : number of field periods.
 
     Raises
     ------
-    VcjaxError : if digits is not an integer from 1 to 14, or nfp not one from 1 to 20.
+    VcjaxError : if `digits` is not an integer from 1 to 14, or `nfp` not an integer from 1 to 20.
     """
     digits = check_integer("problems.rotating_ellipse", "digits", digits, 1, MAX_DIGITS)
     nfp = check_integer("problems.rotating_ellipse", "nfp", nfp, 1, 20)
@@ -102,21 +106,25 @@ def axisymmetric(
     src_shape: tuple[int, int] | None = None,
     trg_shape: tuple[int, int] = (8, 20),
 ) -> Problem:
-    """Return a torus of major radius 2 with an axis current, two loops outside and a loop inside.
+    """Return a problem on an axisymmetric torus with the major radius 2.
+
+    A current along the z axis and two loops are outside, one loop is inside. The axis current has
+    the strength mu_0 I / (4 pi) = 1.
 
     Parameters
     ----------
-    digits : d, accuracy that the source grid is designed for.
-    cross_section : ``"shaped"`` (egg) or ``"circular"``.
-    minor_radius : a, above 0 and up to 1.2.
-    shape : (nphi, ntheta) of the surface over the full turn. Few points define another, cruder
+    digits : d, the accuracy that the source grid is designed for.
+    cross_section : ``"shaped"`` (egg-shaped) or ``"circular"``.
+    minor_radius : a, above 0 and up to 1.2, in the unit of the major radius.
+    shape : (nphi, ntheta) of the surface over the full turn. Few points define a different, cruder
         surface.
-    src_shape, trg_shape : (nphi, ntheta) of sources, by default 6 x 8d, and of targets.
+    src_shape : (nphi, ntheta) of the source grid; by default (6, 8d).
+    trg_shape : (nphi, ntheta) of the target grid.
 
     Raises
     ------
-    VcjaxError : if digits is not an integer from 1 to 14, the cross-section is unknown, or the
-        radius is out of range.
+    VcjaxError : if `digits` is not an integer from 1 to 14, `cross_section` is unknown, or
+        `minor_radius` is out of range.
     """
     digits = check_integer("problems.axisymmetric", "digits", digits, 1, MAX_DIGITS)
     surfaces = {"shaped": shaped_torus, "circular": circular_torus}
@@ -150,9 +158,10 @@ def axisymmetric(
 
 
 def tokamak_coils() -> tuple[CentralConductor | ToroidalLoop, ...]:
-    """Return the coils of the free-boundary tokamak equilibria: 5 T at R = 6 m, and two loops.
+    """Return the coils of the free-boundary tokamak equilibria: an axis current and two loops.
 
-    Strengths are mu_0 I / (4 pi) in T m, lengths in m: `magnetic_field` gives tesla.
+    The axis current makes 5 T at R = 6 m. Currents are given as mu_0 I / (4 pi) in T m and lengths
+    in m, so that `magnetic_field` returns tesla.
     """
     loop = 1e-7 * -4.2e6
     return (
@@ -163,7 +172,16 @@ def tokamak_coils() -> tuple[CentralConductor | ToroidalLoop, ...]:
 
 
 def _coils(count: int, *, radius: float, middle: ToroidalLoop) -> tuple[PoloidalCoil, ...]:
-    """Return circular coils centred on a toroidal curve, with B = 1 at its mean major radius."""
+    """Return equal circular coils, centred on a toroidal curve at equal steps of phi.
+
+    Their currents are such that the mean toroidal field is 1 at the mean major radius of the curve.
+
+    Parameters
+    ----------
+    count : number of coils.
+    radius : radius of a coil.
+    middle : the toroidal curve.
+    """
     angles = 2 * np.pi * (np.arange(count) + 0.5) / count
     points, _ = middle.curve(angles)
     centres = np.stack([np.hypot(points[:, 0], points[:, 1]), points[:, 2]], axis=1)

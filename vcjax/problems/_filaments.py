@@ -1,10 +1,12 @@
 """Closed current filaments and their magnetic field, accurate to rounding.
 
-Units: currents are given as mu_0 I / (4 pi). Fields have the unit of mu_0 I divided by the length
-unit of the points. The trapezoid rule on a smooth closed curve converges
-geometrically [1]_: with n points over the parameter range [0, 2 pi), the error is about
-exp(-n s), s the distance of the integrand's singularities from the real axis. For a target at
-distance d outside a circle of radius a that is s = log(1 + d / a); `point_count` generalises it.
+Currents are given as mu_0 I / (4 pi). Fields have the unit of mu_0 I divided by the length unit of
+the points.
+
+The trapezoid rule on a smooth closed curve converges geometrically [1]_. With n points over the
+parameter range [0, 2 pi), the error is about exp(-n s), where s is the distance of the integrand's
+singularities from the real axis. For a target at the distance d outside a circle of radius a,
+s = log(1 + d / a). `point_count` generalises this to other curves.
 
 References
 ----------
@@ -23,19 +25,21 @@ from scipy.spatial import KDTree
 from vcjax._errors import VcjaxError
 
 _TILE_BYTES = 2**19
-"""Size of a (targets, sources) temporary. Six of them fit the cache of a core: 5 times faster."""
+"""Bytes of a temporary (targets, sources). Six such arrays fit into the cache of a core; larger
+arrays would make the sums 5 times slower."""
 _NATURAL_DIGITS = 36.0
-"""Error reduction as an exponent: exp(36) = 4e15."""
+"""Natural logarithm of the factor by which the error is to be reduced: exp(36) = 4e15."""
 _MOST_SAMPLES = 2**16
-"""Samples of a curve at most. Points closer to it than a few 1e-5 of its length count as on it."""
+"""Largest number of samples of a curve. Points that are closer to a curve than a few 1e-5 of its
+length count as on it."""
 
 
 class Filament(ABC):
-    """A smooth closed curve with a current, parametrised over [0, 2 pi).
+    """A smooth closed curve, parametrised over [0, 2 pi), that carries a current.
 
     Attributes
     ----------
-    current : mu_0 I / (4 pi), along increasing parameter.
+    current : mu_0 I / (4 pi), positive in the direction of increasing parameter.
     """
 
     current: float
@@ -44,18 +48,18 @@ class Filament(ABC):
     def curve(
         self, parameter: Float[np.ndarray, " n"]
     ) -> tuple[Float[np.ndarray, "n 3"], Float[np.ndarray, "n 3"]]:
-        """Return points of the curve and their derivatives with respect to the parameter."""
+        """Return points (n, 3) of the curve at parameters (n,), and their derivatives (n, 3)."""
 
 
 @dataclass(frozen=True)
 class ToroidalLoop(Filament):
-    """A loop around the torus, in the toroidal direction.
+    """A current loop that goes once around the z axis, in the toroidal direction.
 
-    R = sum_n r[n] cos(n nfp phi), Z = z[0] + sum_n z[n] sin(n nfp phi).
+    The loop is R = sum_n r[n] cos(n nfp phi), Z = z[0] + sum_n z[n] sin(n nfp phi).
 
     Parameters
     ----------
-    current : mu_0 I / (4 pi), along increasing phi.
+    current : mu_0 I / (4 pi), positive in the direction of increasing phi.
     r, z : coefficients, in the unit of length. A loop with z[0] = 0 is stellarator-symmetric.
     nfp : number of field periods.
     """
@@ -83,9 +87,9 @@ class PoloidalCoil(Filament):
     Parameters
     ----------
     current : mu_0 I / (4 pi). If positive, the field inside the coil points along increasing phi.
-    phi : toroidal angle of the coil's plane.
-    centre : (R, Z) of the centre, in the unit of length.
-    radius : in the unit of length.
+    phi : toroidal angle of the coil's plane, in radians.
+    centre : (R, Z) of the coil's centre, in the unit of length.
+    radius : radius of the coil, in the unit of length.
     """
 
     current: float
@@ -110,18 +114,18 @@ class CentralConductor:
 
     Parameters
     ----------
-    current : mu_0 I / (4 pi), along +z.
+    current : mu_0 I / (4 pi), positive along +z.
     """
 
     current: float
 
     def field(self, targets: Float[np.ndarray, "m 3"]) -> Float[np.ndarray, "m 3"]:
-        """Return the Cartesian field (m, 3)."""
+        """Return the Cartesian components (m, 3) of the field at targets (m, 3)."""
         x, y, _ = targets.T
         return 2 * self.current / (x * x + y * y)[:, None] * np.stack([-y, x, 0 * x], axis=1)
 
     def gradient(self, targets: Float[np.ndarray, "m 3"]) -> Float[np.ndarray, "m 3 3"]:
-        """Return the gradient (m, i, k) = d_i B_k of the field."""
+        """Return the gradient [:, i, k] = d_i B_k, (m, 3, 3), of the field at targets (m, 3)."""
         x, y, _ = targets.T
         gradient = np.zeros((len(targets), 3, 3))
         gradient[:, 0, 0] = 2 * x * y
@@ -144,13 +148,20 @@ def _sine_series(coefficients, nfp, parameter):
 
 
 def point_count(call: str, filament: Filament, targets: KDTree) -> int:
-    """Return the number of points that reaches rounding error at the targets.
+    """Return the number of points on a filament that gives rounding error at the targets.
 
-    Raises an error that names `call` if a target lies on the curve.
+    If the parameter t of the curve y = sum_k c_k exp(i k t) is shifted by i s, the curve moves by
+    about the sum over k > 0 of sqrt(2) |c_k| (exp(k s) - 1). For circles this is exact. The
+    integrand is singular at the shift s for which the curve reaches the nearest target.
 
-    A shift by i s of the parameter moves the curve y = sum_k c_k exp(i k t) by about
-    sum_k sqrt(2) |c_k| (exp(k s) - 1), k > 0 (exact for circles); singularities are where that is
-    the distance of the nearest target.
+    Parameters
+    ----------
+    call : name that begins the error message.
+    targets : tree of the points (m, 3) at which the field is evaluated.
+
+    Raises
+    ------
+    VcjaxError : if a target lies on the curve or next to it.
     """
     count = 256
     while True:
@@ -163,8 +174,8 @@ def point_count(call: str, filament: Filament, targets: KDTree) -> int:
         count *= 2
     if slack > 0.5 * distance:
         raise VcjaxError(
-            f"{call} got a point on a current or next to it, within {distance + slack:.2g} of "
-            f"{type(filament).__name__}, where the field has no limit. Leave such points out."
+            f"{call} got a point on a current or next to it, within {distance + slack:.2g} of a "
+            f"{type(filament).__name__}, where the field is infinite. Leave such points out."
         )
     amplitudes = np.sqrt(2) * np.linalg.norm(np.fft.rfft(points, axis=0)[1:] / count, axis=1)
     modes = 1 + np.flatnonzero(amplitudes > 1e-14 * amplitudes.max())
@@ -188,10 +199,10 @@ def biot_savart(
 
     Parameters
     ----------
-    filaments : closed smooth curves.
+    filaments : closed smooth curves with currents.
     targets : (m, 3) points, not on any curve.
-    refinement : factor on the number of points of each curve. The answer depends on it only
-        through rounding.
+    refinement : factor by which the number of points of each curve is multiplied. It changes the
+        result by rounding error only.
 
     Returns
     -------
@@ -207,17 +218,18 @@ def biot_savart_gradient(
     *,
     refinement: float = 7 / 6,
 ) -> Float[np.ndarray, "m 3 3"]:
-    """Return the gradient (m, i, k) = d_i B_k of closed filaments; see `biot_savart`.
+    """Return the gradient of the field of closed filaments: (m, 3, 3) with [:, i, k] = d_i B_k.
 
-    The kernel has one more power of the distance, so the error of the trapezoid rule is larger by
-    about the number of points. A sixth more points, a factor exp(-6), compensates.
+    The parameters are those of `biot_savart`. The kernel has one more power of the distance than
+    the field's, so the error of the trapezoid rule is larger by a factor of about the number of
+    points. A sixth more points reduces it by exp(-6), which compensates for that.
     """
     call = "problems.magnetic_field_gradient"
     return _sum_gradients(*_elements(call, filaments, targets, refinement), targets)
 
 
 def _elements(call, filaments, targets, refinement):
-    """Return points (n, 3) of all filaments and their current elements (n, 3)."""
+    """Return the points (n, 3) of all filaments and the current elements (n, 3) at these points."""
     points, elements = [], []
     tree = KDTree(targets)
     for filament in filaments:
@@ -229,7 +241,10 @@ def _elements(call, filaments, targets, refinement):
 
 
 def _sum_elements(points, elements, targets):
-    """Return sum_j dl_j x r_j / |r_j|^3. r_j = x - y_j is formed first, so nothing cancels."""
+    """Return the sums (m, 3) over j of dl_j x r_j / |r_j|^3 at targets x, with r_j = x - y_j.
+
+    The difference r_j is formed first, so that no digits cancel later.
+    """
     field = np.empty_like(targets)
     step = max(1, _TILE_BYTES // (8 * len(points)))
     for start in range(0, len(targets), step):
@@ -247,7 +262,10 @@ def _sum_elements(points, elements, targets):
 
 
 def _sum_gradients(points, elements, targets):
-    """Return sum_j dl_j x K_i(r_j), K_im = delta_im / |r|^3 - 3 r_i r_m / |r|^5, symmetric."""
+    """Return the sums (m, 3, 3) over j of dl_j x K_i(r_j) at targets x, with r_j = x - y_j.
+
+    The kernel K_im = delta_im / |r|^3 - 3 r_i r_m / |r|^5 is symmetric.
+    """
     gradient = np.empty((len(targets), 3, 3))
     step = max(1, _TILE_BYTES // (8 * len(points)))
     for start in range(0, len(targets), step):

@@ -1,4 +1,4 @@
-"""Virtual casing problems with known currents outside and inside the surface."""
+"""Virtual casing problems with known currents outside and inside a surface."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,16 +20,16 @@ from vcjax.problems._filaments import (
 
 Source = Filament | CentralConductor
 _AXIS = 1e-50
-"""Closer to a straight current than this, powers of the distance overflow."""
+"""Distance from a straight current below which powers of the distance overflow."""
 
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """A surface, the total field on it, and the external and internal parts to be found.
+    """A surface, the total field on it, and its known external and internal parts.
 
-    All arrays are read-only and Cartesian, component last. ``src`` and ``trg`` are the source and
-    target grids over the same full or half field period as `X`; their points lie on the smooth
-    surface through `X` (`vcjax.surface_points`).
+    All arrays are read-only and have Cartesian components along the last axis. The source grid
+    (``src``) and the target grid (``trg``) cover the same full or half field period as `X`. Their
+    points lie on the smooth surface through `X` and are given by `vcjax.surface_points`.
 
     Attributes
     ----------
@@ -38,10 +38,11 @@ class Problem:
     half_period : whether the grids cover half a field period.
     digits : accuracy that the source grid is designed for.
     X : (nphi, ntheta, 3) points of the surface.
-    B : (src_nphi, src_ntheta, 3) total field.
-    B_ext : (trg_nphi, trg_ntheta, 3) field of the outside currents.
-    B_int : (trg_nphi, trg_ntheta, 3) field of the inside currents.
-    outside, inside : the currents, for `magnetic_field` at other points.
+    B : (src_nphi, src_ntheta, 3) total field on the source grid.
+    B_ext : (trg_nphi, trg_ntheta, 3) field of the outside currents on the target grid.
+    B_int : (trg_nphi, trg_ntheta, 3) field of the inside currents on the target grid.
+    outside, inside : currents outside and inside the surface; `magnetic_field` gives their field at
+        other points.
     """
 
     name: str
@@ -67,29 +68,41 @@ class Problem:
 
     @cached_property
     def grad_B_ext(self) -> Float[np.ndarray, "trg_nphi trg_ntheta 3 3"]:
-        """Return the gradient [..., i, k] = d_i B_k of the external field, computed once."""
+        """Gradient [..., i, k] = d_i B_k of the external field at the targets, computed once."""
         return self._gradient(self.outside)
 
     @cached_property
     def grad_B_int(self) -> Float[np.ndarray, "trg_nphi trg_ntheta 3 3"]:
-        """Return the gradient [..., i, k] = d_i B_k of the internal field, computed once."""
+        """Gradient [..., i, k] = d_i B_k of the internal field at the targets, computed once."""
         return self._gradient(self.inside)
 
     def external_error(self, B_external) -> float:
-        """Return the largest error of an external field over the largest component of B."""
+        """Return the largest error of `B_external`, divided by the largest component of `B`.
+
+        The field is (trg_nphi, trg_ntheta, 3); other shapes raise a `VcjaxError`.
+        """
         return self._error("external_error", B_external, self.B_ext, self.B)
 
     def internal_error(self, B_internal) -> float:
-        """Return the largest error of an internal field over the largest component of B."""
+        """Return the largest error of `B_internal`, divided by the largest component of `B`.
+
+        The field is (trg_nphi, trg_ntheta, 3); other shapes raise a `VcjaxError`.
+        """
         return self._error("internal_error", B_internal, self.B_int, self.B)
 
     def external_gradient_error(self, gradient) -> float:
-        """Return the largest error of an external gradient over the largest entry of grad B."""
+        """Return the largest error of an external gradient, divided by the largest entry of grad B.
+
+        The gradient is (trg_nphi, trg_ntheta, 3, 3); other shapes raise a `VcjaxError`.
+        """
         total = self.grad_B_ext + self.grad_B_int
         return self._error("external_gradient_error", gradient, self.grad_B_ext, total)
 
     def internal_gradient_error(self, gradient) -> float:
-        """Return the largest error of an internal gradient over the largest entry of grad B."""
+        """Return the largest error of an internal gradient, divided by the largest entry of grad B.
+
+        The gradient is (trg_nphi, trg_ntheta, 3, 3); other shapes raise a `VcjaxError`.
+        """
         total = self.grad_B_ext + self.grad_B_int
         return self._error("internal_gradient_error", gradient, self.grad_B_int, total)
 
@@ -107,7 +120,7 @@ class Problem:
         if field.shape != known.shape:
             raise VcjaxError(
                 f"Problem.{call} got a field of shape {field.shape}; "
-                f"give {known.shape}, the target grid of {self.name}."
+                f"give {known.shape}, values on the target grid of the problem {self.name}."
             )
         return float(np.abs(field - known).max() / np.abs(total).max())
 
@@ -115,20 +128,21 @@ class Problem:
 def magnetic_field(
     sources: Sequence[Source], points: Float[np.ndarray, "*shape 3"]
 ) -> Float[np.ndarray, "*shape 3"]:
-    """Return the magnetic field of currents, accurate to rounding.
+    """Return the magnetic field of currents at given points, accurate to rounding.
 
     Parameters
     ----------
-    sources : closed filaments and central conductors, currents given as mu_0 I / (4 pi).
+    sources : closed filaments and central conductors; their currents are mu_0 I / (4 pi).
     points : (..., 3) Cartesian points, not on any current.
 
     Returns
     -------
-    (..., 3) Cartesian components, in the unit of current over length.
+    (..., 3) Cartesian components, in the unit of the currents over the unit of length.
 
     Raises
     ------
-    VcjaxError : if the points have a bad type or shape, are not finite, or lie on a current.
+    VcjaxError : if `points` has a wrong type or shape, or if a point is not finite or lies on a
+        current.
     """
     targets = _targets("problems.magnetic_field", sources, points)
     field = np.zeros_like(targets)
@@ -144,15 +158,14 @@ def magnetic_field(
 def magnetic_field_gradient(
     sources: Sequence[Source], points: Float[np.ndarray, "*shape 3"]
 ) -> Float[np.ndarray, "*shape 3 3"]:
-    """Return the gradient of the field of currents, accurate to rounding; see `magnetic_field`.
+    """Return the gradient of the magnetic field of currents, accurate to rounding.
+
+    Parameters and errors are those of `magnetic_field`.
 
     Returns
     -------
-    (..., 3, 3) with [..., i, k] = d_i B_k, in the unit of current over length squared.
-
-    Raises
-    ------
-    VcjaxError : as `magnetic_field`.
+    (..., 3, 3) with [..., i, k] = d_i B_k, in the unit of the currents over the unit of length
+    squared.
     """
     targets = _targets("problems.magnetic_field_gradient", sources, points)
     gradient = np.zeros((len(targets), 3, 3))
@@ -166,7 +179,7 @@ def magnetic_field_gradient(
 
 
 def _targets(call, sources, points):
-    """Return the checked points as (n, 3) float64."""
+    """Return the points as a float64 array (n, 3), or raise an error that begins with `call`."""
     if not isinstance(points, np.ndarray | jax.Array) or isinstance(points, Tracer):
         raise VcjaxError(
             f"{call} got points of type {type(points).__name__}; give an array (..., 3) outside "
@@ -174,8 +187,8 @@ def _targets(call, sources, points):
         )
     if points.ndim == 0 or points.shape[-1] != 3 or points.size == 0:
         raise VcjaxError(
-            f"{call} got points of shape {points.shape}; give (..., 3), at least one point: "
-            "Cartesian components last."
+            f"{call} got points of shape {points.shape}; give an array (..., 3) of at least one "
+            "point, with Cartesian components along the last axis."
         )
     if points.dtype.kind not in "fiu":
         raise VcjaxError(f"{call} got points of dtype {points.dtype}; give real numbers.")
@@ -185,8 +198,8 @@ def _targets(call, sources, points):
     on_axis = np.hypot(targets[:, 0], targets[:, 1]) < _AXIS
     if on_axis.any() and any(isinstance(source, CentralConductor) for source in sources):
         raise VcjaxError(
-            f"{call} got {int(on_axis.sum())} points on the z axis, the current of a "
-            "CentralConductor, where the field has no limit. Leave such points out."
+            f"{call} got {int(on_axis.sum())} points on the z axis, on the current of a "
+            "CentralConductor, where the field is infinite. Leave such points out."
         )
     return targets
 
@@ -205,16 +218,23 @@ def known_problem(
 ) -> Problem:
     """Make a problem from any surface with any currents outside and inside.
 
-    The currents must respect the symmetry of the grid: nfp, and stellarator symmetry for a half
-    period.
+    The currents must have the symmetry of the grids: `nfp` field periods, and stellarator symmetry
+    if the grids cover half a period. This is not checked.
 
     Parameters
     ----------
-    name, digits : labels.
-    X : (nphi, ntheta, 3) points of the surface.
-    nfp, half_period : symmetry, and whether X covers half a field period.
-    outside, inside : the currents.
-    src_shape, trg_shape : (nphi, ntheta) of the source and target grids.
+    name : name of the problem.
+    X : (nphi, ntheta, 3) Cartesian points of the surface, in any length unit.
+    nfp : number of field periods.
+    half_period : whether the grids cover half a field period; see `vcjax.choose`.
+    digits : accuracy that the source grid is designed for; it is only recorded.
+    outside, inside : currents outside and inside the surface, in the length unit of X.
+    src_shape, trg_shape : (nphi, ntheta) of the source grid and of the target grid.
+
+    Raises
+    ------
+    VcjaxError : if X is not a closed surface, a size is out of range, or a current passes through a
+        point of the source or target grid.
     """
     src, trg = (
         surface_points(X, nfp=nfp, half_period=half_period, nphi=nphi, ntheta=ntheta)

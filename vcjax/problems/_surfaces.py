@@ -1,4 +1,4 @@
-"""Toroidal surfaces given by formulas: W7-X, a rotating ellipse, axisymmetric tori."""
+"""Toroidal surfaces given by formulas: W7-X, a rotating ellipse, and axisymmetric tori."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,12 +16,12 @@ Shape = Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]
 
 @dataclass(frozen=True)
 class Surface:
-    """A stellarator-symmetric toroidal surface.
+    """A stellarator-symmetric toroidal surface, given by a formula.
 
     Parameters
     ----------
     nfp : number of field periods.
-    shape : (phi, theta) -> (R, Z), vectorised.
+    shape : function of arrays (phi, theta), in radians, that returns arrays (R, Z).
     """
 
     nfp: int
@@ -30,7 +30,10 @@ class Surface:
     def points(
         self, nphi: int, ntheta: int, *, half_period: bool
     ) -> Float[np.ndarray, "nphi ntheta 3"]:
-        """Return Cartesian points on a grid over a full or half field period."""
+        """Return Cartesian points (nphi, ntheta, 3) on a grid over a full or half field period.
+
+        The grid is described in `vcjax.choose`; the unit is that of R and Z.
+        """
         phi = grid_angles(nphi, self.nfp, half_period)[:, None]
         theta = 2 * np.pi * np.arange(ntheta)[None, :] / ntheta
         radius, height = self.shape(phi, theta)
@@ -39,7 +42,10 @@ class Surface:
 
 
 def w7x_boundary() -> Surface:
-    """Return the Wendelstein 7-X boundary (nfp 5, major radius 5.5 m, minor radius 0.5 m)."""
+    """Return the boundary of Wendelstein 7-X, with lengths in metres.
+
+    It has 5 field periods, the major radius 5.5 m and the minor radius 0.5 m.
+    """
     m, n, r, z = np.loadtxt(_W7X_COEFFICIENTS, unpack=True)
 
     def shape(phi, theta):
@@ -55,11 +61,17 @@ def rotating_ellipse_surface(
     major_radius: float = 0.7,
     semi_axes: tuple[float, float] = (0.1, 0.2),
 ) -> Surface:
-    """Return an ellipse that rotates by half a turn in each field period.
+    """Return a torus whose elliptical cross-section rotates by half a turn in each field period.
 
-    R = R0 + (a + b)/2 cos(theta) + (a - b)/2 cos(theta - nfp phi) and
-    Z = (a + b)/2 sin(theta) - (a - b)/2 sin(theta - nfp phi), with semi-axes a (along R at
-    phi = 0) and b. The defaults are those of a test in the ``virtual_casing`` package.
+    The surface is R = R0 + (a + b)/2 cos(theta) + (a - b)/2 cos(theta - nfp phi) and
+    Z = (a + b)/2 sin(theta) - (a - b)/2 sin(theta - nfp phi). The defaults are those of a test in
+    the ``virtual_casing`` package.
+
+    Parameters
+    ----------
+    nfp : number of field periods.
+    major_radius : R0.
+    semi_axes : (a, b), with a along R at phi = 0.
     """
     a, b = semi_axes
 
@@ -74,8 +86,12 @@ def rotating_ellipse_surface(
 def circular_torus(*, major_radius: float = 2.0, minor_radius: float = 1.0) -> Surface:
     """Return the torus R = R0 + a cos(theta), Z = a sin(theta).
 
-    ``AxisymCircleWide`` (a = 1) and ``AxisymCircleNarrow`` (a = 0.5) of the ``virtual_casing``
-    package.
+    In the ``virtual_casing`` package it is called ``AxisymCircleWide`` if a = 1 and
+    ``AxisymCircleNarrow`` if a = 0.5.
+
+    Parameters
+    ----------
+    major_radius, minor_radius : R0 and a.
     """
 
     def shape(phi, theta):
@@ -85,11 +101,15 @@ def circular_torus(*, major_radius: float = 2.0, minor_radius: float = 1.0) -> S
 
 
 def shaped_torus(*, major_radius: float = 2.0, minor_radius: float = 0.5) -> Surface:
-    """Return an egg-shaped torus.
+    """Return a torus with an egg-shaped cross-section.
 
-    R = R0 + a (5 (exp(cos(theta)) + cos(theta)) / 12 - 5/8), Z = a sin(theta): ``AxisymNarrow``
-    (a = 0.5) and ``AxisymWide`` (a = 1) of the ``virtual_casing`` package. The formula follows from
-    a Fourier analysis of their points.
+    The surface is R = R0 + a (5 (exp(cos(theta)) + cos(theta)) / 12 - 5/8), Z = a sin(theta). In
+    the ``virtual_casing`` package it is called ``AxisymNarrow`` if a = 0.5 and ``AxisymWide`` if
+    a = 1. The formula follows from a Fourier analysis of the points of these two surfaces.
+
+    Parameters
+    ----------
+    major_radius, minor_radius : R0 and a.
     """
 
     def shape(phi, theta):
