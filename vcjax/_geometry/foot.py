@@ -149,8 +149,8 @@ def distance_from(
 def _nearest_nodes(points, surface: Periods, stride: tuple[int, int], rule: Rule, used):
     """Return positions (u, v), (n, _DESCENTS) each, from which the Newton steps start.
 
-    They are the nearest nodes of the coarse grid in the best sectors. The coarse grid consists of
-    every `stride`-th row and column of nodes.
+    The coarse grid consists of every `stride`-th row and column of nodes. In each sector of theta
+    the node nearest to the point is found, and the `_DESCENTS` nearest of these nodes are returned.
     """
     coarse = one_period(surface.nodes, rule)[:, :: stride[0], :: stride[1]]
     rows, columns = coarse.shape[1:]

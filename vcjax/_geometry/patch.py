@@ -123,7 +123,7 @@ def _parts(values: Float[Array, "m p q"]) -> Float[Array, "4 m i j"]:
 
 
 def _join(parts: Float[Array, "4 m i j"]) -> Float[Array, "m p q"]:
-    """Apply the transpose of `_parts`; odd parts must be 0 on the axes of the patch."""
+    """Apply the transpose of `_parts` to parts whose odd ones are 0 on the axes of the patch."""
     twice = (1.0 + (np.arange(n) == 0) for n in parts.shape[2:])
     right, left, below, corner = _signed_sums(*(parts * np.multiply.outer(*twice)))
     above = jnp.concatenate([corner[:, :0:-1, :0:-1], below[:, :0:-1]], axis=2)

@@ -1,1 +1,1 @@
-"""Choice of a quadrature for a surface and its tables, made before any field is evaluated."""
+"""Choice of the quadrature for a surface, and its tables, before any field is evaluated."""

@@ -282,8 +282,8 @@ def resolves(rule: Rule, B: np.ndarray, digits: int, *, gradient: bool = False) 
 def _quadrature_digits(digits: int, gradient: bool) -> int:
     """Return the number of digits to which the grid must resolve the modes of B.
 
-    A gradient needs one more digit than it is to have, but at most 12: beyond that its error is
-    rounding, which grows as nodes get closer.
+    For a field these are the requested digits. For a gradient one digit is added, but the result is
+    at most 12, because the error is then rounding, which grows as nodes get closer.
     """
     return min(digits + 1, 12) if gradient else digits
 

@@ -201,7 +201,8 @@ def _sample(samples: np.ndarray, nfp: int, most: tuple[int, int]):
     Returns
     -------
     angles : (rows,) toroidal angles.
-    tangents : points, tangents along phi and tangents along theta, (3, rows, columns) each.
+    x, x_phi, x_theta : tuple of the points and tangents, (3, rows, columns) each, co-rotating
+        components.
     """
     rows, columns = min(2 * samples.shape[1], most[0]), most[1]
     angles = resample.grid_angles(rows, nfp, False)

@@ -85,7 +85,10 @@ def amplitudes(samples, axis: int, xp: Any = np):
 
 
 def _resolved_mode(share: np.ndarray, tolerance: float) -> int:
-    """Return the last mode for which the tail, it and all modes above, exceeds a tolerance."""
+    """Return the last mode whose tail exceeds a tolerance, from amplitudes (k,) by mode.
+
+    The tail of a mode is the sum of its amplitude and the amplitudes of all higher modes.
+    """
     tail = np.cumsum(share[::-1])[::-1]
     above = np.nonzero(tail > tolerance)[0]
     return int(above[-1]) if above.size else 0
