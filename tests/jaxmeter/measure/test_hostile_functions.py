@@ -50,7 +50,7 @@ RAISED = {
     "raises_with_half_a_surrogate_pair": "RuntimeError",
     "raises_an_exception_with_an_endless_name": "E",
     "raises_an_exception_without_a_text": "Silent",
-    "raises_an_exception_with_a_name_that_is_no_text": "(an exception class that hides its name)",
+    "raises_an_exception_with_a_name_that_is_no_text": "(an exception class of unknown name)",
     "raises_a_group_of_ten_thousand": "ExceptionGroup",
     "raises_from_a_long_chain": "ValueError",
     "raises_from_deep_recursion": "RecursionError",

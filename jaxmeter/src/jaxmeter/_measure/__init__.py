@@ -1,1 +1,1 @@
-"""Measure one case in this process, phase by phase."""
+"""Measure a case in this process, phase by phase."""

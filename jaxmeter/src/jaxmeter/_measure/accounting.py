@@ -1,4 +1,5 @@
-"""Memory: the compiler's plan of a program, and the peaks of the process and the device."""
+"""Read memory figures: the compiler's plan of a program, and the peaks of the process and the
+device."""
 
 from __future__ import annotations
 
@@ -14,9 +15,10 @@ _CLEAR_REFS = Path("/proc/self/clear_refs")
 
 
 def compiler_account(compiled: jax.stages.Compiled) -> dict[str, int | None]:
-    """Return the compiler's plan as fields of `jaxmeter.Memory`; all None if it reports none.
+    """Return the compiler's memory plan and the number of devices, as fields of `jaxmeter.Memory`.
 
-    On CPU, constants show in none of these.
+    A field is None if JAX does not report it. On CPU, no field includes the constants of the
+    program.
     """
     stats = compiled.memory_analysis()
     names = {
@@ -31,7 +33,8 @@ def compiler_account(compiled: jax.stages.Compiled) -> dict[str, int | None]:
 
 
 def _devices_count(compiled: jax.stages.Compiled) -> int | None:
-    """Return the number of devices that a program runs on; None if it does not report it."""
+    """Return the number of devices that a program runs on; None if the program does not report
+    it."""
     try:
         shardings = jax.tree.leaves((compiled.input_shardings, compiled.output_shardings))
     except Exception:  # a program that was loaded may have none
@@ -40,14 +43,19 @@ def _devices_count(compiled: jax.stages.Compiled) -> int | None:
 
 
 def rss_bytes() -> int | None:
-    """Return the resident set of this process now; None where the system does not report it."""
+    """Return the current resident set size of this process in bytes; None if the system does not
+    report it."""
     return _status_bytes("VmRSS")
 
 
 def peak_rss_bytes() -> int:
-    """Return the peak of the resident set since `reset_peak_rss`, or, where that failed, since the
-    process began."""
-    # ru_maxrss outlives exec on Linux: a child of a large process would begin with its parent's.
+    """Return the peak resident set size of this process in bytes.
+
+    The peak is counted from the last successful call of `reset_peak_rss`, or else from the start of
+    the process.
+    """
+    # ru_maxrss outlives exec on Linux: a child of a large process would begin with the parent's
+    # peak.
     peak = _status_bytes("VmHWM")
     if peak is not None:
         return peak
@@ -56,7 +64,8 @@ def peak_rss_bytes() -> int:
 
 
 def reset_peak_rss() -> bool:
-    """Restart the peak from the present resident set; return whether the system allowed it."""
+    """Reset the peak resident set size to the current size; return whether the system allowed
+    it."""
     try:
         _CLEAR_REFS.write_text("5")  # proc(5): 5 resets the peak and touches nothing else
     except OSError:
@@ -65,8 +74,10 @@ def reset_peak_rss() -> bool:
 
 
 def device_peak_bytes() -> int | None:
-    """Return the peak on the first device since the process began; None where the backend, such as
-    CPU, does not report it."""
+    """Return the peak memory of the first device in bytes since the process began.
+
+    Return None if the backend, such as CPU, does not report it.
+    """
     stats = jax.local_devices()[0].memory_stats()
     return None if stats is None else stats.get("peak_bytes_in_use")
 

@@ -1,4 +1,4 @@
-"""A benchmark case: plain data that says what one worker process measures."""
+"""Define a benchmark case: plain data that describes what one worker process measures."""
 
 from __future__ import annotations
 
@@ -20,41 +20,46 @@ Limit = Annotated[float, Meta(gt=0)] | None
 
 @dataclass(frozen=True)
 class BenchmarkCase(PlainData):
-    """One measurement to make in a fresh process.
+    """A measurement to make in a fresh process.
 
     Parameters
     ----------
     name : str
         Name of the record, such as ``casing_variants/w7x-closure-d6``.
     target : str
-        ``package.module:function`` or ``file.py:function``. The worker imports it and calls
-        ``function(**params)``, which returns a `jaxmeter.Case`. It should not call the function to
-        be measured, which would then be compiled before the measurement.
+        ``package.module:function`` or ``file.py:function``. The worker imports this function and
+        calls ``function(**params)``, which must return a `jaxmeter.Case`. The target should not
+        call the function to be measured: that would compile it before the measurement.
     params : dict
-        Keyword arguments of the target: strings, finite numbers, booleans, None.
+        Keyword arguments of the target: strings, finite numbers, booleans or None.
     repeat : int
         The number of steady-state samples.
     max_seconds : float or None
-        Stop sampling after this many seconds, though not before 3 samples.
+        Stop sampling after this many seconds, but take at least 3 samples.
     compiles : int
-        How often the program is traced, lowered and compiled: once before it runs, and the other
-        times last. Compile times scatter; several in one process scatter less.
+        How often to trace, lower and compile the program: once before it runs, and the other times
+        after the steady-state runs. A single compile time varies between processes; several
+        compiles in one process reduce this variation.
     profile_compile : bool
-        Whether to profile a further compile after all else, for `Record.compile_summary`.
+        Whether to profile one more compile at the end, for `Record.compile_summary`.
     timeout_seconds : float
-        Limit for the whole life of the worker, after which it and its children are killed.
+        Time limit for the whole worker process. When it expires, the worker and its children are
+        killed.
     env : dict
-        Environment variables set over those of this process. The persistent compilation cache is
-        off in workers (JAX_ENABLE_COMPILATION_CACHE=false) unless it is set here.
+        Environment variables that are added to those of this process or replace them. The
+        persistent compilation cache is off in workers (JAX_ENABLE_COMPILATION_CACHE=false) unless
+        it is set here.
     path : tuple of str
-        Entries put in front of ``sys.path``. The current directory is not on it otherwise.
+        Entries to put in front of ``sys.path``. Without an entry for it, the current directory is
+        not on the worker's ``sys.path``.
     cpus : tuple of int or None
-        CPUs the worker is bound to, on systems that can.
+        The CPUs to bind the worker to. On a system that cannot bind a process, the measurement
+        fails.
 
     Raises
     ------
     JaxmeterError
-        If a field has another value.
+        If a field has the wrong type or a value outside its bounds.
     """
 
     name: Annotated[str, Meta(min_length=1)]

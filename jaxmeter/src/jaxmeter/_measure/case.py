@@ -1,4 +1,4 @@
-"""A case: a callable with its arguments, ready to be measured."""
+"""Define a case: a callable with its arguments, ready to be measured."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from jaxmeter.errors import JaxmeterError
 
 _WANTED = {
     "fn": (Callable, "a callable"),
-    "args": ((tuple, list), "a tuple, for one argument Case(fn, (argument,))"),
+    "args": ((tuple, list), "a tuple, such as Case(fn, (argument,)) for one argument"),
     "kwargs": (Mapping, "a dictionary"),
     "jit_options": (Mapping, "a dictionary"),
     "extras": (Mapping, "a dictionary"),
@@ -21,22 +21,23 @@ _WANTED = {
 
 @dataclass(frozen=True)
 class Case:
-    """A callable with its arguments, and how to check its answer.
+    """A callable with its arguments, and a check of its answer.
 
     Parameters
     ----------
     fn : callable
-        The function to measure. A plain function is passed to `jax.jit`; a function that is
-        already jitted is used as it is, and then runs of its Python body cannot be counted.
+        The function to measure. A plain function is passed to `jax.jit`. A function that is already
+        jitted is used as it is; then the runs of its Python body cannot be counted.
     args, kwargs : tuple, mapping
-        Its arguments. Donated arguments are copied before each call.
+        The arguments of ``fn``. Donated arguments are copied before each call.
     jit_options : mapping
         Keyword arguments for `jax.jit`: ``static_argnames``, ``donate_argnums``, ...
     check : callable, optional
-        Called once with the answer of the last steady-state run; returns named numbers, such as
-        ``{"error_relative": 1e-7}``. An exception makes the measurement a failure.
+        A function that is called once, with the answer of the last steady-state run. It returns
+        named numbers, such as ``{"error_relative": 1e-7}``. If it raises an exception, the
+        measurement fails.
     extras : mapping
-        Named numbers that the maker of the case measured by itself.
+        Named numbers that the code that makes the case has measured itself.
 
     Raises
     ------
@@ -67,7 +68,11 @@ def case_of(
     args: tuple[Any, ...] = (),
     kwargs: Mapping[str, Any] = FrozenDict(),
 ) -> Case:
-    """Return the case that a call got: as such, or as a function with its arguments."""
+    """Return a `Case` from the arguments of a public function: a case, or a callable with its
+    arguments.
+
+    Errors name that public function, ``call``.
+    """
     if not isinstance(fn, Case):
         if not callable(fn):
             raise JaxmeterError(f"{call}: got fn={fn!r:.80}; give a callable or a Case")
@@ -81,7 +86,10 @@ def case_of(
 
 
 def numbers(call: str, what: str, named: Any) -> dict[str, float]:
-    """Return a mapping of names to numbers as a dictionary of floats."""
+    """Return a mapping of names to numbers as a dictionary of floats.
+
+    Errors name ``call``, the function of jaxmeter, and ``what``, the mapping.
+    """
     advice = 'give a dictionary of numbers by name, such as {"error_relative": 1e-7}'
     if not isinstance(named, Mapping):
         raise JaxmeterError(f"{call}: got {what} of type {type(named).__name__}; {advice}")
@@ -97,14 +105,20 @@ def numbers(call: str, what: str, named: Any) -> dict[str, float]:
 
 
 def split_call(given: tuple[Any, ...]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """Return args and kwargs of a tuple of arguments, or of a pair (args, kwargs)."""
+    """Return the positional and the keyword arguments of a call.
+
+    ``given`` is a tuple of positional arguments, or a pair (args, kwargs).
+    """
     if len(given) == 2 and isinstance(given[0], tuple) and isinstance(given[1], dict):
         return given
     return given, {}
 
 
 def name_of(fn: Any) -> str:
-    """Return a name for any callable: of the function, also inside a partial, or of its class."""
+    """Return a name for a callable: the name of its function, or else of its class.
+
+    The function may be inside a partial.
+    """
     while getattr(fn, "__name__", None) is None:
         inside = fn.func if is_partial(fn) else getattr(fn, "__wrapped__", None)
         if inside is None:
@@ -114,7 +128,7 @@ def name_of(fn: Any) -> str:
 
 
 def is_partial(fn: Any) -> bool:
-    """Return whether this is a partial: Python's, JAX's, or a library's own, such as equinox's."""
+    """Return whether a callable is a partial of Python, of JAX or of a library such as equinox."""
     return (
         type(fn).__name__ in ("partial", "Partial")
         and callable(getattr(fn, "func", None))

@@ -1,4 +1,4 @@
-"""Count Python executions, traces and compiles, from wrappers and JAX's events."""
+"""Count Python executions, traces and compiles, with wrappers and the events of JAX."""
 
 from __future__ import annotations
 
@@ -24,30 +24,30 @@ _CACHE_HIT = "/jax/compilation_cache/cache_hits"
 
 
 class Listener:
-    """Base of listeners to JAX's events."""
+    """Base class of listeners to the events of JAX."""
 
     def on_trace(self, fun_name: str, seconds: float) -> None:
-        """Handle a trace of a function ``step``."""
+        """Handle the trace of a function; for a function ``step`` the name is ``step``."""
 
     def on_lowering(self, fun_name: str, seconds: float) -> None:
-        """Handle the lowering of a program ``jit(step)``."""
+        """Handle the lowering of a program; for a function ``step`` the name is ``jit(step)``."""
 
     def on_compile(self, fun_name: str, seconds: float, *, is_hit: bool) -> None:
-        """Handle a compile of a program, or its hit in the persistent cache."""
+        """Handle the compile of a program, or its read from the persistent cache if ``is_hit``."""
 
 
 @dataclass
 class Events(Listener):
-    """Collects events by the names of their functions.
+    """A listener that collects the names of traced functions and of compiled programs.
 
-    Older JAX reports nested traces and other operations too; there a nested function of the same
-    name cannot be distinguished.
+    Older versions of JAX also report nested traces and other operations. With these versions, a
+    nested function cannot be distinguished from an outer function of the same name.
     """
 
     traced: list[str] = field(default_factory=list)
     compiled: list[str] = field(default_factory=list)
     cache_hits: list[str] = field(default_factory=list)
-    """Programs taken from the persistent cache."""
+    """The names of programs that were read from the persistent cache."""
 
     def on_trace(self, fun_name: str, seconds: float) -> None:
         self.traced.append(fun_name)
@@ -57,10 +57,10 @@ class Events(Listener):
 
 
 class ExecutionCounter:
-    """Wrap a function and count the runs of its Python body.
+    """A wrapper around a function that counts the runs of its Python body.
 
-    The wrapper keeps the name, from which JAX names programs, and the signature, in which it finds
-    ``static_argnames``.
+    The wrapper keeps the name of the function, which JAX uses to name programs. It also keeps the
+    signature, which JAX needs to find ``static_argnames``.
     """
 
     def __init__(self, fn: Callable[..., Any]) -> None:
@@ -76,7 +76,7 @@ class ExecutionCounter:
 
 @contextmanager
 def listening(listener: L) -> Iterator[L]:
-    """Call a listener with JAX's events within a ``with`` block."""
+    """Pass the events of JAX to a listener within a ``with`` block."""
     _register_once()
     _listening.append(listener)
     try:
@@ -87,7 +87,8 @@ def listening(listener: L) -> Iterator[L]:
 
 
 def counts(events: Events, name: str, counter: ExecutionCounter | None) -> Counts:
-    """Return the counts of the function of that name."""
+    """Return how often the function called ``name`` was run by Python, traced, compiled and read
+    from the persistent cache."""
     from jaxmeter._records.record import Counts  # watched programs need none of the records
 
     program = f"jit({name})"
@@ -105,7 +106,7 @@ _hit_pending = False
 
 @functools.cache
 def _register_once() -> None:
-    # Listeners cannot be removed in every supported version, so one pair serves for good.
+    # Listeners cannot be removed in every supported version, so one pair is registered for ever.
     jax.monitoring.register_event_listener(_on_event)
     jax.monitoring.register_event_duration_secs_listener(_on_duration)
 
@@ -121,8 +122,8 @@ def _on_duration(event: str, duration_secs: float, **keywords: Any) -> None:
     name = keywords.get("fun_name", "")
     is_hit = _hit_pending
     if event == _COMPILE:
-        # This one also comes when the program was in the persistent cache; the hit, which has no
-        # name, came just before it.
+        # This event also comes if the program was in the persistent cache. The event of the cache
+        # hit, which has no name, came just before it.
         _hit_pending = False
     for listener in list(_listening):
         if event == _TRACE:

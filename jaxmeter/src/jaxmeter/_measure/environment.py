@@ -15,7 +15,7 @@ from jaxmeter._records.record import Environment, Scalar
 from jaxmeter.version import VERSION
 
 HOST_VARIABLE = "JAXMETER_HOST"
-"""Environment variable that names the host where its own name changes, as in CI."""
+"""The environment variable that names the host if the host's own name changes, as in CI."""
 
 JAX_OPTIONS = (
     "jax_enable_x64",
@@ -34,7 +34,10 @@ JAX_OPTIONS = (
 
 
 def host_environment() -> Environment:
-    """Return the environment without importing JAX: its fields are None but the versions."""
+    """Return the environment without importing JAX.
+
+    Fields that need JAX, such as the backend, are None; the versions of JAX and jaxlib are known.
+    """
     return Environment(
         python=platform.python_version(),
         jax=_version("jax"),
@@ -56,7 +59,8 @@ def host_environment() -> Environment:
 
 
 def jax_environment() -> dict[str, Any]:
-    """Return the fields of `Environment` that need JAX; start the backend if necessary."""
+    """Return the fields of `jaxmeter.Environment` that need JAX, by name; start the backend if
+    necessary."""
     import jax
 
     devices = jax.devices()

@@ -1,4 +1,4 @@
-"""Raise what a call of the user's function raised: one clear error, without jaxmeter's frames."""
+"""Raise errors of the user's function as one clear error, without the frames of jaxmeter."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _VALUE_CHARACTERS = 40
 
 
 def beginning_in_users_code(public: Callable[P, T]) -> Callable[P, T]:
-    """Let errors of the user's function leave a public function without jaxmeter's frames."""
+    """Wrap a public function so that errors of the user's function show no frames of jaxmeter."""
 
     @functools.wraps(public)
     def call(*args: P.args, **kwargs: P.kwargs) -> T:
@@ -44,25 +44,25 @@ def raise_from_call(
     *,
     where: str = "",
 ) -> NoReturn:
-    """Raise the error of a call of a function, with notes, or a clearer one in its place.
+    """Raise the error of a call of the user's function with notes, or a clearer error in its place.
 
     Parameters
     ----------
     call : str
-        The function of jaxmeter that made the call, ``audit``.
+        The name of the jaxmeter function that made the call, such as ``audit``.
     fn, args, kwargs :
-        The function, and what it was called with.
+        The user's function, and the arguments that it was called with.
     error : Exception
-        What the call raised.
+        The exception that the call raised.
     where : str
-        Which of several calls it was, `` in call 2``.
+        Which of several calls failed, such as `` in call 2``.
 
     Raises
     ------
     JaxmeterError
-        If these are not the arguments of the function, or a static argument has no hash.
+        If the arguments do not match the function's signature, or a static argument has no hash.
     Exception
-        Else ``error`` itself, with notes that say what was called, and what to try.
+        Otherwise ``error`` itself, with notes that name the call and say what to try.
     """
     name, given, message = name_of(fn), _given(args, kwargs), message_of(error)
     # An error in the body is not about the arguments of the call.
@@ -71,16 +71,16 @@ def raise_from_call(
         names = ", ".join(inspect.signature(fn).parameters)
         how = f"[({names},)]" if call == "retraces" else names
         raise JaxmeterError(
-            f"{call}: got {given} for {name}({names}): {problem}; give its arguments after it, "
-            f"jaxmeter.{call}({name}, {how})"
+            f"{call}: got {given} for {name}({names}): {problem}; give the arguments after the "
+            f"function, jaxmeter.{call}({name}, {how})"
         ) from None
     if message.startswith("Non-hashable static arguments"):
         values = (*args, *kwargs.values())
         value = next((value for value in values if isinstance(value, (list, dict, set))), None)
         static = "a static argument" if value is None else f"the static argument {value!r:.80}"
         raise JaxmeterError(
-            f"{name}: got {static}, of which JAX needs a hash; give a tuple in place of a list, "
-            "a frozen dataclass in place of a dictionary"
+            f"{name}: got {static}, which has no hash, but JAX needs one; give a tuple instead of "
+            "a list, or a frozen dataclass instead of a dictionary"
         ) from error
     error.add_note(f"jaxmeter.{call}: raised by {name}{where}, which got {given}")
     if "tracer" in f"{type(error).__name__} {message}".lower():
@@ -89,15 +89,21 @@ def raise_from_call(
 
 
 def is_for_filter_jit(value: Any) -> bool:
-    """Return whether this is a module of equinox with leaves that are no arrays, such as functions
-    and Python numbers: equinox.filter_jit holds these fixed, and jax.jit does not."""
+    """Return whether a value is a module of equinox with leaves that are not arrays.
+
+    Such leaves are functions or Python numbers. equinox.filter_jit holds them fixed, but jax.jit
+    does not.
+    """
     return any(base.__module__.startswith("equinox.") for base in type(value).__mro__) and any(
         not hasattr(leaf, "shape") for leaf in jax.tree.leaves(value)
     )
 
 
 def _shown(error: Exception) -> TracebackType | None:
-    """Return the part of a traceback to show; None of an error of jaxmeter, which says all."""
+    """Return the part of an error's traceback to show.
+
+    Return None for an error of jaxmeter, because its message is sufficient.
+    """
     if isinstance(error, JaxmeterError):
         return None
     frames = error.__traceback__
@@ -107,7 +113,11 @@ def _shown(error: Exception) -> TracebackType | None:
 def _first_frame(
     traceback: TracebackType | None, *, in_packages: bool = False
 ) -> TracebackType | None:
-    """Return a traceback from the first frame on that is the user's, or also another package's."""
+    """Return a traceback from the first frame of the user's code on; None if there is none.
+
+    With ``in_packages``, a frame in any installed package other than JAX and jaxmeter counts as
+    well.
+    """
     while traceback is not None:
         file = traceback.tb_frame.f_code.co_filename
         if not (is_ours(file) or is_jax(file) or is_python(file)):
@@ -118,7 +128,10 @@ def _first_frame(
 
 
 def _unbound(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> str:
-    """Return why these cannot be the arguments of a function; empty if they can."""
+    """Return why arguments do not match the signature of a function; empty if they match.
+
+    The text is also empty if the signature is unknown.
+    """
     try:
         signature = inspect.signature(fn)
     except (TypeError, ValueError):
@@ -134,8 +147,8 @@ def _advice(name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> str:
     nodes = jax.tree.leaves((args, dict(kwargs)), is_leaf=is_for_filter_jit)
     if any(map(is_for_filter_jit, nodes)):
         return (
-            f"give equinox.filter_jit({name}) in place of {name}: it holds the Python numbers of "
-            "the arguments fixed, which a plain function gets as tracers"
+            f"give equinox.filter_jit({name}) in place of {name}: filter_jit holds the Python "
+            "numbers in the arguments fixed, but a plain function gets them as tracers"
         )
     return (
         "if Python needs the value of an argument, make it static: --static NAME on the command "
@@ -154,5 +167,5 @@ def _text(value: Any) -> str:
         return f"{value!r:.{_VALUE_CHARACTERS}}"
     try:
         return type_text(value)
-    except Exception:  # no array, or one that does not say its type
+    except Exception:  # not an array, or an array without a type
         return f"a {type(value).__name__}"

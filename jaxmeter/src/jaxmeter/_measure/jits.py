@@ -1,9 +1,9 @@
-"""Find the `jax.jit` that a call goes to: through methods, partials, objects and other libraries.
+"""Find the `jax.jit` that a call reaches through methods, partials, objects and other libraries.
 
-A function that equinox or flax has jitted passes the arrays of its arguments, and of the object
-that it is a method of, to a `jax.jit` of its own, and holds everything else fixed. That `jax.jit`
-is traced here, with the very arguments that the library makes for it, so that the program is the
-one that a call runs.
+A function that equinox or flax has jitted contains a `jax.jit` of its own. The function passes the
+arrays in its arguments, and in the object that it is a method of, to this `jax.jit`. It holds
+everything else fixed. jaxmeter traces the inner `jax.jit` with the same arguments that the library
+makes for it, so the traced program is the program that a call runs.
 """
 
 from __future__ import annotations
@@ -21,25 +21,26 @@ _JaxJit = type(jax.jit(len))
 
 
 class _Left(BaseException):
-    """Leaves a library's function with a result, before it runs anything.
+    """Raised to leave a library's function with a result, before the function runs anything.
 
-    Not an Exception, which the library might handle.
+    It is not an Exception, because the library might handle that.
     """
 
 
 class KnownJit:
-    """A callable whose call is that of one jitted function, with the methods of `jax.jit`.
+    """A callable that calls one jitted function, with the methods of `jax.jit`.
 
     Parameters
     ----------
     fn : callable
-        What is called: a bound method, a partial, an object, a function jitted by a library.
+        The callable: a bound method, a partial, an object, or a function jitted by a library.
     owner : object
-        The jitted function itself: of JAX, or of a library.
+        The jitted function that ``fn`` calls, jitted by JAX or by a library.
     attribute : str
-        Where a library's function keeps its `jax.jit`; empty for one of JAX.
+        The attribute in which a library's function keeps its `jax.jit`; empty for a function jitted
+        by JAX.
     args, keywords : tuple, mapping
-        What ``fn`` passes before its own arguments.
+        The arguments that ``fn`` passes in addition to those of a call.
     """
 
     def __init__(
@@ -54,7 +55,8 @@ class KnownJit:
 
     @property
     def _jit_info(self) -> Any:
-        """The static arguments, as JAX's own functions know them; a library has its own."""
+        """The static arguments, in the form of JAX's own functions; empty for a library's
+        function."""
         known = None if self.attribute else getattr(self.jit, "_jit_info", None)
         numbers = getattr(known, "static_argnums", None) or ()
         taken = len(self.args)
@@ -67,15 +69,18 @@ class KnownJit:
         return self.fn(*args, **kwargs)
 
     def trace(self, *args: Any, **kwargs: Any) -> Any:
-        """Trace as a call would, and run nothing."""
+        """Trace the function as a call would, without running it."""
         return self.leave_with(self.jit.trace, args, kwargs)
 
     def lower(self, *args: Any, **kwargs: Any) -> jax.stages.Lowered:
-        """Trace and lower as a call would."""
+        """Trace and lower the function as a call would, without running it."""
         return self.trace(*args, **kwargs).lower()
 
     def leave_with(self, use: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping) -> Any:
-        """Return ``use(...)`` of what a call passes to `jax.jit`; the call goes no further."""
+        """Return the result of ``use`` for the arguments that a call passes to `jax.jit`.
+
+        The call ends there, and the program is not run.
+        """
         if not self.attribute:
             return self.call_with(use, args, kwargs)
 
@@ -92,7 +97,7 @@ class KnownJit:
         )
 
     def call_with(self, jit: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping) -> Any:
-        """Call the function with another in place of its `jax.jit`."""
+        """Call the function with ``jit`` in place of its own `jax.jit`."""
         if not self.attribute:
             return jit(*self.args, *args, **self.keywords, **kwargs)
         # A library's function may be immutable to its users.
@@ -104,9 +109,10 @@ class KnownJit:
 
 
 def jit_of(fn: Any) -> Any:
-    """Return the jitted function that a call of ``fn`` goes to, `jax.jit`'s own or a `KnownJit`.
+    """Return the jitted function that a call of ``fn`` reaches: a function of `jax.jit` or a
+    `KnownJit`.
 
-    None if a call does more than to call it: such a function has yet to be jitted.
+    Return None if ``fn`` does more than call a jitted function; jaxmeter must then jit ``fn``.
     """
     if isinstance(fn, (_JaxJit, KnownJit)):
         return fn
@@ -136,7 +142,10 @@ def _found(
 
 
 def attribute_of_jit(fn: Any) -> str | None:
-    """Return where a library's jitted function keeps its `jax.jit`; None if it is no such one."""
+    """Return the attribute in which a library's jitted function keeps its `jax.jit`.
+
+    Return None if ``fn`` is not a function that a library has jitted.
+    """
     if not (hasattr(fn, "lower") and hasattr(fn, "__wrapped__")):
         return None
     own = getattr(fn, "__dict__", {}).items()

@@ -1,4 +1,4 @@
-"""The leaves of arguments: those that JAX can trace, and the others, which are held fixed."""
+"""Split arguments into leaves that JAX can trace and other leaves, which are held fixed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Call = tuple[tuple[Any, ...], dict[str, Any]]
 
 @dataclasses.dataclass(frozen=True)
 class Whole:
-    """A static argument: it is not looked into."""
+    """A static argument, which is treated as one leaf."""
 
     value: Any
 
@@ -22,7 +22,7 @@ class Whole:
 
 
 def is_traceable(leaf: Any) -> bool:
-    """Return whether JAX can trace a leaf: an array, its shape, or a number."""
+    """Return whether JAX can trace a leaf: an array, a `jax.ShapeDtypeStruct`, or a number."""
     return hasattr(leaf, "shape") or isinstance(leaf, (bool, int, float, complex))
 
 
@@ -31,9 +31,10 @@ def split(
     kwargs: Mapping[str, Any],
     static: tuple[Collection[int], Collection[str]] = ((), ()),
 ) -> tuple[dict[int, Any], Call]:
-    """Return the leaves that JAX cannot trace, by position, and the arguments with None for them.
+    """Return the leaves that JAX cannot trace, by position, and the arguments with None in their
+    place.
 
-    ``static`` are the numbers and names of static arguments.
+    ``static`` contains the positions and the names of the static arguments.
     """
     numbers, names = static
     numbers = {n % len(args) for n in numbers if -len(args) <= n < len(args)}
@@ -51,14 +52,15 @@ def split(
 
 
 def merged(fixed: Mapping[int, Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Call:
-    """Return the arguments of `split` with their fixed leaves again."""
+    """Return the arguments of a call, with the fixed leaves of `split` put back into them."""
     leaves, tree = _flat((args, dict(kwargs)))
     args, kwargs = tree.unflatten(fixed.get(number, leaf) for number, leaf in enumerate(leaves))
     return tuple(map(_inside, args)), {name: _inside(value) for name, value in kwargs.items()}
 
 
 def filled(tree: Any) -> Any:
-    """Return a pytree with an array of ones, or of random keys, for each `jax.ShapeDtypeStruct`."""
+    """Return a pytree with each `jax.ShapeDtypeStruct` replaced by an array of ones or of random
+    keys."""
 
     def fill(leaf: Any) -> Any:
         if not isinstance(leaf, jax.ShapeDtypeStruct):

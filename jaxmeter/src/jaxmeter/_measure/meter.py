@@ -1,4 +1,4 @@
-"""Measure one case in this process, phase by phase."""
+"""Measure a case in this process, phase by phase."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from jaxmeter._records.plain_data import checked
 from jaxmeter._records.record import Counts, Failure, Record
 from jaxmeter.errors import RetraceError
 
-# A run that takes longer than this can bear the cost of a report after it.
+# After a run that takes longer than this, the cost of a report does not matter.
 _SLOW_RUN_SECONDS = 0.05
 
 
@@ -46,9 +46,9 @@ def measure(
 ) -> Record:
     """Measure a function in this process.
 
-    Here tracing and compiling are cold only if nothing the function uses was traced or compiled
-    before; `jaxmeter.run_case` measures in a fresh process. A function that was compiled before has
-    ``compiles_count`` 0 in its record.
+    Tracing and compiling are cold here only if nothing that the function uses was traced or
+    compiled before. Use `jaxmeter.run_case` to measure in a fresh process. If the function was
+    compiled before, the ``compiles_count`` in its record is 0.
 
     Parameters
     ----------
@@ -59,14 +59,15 @@ def measure(
     repeat : int
         The number of steady-state samples.
     max_seconds : float or None
-        Stop sampling after this many seconds, though not before 3 samples.
+        Stop sampling after this many seconds, but take at least 3 samples.
     compiles : int
-        How often to trace, lower and compile. All but the first come last, after
-        ``jax.clear_caches`` has removed every program of this process.
+        How often to trace, lower and compile. The first compile comes before the runs. All others
+        come after them, each after ``jax.clear_caches``, which removes every program of this
+        process.
     name : str, optional
-        The record's name; by default the function's.
+        The name of the record; by default the name of the function.
     clock : callable
-        Returns seconds; tests give their own.
+        A function that returns seconds; tests pass their own.
 
     Returns
     -------
@@ -76,9 +77,9 @@ def measure(
     Raises
     ------
     JaxmeterError
-        If an argument cannot be used.
+        If an argument cannot be used, or a steady-state run is traced again.
     Exception
-        Whatever the function or its check raises, with a note that names the phase.
+        Any exception of the function or of its check, with a note that names the phase.
     """
     case = case_of("measure", fn, args)
     checked("measure", "repeat", repeat, Count)
@@ -107,7 +108,8 @@ def measure_case(
     compiles: int,
     clock: Clock,
 ) -> None:
-    """Measure a case phase by phase; ``progress`` keeps everything before an exception."""
+    """Measure a case phase by phase; after an exception, ``progress`` has all earlier
+    measurements."""
     with listening(Events()) as events:
         run = Run(case, progress, events, clock)
         try:
@@ -125,9 +127,11 @@ def measure_case(
 
 
 def rejected_if_not_compiled(record: Record, *, cold: bool) -> Record:
-    """Return the record, rejected if its program was not compiled when its time was taken.
+    """Return the record, with the status ``rejected`` if the measurement did not compile the
+    program.
 
-    ``cold`` also rejects a program that was compiled before the measurement.
+    A program from the persistent cache is always rejected. With ``cold``, a program that was
+    compiled before the measurement is rejected as well.
     """
     if record.counts.cache_hits_count:
         kind = "CacheHit"
@@ -148,7 +152,7 @@ def rejected_if_not_compiled(record: Record, *, cold: bool) -> Record:
 
 
 class Run:
-    """One program that is taken through the phases."""
+    """The measurement of one program, with a method for each phase."""
 
     def __init__(self, case: Case, progress: Progress, events: Events, clock: Clock) -> None:
         self.case = case = prepared(case)
@@ -161,7 +165,8 @@ class Run:
         self.jitted = jitted(case, self.counter)
 
     def prepare(self) -> None:
-        """Trace, lower, compile, describe and call: everything before the steady state."""
+        """Trace, lower, compile, describe and call the program: all phases before the steady
+        state."""
         self.trace()
         self.lower()
         self.compile()
@@ -211,7 +216,7 @@ class Run:
         self.note_counts()
 
     def run_steady(self, repeat: int, max_seconds: float | None) -> Any:
-        """Take the samples; return the last answer."""
+        """Take the steady-state samples; return the answer of the last run."""
         self.progress.enter("steady")
         samples: list[float] = []
 
@@ -235,7 +240,8 @@ class Run:
             self.note_samples(samples)
 
     def recompile(self, count: int) -> None:
-        """Trace, lower and compile again; the record's counts leave this out."""
+        """Trace, lower and compile again ``count`` times; the counts in the record leave this
+        out."""
         for _ in range(count):
             phases = timed_recompile(self.clock, self.jitted, self.case)
             self.progress.note(recompiles=(*self.progress.record.recompiles, phases))

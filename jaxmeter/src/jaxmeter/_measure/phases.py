@@ -1,7 +1,7 @@
-"""Time each phase alone: trace, lower, compile, first call, steady state.
+"""Time each phase separately: trace, lower, compile, first call, steady state.
 
-The first call is no steady-state run: it is tens of times slower, since JAX sets up its fast path
-in it.
+The first call is not a steady-state run. It is tens of times slower, because JAX sets up its fast
+path in it.
 """
 
 from __future__ import annotations
@@ -24,18 +24,19 @@ Clock = Callable[[], float]
 Arguments = tuple[tuple[Any, ...], dict[str, Any]]
 
 MIN_SAMPLES_COUNT = 3
-"""So many samples are taken even if they take longer than ``max_seconds``."""
+"""The number of samples to take even if they take longer than ``max_seconds``."""
 
 
 def timed(clock: Clock, call: Callable[[], T]) -> tuple[T, float]:
-    """Return the result of a call and the seconds it took, the work on the device included."""
+    """Return the result of a call and its time in seconds, including the work on the device."""
     start = clock()
     result = jax.block_until_ready(call())
     return result, clock() - start
 
 
 def timed_recompile(clock: Clock, jitted: Any, case: Case) -> Phases:
-    """Trace, lower and compile a case again, with the caches of JAX cleared, and time each."""
+    """Clear the caches of JAX, then trace, lower and compile a case again; return the time of each
+    phase."""
     jax.clear_caches()
     gc.collect()
     with no_garbage_collection():
@@ -55,19 +56,21 @@ def run_steady(
     traces_count: Callable[[], int],
     on_sample: Callable[[float], None],
 ) -> Any:
-    """Run a compiled function ``repeat`` times; return the last answer.
+    """Run a compiled function for ``repeat`` samples; return the answer of the last run.
 
-    Sampling ends when the samples add up to more than ``max_seconds``, once there are
-    `MIN_SAMPLES_COUNT`. ``arguments`` makes the arguments of each run, untimed; ``traces_count``
-    returns how often the function was traced, compiled or run by Python so far; ``on_sample`` gets
-    the seconds of each run. A run that is traced again raises a RetraceError, since its time would
-    include tracing.
+    Sampling stops early when the samples add up to more than ``max_seconds``, but not before there
+    are `MIN_SAMPLES_COUNT`. If the function is traced again, a RetraceError is raised, because the
+    time of that run would include tracing.
+
+    ``arguments`` makes the arguments of each run, which is not timed. ``traces_count`` returns how
+    often the function was traced, compiled or run by Python so far. ``on_sample`` is called with
+    the seconds of each sample.
     """
     limit = math.inf if max_seconds is None else max_seconds
     spent = 0.0
     answer = None
     traces_before = traces_count()
-    # One run more than samples: the second call still meets cold caches.
+    # One more run than samples: the second call is still slowed by cold caches.
     for taken in range(-1, repeat):
         if taken >= MIN_SAMPLES_COUNT and spent > limit:
             break
@@ -86,7 +89,7 @@ def run_steady(
 
 
 def retrace_error(name: str) -> RetraceError:
-    """Return the error of a function that was traced again for the same arguments."""
+    """Return the error for a function that was traced again for the same arguments."""
     return RetraceError(
         f"steady-state run of {name}: got another trace for the same arguments; "
         "look for a static argument that does not equal itself, for state that the "
@@ -97,9 +100,10 @@ def retrace_error(name: str) -> RetraceError:
 def fresh_arguments(
     lowered: jax.stages.Lowered, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Callable[[], Arguments]:
-    """Return a maker of the arguments of each run: copies if the program donates any.
+    """Return a function that makes the arguments of each run.
 
-    An array that was donated is gone after the call.
+    If the program donates arguments, the function copies them, because a call deletes donated
+    arrays.
     """
     leaves = jax.tree.leaves(lowered.args_info, is_leaf=lambda x: hasattr(x, "donated"))
     if not any(getattr(leaf, "donated", False) for leaf in leaves):
@@ -113,7 +117,7 @@ def fresh_arguments(
 
 @contextlib.contextmanager
 def no_garbage_collection() -> Iterator[None]:
-    """Keep Python's garbage collector out of the times in a ``with`` block, as timeit does."""
+    """Turn off Python's garbage collector within a ``with`` block, as timeit does."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:

@@ -1,4 +1,4 @@
-"""A record that is being made, and the phase that is under way."""
+"""Build a record phase by phase, and keep what was measured if a phase fails."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from typing import Any
 from jaxmeter._records.record import Failure, Record
 
 ADVICE = "try: "
-"""What a note of an error begins with that says what to try."""
+"""The beginning of the notes of an error that say what to try."""
 
 UNFINISHED = "Unfinished"
 """The kind of failure of a record that is still being made."""
 
 
 class Progress:
-    """Collects measurements, so that a failure keeps those before it.
+    """A record that is being made; if a phase fails, it keeps the measurements of earlier phases.
 
-    ``report`` is called with an unfinished record, whose failure names the phase, whenever a phase
-    begins and from time to time within a long one.
+    ``report`` is called with the unfinished record whenever a phase begins, and from time to time
+    within a long phase. The failure in an unfinished record names the current phase.
     """
 
     def __init__(self, record: Record, report: Callable[[Record], None] | None = None) -> None:
@@ -30,7 +30,7 @@ class Progress:
         self._report = report
 
     def enter(self, phase: str) -> None:
-        """Begin a phase."""
+        """Begin a phase, and report the record so far."""
         self.phase = phase
         self.publish()
 
@@ -43,14 +43,14 @@ class Progress:
         self.note(**{section: dataclasses.replace(getattr(self.record, section), **fields)})
 
     def publish(self) -> None:
-        """Report the record so far."""
+        """Report the record so far as unfinished."""
         if self._report is not None:
-            failure = Failure(self.phase, UNFINISHED, f"ended without a word in {self.phase}")
+            failure = Failure(self.phase, UNFINISHED, f"ended without a message in {self.phase}")
             self._report(dataclasses.replace(self.record, status="failed", failure=failure))
 
     @contextmanager
     def recording_failure(self) -> Iterator[None]:
-        """Make the record failed where an exception leaves a ``with`` block."""
+        """Mark the record as failed if an exception leaves a ``with`` block."""
         try:
             yield
         except BaseException as error:
@@ -62,20 +62,23 @@ class Progress:
 
 
 _LONGEST = {"phase": 40, "kind": 120, "message": 2000, "traceback": 12_000, "output": 4000}
-"""The most characters of each text of a failure."""
+"""The maximum number of characters of each text of a failure."""
 
 
 def capped(failure: Failure) -> Failure:
-    """Return a failure with its texts shortened and without halves of surrogate pairs.
+    """Return a failure with its texts shortened and without unpaired surrogates.
 
-    They are texts of the target, which may be of any length.
+    The texts come from the target, so they may have any length.
     """
     texts = {name: _capped(getattr(failure, name), limit) for name, limit in _LONGEST.items()}
     return Failure(**texts)
 
 
 def _capped(text: str, limit: int) -> str:
-    """Return a text of at most `limit` characters: a quarter from its beginning, then its end."""
+    """Return a text of at most `limit` characters.
+
+    A longer text keeps its beginning and its end, which gets three quarters of the characters.
+    """
     if len(text) > limit:
         gap = f" ... {len(text) - limit} characters left out ... "
         kept = limit - len(gap)
@@ -84,15 +87,15 @@ def _capped(text: str, limit: int) -> str:
 
 
 def message_of(error: BaseException) -> str:
-    """Return the text of an exception, also of an exception that cannot make it."""
+    """Return the text of an exception, or a substitute if the exception cannot make its text."""
     try:
         return _plain(str(error))
     except BaseException:  # an exception class of the target whose own __str__ fails
-        return "(its text cannot be made: its __str__ raised)"
+        return "(the text of this error is unknown: its __str__ raised an exception)"
 
 
 def advice_of(error: BaseException) -> str:
-    """Return what to try, from the notes of an error; empty if they do not say."""
+    """Return what to try, from the notes of an error; empty if no note gives advice."""
     notes = (note for note in getattr(error, "__notes__", ()) if note.startswith(ADVICE))
     return next(notes, "").removeprefix(ADVICE)
 
@@ -101,16 +104,19 @@ def _name_of(kind: type) -> str:
     try:
         return _plain(kind.__name__)
     except BaseException:  # a metaclass of the target
-        return "(an exception class that hides its name)"
+        return "(an exception class of unknown name)"
 
 
 def _traceback_of(error: BaseException) -> str:
     try:
         return "".join(map(_plain, traceback.format_exception(error)))
     except BaseException:
-        return "(its traceback cannot be made)"
+        return "(the traceback of this error cannot be shown)"
 
 
 def _plain(text: str) -> str:
-    """Return a str in place of an instance of a subclass, whose methods the target defines."""
+    """Return a text as a plain str.
+
+    The target may define a subclass of str with methods of its own.
+    """
     return str.__str__(text)

@@ -25,9 +25,17 @@ class Staged:
 
 
 def staged(case: Case, *, call: str = "staged") -> Staged:
-    """Trace and lower a case; options of jit for a function that is already jitted are an error.
+    """Trace and lower a case, without compiling or running it.
 
-    Errors name the ``call`` of jaxmeter that needs it, such as ``audit``.
+    Errors name ``call``, the function of jaxmeter that needs the program, such as ``audit``.
+
+    Raises
+    ------
+    JaxmeterError
+        If the arguments do not match the function, or the case has options of jit for a function
+        that is already jitted.
+    Exception
+        Any exception of tracing or lowering.
     """
     case = prepared(case)
     traced = trace(call, jitted(case), case)
@@ -37,16 +45,18 @@ def staged(case: Case, *, call: str = "staged") -> Staged:
 def prepared(case: Case) -> Case:
     """Return a case that JAX can trace.
 
-    A callable whose call goes to a jitted function, such as a method or a function that another
-    library has jitted, becomes that function. Of a function that has yet to be jitted, the leaves
-    of arguments that are not arrays or numbers are held fixed, unless options of jit name static
-    arguments; such leaves of its answer are None.
+    If the callable passes each call on to a jitted function, the new case contains that function.
+    Examples are methods and functions that another library has jitted.
+
+    If the callable is not jitted yet, the leaves of its arguments that are not arrays or numbers
+    are held fixed, and such leaves of its answer become None. This does not apply if the options of
+    jit name static arguments.
     """
     jit = jit_of(case.fn)
     if jit is not None and (jit is case.fn or not case.jit_options):
         args, kwargs = case.args, dict(case.kwargs)
         if isinstance(jit, KnownJit) and jit.attribute:
-            # A library may take a shape for a part of the structure.
+            # A library may treat a jax.ShapeDtypeStruct as part of the structure, not as a leaf.
             args, kwargs = filled((args, kwargs))
         return dataclasses.replace(case, fn=jit, args=args, kwargs=kwargs)
     fixed, (args, kwargs) = split(case.args, case.kwargs)
@@ -64,7 +74,10 @@ def prepared(case: Case) -> Case:
 
 
 def trace(call: str, jitted: Any, case: Case) -> Any:
-    """Trace a prepared case; an error names the call of jaxmeter, and begins in the user's code."""
+    """Trace a prepared case.
+
+    An error names ``call``, the function of jaxmeter, and its traceback begins in the user's code.
+    """
     try:
         return jitted.trace(*case.args, **case.kwargs)
     except Exception as error:
@@ -72,10 +85,16 @@ def trace(call: str, jitted: Any, case: Case) -> Any:
 
 
 def jitted(case: Case, counter: ExecutionCounter | None = None) -> Any:
-    """Return the jitted function of a case: its own if it is jitted already.
+    """Return the jitted function of a case.
 
-    A plain function gets a wrapper, ``counter``'s if there is one: without it JAX would use its
-    earlier trace of the function, though a global may be another array now.
+    A function that is already jitted is returned as it is. A plain function is wrapped and then
+    jitted; ``counter`` provides the wrapper if it is given. Without a new wrapper, JAX would use
+    its earlier trace of the function, although a global array may have changed since.
+
+    Raises
+    ------
+    JaxmeterError
+        If the case has options of jit for a function that is already jitted.
     """
     if not isinstance(case.fn, jax.stages.Wrapped):
         counter = counter or ExecutionCounter(case.fn)
@@ -89,12 +108,12 @@ def jitted(case: Case, counter: ExecutionCounter | None = None) -> Any:
 
 
 def fresh(case: Case) -> tuple[Any, ExecutionCounter | None]:
-    """Return the function of a prepared case as if never called, and a counter of its executions.
+    """Return the jitted function of a prepared case with an empty cache, and a counter of its runs.
 
-    A function that is already jitted has its cache cleared, and there is no counter.
+    If the function is already jitted, its cache is cleared and the counter is None.
     """
     if isinstance(case.fn, jax.stages.Wrapped):
-        # Functions jitted by another library may lack it.
+        # Functions jitted by another library may lack clear_cache.
         getattr(case.fn, "clear_cache", lambda: None)()
         return jitted(case), None
     counter = ExecutionCounter(case.fn)

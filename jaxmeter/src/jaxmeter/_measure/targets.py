@@ -1,5 +1,7 @@
-"""Functions named on a command line or in a benchmark: ``package.module:function``, or
-``path/to/file.py:function``."""
+"""Import functions that are named as ``package.module:function`` or ``path/to/file.py:function``.
+
+A command line or a benchmark case names its functions in this form.
+"""
 
 from __future__ import annotations
 
@@ -31,14 +33,16 @@ def split_target(target: str) -> tuple[str, str]:
 
 
 def module_of(target: str) -> ModuleType:
-    """Import the module, or run the file, of a target; a file is run once, not as ``__main__``.
+    """Return the module of a target: import it by its name, or run its file.
+
+    A file is run only once in a process, and not as ``__main__``.
 
     Raises
     ------
     FileNotFoundError
-        If there is no such file.
+        If the file does not exist.
     Exception
-        Whatever the module raises.
+        Any exception that the module raises.
     """
     where, _ = split_target(target)
     if not where.endswith(".py"):
@@ -64,7 +68,8 @@ def module_of(target: str) -> ModuleType:
 
 
 def _module_name(path: Path) -> str:
-    """Return the name under which a file is imported: its own, unless another module has it."""
+    """Return the module name for a file: the name of the file, unless another module has that
+    name."""
     name = path.stem
     if name in sys.modules:
         found: Any = sys.modules[name]
@@ -79,21 +84,21 @@ def _module_name(path: Path) -> str:
 def resolve(
     target: str, call: str = "resolve", wanted: str = "JAX can trace"
 ) -> Callable[..., Any]:
-    """Import the module of a target and return the function.
+    """Import the module of a target and return the target's function.
 
     Parameters
     ----------
     target : str
         ``package.module:function``, ``package.module:Class.method`` or ``file.py:function``.
     call, wanted : str
-        The caller's name, and what the function should do, for errors.
+        For error messages: the name of the caller, and what the function should do.
 
     Raises
     ------
     JaxmeterError
-        If the target is malformed or the module has no such function.
+        If the target is malformed, or its file or function does not exist.
     Exception
-        Whatever importing the module raises.
+        Any exception that importing the module raises.
     """
     if not is_target(target):
         raise JaxmeterError(f"{call}: got target={target!r}; give {TARGET_FORM}")
@@ -103,7 +108,9 @@ def resolve(
     except FileNotFoundError as error:
         if not str(error).startswith("no such file"):
             raise
-        raise JaxmeterError(f"{call}: got target={target!r}, but {error}") from None
+        raise JaxmeterError(
+            f"{call}: got target={target!r}, but {error}; give the path of an existing file"
+        ) from None
     for name in qualified.split("."):
         if not hasattr(found, name):
             raise JaxmeterError(
