@@ -70,7 +70,7 @@ def test_each_call_names_itself_if_it_gets_no_function_or_arguments_twice(name):
         (lambda: jaxmeter.diff(Case(step, (X,)), Case(step, (X,)), X), "no function"),
         (lambda: jaxmeter.inventory(step.lower(X).compile(), X), "leave them out"),
         (lambda: jaxmeter.tradeoff(cast(Any, abs), [ANY]), "got 3 among the parameters"),
-        (lambda: jaxmeter.tradeoff(lambda n: n, [{"n": 3}]), r"let it return jaxmeter\.Case"),
+        (lambda: jaxmeter.tradeoff(lambda n: n, [{"n": 3}]), r"function return jaxmeter\.Case"),
         (lambda: jaxmeter.measure(abs, X, repeat=0), "measure: got repeat=0"),
         (lambda: jaxmeter.measure(abs, X, compiles=0), "measure: got compiles=0"),
         (lambda: jaxmeter.measure(abs, X, max_seconds=0), "measure: got max_seconds=0"),

@@ -1,6 +1,7 @@
-"""Read the buffers of a program from XLA's buffer assignment, each with the operation behind it.
+"""Read the buffers of a program from XLA's buffer assignment, with the operation behind each
+buffer.
 
-XLA writes the assignment only to a folder; a compiler option asks for it for one program alone.
+XLA writes the assignment only to files in a folder. A compiler option requests it for one program.
 """
 
 from __future__ import annotations
@@ -30,7 +31,8 @@ Source = Literal["assignment", "instructions"]
 def compiled_with_buffers(
     lowered: jax.stages.Lowered,
 ) -> tuple[jax.stages.Compiled, tuple[Buffer, ...], Source]:
-    """Compile a program and return it with its buffers, as `buffers_in`."""
+    """Compile a program; return it with its buffers and their source, as `buffers_in` gives
+    them."""
     with temporary_folder() as folder:
         try:
             compiled = lowered.compile(compiler_options={"xla_dump_to": str(folder)})
@@ -44,16 +46,17 @@ def compiled_with_buffers(
 def buffers_in(
     assignment: str, program: Iterable[Instruction]
 ) -> tuple[tuple[Buffer, ...], Source]:
-    """Return the buffers of a buffer assignment, the largest first, and where they were read.
+    """Return the buffers of a program, the largest first, and the source from which they were read.
 
-    Without an assignment they are the results of the instructions outside fusions.
+    If the assignment contains no buffers, the results of the instructions outside fusions are
+    returned instead.
 
     Parameters
     ----------
     assignment : str
-        XLA's text; may be empty.
+        The text of XLA's buffer assignment; may be empty.
     program : iterable of Instruction
-        The optimised program, for the operation and scope of each buffer.
+        The instructions of the optimised program, for the operation and scope of each buffer.
     """
     known = {instruction.name: instruction for instruction in program}
     found = list(_assigned(assignment, known))
@@ -100,7 +103,11 @@ def _assigned(text: str, known: Mapping[str, Instruction]) -> Iterator[Buffer]:
 
 
 def _kind(text: str) -> Kind | None:
-    """Return the kind of an allocation; None for the thread-local memory of one operation."""
+    """Return the kind of buffer that an allocation contains, from XLA's description of the
+    allocation.
+
+    Return None for the thread-local memory of a single operation.
+    """
     if "parameter" in text and "maybe-live-out" not in text:
         return "argument"
     if "thread-local" in text:

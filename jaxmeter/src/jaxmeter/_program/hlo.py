@@ -1,4 +1,5 @@
-"""Read the text of HLO: instructions with operands, called computation, named scope and source."""
+"""Read HLO text: instructions with their operands, called computation, named scope and source
+line."""
 
 from __future__ import annotations
 
@@ -31,7 +32,7 @@ _LAYOUT = re.compile(r"\{[^{}]*\}|/\*[^*]*\*/")
 _ARRAY = re.compile(r"(?P<dtype>[a-z]\w*)\[(?P<shape>[\d,<=\s]*)\]")
 _NUMBER = re.compile(r"\d+")
 _LARGEST_ARRAY_BYTES = 2**60
-_ORIGIN_STEPS_COUNT = 1000  # instructions looked at for the name of one; more only in odd programs
+_ORIGIN_STEPS_COUNT = 1000  # the instructions to search for a name; only odd programs need more
 
 # Source lines: in the metadata itself, or from JAX 0.8 on in tables before the computations.
 _SOURCE = re.compile(r'source_file="([^"]*)"(?: source_line=(\d+))?')
@@ -43,34 +44,37 @@ _FIELD = re.compile(r"(\w+)=(\d{1,18})\b")
 MOVING_OPCODES = frozenset(
     ("parameter", "constant", "bitcast", "tuple", "get-tuple-element", "broadcast", "copy")
 )
-"""Opcodes that move or name data; compilers add and drop these freely."""
+"""Opcodes that only move or name data. Versions of a compiler add and remove these freely."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Instruction:
-    """One instruction of a program."""
+    """An instruction of a program."""
 
     name: str
     opcode: str
     shape: str
-    """Type and shape of the result, without layouts: ``f32[64,3]``."""
+    """The type and shape of the result, without layouts: ``f32[64,3]``."""
     computation: str
     """The computation that contains the instruction."""
     is_root: bool
     arguments: str
     """The text in the parentheses: operands, or the value of a constant."""
     calls: str
-    """The computation of a fusion, call, loop body or reduction; else empty."""
+    """The computation that a fusion, call, loop or reduction calls; empty for other
+    instructions."""
     fusion_kind: str
-    """``kLoop``, ``kInput``, ``kOutput`` or ``kCustom``; empty unless it is a fusion."""
+    """``kLoop``, ``kInput``, ``kOutput`` or ``kCustom``; empty if the instruction is not a
+    fusion."""
     call_target: str
-    """The name of the foreign function of a custom call; else empty."""
+    """The name of the foreign function of a custom call; empty for other instructions."""
     op_name: str
-    """JAX's name without the outermost function: ``transpose(jvp(layer))/dot_general``."""
+    """JAX's name of the operation, without the outermost function:
+    ``transpose(jvp(layer))/dot_general``."""
     source: str
-    """``/path/file.py:12``; empty where the compiler gives none."""
+    """``/path/file.py:12``; empty if the compiler gives no source line."""
     is_inherited: bool = False
-    """Whether `op_name` and `source` are taken from another instruction by `named`."""
+    """Whether `op_name` and `source` are taken from another instruction by `named_instructions`."""
 
     @property
     def operands(self) -> list[str]:
@@ -79,12 +83,14 @@ class Instruction:
 
     @property
     def scope(self) -> str:
-        """The named scopes alone, the outermost first: ``far_field/tile``; empty if none."""
+        """The named scopes in `op_name`, the outermost first: ``far_field/tile``; empty if there
+        are none."""
         return named_scopes(self.op_name)
 
     @property
     def bytes(self) -> int:
-        """The size of the result; arrays in tuples are counted, the tuple's pointers are not."""
+        """The size of the result in bytes; for a tuple, the size of its arrays without its
+        pointers."""
         return sum(_array_bytes(match) for match in _ARRAY.finditer(self.shape))
 
 
@@ -158,13 +164,13 @@ def _array_bytes(match: re.Match[str]) -> int:
         if found <= _LARGEST_ARRAY_BYTES:
             return found
     raise JaxmeterError(
-        f"hlo: got the array {match.group():.60}, which fits no memory; give the text of a program "
-        "that was compiled"
+        f"hlo: got the array {match.group():.60}, which is larger than any memory; give the text "
+        "of a program that was compiled"
     )
 
 
 def bodies(every: Iterable[Instruction]) -> dict[str, list[Instruction]]:
-    """Return the instructions of each computation."""
+    """Return the instructions of each computation, by the name of the computation."""
     found: dict[str, list[Instruction]] = defaultdict(list)
     for instruction in every:
         found[instruction.computation].append(instruction)
@@ -172,10 +178,11 @@ def bodies(every: Iterable[Instruction]) -> dict[str, list[Instruction]]:
 
 
 def named_instructions(text: str) -> dict[str, Instruction]:
-    """Return the instructions of a module by name, with names and sources where XLA left none.
+    """Return the instructions of a module by name, and fill in names and sources that XLA left out.
 
-    A fusion, call or loop without an `op_name` takes that of the root of its computation, else the
-    most frequent one there; an instruction that moves data takes that of its operand.
+    A fusion, call or loop without an `op_name` gets the `op_name` and source of the root of its
+    computation. If the root has none either, it gets the most frequent ones of that computation.
+    Any other instruction without an `op_name` gets the `op_name` and source of an operand.
     """
     known = {instruction.name: instruction for instruction in instructions(text)}
     parts = {name: _named_part(body) for name, body in bodies(known.values()).items()}
@@ -192,7 +199,8 @@ def named_instructions(text: str) -> dict[str, Instruction]:
 
 
 def _named_part(body: Iterable[Instruction]) -> Instruction | None:
-    """Return the instruction of a computation whose name its caller takes."""
+    """Return the instruction that gives its name to the caller of a computation; None if none has a
+    name."""
     named = [part for part in body if part.op_name]
     if not named:
         return None
@@ -208,7 +216,8 @@ def _origin(
     steps: Iterator[int],
     depth: int = 4,
 ) -> Instruction | None:
-    """Return the instruction whose name an unnamed one takes."""
+    """Return the instruction from which an unnamed instruction gets its name; None if there is
+    none."""
     inside = parts.get(instruction.calls)
     if inside is not None:
         return inside
@@ -254,12 +263,12 @@ def named_scopes(op_name: str) -> str:
 
 
 def module_name(text: str) -> str:
-    """Return the name of an HLO module; empty if the text is no module."""
+    """Return the name of an HLO module; empty if the text is not an HLO module."""
     return _first(_MODULE, text)
 
 
 def hlo_file(path: Path) -> tuple[str, str]:
-    """Return the module's name and the text of a file with the HLO of one program.
+    """Return the name of the HLO module in a file, and the text of the file.
 
     Raises
     ------
@@ -285,12 +294,15 @@ _TABLES_TEXT = re.compile(rf"^(?:{'|'.join(_TABLES)})\n(?:.+\n)*", re.MULTILINE)
 
 
 def strip_hlo(text: str) -> str:
-    """Return HLO text without source lines, scopes and the module's name, which may change though
-    the program does not."""
+    """Return HLO text without source lines, scopes and the name of the module.
+
+    These can change although the program does not.
+    """
     text = _TABLES_TEXT.sub("", _METADATA.sub("", text))
     return re.sub(r"^HloModule [^,\n]+", "HloModule", text, flags=re.MULTILINE)
 
 
 def fingerprint(text: str) -> str:
-    """Return a digest of a program that depends on neither its name nor its source lines."""
+    """Return a digest of a program that depends on neither the program's name nor its source
+    lines."""
     return hashlib.sha256(strip_hlo(text).encode()).hexdigest()

@@ -1,4 +1,4 @@
-"""List the operations of a program, and compare those of two programs."""
+"""List the operations of a program, and compare the operations of two programs."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ def inventory(fn: Case | Callable[..., Any], *args: Any, **kwargs: Any) -> Inven
     ----------
     fn : Case, callable or jax.stages.Compiled
         The function, jitted or not; a case, which may have options of jit; or a compiled program,
-        for which the jaxpr is unknown.
+        which has no known jaxpr.
     *args, **kwargs : Any
         The arguments of the function; `jax.ShapeDtypeStruct` may stand for arrays.
 
     Raises
     ------
     JaxmeterError
-        If ``fn`` is none of these, or arguments come with a case or a compiled program.
+        If ``fn`` is none of these, or if arguments are given with a case or a compiled program.
     Exception
         Any exception of tracing or compiling.
     """
@@ -129,7 +129,7 @@ def _source_lines(equations: list[Any]) -> tuple[SourceLine, ...]:
 
 @functools.cache
 def _in_package(file: str) -> str:
-    """Return the path of a file from the folder of its outermost package on."""
+    """Return the path of a file relative to the folder that contains its outermost package."""
     path = Path(file)
     folder = path.parent
     while (folder / "__init__.py").is_file():
@@ -150,23 +150,24 @@ def _fusions(every: list[Instruction]) -> Iterator[Fusion]:
 
 
 Source = Inventory | Record | Case | Callable[..., Any]
-"""A program: as inventory, as record, compiled (`jax.stages.Compiled`), or as function."""
+"""A program: an inventory, a record, a compiled program (`jax.stages.Compiled`), a case or a
+function."""
 
 
 def diff(before: Source, now: Source, *args: Any, **kwargs: Any) -> ProgramDiff:
-    """Return the differences of two programs: new and lost operations, split fusions, sizes.
+    """Return the differences between two programs: new and lost operations, split fusions, sizes.
 
     Parameters
     ----------
     before, now : Inventory, Record, Case, callable or jax.stages.Compiled
-        The programs. A record contains sizes only.
+        The programs. A record contains only sizes.
     *args, **kwargs : Any
-        The arguments of the callables among them.
+        The arguments for the programs that are given as callables.
 
     Raises
     ------
     JaxmeterError
-        If a program is none of these, or there are arguments but no callable.
+        If a program is none of these, or if arguments are given but no callable.
     Exception
         Any exception of tracing or compiling.
     """
@@ -259,7 +260,7 @@ def _line_changes(
     differing = [one for one in changes if one.equations_change or one.bytes_change]
 
     def order(one: LineChange) -> tuple[bool, bool, int, int]:
-        # An edited line is a new one; what follows from it is not.
+        # An edited line counts as new and comes first; lines that it merely affects come last.
         places = one.now is None, one.before is not None and one.now is not None
         return (places[1], places[0], -abs(one.bytes_change), -abs(one.equations_change))
 
@@ -267,7 +268,8 @@ def _line_changes(
 
 
 def _by_text(lines: tuple[SourceLine, ...]) -> dict[tuple[str, str, str], SourceLine]:
-    """Return the lines of each file, function and text as one."""
+    """Return the source lines by file, function and text, with the counts of equal lines added
+    up."""
     found: dict[tuple[str, str, str], SourceLine] = {}
     for line in lines:
         key = (line.file, line.function, line.text)
@@ -286,7 +288,7 @@ def _fusion_changes(before: tuple[Fusion, ...], now: tuple[Fusion, ...]) -> Iter
     old, new = Counter(before), Counter(now)
     vanished, appeared = list((old - new).elements()), list((new - old).elements())
     for fusion in list(vanished):
-        # The same operations from other source lines.
+        # The same operations, but from other source lines, are no change.
         match = next((new for new in appeared if _operations(new) == _operations(fusion)), None)
         if match is not None:
             vanished.remove(fusion)

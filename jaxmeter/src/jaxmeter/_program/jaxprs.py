@@ -1,4 +1,4 @@
-"""Walk jaxprs, into every sub-jaxpr of an equation, whatever its primitive."""
+"""Walk through a jaxpr and all sub-jaxprs of its equations, whatever their primitives are."""
 
 from __future__ import annotations
 
@@ -10,13 +10,19 @@ JIT = ("jit", "pjit")
 
 
 def inner(jaxpr: Any) -> Any:
-    """Return the open jaxpr of a closed or open one. From JAX 0.12 on they are the same type."""
+    """Return the open jaxpr inside a jaxpr, which may be closed or open.
+
+    From JAX 0.12 on, closed and open jaxprs have the same type.
+    """
     return getattr(jaxpr, "jaxpr", jaxpr)
 
 
 def sub_jaxprs(equation: Any) -> Iterator[Any]:
-    """Yield every jaxpr, closed or open, in the parameters of an equation, such as jit, scan, cond,
-    while, custom_jvp, custom_vjp, remat or shard_map."""
+    """Yield every jaxpr, closed or open, in the parameters of an equation.
+
+    Primitives with such parameters are jit, scan, cond, while, custom_jvp, custom_vjp, remat,
+    shard_map and others.
+    """
     for parameter in equation.params.values():
         yield from _jaxprs_in(parameter)
 
@@ -40,8 +46,10 @@ def label(equation: Any) -> str:
 
 
 def scan_counts(params: Mapping[str, Any]) -> tuple[int, int]:
-    """Return how many operands of a scan are constant and how many are carried; the rest are
-    scanned over."""
+    """Return the number of constant operands of a scan and the number of carried operands.
+
+    The scan iterates over the remaining operands.
+    """
     if "num_consts" in params:
         return params["num_consts"], params["num_carry"]
     consts, carries, _ = params["ft_in"].unpack()  # JAX 0.12

@@ -1,4 +1,4 @@
-"""Measure the memory of a function, and the tradeoff of memory for time."""
+"""Measure the memory of a function, and the tradeoff between its memory and its time."""
 
 from __future__ import annotations
 
@@ -34,27 +34,28 @@ _ALLOCATING = {"cuda", "gpu", "rocm"}
 
 @beginning_in_users_code
 def memory(fn: Case | Callable[..., Any], *args: Any, run: bool = True, **kwargs: Any) -> MemoryUse:
-    """Return the largest buffers of a function, and the peaks of memory while it runs.
+    """Return the largest buffers of a function, and its peak memory while it runs.
 
     Parameters
     ----------
     fn : Case or callable
         The function, jitted or not; or a case, which may have options of jit.
     *args, **kwargs : Any
-        The arguments; with a `jax.ShapeDtypeStruct` among them the function is not run.
+        The arguments of the function. If one of them is a `jax.ShapeDtypeStruct`, the function is
+        not run.
     run : bool
-        Whether to run the function once, for the peaks.
+        Whether to run the function once to measure its peak memory.
 
     Returns
     -------
     MemoryUse
-        ``memory`` contains the compiler's account, which is exact, and the peaks of the process
-        and the device; ``buffers`` the hundred largest.
+        ``memory`` contains the compiler's plan, which is exact, and the peaks of the process and
+        the device, all in bytes. ``buffers`` contains the hundred largest buffers.
 
     Raises
     ------
     JaxmeterError
-        If ``fn`` is not callable, or arguments come with a case.
+        If ``fn`` is not callable, or if arguments are given with a case.
     Exception
         Any exception of the function.
     """
@@ -96,7 +97,7 @@ def _run(case: Case, lowered: jax.stages.Lowered, compiled: jax.stages.Compiled)
 
 
 def allocator() -> Allocator:
-    """Return how JAX allocates memory of the first device."""
+    """Return how JAX allocates memory on the first device."""
     device = jax.local_devices()[0]
     stats = device.memory_stats() or {}
     limit, in_use = stats.get("bytes_limit"), stats.get("bytes_in_use")
@@ -126,7 +127,7 @@ def tradeoff(
     max_seconds: float | None = None,
     measured: Callable[[Case], Record] | None = None,
 ) -> Tradeoff:
-    """Measure a function over choices of parameters, to find the best in time and memory.
+    """Measure a function for several choices of parameters, to find the best in time and memory.
 
     Parameters
     ----------
@@ -135,19 +136,20 @@ def tradeoff(
     parameters : iterable of mapping
         The choices, such as ``[{"chunk": 16}, {"chunk": 64}]``.
     repeat, max_seconds : int, float or None
-        Of each choice, as for `jaxmeter.measure`.
+        The number of samples and the time limit for each choice, as in `jaxmeter.measure`.
     measured : callable, optional
-        Measures a case, in place of `jaxmeter.measure`; for tests.
+        A function that measures a case in place of `jaxmeter.measure`; for tests.
 
     Returns
     -------
     Tradeoff
-        A choice that fails, perhaps for lack of memory, is kept with its failure.
+        The time and memory of each choice. A choice that fails, perhaps for lack of memory, is kept
+        with its failure.
 
     Raises
     ------
     JaxmeterError
-        If a choice is no mapping or ``make`` returns no case.
+        If a choice is not a mapping, or ``make`` does not return a case.
     """
     measured = measured or (lambda case: measure(case, repeat=repeat, max_seconds=max_seconds))
     points: list[TradeoffPoint] = []
@@ -156,12 +158,13 @@ def tradeoff(
     for params in parameters:
         if not isinstance(params, Mapping):
             raise JaxmeterError(
-                f'tradeoff: got {params!r:.80} among the parameters; give dictionaries, {{"n": 3}}'
+                f"tradeoff: got {params!r:.80} among the parameters; give dictionaries, such as "
+                '{"n": 3}'
             )
         case = make(**params)
         if not isinstance(case, Case):
             raise JaxmeterError(
-                f"tradeoff: got {case!r:.80} from {name_of(make)}; let it return "
+                f"tradeoff: got {case!r:.80} from {name_of(make)}; let this function return "
                 "jaxmeter.Case(fn, args)"
             )
         name = name_of(case.fn)
@@ -186,8 +189,10 @@ def _is_plain(value: Any) -> bool:
 def pareto_front(
     sizes: Sequence[tuple[float, int | None]],
 ) -> Iterator[tuple[int, bool]]:
-    """Yield the position of each (seconds, bytes), the fastest first, and whether it is best: no
-    other is both faster and smaller."""
+    """Yield the position of each (seconds, bytes), the fastest first, and whether it is best.
+
+    It is best if no other choice is both faster and smaller. Unknown bytes count as 0.
+    """
     smallest = float("inf")
     for n in sorted(range(len(sizes)), key=lambda n: (sizes[n][0], sizes[n][1] or 0)):
         size = sizes[n][1] or 0

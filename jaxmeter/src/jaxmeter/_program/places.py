@@ -1,4 +1,4 @@
-"""Find the source lines behind Python frames and equations."""
+"""Find the source lines behind Python frames and equations of a jaxpr."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _STANDARD_LIBRARY = (sysconfig.get_path("stdlib"), "<frozen")
 
 
 class Place(NamedTuple):
-    """A line of a function."""
+    """A source line inside a function."""
 
     file: str
     line: int
@@ -29,7 +29,7 @@ class Place(NamedTuple):
 
     @property
     def source(self) -> str:
-        """``/path/file.py:12``"""
+        """The file and the line, ``/path/file.py:12``."""
         return f"{self.file}:{self.line}"
 
 
@@ -54,9 +54,10 @@ def is_python(file: str) -> bool:
 
 
 def user_places(places: Iterable[Place]) -> list[Place]:
-    """Return the lines that are neither JAX's nor Python's own, the innermost first as given.
+    """Return the lines that belong to neither JAX nor Python itself, in the given order.
 
-    The lines that called jaxmeter have no part in the function, so the list ends there.
+    The places are given with the innermost first. The list ends at the first line of jaxmeter,
+    because lines outside it only called jaxmeter.
     """
     found = []
     for place in places:
@@ -68,15 +69,18 @@ def user_places(places: Iterable[Place]) -> list[Place]:
 
 
 def places_of_equation(equation: Any) -> list[Place]:
-    """Return the user's lines behind an equation, the innermost first; [] if JAX kept none."""
+    """Return the user's lines that made an equation, the innermost first; empty if JAX kept
+    none."""
     traceback = equation.source_info.traceback
     frames = () if traceback is None else traceback.frames
     return user_places(Place(f.file_name, f.line_num, f.function_name) for f in frames)
 
 
 def is_over_leaves(equation: Any) -> bool:
-    """Return whether an installed package made the equation for one of many leaves of a pytree, as
-    optax does for each array of a model."""
+    """Return whether an installed package made an equation in a loop over the leaves of a pytree.
+
+    For example, optax makes equations for each array of a model.
+    """
     traceback, in_package = equation.source_info.traceback, False
     for frame in () if traceback is None else traceback.frames:
         file = frame.file_name
@@ -90,9 +94,9 @@ def is_over_leaves(equation: Any) -> bool:
 
 
 def places_of_frame(frame: FrameType | None) -> list[Place]:
-    """Return the user's lines of a running frame and its callers, the innermost first."""
+    """Return the user's lines of a running frame and of its callers, the innermost first."""
     places = []
-    # A running thread may end a frame meanwhile: what stands in its place is no frame.
+    # A running thread may end a frame meanwhile; f_back is then no longer a frame.
     while isinstance(frame, FrameType):
         places.append(
             Place(frame.f_code.co_filename, frame.f_lineno or 0, frame.f_code.co_qualname)
@@ -102,7 +106,9 @@ def places_of_frame(frame: FrameType | None) -> list[Place]:
 
 
 def author_place(places: list[Place]) -> Place | None:
-    """Return the innermost line that is not in an installed package, which its author can change;
-    else the innermost one; None without lines."""
+    """Return the innermost line outside installed packages, which the user can change.
+
+    If all lines are in installed packages, return the innermost line; None if there are no lines.
+    """
     own = (place for place in places if not is_installed(place.file))
     return next(own, places[0] if places else None)

@@ -20,14 +20,14 @@ def describe_program(closed_jaxpr: Any, compiled: jax.stages.Compiled | None = N
     closed_jaxpr : jax.extend.core.ClosedJaxpr
         The traced program.
     compiled : jax.stages.Compiled, optional
-        The same program compiled. Without it only the jaxpr is counted.
+        The same program, compiled. Without it, only the equations of the jaxpr are counted.
     """
     program = Program() if compiled is None else describe_compiled(compiled)
     return dataclasses.replace(program, jaxpr_equations_count=equations_count(closed_jaxpr))
 
 
 def describe_compiled(compiled: jax.stages.Compiled) -> Program:
-    """Return the size of a compiled program whose jaxpr is not known."""
+    """Return the size of a compiled program; its jaxpr is not needed."""
     cost: Any = compiled.cost_analysis()
     if isinstance(cost, (list, tuple)):  # a list of one, in some versions of JAX
         cost = cost[0] if cost else None

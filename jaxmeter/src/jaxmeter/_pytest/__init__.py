@@ -1,1 +1,1 @@
-"""Support for the pytest plugin: quantities and their budgets."""
+"""Support the pytest plugin: quantities, their budgets and their lock file."""

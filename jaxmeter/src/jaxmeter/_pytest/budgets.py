@@ -1,4 +1,4 @@
-"""Limits on quantities, for all tests or for some, from ``[tool.jaxmeter.budgets]``."""
+"""Read limits on quantities from ``[tool.jaxmeter.budgets]``, for all tests or for some of them."""
 
 from __future__ import annotations
 
@@ -16,14 +16,15 @@ from jaxmeter.errors import JaxmeterError
 
 Limit = Annotated[int, Meta(ge=0)] | None
 Budget = dict[str, int | None]
-"""The limit of each quantity; None lifts a limit that holds elsewhere."""
+"""The limit of each quantity; None removes the limit that a more general pattern sets."""
 
 
 def read_budgets(file: Path) -> dict[str, Budget]:
-    """Return the budgets in a pyproject.toml, by the pattern of the tests that they hold for.
+    """Return the budgets in a pyproject.toml, by the pattern of the tests that they apply to.
 
-    The limits of the table itself hold for all tests, pattern ``*``; those of a sub-table for tests
-    with an identifier (``tests/test_step.py::test_step``) that its name matches as a glob.
+    Limits in the table itself apply to all tests, which have the pattern ``*``. Limits in a
+    sub-table apply to the tests whose identifier, such as ``tests/test_step.py::test_step``,
+    matches the name of the sub-table as a glob.
     """
     where, table = tool_table(file, "budgets")
     narrower = {name: value for name, value in table.items() if isinstance(value, Mapping)}
@@ -35,18 +36,19 @@ def read_budgets(file: Path) -> dict[str, Budget]:
 
 
 def checked_budget(where: str, limits: Mapping[str, Any]) -> Budget:
-    """Return the limits after checking them; an error names where they stand."""
+    """Return limits after checking them; an error names ``where`` they are written."""
     for name, limit in limits.items():
         if name not in QUANTITIES:
             raise JaxmeterError(
-                f"{where}: got a limit on {name!r}; there are {', '.join(QUANTITIES)}"
+                f"{where}: got a limit on {name!r}; limit one of {', '.join(QUANTITIES)}"
             )
         checked(where, name, limit, Limit)
     return dict(limits)
 
 
 def budget_for(test: str, budgets: Mapping[str, Budget]) -> Budget:
-    """Return the limits for a test: a later pattern that matches overrides an earlier one."""
+    """Return the limits for a test; a later pattern that matches the test overrides an earlier
+    one."""
     budget: Budget = {}
     for pattern, limits in budgets.items():
         if fnmatch.fnmatchcase(test, pattern):

@@ -1,6 +1,6 @@
-"""Tests whose quantities are compared with the lock file: the mark ``jaxmeter_lock``.
+"""Compare the quantities of tests that have the mark ``jaxmeter_lock`` with the lock file.
 
-An entry is named by the test and the function, ``tests/test_step.py::test_step step``.
+The name of an entry contains the test and the function, ``tests/test_step.py::test_step step``.
 """
 
 from __future__ import annotations
@@ -27,25 +27,30 @@ if TYPE_CHECKING:
 
 @dataclasses.dataclass
 class LockedTests:
-    """What the tests of a run have to do with the lock file of their root."""
+    """The lock file of a test run, with which quantities are compared or to which they are
+    written."""
 
     root: Path
     is_writing: bool
-    """Whether to write the quantities in place of comparing them."""
+    """Whether to write the quantities instead of comparing them."""
     missing_section: str = ""
-    """The section that the file lacks, so that the last test was not compared."""
+    """The section that the file lacks, if the last test was not compared for that reason; or
+    empty."""
 
     def take(self, test: str, measured: Sequence[Metered]) -> str | None:
-        """Compare the functions that a test has measured, or write them; return what is wrong.
+        """Compare the functions that a test has measured with the lock file, or write them to it.
+
+        Return the differences as a text; None if there are none or nothing was compared.
 
         Raises
         ------
         JaxmeterError
-            If the test measured nothing, or the files cannot be used.
+            If the test measured nothing, or the lock file or pyproject.toml cannot be used.
         """
         if not measured:
             raise JaxmeterError(
-                f"jaxmeter_lock: got no function that {test} measured; call jaxmeter(fn, ...) in it"
+                f"jaxmeter_lock: got {test}, which measured no function; call jaxmeter(fn, ...) in "
+                "this test"
             )
         name_now, self.missing_section = section_name(), ""
         now = {}
@@ -69,9 +74,12 @@ class LockedTests:
 
 
 def summary(missing: Sequence[str]) -> str:
-    """Return a line about tests that were not compared, from the section that each would need."""
+    """Return a line about the tests that were not compared because the lock file lacks a section.
+
+    ``missing`` contains the missing section of each of these tests.
+    """
     names = ", ".join(map(repr, dict.fromkeys(missing)))
     return (
-        f"jaxmeter: {LOCK_FILE} has no section {names}, {len(missing)} not compared; write one "
-        "with pytest --jaxmeter-lock"
+        f"jaxmeter: {LOCK_FILE} has no section {names}, tests not compared: {len(missing)}; write "
+        "the section with pytest --jaxmeter-lock"
     )

@@ -1,6 +1,6 @@
-"""A function's quantities, each measured at first use, each with suggestions.
+"""Measure the quantities of a function, each at its first use, and explain them.
 
-The pytest fixture returns this; it needs no pytest itself.
+The pytest fixture returns a `Metered`; the class does not need pytest itself.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from jaxmeter.errors import JaxmeterError, RetraceError
 
 
 class Metered:
-    """What JAX did with a function, quantity by quantity.
+    """A function and its quantities, each of which is measured at its first use.
 
-    Quantities of constants need the function to be traced and lowered; for all others it is
-    compiled and run as well, at first use. The cache of a function that is already jitted is
-    cleared, because earlier traces would not be counted. ``after_call`` gets this object after each
+    For quantities of constants the function is traced and lowered. For all others it is also
+    compiled and run. If the function is already jitted, its cache is cleared, because earlier
+    traces would not be counted. ``after_call`` is called with this object after each call of
     `again`.
     """
 
@@ -73,8 +73,8 @@ class Metered:
         if known is not None:  # a property that raised an AttributeError, which Python dropped
             return known.__get__(self, type(self))
         raise AttributeError(
-            f"jaxmeter: got no quantity {name!r}; there are {', '.join(QUANTITIES)}; also audit, "
-            "record and again(...)"
+            f"jaxmeter: got the unknown quantity {name!r}; use one of {', '.join(QUANTITIES)}, or "
+            "audit, record and again(...)"
         )
 
     def __repr__(self) -> str:
@@ -91,17 +91,24 @@ class Metered:
 
     @functools.cached_property
     def record(self) -> Record:
-        """The measurement of the first calls; an error if it retraces or an argument is given by
-        its shape."""
+        """The record of the first calls of the function.
+
+        Raises
+        ------
+        RetraceError
+            If a call is traced again for the same arguments.
+        JaxmeterError
+            If an argument is a `jax.ShapeDtypeStruct`.
+        """
         if self._retrace is not None:
             raise self._retrace
         leaves = jax.tree.leaves((self._case.args, dict(self._case.kwargs)))
         if any(isinstance(leaf, jax.ShapeDtypeStruct) for leaf in leaves):
             audited = [name for name, quantity in QUANTITIES.items() if quantity.section == "audit"]
             raise JaxmeterError(
-                f"jaxmeter: got a jax.ShapeDtypeStruct among the arguments of {self.name}, which "
-                f"has to be run; give arrays, or use only {', '.join(audited)}, lifting other "
-                "budgets with None"
+                f"jaxmeter: got a jax.ShapeDtypeStruct among the arguments of {self.name}, but "
+                f"this quantity needs a run; give arrays, or use only {', '.join(audited)} and "
+                "set other budgets to None"
             )
         case = Case(self._jitted, self._case.args, self._case.kwargs)
         with listening(Events()) as events:
@@ -132,8 +139,13 @@ class Metered:
         return answer
 
     def quantity(self, name: str) -> Quantity:
-        """Return a quantity of `QUANTITIES`; an error if this JAX does not report it on this
-        backend."""
+        """Return a quantity by its name in `QUANTITIES`.
+
+        Raises
+        ------
+        JaxmeterError
+            If this version of JAX does not report the quantity on this backend.
+        """
         described = QUANTITIES[name]
         if name == "traces":
             self._run_once()
@@ -152,7 +164,8 @@ class Metered:
         return Quantity(int(value), name, functools.partial(self._explain, name), self.name)
 
     def locked(self) -> dict[str, int]:
-        """Return the quantities of the lock file, without those that this JAX does not report."""
+        """Return the quantities for the lock file, without quantities that this JAX does not
+        report."""
         self._run_once()
         record = self.record if self._retrace is None else self._retrace.record
         sections = (record.constants, record.program, record.memory)
@@ -165,7 +178,7 @@ class Metered:
     def _explain(self, name: str) -> str:
         described = QUANTITIES[name]
         if described.section == "audit":
-            # Above a limit nothing is fine, however small.
+            # The limit is exceeded, so arrays of any size are worth showing.
             return table(audit(self._case, threshold_bytes=0))
         if name in ("traces", "compiles"):
             return str(self._retrace or "\n".join(self._causes) or described.advice)
@@ -180,7 +193,8 @@ class Metered:
             _ = self.record
 
     def _hear(self, events: Events) -> None:
-        """Count the traces and compiles of the outermost function: its event comes last."""
+        """Add the traces and compiles of the outermost function, whose event comes last, to the
+        counts."""
         name = events.traced[-1] if events.traced else getattr(self._jitted, "__name__", self.name)
         self._traces_heard += events.traced.count(name)
         self._compiles_heard += (events.compiled + events.cache_hits).count(f"jit({name})")

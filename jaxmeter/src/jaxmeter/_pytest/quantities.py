@@ -1,4 +1,4 @@
-"""The quantities that a test can limit, and what to do if one is exceeded."""
+"""Define the quantities that a test can limit, with advice for each if its limit is exceeded."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 
 
 class Described(NamedTuple):
-    """Where a quantity is found, and what to do if it is too large."""
+    """The section that contains a quantity, and advice if the quantity is too large."""
 
     section: str
-    """The section of a record; ``audit`` for the audit, ``""`` for counts of events."""
+    """A section of a record; ``audit`` for the audit, ``""`` for counts of events."""
     advice: str
 
 
@@ -23,7 +23,7 @@ _MEMORY = (
 _TRACES = (
     "each call whose arguments differ from all calls before in structure, shape, dtype, weak type "
     "or a static value is traced again: pad to one shape, pass Python numbers as "
-    "jnp.asarray(number, dtype), and make static only what seldom changes"
+    "jnp.asarray(number, dtype), and make static only arguments that seldom change"
 )
 
 QUANTITIES = {
@@ -42,15 +42,17 @@ QUANTITIES = {
     "output_bytes": Described("memory", _MEMORY),
     "temp_bytes": Described("memory", _MEMORY),
 }
-"""Each quantity is a field of its section. All are exact and free of noise, which times are not."""
+"""The quantities by name. A quantity with a section is a field of that section. All quantities are
+exact and free of noise, unlike times."""
 
 
 class Quantity(int):
-    """A number with its name, and an explanation for a comparison that fails."""
+    """A number with its name, and an explanation to show if a comparison fails."""
 
     name: str
     explain: Callable[[], str]
-    """Called only for a comparison that fails, since it may take time."""
+    """A function that returns the explanation; called only if a comparison fails, since it may be
+    slow."""
     function: str
 
     def __new__(cls, value: int, name: str, explain: Callable[[], str], function: str) -> Quantity:
