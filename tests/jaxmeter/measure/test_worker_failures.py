@@ -36,8 +36,8 @@ def is_alive(pid):
         ("raises", {"params": {"x": 1}}, "setup", "TypeError", "unexpected keyword argument 'x'"),
         ("raises_what_cannot_be_printed", {}, "setup", "_Unprintable", "its __str__ raised"),
         ("exits", {}, "setup", "SystemExit", "gave up"),
-        ("returns_no_case", {}, "setup", "JaxmeterError", r"got 3 from it; let it return"),
-        ("raises", {"cpus": (99999,)}, "start", "JaxmeterError", r"cpus=\(99999,\).*give some of"),
+        ("returns_no_case", {}, "setup", "JaxmeterError", r"got 3 from this function; let it"),
+        ("raises", {"cpus": (99999,)}, "start", "JaxmeterError", r"cpus=\(99999,\).*give only"),
     ],
 )
 def test_an_exception_of_the_target_is_in_the_record(

@@ -1,1 +1,1 @@
-"""Fresh processes that measure: started, supervised, ended."""
+"""Start, supervise and end the fresh processes that measure."""

@@ -1,9 +1,9 @@
-"""Run a worker process within its time limit, whatever the function in it does.
+"""Run a worker process within its time limit, whatever the measured function does.
 
-The worker gets its task by standard input and sends answers by a pipe, each a line that begins with
-a token. So nothing depends on files, and nothing that the function prints, writes to a file or
-writes to a descriptor is taken for an answer. A function that searches the memory of its own
-process can find the token: no measurement in the function's process can rule that out.
+The worker reads its task from standard input and sends its answers through a pipe. Each answer is a
+line that begins with a token. So no files are needed, and nothing that the function prints or
+writes is mistaken for an answer. A function that searches the memory of its own process can find
+the token; no measurement in the same process can prevent this.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ from jaxmeter._records.record import Failure
 from jaxmeter.errors import RecordError
 
 ANSWER_BYTES = 2**24
-"""No answer of a worker is longer."""
+"""The maximum size of an answer of a worker."""
 _FOLDING_ALARM = b"Constant folding an instruction is taking > 1s"
 _PRINTED_BYTES = 16_000
 _READ_BYTES = 2**16
-_LAST_READS_COUNT = 64  # a pipe holds less, and whoever still writes is not waited for
+_LAST_READS_COUNT = 64  # a pipe contains less; do not wait for processes that still write
 _POLL_SECONDS = 0.05
 _ENDING_SECONDS = 10.0
 
@@ -43,19 +43,20 @@ T = TypeVar("T", bound=PlainData)
 
 @dataclasses.dataclass(frozen=True)
 class EndedWorker:
-    """The exit, answer and output of a worker process."""
+    """The exit code, answer and output of a worker process that has ended."""
 
     exit_code: int | None
-    """Negative for a signal; None if its time was up."""
+    """Negative if a signal ended the process; None if the process was killed at its time limit."""
     answer: bytes | None
-    """The last answer that it sent."""
+    """The last answer that the worker sent; None if it sent none."""
     printed: str
-    """The end of its output."""
+    """The last part of the worker's output."""
     seconds: float
     folding_alarms_count: int = 0
 
     def answer_as(self, answer_type: type[T]) -> T | Failure:
-        """Return the answer, or the failure of a worker that sent none."""
+        """Return the answer as an ``answer_type``, or a failure if the worker sent no readable
+        answer."""
         if self.answer is None:
             return Failure("start", UNFINISHED, "ended before it sent an answer")
         try:
@@ -67,10 +68,11 @@ class EndedWorker:
 def in_worker(
     module: str, task: PlainData, env: Mapping[str, str], timeout_seconds: float
 ) -> EndedWorker:
-    """Run the module of a worker in a fresh process, on a task, within its time limit.
+    """Run the module of a worker on a task, in a fresh process and within a time limit.
 
-    ``env`` is set over the environment variables of this process. When the process ends, or after
-    ``timeout_seconds``, it is killed with everything that it started. See `worker.run_worker`.
+    The variables in ``env`` override the environment variables of this process. When the worker
+    ends, or after ``timeout_seconds``, it is killed with every process that it started. The module
+    of the worker calls `worker.run_worker`.
     """
     token = secrets.token_hex(16).encode()
     given = token + b"\n" + task.to_json().encode()
@@ -114,9 +116,10 @@ def in_worker(
 def _watch(
     process: subprocess.Popen, pipes: list[_Pipe], task: _Outgoing, timeout_seconds: float
 ) -> int | None:
-    """Read the pipes until the process ends; return its exit code, None if its time was up.
+    """Read the pipes until the process ends; return its exit code, or None at the time limit.
 
-    The end of a pipe is not waited for: a child that outlives the worker may hold it open.
+    This does not wait for the end of a pipe, because a child that outlives the worker may keep the
+    pipe open.
     """
     until = time.monotonic() + timeout_seconds
     try:
@@ -137,7 +140,7 @@ def _watch(
 
 
 def _end(process: subprocess.Popen) -> None:
-    """End the supervisor, which ends the worker and what it started; then kill its group."""
+    """End the supervisor, which ends the worker and its children; then kill the process group."""
     if process.poll() is None:
         with contextlib.suppress(ProcessLookupError, subprocess.TimeoutExpired):
             process.terminate()
@@ -150,14 +153,14 @@ def _end(process: subprocess.Popen) -> None:
 
 
 class _Pipe:
-    """The read end of a pipe, never waited for."""
+    """The read end of a pipe, which is read without waiting."""
 
     def __init__(self, descriptor: int, add: Callable[[bytes], None]) -> None:
         os.set_blocking(descriptor, False)
         self.descriptor, self._add = descriptor, add
 
     def read(self) -> bool:
-        """Read a part of what is there; return False at the end of the pipe, or if it is empty."""
+        """Read some of the available data; return False if the pipe has ended or is empty."""
         try:
             chunk = os.read(self.descriptor, _READ_BYTES)
         except BlockingIOError:
@@ -167,14 +170,14 @@ class _Pipe:
 
 
 class _Outgoing:
-    """A text on its way to a process, which may not read it."""
+    """A text that is written to a process without waiting, because the process may not read it."""
 
     def __init__(self, stream, content: bytes) -> None:
         os.set_blocking(stream.fileno(), False)
         self.stream, self._left = stream, memoryview(content)
 
     def write(self) -> bool:
-        """Write what the pipe takes; return whether more is to be written."""
+        """Write as much as the pipe accepts; return whether any text is left to write."""
         try:
             self._left = self._left[os.write(self.stream.fileno(), self._left) :]
         except BrokenPipeError:
@@ -189,21 +192,21 @@ class _Outgoing:
 
 
 class _Output:
-    """The end of what a worker prints, and XLA's alarms in all of it."""
+    """The last part of a worker's output, and the number of XLA's folding alarms in all of it."""
 
     def __init__(self) -> None:
         self.end = b""
         self.alarms_count = 0
 
     def add(self, chunk: bytes) -> None:
-        # As much of the text before as may hold the beginning of an alarm, and no whole one.
+        # The end of the earlier text: it may contain the beginning of an alarm, but no whole alarm.
         before = self.end[1 - len(_FOLDING_ALARM) :]
         self.alarms_count += (before + chunk).count(_FOLDING_ALARM)
         self.end = (self.end + chunk)[-_PRINTED_BYTES:]
 
 
 class _Answers:
-    """The last line with the token among the lines that a worker writes to its pipe."""
+    """The last answer of a worker: the last line in its pipe that begins with the token."""
 
     def __init__(self, token: bytes) -> None:
         self.last: bytes | None = None
@@ -221,7 +224,7 @@ class _Answers:
     def _append(self, part: bytes) -> None:
         if len(self._line) <= ANSWER_BYTES:
             self._line += part
-        else:  # too long for an answer: what is left of the line is dropped
+        else:  # too long for an answer: the rest of the line is dropped
             self._line[:1] = b" "
 
 

@@ -1,4 +1,5 @@
-"""Measure a benchmark case in a fresh worker process; return a record also if the process dies."""
+"""Measure a benchmark case in a fresh worker process; return a record even if the process
+crashes."""
 
 from __future__ import annotations
 
@@ -14,27 +15,30 @@ from jaxmeter.errors import JaxmeterError
 
 
 def run_case(case: BenchmarkCase) -> Record:
-    """Measure a benchmark case in a fresh process, cold, within its time limit.
+    """Measure a benchmark case in a fresh process, with cold caches and within its time limit.
 
     Returns
     -------
     Record
-        Always, whatever the target does: ``status`` and ``failure`` say of a failed import, an
-        exception, a crash or a timeout, and everything measured before it is kept. Texts of the
-        target are shortened.
+        A record is returned whatever the target does. If an import fails, or there is an exception,
+        a crash or a timeout, ``status`` and ``failure`` report it, and the record keeps everything
+        measured before. Long texts of the target are shortened.
 
     Raises
     ------
     JaxmeterError
-        If the argument is no `BenchmarkCase`.
+        If the argument is not a `BenchmarkCase`.
 
     Notes
     -----
-    When the process ends, or is out of time, or this process is interrupted, everything that the
-    process has started is killed: on Linux every descendant, elsewhere its process group. POSIX
-    only. The target runs in the process that measures it: what it prints or writes is never taken
-    for a record, but a target that changes jaxmeter or the clock in its memory measures what it
-    likes, and one that kills the parent of its process can leave processes behind.
+    POSIX only. All processes that the measured process has started are killed when it ends, when
+    its time limit expires, or when this process is interrupted. On Linux this includes every
+    descendant, on other systems the process group.
+
+    The target runs in the process that measures it. What the target prints or writes is never
+    mistaken for a record. But a target that changes jaxmeter or the clock in its own memory can
+    falsify its measurement, and a target that kills the parent of its process can leave processes
+    behind.
     """
     if not isinstance(case, BenchmarkCase):
         raise JaxmeterError(
@@ -51,7 +55,11 @@ def run_case(case: BenchmarkCase) -> Record:
 
 
 def with_ending(record: Record, ended: EndedWorker, timeout_seconds: float) -> Record:
-    """Return the record with what only the parent can see: how the worker ended, its output."""
+    """Return the record with the facts that only the parent process knows.
+
+    These are the duration of the worker and its folding alarms and, if the measurement failed, how
+    the worker ended and what it printed.
+    """
     alarms = ended.folding_alarms_count
     constants = dataclasses.replace(record.constants, folding_alarms_count=alarms)
     record = dataclasses.replace(record, constants=constants, wall_seconds=ended.seconds)
@@ -59,7 +67,7 @@ def with_ending(record: Record, ended: EndedWorker, timeout_seconds: float) -> R
     if failure is None:
         return record
     status, kind, message = record.status, failure.kind, failure.message
-    if kind == UNFINISHED:  # an answer that the worker finished stands, however the process ended
+    if kind == UNFINISHED:  # a finished answer counts, however the process ended
         code, phase = ended.exit_code, failure.phase
         if code is None:
             status, kind = "timeout", "Timeout"

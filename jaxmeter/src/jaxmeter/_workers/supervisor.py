@@ -1,9 +1,10 @@
-"""Supervise a worker: end every process that it leaves behind, then exit as the worker did.
+"""Supervise a worker: end every process that it leaves behind, then exit with its exit status.
 
-A worker process forks once, before it imports anything of its task. The child does the work. The
-parent, the supervisor, waits for it. On Linux the supervisor adopts every process whose parent has
-ended (PR_SET_CHILD_SUBREAPER of prctl(2)), also those in sessions of their own, so none escapes it.
-Elsewhere it ends the worker alone, and whoever started it kills its process group.
+A worker process forks once, before it imports any part of its task. The child does the work, and
+the parent becomes the supervisor and waits for the child. On Linux the supervisor adopts every
+descendant whose parent has ended (PR_SET_CHILD_SUBREAPER of prctl(2)), even in another session, so
+no descendant escapes. On other systems the supervisor ends only the worker, and the process that
+started the supervisor kills the process group.
 """
 
 from __future__ import annotations
@@ -25,10 +26,10 @@ _PAUSE_SECONDS = 0.002
 
 
 def fork_supervised() -> None:
-    """Fork, and return in the child; the parent becomes its supervisor and never returns.
+    """Fork and return in the child; the parent becomes its supervisor and never returns.
 
-    SIGTERM, also that of its own parent's death, makes the supervisor end the child and everything
-    that the child has started.
+    At SIGTERM the supervisor ends the child and everything that the child has started. The system
+    also sends SIGTERM when the parent of the supervisor dies.
     """
     _prctl(_SET_CHILD_SUBREAPER, 1)
     _prctl(_SET_PARENT_DEATH_SIGNAL, signal.SIGTERM)
@@ -65,7 +66,7 @@ def _exit_code_of(child: int) -> int:
 
 
 def _end_children(child: int) -> None:
-    """Kill the child, and all that this process adopts, until none is left."""
+    """Kill the child and all processes that this process adopts, until none is left."""
     listed = Path(f"/proc/self/task/{os.getpid()}/children")
     with contextlib.suppress(ProcessLookupError):
         os.kill(child, signal.SIGKILL)

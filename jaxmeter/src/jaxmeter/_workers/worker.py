@@ -1,7 +1,7 @@
-"""The worker process: measures one benchmark case, cold, and writes its record.
+"""Measure one benchmark case in a worker process, with cold caches, and send its record.
 
-`jaxmeter._workers.processes` starts it. An exception of the target is kept in the record, and the
-exit status is 0 once a record is sent.
+`jaxmeter._workers.processes` starts this process. An exception of the target is stored in the
+record. The exit status is 0 if a record was sent.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ _FLUSHING_SECONDS = 1.0
 
 
 def run_worker(task_type: type[PlainData], work: Callable[..., PlainData]) -> None:
-    """Read a task, work on it, send the answer; the whole of a worker process.
+    """Read a task, work on it and send the answer: the whole run of a worker process.
 
-    ``work(task, report)`` returns the answer. It may ``report`` an unfinished answer, which
-    stands if the process dies. See `processes.in_worker`, which starts this process.
+    ``work(task, report)`` returns the answer. It may call ``report`` with an unfinished answer,
+    which becomes the answer if the process dies. `processes.in_worker` starts this process.
     """
     answers = int(sys.argv.pop())
     os.set_inheritable(answers, False)
@@ -45,7 +45,8 @@ def run_worker(task_type: type[PlainData], work: Callable[..., PlainData]) -> No
 
 
 def _sender(answers: int, token: bytes) -> Callable[[PlainData], None]:
-    """Return a function that sends an answer to the parent, as a line with the token."""
+    """Return a function that sends an answer to the parent, as a line that begins with the
+    token."""
     # Kept here, out of reach of a target that replaces functions of os.
     getpid, fstat, write, leave = os.getpid, os.fstat, os.write, os._exit
     set_blocking = os.set_blocking
@@ -59,7 +60,7 @@ def _sender(answers: int, token: bytes) -> Callable[[PlainData], None]:
             raise OSError("the target has closed the pipe of the worker's answers")
         text = answer.to_json().encode()
         if len(text) > ANSWER_BYTES:
-            raise ValueError(f"the record has {len(text)} bytes, and may have {ANSWER_BYTES}")
+            raise ValueError(f"the record has {len(text)} bytes, but the limit is {ANSWER_BYTES}")
         set_blocking(answers, True)
         left = memoryview(b"\n" + token + text + b"\n")
         while left:
@@ -69,7 +70,7 @@ def _sender(answers: int, token: bytes) -> Callable[[PlainData], None]:
 
 
 def _leave() -> None:
-    """End the process, though threads of the target may be alive."""
+    """Flush the output and end the process, even if threads of the target are still running."""
 
     def flush() -> None:
         with contextlib.suppress(BaseException):
@@ -83,7 +84,7 @@ def _leave() -> None:
 
 
 def work(case: BenchmarkCase, report: Callable[[Record], Any] | None = None) -> Record:
-    """Measure a benchmark case in this process, reporting the unfinished record at each phase."""
+    """Measure a benchmark case in this process, and report the unfinished record at each phase."""
     record = Record(name=case.name, status="ok", target=case.target, params=case.params)
     progress = Progress(record, report)
     try:
@@ -116,7 +117,8 @@ def _work(benchmark: BenchmarkCase, progress: Progress) -> None:
     progress.note(setup_seconds=time.perf_counter() - start)
     if not isinstance(case, Case):
         raise JaxmeterError(
-            f"{benchmark.target}: got {case!r:.80} from it; let it return jaxmeter.Case(fn, args)"
+            f"{benchmark.target}: got {case!r:.80} from this function; let it return "
+            "jaxmeter.Case(fn, args)"
         )
     progress.note_in("environment", **jax_environment())  # the target may set options as well
     measure_case(
@@ -152,7 +154,7 @@ def _bind(cpus: tuple[int, ...]) -> None:
     except OSError as error:
         there = sorted(os.sched_getaffinity(0))
         raise JaxmeterError(
-            f"BenchmarkCase: got cpus={cpus} ({error}); give some of {there}"
+            f"BenchmarkCase: got cpus={cpus} ({error}); give only CPUs of {there}"
         ) from error
 
 
