@@ -158,7 +158,9 @@ def test_json_has_derived_values_which_reading_ignores(module, capsys):
     assert main(calls) == 1
     data = json.loads(capsys.readouterr().out)
     assert (data["traces_count"], data["compiles_count"], data["cache_hits_count"]) == (2, 2, 0)
-    assert data["suggestions"] == ["pad x to one shape, or to few, and mask what was added"]
+    assert data["suggestions"] == [
+        "pad x to one shape, or to a few shapes, and mask the added elements"
+    ]
     found = Comparison("a", "b", (), (), Criteria(), Effort())
     assert json.loads(found.to_json())["verdict"] == found.verdict
     assert Comparison.from_json(found.to_json()) == found

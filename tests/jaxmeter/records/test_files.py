@@ -34,7 +34,7 @@ def sparse_at(path):
         (socket_at, "No such device"),
         (lambda path: path.symlink_to("/dev/zero"), "which is a device; give a regular file"),
         (lambda path: path.symlink_to(path), "Too many levels"),
-        (sparse_at, "of 2,048 MiB or more; such a file has at most 16 MiB"),
+        (sparse_at, "which has 2,048 MiB or more; give a file of at most 16 MiB"),
     ],
 )
 def test_anything_but_a_regular_file_of_bounded_size_is_refused(

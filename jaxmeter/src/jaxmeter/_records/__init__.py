@@ -1,1 +1,1 @@
-"""Measurements and verdicts as immutable plain data that round-trips through JSON."""
+"""Define measurements and verdicts as immutable plain data that can be stored as JSON."""

@@ -1,4 +1,4 @@
-"""Audits, and the calibration of what embedding costs: immutable plain data."""
+"""Define audits and calibrations of the time that embedding costs, as immutable plain data."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Literal
 from jaxmeter._records.plain_data import Result
 
 DEFAULT_THRESHOLD_BYTES = 1_000_000
-"""Variables up to this size are fine to embed into a program.
+"""A variable may be embedded if all its occurrences in a program have at most this many bytes.
 
-Tables, masks and quadrature rules stay below it. Embedding costs time and memory in proportion to
-the size: lowering and compiling copy each constant several times, and operations on constants
-alone are carried out by the compiler, slowly.
+Tables, masks and quadrature rules are smaller than this. Embedding costs time and memory in
+proportion to the size. Lowering and compiling copy each constant several times, and the compiler
+itself computes operations on constants alone, which is slow.
 """
 
 MEGABYTE_BYTES = 1_000_000
@@ -29,35 +29,41 @@ class Use:
     line: int
     function: str
     text: str
-    """The line itself, stripped."""
+    """The text of the line, without surrounding spaces."""
     how: Literal["used", "returned"] = "used"
-    """``returned``: nothing computes with it, and the line is the function's."""
+    """``returned``: the function returns the array without computing with it, and the line is the
+    definition of the function."""
     within: str = ""
-    """``file:line`` in an installed package that the line calls and that uses the array."""
+    """The ``file:line`` in an installed package that uses the array, if the line calls that
+    package."""
 
 
 @dataclass(frozen=True)
 class AuditedArray:
-    """One captured array, listed once however often it is used."""
+    """A captured array, which is listed once however often it is used."""
 
     shape: tuple[int, ...]
     dtype: str
     bytes: int
     where: str
-    """The sub-programs around its first use, as ``jit(outer)/scan``; empty at the top."""
+    """The sub-programs around its first use, such as ``jit(outer)/scan``; empty at the top
+    level."""
     path: str
-    """How the function reaches it: ``optical_path.coronagraph.cube``; empty if not known."""
+    """The Python expression of the array in the function, ``optical_path.coronagraph.cube``; empty
+    if it is not known."""
     match: Match
-    """The relation to the array at the path: the ``same`` array; a ``view`` of it; an array with
-    ``equal`` values, converted perhaps. ``unknown``: made while the function was traced."""
+    """The relation of the captured array to the array at the path. It is the ``same`` array, a
+    ``view`` of it, or an array with ``equal`` values, which may have been converted. ``unknown``:
+    the captured array was made while the function was traced."""
     argument: str
-    """The variable to pass as an argument instead, with which the path begins."""
+    """The variable to pass as an argument instead; the path begins with it."""
     uses: tuple[Use, ...]
     embedded_count: int
-    """How often it is a constant of the program; 0 if its elements are all equal, or if it is never
-    used."""
+    """How often the array is a constant of the program; 0 if its elements are all equal, or if it
+    is never used."""
     hidden_count: int
-    """How often JAX passes it as a hidden argument; above 0 in simplified mode only."""
+    """How often JAX passes the array as a hidden argument; above 0 only if
+    JAX_USE_SIMPLIFIED_JAXPR_CONSTANTS is set."""
     verdict: Verdict
     suggestion: str
     """The suggested change; empty if the array is fine."""
@@ -65,21 +71,22 @@ class AuditedArray:
 
 @dataclass(frozen=True)
 class Folding:
-    """An operation on captured arrays alone, which the compiler computes (constant folding)."""
+    """An operation that has only captured arrays as operands; the compiler computes it (constant
+    folding)."""
 
     operation: str
-    """``sort``, ``cumsum``, ``dot_general``."""
+    """The name of the operation, such as ``sort``, ``cumsum`` or ``dot_general``."""
     shape: str
     """The type of the first operand: ``float32[64, 3]``."""
     seconds: float
-    """Added to every compile; right to the order of magnitude."""
+    """The estimated time that the operation adds to every compile, to the order of magnitude."""
     uses: tuple[Use, ...]
-    """The line of the operation, if it is known."""
+    """The line of the operation; empty if it is not known."""
 
 
 @dataclass(frozen=True)
 class Audit(Result):
-    """Every array that a function captured, the largest first."""
+    """All arrays that a function captured, the largest first."""
 
     derived = ("verdict", "suggestions")
 
@@ -89,28 +96,32 @@ class Audit(Result):
     arrays: tuple[AuditedArray, ...]
     captured_bytes: int
     embedded_bytes: int
-    """The bytes of all occurrences, tables that JAX adds by itself included."""
+    """The bytes of all occurrences of constants, including tables that JAX itself adds."""
     embedded_count: int
     hidden_argument_bytes: int | None
-    """None if this JAX does not report it."""
+    """None if this version of JAX does not report it."""
     jax: str
     """The version of JAX, on which embedding depends."""
     embedding_seconds: float | None = None
-    """Seconds that the embedded bytes add to every compile, without foldings, by the calibration of
-    this machine; None if there is no calibration (`jaxmeter.calibrate`)."""
+    """Seconds that the embedded bytes add to every compile, without the foldings. They are
+    estimated from the calibration of this machine, and None if there is no calibration
+    (`jaxmeter.calibrate`)."""
     foldings: tuple[Folding, ...] = ()
-    """The slowest first; those that take a fraction of a second are left out."""
+    """The operations that the compiler folds, the slowest first. Operations that take a small
+    fraction of a second are left out."""
 
     @property
     def verdict(self) -> Literal["fine", "large", "slow"]:
-        """``large`` if any array is; ``slow`` if none is, and the compiler folds for seconds."""
+        """``large`` if any array is large; else ``slow`` if constant folding takes seconds; else
+        ``fine``."""
         if any(array.verdict == "large" for array in self.arrays):
             return "large"
         return "slow" if self.foldings else "fine"
 
     @property
     def suggestions(self) -> tuple[str, ...]:
-        """The suggested changes, each once; slow foldings first, then large arrays."""
+        """The suggested changes without repetition: first for slow foldings, then for large
+        arrays."""
         folded = (
             f"compute {folding.operation} of {folding.shape} once, before the call, and pass the "
             "result as an argument: the compiler folds it in every compile, in roughly "
@@ -123,7 +134,8 @@ class Audit(Result):
 
 @dataclass(frozen=True)
 class Calibration(Result):
-    """Seconds of lowering and compiling for each megabyte (1e6 bytes) that is embedded."""
+    """The cost of embedding: seconds of lowering and compiling for each embedded megabyte (1e6
+    bytes)."""
 
     seconds_per_megabyte: float
     jax: str
@@ -132,8 +144,8 @@ class Calibration(Result):
     cpu_model: str
     measured_utc: str
     samples_seconds_per_megabyte: tuple[float, ...] = ()
-    """The value of each round, in order; ``seconds_per_megabyte`` is their median."""
+    """The value of each round, in order. Their median is ``seconds_per_megabyte``."""
 
     def seconds(self, size_bytes: float) -> float:
-        """Return the seconds that embedding so many bytes adds to every compile."""
+        """Return the seconds that embedding ``size_bytes`` adds to every compile."""
         return self.seconds_per_megabyte * size_bytes / MEGABYTE_BYTES

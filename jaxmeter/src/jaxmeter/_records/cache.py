@@ -1,4 +1,4 @@
-"""What a persistent cache saves a program: immutable plain data."""
+"""Define the results of the command ``jaxmeter cache`` as immutable plain data."""
 
 from __future__ import annotations
 
@@ -9,49 +9,52 @@ from jaxmeter._records.plain_data import Result
 
 @dataclass(frozen=True)
 class CachedProgram:
-    """A compile of the first run, or of the second if the first had none like it."""
+    """A program that was compiled in the first run, or only in the second run."""
 
     id: str
     line: str
     """``file:line`` of the call; empty if it is not known."""
     compile_seconds: float | None
-    """In the first run; None if it was not compiled there."""
+    """Compile time in the first run; None if the first run did not compile the program."""
     again_seconds: float | None
-    """In the second run, reading the cache included; None if it was not needed there."""
+    """Compile time in the second run, including the time to read the cache; None if the second run
+    did not need the program."""
     is_hit: bool
-    """Whether the second run read it from the cache."""
+    """Whether the second run read the program from the cache."""
     reason: str
-    """Why the second run did not; empty for a hit."""
+    """Why the second run did not read the program from the cache; empty for a hit."""
 
 
 @dataclass(frozen=True)
 class CacheDiagnosis(Result):
-    """Two runs of a program with one persistent cache, which was empty at first."""
+    """Two runs of a command with one persistent cache, which is empty before the first run."""
 
     derived = ("saved_seconds",)
 
     command: tuple[str, ...]
     exit_code: int
-    """Of the second run, or of the first if that failed."""
+    """The exit code of the second run, or of the first run if that failed."""
     first_seconds: float
-    """Of the whole run."""
+    """The time of the whole first run."""
     second_seconds: float | None
-    """None if the first run failed."""
+    """The time of the whole second run; None if the first run failed."""
     first_compile_seconds: float
     second_compile_seconds: float
-    """Compiles and reads of the cache; traces and lowerings are in neither."""
+    """Like ``first_compile_seconds``, the time of compiles and of reads of the cache, without
+    traces and lowerings."""
     stored_bytes: int
     stored_count: int
     programs: tuple[CachedProgram, ...]
-    """Those with the longest compile first."""
+    """The programs with the longest compile first."""
     is_set: bool
-    """Whether the environment has JAX_COMPILATION_CACHE_DIR."""
+    """Whether the environment sets JAX_COMPILATION_CACHE_DIR."""
     sets_options: bool = False
-    """Whether the program itself sets options of the cache, which win over the environment."""
+    """Whether the program itself sets options of the cache, which override the environment."""
 
     @property
     def saved_seconds(self) -> float:
-        """Compile time that the second run did not need, of the programs that it read."""
+        """The compile time that the second run saved for the programs that it read from the
+        cache."""
         return sum(
             max(0.0, (one.compile_seconds or 0.0) - (one.again_seconds or 0.0))
             for one in self.programs

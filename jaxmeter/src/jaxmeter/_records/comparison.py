@@ -1,4 +1,4 @@
-"""A comparison of two functions: immutable plain data, the raw samples included."""
+"""Define a comparison of two functions, including its raw samples, as immutable plain data."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ from jaxmeter._records.record import Phases, Record, Scalar
 
 PHASES = ("trace_seconds", "lower_seconds", "compile_seconds")
 TIMES = ("steady_seconds", *PHASES)
-"""The times that a comparison judges."""
+"""The times that a comparison tests for differences."""
 Seconds = Annotated[float, Meta(ge=0, le=1e9)]
 Verdict = Literal["same", "different", "inconclusive"]
 
 
 @dataclass(frozen=True)
 class Criteria:
-    """When two functions are called different."""
+    """The criteria by which two functions are called different."""
 
     minimum_effect: Annotated[float, Meta(ge=0, le=1e9)] = 0.03
-    """Times that differ by less, as a share, are never called different: 0.03 for 3 %."""
+    """The smallest relative difference of times that is called different: 0.03 for 3 %."""
     significance: Annotated[float, Meta(gt=0, lt=1)] = 0.005
-    """Probability that two equal functions are called different in any of their times. Each of
-    the four times of a comparison is tested at a quarter of it."""
+    """The probability that two equal functions are called different in any of their times. Each of
+    the four times of a comparison is tested at a quarter of this probability."""
     trimmed_share: Annotated[float, Meta(ge=0, le=0.25)] = 0.0
-    """Share of the rounds, rounded down, that is left out of the mean at either end: with 0.125
-    and eight rounds a single disturbed process is harmless."""
+    """The share of rounds that the mean leaves out at each end, rounded down to whole rounds. With
+    0.125 and eight rounds, a single disturbed process does no harm."""
     tolerance: Annotated[float, Meta(ge=0, le=1e9)] = 0.0
-    """Answers that differ by no more, as a share of the largest number of the first, are the same:
-    0 asks for equal bits."""
+    """The largest difference of answers that are still called the same, as a share of the largest
+    number in the first answer. 0 requires equal bits."""
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -39,19 +39,19 @@ class Criteria:
 
 @dataclass(frozen=True)
 class Effort:
-    """How long to measure in each process."""
+    """The limits on the measurements of each process."""
 
     turns: Annotated[int, Meta(ge=1)] = 200
-    """Maximum number of turns; a turn has a block of steady-state calls of each function."""
+    """Maximum number of turns. A turn measures a block of steady-state calls of each function."""
     turn_seconds: Seconds = 3e-4
-    """A block has as many calls as take this long, at least one. With short blocks machine noise
-    affects both functions alike."""
+    """The number of calls in a block is chosen to take this long, and is at least one. With short
+    blocks, machine noise affects both functions alike."""
     steady_seconds: Seconds = 1.0
-    """No turn begins after this time, but at least five are taken."""
+    """No turn begins after this time, but at least five turns are measured."""
     compiles: Annotated[int, Meta(ge=0)] = 3
     """Maximum number of timed compiles of each function."""
     compile_seconds: Seconds = 10.0
-    """No compile begins after this time."""
+    """No timed compile begins after this time."""
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -59,35 +59,37 @@ class Effort:
 
 @dataclass(frozen=True)
 class Side:
-    """A function and its arguments, as a command line names them; a fresh process makes them."""
+    """A function and its arguments, as given on a command line; a fresh process makes them."""
 
     target: str
     """``package.module:function`` or ``file.py:function``."""
     arg: tuple[str, ...] = ()
-    """Arguments as types and shapes, ``f32[64,3]``, which are filled with ones, numbers, texts or
-    tuples."""
+    """Arguments, each given as a type and shape such as ``f32[64,3]``, a number, a text or a tuple.
+    An array of a given type and shape is filled with ones."""
     npz: str | None = None
-    """A file that holds the arguments, as saved by numpy."""
+    """A file that contains the arguments, as saved by numpy."""
     pickle: str | None = None
     """A file with a pickled tuple of arguments, or a pair (args, kwargs)."""
     param: tuple[str, ...] = ()
-    """``name=value`` for what makes the case."""
+    """``name=value``, for the function that makes the case."""
     static: tuple[str, ...] = ()
-    """Names of static arguments, of a function that is not jitted."""
+    """The names of static arguments of a function that is not jitted."""
     no_args: bool = False
-    """Whether it is called without arguments, and does not make its case."""
+    """Whether the function takes no arguments and is itself measured, instead of making a case."""
     call: tuple[str, ...] = ()
-    """Calls to make after the measurement, as ``f32[64,3] n=3``, to count their retraces."""
+    """The arguments of further calls, such as ``f32[64,3] n=3``, which are made after the
+    measurement to count their retraces."""
 
 
 @dataclass(frozen=True)
 class Exact:
-    """An exact quantity of both functions."""
+    """The values of an exact quantity for both functions."""
 
     quantity: str
-    """``constants.captured_bytes``: the section and the field of the record."""
+    """The section and the field of the record, such as ``constants.captured_bytes``."""
     a: tuple[Scalar, ...]
-    """The distinct values over the processes: one, unless it varies."""
+    """The distinct values of the first function over the processes: one value, unless the quantity
+    varies."""
     b: tuple[Scalar, ...]
     verdict: Verdict
     reason: str
@@ -95,36 +97,38 @@ class Exact:
 
 @dataclass(frozen=True)
 class Timing:
-    """A time of both functions, compared process by process."""
+    """The comparison of one time of both functions, process by process."""
 
     quantity: str
-    """``steady_seconds``, or the ``trace_seconds``, ``lower_seconds``, ``compile_seconds`` of
-    the phases."""
+    """``steady_seconds``, or one of the phases ``trace_seconds``, ``lower_seconds``,
+    ``compile_seconds``."""
     ratio: float
-    """Second over first: the geometric mean over the processes, weighted by their errors."""
+    """The time of the second function divided by the time of the first: the geometric mean over the
+    processes, weighted by their errors."""
     low: float
-    """``low`` to ``high`` holds the true ratio with a confidence of 1 - significance: for all times
-    of a comparison together, for each time alone of `compare_times`."""
+    """The interval from ``low`` to ``high`` contains the true ratio with a confidence of 1 -
+    significance. In a comparison this is the confidence for all times together. In `compare_times`
+    it is the confidence for each time alone."""
     high: float
     p_value: float
-    """Probability that equal functions give a ratio as far from 1, corrected for the number of
-    times that are compared."""
+    """The probability that equal functions give a ratio at least as far from 1, corrected for the
+    number of times that are compared."""
     ratios: tuple[float, ...]
-    """The ratio of each process."""
+    """The ratio in each process."""
     verdict: Verdict
     reason: str
 
 
 @dataclass(frozen=True)
 class Answers:
-    """The difference of the answers of two functions, of one call each in one process."""
+    """The difference between the answers of two functions, from one call of each in one process."""
 
     a_fingerprint: str
-    """SHA-256 of all arrays of the first answer with their dtypes, shapes and places."""
+    """SHA-256 of all arrays in the first answer, with their dtypes, shapes and positions."""
     b_fingerprint: str
     max_difference: float | None
-    """The largest over all numbers that are finite in both answers; None if their trees, shapes or
-    dtypes differ."""
+    """The largest difference over all numbers that are finite in both answers; None if the trees,
+    shapes or dtypes of the answers differ."""
     largest: float
     """The largest finite absolute value in the first answer."""
     a_not_finite_count: int
@@ -136,48 +140,51 @@ class Answers:
 
 @dataclass(frozen=True)
 class Task(PlainData):
-    """The measurement that one process makes."""
+    """The functions to measure in one process, and the limits on the measurement."""
 
     a: Side
     b: Side
     effort: Effort
     swapped: bool
-    """Whether the second goes first."""
+    """Whether the second function goes first."""
     path: tuple[str, ...]
-    """Entries in front of ``sys.path``."""
+    """Entries to put in front of ``sys.path``."""
 
 
 @dataclass(frozen=True)
 class ComparedProcess(PlainData):
-    """The measurements of both functions in one process."""
+    """The measurements of two functions in one process."""
 
     a: Record
-    """Its ``samples_seconds`` are seconds per call, one for each turn."""
+    """The record of the first function. Its ``samples_seconds`` are seconds per call, one for each
+    turn."""
     b: Record
     a_compiles: tuple[Phases, ...] = ()
-    """Recompiles, interleaved with those of the other function."""
+    """Recompiles of the first function, interleaved with the recompiles of the second."""
     b_compiles: tuple[Phases, ...] = ()
     swapped: bool = False
-    """Whether the second went first."""
+    """Whether the second function went first."""
     answers: Answers | None = None
-    """The answers of one call of each function with the arguments of its case."""
+    """The difference of the answers, from one call of each function with the arguments of its
+    case."""
 
 
 @dataclass(frozen=True)
 class Comparison(Result):
-    """Whether two functions are the same, and the quantities in which they differ."""
+    """The result of a comparison: whether two functions are the same, and which quantities
+    differ."""
 
     derived = ("verdict",)
 
     a: str
-    """The name of the first."""
+    """The name of the first function."""
     b: str
     exact: tuple[Exact, ...]
     timings: tuple[Timing, ...]
     criteria: Criteria
     effort: Effort
     processes: tuple[ComparedProcess, ...] = ()
-    """All measurements."""
+    """The raw measurements of each process."""
 
     @property
     def differences(self) -> tuple[Exact | Timing, ...]:
@@ -186,16 +193,23 @@ class Comparison(Result):
 
     @property
     def failures(self) -> tuple[Record, ...]:
-        """The records that did not succeed; with any, nothing is compared."""
+        """The records of measurements that did not succeed. If there are any, nothing is
+        compared."""
         records = (record for process in self.processes for record in (process.a, process.b))
         return tuple(record for record in records if record.status != "ok")
 
     @property
     def verdict(self) -> Literal["same", "different", "inconclusive", "failed"]:
-        """``different`` in anything; else ``same`` or ``inconclusive`` in what decides.
+        """The verdict on all quantities, in this order of precedence:
 
-        The phases do not decide: some milliseconds of Python scatter too much for six processes
-        to call them the same. They count only where they differ.
+        - ``failed`` if a measurement did not succeed;
+        - ``different`` if any quantity differs;
+        - ``inconclusive`` if a decisive quantity is inconclusive;
+        - ``same`` otherwise.
+
+        The times of phases are not decisive: they count only if they differ. They take a few
+        milliseconds of Python, and these scatter too much to be called the same after six
+        processes.
         """
         verdicts = {one.verdict for one in (*self.differences, *self.decisive)}
         if self.failures or not verdicts:
@@ -204,5 +218,5 @@ class Comparison(Result):
 
     @property
     def decisive(self) -> tuple[Exact | Timing, ...]:
-        """The quantities that must be the same for the functions to be called so."""
+        """The quantities that must be the same for the functions to be called the same."""
         return (*self.exact, *(one for one in self.timings if one.quantity not in PHASES))

@@ -1,4 +1,4 @@
-"""The compile profile of a program: immutable plain data."""
+"""Define the compile profile of a program as immutable plain data."""
 
 from __future__ import annotations
 
@@ -9,29 +9,31 @@ from typing import Literal, TypeVar
 from jaxmeter._records.plain_data import Result, freeze_mappings
 
 Stage = Literal["trace", "lower", "HLO passes", "constant folding", "emit", "LLVM", "other"]
-"""``emit``: HLO to LLVM's representation; ``LLVM``: optimising it and making machine code;
-``other``: the rest of the compile, such as linking."""
+"""The stages of a compile. ``emit`` translates HLO to LLVM's representation. ``LLVM`` optimises
+this and makes machine code. ``other`` is the rest of the compile, such as linking."""
 Basis = Literal["measured", "by instructions", "by equations", "by estimate", "unattributed"]
 
 
 @dataclass(frozen=True)
 class CompileRow:
-    """Seconds of one stage that belong to one source line and, from ``emit`` on, to one kernel."""
+    """The seconds of one stage that belong to one source line and, from ``emit`` on, to one
+    kernel."""
 
     stage: Stage
     seconds: float
-    """Of the elapsed time: where several threads compile at once, each gets its share."""
+    """Elapsed seconds. If several threads compile at once, the time is shared among them."""
     basis: Basis
-    """``measured`` for this kernel or line. Other stages report only totals, which are divided in
-    proportion to the instructions or equations of each line, or to the audit's estimate of each
-    folding. ``unattributed``: of no known line."""
+    """How the seconds were found. ``measured``: for this kernel or line itself. ``by ...``: the
+    stage reports only a total, which is divided in proportion to the instructions or equations
+    of each line, or to the audit's estimate of each folding. ``unattributed``: the line is not
+    known."""
     source: str = ""
-    """``/path/file.py:12``: the user's line, for code of an installed package the line that calls
-    it; empty if it is not known."""
+    """The user's line, ``/path/file.py:12``, or for code of an installed package the user's line
+    that calls the package; empty if it is not known."""
     kernel: str = ""
-    """The name of the kernel, that of an instruction in the optimised HLO."""
+    """The name of the kernel, which is the name of an instruction in the optimised HLO."""
     scope: str = ""
-    """The named scopes, ``layer/attention``."""
+    """The named scopes, such as ``layer/attention``."""
     primitive: str = ""
 
 
@@ -43,26 +45,26 @@ class CompiledKernel:
     emit_seconds: float
     llvm_seconds: float
     instructions_count: int
-    """HLO instructions inside, without those that only move or name data."""
+    """The number of HLO instructions in the kernel, without those that only move or name data."""
     operations: dict[str, int]
-    """How many of them have each opcode."""
+    """The number of these instructions with each opcode."""
     scope: str
     primitive: str
     source: str
-    """The line with most of its instructions; empty if it is not known."""
+    """The source line with most of the kernel's instructions; empty if it is not known."""
 
     def __post_init__(self) -> None:
         freeze_mappings(self)
 
     @property
     def seconds(self) -> float:
-        """The seconds of emitting and of LLVM."""
+        """The seconds of the stages ``emit`` and ``LLVM``."""
         return self.emit_seconds + self.llvm_seconds
 
 
 @dataclass(frozen=True)
 class CompiledLine:
-    """A source line, with its share of every stage."""
+    """A source line, with the seconds that it takes in every stage."""
 
     source: str
     function: str
@@ -71,13 +73,14 @@ class CompiledLine:
     lower_seconds: float
     compile_seconds: float
     folding_seconds: float
-    """The part of ``compile_seconds`` for constant folding."""
+    """The part of ``compile_seconds`` that constant folding takes."""
     equations_count: int
-    """Equations of the jaxpr that the line made, sub-jaxprs included, a shared one at each use."""
+    """The number of equations that the line adds to the jaxpr and its sub-jaxprs. A shared
+    sub-jaxpr counts at each use."""
     kernels_count: int
-    """Kernels with instructions of this line."""
+    """The number of kernels with instructions of this line."""
     instructions_count: int
-    """HLO instructions of this line in kernels; a fused copy counts again."""
+    """The number of HLO instructions of this line in kernels; each fused copy counts."""
 
     @property
     def seconds(self) -> float:
@@ -90,16 +93,16 @@ class CompileSummary:
     """The slowest lines and kernels of a profile, small enough for a record."""
 
     seconds: float
-    """Of the whole profile, all other lines and kernels included."""
+    """The seconds of the whole profile, including all lines and kernels that are not listed."""
     lines: tuple[CompiledLine, ...]
-    """The slowest first."""
+    """The listed lines, the slowest first."""
     kernels: tuple[CompiledKernel, ...]
-    """The slowest first."""
+    """The listed kernels, the slowest first."""
 
 
 @dataclass(frozen=True)
 class CompileAdvice:
-    """A change that is known to make a compile cheaper, and the time that it concerns."""
+    """A change that makes a compile cheaper, and the time that it can save."""
 
     rule: Literal[
         "constant folding",
@@ -111,7 +114,8 @@ class CompileAdvice:
     text: str
     source: str
     seconds: float
-    """Of the profiled seconds those that the rule concerns: the most that the change can save."""
+    """The part of the profiled seconds that the rule concerns, which is the most that the change
+    can save."""
 
 
 _Part = TypeVar("_Part", CompiledKernel, CompiledLine)
@@ -119,7 +123,7 @@ _Part = TypeVar("_Part", CompiledKernel, CompiledLine)
 
 @dataclass(frozen=True)
 class CompileProfile(Result):
-    """Where the time of tracing, lowering and compiling went."""
+    """The times of tracing, lowering and compiling a program, by stage, source line and kernel."""
 
     derived = ("attributed_share", "measured_share")
 
@@ -129,35 +133,36 @@ class CompileProfile(Result):
     trace_seconds: float
     lower_seconds: float
     compile_seconds: float
-    """Elapsed time of the compile, as a clock around it shows."""
+    """Elapsed time of the compile, measured by a clock around the whole compile."""
     rows: tuple[CompileRow, ...]
-    """The slowest first; their sum is the time of all stages."""
+    """The parts of the time, the slowest first. Their sum is the time of all stages."""
     lines: tuple[CompiledLine, ...]
-    """The slowest first."""
+    """The source lines, the slowest first."""
     kernels: tuple[CompiledKernel, ...]
-    """The slowest first; none on a backend that does not report them."""
+    """The kernels, the slowest first; empty on a backend that does not report kernels."""
     passes: dict[str, float]
     """Seconds of each HLO pass."""
     stacks: dict[str, tuple[str, ...]]
-    """The calls that lead to each line, ``function file:line``, the outermost first."""
+    """The calls that lead to each line, each written ``function file:line``, the outermost
+    first."""
     advice: tuple[CompileAdvice, ...]
-    """The largest effect first."""
+    """The suggested changes, the largest effect first."""
     unpaired_kernels_count: int = 0
     """Kernels whose machine code could not be found among the compiler's events."""
 
     @property
     def seconds(self) -> float:
-        """The seconds of all stages, by the clock."""
+        """The seconds of all stages, measured by the clock."""
         return self.trace_seconds + self.lower_seconds + self.compile_seconds
 
     @property
     def attributed_share(self) -> float:
-        """The share of the rows' seconds that have a source line."""
+        """The share of the rows' seconds that is attributed to a source line."""
         return self._share({"measured", "by instructions", "by equations", "by estimate"})
 
     @property
     def measured_share(self) -> float:
-        """The share of the rows' seconds that were measured for their line or kernel."""
+        """The share of the rows' seconds that was measured for a line or kernel itself."""
         return self._share({"measured"})
 
     def _share(self, bases: set[str]) -> float:
@@ -165,17 +170,17 @@ class CompileProfile(Result):
         return sum(row.seconds for row in self.rows if row.basis in bases) / total if total else 0.0
 
     def stage_seconds(self, stage: Stage) -> float:
-        """Return the seconds of a stage."""
+        """Return the total seconds of a stage."""
         return sum(row.seconds for row in self.rows if row.stage == stage)
 
     def summary(self, folders: Iterable[str] = ()) -> CompileSummary:
-        """Return the lines and kernels with at least 0.2 % of the seconds, 100 of each at most.
+        """Return the lines and kernels with at least 0.2 % of the seconds, at most 100 of each.
 
         Parameters
         ----------
         folders : iterable of str
-            Files are named relative to the innermost of these folders, such as ``sys.path``, that
-            holds them.
+            Folders such as ``sys.path``. The name of a file is given relative to the innermost of
+            these folders that contains the file.
         """
         known = sorted((f"{folder}/" for folder in folders if folder), key=len, reverse=True)
 
@@ -189,19 +194,19 @@ class CompileProfile(Result):
         return CompileSummary(self.seconds, lines, tuple(slowest(self.kernels)))
 
     def __str__(self) -> str:
-        """Return the text of `jaxmeter.table`."""
+        """Return the profile as text, by `jaxmeter.table`."""
         from jaxmeter._render.terminal import table
 
         return table(self)
 
     def to_flame_graph(self) -> str:
-        """Return a page of HTML, without references to other files, that draws the profile."""
+        """Return an HTML page that draws the profile and needs no other files."""
         from jaxmeter._render.flame import flame_graph
 
         return flame_graph(self)
 
     def to_speedscope(self) -> str:
-        """Return the profile as JSON that https://speedscope.app and Perfetto open."""
+        """Return the profile as JSON text for https://speedscope.app or Perfetto."""
         from jaxmeter._render.flame import speedscope
 
         return speedscope(self)

@@ -1,7 +1,7 @@
-"""Read files that others may have made, write files whole, and keep temporary folders.
+"""Read files that others may have made, write files as a whole, and make temporary folders.
 
-A path may name anything: a FIFO, on which a reader waits for ever, a link to an endless device, a
-sparse file of gigabytes. So only regular files are read, of a bounded size.
+A path may name a FIFO, on which a reader waits for ever, a link to an endless device, or a sparse
+file of gigabytes. So only regular files of a limited size are read.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from pathlib import Path
 from jaxmeter.errors import FileError
 
 RECORD_BYTES = 2**24
-"""No record, audit or inventory is larger: 16 MiB."""
+"""The maximum size of a file with a record, an audit or an inventory: 16 MiB."""
 TEXT_BYTES = 2**28
-"""No text of a program is read beyond this: 256 MiB."""
+"""The maximum size of a file with the text of a program: 256 MiB."""
 _READ_BYTES = 2**20
 _KINDS = {
     stat.S_IFDIR: "a folder",
@@ -39,9 +39,9 @@ def read_file(path: str | Path, limit_bytes: int = RECORD_BYTES) -> bytes:
     Raises
     ------
     FileError
-        If the path names something other than a regular file, or a larger one.
+        If the path does not name a regular file, or the file is larger.
     OSError
-        If the file is not there or cannot be read.
+        If the file does not exist or cannot be read.
     """
     # Without O_NONBLOCK, opening a FIFO waits for a writer.
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
@@ -59,12 +59,12 @@ def read_file(path: str | Path, limit_bytes: int = RECORD_BYTES) -> bytes:
 
 
 def check_file(path: str | Path, limit_bytes: int) -> None:
-    """Refuse what `read_file` refuses, for a file that another library reads.
+    """Raise an error for a file that `read_file` refuses, before another library reads the file.
 
     Raises
     ------
     FileError, OSError
-        As `read_file`.
+        In the same cases as `read_file`.
     """
     _check_regular(path, os.stat(path), limit_bytes)
 
@@ -79,20 +79,23 @@ def _check_regular(path: str | Path, found: os.stat_result, limit_bytes: int) ->
 
 def _too_large(path: str | Path, size: int, limit_bytes: int) -> FileError:
     return FileError(
-        f"got {os.fspath(path)!r}, of {size / 2**20:,.0f} MiB or more; such a file has at most "
-        f"{limit_bytes / 2**20:,.0f} MiB, so give another one"
+        f"got {os.fspath(path)!r}, which has {size / 2**20:,.0f} MiB or more; give a file of at "
+        f"most {limit_bytes / 2**20:,.0f} MiB"
     )
 
 
 def write_file(path: str | Path, content: str | bytes) -> None:
-    """Write a file that is whole or absent: beside its place, then moved there.
+    """Write a file completely or not at all: write a draft in the same folder, then rename the
+    draft.
 
-    Something other than a regular file at its place, such as ``/dev/stdout``, is written into.
+    If the path names something other than a regular file, such as ``/dev/stdout``, the content is
+    written there directly.
 
     Raises
     ------
     FileError
-        If it cannot be written; nothing is left behind, and a file that was there is kept.
+        If the file cannot be written. In this case no draft remains, and an existing file is
+        unchanged.
     """
     path = Path(path)
     data = content.encode() if isinstance(content, str) else content
@@ -121,10 +124,10 @@ def write_file(path: str | Path, content: str | bytes) -> None:
 
 @contextlib.contextmanager
 def temporary_folder(prefix: str = "jaxmeter-") -> Iterator[Path]:
-    """Make a temporary folder for a ``with`` block, and clear those of killed processes.
+    """Make a temporary folder for a ``with`` block, and remove the folders of killed processes.
 
-    A process holds a lock on its folder, which the system releases when the process ends, however
-    that happens. A folder of the same prefix and user without such a lock is removed.
+    A process holds a lock on its folder. The system releases the lock when the process ends, even
+    if it is killed. A folder with the same prefix and user but without a lock is removed.
 
     Raises
     ------
@@ -150,7 +153,10 @@ def temporary_folder(prefix: str = "jaxmeter-") -> Iterator[Path]:
 
 
 def _held_folder(prefix: str) -> tuple[Path, int] | None:
-    """Make a folder and lock it; None if another process cleared it before it was locked."""
+    """Make a folder and lock it; return the folder and the lock.
+
+    Return None if another process removed the folder before it was locked.
+    """
     folder = Path(tempfile.mkdtemp(prefix=prefix, suffix=_HELD))
     lock = None
     with contextlib.suppress(FileNotFoundError, BlockingIOError):
@@ -168,7 +174,7 @@ def _clear(prefix: str) -> None:
     for entry in os.scandir(tempfile.gettempdir()):
         if not (entry.name.startswith(prefix) and entry.name.endswith(_HELD)):
             continue
-        with contextlib.suppress(OSError):  # not a folder, held, of another user, or gone
+        with contextlib.suppress(OSError):  # not a folder, locked, of another user, or gone
             lock = os.open(entry.path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
             try:
                 if os.fstat(lock).st_uid == os.getuid():

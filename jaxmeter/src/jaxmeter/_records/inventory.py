@@ -1,4 +1,4 @@
-"""The contents of a program, and the differences of two programs: immutable plain data."""
+"""Define the contents of programs, and the differences of two programs, as immutable plain data."""
 
 from __future__ import annotations
 
@@ -12,33 +12,33 @@ from jaxmeter._records.record import Memory, Program
 
 @dataclass(frozen=True)
 class Fusion:
-    """Operations that the compiler fused."""
+    """A group of operations that the compiler fused."""
 
     kind: str
     shape: str
     """The shape of the result."""
     operations: tuple[str, ...]
-    """``multiply layer/mul``: each operation with where it comes from, in order; those that only
-    move or name data are left out."""
+    """The operations in order, each with its origin, such as ``multiply layer/mul``. Operations
+    that only move or name data are left out."""
 
 
 @dataclass(frozen=True)
 class SourceLine:
-    """The equations that a source line adds to a jaxpr."""
+    """A source line, and the equations that it adds to a jaxpr."""
 
     file: str
-    """Its path from the folder of its package on: ``package/module.py``."""
+    """The path of the file from the folder of its package on, such as ``package/module.py``."""
     line: int
     function: str
     text: str
     equations_count: int
     result_bytes: int
-    """Of all their results; those of a loop's body count once."""
+    """The bytes of the results of these equations; the body of a loop counts once."""
 
 
 @dataclass(frozen=True)
 class Inventory(Result):
-    """The contents of a program; None for unknown ones."""
+    """The contents of a program. A field is None if its contents are not known."""
 
     name: str
     jax: str
@@ -46,19 +46,19 @@ class Inventory(Result):
     memory: Memory = Memory()
     constants: Constants = Constants()
     primitives: dict[str, int] | None = None
-    """How many equations of the jaxpr, sub-jaxprs included, have each primitive."""
+    """The number of equations with each primitive, in the jaxpr and its sub-jaxprs."""
     opcodes: dict[str, int] | None = None
-    """How many HLO instructions have each opcode."""
+    """The number of HLO instructions with each opcode."""
     arrays: dict[str, int] | None = None
-    """How many constants of more than one element the HLO holds of each type, ``f32[64,3]``."""
+    """The number of constants of each type in the HLO, such as ``f32[64,3]``, without scalars."""
     fusions: tuple[Fusion, ...] | None = None
     lines: tuple[SourceLine, ...] | None = None
-    """In the order in which the jaxpr first has them."""
+    """The source lines, in the order of their first equations in the jaxpr."""
 
 
 @dataclass(frozen=True)
 class Change:
-    """A number that differs."""
+    """A number that differs between two programs."""
 
     name: str
     before: float
@@ -67,7 +67,8 @@ class Change:
 
 @dataclass(frozen=True)
 class FusionChange:
-    """Fusions of one program, and the fusions of the other that share operations with them."""
+    """Fusions of one program, and the fusions of the other program that share operations with
+    them."""
 
     kind: Literal["appeared", "vanished", "split", "merged", "changed", "regrouped"]
     before: tuple[Fusion, ...]
@@ -76,9 +77,10 @@ class FusionChange:
 
 @dataclass(frozen=True)
 class LineChange:
-    """A source line whose equations differ; None where only one program has it.
+    """A source line with different equations in two programs.
 
-    Lines are the same where file, function and text are; their numbers may differ.
+    ``before`` or ``now`` is None if that program does not have the line. Lines with the same file,
+    function and text are the same line, even if their numbers differ.
     """
 
     before: SourceLine | None
@@ -86,20 +88,21 @@ class LineChange:
 
     @property
     def line(self) -> SourceLine:
-        """The line, in the second program if it has it."""
+        """The line as it is in the second program, or in the first if the second does not have
+        it."""
         found = self.now or self.before
         assert found is not None
         return found
 
     @property
     def equations_change(self) -> int:
-        """The number of equations more."""
+        """The number of equations in the second program minus the number in the first."""
         before, now = (0 if one is None else one.equations_count for one in self._both)
         return now - before
 
     @property
     def bytes_change(self) -> int:
-        """The number of bytes more in results."""
+        """The bytes of the results in the second program minus the bytes in the first."""
         before, now = (0 if one is None else one.result_bytes for one in self._both)
         return now - before
 
@@ -110,24 +113,27 @@ class LineChange:
 
 @dataclass(frozen=True)
 class ProgramDiff(Result):
-    """The differences of two programs, in everything that is known of both."""
+    """The differences between two programs, in every quantity that is known of both."""
 
     before: str
-    """The name of the first."""
+    """The name of the first program."""
     now: str
     same: bool | None
-    """Whether the optimised programs are the same, by their fingerprints, with the same values of
-    the captured arrays. Values that the compiler folded to large constants are not compared."""
+    """Whether the programs are the same: the fingerprints of the optimised programs and the values
+    of the captured arrays are equal. Values that the compiler has folded into large constants are
+    not compared."""
     values: bool | None = None
-    """Whether the captured arrays have the same values; None if that is not known of both."""
+    """Whether the captured arrays have the same values; None if the values of either program are
+    not known."""
     sizes: tuple[Change, ...] = ()
-    """Flops, bytes, counts."""
+    """The flops, bytes and counts that differ."""
     primitives: tuple[Change, ...] = ()
     opcodes: tuple[Change, ...] = ()
     arrays: tuple[Change, ...] = ()
-    """Constants of the HLO."""
+    """The numbers of HLO constants that differ, by type."""
     fusions: tuple[FusionChange, ...] = ()
     lines: tuple[LineChange, ...] = ()
-    """Source lines: new ones, those that are gone, then those whose results changed most."""
+    """The source lines that differ: first new lines, then removed lines, then other lines with the
+    largest change of results first."""
     versions: tuple[str, str] | None = None
-    """Of JAX, if they differ: then programs differ for that reason alone."""
+    """The two versions of JAX, if they differ. The version alone makes programs differ."""

@@ -1,4 +1,4 @@
-"""The comparison of locked quantities with those measured now."""
+"""Define the comparison of quantities in the lock file with quantities measured now."""
 
 from __future__ import annotations
 
@@ -10,42 +10,46 @@ from typing import Literal
 from jaxmeter._records.plain_data import FrozenDict, Result
 
 Quantities = Mapping[str, int]
-"""The exact quantities of a function by name."""
+"""The exact quantities of a function, by name."""
 
 
 @dataclass(frozen=True)
 class LockChange:
-    """A quantity that is not as it was locked, or a function or quantity on one side only."""
+    """A quantity that differs from the lock file, or a function or quantity that only one side
+    has."""
 
     function: str
     quantity: str
-    """Empty for a whole function."""
+    """The name of the quantity; empty if the change concerns a whole function."""
     locked: int | None
     now: int | None
     verdict: Literal["regression", "improvement", "new", "missing"]
-    """``new`` is not in the lock file, ``missing`` was not measured now."""
+    """``new``: not in the lock file. ``missing``: not measured now."""
 
 
 @dataclass(frozen=True)
 class LockCheck(Result):
-    """What differs from a section of the lock file."""
+    """The result of comparing quantities with a section of the lock file."""
 
     section: str
-    """The version of JAX, the backend and the settings, as ``jax 0.10.2, cpu``."""
+    """The name of the section: the version of JAX, the backend and the settings, ``jax 0.10.2,
+    cpu``."""
     functions: dict[str, dict[str, int]] = FrozenDict()
     """The quantities of each function that was measured."""
     changes: tuple[LockChange, ...] = ()
-    """Empty if all quantities are within their margins."""
+    """The quantities that changed by more than their margins."""
     written: bool = False
-    """Whether the lock file was written, and holds the quantities as they are now."""
+    """Whether the lock file was written and now contains these quantities."""
 
     derived = ("lines",)
 
     @property
     def lines(self) -> str:
-        """The lines to paste into the lock file: what changed, under the heading of its function.
+        """The lines to paste into the lock file: changed quantities, under the headings of their
+        functions.
 
-        Lines of what is missing are to be deleted there.
+        These lines leave out functions and quantities that are missing now; their lines in the lock
+        file are to be deleted.
         """
         changed: dict[str, set[str]] = {}
         for change in self.changes:
@@ -67,5 +71,5 @@ def lock_lines(section: str, function: str, quantities: Quantities) -> Iterator[
 
 
 def _quoted(text: str) -> str:
-    # A string of JSON is one of TOML, which has DEL escaped too.
+    # A JSON string is also a TOML string, except that TOML needs DEL to be escaped.
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -1,4 +1,4 @@
-"""The memory of a program, and the tradeoff of memory for time: immutable plain data."""
+"""Define the memory of a program, and its tradeoff with time, as immutable plain data."""
 
 from __future__ import annotations
 
@@ -11,37 +11,41 @@ from jaxmeter._records.record import Memory, Scalar
 
 @dataclass(frozen=True)
 class Buffer:
-    """A value that the program holds in memory."""
+    """A value that a program keeps in memory."""
 
     kind: Literal["argument", "output", "temporary", "constant"]
     bytes: int
     shape: str
-    """``f32[64,3]``."""
+    """The type and shape, such as ``f32[64,3]``."""
     opcode: str
-    """The kind of the instruction that computes it: ``dot``, ``fusion``, ``parameter``."""
+    """The kind of the instruction that computes the value: ``dot``, ``fusion``, ``parameter``."""
     scope: str
-    """Where it comes from, named scopes included: ``layer/dot_general``; of an argument its
-    name."""
+    """The operation that computes the value, with its named scopes: ``layer/dot_general``. For an
+    argument it is the name of the argument."""
     instruction: str
-    """Its name in the HLO."""
+    """The name of the instruction in the HLO."""
     offset_bytes: int | None
-    """Where it begins within all temporaries; buffers that overlap are never live at once."""
+    """The position of the buffer within the memory of all temporaries. Buffers that overlap there
+    are never live at the same time. None for other buffers, or if the position is not known."""
 
 
 @dataclass(frozen=True)
 class Allocator:
-    """How JAX allocates memory of the device, by the environment variables."""
+    """How JAX allocates the memory of a device, according to the environment variables."""
 
     preallocate: bool | None
-    """Whether it takes its share when it starts. None where the backend has no such thing."""
+    """Whether JAX allocates its share of the memory at its start. None if the backend has no such
+    option."""
     fraction: float | None
-    """Its share of the device's memory: XLA_CLIENT_MEM_FRACTION, or with PYTHON_ in it."""
+    """The share of the device's memory, as set by XLA_CLIENT_MEM_FRACTION or
+    XLA_PYTHON_CLIENT_MEM_FRACTION."""
     kind: str | None
-    """XLA_PYTHON_CLIENT_ALLOCATOR: ``default``, ``platform``, ``bfc``, ``cuda_async``."""
+    """The value of XLA_PYTHON_CLIENT_ALLOCATOR: ``default``, ``platform``, ``bfc`` or
+    ``cuda_async``."""
     limit_bytes: int | None
-    """The maximum that the device reports."""
+    """The maximum number of bytes that the device reports."""
     in_use_bytes: int | None
-    """The bytes of all arrays of this process now."""
+    """The bytes of all arrays that this process has on the device now."""
 
 
 @dataclass(frozen=True)
@@ -53,45 +57,46 @@ class MemoryUse(Result):
     backend: str
     memory: Memory
     buffers: tuple[Buffer, ...]
-    """The largest first."""
+    """The buffers, the largest first."""
     source: Literal["assignment", "instructions"]
-    """Whether the buffers come from the compiler's own assignment, or, where it reports none,
-    from the results of the instructions."""
+    """The source of the buffers: the compiler's buffer assignment, or the results of the
+    instructions if the compiler reports no assignment."""
     ran: bool
-    """Whether it was run, which the peaks need."""
+    """Whether the function was run, which is needed for the peaks."""
     allocator: Allocator
 
 
 @dataclass(frozen=True)
 class TradeoffPoint(PlainData):
-    """One choice of parameters."""
+    """A choice of parameters, with its time and memory."""
 
     params: dict[str, Scalar]
     seconds: float | None
-    """The median of its steady-state runs."""
+    """The median time of the steady-state runs."""
     temp_bytes: int | None
-    """Memory besides arguments and outputs."""
+    """The memory in addition to arguments and outputs."""
     is_best: bool
     """Whether no other choice is both faster and smaller."""
     failure: str = ""
-    """Why there are no numbers."""
+    """Why the measurement failed; empty if it succeeded."""
 
 
 @dataclass(frozen=True)
 class Tradeoff(Result):
-    """The tradeoff of memory for time over choices of parameters."""
+    """The tradeoff between memory and time over several choices of parameters."""
 
     name: str
     points: tuple[TradeoffPoint, ...]
-    """The fastest first, failures last."""
+    """The choices, the fastest first and failures last."""
     jax: str
 
     @property
     def front(self) -> tuple[TradeoffPoint, ...]:
-        """The choices that no other beats in both, the fastest first."""
+        """The choices that no other choice beats in both time and memory, the fastest first."""
         return tuple(point for point in self.points if point.is_best)
 
     def best(self, temp_bytes: float) -> TradeoffPoint | None:
-        """Return the fastest choice with at most this many bytes of temporaries; None if none."""
+        """Return the fastest choice with at most ``temp_bytes`` of temporaries; None if there is
+        none."""
         fitting = (point for point in self.front if (point.temp_bytes or 0) <= temp_bytes)
         return next(fitting, None)

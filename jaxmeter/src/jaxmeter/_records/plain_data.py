@@ -1,6 +1,6 @@
-"""Immutable plain data that is written to strict JSON and read back equal.
+"""Define immutable plain data that is written to strict JSON and read back without any change.
 
-JSON has no NaN and no infinities, and Python's own ``json`` writes them bare, which few other
+JSON has no NaN and no infinities. Python's own ``json`` writes them as bare words, which few other
 readers accept. Here they become the strings ``"NaN"``, ``"Infinity"`` and ``"-Infinity"``.
 """
 
@@ -30,7 +30,7 @@ _KIND_WORDS = {
 
 
 class FrozenDict(dict):
-    """A dictionary that refuses every change; it copies and pickles as dictionaries do."""
+    """A dictionary that cannot be changed, but can be copied and pickled."""
 
     def _refuse(self, *args: Any, **kwargs: Any) -> NoReturn:
         raise TypeError(
@@ -58,11 +58,11 @@ def freeze_mappings(instance: Any) -> None:
 
 
 def check_fields(instance: Any) -> None:
-    """Check the fields of a dataclass instance by their annotations; freeze its dictionaries.
+    """Check the fields of a dataclass instance against their annotations; freeze its dictionaries.
 
-    Call it in ``__post_init__``. Bounds are in the annotations as `msgspec.Meta`. Lists become
-    tuples, and whole numbers floats, where the annotations say so. An error names the field, its
-    value and its type.
+    Call this function in ``__post_init__``. Bounds are given in the annotations as `msgspec.Meta`.
+    If the annotations say so, lists become tuples, and whole numbers become floats. An error names
+    the field, its value and its type.
     """
     freeze_mappings(instance)
     cls = type(instance)
@@ -74,7 +74,10 @@ def check_fields(instance: Any) -> None:
 
 
 def checked(call: str, name: str, value: Any, kind: Any) -> Any:
-    """Return the value of an argument as a type, which may have bounds; an error names the call."""
+    """Return the value of an argument, converted to a type that may have bounds.
+
+    An error names ``call``, the public function that got the argument.
+    """
     try:
         return msgspec.convert(value, kind)
     except msgspec.ValidationError as error:
@@ -90,30 +93,30 @@ def _hints(cls: type) -> dict[str, Any]:
 
 
 class PlainData:
-    """Base of the frozen dataclasses that are kept as JSON."""
+    """Base class of the frozen dataclasses that are stored as JSON."""
 
     derived: ClassVar[tuple[str, ...]] = ()
-    """Properties that the JSON holds too, for those who read it without jaxmeter."""
+    """The names of properties that the JSON contains too, for readers without jaxmeter."""
     unreadable_advice: ClassVar[str] = "give the text of {name}.to_json"
-    """What to try where a text cannot be read."""
+    """The advice if a text cannot be read."""
 
     def __post_init__(self) -> None:
         freeze_mappings(self)
 
     def to_data(self) -> dict[str, Any]:
-        """Return dictionaries, lists and scalars that ``json.dumps(..., allow_nan=False)`` takes.
+        """Return dictionaries, lists and scalars that ``json.dumps(..., allow_nan=False)`` accepts.
 
         Raises
         ------
         RecordError
-            If a field does not hold what it is declared to hold.
+            If the value of a field does not have the declared type.
         """
         cls = type(self)
         try:
             data = _finite(msgspec.to_builtins(self, enc_hook=_numpy_scalar))
             _converted(data, cls)
         except (TypeError, RecordError) as error:
-            advice = "give it a value of that type"
+            advice = "give the field a value of its declared type"
             raise RecordError(f"{cls.__name__}.to_json: {error}; {advice}") from None
         return data | {name: getattr(self, name) for name in self.derived}
 
@@ -123,20 +126,20 @@ class PlainData:
         Raises
         ------
         RecordError
-            If a field does not hold what it is declared to hold.
+            If the value of a field does not have the declared type.
         """
         return json.dumps(self.to_data(), allow_nan=False, indent=indent)
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Self:
-        """Read what `to_json` wrote.
+        """Return the object that `to_json` wrote as a text.
 
-        An absent field takes its default, so that texts from before the field are readable.
+        An absent field gets its default value, so texts that are older than the field can be read.
 
         Raises
         ------
         RecordError
-            If the text is truncated, is no object of this class, or has a field that the class
+            If the text is truncated, is not an object of this class, or has a field that the class
             does not have.
         """
         advice = cls.unreadable_advice.replace("{name}", cls.__name__)
@@ -145,29 +148,29 @@ class PlainData:
         except (ValueError, RecursionError) as error:
             raise RecordError(
                 f"{cls.__name__}.from_json: got {len(text)} characters that are not valid JSON "
-                f"({error}), truncated or foreign; {advice}"
+                f"({error}), truncated or made by another program; {advice}"
             ) from None
         try:
             cls.check_version(data)
             if isinstance(data, dict):
                 data = {name: data[name] for name in data if name not in cls.derived}
             return _converted(data, cls)
-        # Halves of surrogate pairs, numbers beyond any float, and data nested too deep.
+        # Unpaired surrogates, numbers too large for a float, and data that are nested too deeply.
         except (RecordError, UnicodeError, OverflowError, RecursionError) as error:
             raise RecordError(f"{cls.__name__}.from_json: {error}; {advice}") from None
 
     @classmethod
     def check_version(cls, data: Any) -> None:
-        """Raise a RecordError for data of a version that cannot be read."""
+        """Raise a RecordError if the data have a version that cannot be read."""
 
 
 def strict_json(text: str | bytes) -> Any:
-    """Return the data in a text of JSON; NaN, infinities and a name given twice are errors.
+    """Return the data in a JSON text; NaN, infinities and repeated names are errors.
 
     Raises
     ------
     ValueError, RecursionError
-        If the text is no such JSON.
+        If the text is not such JSON.
     """
     return json.loads(text, object_pairs_hook=_named_once, parse_constant=_refuse_constant)
 
@@ -186,7 +189,7 @@ def _refuse_constant(constant: str) -> NoReturn:
 
 
 class Result(PlainData):
-    """Base of what users get from jaxmeter; a notebook shows it as tables."""
+    """Base class of the results of jaxmeter, which a notebook shows as tables."""
 
     def _repr_html_(self) -> str:
         from jaxmeter._render.terminal import html
@@ -195,7 +198,7 @@ class Result(PlainData):
 
 
 def _finite(data: Any) -> Any:
-    """Return the data with strings for numbers that are not finite."""
+    """Return the data with strings in place of numbers that are not finite."""
     if isinstance(data, float) and not math.isfinite(data):
         return "NaN" if data != data else "Infinity" if data > 0 else "-Infinity"
     if isinstance(data, dict):
@@ -205,16 +208,17 @@ def _finite(data: Any) -> Any:
 
 def _numpy_scalar(value: Any) -> Any:
     if getattr(value, "shape", None) != ():
-        raise TypeError(f"got {value!r:.80}, which is no plain data")
+        raise TypeError(f"got {value!r:.80}, which is not plain data")
     return value.item()
 
 
 def _converted(data: Any, cls: type) -> Any:
-    """Return the object that the data describe."""
+    """Return the object of a class that the data describe; raise a RecordError if they do not
+    fit."""
     try:
         made = msgspec.convert(data, cls)
     except msgspec.ValidationError:
-        # Lax conversion reads "NaN" as a number; a text where a number belongs it refuses too.
+        # Lax conversion reads "NaN" as a number, but still refuses a word in place of a number.
         try:
             made = msgspec.convert(data, cls, strict=not _has_not_finite(data))
         except msgspec.ValidationError as error:
@@ -233,7 +237,8 @@ def _has_not_finite(data: Any) -> bool:
 
 
 def _unknown_field(data: dict[str, Any], made: Any, where: str) -> str | None:
-    """Return the first field, with its path, that the class of an object does not have."""
+    """Return the path of the first field that the object's class does not have; None if there is
+    none."""
     if not dataclasses.is_dataclass(made):
         return None
     for name, value in data.items():

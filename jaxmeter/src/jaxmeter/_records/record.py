@@ -1,8 +1,8 @@
-"""The record of one measurement: immutable plain data that round-trips through JSON exactly.
+"""Define the record of one measurement: immutable plain data that can be stored as JSON.
 
-A record keeps raw samples and never a summary of them. A quantity that was not reached, or that a
-backend does not report, is None; so the record of a failure keeps everything measured before it.
-Names end in their units: ``_seconds``, ``_bytes``, ``_count``.
+A record keeps raw samples and never a summary of them. A quantity is None if it was not reached, or
+if the backend does not report it. So the record of a failed measurement keeps everything measured
+before the failure. Names end in their units: ``_seconds``, ``_bytes``, ``_count``.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from jaxmeter._records.plain_data import FrozenDict, PlainData, Result
 from jaxmeter.errors import RecordError
 
 SCHEMA = 2
-"""Raised when a field changes its meaning, its type or its name, or goes away."""
+"""The version of the record's format. It increases when a field is removed or changes its meaning,
+type or name."""
 
 Scalar = str | int | float | bool | None
 Status = Literal["ok", "failed", "timeout", "rejected", "skipped"]
@@ -24,22 +25,22 @@ Status = Literal["ok", "failed", "timeout", "rejected", "skipped"]
 
 @dataclass(frozen=True)
 class Failure:
-    """Why a measurement did not succeed."""
+    """The reason why a measurement did not succeed."""
 
     phase: str
-    """Where it failed: start, import, setup, trace, lower, compile, program, first_call,
+    """The phase that failed: start, import, setup, trace, lower, compile, program, first_call,
     steady, check, recompile, end, profile."""
     kind: str
     """The exception's class name, or Timeout, Signal, Exit, CacheHit, AlreadyCompiled."""
     message: str
     traceback: str = ""
     output: str = ""
-    """The end of what the worker process printed, standard output and error together."""
+    """The last part of the worker's standard output and standard error together."""
 
 
 @dataclass(frozen=True)
 class Phases:
-    """Seconds of each phase that comes before the steady state."""
+    """The seconds of each phase before the steady state."""
 
     trace_seconds: float | None = None
     lower_seconds: float | None = None
@@ -49,19 +50,19 @@ class Phases:
 
 @dataclass(frozen=True)
 class Counts:
-    """How often things happened over all phases, for the measured function alone."""
+    """The numbers of runs, traces and compiles over all phases, for the measured function alone."""
 
     python_executions_count: int | None = None
-    """Runs of the Python body; None if the function came already jitted."""
+    """Runs of the Python body; None if the function was already jitted."""
     traces_count: int | None = None
     compiles_count: int | None = None
     cache_hits_count: int | None = None
-    """Programs taken from the persistent compilation cache instead of being compiled."""
+    """Programs that were read from the persistent compilation cache instead of being compiled."""
 
 
 @dataclass(frozen=True)
 class Program:
-    """Exact sizes of the program; comparable within one JAX version only."""
+    """The exact sizes of a program, which are comparable only within one version of JAX."""
 
     jaxpr_equations_count: int | None = None
     hlo_instructions_count: int | None = None
@@ -69,13 +70,14 @@ class Program:
     flops: float | None = None
     accessed_bytes: float | None = None
     hlo_fingerprint: str | None = None
-    """SHA-256 of the optimised HLO's text without its metadata; large constants have no values
-    there."""
+    """SHA-256 of the text of the optimised HLO, without its metadata. The text does not contain the
+    values of large constants."""
 
 
 @dataclass(frozen=True)
 class Memory:
-    """The compiler's plan (the first five), and peaks of the process and the device."""
+    """The memory of a program in bytes: the compiler's plan (the first five fields), and the peaks
+    of the process and the device."""
 
     argument_bytes: int | None = None
     output_bytes: int | None = None
@@ -83,19 +85,21 @@ class Memory:
     alias_bytes: int | None = None
     generated_code_bytes: int | None = None
     baseline_rss_bytes: int | None = None
-    """Resident set of the process just before tracing, the arguments included."""
+    """Resident set size of the process just before tracing, including the arguments."""
     compile_peak_rss_bytes: int | None = None
-    """Its peak from there to the end of compiling."""
+    """Peak of the resident set size from the baseline to the end of compiling."""
     peak_rss_bytes: int | None = None
-    """Its peak from there to the last steady-state run."""
+    """Peak of the resident set size from the baseline to the last steady-state run."""
     device_peak_bytes: int | None = None
-    """Since the process began; None where the backend does not report it, as on CPU."""
+    """Peak memory of the device since the process began; None if the backend, such as CPU, does not
+    report it."""
     devices_count: int | None = None
-    """The devices that the program runs on: the plan, flops and accessed bytes are of each one."""
+    """The number of devices that the program runs on. The compiler's plan, the flops and the
+    accessed bytes are given for each device."""
 
     @property
     def peak_above_start_bytes(self) -> int | None:
-        """The peak of the resident set above the baseline; None if unknown."""
+        """The peak of the resident set size minus the baseline; None if either is unknown."""
         if self.peak_rss_bytes is None or self.baseline_rss_bytes is None:
             return None
         return self.peak_rss_bytes - self.baseline_rss_bytes
@@ -103,7 +107,7 @@ class Memory:
 
 @dataclass(frozen=True)
 class Environment(PlainData):
-    """The machine and the versions of the measurement."""
+    """The machine and the software versions of a measurement."""
 
     python: str
     jax: str | None
@@ -120,7 +124,7 @@ class Environment(PlainData):
     device_count: int | None
     xla_flags: str
     started_utc: str
-    """ISO 8601, to the second."""
+    """Date and time in ISO 8601, to the second."""
     load_1min_before: float | None = None
     load_1min_after: float | None = None
     jax_options: dict[str, Scalar] = FrozenDict()
@@ -128,9 +132,9 @@ class Environment(PlainData):
 
 @dataclass(frozen=True)
 class Record(Result):
-    """One measurement of one program in one process.
+    """The measurement of one program in one process.
 
-    ``phases`` and all later sections may be partly None.
+    In ``phases`` and all later sections, some fields may be None.
     """
 
     name: str
@@ -140,25 +144,25 @@ class Record(Result):
     failure: Failure | None = None
     phases: Phases = Phases()
     setup_seconds: float | None = None
-    """The call of the target that made the case."""
+    """The time of calling the target, which made the case."""
     samples_seconds: tuple[float, ...] = ()
-    """Steady-state runs, raw, in the order they were taken."""
+    """The raw times of the steady-state runs, in the order in which they were taken."""
     recompiles: tuple[Phases, ...] = ()
-    """Tracing, lowering and compiling again, raw, where several compiles were asked for: after
-    the steady-state runs, in a process that has JAX and XLA warm already."""
+    """The raw times of tracing, lowering and compiling again, if several compiles were requested.
+    They are taken after the steady-state runs, when JAX and XLA are already warm."""
     constants: Constants = Constants()
     counts: Counts = Counts()
     program: Program = Program()
     memory: Memory = Memory()
     checks: dict[str, float] = FrozenDict()
-    """The numbers that the case's check of the answer returned."""
+    """The numbers that the check of the case returned for the answer."""
     extras: dict[str, float] = FrozenDict()
-    """The numbers that the case measured by itself."""
+    """The numbers that the code that made the case has measured itself."""
     compile_summary: CompileSummary | None = None
-    """Where the time of a further compile went, where that was asked for."""
+    """The slowest lines and kernels in a profile of a further compile, if this was requested."""
     environment: Environment | None = None
     wall_seconds: float | None = None
-    """Life of the worker process, from its start to its end; None in-process."""
+    """Time from the start to the end of the worker process; None if there was no worker process."""
     schema: int = SCHEMA
 
     unreadable_advice: ClassVar[str] = "measure again, or read it with the jaxmeter that wrote it"
@@ -169,16 +173,17 @@ class Record(Result):
         return (self.phases, *self.recompiles)
 
     def least_compile(self, count: int | None = None) -> Phases:
-        """Return the least seconds of tracing, of lowering and of compiling, each taken alone.
+        """Return the minimum seconds of tracing, of lowering and of compiling, each over all
+        compiles.
 
-        The same work takes longer only where something disturbs it, which the documentation of
-        Python's `timeit` gives as the reason to take the least. Costs that the first compile alone
-        bears do not show in it: for those see ``phases``.
+        The same work takes longer only if something disturbs it; for this reason, the documentation
+        of Python's `timeit` recommends the minimum. Costs of the first compile alone do not show in
+        the minimum; see ``phases`` for them.
 
         Parameters
         ----------
         count : int, optional
-            How many compiles to take, from the first one on; by default all.
+            How many compiles to use, from the first on; by default all.
         """
         names = ("trace_seconds", "lower_seconds", "compile_seconds")
         taken = {name: [getattr(one, name) for one in self.compiles[:count]] for name in names}
@@ -189,4 +194,4 @@ class Record(Result):
     def check_version(cls, data: Any) -> None:
         schema = data.get("schema") if isinstance(data, dict) else None
         if schema != SCHEMA:
-            raise RecordError(f"got schema {schema!r:.80}, this jaxmeter reads {SCHEMA}")
+            raise RecordError(f"got schema {schema!r:.80}, but this jaxmeter reads schema {SCHEMA}")

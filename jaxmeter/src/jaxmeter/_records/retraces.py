@@ -1,4 +1,4 @@
-"""Traces and their causes: immutable plain data."""
+"""Define the results about traces and their causes as immutable plain data."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ Cause = Literal[
 SUGGESTIONS: dict[str, str] = {
     "form": "give {argument} the same way in every call: by position, by keyword or not at all",
     "structure": "give {argument} the same structure in every call, with a value for each part",
-    "shape": "pad {argument} to one shape, or to few, and mask what was added",
+    "shape": "pad {argument} to one shape, or to a few shapes, and mask the added elements",
     "dtype": "convert {argument} to one dtype before the call",
-    "weak type": "pass {argument} as jnp.asarray({argument}, dtype): Python numbers, and what is "
+    "weak type": "pass {argument} as jnp.asarray({argument}, dtype): Python numbers, and results "
     "computed from them alone, are weakly typed",
-    "static value": "make {argument} static only if Python has to know it; each value is a "
-    "program of its own, and so is each of its types",
+    "static value": "make {argument} static only if Python has to know it; a program is compiled "
+    "for each value and for each type of the value",
     "static number": "pass {argument} as an array, jnp.asarray({argument}), unless Python has to "
-    "know it: this library's jit makes Python numbers static, and each is a program of its own",
-    "new object": "make {argument} once, outside of what repeats the call, or give its class "
-    "__eq__ and __hash__",
-    "new function": "call jax.jit once, on a function that is defined once, outside of what "
-    "repeats the call; pass what a partial, a closure or an object held as an argument",
-    "placement": "put {argument} where it belongs once, with jax.device_put",
+    "know it: this library's jit makes Python numbers static and compiles a program for each",
+    "new object": "make {argument} once, outside the code that repeats the call, or give its "
+    "class __eq__ and __hash__",
+    "new function": "call jax.jit once, on a function that is defined once, outside the code that "
+    "repeats the call; pass the values in a partial, a closure or an object as arguments",
+    "placement": "put {argument} on its devices once, with jax.device_put",
     "option": "set {argument} once, before the first call",
     "unknown": "look for a static argument that does not equal itself, for caches that are "
     "cleared, and for jax_disable_jit",
@@ -47,17 +47,18 @@ SUGGESTIONS: dict[str, str] = {
 
 @dataclass(frozen=True)
 class Difference:
-    """One thing in which a call differs from an earlier one."""
+    """One difference between a call and an earlier call."""
 
     kind: Cause
     argument: str
-    """The argument or part of it, ``params['w']``; or the name of an option or a function."""
+    """The argument or a part of it, such as ``params['w']``; or the name of an option or a
+    function."""
     before: str
     now: str
 
     @property
     def suggestion(self) -> str:
-        """The suggested change."""
+        """The suggested change that avoids the difference."""
         return SUGGESTIONS[self.kind].format(argument=self.argument or "the argument")
 
     def __str__(self) -> str:
@@ -78,22 +79,23 @@ UNKNOWN = Difference("unknown", "", "", "")
 
 @dataclass(frozen=True)
 class TracedCall:
-    """Traces and compiles of one call."""
+    """The traces and compiles of one call."""
 
     number: int
-    """From 0."""
+    """The position of the call, counted from 0."""
     executions_count: int | None
-    """Runs of the Python body; None if the function came already jitted."""
+    """Runs of the Python body; None if the function was already jitted."""
     traces_count: int
     compiles_count: int
     cache_hits_count: int
-    """Programs taken from the persistent cache instead of being compiled."""
+    """Programs that were read from the persistent cache instead of being compiled."""
     seconds: float
-    """Time of the call, the work on the device included."""
+    """The time of the call, including the work on the device."""
     nearest: int | None
-    """The earlier call that differs least; None unless this call traced or compiled again."""
+    """The number of the earlier call that differs least; None unless this call traced or compiled
+    again."""
     causes: tuple[Difference, ...]
-    """Its differences from the nearest call."""
+    """The differences of this call from the nearest call."""
 
     @property
     def traced(self) -> bool:
@@ -109,7 +111,7 @@ class TracedCall:
 
 @dataclass(frozen=True)
 class Retraces(Result):
-    """Traces and compiles of a sequence of calls."""
+    """The traces and compiles of a sequence of calls."""
 
     derived = ("traces_count", "compiles_count", "cache_hits_count", "suggestions")
 
@@ -119,7 +121,7 @@ class Retraces(Result):
 
     @property
     def traces_count(self) -> int:
-        """The number of calls that traced the function, the first included."""
+        """The number of calls that traced the function, including the first."""
         return sum(call.traced for call in self.calls)
 
     @property
@@ -129,17 +131,17 @@ class Retraces(Result):
 
     @property
     def cache_hits_count(self) -> int:
-        """The number of programs that came from the persistent cache."""
+        """The number of programs that were read from the persistent cache."""
         return sum(call.cache_hits_count for call in self.calls)
 
     @property
     def retraces(self) -> tuple[TracedCall, ...]:
-        """The calls, after the first trace, that were traced or compiled again."""
+        """The calls after the first trace that traced or compiled the function again."""
         return tuple(call for call in self.calls if call.nearest is not None)
 
     @property
     def suggestions(self) -> tuple[str, ...]:
-        """The suggested changes, each once."""
+        """The suggested changes, each only once."""
         return tuple(
             dict.fromkeys(cause.suggestion for call in self.retraces for cause in call.causes)
         )
@@ -159,33 +161,35 @@ class Place:
 
 @dataclass(frozen=True)
 class WatchedFunction:
-    """Traces and compiles of the jitted functions of one name and one piece of code."""
+    """The traces and compiles of all jitted functions with the same name and the same code."""
 
     name: str
     defined: str
-    """``file:line``; empty if this JAX does not report it."""
+    """The ``file:line`` of the definition; empty if this version of JAX does not report it."""
     is_jax: bool
-    """A function of JAX itself, such as those behind jnp.where and eager operations."""
+    """Whether this is a function of JAX itself, such as the functions behind jnp.where and eager
+    operations."""
     traces_count: int
     compiles_count: int
     cache_hits_count: int
     objects_count: int | None
-    """How many function objects of this code were traced; None if this JAX does not report it."""
+    """The number of function objects with this code that were traced; None if this JAX does not
+    report it."""
     trace_seconds: float
     compile_seconds: float
     places: tuple[Place, ...]
     causes: tuple[Difference, ...]
-    """The causes of all traces and compiles after the first, each once."""
+    """The causes of all traces and compiles after the first, each only once."""
 
 
 @dataclass(frozen=True)
 class Watched(Result):
-    """Traces and compiles within a ``with`` block."""
+    """The traces and compiles within a ``with`` block."""
 
     derived = ("traces_count", "compiles_count", "cache_hits_count", "suggestions")
 
     functions: tuple[WatchedFunction, ...]
-    """The slowest to trace and compile first."""
+    """The functions, the slowest to trace and compile first."""
     jax: str
 
     @property
@@ -200,12 +204,12 @@ class Watched(Result):
 
     @property
     def cache_hits_count(self) -> int:
-        """The number of programs that came from the persistent cache."""
+        """The number of programs that were read from the persistent cache."""
         return sum(function.cache_hits_count for function in self.functions)
 
     @property
     def suggestions(self) -> tuple[str, ...]:
-        """The suggested changes, each once."""
+        """The suggested changes, each only once."""
         own = (function for function in self.functions if not function.is_jax)
         found = (
             f"{function.name}: {cause.suggestion}" for function in own for cause in function.causes

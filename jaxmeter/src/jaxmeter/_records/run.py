@@ -1,4 +1,4 @@
-"""The compiles of a whole program: immutable plain data."""
+"""Define the compiles of a whole program as immutable plain data."""
 
 from __future__ import annotations
 
@@ -15,36 +15,37 @@ Ending = Literal["ended", "without notice"]
 
 @dataclass(frozen=True)
 class Line:
-    """A line of Python on the stack of a compile."""
+    """A line of Python on the call stack of a compile."""
 
     file: str
     line: int
     function: str
     is_library: bool
-    """Whether it is of an installed package."""
+    """Whether the line belongs to an installed package."""
 
     @property
     def source(self) -> str:
-        """``/path/file.py:12``"""
+        """The file and the line, ``/path/file.py:12``."""
         return f"{self.file}:{self.line}"
 
 
 @dataclass(frozen=True)
 class RunCapture:
-    """An array that a program captured."""
+    """An array that a compiled function captured."""
 
     shape: tuple[int, ...]
     dtype: str
     bytes: int
     path: str
-    """``self.weights[0]``; empty if no variable that holds it was found."""
+    """The Python expression of the array, ``self.weights[0]``; empty if no variable with this array
+    was found."""
     line: str
-    """``file:line`` that uses it; empty if it is not known."""
+    """The ``file:line`` that uses the array; empty if it is not known."""
 
 
 @dataclass(frozen=True)
 class RunInterval:
-    """A trace, a lowering, or a compile, in seconds since the program began."""
+    """The interval of a trace, a lowering or a compile, in seconds since the start of the run."""
 
     stage: Literal["trace", "lower", "compile"]
     start_seconds: float
@@ -53,79 +54,85 @@ class RunInterval:
 
 @dataclass(frozen=True)
 class RunCompile:
-    """A function that was traced, lowered and compiled, or some of these."""
+    """The compile of a function: its trace, lowering and compile, or only some of these stages."""
 
     id: str
-    """``step#2``: the second of that name in its process; ``step#2 of process 3``."""
+    """``step#2`` for the second compile of this name in the first process; in a later process
+    ``step#2 of process 3``."""
     function: str
     defined: str
-    """``file:line``; empty if this JAX does not show it."""
+    """The ``file:line`` of the definition; empty if this version of JAX does not report it."""
     process: int
-    """The number of the process, from 1."""
+    """The number of the process, counted from 1."""
     thread: int
     why: Literal["first", "again", "JAX's own", "not known"]
     causes: tuple[Difference, ...]
-    """The differences from the nearest earlier call."""
+    """The differences between this call and the nearest earlier call."""
     after_clearing: str
-    """The line that called `jax.clear_caches` since the function was last compiled; or empty."""
+    """The line that called `jax.clear_caches` after the function was last compiled; empty if none
+    did."""
     stack: tuple[Line, ...]
-    """The innermost first: a line of a library, if it called JAX, and the program's own lines."""
+    """The lines that led to the compile, the innermost first: a line of a library, if a library
+    called JAX, and the program's own lines."""
     intervals: tuple[RunInterval, ...]
     own_seconds: float
-    """Of all stages, without other compiles in between."""
+    """The seconds of all stages, without the seconds of other compiles within them."""
     cache: CacheOutcome
-    """What the persistent cache did; empty if nothing was compiled."""
+    """The outcome in the persistent cache; empty if nothing was compiled."""
     cache_reason: str
-    """Why the cache was off, or the program not written."""
+    """Why the cache was off, or why the program was not written to it."""
     cache_key: str
     cache_key_parts: dict[str, str]
-    """A hash of each part of the key; only `jaxmeter cache` has them."""
+    """A hash of each part of the key; recorded only by `jaxmeter cache`."""
     equations_count: int | None
     captured_bytes: int | None
     captured_count: int | None
     captured: tuple[RunCapture, ...]
-    """The largest captured arrays, if all have 1 MB or more; on the first compile alone."""
+    """The largest captured arrays, if all captured arrays together have 1 MB or more; only in the
+    first compile of the function."""
 
     @property
     def is_jax(self) -> bool:
-        """Whether it is a function of JAX: an operation outside of any jit, for the most part."""
+        """Whether the function belongs to JAX; it is then usually an operation outside any jit."""
         return self.why == "JAX's own"
 
     @property
     def author(self) -> Line | None:
-        """The innermost line of the program itself, else of a library; None if none is known."""
+        """The innermost line of the user's own code, else of a library; None if no line is
+        known."""
         own = (line for line in self.stack if not line.is_library)
         return next(own, self.stack[0] if self.stack else None)
 
     def stage_seconds(self, stage: str) -> float:
-        """Return the seconds of a stage."""
+        """Return the total seconds of a stage."""
         return sum(
             one.end_seconds - one.start_seconds for one in self.intervals if one.stage == stage
         )
 
     @property
     def reason(self) -> str:
-        """The cause in words."""
+        """The cause of the compile in words."""
         if self.after_clearing:
             return f"jax.clear_caches was called at {self.after_clearing}"
         if self.causes:
             return "; ".join(map(str, self.causes))
         return {
             "first": "first call",
-            "again": "the same arguments as before: its cache was cleared, or dropped the entry",
-            "JAX's own": "an operation of JAX, outside of any jit",
+            "again": "the same arguments as before: the function's cache was cleared, or dropped "
+            "the entry",
+            "JAX's own": "an operation of JAX, outside any jit",
             "not known": "not known: called under another transformation, or ahead of time",
         }[self.why]
 
 
 @dataclass(frozen=True)
 class RunProcess:
-    """A Python process of the program."""
+    """A Python process in the run of a program."""
 
     number: int
     pid: int
     parent: int
-    """The process id of its parent."""
+    """The process id of the parent process."""
     forked: bool
     argv: tuple[str, ...]
     executable: str
@@ -134,17 +141,18 @@ class RunProcess:
     """The version of JAX; empty if the process did not import it."""
     start_seconds: float
     end_seconds: float
-    """Of its last event, where it ended without notice."""
+    """The time when the process ended, or the time of its last event if it ended without notice."""
     ending: Ending
-    """``without notice``: killed, crashed in native code, ended by ``os._exit``, or running on."""
+    """``without notice``: the process was killed, crashed in native code, was ended by
+    ``os._exit``, or is still running."""
     recorder_seconds: float
-    """Time spent in recording."""
+    """The time that the recording itself took."""
     problems: tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class Saving:
-    """Seconds that a change would save."""
+    """A change of the program, and the seconds that it would save."""
 
     kind: Literal["compiled again", "outside of jit", "persistent cache"]
     what: str
@@ -155,43 +163,46 @@ class Saving:
 
 @dataclass(frozen=True)
 class WatchedRun(Result):
-    """What a whole program traced, lowered and compiled."""
+    """All traces, lowerings and compiles in the run of a whole program."""
 
     derived = ("compiling_seconds", "compiles_count", "cache_hits_count", "avoidable_seconds")
 
     command: tuple[str, ...]
     exit_code: int
-    """As shells give it: 128 + the number of a signal."""
+    """The exit code as in a shell: 128 plus the number of the signal if a signal ended the
+    program."""
     started_utc: str
     seconds: float
-    """From the program's first line to its end, without profiles."""
+    """Seconds from the program's first line to its end, without the profiles."""
     processes: tuple[RunProcess, ...]
     compiles: tuple[RunCompile, ...]
-    """In the order in which they ended."""
+    """The compiles, in the order in which they ended."""
     savings: tuple[Saving, ...]
-    """The largest first."""
+    """The possible savings, the largest first."""
     profiles: tuple[CompileProfile, ...]
-    """Of the slowest functions, compiled once more when their process ended, if asked for."""
+    """If profiles were requested: compile profiles of the slowest functions, which are compiled
+    once more when their process ends."""
     busy_seconds: float
-    """Time in which at least one thread of one process traced, lowered or compiled."""
+    """The time in which at least one thread of one process traced, lowered or compiled."""
 
     @property
     def compiling_seconds(self) -> float:
-        """Traces, lowerings and compiles of all threads and processes together."""
+        """The sum of the seconds of traces, lowerings and compiles over all threads and
+        processes."""
         return sum(one.own_seconds for one in self.compiles)
 
     @property
     def compiles_count(self) -> int:
-        """Programs that were compiled."""
+        """The number of programs that were compiled."""
         return sum(one.cache not in ("", "hit") for one in self.compiles)
 
     @property
     def cache_hits_count(self) -> int:
-        """Programs that came from the persistent cache."""
+        """The number of programs that were read from the persistent cache."""
         return sum(one.cache == "hit" for one in self.compiles)
 
     @property
     def avoidable_seconds(self) -> float:
-        """Compiles that a change of the program would avoid: those of functions that were compiled
-        before."""
+        """The seconds of compiles that a change of the program would avoid, because the functions
+        were compiled before."""
         return sum(one.seconds for one in self.savings if one.kind == "compiled again")

@@ -1,4 +1,4 @@
-"""Read TOML: the tables of jaxmeter in a pyproject.toml, and the lock file."""
+"""Read TOML files: the tables of jaxmeter in a pyproject.toml, and the lock file."""
 
 from __future__ import annotations
 
@@ -11,28 +11,28 @@ from jaxmeter.errors import JaxmeterError
 
 
 def read_toml(file: Path) -> dict[str, Any]:
-    """Return the content of a TOML file, of a file that is not there {}.
+    """Return the content of a TOML file; {} if the file does not exist.
 
     Raises
     ------
     JaxmeterError
-        If it is not TOML, or no regular file.
+        If the file is not TOML, or is not a regular file.
     """
     try:
         return tomllib.loads(read_file(file).decode())
     except FileNotFoundError:
         return {}
     except (ValueError, RecursionError) as error:  # of UTF-8 and of TOML
-        raise JaxmeterError(f"{file}: not TOML ({error}); correct it") from None
+        raise JaxmeterError(f"{file}: got text that is not TOML ({error}); correct it") from None
 
 
 def tool_table(pyproject: Path, name: str) -> tuple[str, dict[str, Any]]:
-    """Return where the table ``[tool.jaxmeter.name]`` stands, for errors, and its content.
+    """Return the place of the table ``[tool.jaxmeter.name]``, for error messages, and its content.
 
     Raises
     ------
     JaxmeterError
-        As `read_toml`; or if it is no table.
+        If pyproject.toml cannot be read as TOML, or the entry is not a table.
     """
     table: Any = read_toml(pyproject)
     where = f"{pyproject}: [tool.jaxmeter.{name}]"
