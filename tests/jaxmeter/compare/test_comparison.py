@@ -204,7 +204,7 @@ def test_the_times_of_the_second_follow_from_the_ratio():
 
 def test_few_processes_give_a_warning_and_wide_intervals_are_shortened():
     text = table(compared(8.4, scatter=2.0, count=2))
-    assert "fewer than 4 processes find only large differences of times" in text
+    assert "fewer than 4 processes find only large differences in times" in text
     assert "x8.4" in text and "any to any" in text
     assert not any(len(word) > 12 and word.strip("+-.%").isdigit() for word in text.split())
     assert "fewer than" not in table(compared())

@@ -150,5 +150,5 @@ def test_a_terminal_gets_rich_tables_and_everything_else_plain_text(monkeypatch,
 
 @pytest.mark.parametrize("render", [table, markdown, terminal.show])
 def test_only_results_are_rendered(render):
-    with pytest.raises(JaxmeterError, match=r"got 3; give one of jaxmeter\.Audit"):
+    with pytest.raises(JaxmeterError, match=r"got 3; give a result of type jaxmeter\.Audit"):
         render(3)

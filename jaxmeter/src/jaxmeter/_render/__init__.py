@@ -1,1 +1,1 @@
-"""Write results as text, Markdown and rich tables."""
+"""Write results as text, Markdown, HTML and rich tables."""

@@ -1,4 +1,4 @@
-"""Describe an audit, and a calibration."""
+"""Describe an audit and a calibration as sheets."""
 
 from __future__ import annotations
 
@@ -20,14 +20,15 @@ _INDEX = r"(?<=\[)\d+(?=\])"
 
 
 def audit_sheet(audit: Audit) -> Sheet:
-    """Describe the variables that hold captured arrays, the largest first, the foldings, with their
-    lines, and the arrays.
+    """Describe an audit: the variables that hold captured arrays, the constant foldings, and the
+    arrays.
 
-    Of many variables and arrays a terminal shows a screenful.
+    The variables with the most embedded bytes come first. Variables and foldings are shown with the
+    source lines that use the arrays. A terminal shows only the first rows of a long table.
     """
     groups: dict[str, list[AuditedArray]] = {}
     for number, array in enumerate(audit.arrays):
-        # Of no variable: each large array is a finding of its own.
+        # Large arrays that belong to no variable are separate findings.
         alone = f"{number}" if array.verdict == "large" else ""
         groups.setdefault(array.argument or alone, []).append(array)
     variables = [
@@ -76,7 +77,7 @@ def audit_sheet(audit: Audit) -> Sheet:
 
 
 def _variable(arrays: list[AuditedArray]) -> Row:
-    """Return the row of a variable with all its arrays, which have one verdict."""
+    """Return the row of a variable, with the sums over all its arrays."""
     first = arrays[0]
     uses = dict.fromkeys(use for array in arrays for use in array.uses)
     verdict = "large" if any(array.verdict == "large" for array in arrays) else "fine"
@@ -93,8 +94,10 @@ def _variable(arrays: list[AuditedArray]) -> Row:
 
 
 def _families(arrays: Iterable[AuditedArray]) -> list[tuple[str, list[AuditedArray]]]:
-    """Return arrays alike of which one index counts up as one family, ``W[0..59]``, each with a
-    path."""
+    """Group similar arrays that differ only in one consecutive index, such as ``W[0..59]``.
+
+    Return each group with its common path. Every other array is a group of its own.
+    """
     alike: dict[Any, list[AuditedArray]] = {}
     for array in arrays:
         kind = type_text(array), array.match, _fate(array), array.uses
@@ -115,7 +118,7 @@ def _families(arrays: Iterable[AuditedArray]) -> list[tuple[str, list[AuditedArr
 
 
 def _array(path: str, family: list[AuditedArray]) -> Row:
-    """Return the row of an array, or of several alike."""
+    """Return the row of an array, or of a group of similar arrays."""
     first, count = family[0], len(family)
     kind = type_text(first) if count == 1 else f"{count} x {type_text(first)}"
     fate = _fate(first) if count == 1 else f"each {_fate(first)}"
@@ -143,7 +146,7 @@ def _short(path: str) -> str:
 
 
 def calibration_sheet(made: Calibration) -> Sheet:
-    """Describe the cost of an embedded megabyte, and how much it varied."""
+    """Describe the compile time that an embedded megabyte costs, and its range over the rounds."""
     samples = made.samples_seconds_per_megabyte
     low, high = (seconds_text(of(samples), 2) if samples else "" for of in (min, max))
     spread = f", {low} to {high} in {len(samples)} rounds," if samples else ""

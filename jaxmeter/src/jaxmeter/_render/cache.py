@@ -1,4 +1,4 @@
-"""Describe what a persistent cache saves a program."""
+"""Describe the compile time that a persistent cache saves a program."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from jaxmeter._render.sheet import Code, Sheet, Table, row
 from jaxmeter._render.units import bytes_text, count_text, place_text, seconds_text
 
 _THRESHOLDS_SECONDS = (1.0, 0.3, 0.1, 0.0)
-"""The first is JAX's default."""
+"""Values of JAX's minimum compile time for a program to be kept; the first is JAX's default."""
 _ENOUGH_SHARE = 0.95
 
 
@@ -26,7 +26,7 @@ def cache_sheet(found: CacheDiagnosis) -> Sheet:
     for least in _THRESHOLDS_SECONDS:
         kept = [value for value in seconds.values() if value >= least]
         thresholds.append(row(f"{least:g}", str(len(kept)), seconds_text(sum(kept) or None)))
-        # Another run may compile in half the time.
+        # Another run may compile in half the time: count only programs that still pass then.
         sure = sum(value for value in kept if value >= 2 * least)
         if not chosen and sure >= _ENOUGH_SHARE * sum(seconds.values()):
             chosen = least
@@ -51,8 +51,9 @@ def cache_sheet(found: CacheDiagnosis) -> Sheet:
     )
     is_set = "is set" if found.is_set else "is not set"
     notes = [
-        f"whole runs: {seconds_text(found.first_seconds)}, then "
-        f"{seconds_text(found.second_seconds)}; traces and lowerings are made again in any case",
+        f"the whole runs took {seconds_text(found.first_seconds)} and then "
+        f"{seconds_text(found.second_seconds)}; both traced and lowered every program, because the "
+        "cache has only compiled programs",
         f"the cache has {bytes_text(found.stored_bytes)} in "
         f"{count_text(found.stored_count, 'program')}",
         f"JAX_COMPILATION_CACHE_DIR {is_set} in this environment; programs that take less than 1 s "
@@ -60,8 +61,8 @@ def cache_sheet(found: CacheDiagnosis) -> Sheet:
     ]
     if found.sets_options:
         notes.append(
-            "the program sets options of the cache in its code, and these were used: they win over "
-            "the environment, so change them there"
+            "the program sets options of the cache in its code, and these were used: they override "
+            "the environment, so change them in the code"
         )
     settings = (
         "export JAX_COMPILATION_CACHE_DIR=$HOME/.cache/jax",

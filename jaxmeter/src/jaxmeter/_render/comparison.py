@@ -1,4 +1,4 @@
-"""Describe a comparison: what differs first, then the times."""
+"""Describe a comparison: first the quantities that differ, then the times."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ from jaxmeter._render.sheet import Row, Sheet, Table, row
 from jaxmeter._render.units import count_text, quantity_text, seconds_text
 
 MIN_PROCESSES_COUNT = 4
-"""Fewer processes find only large differences of times."""
+"""With fewer processes a comparison finds only large differences in times."""
 _HASH_CHARACTERS = 12
 _VALUES_SHOWN_COUNT = 2
 _MAX_FACTOR = 100.0
-"""The end of an interval that is farther from its ratio is shown as ``any``."""
+"""The end of an interval is shown as ``any`` if it differs from the ratio by more than this
+factor."""
 _NAMES = {
     "steady_seconds": "steady-state call",
     "trace_seconds": "trace",
@@ -27,7 +28,8 @@ _NAMES = {
 
 
 def comparison_sheet(comparison: Comparison) -> Sheet:
-    """Describe what differs, the times with their intervals, and how much is the same."""
+    """Describe the exact quantities that differ, the times with their intervals, and the number of
+    quantities that are the same."""
     a, b = names = _short_names(comparison)
     if comparison.failures:
         return _failed(comparison, f"{a} -> {b}")
@@ -58,13 +60,13 @@ def _notes(comparison: Comparison, names: tuple[str, str]) -> list[str]:
     if comparison.timings:
         count = len(comparison.processes)
         notes.append(
-            f"times from {count} processes, each with the calls of both interleaved; the times of "
-            f"{names[1]} are those of {names[0]} times the ratio; p and intervals hold for all "
-            "times together"
+            f"times are from {count} processes, each with interleaved calls of both functions; "
+            f"times of {names[1]} are computed as times of {names[0]} multiplied by the ratio; "
+            "p and intervals are corrected for the number of times"
         )
         if count < MIN_PROCESSES_COUNT:
             notes.append(
-                f"fewer than {MIN_PROCESSES_COUNT} processes find only large differences of times"
+                f"fewer than {MIN_PROCESSES_COUNT} processes find only large differences in times"
             )
     phases = [one for one in comparison.timings if one not in comparison.decisive]
     if comparison.verdict != "different" and any(one.verdict != "same" for one in phases):
@@ -76,7 +78,8 @@ def _notes(comparison: Comparison, names: tuple[str, str]) -> list[str]:
 
 
 def _not_finite(comparison: Comparison, names: tuple[str, str]) -> list[str]:
-    """Note the largest count of values that are not finite among all answers."""
+    """Return a note for each function whose answers have values that are not finite, with the
+    largest number of such values in one answer."""
     known = [one.answers for one in comparison.processes if one.answers is not None]
     notes = []
     for name, side in zip(names, "ab", strict=True):
@@ -112,8 +115,8 @@ def _conclusion(comparison: Comparison) -> str:
 
 def _timing(comparison: Comparison, one: Timing) -> Row:
     seconds = _seconds(comparison, one.quantity)
-    # The time of the second is computed from the ratio, which was measured side by side: the
-    # medians of both over all processes may contradict it.
+    # The second function's time is computed from the ratio, which was measured with interleaved
+    # calls. The medians of the two functions over all processes may contradict the ratio.
     other = None if seconds is None else seconds * one.ratio
     interval = f"{_end(one, one.low)} to {_end(one, one.high)}"
     numbers = seconds_text(seconds), seconds_text(other), _change(one.ratio), interval
@@ -121,7 +124,8 @@ def _timing(comparison: Comparison, one: Timing) -> Row:
 
 
 def _seconds(comparison: Comparison, quantity: str) -> float | None:
-    """Return the time of the first function: the median over the processes of their medians."""
+    """Return the time of the first function: the median over processes of the median in each
+    process. None if no process has measured it."""
     medians = []
     for process in comparison.processes:
         samples = process.a.samples_seconds

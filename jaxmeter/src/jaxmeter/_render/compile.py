@@ -1,4 +1,4 @@
-"""Describe a compile profile: stages, source lines, kernels, advice."""
+"""Describe a compile profile: its stages, source lines, kernels and suggestions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _BASES = {"measured": "measured", "unattributed": "not attributed"}
 
 
 def compile_sheet(profile: CompileProfile) -> Sheet:
-    """Describe the seconds of the stages, of the slowest lines and of the slowest kernels."""
+    """Describe the time of each stage, the slowest lines and kernels, and the suggestions."""
     share = f"{100 * profile.attributed_share:.0f} % attributed to lines"
     measured = f"{100 * profile.measured_share:.0f} % by measurement"
     kernels = count_text(len(profile.kernels), "kernel")
@@ -54,7 +54,7 @@ def compile_sheet(profile: CompileProfile) -> Sheet:
             "found among the compiler's tasks"
         )
     if not profile.kernels and profile.backend != "cpu":
-        notes.append(f"kernels are attributed on CPU, not on {profile.backend}")
+        notes.append(f"kernels are attributed to lines only on CPU, not on {profile.backend}")
     suggestions = tuple(
         f"{place_text(one.source)} ({one.rule}, up to {seconds_text(one.seconds, 2)} of "
         f"{seconds_text(profile.seconds, 2)}): {one.text}"
@@ -81,7 +81,7 @@ def _stages(profile: CompileProfile) -> list[Row]:
 
 
 def _by_time(lines: list[Row], profile: CompileProfile, rest: float) -> list[Row]:
-    """Return the rows with the unattributed one, which is the last, in its place."""
+    """Sort the unattributed row, which is the last of `lines`, into its place by time."""
     *known, unattributed = lines
     at = sum(line.seconds >= rest for line in profile.lines)
     at = min(at, _LINES_COUNT - 1)  # always among those that a terminal shows

@@ -18,7 +18,7 @@ _ROW_PIXELS = 18
 _LEAST_SHARE = 1e-3
 """Narrower boxes are left out of the drawing; the JSON has them."""
 _CHARACTER_SHARE = 0.0065
-"""The width of a character, of a drawing of 1000 pixels."""
+"""The width of a character, as a share of a drawing that is 1000 pixels wide."""
 _HUES = {"trace": 210, "lower": 180, "HLO passes": 50, "constant folding": 0, "emit": 30}
 _HUES |= {"LLVM": 15, "other": 300}
 
@@ -48,7 +48,7 @@ class _Box:
 
 
 def flame_graph(profile: CompileProfile) -> str:
-    """Return a page of HTML, without references to other files, with one box for each part."""
+    """Return a flame graph of a compile profile: an HTML page without references to other files."""
     root = _Box()
     for frames, seconds in stacked(profile).items():
         box = root
@@ -68,8 +68,10 @@ def flame_graph(profile: CompileProfile) -> str:
 
 
 def speedscope(profile: CompileProfile) -> str:
-    """Return JSON in the format of https://www.speedscope.app/file-format-schema.json, which
-    speedscope and Perfetto open."""
+    """Return a compile profile as JSON that speedscope and Perfetto can open.
+
+    The format is https://www.speedscope.app/file-format-schema.json.
+    """
     numbers: dict[str, int] = {}
     samples, weights = [], []
     for frames, seconds in stacked(profile).items():
@@ -101,7 +103,7 @@ def speedscope(profile: CompileProfile) -> str:
 
 
 def stacked(profile: CompileProfile) -> dict[tuple[str, ...], float]:
-    """Return the seconds of each stack of frames: stage, calls, line, primitive, kernel."""
+    """Return the seconds of each stack of frames: stage, calls, source line, primitive, kernel."""
     found: dict[tuple[str, ...], float] = defaultdict(float)
     for row in profile.rows:
         if row.seconds > 0:
@@ -125,7 +127,7 @@ def _frames(profile: CompileProfile, row: CompileRow) -> Iterator[str]:
 
 
 def _drawn(root: _Box) -> tuple[int, list[str]]:
-    """Return the number of levels, and a box of SVG for each part that is wide enough."""
+    """Return the number of levels, and an SVG box for each part that is wide enough to be seen."""
     boxes: list[str] = []
     depth = 0
     waiting = [(root, 0.0, 0, "")]

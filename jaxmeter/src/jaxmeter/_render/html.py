@@ -1,4 +1,4 @@
-"""A sheet as HTML for a notebook: no colours and no scripts, so that it takes any theme."""
+"""Write a sheet as HTML for a notebook, without colours or scripts, so that it fits any theme."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _NUMBER = "text-align:right;vertical-align:top;white-space:nowrap"
 
 
 def sheet_html(sheet: Sheet) -> str:
-    """Return a sheet as HTML; what a terminal leaves out is folded away."""
+    """Return a sheet as HTML, with the rows that a terminal would leave out folded away."""
     parts = [f"<strong>{escape(sheet.headline)}</strong>"]
     for table in sheet.tables:
         if table.rows:

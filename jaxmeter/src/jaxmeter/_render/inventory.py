@@ -1,4 +1,4 @@
-"""Describe an inventory of a program, and the differences of two."""
+"""Describe an inventory of a program, and the differences between two programs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _SIZES = {
 
 
 def diff_sheet(diff: ProgramDiff) -> Sheet:
-    """Describe the numbers and the fusions that differ."""
+    """Describe the numbers, source lines and fusions that differ between two programs."""
     numbers = [
         row((f"{prefix}:", Code(change.name)) if prefix else change.name, *_change(change))
         for prefix, changes in _sections(diff)
@@ -55,7 +55,8 @@ def diff_sheet(diff: ProgramDiff) -> Sheet:
 
 
 def inventory_sheet(inventory: Inventory) -> Sheet:
-    """Describe the sizes of a program, and how much it has of each kind."""
+    """Describe the sizes of a program, count its primitives, HLO instructions and constants, and
+    list its fusions."""
     rows = list(quantities(inventory, _SIZES))
     counted = {
         "primitives": inventory.primitives,
@@ -78,7 +79,7 @@ def _headline(diff: ProgramDiff) -> str:
     verdict = {
         True: "the same optimised program",
         False: "another program",
-        None: "different in what is known" if changes else "no known difference",
+        None: "different, as far as is known" if changes else "no known difference",
     }[diff.same]
     if diff.values is False:
         is_alone = not diff.fusions and not changes

@@ -8,7 +8,7 @@ from jaxmeter._render.units import count_text
 
 
 def lock_sheet(found: LockCheck) -> Sheet:
-    """Describe what changed, and the new lines of the lock file."""
+    """Describe the quantities that differ from the lock file, and the new lines for the file."""
     count = count_text(len(found.functions), "function")
     new = {one.function for one in found.changes if one.verdict == "new" and not one.quantity}
     differ = {one.function for one in found.changes} - new
@@ -25,11 +25,16 @@ def _notes(found: LockCheck) -> tuple[str, ...]:
     verdicts = {change.verdict for change in found.changes}
     notes = []
     if verdicts & {"regression", "new"}:
-        notes.append("if this is meant, run jaxmeter lock, or replace the old lines by the new")
+        notes.append(
+            "if the change is intended, run jaxmeter lock, or replace the old lines by the new ones"
+        )
     if "improvement" in verdicts:
         notes.append("to keep this improvement, run jaxmeter lock, or replace the old lines")
     if "missing" in verdicts:
-        notes.append("if missing is meant, run jaxmeter lock, or delete its lines")
+        notes.append(
+            "if a missing function or quantity was removed on purpose, run jaxmeter lock, or "
+            "delete its lines"
+        )
     return tuple(notes)
 
 

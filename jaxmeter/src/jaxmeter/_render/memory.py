@@ -1,4 +1,4 @@
-"""Describe the memory that a program takes, and tradeoffs of memory for time."""
+"""Describe the memory that a program uses, and tradeoffs between memory and time."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ _SIZES = {
 
 
 def memory_sheet(use: MemoryUse) -> Sheet:
-    """Describe the compiler's account, the peaks, the largest buffers, and the allocator."""
+    """Describe the memory that the compiler reports, the measured peaks, the largest buffers, and
+    JAX's allocator."""
     memory = dataclasses.replace(use.memory, alias_bytes=use.memory.alias_bytes or None)
     buffers = [
         row(
@@ -45,7 +46,7 @@ def memory_sheet(use: MemoryUse) -> Sheet:
 
 
 def tradeoff_sheet(tradeoff: Tradeoff) -> Sheet:
-    """Describe each choice, the fastest first."""
+    """Describe the time and temporaries of each choice of parameters, the fastest first."""
     rows = [
         row(
             "yes" if point.is_best else "",
@@ -63,7 +64,7 @@ def tradeoff_sheet(tradeoff: Tradeoff) -> Sheet:
 
 
 def allocator_text(allocator: Allocator, backend: str) -> str:
-    """Return one line: how JAX takes memory of the device."""
+    """Return one line that says how JAX allocates memory of the device."""
     if allocator.preallocate is None:
         return f"on {backend} JAX preallocates nothing"
     share = f"{100 * (allocator.fraction or 0):g} %"

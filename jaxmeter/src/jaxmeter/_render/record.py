@@ -1,4 +1,4 @@
-"""Describe a record."""
+"""Describe a record as a sheet."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ _SIZES = {
 
 
 def record_sheet(record: Record) -> Sheet:
-    """Describe everything that is known.
+    """Describe all quantities of a record that are known.
 
-    The steady-state runs are shown by their median, minimum and maximum; the record has all.
+    The steady-state runs are summarised by their median, minimum and maximum.
     """
     table = Table(("quantity", "value"), list(_rows(record)), limit=1000, details_limit=10)
     notes = devices_notes(record.memory.devices_count)

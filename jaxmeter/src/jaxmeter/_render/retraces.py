@@ -1,4 +1,4 @@
-"""Describe retraces, of a sequence of calls and within a watched block."""
+"""Describe the retraces in a sequence of calls, and the traces within a watched block."""
 
 from __future__ import annotations
 
@@ -8,7 +8,10 @@ from jaxmeter._render.units import count_text, place_text, seconds_text
 
 
 def retraces_sheet(retraces: Retraces) -> Sheet:
-    """Describe the calls with their causes, those that traced or compiled first."""
+    """Describe each call with the causes of its retrace.
+
+    Calls that traced or compiled come before the other calls.
+    """
     rows = [
         row(
             str(call.number),
@@ -25,7 +28,8 @@ def retraces_sheet(retraces: Retraces) -> Sheet:
 
 
 def watched_sheet(watched: Watched) -> Sheet:
-    """Describe each function with its counts, the causes, and the lines that called it."""
+    """Describe each watched function: its counts, the causes of its retraces, and the lines that
+    called it."""
     own = [function for function in watched.functions if not function.is_jax]
     rest = [function for function in watched.functions if function.is_jax]
     seconds = sum(function.trace_seconds + function.compile_seconds for function in rest)

@@ -12,11 +12,11 @@ from jaxmeter._render.units import quantity_text
 
 
 class Code(str):
-    """A text from some source, shown as code in Markdown."""
+    """A text that is shown as code in Markdown, such as a name or a source line."""
 
 
 Text = str | tuple[str, ...]
-"""A tuple is several pieces with spaces between."""
+"""A tuple is shown as its pieces with spaces between them."""
 
 
 class Row(NamedTuple):
@@ -27,12 +27,15 @@ class Row(NamedTuple):
 
 
 def row(*cells: Text, details: Iterable[Text] = ()) -> Row:
-    """Return a row of these cells."""
+    """Return a row with the given cells and details."""
     return Row(cells, tuple(details))
 
 
 def quantities(result: Any, fields: Mapping[str, str]) -> Iterator[Row]:
-    """Yield a row for each field of a result, ``memory.temp_bytes``, that is not None."""
+    """Yield a row for each field of a result that is not None.
+
+    ``fields`` maps the name to show to the path of the field, such as ``memory.temp_bytes``.
+    """
     for name, field in fields.items():
         value = operator.attrgetter(field)(result)
         if value is not None:
@@ -44,15 +47,15 @@ class Table:
     """Rows under named columns."""
 
     columns: tuple[str, ...]
-    """Names that end in ``:`` are of numbers, aligned to the right."""
+    """A name that ends in ``:`` marks a column of numbers, which are aligned to the right."""
     rows: Sequence[Row]
     title: str = ""
     details: str = "details"
     """The name of the column that holds the rows' details in Markdown and in rich's tables."""
     limit: int = 20
-    """Rows shown in a terminal; with 0 only the title. Markdown has all."""
+    """Rows shown in a terminal; with 0 only the title. Markdown shows all rows."""
     details_limit: int = 4
-    """Details of each row shown in a terminal; 0 for none. Markdown has all."""
+    """Details of each row shown in a terminal; 0 for none. Markdown shows all details."""
 
 
 @dataclass(frozen=True)
@@ -61,19 +64,20 @@ class Sheet:
 
     headline: str
     is_good: bool | None = None
-    """Whether the headline is green or red; neither for None."""
+    """The headline is green if this is true, red if it is false, and neither if it is None."""
     tables: tuple[Table, ...] = ()
     """Tables without rows are left out."""
     notes: tuple[str, ...] = ()
     suggestions: tuple[str, ...] = ()
     suggestions_limit: int = 6
-    """Suggestions shown in a terminal. Markdown has all."""
+    """Suggestions shown in a terminal. Markdown shows all suggestions."""
     block: str = ""
-    """Lines to copy, which are shown last and as they are."""
+    """Lines to copy, which are shown last and unchanged."""
 
 
 def without_limits(sheet: Sheet) -> Sheet:
-    """Return a sheet of which a terminal shows every row, detail and suggestion."""
+    """Return a sheet with its limits raised, so that a terminal shows every row, detail and
+    suggestion."""
     tables = tuple(
         dataclasses.replace(
             table,
@@ -198,7 +202,7 @@ def _table_lines(table: Table) -> Iterable[str]:
 
 
 def columns(table: Table) -> tuple[str, ...]:
-    """Return the names of the columns, with one for the details if there are any."""
+    """Return the names of a table's columns, including the details if any row has details."""
     return (*table.columns, table.details) if any(r.details for r in table.rows) else table.columns
 
 

@@ -1,4 +1,4 @@
-"""Every result as text, as Markdown, as HTML, and printed."""
+"""Return any result of jaxmeter as text, Markdown or HTML, or print it."""
 
 from __future__ import annotations
 
@@ -57,12 +57,13 @@ def table(result: Any, *, every: bool = False) -> str:
     ----------
     result : any result of jaxmeter
     every : bool
-        Whether to show every row, also those that a terminal shows the number of.
+        Whether to show every row. Otherwise long tables are cut, and the number of rows that were
+        left out is shown.
 
     Raises
     ------
     JaxmeterError
-        If it is not a result of jaxmeter.
+        If `result` is not a result of jaxmeter.
     """
     sheet = _sheet("table", result)
     return sheet_text(without_limits(sheet) if every else sheet)
@@ -74,7 +75,7 @@ def markdown(result: Any) -> str:
     Raises
     ------
     JaxmeterError
-        If it is not a result of jaxmeter.
+        If `result` is not a result of jaxmeter.
     """
     return sheet_markdown(_sheet("markdown", result))
 
@@ -85,17 +86,29 @@ def html(result: Any) -> str:
     Raises
     ------
     JaxmeterError
-        If it is not a result of jaxmeter.
+        If `result` is not a result of jaxmeter.
     """
     return sheet_html(_sheet("html", result))
 
 
 def show(result: Any, *, every: bool = False) -> None:
-    """Print a result: as rich's tables to a terminal, else as plain text without colours."""
+    """Print a result: as tables of rich in a terminal, otherwise as plain text without colours.
+
+    Parameters
+    ----------
+    result : any result of jaxmeter
+    every : bool
+        Whether to show every row of long tables.
+
+    Raises
+    ------
+    JaxmeterError
+        If `result` is not a result of jaxmeter.
+    """
     sheet = _sheet("show", result)
     sheet = without_limits(sheet) if every else sheet
     if sys.stdout.isatty():
-        # Without rich, where jaxmeter was installed without its dependencies, plain text will do.
+        # If jaxmeter was installed without its dependencies, rich is missing: print plain text.
         with contextlib.suppress(ImportError):
             from rich.console import Console
 
@@ -106,12 +119,12 @@ def show(result: Any, *, every: bool = False) -> None:
 
 @contextlib.contextmanager
 def leaving_reader() -> Iterator[None]:
-    """Ignore a reader that leaves before the end of what is printed, as ``head`` does."""
+    """Ignore the broken pipe if the reader of standard output stops early, as ``head`` does."""
     try:
         yield
         sys.stdout.flush()
     except BrokenPipeError:
-        # The rest goes nowhere, or Python would fail again when it ends:
+        # Send the rest to the null device; otherwise Python would fail again when it ends:
         # https://docs.python.org/3/library/signal.html#note-on-sigpipe
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, sys.stdout.fileno())
@@ -122,5 +135,5 @@ def _sheet(call: str, result: Any) -> Sheet:
     describe = _SHEETS.get(type(result))
     if describe is None:
         names = ", ".join(f"jaxmeter.{kind.__name__}" for kind in _SHEETS)
-        raise JaxmeterError(f"{call}: got {result!r:.80}; give one of {names}")
+        raise JaxmeterError(f"{call}: got {result!r:.80}; give a result of type {names}")
     return describe(result)

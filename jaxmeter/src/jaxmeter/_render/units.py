@@ -1,4 +1,4 @@
-"""Numbers, types and source lines as people read them."""
+"""Write numbers, types and source lines in a form that people can read."""
 
 from __future__ import annotations
 
@@ -8,7 +8,10 @@ from typing import Any
 
 
 def seconds_text(seconds: float | None, digits: int = 3) -> str:
-    """Return seconds with a fitting unit, rounded to this many digits; empty for None."""
+    """Return a time in seconds as text with a suitable unit; empty for None.
+
+    The number is rounded to `digits` significant digits.
+    """
     if seconds is None:
         return ""
     seconds = float(f"{seconds:.{digits}g}")
@@ -19,7 +22,10 @@ def seconds_text(seconds: float | None, digits: int = 3) -> str:
 
 
 def bytes_text(size: float | None) -> str:
-    """Return bytes with a unit, a power of 1000, from 10 kB on; empty for None."""
+    """Return a size in bytes as text; empty for None.
+
+    Sizes below 10 kB are in B, larger ones in kB, MB or GB (powers of 1000).
+    """
     if size is None:
         return ""
     if size < 10_000:
@@ -31,26 +37,29 @@ def bytes_text(size: float | None) -> str:
 
 
 def count_text(count: int, what: str) -> str:
-    """Return a number of things: ``1 array``, ``2 arrays``."""
+    """Return a count with its noun: ``1 array``, ``2 arrays``."""
     return f"{count} {what}" if count == 1 else f"{count} {what}s"
 
 
 def quantity_text(quantity: str, value: float) -> str:
-    """Return a value in the unit that the name of its quantity ends in."""
+    """Return a value as text, with the unit at the end of the quantity's name.
+
+    A quantity that ends in neither ``seconds`` nor ``bytes`` has no unit.
+    """
     if quantity.endswith("seconds"):
         return seconds_text(value)
     return bytes_text(value) if quantity.endswith("bytes") else f"{value:,.0f}"
 
 
 def type_text(array: Any) -> str:
-    """Return the type of anything with a dtype and a shape: ``float32[64, 3]``."""
+    """Return the type of an object with a dtype and a shape: ``float32[64, 3]``."""
     return f"{array.dtype}[{', '.join(map(str, array.shape))}]"
 
 
 def place_text(place: str) -> str:
     """Return ``file:line``, relative to the current directory if the file is below it.
 
-    A line of a notebook's cell is named as the notebook numbers it: ``In [3]:7``.
+    A line in a notebook is given by the number of its cell: ``In [3]:7``.
     """
     if "ipykernel" in place and (cell := _cell_text(place)):
         return cell
@@ -59,7 +68,8 @@ def place_text(place: str) -> str:
 
 
 def _cell_text(place: str) -> str | None:
-    """Return the cell of a place in IPython's temporary files; None if it is in no cell."""
+    """Return the notebook cell and line of a place in IPython's temporary files; None if the place
+    is in no cell."""
     ipython = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython else None
     numbers = getattr(getattr(shell, "compile", None), "_filename_map", {})
@@ -68,7 +78,7 @@ def _cell_text(place: str) -> str | None:
 
 
 def devices_notes(count: int | None) -> tuple[str, ...]:
-    """Return a note that numbers are of one device, if a program runs on several."""
+    """Return the note that numbers are per device, if a program runs on several devices."""
     if count is None or count < 2:
         return ()
     numbers = "flops, bytes accessed, arguments, outputs and temporaries"

@@ -1,1 +1,1 @@
-"""The compiles of a whole program: as text and as one page of HTML."""
+"""Describe the compiles of a whole program, as text and as one page of HTML."""

@@ -16,14 +16,14 @@ from jaxmeter._render.units import count_text, place_text, seconds_text
 
 _ROWS_COUNT = 500
 _LEAST_SHARE = 0.0005
-"""Narrower boxes of the timeline are drawn this wide."""
+"""The minimum width of a box in the timeline, as a share of the run."""
 _OPEN_SHARE = 0.1
 _NO_PROFILES = "None: jaxmeter watch --profile 3 compiles the three slowest functions once more."
 _STAGES = ("trace", "lower", "compile")
 
 
 def run_page(run: WatchedRun) -> str:
-    """Return the page: totals, what would go, timeline, tree of stacks, compiles, processes."""
+    """Return the page: totals, avoidable time, timeline, tree of stacks, compiles, processes."""
     slowest = sorted(run.compiles, key=lambda one: -one.own_seconds)
     more = len(slowest) - _ROWS_COUNT
     return PAGE.format(
@@ -100,12 +100,12 @@ def _timeline(run: WatchedRun, process: RunProcess) -> str:
 
 @dataclass
 class _Node:
-    """A line on the stacks, with all that it led to."""
+    """A source line on the call stacks, with the compiles that it led to."""
 
     line: Line | None = None
     seconds: float = 0.0
     compiles: list[RunCompile] = field(default_factory=list)
-    """Those of which it is the innermost line."""
+    """The compiles with this line as the innermost line of their stack."""
     inside: dict[Line, _Node] = field(default_factory=dict)
     count: int = 0
 

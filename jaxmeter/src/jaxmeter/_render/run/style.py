@@ -1,4 +1,4 @@
-"""The frame of the page of a program's compiles: its style, its sections and its script."""
+"""The HTML template of the page of a program's compiles: its style, sections and script."""
 
 PAGE = """<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8"><title>{title}</title>
@@ -49,9 +49,10 @@ ul {{ padding-left: 1.2rem; margin: .3rem 0; }}
 <h1>{headline}.</h1>
 <div class="numbers">{numbers}</div>
 <ul>{notes}</ul>
-<h2>What would go</h2>
-<p class="quiet">Each compile counts in one line at most. The persistent cache is about later runs.
-Times are of the trace, the lowering and the compile, without other compiles within them.</p>
+<h2>Avoidable time</h2>
+<p class="quiet">Each compile counts in at most one line about this run. The line about the
+persistent cache concerns later runs. Each time is the sum of trace, lowering and compile, without
+other compiles within them.</p>
 <table><thead><tr><th>time</th><th>compiles</th><th>kind</th><th>cause</th><th>what to do</th></tr>
 </thead><tbody>{savings}</tbody></table>
 <h2>Timeline</h2>

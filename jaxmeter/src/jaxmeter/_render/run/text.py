@@ -15,7 +15,7 @@ _OVERLAP_RATIO = 1.05
 
 
 def run_sheet(run: WatchedRun) -> Sheet:
-    """Describe what would save time, and the slowest compiles."""
+    """Describe the changes that would save time, and the slowest compiles."""
     savings = [
         row(one.kind, one.what, str(one.compiles_count), seconds_text(one.seconds))
         for one in run.savings
@@ -23,7 +23,7 @@ def run_sheet(run: WatchedRun) -> Sheet:
     slowest = sorted(run.compiles, key=lambda one: -one.own_seconds)
     columns = ("compile", "line", "trace:", "lower:", "compile:", "cause")
     tables = (
-        Table(("time that would go", "with", "compiles:", "time:"), savings, limit=_SAVINGS_COUNT),
+        Table(("avoidable time", "cause", "compiles:", "time:"), savings, limit=_SAVINGS_COUNT),
         Table(columns, list(map(_compile, slowest)), "the slowest", limit=_COMPILES_COUNT),
     )
     suggestions = tuple(dict.fromkeys(one.suggestion for one in run.savings))
@@ -31,7 +31,7 @@ def run_sheet(run: WatchedRun) -> Sheet:
 
 
 def headline(run: WatchedRun) -> str:
-    """Return the result in a sentence."""
+    """Return the result of a watched run as one sentence."""
     if not any(process.jax for process in run.processes):
         count = len(run.processes)
         return (
@@ -44,17 +44,22 @@ def headline(run: WatchedRun) -> str:
     if run.cache_hits_count:
         text += f", {run.cache_hits_count} read from the persistent cache"
     if run.avoidable_seconds:
-        text += f"; {seconds_text(run.avoidable_seconds)} would go if nothing was compiled again"
+        text += (
+            f"; {seconds_text(run.avoidable_seconds)} could be saved if nothing was compiled again"
+        )
     return text
 
 
 def notes(run: WatchedRun) -> Iterator[str]:
-    """Yield what a reader has to know about the numbers."""
+    """Yield the notes that a reader of the numbers needs, such as the exit code."""
     yield f"the program ended with exit code {run.exit_code}" + (
         f", by signal {run.exit_code - 128}" if run.exit_code > 128 else ""
     )
     if not run.processes:
-        yield "no Python process wrote events: is it a Python program, and does it keep PYTHONPATH?"
+        yield (
+            "no Python process wrote events: check that the program runs Python and does not "
+            "change PYTHONPATH"
+        )
     elif not any(process.jax for process in run.processes):
         pythons = dict.fromkeys(process.executable for process in run.processes)
         yield f"the program ran {', '.join(pythons)}: does that Python have JAX?"
@@ -63,7 +68,8 @@ def notes(run: WatchedRun) -> Iterator[str]:
         if process.ending == "without notice":
             yield (
                 f"process {process.number} (pid {process.pid}) ended without notice: it was "
-                "killed, crashed, called os._exit or runs on; its events up to then are here"
+                "killed, crashed, called os._exit or is still running; its events until then are "
+                "included"
             )
     if len(jax) > 1:
         yield f"{len(jax)} processes imported JAX; their compiles may overlap in time"
@@ -76,11 +82,11 @@ def notes(run: WatchedRun) -> Iterator[str]:
         yield f"{text} ({count_text(count, 'time')})"
     spent = sum(process.recorder_seconds for process in run.processes)
     if jax:
-        yield f"recording took {seconds_text(spent)} beside importing jaxmeter"
+        yield f"recording took {seconds_text(spent)}, not counting the import of jaxmeter"
 
 
 def captured_text(one: RunCompile) -> str:
-    """Return the captured arrays of a program; empty if it captured none."""
+    """Return a text that lists the arrays a program captured; empty if it captured none."""
     if not one.captured_bytes:
         return ""
     text = f"{bytes_text(one.captured_bytes)} in {count_text(one.captured_count or 0, 'array')}"
@@ -93,7 +99,7 @@ def captured_text(one: RunCompile) -> str:
 
 
 def cache_text(one: RunCompile) -> str:
-    """Return what the persistent cache did."""
+    """Return what the persistent cache did for a compile, and why."""
     return f"{one.cache}: {one.cache_reason}" if one.cache_reason else one.cache
 
 
