@@ -19,7 +19,7 @@ FILE = str(Path(__file__))
         ("trace", [TARGET, "--nonsense"], 2, "--nonsense"),
         ("trace", [TARGET, "--top", "-1"], 2, "give a number of rows"),
         ("trace", [TARGET, "--out", f"{FILE}/tables"], 2, "is a file; give a folder"),
-        ("trace", [FILE], 2, "cut short or no trace"),
+        ("trace", [FILE], 2, "truncated or not a trace"),
         ("xla_dump", ["nowhere/at_all"], 2, "neither an existing file or folder"),
         ("xla_dump", ["."], 2, "has no *after_optimizations.txt"),
         ("xla_dump", ["profiled:failing"], 3, "AttributeError"),

@@ -1,4 +1,4 @@
-"""What was seen of a function, and the causes of its traces and compiles after the first."""
+"""Collect the traces and compiles of a function, and find the causes of those after the first."""
 
 from __future__ import annotations
 
@@ -24,6 +24,8 @@ _LOOPS = ("scan", "while", "cond")
 
 
 class CallingLine(NamedTuple):
+    """The source line that led to a trace or a compile, and the function that contains it."""
+
     file: str
     line: int
     function: str
@@ -34,7 +36,8 @@ class Call(NamedTuple):
 
     fn: Any
     signature: Signature | None
-    """None under another transformation: the arguments are then not those of the source line."""
+    """None inside another transformation: the arguments on the stack then differ from the arguments
+    in the source line."""
     args: tuple[Any, ...] = ()
     kwargs: Mapping[str, Any] = MappingProxyType({})
     static: tuple[set[int], set[str]] = (set(), set())
@@ -46,12 +49,12 @@ class Explanation(NamedTuple):
 
     kind: Literal["first", "again", "JAX's own", "not known"]
     causes: tuple[Difference, ...] = ()
-    """None for ``again`` where the call differs in nothing known."""
+    """Empty for ``again`` if no known difference explains the call."""
 
 
 @dataclasses.dataclass
 class Group:
-    """What was seen of the functions of one name and one piece of code."""
+    """The traces and compiles of all functions that have the same name and the same code."""
 
     name: str
     code: types.CodeType | None
@@ -61,26 +64,29 @@ class Group:
     trace_seconds: float = 0.0
     compile_seconds: float = 0.0
     objects: list[weakref.ref | None] = dataclasses.field(default_factory=list)
-    """The functions that were traced; None for a function without weak references."""
+    """A weak reference to each traced function; None for a function that does not support it."""
     kinds: set[tuple[Any, ...]] = dataclasses.field(default_factory=set)
-    """Of those functions: ``a lambda``, ``a partial``, with the code of all that wraps them."""
+    """The kind of each traced function, such as ``a lambda`` or ``a partial``, with the code from
+    `_wrapping`."""
     calls: list[tuple[int, Signature]] = dataclasses.field(default_factory=list)
-    """Each call that was traced or compiled, with the number of its function."""
+    """Each call that was traced or compiled, with the position of its function in `objects`."""
     loops: list[tuple[CallingLine, Signature]] = dataclasses.field(default_factory=list)
-    """Each loop outside of any jit, with the line that called it."""
+    """Each call of a loop, such as `jax.lax.scan`, outside of any jit, with its source line."""
     causes: dict[Difference, None] = dataclasses.field(default_factory=dict)
 
     @property
     def defined(self) -> str:
+        """Where the function is defined, as ``file:line``; empty if it is not known."""
         code = self.code
         return "" if code is None else f"{code.co_filename}:{code.co_firstlineno}"
 
     @property
     def is_jax(self) -> bool:
+        """Whether the function is defined in JAX itself."""
         return self.code is not None and self.code.co_filename.startswith(JAX_FOLDER)
 
     def number_of(self, fn: Any) -> int:
-        """Return the number of a function among the objects, to which a new one is added."""
+        """Return the position of a function in `objects`; a new function is appended first."""
         for number, reference in enumerate(self.objects):
             if reference is not None and reference() is fn:
                 return number
@@ -91,7 +97,7 @@ class Group:
         return len(self.objects) - 1
 
     def explain(self, call: Call | None, at: CallingLine, *, traced: bool) -> Explanation:
-        """Return, and keep, the causes of a trace or a compile that is not the first."""
+        """Explain a trace or a compile of a call, and add its causes to `causes`."""
         if call is None or call.signature is None:
             return Explanation("JAX's own" if self.is_jax else "not known")
         if self.is_jax:
@@ -102,11 +108,11 @@ class Group:
         self.calls.append((number, call.signature))
         found: tuple[Difference, ...] = ()
         if same:
-            # A compile does not differ from its own trace, just before it, and adds no cause.
+            # A compile has the same signature as its own trace just before, so it adds no cause.
             found = causes(call.signature, same)[1]
         elif traced:
             kind = _kind(call.fn)
-            made = (kind, *_wrapping(call.fn))  # jax.vmap(f) is not f made again
+            made = (kind, *_wrapping(call.fn))  # jax.vmap(f) does not count as a new f
             if made in self.kinds:
                 found = (Difference("new function", self.name, kind, kind),)
             self.kinds.add(made)
@@ -114,7 +120,10 @@ class Group:
         return Explanation("again" if same or found else "first", found)
 
     def _explain_loop(self, now: Signature, at: CallingLine) -> Explanation:
-        """Explain a loop outside of any jit: with equal arguments, its body was made again."""
+        """Explain the trace of a loop outside of any jit.
+
+        If the arguments are the same as in an earlier call, the loop's body is a new function.
+        """
         earlier = [before for line, before in self.loops if line == at]
         self.loops.append((at, now))
         if earlier and not causes(now, earlier)[1]:
@@ -123,6 +132,7 @@ class Group:
         return Explanation("JAX's own")
 
     def report(self) -> WatchedFunction:
+        """Return the counts, times, calling lines and causes as plain data."""
         places = tuple(
             Place(
                 *at,
@@ -148,14 +158,17 @@ class Group:
 
 
 def code_of(fn: Any) -> types.CodeType | None:
+    """Return the code of a callable below its wrappers; None if it is not written in Python."""
     fn = unwrapped(fn)
     code = getattr(fn, "__code__", None)  # a method has the code of its function
     return code or getattr(type(fn).__call__, "__code__", None)
 
 
 def _wrapping(fn: Any) -> Iterator[types.CodeType]:
-    """Yield the code of a function, and of the transformation that it stands for: JAX's wrappers
-    share one code and hold what differs."""
+    """Yield the code of a function and of the JAX functions in its closure.
+
+    All wrappers that JAX makes share one code; the closure has the transformation.
+    """
     if isinstance(fn, types.FunctionType):
         yield fn.__code__
         for _, held in cells(fn):

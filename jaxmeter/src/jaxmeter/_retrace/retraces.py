@@ -1,4 +1,4 @@
-"""Why a function is retraced: each call of a sequence, with the argument at fault."""
+"""Find the calls in a sequence that retrace a function, and the arguments that cause it."""
 
 from __future__ import annotations
 
@@ -33,29 +33,30 @@ def retraces(
     Parameters
     ----------
     fn : Case or callable
-        The function. If it is already jitted its cache is cleared first. The arguments of a case,
-        if it has any, are the first call, and its options of jit are used.
+        The function to call. If it is already jitted, its cache is cleared first. If a case has
+        arguments, they are the first call. The jit options of a case are used.
     calls : iterable
         The arguments of each call: a tuple, or a pair of a tuple and a dictionary of keyword
         arguments. They are taken one at a time, so that a generator may change options of JAX
-        between calls. Only a case with arguments may go without.
+        between calls. May be left out only for a case with arguments.
     clock : callable
-        Returns seconds; tests give their own.
+        A function that returns the time in seconds; tests replace it.
     **jit_options : Any
         Options of `jax.jit` for a function that is not jitted: ``static_argnames``, ...
 
     Returns
     -------
     Retraces
-        Counts are those of JAX's events and of runs of the Python body. A call has causes only if
-        it traced or compiled.
+        One entry for each call: its traces, compiles and cache hits, as JAX reports them, the
+        executions of the Python body, and the time in seconds. A call has causes only if it traced
+        or compiled and is not the first.
 
     Raises
     ------
     JaxmeterError
-        If an argument is not of its kind.
+        If `fn` is not callable, or `calls` is left out or is not an iterable of tuples.
     Exception
-        Whatever a call raises, with a note that names the call.
+        Any exception that a call raises, with a note that names the call.
     """
     first = []
     if isinstance(fn, Case):
@@ -82,17 +83,20 @@ def retraces(
 
 
 def call_arguments(given: Any, number: int) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """Return args and kwargs of a call; an error names the call by its number."""
+    """Return the positional and the keyword arguments of a call.
+
+    `number` is the position of the call, which an error names.
+    """
     if not isinstance(given, tuple):
         raise JaxmeterError(
             f"retraces: got {type(given).__name__} for call {number}; give a tuple of arguments, "
-            "for one argument (x,), or a pair of a tuple and a dictionary"
+            "such as (x,) for one argument, or a pair of a tuple and a dictionary"
         )
     return split_call(given)
 
 
 class _CallLog:
-    """A function, and what JAX did in each call of it."""
+    """A function, and the record of what JAX did in each of its calls."""
 
     def __init__(self, name: str, case: Case, clock: Clock) -> None:
         self.name, self.fn, self.clock = name, case.fn, clock
@@ -103,6 +107,7 @@ class _CallLog:
         self.earlier: list[Signature] = []
 
     def call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """Call the function, and append what JAX did and why to `calls`."""
         number = len(self.calls)
         now = signature(self.fn, args, kwargs, self.static)
         if self.counter is not None:

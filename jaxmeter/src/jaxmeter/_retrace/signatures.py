@@ -1,7 +1,8 @@
-"""What JAX distinguishes calls by, and how two calls differ.
+"""Describe a call by the properties for which JAX retraces, and find how two calls differ.
 
-A jitted function is retraced for each combination of: how its arguments are given, their structure,
-the shape, dtype and weak type of each array, each static value, and options of JAX.
+A jitted function is retraced for each new combination of these properties: how its arguments are
+given, their structure, the shape, dtype and weak type of each array, each static value, and options
+of JAX.
 """
 
 from __future__ import annotations
@@ -22,24 +23,26 @@ from jaxmeter._render.units import type_text
 _TEXT_CHARACTERS = 80
 _CONTEXT_CHARACTERS = 20
 _SEVERITY = {"weak type": 0, "structure": 2, "form": 3}
-"""Of two earlier calls with equally many differences, the one with the smaller sum is nearer; all
-other kinds count 1."""
+"""Weights of the kinds of difference; all other kinds have weight 1. Of two earlier calls with
+equally many differences, the call with the smaller sum of weights is nearer."""
 
 
 class Leaf(NamedTuple):
-    """An array or a number among the arguments; its values are not kept."""
+    """An array or a Python number among the arguments; the values of arrays are not kept."""
 
     shape: tuple[int, ...]
     dtype: str
     weak_type: bool
     placement: str
-    """Its sharding, and whether it is committed to it; empty for a value that is on no device."""
+    """The array's sharding, and whether the array is committed to it; empty for a value that is on
+    no device."""
     number: Any
-    """The value of a Python number: it is traced, unless a jit other than JAX's made it static."""
+    """The value of a Python number; None for an array. `jax.jit` traces the number, while jits of
+    other libraries may make it static."""
 
 
 class Static(NamedTuple):
-    """A static value."""
+    """A static argument, or a static part of an argument."""
 
     value: Any
 
@@ -48,24 +51,27 @@ class Argument(NamedTuple):
     """An argument of a call."""
 
     form: str
-    """``by position``, ``by keyword``, or ``left out`` of a static argument with a default."""
+    """``by position``, ``by keyword``, or ``left out`` for a static argument with a default."""
     tree: Any
     """The structure of its pytree; None if it is static."""
     parts: dict[str, Leaf | Static]
-    """Each leaf by its path, ``params['w']``."""
+    """Each leaf by its path, such as ``params['w']``."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Signature:
-    """A call, without its arrays."""
+    """The properties of a call for which JAX retraces, without the values of arrays."""
 
     arguments: dict[str, Argument]
     options: dict[str, Any]
-    """Options of JAX that are in force."""
+    """The options of JAX during the call, by name."""
 
 
 def static_arguments(information: Any) -> tuple[set[int], set[str]]:
-    """Return numbers and names of the static arguments in ``jitted._jit_info``; None has none."""
+    """Return the positions and the names of the static arguments of a jitted function.
+
+    `information` is ``jitted._jit_info``; if it is None, there are no static arguments.
+    """
     return (
         set(getattr(information, "static_argnums", None) or ()),
         set(getattr(information, "static_argnames", None) or ()),
@@ -78,7 +84,10 @@ def signature(
     kwargs: Mapping[str, Any],
     static: tuple[set[int], set[str]] = (set(), set()),
 ) -> Signature:
-    """Return what JAX distinguishes a call by; ``static`` is from `static_arguments`."""
+    """Return the properties of a call for which JAX retraces.
+
+    `static` has the positions and names of the static arguments, from `static_arguments`.
+    """
     numbers, names = static
     numbers = {n % len(args) if args and -len(args) <= n < 0 else n for n in numbers}
     arguments = {
@@ -98,10 +107,11 @@ def signature(
 
 
 def causes(now: Signature, earlier: list[Signature]) -> tuple[int, tuple[Difference, ...]]:
-    """Return the number of the nearest earlier call, the latest of equals, and the differences.
+    """Return the number of the nearest earlier call, and the differences from that call.
 
-    These are differences of arguments; if there are none, of placements; then of Python numbers;
-    then of options. There are none if the two calls are the same in everything known.
+    The nearest call has the fewest and smallest differences; of equally near calls, it is the
+    latest. The differences are those of arguments. If there are none, they are those of placements,
+    else those of Python numbers, else those of options. They are empty if no difference is known.
     """
     ranked = []
     for number, before in enumerate(earlier):
@@ -145,7 +155,7 @@ def _leaf(value: Any) -> Leaf | None:
 
 
 def _positional_names(fn: Callable[..., Any]) -> Iterator[str]:
-    """Yield names for positional arguments, without end."""
+    """Yield the names of a function's positional arguments; ``args[0]``, ... follow without end."""
     rest = "args"
     for parameter in _parameters(fn):
         if parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD):
@@ -173,7 +183,7 @@ def _arguments(now: Signature, before: Signature) -> Iterator[Difference]:
         old, new = before.arguments.get(name), now.arguments.get(name)
         old_form, new_form = ("left out" if one is None else one.form for one in (old, new))
         parts = () if old is None or new is None else tuple(_parts(name, old, new))
-        # A value that is not the default needs a trace of its own, in whatever form it is given.
+        # A value that is not the default needs its own trace, whether given by position or keyword.
         if old_form != new_form and not (parts and "left out" in (old_form, new_form)):
             yield Difference("form", name, old_form, new_form)
         yield from parts
@@ -188,7 +198,7 @@ def _parts(name: str, old: Argument, new: Argument) -> Iterator[Difference]:
         elif isinstance(before, Static) and isinstance(now, Static):
             yield from _statics(path, before.value, now.value)
         else:
-            same_tree = True  # the difference of the trees has been found
+            same_tree = True  # the difference between the trees has been reported
             yield Difference("structure", path, _part_text(before), _part_text(now))
     if not same_tree:
         yield Difference("structure", name, *_contrast(_text(old.tree), _text(new.tree)))
@@ -222,7 +232,7 @@ def _statics(path: str, before: Any, now: Any) -> Iterator[Difference]:
 
 
 def _same(before: Any, now: Any) -> bool:
-    """Return whether two static values are the same to JAX: 20 and 20.0 are not."""
+    """Return whether JAX treats two static values as the same; 20 and 20.0 differ in type."""
     if before is now:
         return True
     try:
@@ -232,11 +242,14 @@ def _same(before: Any, now: Any) -> bool:
 
 
 def _made_again(before: Any, now: Any) -> bool:
-    """Return whether two objects that are not equal were probably meant to be the same."""
+    """Return whether two unequal objects are probably the same thing created twice.
+
+    That is so for functions with the same code, and for objects of one type without an ``__eq__``.
+    """
     code = getattr(before, "__code__", None)
     if code is not None:
         return code is getattr(now, "__code__", None)
-    # An object that is compared by identity is not equal to another of the same content.
+    # Objects that are compared by identity are unequal even if their content is the same.
     return type(before) is type(now) and type(now).__eq__ is object.__eq__
 
 
@@ -287,7 +300,7 @@ def _value_text(value: Any) -> str:
 
 
 def _contrast(before: str, now: str) -> tuple[str, str]:
-    """Return two texts, of long ones a part that shows where they begin to differ."""
+    """Return two texts; long texts are cut to a part that shows where they begin to differ."""
     same = len(os.path.commonprefix((before, now)))
     start = max(0, same - _CONTEXT_CHARACTERS)
     if same < _TEXT_CHARACTERS // 2 or before == now:

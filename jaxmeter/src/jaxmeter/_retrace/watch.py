@@ -1,4 +1,4 @@
-"""Watch a block of code: which functions were traced and compiled, how often, from where, why."""
+"""Watch a block of code for traces and compiles: of which functions, how often, where and why."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ from jaxmeter._retrace.signatures import signature, static_arguments
 
 _OURS = str(Path(__file__).parents[1])
 _LIBRARY_FRAMES_COUNT = 12
-"""Between `jax.jit` and the function of the library that calls it lie some of JAX's own."""
+"""How many frames to search from `jax.jit` outwards for the library function that calls it; frames
+of JAX lie between them."""
 _INSTALLED = tuple(
     {sysconfig.get_path(name) for name in ("purelib", "platlib", "stdlib", "platstdlib")}
 )
@@ -34,31 +35,32 @@ def watch() -> Iterator[Watch]:
     Yields
     ------
     Watch
-        Its ``report`` is what was seen so far, within the block and after it.
+        Its ``report`` lists the functions that were traced and compiled so far. It may be read
+        within the block and after it.
 
     Notes
     -----
-    Nothing in the code changes, and its arrays are not kept. Function objects and the arguments of
-    calls are read from the stack of JAX's own functions; where a version of JAX has other
-    functions, they are unknown and the counts still hold.
+    The watched code runs unchanged, and its arrays are not kept. Function objects and the arguments
+    of calls are read from the stack frames of JAX's internal functions. If a version of JAX has
+    other internal functions, the arguments are unknown, but the counts are still correct.
     """
     with listening(Watch()) as watched:
         yield watched
 
 
 class Seen(NamedTuple):
-    """A trace, a lowering or a compile, while it ends."""
+    """A trace, a lowering or a compile that is just ending."""
 
     stage: Literal["trace", "lower", "compile"]
     name: str
     """The name of the function."""
     defined: str
-    """``file:line``; empty if it is not known."""
+    """Where the function is defined, as ``file:line``; empty if it is not known."""
     seconds: float
     frames: list[types.FrameType]
     """The stack from the innermost function of JAX outwards."""
     call: Call | None
-    """None if it is not known."""
+    """The call that led to it; None if the call is not known."""
     explanation: Explanation
     is_hit: bool = False
 
@@ -67,25 +69,28 @@ _NOT_KNOWN = Explanation("not known")
 
 
 class Watch(Listener):
-    """What was seen so far."""
+    """The traces and compiles that JAX reported so far, by function."""
 
     def __init__(self) -> None:
         self._groups: dict[Hashable, Group] = {}
 
     @property
     def report(self) -> Watched:
-        """What was seen so far, the functions that took longest first."""
+        """The functions that were traced or compiled so far, the slowest first."""
         functions = [group.report() for group in self._groups.values()]
         functions.sort(key=lambda one: -(one.trace_seconds + one.compile_seconds))
         return Watched(tuple(functions), jax.__version__)
 
     def on_seen(self, seen: Seen) -> None:
-        """Handle what was just counted; a subclass may keep it."""
+        """Handle a trace, lowering or compile that was just counted.
+
+        This class does nothing; a subclass may keep it.
+        """
 
     def on_trace(self, fun_name: str, seconds: float) -> None:
         frames = _frames()
         if sum(frame.f_code.co_name == "_infer_params" for frame in frames) > 1:
-            return  # nested; JAX up to 0.7 reports it too, within the time of the outer
+            return  # a nested trace, which JAX up to 0.7 reports; the outer trace has its time
         group, call = self._group(fun_name, frames)
         group.trace_seconds += seconds
         at = _line(frames)
@@ -130,7 +135,7 @@ class Watch(Listener):
         call = _call(frames)
         code = None if call is None else code_of(call.fn)
         if code is None:
-            # A program that is compiled ahead of time: its function is the last of that name.
+            # A program that is compiled ahead of time: take the last function with its name.
             for group in reversed(self._groups.values()):
                 if group.name == name:
                     return group, call
@@ -173,8 +178,10 @@ def _call(frames: list[types.FrameType]) -> Call | None:
 def _library_call(
     fn: Any, frames: list[types.FrameType]
 ) -> tuple[Any, tuple[Any, ...], dict[str, Any]] | None:
-    """Return the function that a library jitted as ``fn``, such as equinox, with the arguments that
-    its caller gave; None if there is none."""
+    """Find the callable of a library, such as equinox, that passed `fn` to `jax.jit`.
+
+    Return it with the positional and keyword arguments of its call; None if there is none.
+    """
     for frame in frames:
         if frame.f_code.co_name != "__call__":
             continue
@@ -187,7 +194,10 @@ def _library_call(
 
 
 def _line(frames: list[types.FrameType]) -> CallingLine:
-    """Return the innermost line outside of installed packages, else of a package but JAX."""
+    """Return the innermost line outside of installed packages.
+
+    If there is none, return the innermost line of a package other than JAX and jaxmeter.
+    """
     others = [
         frame for frame in frames if not frame.f_code.co_filename.startswith((JAX_FOLDER, _OURS))
     ]
@@ -199,5 +209,5 @@ def _line(frames: list[types.FrameType]) -> CallingLine:
 
 
 def _function_name(program: str) -> str:
-    """Return the name of the function of a program, ``jit(step)``."""
+    """Return the function's name in the name of a program: ``step`` for ``jit(step)``."""
     return program.partition("(")[2].removesuffix(")") or program

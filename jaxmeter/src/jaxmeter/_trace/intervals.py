@@ -1,4 +1,4 @@
-"""Compute the self times and the union of intervals of time."""
+"""Compute the self times of events and the union of time intervals."""
 
 from __future__ import annotations
 
@@ -6,19 +6,22 @@ import numpy as np
 
 
 def self_times(starts: np.ndarray, durations: np.ndarray) -> tuple[np.ndarray, float]:
-    """Return how long each event was the innermost one on its thread, and the time with any event.
+    """Return the self time of each event of a thread, and the time with any event under way.
 
-    At every moment the innermost event is the last that began among those under way; of events
-    that began together, the shortest. For nested events the self time is the duration less that of
-    the events inside; where events merely overlap, no moment is counted twice.
+    The self time of an event is the time during which it is the innermost event. At every moment
+    the innermost event is the event under way that began last; of events that began together, it is
+    the shortest. For nested events, the self time is the duration of the event less the durations
+    of the events directly inside. For events that overlap without nesting, no moment is counted
+    twice.
 
     Parameters
     ----------
-    starts, durations : (n,) in one unit, in any order.
+    starts, durations : (n,) in the same unit, in any order.
 
     Returns
     -------
-    self : (n,) in the given order; the sum is ``busy`` but for rounding.
+    self : (n,) self times, in the order and unit of `durations`; their sum is ``busy`` up to
+        rounding.
     busy : length of the union of all events.
     """
     ends = starts + durations
@@ -30,7 +33,7 @@ def self_times(starts: np.ndarray, durations: np.ndarray) -> tuple[np.ndarray, f
     now = float("-inf")
 
     def advance(at: float) -> None:
-        """Credit the time until `at` to the innermost events, and drop those that ended."""
+        """Add the time until `at` to the innermost events, and drop the events that ended."""
         nonlocal now
         while stack:
             top = stack[-1]
@@ -52,7 +55,7 @@ def self_times(starts: np.ndarray, durations: np.ndarray) -> tuple[np.ndarray, f
 
 
 def union(starts: np.ndarray, durations: np.ndarray) -> float:
-    """Return the length of the union of intervals."""
+    """Return the length of the union of intervals with (n,) starts and durations in one unit."""
     order = np.argsort(starts, kind="stable")
     begin = starts[order]
     end = np.maximum.accumulate((starts + durations)[order])

@@ -1,4 +1,4 @@
-"""Make and read traces of JAX: what ran when on each thread and stream, as arrays."""
+"""Make traces of JAX, and read the events of each thread and stream as arrays."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from jaxmeter._trace.intervals import self_times
 from jaxmeter._trace.xspace import check_whole
 from jaxmeter.errors import JaxmeterError
 
-# Marks of thread pools about themselves, without duration, two for each task.
+# Marks that thread pools write about their own work: two for each task, without duration.
 _MARKS = ("ThreadpoolListener::", "end: ")
 # Lines of devices that repeat others, in older and newer converters.
 _DERIVED = {"Steps", "XLA Modules", "Framework Ops", "Framework Name Scope", "Source code"}
@@ -30,16 +30,16 @@ _READ = {"hlo_op", "hlo_module", "program_id", "run_id", "device_ordinal"}
 
 @dataclass(frozen=True)
 class Line:
-    """One thread or stream.
+    """The n events of one thread or stream.
 
     Attributes
     ----------
-    plane, name : the device and the thread or stream.
-    names : (n,) of the events, as positions in `Trace.names`.
-    starts, durations : (n,) seconds.
-    ops : (n,) positions in `Trace.ops`; -1 for events that are no operations of a program.
+    plane, name : the device, and the thread or stream.
+    names : (n,) name of each event, as a position in `Trace.names`.
+    starts, durations : (n,) start and duration of each event, seconds.
+    ops : (n,) positions in `Trace.ops`; -1 for events that are not operations of a program.
     notes : keywords of annotations and details of kernels, by position of the event.
-    op_self : (n,) self time among the operations alone, seconds; zero for others.
+    op_self : (n,) self time of each operation among the operations, seconds; 0 for other events.
     op_busy : time with an operation under way, seconds.
     """
 
@@ -55,21 +55,21 @@ class Line:
 
     @property
     def is_device(self) -> bool:
-        """Whether it belongs to a device such as a GPU."""
+        """Whether the line belongs to a device such as a GPU."""
         return self.plane.startswith("/device:")
 
 
 @dataclass(frozen=True)
 class Trace:
-    """All lines of one file.
+    """The content of one trace file.
 
     Attributes
     ----------
     path : the file.
     lines : the threads and streams with events.
-    names : the names of events.
+    names : the different names of events.
     ops : program, such as ``jit_f(30)``, and instruction of each operation.
-    events_count : all events in the file, marks of thread pools included.
+    events_count : number of all events in the file, including marks of thread pools.
     """
 
     path: Path
@@ -80,16 +80,16 @@ class Trace:
 
     @property
     def span_seconds(self) -> float:
-        """The time from the first event to the end of the last."""
+        """The time from the start of the first event to the end of the last event, seconds."""
         first = min((line.starts.min() for line in self.lines), default=0.0)
         last = max(((line.starts + line.durations).max() for line in self.lines), default=0.0)
         return float(last - first)
 
 
 def runner(case: Case) -> Callable[[], Any]:
-    """Return a function that runs a case, jitted, until its result is computed.
+    """Return a function that runs a jitted case and waits for its result.
 
-    Each `jax.ShapeDtypeStruct` among the arguments is replaced by an array of ones.
+    Each `jax.ShapeDtypeStruct` among the case's arguments is replaced by an array of ones.
     """
     case = prepared(with_arrays(case))
     run = jitted(case)
@@ -97,19 +97,21 @@ def runner(case: Case) -> Callable[[], Any]:
 
 
 def capture(case: Case, folder: Path, *, repeat: int = 3, cold: bool = False) -> Path:
-    """Trace runs of a case, each as a step, into a folder that TensorBoard opens.
+    """Trace runs of a case, and write the trace into a folder that TensorBoard can open.
+
+    Each run is marked as a step.
 
     Parameters
     ----------
     case : Case
-        What to run, by `runner`.
+        The case; `runner` runs it.
     folder : Path
-        For all traces: this trace gets its own folder below ``plugins/profile``.
+        The folder for traces. This trace gets its own folder below ``plugins/profile`` there.
     repeat : int
-        Runs in the trace.
+        Number of runs in the trace, at least 1.
     cold : bool
-        Whether to trace the first run too, with tracing, lowering and compiling; otherwise the
-        case runs once before the trace begins.
+        Whether the trace includes the first run, with tracing, lowering and compiling. Otherwise
+        the case runs once before the trace begins.
 
     Returns
     -------
@@ -119,9 +121,9 @@ def capture(case: Case, folder: Path, *, repeat: int = 3, cold: bool = False) ->
     Raises
     ------
     JaxmeterError
-        If the folder cannot be written, or JAX left no trace there.
+        If `repeat` is below 1, the folder cannot be written, or JAX left no trace there.
     Exception
-        Any exception of the case.
+        Any exception that the case raises.
     """
     if repeat < 1:
         raise JaxmeterError(f"capture: got repeat={repeat}; give at least 1")
@@ -132,29 +134,31 @@ def capture(case: Case, folder: Path, *, repeat: int = 3, cold: bool = False) ->
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise JaxmeterError(
-            f"capture: got folder={str(folder)!r} ({error}); give one that can be written"
+            f"capture: got folder={str(folder)!r} ({error}); give a folder that can be written"
         ) from None
     before = {path: path.stat().st_mtime_ns for path in _files(folder)}
     with jax.profiler.trace(str(folder)):
         for step in range(repeat):
             with jax.profiler.StepTraceAnnotation(name_of(case.fn), step_num=step):
                 run()
-    # JAX names traces by the second: two within one second share a file.
+    # JAX names traces by the second: two traces within one second share a file.
     made = [path for path in _files(folder) if path.stat().st_mtime_ns != before.get(path)]
     if not made:
         raise JaxmeterError(
-            f"capture: JAX left no .xplane.pb in {str(folder)!r}; is the disk full?"
+            f"capture: JAX left no .xplane.pb in {str(folder)!r}; check that the disk is not full"
         )
     return sorted(made)[-1]
 
 
 def trace_file(place: Path) -> Path:
-    """Return the trace in a place: the file itself, or the newest below a folder, of one host.
+    """Return a trace file: `place` itself if it is a file, otherwise the newest trace below it.
+
+    A trace of several hosts has a file for each host, of which one is returned.
 
     Raises
     ------
     JaxmeterError
-        If there is none.
+        If there is no trace file.
     """
     if place.is_file():
         return place
@@ -162,7 +166,7 @@ def trace_file(place: Path) -> Path:
     if not found:
         raise JaxmeterError(
             f"trace: got {str(place)!r}, which has no *.xplane.pb in it or below; give a folder "
-            "of jax.profiler.trace, or package.module:function to trace"
+            "written by jax.profiler.trace, or package.module:function to trace"
         )
     return found[-1]
 
@@ -177,14 +181,15 @@ def read_trace(path: Path) -> Trace:
     Raises
     ------
     JaxmeterError
-        If it cannot be read, is cut short, or contains no event.
+        If the file cannot be read, is truncated, or contains no event.
     """
     names: dict[str, int] = {}
     ops: dict[tuple[str, str], int] = {}
     lines, count = [], 0
     check_whole(path)
     with warnings.catch_warnings():
-        # On Python 3.12 jaxlib's classes warn when they are made; as an error that ends Python.
+        # On Python 3.12 jaxlib's classes warn when they are made. If warnings are errors, this
+        # warning would abort Python.
         warnings.simplefilter("ignore", DeprecationWarning)
         try:
             planes = ProfileData.from_file(str(path)).planes
@@ -216,7 +221,7 @@ def _lines(plane: Any) -> Iterator[Any]:
 
 
 def _read(plane: str, line: Any, names: dict, ops: dict) -> tuple[Line, int]:
-    """Return a line and the number of its events, marks included."""
+    """Return the events of a line, and their number including marks of thread pools."""
     codes, kinds, starts, durations = array("q"), array("q"), array("d"), array("d")
     notes: dict[int, dict[str, Any]] = {}
     seen = 0

@@ -1,9 +1,11 @@
-"""Read from a trace what `jax.profiler.ProfileData` cannot give: its wholeness, its programs' HLO.
+"""Check that a trace file is complete, and read the HLO of its programs.
 
-ProfileData shows events alone, while the HLO lies in metadata without events (plane
-``/host:metadata``); and older versions of JAX read a part of a truncated file without an error, or
-abort on a file that is no trace. The layout is tsl's ``xplane.proto``: a space holds planes (1), a
-plane its name (2) and event metadata (4); the field numbers never change. Encoding:
+`jax.profiler.ProfileData` does neither. It gives only events, while the HLO is in metadata without
+events (plane ``/host:metadata``). Older versions of JAX read a part of a truncated file without an
+error, or abort if a file is not a trace.
+
+The layout is that of tsl's ``xplane.proto``: a space has planes (field 1), and a plane has a name
+(2), lines (3) and event metadata (4). The field numbers never change. The encoding is described in
 protobuf.dev/programming-guides/encoding.
 """
 
@@ -17,18 +19,18 @@ from jaxmeter._records.files import check_file
 from jaxmeter.errors import FileError, JaxmeterError
 
 TRACE_BYTES = 2**30
-"""No trace is read beyond this: 1 GiB."""
+"""The size of the largest trace file that is read: 1 GiB."""
 MOST_EVENTS_COUNT = 10_000_000
-_COUNTED_BYTES = 2**24  # in a smaller file there are fewer events
+_COUNTED_BYTES = 2**24  # a smaller file cannot have that many events
 
 
 def check_whole(path: Path) -> None:
-    """Refuse a file that is truncated, empty or no trace.
+    """Check that a file is a complete trace.
 
     Raises
     ------
     JaxmeterError
-        If it is, or cannot be read.
+        If the file is truncated, empty or not a trace, has too many events, or cannot be read.
     """
     try:
         check_file(path, TRACE_BYTES)
@@ -39,18 +41,24 @@ def check_whole(path: Path) -> None:
     except FileError as error:
         raise JaxmeterError(f"trace: {error}") from None
     except OSError as error:
-        raise JaxmeterError(f"trace: got {str(path)!r} ({error}); give a trace") from None
+        raise JaxmeterError(f"trace: got {str(path)!r} ({error}); give a trace file") from None
     except ValueError as error:
         raise JaxmeterError(
-            f"trace: got {str(path)!r}, which is cut short or no trace ({error}); trace again, and "
-            "let the program leave jax.profiler.trace"
+            f"trace: got {str(path)!r}, which is truncated or not a trace ({error}); trace again, "
+            "and let the program reach the end of the jax.profiler.trace block"
         ) from None
     if not planes:
-        raise JaxmeterError(f"trace: got {str(path)!r}, which is empty; was the program killed?")
+        raise JaxmeterError(
+            f"trace: got {str(path)!r}, which is empty; trace again, and check that the program is "
+            "not killed"
+        )
 
 
 def _check_events(path: Path, space: memoryview) -> None:
-    """Refuse a trace of more events than memory may hold: an event takes two bytes in the file."""
+    """Raise an error if a trace may have more events than memory can hold.
+
+    An event may take only two bytes in the file, so a limit on the size of the file is not enough.
+    """
     count = 0
     for plane in _parts(space, 1):
         for line in _parts(plane, 3):
@@ -58,13 +66,16 @@ def _check_events(path: Path, space: memoryview) -> None:
                 count += 1
                 if count > MOST_EVENTS_COUNT:
                     raise JaxmeterError(
-                        f"trace: got {str(path)!r}, of more than {MOST_EVENTS_COUNT:,} events; "
-                        "trace fewer runs"
+                        f"trace: got {str(path)!r}, which has more than {MOST_EVENTS_COUNT:,} "
+                        "events; trace fewer runs"
                     )
 
 
 def programs(path: Path, wanted: set[str]) -> dict[str, str]:
-    """Return the HLO text of programs in a trace by name, such as ``jit_f(30)``."""
+    """Return the HLO text of each wanted program of a trace by name, such as ``jit_f(30)``.
+
+    A program without HLO in the trace is left out.
+    """
     return {
         name: _hlo_text(bytes(module))
         for plane in _parts(_mapped(path), 1)
@@ -89,7 +100,7 @@ def _hlo_text(module: bytes) -> str:
             return ""
     try:
         return HloModule.from_serialized_hlo_module_proto(module).to_string()
-    except Exception:  # of no documented type: the bytes are no module
+    except Exception:  # of no documented type: the bytes are not a module
         return ""
 
 
@@ -99,7 +110,10 @@ def _mapped(path: Path) -> memoryview:
 
 
 def _fields(data: memoryview) -> Iterator[tuple[int, memoryview]]:
-    """Yield number and bytes of each field; a ValueError if the bytes are cut short."""
+    """Yield the number and the bytes of each field of a protobuf message.
+
+    Raises ValueError if the message is truncated.
+    """
     at, end = 0, len(data)
     while at < end:
         key, at = _varint(data, at)
@@ -114,7 +128,7 @@ def _fields(data: memoryview) -> Iterator[tuple[int, memoryview]]:
         else:
             raise ValueError(f"wire type {kind} at byte {at}")
         if at > end:
-            raise ValueError(f"{end - value} of {at - value} bytes are there at byte {value}")
+            raise ValueError(f"only {end - value} of {at - value} bytes follow byte {value}")
         yield key >> 3, data[value:at]
 
 
@@ -123,7 +137,7 @@ def _parts(data: memoryview, number: int) -> Iterator[memoryview]:
 
 
 def _text(data: memoryview, number: int) -> str:
-    """Return the first field of that number as text; empty if there is none."""
+    """Return the first field with a number as text; empty if there is none."""
     return next((bytes(value).decode("utf-8", "replace") for value in _parts(data, number)), "")
 
 
@@ -131,7 +145,7 @@ def _varint(data: memoryview, at: int) -> tuple[int, int]:
     value = shift = 0
     while True:
         if at >= len(data) or shift > 63:
-            raise ValueError(f"a number ends beyond byte {at}")
+            raise ValueError(f"a number does not end before byte {at}")
         byte = data[at]
         at += 1
         value |= (byte & 127) << shift
