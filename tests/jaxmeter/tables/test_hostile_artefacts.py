@@ -71,7 +71,7 @@ def written_by(path, statements):
         (
             "CREATE TABLE CUPTI_ACTIVITY_KIND_MEMCPY (start, end, bytes); "
             "INSERT INTO CUPTI_ACTIVITY_KIND_MEMCPY VALUES (1, 2, 9223372036854775807)",
-            "sizes beyond any memory",
+            "sizes larger than any memory",
         ),
         ("CREATE TABLE StringIds (number, text)", "no such column"),
         (
@@ -79,7 +79,7 @@ def written_by(path, statements):
             "INSERT INTO NVTX_EVENTS (eventType) VALUES (59)",
             "too big",
         ),
-        ("CREATE TABLE other (a)", "no capture of nsys"),
+        ("CREATE TABLE other (a)", "not a capture of nsys"),
     ],
 )
 def test_a_wrong_schema_is_named(statements, message, tmp_path):

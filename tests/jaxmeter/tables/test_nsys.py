@@ -119,9 +119,9 @@ def test_broken_files_have_a_message_and_are_left_alone(tmp_path):
     other = tmp_path / "other.sqlite"
     other.write_bytes(b"")
     for broken, message in (
-        (cut, "cut short or no SQLite"),
-        (other, "no capture of nsys"),
-        (tmp_path / "none.sqlite", "No such file.*give a .sqlite of nsys"),
+        (cut, "truncated or not an SQLite"),
+        (other, "not a capture of nsys"),
+        (tmp_path / "none.sqlite", "No such file.*give a .sqlite file that nsys"),
     ):
         with pytest.raises(JaxmeterError, match=message):
             jt.read_nsys(broken)
@@ -132,7 +132,7 @@ def test_without_nsys_the_message_names_the_package_to_install(monkeypatch):
     monkeypatch.setenv("PATH", "")
     with pytest.raises(JaxmeterError, match=r"install Nsight Systems .* nsys export --type sqlite"):
         jt.nsys_program()
-    with pytest.raises(JaxmeterError, match="'/no/nsys', which is no program"):
+    with pytest.raises(JaxmeterError, match="'/no/nsys', which is not a program"):
         jt.nsys_program("/no/nsys")
 
 
@@ -143,7 +143,7 @@ def test_the_output_of_a_failing_nsys_is_in_the_message(tmp_path):
     with pytest.raises(JaxmeterError, match="profile ended with 3:\nImporter was not found"):
         jt.nsys_profile(str(fake), ["true"], tmp_path / "capture")
     fake.write_text("#!/bin/sh\nexit 0\n")
-    with pytest.raises(JaxmeterError, match="its importer is missing"):
+    with pytest.raises(JaxmeterError, match="importer of nsys is missing"):
         jt.nsys_profile(str(fake), ["true"], tmp_path / "capture")
     with pytest.raises(JaxmeterError, match="exported nothing"):
         jt.nsys_export(str(fake), tmp_path / "capture.nsys-rep")

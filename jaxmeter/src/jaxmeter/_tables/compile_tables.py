@@ -12,62 +12,81 @@ from jaxmeter._tables.schemas import REAL, TEXT, WHOLE, frame, schema
 
 schema(
     "compile_rows",
-    "The time of one stage that belongs to one source line and kernel, the slowest first; the sum "
-    "is the time of tracing, lowering and compiling.",
+    "Each row is the time of one stage for one source line and kernel. The slowest row is first. "
+    "The rows add up to the time of tracing, lowering and compiling.",
     {
         "stage": (
             TEXT,
             "`trace`, `lower`, `HLO passes`, `constant folding`, `emit`, `LLVM`, `other`",
         ),
-        "seconds": (REAL, "elapsed time, seconds; parallel work is divided"),
+        "seconds": (
+            REAL,
+            "elapsed time, seconds; the time of parallel work is divided among its rows",
+        ),
         "basis": (TEXT, "how the line is known: `measured`, `by ...` or `unattributed`"),
-        "source": (TEXT, "file and line; empty if it is not known"),
-        "kernel": (TEXT, "name of the kernel; empty for stages before there are kernels"),
+        "source": (TEXT, "file and line; empty if the line is not known"),
+        "kernel": (TEXT, "name of the kernel; empty for stages before kernels exist"),
         "scope": (TEXT, "named scopes"),
         "primitive": (TEXT, "primitive of JAX"),
     },
 )
 schema(
     "compile_lines",
-    "A source line with its share of every stage, the slowest first.",
+    "Each row is a source line with its share of the time of every stage. The slowest line is "
+    "first.",
     {
         "source": (TEXT, "file and line"),
-        "function": (TEXT, "the Python function"),
-        "text": (TEXT, "the line itself"),
-        "seconds": (REAL, "all stages, seconds"),
-        "trace_seconds": (REAL, "tracing, sampled, seconds"),
-        "lower_seconds": (REAL, "lowering, divided by equations, seconds"),
-        "compile_seconds": (REAL, "compiling, seconds"),
-        "folding_seconds": (REAL, "constant folding, a part of compiling, seconds"),
-        "equations_count": (WHOLE, "equations of the jaxpr"),
-        "kernels_count": (WHOLE, "kernels with instructions of the line"),
-        "instructions_count": (WHOLE, "HLO instructions in kernels"),
+        "function": (TEXT, "name of the Python function"),
+        "text": (TEXT, "source text of the line"),
+        "seconds": (REAL, "time of all stages, seconds"),
+        "trace_seconds": (REAL, "time of tracing, from samples of the stack, seconds"),
+        "lower_seconds": (
+            REAL,
+            "time of lowering, divided among lines by their equations, seconds",
+        ),
+        "compile_seconds": (REAL, "time of compiling, seconds"),
+        "folding_seconds": (REAL, "time of constant folding, a part of compiling, seconds"),
+        "equations_count": (WHOLE, "number of equations of the line in the jaxpr"),
+        "kernels_count": (WHOLE, "number of kernels with instructions of the line"),
+        "instructions_count": (WHOLE, "number of HLO instructions of the line in kernels"),
     },
 )
 schema(
     "compile_kernels",
-    "A kernel, the slowest to compile first.",
+    "Each row is a kernel. The kernel that took longest to compile is first.",
     {
-        "name": (TEXT, "instruction of the optimised HLO"),
-        "seconds": (REAL, "emitting and LLVM, seconds"),
-        "emit_seconds": (REAL, "HLO to LLVM's representation, seconds"),
-        "llvm_seconds": (REAL, "optimising, and making machine code, seconds"),
-        "instructions_count": (WHOLE, "HLO instructions inside that compute"),
-        "operations": (TEXT, "opcodes inside with their numbers"),
+        "name": (TEXT, "name of the kernel's instruction in the optimised HLO"),
+        "seconds": (REAL, "time of the stages `emit` and `LLVM`, seconds"),
+        "emit_seconds": (
+            REAL,
+            "time of translating HLO into LLVM's representation, seconds",
+        ),
+        "llvm_seconds": (
+            REAL,
+            "time of optimising and generating machine code in LLVM, seconds",
+        ),
+        "instructions_count": (
+            WHOLE,
+            "number of HLO instructions in the kernel, without those that only move or name data",
+        ),
+        "operations": (TEXT, "opcodes in the kernel with their counts"),
         "scope": (TEXT, "named scopes"),
         "primitive": (TEXT, "primitive of JAX"),
-        "source": (TEXT, "file and line of most of its instructions"),
+        "source": (TEXT, "file and line of most instructions in the kernel"),
     },
 )
 schema(
     "compile_passes",
-    "An HLO pass, the slowest first.",
+    "Each row is an HLO pass of the compiler. The slowest pass is first.",
     {"name": (TEXT, "name of the pass"), "seconds": (REAL, "elapsed time, seconds")},
 )
 
 
 def compile_tables(profile: CompileProfile) -> dict[str, pd.DataFrame]:
-    """Return the tables of a compile profile: rows, lines, kernels and HLO passes."""
+    """Return the tables of a compile profile by name.
+
+    They are ``compile_rows``, ``compile_lines``, ``compile_kernels`` and ``compile_passes``.
+    """
     kernels = [
         _plain(kernel)
         | {"operations": ", ".join(f"{count} {code}" for code, count in kernel.operations.items())}

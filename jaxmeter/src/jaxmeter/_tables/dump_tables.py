@@ -22,104 +22,129 @@ from jaxmeter.errors import JaxmeterError
 
 schema(
     "dump",
-    "The dump as a whole, one row.",
+    "One row describes the whole dump.",
     {
         "folder": (TEXT, "folder of the dump"),
-        "module": (TEXT, "the program: `jit_f`"),
-        "instructions_before_count": (WHOLE, "instructions before any pass"),
-        "instructions_count": (WHOLE, "instructions of the optimised program, in fusions too"),
-        "fusions_count": (WHOLE, "fusions of it"),
-        "custom_calls_count": (WHOLE, "calls of foreign code in it"),
-        "passes_count": (WHOLE, "passes that were dumped"),
-        "argument_bytes": (WHOLE, "arguments, by the buffer assignment, bytes"),
-        "output_bytes": (WHOLE, "results, by the buffer assignment, bytes"),
-        "temp_bytes": (WHOLE, "temporaries, by the buffer assignment, shared memory counted once"),
-        "analysed_temp_bytes": (WHOLE, "the same by `memory_analysis()`, if compiled here, bytes"),
-        "largest_temp_bytes": (WHOLE, "the largest temporary, bytes"),
+        "module": (TEXT, "name of the program, such as `jit_f`"),
+        "instructions_before_count": (WHOLE, "number of instructions before any pass"),
+        "instructions_count": (
+            WHOLE,
+            "number of instructions of the optimised program, including those in fusions",
+        ),
+        "fusions_count": (WHOLE, "number of fusions in the optimised program"),
+        "custom_calls_count": (WHOLE, "number of calls of foreign code in the optimised program"),
+        "passes_count": (WHOLE, "number of passes that were dumped"),
+        "argument_bytes": (WHOLE, "size of the arguments in the buffer assignment, bytes"),
+        "output_bytes": (WHOLE, "size of the results in the buffer assignment, bytes"),
+        "temp_bytes": (
+            WHOLE,
+            "size of the temporaries in the buffer assignment, shared memory counted once, bytes",
+        ),
+        "analysed_temp_bytes": (
+            WHOLE,
+            "size of the temporaries by `memory_analysis()`, bytes; missing if the program was not "
+            "compiled here",
+        ),
+        "largest_temp_bytes": (WHOLE, "size of the largest temporary, bytes"),
         "largest_temp": (TEXT, "shape, operation and named scope of the largest temporary"),
-        "constant_bytes": (WHOLE, "arrays that are constants of the program, bytes"),
+        "constant_bytes": (WHOLE, "size of the constants of the program, bytes"),
     },
 )
 schema(
     "dump_opcodes",
-    "Instructions of one kind, before and after optimisation.",
+    "Each row counts the instructions with one opcode, before or after optimisation.",
     {
         "stage": (TEXT, "`before` or `after`"),
         "opcode": (TEXT, "kind of instruction"),
-        "count": (WHOLE, "instructions"),
-        "fused_count": (WHOLE, "instructions inside fusions"),
-        "result_bytes": (WHOLE, "results of the instructions outside fusions, bytes"),
+        "count": (WHOLE, "number of instructions"),
+        "fused_count": (WHOLE, "number of instructions inside fusions"),
+        "result_bytes": (WHOLE, "size of the results of instructions outside fusions, bytes"),
     },
 )
 schema(
     "dump_passes",
-    "A pass that changed the program, in order.",
+    "Each row is a pass that changed the program. The passes are in the order of execution.",
     {
         "position": (WHOLE, "number of the pass in the dump"),
         "pipeline": (TEXT, "pipeline of the pass"),
-        "name": (TEXT, "name of the pass; `pipeline-start` where the pipeline begins"),
-        "instructions_count": (WHOLE, "instructions after it"),
-        "instructions_change_count": (WHOLE, "more than after the pass before"),
-        "fusions_count": (WHOLE, "fusions after it"),
-        "fusions_change_count": (WHOLE, "more than after the pass before"),
+        "name": (TEXT, "name of the pass; `pipeline-start` at the beginning of a pipeline"),
+        "instructions_count": (WHOLE, "number of instructions after the pass"),
+        "instructions_change_count": (
+            WHOLE,
+            "instructions_count less that of the previous row; negative if the pass removed some",
+        ),
+        "fusions_count": (WHOLE, "number of fusions after the pass"),
+        "fusions_change_count": (
+            WHOLE,
+            "fusions_count less that of the previous row; negative if the pass removed some",
+        ),
     },
 )
 schema(
     "dump_fusions",
-    "A fusion of the optimised program, the one with the largest result first.",
+    "Each row is a fusion of the optimised program. The fusion with the largest result is first.",
     {
         "fusion": (TEXT, "name of the fusion"),
         "fusion_kind": (TEXT, "`kLoop`, `kInput`, `kOutput`, `kCustom`"),
         "shape": (TEXT, "type and shape of the result"),
         "bytes": (WHOLE, "size of the result, bytes"),
-        "operations": (TEXT, "opcodes inside, without those that only move data"),
-        "operations_count": (WHOLE, "instructions inside, without those that only move data"),
+        "operations": (TEXT, "opcodes in the fusion, without those that only move data"),
+        "operations_count": (
+            WHOLE,
+            "number of instructions in the fusion, without those that only move data",
+        ),
         "scope": (TEXT, "named scopes"),
         "source": (TEXT, "file and line"),
     },
 )
 schema(
     "dump_buffers",
-    "A value with memory of its own, the largest first, by XLA's buffer assignment.",
+    "Each row is a value that has its own memory in XLA's buffer assignment. The largest value is "
+    "first.",
     {
         "buffer_kind": (TEXT, "`argument`, `output`, `temporary`, `constant`"),
         "bytes": (WHOLE, "size, bytes"),
         "shape": (TEXT, "type and shape"),
-        "opcode": (TEXT, "kind of the instruction that computes it"),
-        "scope": (TEXT, "named scopes; of an argument its name"),
+        "opcode": (TEXT, "kind of the instruction that computes the value"),
+        "scope": (TEXT, "named scopes; for an argument, its name"),
         "source": (TEXT, "file and line"),
         "instruction": (TEXT, "name of the instruction in the optimised HLO"),
-        "offset_bytes": (WHOLE, "start of a temporary; temporaries that overlap never coexist"),
+        "offset_bytes": (
+            WHOLE,
+            "start of a temporary within the memory of all temporaries, bytes; temporaries that "
+            "overlap are never in use at the same time",
+        ),
     },
 )
 schema(
     "dump_constants",
-    "A constant of the optimised program, the largest first.",
+    "Each row is a constant of the optimised program. The largest constant is first.",
     {
         "constant": (TEXT, "name of the instruction"),
         "shape": (TEXT, "type and shape"),
         "bytes": (WHOLE, "size, bytes"),
-        "value": (TEXT, "as XLA writes it, shortened"),
+        "value": (TEXT, "value as XLA writes it, shortened"),
         "scope": (TEXT, "named scopes"),
         "source": (TEXT, "file and line"),
     },
 )
 schema(
     "dump_precision",
-    "Instructions of the optimised program by the type of the result and by named scope.",
+    "Each row counts the instructions of the optimised program with one type of result in one "
+    "named scope.",
     {
         "dtype": (TEXT, "XLA's name of the type: `f64`, `f32`, `s32`, `pred`"),
         "scope": (TEXT, "named scopes"),
-        "count": (WHOLE, "instructions, in fusions too"),
-        "result_bytes": (WHOLE, "results of the instructions outside fusions, bytes"),
+        "count": (WHOLE, "number of instructions, including those in fusions"),
+        "result_bytes": (WHOLE, "size of the results of instructions outside fusions, bytes"),
     },
 )
 schema(
     "dump_custom_calls",
-    "A call of foreign code, such as a library function, in the optimised program.",
+    "Each row is a call of foreign code, such as a library function, in the optimised program.",
     {
         "instruction": (TEXT, "name of the instruction"),
-        "call_target": (TEXT, "the function that is called"),
+        "call_target": (TEXT, "name of the function that is called"),
         "shape": (TEXT, "type and shape of the result"),
         "bytes": (WHOLE, "size of the result, bytes"),
         "scope": (TEXT, "named scopes"),
@@ -132,7 +157,7 @@ _WITHOUT_RESULT = ("parameter", "get-tuple-element", "bitcast")
 
 
 def dump_tables(dump: Dump) -> dict[str, pd.DataFrame]:
-    """Return all tables of a dump.
+    """Return all tables of a dump by name.
 
     Raises
     ------
@@ -142,8 +167,8 @@ def dump_tables(dump: Dump) -> dict[str, pd.DataFrame]:
     known = named_instructions(dump.after)
     if not known:
         raise JaxmeterError(
-            f"dump: got {str(dump.folder)!r}, whose optimised program is empty; was the compiler "
-            "interrupted?"
+            f"dump: got {str(dump.folder)!r}, in which the optimised program is empty; dump again, "
+            "and check that the compiler is not interrupted"
         )
     before, after = list(instructions(dump.before)), list(known.values())
     tables = {
@@ -202,7 +227,7 @@ def _opcodes(stage: str, program: Collection[Instruction]) -> list[dict[str, Any
 
 
 def _fused(program: Collection[Instruction]) -> set[str]:
-    """Return the computations of fusions, whose results need no memory of their own."""
+    """Return the names of the computations of fusions; results inside them need no memory."""
     return {instruction.calls for instruction in program if instruction.opcode == "fusion"}
 
 

@@ -1,4 +1,4 @@
-"""Make XLA dumps of one program without flags for the process, read dumps, and compare two."""
+"""Make XLA dumps of a program without flags for the process, read dumps, and compare two dumps."""
 
 from __future__ import annotations
 
@@ -21,19 +21,24 @@ from jaxmeter.errors import FileError, JaxmeterError
 
 schema(
     "dump_diff",
-    "A difference of two dumps, the largest growth first. Buffers, fusions and constants are "
-    "matched by kind, operation, named scope and source line, for XLA renames them freely.",
+    "Each row is a difference between two dumps. The largest growth in bytes is first. XLA may "
+    "rename instructions in every compile. Buffers and fusions are therefore matched by kind, "
+    "operation, named scope and source line, and constants by shape and value.",
     {
         "what": (TEXT, "`size`, `buffer`, `opcode`, `fusion`, `constant`, `precision`, `call`"),
-        "item": (TEXT, "operation, named scope and source line"),
-        "before_count": (WHOLE, "number before"),
-        "now_count": (WHOLE, "number now"),
-        "before_bytes": (WHOLE, "size before, bytes"),
-        "now_bytes": (WHOLE, "size now, bytes"),
-        "change_bytes": (WHOLE, "size now less that before, bytes"),
-        "ratio": (REAL, "now over before, of the bytes, else of the number"),
-        "before_shape": (TEXT, "shape of the largest before"),
-        "now_shape": (TEXT, "shape of the largest now"),
+        "item": (TEXT, "properties by which the rows were matched; for a size, its name"),
+        "before_count": (WHOLE, "number of matching items before"),
+        "now_count": (WHOLE, "number of matching items now"),
+        "before_bytes": (WHOLE, "size of matching items before, bytes"),
+        "now_bytes": (WHOLE, "size of matching items now, bytes"),
+        "change_bytes": (WHOLE, "now_bytes less before_bytes"),
+        "ratio": (
+            REAL,
+            "now_bytes divided by before_bytes; if these are missing or zero, now_count divided by "
+            "before_count",
+        ),
+        "before_shape": (TEXT, "shape of the first matching item before, usually the largest"),
+        "now_shape": (TEXT, "shape of the first matching item now, usually the largest"),
         "is_same_program": (TRUTH, "whether both dumps are of modules with the same name"),
     },
 )
@@ -48,15 +53,16 @@ _PASS = re.compile(
 
 @dataclass(frozen=True)
 class Dump:
-    """One program as XLA dumped it.
+    """An XLA dump of one program.
 
     Attributes
     ----------
-    folder, module : where it is, and the name of the program.
-    before, after : HLO before any pass, empty if it was not dumped, and after all passes.
-    assignment : XLA's buffer assignment; empty if it was not dumped.
-    passes : number, pipeline and name of each pass with the file of the HLO after it, in order.
-    analysed_temp_bytes : by `memory_analysis()`, if the program was compiled here.
+    folder, module : the folder of the dump, and the name of the program.
+    before : HLO text before any pass; empty if it was not dumped.
+    after : HLO text after all passes.
+    assignment : text of XLA's buffer assignment; empty if it was not dumped.
+    passes : number, pipeline and name of each pass, with the file of the HLO after it, in order.
+    analysed_temp_bytes : size of the temporaries by `memory_analysis()`; None if it is not known.
     """
 
     folder: Path
@@ -78,14 +84,14 @@ def dump_program(
     program : Case or jax.stages.Lowered
         A case, or ``jax.jit(f).lower(*args)``.
     folder : Path
-        Empty or not there yet, so that no two programs mix.
+        The folder for the dump. It must be empty or not exist, so that programs do not mix.
     by_pass : bool
         Whether to dump the program after each pass that changed it.
 
     Raises
     ------
     JaxmeterError
-        If the folder is not empty, cannot be written, or the backend dumps nothing.
+        If the folder is not empty or cannot be written, or if the backend dumps nothing.
     Exception
         Any exception of tracing or compiling.
     """
@@ -94,10 +100,12 @@ def dump_program(
         is_empty = not any(folder.iterdir())
     except OSError as error:
         raise JaxmeterError(
-            f"dump: got folder={str(folder)!r} ({error}); give one that can be written"
+            f"dump: got folder={str(folder)!r} ({error}); give a folder that can be written"
         ) from None
     if not is_empty:
-        raise JaxmeterError(f"dump: got folder={str(folder)!r}, which is not empty; give a new one")
+        raise JaxmeterError(
+            f"dump: got folder={str(folder)!r}, which is not empty; give a new folder"
+        )
     lowered = staged(program, call="dump_program").lowered if isinstance(program, Case) else program
     options: dict[str, str | bool] = {"xla_dump_to": str(folder.resolve())}
     if by_pass:
@@ -107,8 +115,10 @@ def dump_program(
 
 
 def hlo_of(case: Case) -> dict[str, str]:
-    """Compile a case and return the text of its optimised HLO by the module's name; empty if the
-    backend keeps none."""
+    """Compile a case, and return the text of its optimised HLO by the name of the module.
+
+    The dictionary is empty if the backend does not give the text.
+    """
     text = staged(case, call="hlo_of").lowered.compile().as_text()
     return {module_name(text): text} if text else {}
 
@@ -116,20 +126,22 @@ def hlo_of(case: Case) -> dict[str, str]:
 def read_dump(
     folder: Path, module: str | None = None, *, analysed_temp_bytes: int | None = None
 ) -> Dump:
-    """Read a dump of `dump_program` or of ``XLA_FLAGS=--xla_dump_to=FOLDER``.
+    """Read a dump made by `dump_program` or by ``XLA_FLAGS=--xla_dump_to=FOLDER``.
 
     Parameters
     ----------
     folder : Path
-        With the files of XLA.
+        The folder with the files that XLA wrote.
     module : str, optional
-        The program, such as ``jit_f``, if there are several; of programs with the same name the
-        last is read.
+        The name of the program, such as ``jit_f``. It is needed if the folder has several programs.
+        Of programs with the same name, the last is read.
+    analysed_temp_bytes : int, optional
+        The size of the temporaries by `memory_analysis()`, which the dump does not contain.
 
     Raises
     ------
     JaxmeterError
-        If there is no such program, or several and no ``module`` is given.
+        If the folder has no such program, or has several programs and `module` is not given.
     """
     found = {}
     for path in sorted(folder.iterdir()) if folder.is_dir() else ():
@@ -144,13 +156,14 @@ def read_dump(
     names = sorted({name for name, _ in found.values()})
     if module is None and len(names) > 1:
         raise JaxmeterError(
-            f"dump: got {str(folder)!r}, which has {len(names)} programs; give one of "
-            f"{', '.join(names[:20])} as the module"
+            f"dump: got {str(folder)!r}, which has {len(names)} programs; give the module, one of "
+            f"{', '.join(names[:20])}"
         )
     stems = [stem for stem, (name, _) in found.items() if module in (None, name)]
     if not stems:
         raise JaxmeterError(
-            f"dump: got module={module!r}, but {str(folder)!r} is a dump of {', '.join(names[:20])}"
+            f"dump: got module={module!r}, but {str(folder)!r} is a dump of "
+            f"{', '.join(names[:20])}; give one of these names"
         )
     stem = stems[-1]
     name, after = found[stem]
@@ -183,9 +196,9 @@ def dump_text(path: Path) -> str:
     Raises
     ------
     FileNotFoundError
-        If it is not there.
+        If the file does not exist.
     JaxmeterError
-        If it cannot be read.
+        If the file cannot be read, or is too large.
     """
     try:
         return read_file(path, TEXT_BYTES).decode("utf-8", "replace")
@@ -212,12 +225,12 @@ _NONE = {"count": 0, "bytes": 0, "shape": ""}
 
 
 def diff_dumps(before: Mapping[str, pd.DataFrame], now: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """Return the differences between the tables of two dumps.
+    """Return the differences between two dumps as the table ``dump_diff``.
 
     Parameters
     ----------
     before, now : mapping
-        From `dump_tables`; of two chunk sizes, variants or commits.
+        The tables of both dumps from `dump_tables`, for example of two chunk sizes or two commits.
     """
     old, new = (tables["dump"].to_dict("records")[0] for tables in (before, now))
     rows = []
@@ -238,7 +251,7 @@ def diff_dumps(before: Mapping[str, pd.DataFrame], now: Mapping[str, pd.DataFram
 def _grouped(
     table: pd.DataFrame, keys: tuple[str, ...], size: str
 ) -> dict[tuple[str, ...], dict[str, Any]]:
-    """Return number, bytes and the first shape of the rows with the same keys."""
+    """Return the count, the bytes and the first shape of each group of rows with equal keys."""
     found: dict[tuple[str, ...], dict[str, Any]] = {}
     if "stage" in table:
         table = table[table["stage"] == "after"]  # type: ignore[assignment]
@@ -253,7 +266,7 @@ def _grouped(
 def _compared(
     what: str, item: str, old: Mapping[str, Any], new: Mapping[str, Any]
 ) -> dict[str, Any] | None:
-    """Return a row of the difference; None if both sides are the same."""
+    """Return the row of ``dump_diff`` for an item; None if both sides are the same."""
     old, new = ({k: None if pd.isna(v) else v for k, v in side.items()} for side in (old, new))
     if old == new:
         return None

@@ -10,27 +10,31 @@ from jaxmeter._tables.schemas import REAL, TEXT, WHOLE, frame, most, schema
 
 schema(
     "kernels",
-    "A GPU kernel with one launch configuration, the one with most time first; empty on CPUs.",
+    "Each row is a GPU kernel with one launch configuration. The kernel with the longest total "
+    "time is first. The table is empty on CPUs.",
     {
         "kernel": (TEXT, "name of the kernel"),
-        "op": (TEXT, "instruction of the optimised HLO, where it is known"),
+        "op": (TEXT, "instruction of the optimised HLO; empty if it is not known"),
         "program": (TEXT, "program of the instruction"),
         "scope": (TEXT, "named scopes of the instruction"),
         "device": (TEXT, "plane of the trace, or number of the GPU"),
-        "launches_count": (WHOLE, "launches"),
+        "launches_count": (WHOLE, "number of launches"),
         "total_seconds": (REAL, "duration of all launches, seconds"),
         "mean_seconds": (REAL, "mean duration of a launch, seconds"),
         "longest_seconds": (REAL, "duration of the longest launch, seconds"),
-        "grid": (TEXT, "blocks, x,y,z"),
-        "block": (TEXT, "threads of a block, x,y,z"),
-        "registers_count": (WHOLE, "registers of a thread"),
+        "grid": (TEXT, "number of blocks as x,y,z"),
+        "block": (TEXT, "number of threads in a block as x,y,z"),
+        "registers_count": (WHOLE, "number of registers of a thread"),
         "shared_bytes": (WHOLE, "shared memory of a block, static and dynamic, bytes"),
     },
 )
 
 
 def kernel_table(launches: list[dict[str, Any]]) -> pd.DataFrame:
-    """Return the table of kernels from launches, each with its ``seconds``."""
+    """Return the table of kernels.
+
+    Each launch is a dictionary with the columns of the kernel and the duration in ``seconds``.
+    """
     if not launches:
         return frame("kernels", [])
     each = pd.DataFrame(launches)

@@ -18,27 +18,38 @@ from jaxmeter.errors import JaxmeterError
 
 schema(
     "memory",
-    "A choice of parameters, measured in processes of its own; the fastest first, failures last.",
+    "Each row is a choice of parameters, measured in its own processes. The fastest choice is "
+    "first, and failed choices are last.",
     {
         "parameters": (TEXT, "the choice, as JSON"),
         "status": (TEXT, "`ok`, `failed`, `timeout`, ..."),
-        "failure": (TEXT, "why there are no numbers"),
-        "rounds_count": (WHOLE, "processes"),
+        "failure": (TEXT, "why the measurement failed"),
+        "rounds_count": (WHOLE, "number of processes"),
         "seconds": (REAL, "median over processes of the median of steady-state runs, seconds"),
-        "least_seconds": (REAL, "the least of the processes' medians, seconds"),
-        "largest_seconds": (REAL, "the largest of the processes' medians, seconds"),
-        "argument_bytes": (WHOLE, "compiler's account: arguments, bytes"),
-        "output_bytes": (WHOLE, "compiler's account: results, bytes"),
-        "temp_bytes": (WHOLE, "compiler's account: temporaries, bytes"),
-        "embedded_bytes": (WHOLE, "constants embedded in the program, bytes"),
-        "compile_peak_bytes": (WHOLE, "process: peak while compiling above the start, bytes"),
-        "run_peak_bytes": (WHOLE, "process: peak up to the last run above the start, bytes"),
-        "device_peak_bytes": (WHOLE, "device: peak since the process began; missing on CPUs"),
+        "least_seconds": (REAL, "smallest of the processes' medians, seconds"),
+        "largest_seconds": (REAL, "largest of the processes' medians, seconds"),
+        "argument_bytes": (WHOLE, "size of the arguments as the compiler reports it, bytes"),
+        "output_bytes": (WHOLE, "size of the results as the compiler reports it, bytes"),
+        "temp_bytes": (WHOLE, "size of the temporaries as the compiler reports it, bytes"),
+        "embedded_bytes": (WHOLE, "size of the constants embedded in the program, bytes"),
+        "compile_peak_bytes": (
+            WHOLE,
+            "peak memory of the process up to the end of compiling, above its memory before "
+            "tracing, bytes",
+        ),
+        "run_peak_bytes": (
+            WHOLE,
+            "peak memory of the process up to the last run, above its memory before tracing, bytes",
+        ),
+        "device_peak_bytes": (
+            WHOLE,
+            "peak memory of the device since the process began, bytes; missing on CPUs",
+        ),
         "is_preallocated": (TRUTH, "whether JAX allocates its share of the device when it starts"),
-        "limit_bytes": (WHOLE, "the most that JAX may allocate on the device, bytes"),
+        "limit_bytes": (WHOLE, "maximum memory that JAX may allocate on the device, bytes"),
         "reserved_bytes": (WHOLE, "device memory that JAX has reserved, bytes"),
-        "error_relative": (REAL, "error of the result, where the case checks it"),
-        "is_front": (TRUTH, "no other choice is both faster and smaller in temporaries"),
+        "error_relative": (REAL, "relative error of the result, if the case checks it"),
+        "is_front": (TRUTH, "whether no other choice is both faster and smaller in temporaries"),
     },
 )
 
@@ -55,13 +66,14 @@ class Point:
 
 
 def memory_table(points: Sequence[Point]) -> pd.DataFrame:
-    """Return time, memory by the compiler's account, and peaks, with the Pareto front marked.
+    """Return the table ``memory``: time and memory of each choice, with the Pareto front marked.
 
     Parameters
     ----------
     points : sequence of Point
-        A point counts as failed unless all its records are ``ok``. Numbers of the allocator are
-        read from the checks of its first record: `allocator_checks`.
+        The choices with their records. A choice counts as failed unless all its records are ``ok``.
+        The numbers of the allocator are read from the checks of its first record, which
+        `allocator_checks` adds.
 
     Raises
     ------
@@ -70,7 +82,7 @@ def memory_table(points: Sequence[Point]) -> pd.DataFrame:
     """
     rows = [_row(point) for point in points]
     if len({row["parameters"] for row in rows}) < len(rows):
-        raise JaxmeterError("memory_table: got a choice of parameters twice; give each once")
+        raise JaxmeterError("memory_table: got a choice of parameters twice; give each choice once")
     good = [row for row in rows if row["status"] == "ok"]
     ranked = pareto_front([(row["seconds"], row["temp_bytes"]) for row in good])
     fastest_first = [{**good[n], "is_front": best} for n, best in ranked]
@@ -115,7 +127,8 @@ def _row(point: Point) -> dict[str, Any]:
 
 
 def _largest(records: Sequence[Record], name: str) -> int | None:
-    """Return the largest of the processes' peaks above what each used before tracing."""
+    """Return the largest memory peak of the processes, each above the process's memory before
+    tracing; None if no peak is known."""
     peaks = [
         peak - record.memory.baseline_rss_bytes
         for record in records
@@ -126,7 +139,10 @@ def _largest(records: Sequence[Record], name: str) -> int | None:
 
 
 def allocator_checks() -> dict[str, float]:
-    """Return the numbers of the first device's allocator, for a case's check; none on a CPU."""
+    """Return numbers of the first device's allocator, to add to the checks of a case.
+
+    The dictionary is empty on a CPU.
+    """
     found = allocator()
     stats = jax.local_devices()[0].memory_stats() or {}
     reserved = next((stats[name] for name in _RESERVED if name in stats), None)

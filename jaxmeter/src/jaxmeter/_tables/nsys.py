@@ -1,7 +1,8 @@
 """Make captures of Nsight Systems with ``nsys``, and read the SQLite files that it exports.
 
-The layout is that of NVIDIA's "SQLite Schema Reference" (docs.nvidia.com/nsight-systems): empty
-tables are left out, times are in nanoseconds, and texts may be numbers of ``StringIds``.
+NVIDIA describes the layout in "SQLite Schema Reference" (docs.nvidia.com/nsight-systems). nsys
+leaves out empty tables. Times are in nanoseconds. A text may be given as its number in the table
+``StringIds``.
 """
 
 from __future__ import annotations
@@ -22,10 +23,10 @@ from jaxmeter.errors import FileError, JaxmeterError
 
 INSTALL_NSYS = (
     "nsys is not installed here; install Nsight Systems (developer.nvidia.com/nsight-systems, "
-    "Debian's non-free package nsight-systems) or give its program with --nsys. To read a capture "
-    "from another machine, export it there: nsys export --type sqlite FILE.nsys-rep"
+    "Debian's non-free package nsight-systems) or give the path of nsys with --nsys. To read a "
+    "capture from another machine, export it there: nsys export --type sqlite FILE.nsys-rep"
 )
-# Our name of each table; the columns of whole numbers that it must have, and those it may have.
+# For each table of nsys: our name, the integer columns it must have, and those it may have.
 _CALL = (("start",), ("globalTid", "correlationId"))
 _TABLES = {
     "NVTX_EVENTS": ("nvtx", ("start", "eventType"), ("end", "textId", "globalTid")),
@@ -44,10 +45,10 @@ _TABLES = {
 }
 _TEXTS = {"NVTX_EVENTS": ("text",)}
 _FILE_BYTES = 2**31
-_MOST_COPIED_BYTES = 2**50  # in one copy; sums of more would leave 64 bits
+_MOST_COPIED_BYTES = 2**50  # in one copy; sums of larger copies would not fit into 64 bits
 _MOST_ROWS_COUNT = 4_000_000
 _TEXT_BYTES = 2**20
-# SQLite runs this many of its instructions between two calls, and so many calls at most.
+# SQLite calls back after this many of its instructions, and stops after this many calls.
 _STEPS_COUNT, _MOST_CALLS_COUNT = 10_000_000, 500
 _VERSION = re.compile(r"version (\S+)")
 _SECONDS = 600.0
@@ -55,14 +56,14 @@ _SECONDS = 600.0
 
 @dataclass(frozen=True)
 class NsysCapture:
-    """The tables of one capture, as nsys wrote them; a table that it left out is empty.
+    """The tables of one capture, as nsys wrote them; a table that nsys left out is empty.
 
     Attributes
     ----------
     path : the ``.sqlite`` file.
-    version, schema_version : of nsys; empty if the file has none.
-    nvtx, kernels, memcpy, runtime, driver : frames with those of nsys' columns that are used.
-    strings : texts by number.
+    version, schema_version : versions of nsys and of the tables; empty if the file has none.
+    nvtx, kernels, memcpy, runtime, driver : frames with the columns of nsys that are used.
+    strings : the texts of ``StringIds`` by number.
     """
 
     path: Path
@@ -82,11 +83,15 @@ def nsys_program(given: str | None = None) -> str:
     Raises
     ------
     JaxmeterError
-        If there is none; the message says what to install.
+        If nsys is not found; the message says what to install.
     """
     found = shutil.which(given or "nsys")
     if found is None:
-        raise JaxmeterError(f"nsys: got {given!r}, which is no program" if given else INSTALL_NSYS)
+        raise JaxmeterError(
+            f"nsys: got {given!r}, which is not a program; give the path of nsys"
+            if given
+            else INSTALL_NSYS
+        )
     return found
 
 
@@ -97,32 +102,39 @@ def nsys_version(nsys: str) -> str:
 
 
 def nsys_profile(nsys: str, command: Sequence[str], report: Path) -> Path:
-    """Run a command under ``nsys profile`` with CUDA and NVTX traced; return the report's path.
+    """Run a command under ``nsys profile``, which traces CUDA and NVTX; return the report's path.
 
     Raises
     ------
     JaxmeterError
-        If nsys or the command fails, or leaves no report.
+        If nsys or the command fails, or if there is no report afterwards.
     """
     options = ["--trace=cuda,nvtx", "--sample=none", "--cpuctxsw=none", "--force-overwrite=true"]
     _run([nsys, "profile", *options, f"--output={report.with_suffix('')}", *command], "profile")
     made = report.with_suffix(".nsys-rep")
     if not made.is_file():
         raise JaxmeterError(
-            f"nsys: wrote no {str(made)!r}; if there is a .qdstrm instead, its importer is "
-            "missing: the host half of Nsight Systems, or a library it needs"
+            f"nsys: wrote no {str(made)!r}; if there is a .qdstrm file instead, the importer of "
+            "nsys is missing: install the host part of Nsight Systems and the libraries it needs"
         )
     return made
 
 
 def nsys_export(nsys: str, report: Path) -> Path:
-    """Export a report as ``.sqlite`` next to it, and return the file."""
+    """Export a report as a ``.sqlite`` file next to the report, and return the file's path.
+
+    Raises
+    ------
+    JaxmeterError
+        If nsys fails or exports nothing.
+    """
     database = report.with_suffix(".sqlite")
     options = ["--type=sqlite", "--force-overwrite=true", f"--output={database}"]
     _run([nsys, "export", *options, str(report)], "export")
     if not database.is_file():
         raise JaxmeterError(
-            f"nsys: exported nothing from {str(report)!r}; the report may be incomplete"
+            f"nsys: exported nothing from {str(report)!r}; the report may be incomplete, so "
+            "profile again"
         )
     return database
 
@@ -144,7 +156,7 @@ def read_nsys(path: Path) -> NsysCapture:
     Raises
     ------
     JaxmeterError
-        If it is no such file, or cut short.
+        If the file is not an SQLite file of nsys, or is truncated.
     """
     try:
         check_file(path, _FILE_BYTES)
@@ -160,16 +172,18 @@ def read_nsys(path: Path) -> NsysCapture:
                     about = _pairs(base, "name", table)
                     break
     except (OSError, FileError) as error:
-        raise JaxmeterError(f"nsys: got {str(path)!r} ({error}); give a .sqlite of nsys") from None
+        raise JaxmeterError(
+            f"nsys: got {str(path)!r} ({error}); give a .sqlite file that nsys exported"
+        ) from None
     except (sqlite3.Error, ValueError, OverflowError) as error:
         raise JaxmeterError(
-            f"nsys: got {str(path)!r}, which is cut short or no SQLite file of nsys ({error}); "
+            f"nsys: got {str(path)!r}, which is truncated or not an SQLite file of nsys ({error}); "
             "export it again: nsys export --type sqlite FILE.nsys-rep"
         ) from None
     if not any(name in names for name in (*_TABLES, "StringIds", "ANALYSIS_DETAILS")):
         raise JaxmeterError(
-            f"nsys: got {str(path)!r}, which is no capture of nsys: its tables are "
-            f"{', '.join(names[:8]) or 'none'}"
+            f"nsys: got {str(path)!r}, which is not a capture of nsys (its tables are "
+            f"{', '.join(names[:8]) or 'none'}); give a .sqlite file that nsys exported"
         )
     return NsysCapture(
         path=path,
@@ -181,7 +195,10 @@ def read_nsys(path: Path) -> NsysCapture:
 
 
 def _guard(base: sqlite3.Connection) -> None:
-    """Bound what queries may take: a schema may compute its columns for ever."""
+    """Limit the steps of queries and the length of texts.
+
+    Without the limits a hostile file, which computes its columns, could run for ever.
+    """
     calls = iter(range(_MOST_CALLS_COUNT))
     base.set_progress_handler(lambda: next(calls, None) is None, _STEPS_COUNT)
     base.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _TEXT_BYTES)
@@ -189,7 +206,7 @@ def _guard(base: sqlite3.Connection) -> None:
 
 
 def _frame(base: sqlite3.Connection, table: str, names: list[str]) -> pd.DataFrame:
-    """Return the columns of a table that are used; no rows if it is not there."""
+    """Return the columns of a table that are used; an empty frame if the file lacks the table."""
     if table not in names:
         return pd.DataFrame()
     _, needed, optional = _TABLES[table]
@@ -211,7 +228,7 @@ def _frame(base: sqlite3.Connection, table: str, names: list[str]) -> pd.DataFra
     if "bytes" in needed and any(
         abs(row[needed.index("bytes")]) > _MOST_COPIED_BYTES for row in rows
     ):
-        raise ValueError(f"column bytes of table {table} holds sizes beyond any memory")
+        raise ValueError(f"column bytes of table {table} holds sizes larger than any memory")
     return pd.DataFrame.from_records(rows, columns=[*numbers, *texts])
 
 

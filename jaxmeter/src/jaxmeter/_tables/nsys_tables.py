@@ -1,4 +1,4 @@
-"""Make the tables of an nsys capture: kernels with operation and scope, copies, NVTX ranges."""
+"""Make the tables of an nsys capture: kernels with operation and scope, copies and NVTX ranges."""
 
 from __future__ import annotations
 
@@ -19,52 +19,63 @@ from jaxmeter.errors import JaxmeterError
 
 schema(
     "nsys",
-    "The capture as a whole, one row.",
+    "One row describes the whole capture.",
     {
         "path": (TEXT, "the `.sqlite` file"),
         "version": (TEXT, "version of nsys that exported it"),
-        "schema_version": (TEXT, "version of its tables"),
-        "kernels_count": (WHOLE, "launches of kernels"),
-        "kernels_with_op_count": (WHOLE, "launches whose operation is known"),
-        "kernels_with_scope_count": (WHOLE, "launches whose named scope is known"),
-        "kernel_seconds": (REAL, "duration of all launches, seconds; streams overlap"),
-        "memcpy_count": (WHOLE, "copies"),
-        "nvtx_ranges_count": (WHOLE, "NVTX ranges; 0 is a warning: see `nsys_nvtx`"),
-        "thunk_ranges_count": (WHOLE, "NVTX ranges that XLA writes for its operations"),
+        "schema_version": (TEXT, "version of the tables of nsys"),
+        "kernels_count": (WHOLE, "number of kernel launches"),
+        "kernels_with_op_count": (WHOLE, "number of launches with a known operation"),
+        "kernels_with_scope_count": (WHOLE, "number of launches with a known named scope"),
+        "kernel_seconds": (
+            REAL,
+            "duration of all launches, seconds; launches on different streams may overlap",
+        ),
+        "memcpy_count": (WHOLE, "number of copies"),
+        "nvtx_ranges_count": (WHOLE, "number of NVTX ranges; if it is 0, see `nsys_nvtx`"),
+        "thunk_ranges_count": (WHOLE, "number of NVTX ranges that XLA wrote for its operations"),
     },
 )
 schema(
     "nsys_memcpy",
-    "Copies of one kind on one device.",
+    "Each row sums the copies of one kind on one device.",
     {
         "copy_kind": (TEXT, "`host to device`, `device to host`, `device to device`, ..."),
         "device": (TEXT, "number of the GPU"),
-        "count": (WHOLE, "copies"),
+        "count": (WHOLE, "number of copies"),
         "bytes": (WHOLE, "size of all copies, bytes"),
         "total_seconds": (REAL, "duration of all copies, seconds"),
-        "bytes_per_second": (REAL, "bytes over total_seconds"),
+        "bytes_per_second": (REAL, "bytes divided by total_seconds"),
     },
 )
 schema(
     "nsys_nvtx",
-    "NVTX ranges with the same text. If there are none: JAX on a CPU writes none, and the Python "
-    "package nvtx newer than 0.2.11 silently loses all ranges under nsys 2022 and 2023.",
+    "Each row sums the NVTX ranges with the same text and kind. The table can be empty for two "
+    "reasons: JAX on a CPU writes no ranges, and versions of the Python package nvtx newer than "
+    "0.2.11 silently lose all ranges under nsys 2022 and 2023.",
     {
         "text": (TEXT, "text of the range"),
-        "range_kind": (TEXT, "`push` and pop, nested on a thread, or `start` and end"),
-        "count": (WHOLE, "ranges"),
+        "range_kind": (
+            TEXT,
+            "`push` for push-pop ranges, which nest on a thread; `start` for start-end ranges",
+        ),
+        "count": (WHOLE, "number of ranges"),
         "total_seconds": (REAL, "duration of all ranges, seconds"),
-        "self_seconds": (REAL, "without ranges inside, on the same thread, seconds"),
-        "is_thunk": (TRUTH, "whether XLA wrote it for an operation"),
-        "op": (TEXT, "instruction of that operation"),
-        "scope": (TEXT, "named scopes of that operation"),
+        "self_seconds": (
+            REAL,
+            "duration of all ranges without the ranges inside them on the same thread, seconds",
+        ),
+        "is_thunk": (TRUTH, "whether XLA wrote the range for an operation"),
+        "op": (TEXT, "instruction of the operation, if XLA wrote the range"),
+        "scope": (TEXT, "named scopes of the operation, if XLA wrote the range"),
     },
 )
 
 NO_RANGES = (
     "NO NVTX RANGES in this capture: kernels cannot be joined with operations and scopes. On a CPU "
-    "JAX writes none. On a GPU check that nsys traced nvtx; and the Python package nvtx newer than "
-    "0.2.11 silently loses every range under nsys 2022 and 2023: pip install nvtx==0.2.11."
+    "JAX writes no ranges. On a GPU, check that nsys traced nvtx. Versions of the Python package "
+    "nvtx newer than 0.2.11 silently lose every range under nsys 2022 and 2023: run "
+    "pip install nvtx==0.2.11."
 )
 
 # CUpti_ActivityMemcpyKind of the CUPTI reference.
@@ -74,35 +85,36 @@ _COPIES = (
     *("host to host", "peer to peer"),
 )
 _RANGE_KINDS = {59: "push", 60: "start"}
-# XLA's ranges contain notes: Thunk:#name=jit(f)/far/dot,hlo_op=dot.1#
+# XLA's ranges contain notes such as Thunk:#name=jit(f)/far/dot,hlo_op=dot.1#
 _THUNK = re.compile(r"Thunk:#(?P<notes>.*)#")
 _MODULE = re.compile(r"XlaModule:#(?P<notes>.*)#")
 _NOTE = re.compile(r"(?P<key>\w+)=(?P<value>.*?)(?=,\w+=|$)")
 
 Known = Mapping[str, Mapping[str, Instruction]]
-"""The instructions of programs, by the names of both."""
+"""The instructions of programs, by the name of the program and then of the instruction."""
 
 
 def nsys_tables(
     capture: NsysCapture, hlo: Mapping[str, str] | None = None
 ) -> dict[str, pd.DataFrame]:
-    """Return all tables of a capture.
+    """Return all tables of a capture by name.
 
-    A kernel is joined with the call that launched it, by process and correlation number, and the
-    call with the innermost ``Thunk`` range around it on its thread. The kernels of a CUDA graph
-    share one call, and the operation around it, if any.
+    A kernel is joined with the call that launched it by process and correlation number. The call is
+    joined with the innermost ``Thunk`` range around it on its thread. All kernels of a CUDA graph
+    have the same call, and therefore the same operation if there is a range around the call.
 
     Parameters
     ----------
     capture : NsysCapture
-        From `read_nsys`.
+        The capture from `read_nsys`.
     hlo : mapping, optional
-        HLO texts of programs by name, ``jit_f``; without them scopes are those in XLA's ranges.
+        The HLO texts of programs by name, such as ``jit_f``. Without them, named scopes are taken
+        from XLA's ranges.
 
     Raises
     ------
     JaxmeterError
-        If an HLO text belongs to none of the programs that ran.
+        If an HLO text does not belong to a program that ran.
     """
     known = {name: named_instructions(text) for name, text in (hlo or {}).items()}
     ranges = _ranges(capture)
@@ -168,8 +180,8 @@ def _check_ran(name: str, known: Mapping[str, Instruction], ranges: pd.DataFrame
     if (programs and name not in programs) or (ran and not any(op in known for op in ran)):
         listed = ", ".join(sorted(programs)) or "unknown programs"
         raise JaxmeterError(
-            f"hlo: got a text of {name} that is not the program that ran: the capture has "
-            f"{len(ran)} operations of {listed}"
+            f"hlo: got a text of {name}, which is not the program that ran: the capture has "
+            f"{len(ran)} operations of {listed}; give the HLO text of the program that ran"
         )
 
 
@@ -190,7 +202,7 @@ class _Thread:
             open_ranges.append(index)
 
     def around(self, time: int) -> list[str]:
-        """Return the texts of all ranges at a time, the innermost first."""
+        """Return the texts of all ranges around a time in nanoseconds, the innermost first."""
         found = []
         index = int(np.searchsorted(self.starts, time, side="right")) - 1
         while index >= 0:
@@ -204,7 +216,7 @@ def _launches(capture: NsysCapture, ranges: pd.DataFrame, known: Known) -> list[
     pushed = cast(pd.DataFrame, ranges[ranges["range_kind"] == "push"])
     threads = {thread: _Thread(rows) for thread, rows in pushed.groupby("thread")}
     calls: dict[tuple[int, int], tuple[int, int]] = {}
-    # A runtime call and the driver call inside it share a number: the runtime's is kept.
+    # A runtime call and the driver call inside it have the same number: keep the runtime call.
     for table in (capture.driver, capture.runtime):
         for row in table.to_dict("records"):
             thread = _number(row.get("globalTid"))
@@ -220,7 +232,7 @@ def _launches(capture: NsysCapture, ranges: pd.DataFrame, known: Known) -> list[
 
 
 def _process(identifier: int) -> int:
-    """Return the process's part of a global identifier of a thread or process."""
+    """Return the part of a global identifier that identifies the process; -1 if it is not known."""
     return identifier >> 24 if identifier >= 0 else -1
 
 
@@ -249,7 +261,7 @@ def _launch(
 
 def _scope(thunk: Mapping[str, str], program: str, known: Known) -> str:
     op = thunk.get("hlo_op", "")
-    # Without a module's name the scope is that of the only program with such an instruction.
+    # If the program's name is not known, use the only program that has such an instruction.
     candidates = [known.get(program, {})] if program else list(known.values())
     found = {instructions[op].scope for instructions in candidates if op in instructions}
     return found.pop() if len(found) == 1 else named_scopes(thunk.get("name", ""))

@@ -16,7 +16,7 @@ from jaxmeter._records.record import Environment
 from jaxmeter.errors import JaxmeterError
 
 TEXT, WHOLE, REAL, TRUTH = "string", "Int64", "Float64", "boolean"
-"""The kinds of columns, as pandas names them: values may be missing in all of them."""
+"""The kinds of columns, as names of pandas types. Values may be missing in columns of all kinds."""
 
 _KINDS = {TEXT: "text", WHOLE: "whole", REAL: "number", TRUTH: "true or false"}
 
@@ -28,9 +28,9 @@ class Schema:
     Parameters
     ----------
     title : str
-        The meaning of a row.
+        The meaning of the rows.
     columns : mapping
-        Kind and meaning of each column, units included.
+        The kind and the meaning of each column, including units.
     """
 
     title: str
@@ -38,7 +38,7 @@ class Schema:
 
 
 SCHEMAS: dict[str, Schema] = {}
-"""Every table by name."""
+"""The schemas of all tables by the table's name."""
 
 
 def schema(name: str, title: str, columns: Mapping[str, tuple[str, str]]) -> Schema:
@@ -47,7 +47,7 @@ def schema(name: str, title: str, columns: Mapping[str, tuple[str, str]]) -> Sch
     Parameters
     ----------
     name, title : str
-        The table, and the meaning of its rows.
+        The name of the table, and the meaning of its rows.
     columns : mapping
         For each column its kind (`TEXT`, `WHOLE`, `REAL` or `TRUTH`) and its meaning.
 
@@ -63,14 +63,14 @@ def schema(name: str, title: str, columns: Mapping[str, tuple[str, str]]) -> Sch
 
 
 def frame(name: str, rows: Any) -> pd.DataFrame:
-    """Return a table with the columns and kinds of its schema, in that order.
+    """Return a table with the columns of its schema, in the schema's order and with its kinds.
 
     Parameters
     ----------
     name : str
-        One of `SCHEMAS`.
+        The name of a table in `SCHEMAS`.
     rows : iterable of mapping, mapping of columns, or DataFrame
-        Columns that are left out are missing values.
+        The values. A column that is left out is filled with missing values.
 
     Raises
     ------
@@ -81,19 +81,24 @@ def frame(name: str, rows: Any) -> pd.DataFrame:
     given = pd.DataFrame(rows if isinstance(rows, (Mapping, pd.DataFrame)) else list(rows))
     unknown = [column for column in given.columns if column not in known]
     if unknown:
-        raise JaxmeterError(f"frame: got columns {unknown}, which the schema of {name!r} lacks")
+        raise JaxmeterError(
+            f"frame: got columns {unknown}, which the schema of {name!r} lacks; give only columns "
+            "of the schema"
+        )
     table: dict[str, Any] = {}
     for column, (kind, _) in known.items():
         values = given[column] if column in given else [None] * len(given)
         try:
             table[column] = pd.Series(values, index=given.index).astype(kind)  # type: ignore[call-overload]
         except (TypeError, ValueError) as error:
-            raise JaxmeterError(f"frame: got {name}.{column} that is no {kind}: {error}") from error
+            raise JaxmeterError(
+                f"frame: got values of {name}.{column} that are not {kind}: {error}"
+            ) from error
     return pd.DataFrame(table).reset_index(drop=True)
 
 
 def most(table: pd.DataFrame, column: str) -> pd.DataFrame:
-    """Sort a table, the rows with the largest value in a column first."""
+    """Sort a table by a column, the largest value first."""
     return table.sort_values(column, ascending=False, kind="stable").reset_index(drop=True)
 
 
@@ -106,18 +111,24 @@ def save(
 ) -> Path:
     """Write each table as ``NAME.parquet`` and ``NAME.csv``, and ``environment.json``.
 
-    A file is replaced whole or not at all.
+    Each file is either replaced completely or left unchanged.
 
     Parameters
     ----------
     tables : mapping
-        Frames by name.
+        The tables by name.
     folder : Path
-        Made if it does not exist.
+        The folder for the files; it is created if it does not exist.
     environment : Environment, optional
-        Where the tables' numbers were measured; this machine, without JAX's backend, unless given.
+        The environment in which the numbers were measured. By default it is this machine, without
+        JAX's backend.
     notes : mapping, optional
-        Further entries of ``environment.json``, such as the path of a trace.
+        More entries for ``environment.json``, such as the path of a trace.
+
+    Returns
+    -------
+    Path
+        The folder.
 
     Raises
     ------
@@ -154,8 +165,8 @@ def documentation() -> str:
     lines = [
         "# Tables",
         "",
-        "The scripts of `profiling/` write these tables, each as Parquet and CSV, next to",
-        "`environment.json`. To update this page: `python -m jaxmeter.tables > docs/tables.md`.",
+        "The scripts of `profiling/` write these tables as Parquet and CSV files, next to the file",
+        "`environment.json`. `python -m jaxmeter.tables > docs/tables.md` updates this page.",
         "",
     ]
     for name, table in SCHEMAS.items():

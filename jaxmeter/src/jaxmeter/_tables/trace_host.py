@@ -1,4 +1,4 @@
-"""Make the tables of a trace's host threads: annotations, and the phases of JAX's work."""
+"""Make the tables of the host threads in a trace: annotations, and the phases of JAX's work."""
 
 from __future__ import annotations
 
@@ -15,30 +15,34 @@ from jaxmeter._trace.trace import Trace
 
 schema(
     "trace_annotations",
-    "Events on threads of the host that are no operations, with one name and the same keywords; "
-    "`jax.profiler.TraceAnnotation` makes them, and so does the runtime.",
+    "Each row sums the events on host threads with the same name and keywords. Operations are not "
+    "included. `jax.profiler.TraceAnnotation` and the runtime write such events.",
     {
         "name": (TEXT, "name of the event"),
         "keywords": (TEXT, "keywords as JSON; empty if there are none"),
         "kind": (TEXT, "`annotation`, `step`, or `python`, a frame of the interpreter"),
-        "count": (WHOLE, "events"),
+        "count": (WHOLE, "number of events"),
         "total_seconds": (REAL, "duration of all events, seconds"),
-        "self_seconds": (REAL, "without other such events inside, seconds"),
+        "self_seconds": (
+            REAL,
+            "duration of all events without such events inside them, seconds",
+        ),
     },
 )
 schema(
     "trace_phases",
-    "What a thread of the host worked on, each moment counted for the innermost event that shows "
-    "a phase.",
+    "Each row is the time that a host thread spent in one phase of JAX's work. Each moment counts "
+    "for the innermost event with a name that belongs to a phase.",
     {
         "phase": (TEXT, "`trace`, `lower`, `compile`, `dispatch`, `transfer`, `wait`, `execute`"),
-        "thread": (TEXT, "line of the trace; thread pools are summed"),
-        "seconds": (REAL, "time, seconds; the threads of a pool are summed"),
-        "events_count": (WHOLE, "events that show the phase"),
+        "thread": (TEXT, "name of the thread, or of the pool to which it belongs"),
+        "seconds": (REAL, "time, seconds; summed over the threads of a pool"),
+        "events_count": (WHOLE, "number of events that belong to the phase"),
     },
 )
 
-# The first pattern that matches an event's name decides; names of Python frames begin with $.
+# An event belongs to the first phase with a pattern that matches its name. The names of Python
+# frames begin with $.
 _PHASES = {
     phase: re.compile(pattern)
     for phase, pattern in {
@@ -59,7 +63,7 @@ _POOL = re.compile(r"/-?\d+$")
 
 
 def annotation_table(trace: Trace) -> pd.DataFrame:
-    """Return the events on threads of the host that are no operations."""
+    """Return the table of the events on host threads that are not operations."""
     sums: dict[tuple[str, str], list[float]] = defaultdict(lambda: [0, 0.0, 0.0])
     for line in trace.lines:
         if line.is_device:
@@ -94,7 +98,7 @@ def _kind(name: str, keywords: str) -> str:
 
 
 def phase_table(trace: Trace) -> pd.DataFrame:
-    """Return the time of each phase on each thread, thread pools summed."""
+    """Return the table of the time of each phase on each host thread, summed over thread pools."""
     of_name = np.array([_phase(name) for name in trace.names], dtype=np.int64)
     sums: dict[tuple[str, str], np.ndarray] = defaultdict(lambda: np.zeros(2))
     for line in trace.lines:
@@ -117,6 +121,6 @@ def phase_table(trace: Trace) -> pd.DataFrame:
 
 
 def _phase(name: str) -> int:
-    """Return the position of the phase that an event's name shows in `_NAMES`, else -1."""
+    """Return the position in `_NAMES` of the phase to which an event belongs; -1 if to none."""
     patterns = enumerate(_PHASES.values())
     return next((number for number, pattern in patterns if pattern.search(name)), -1)

@@ -1,4 +1,4 @@
-"""Make the tables of a trace: operations, scopes, threads, steps, kernels; and the host's."""
+"""Make the tables of a trace: operations, scopes, threads, steps, kernels and host threads."""
 
 from __future__ import annotations
 
@@ -21,98 +21,112 @@ from jaxmeter.errors import JaxmeterError
 
 schema(
     "trace",
-    "The trace as a whole, one row.",
+    "One row describes the whole trace.",
     {
         "path": (TEXT, "the `.xplane.pb` file"),
         "file_bytes": (WHOLE, "size of the file, bytes"),
-        "events_count": (WHOLE, "events, marks of thread pools included"),
-        "op_events_count": (WHOLE, "events that are runs of operations of programs"),
-        "lines_count": (WHOLE, "threads and streams with events"),
-        "programs_count": (WHOLE, "programs whose operations ran"),
-        "programs_with_hlo_count": (WHOLE, "programs among them whose HLO is known"),
-        "span_seconds": (REAL, "from the first event to the end of the last, seconds"),
+        "events_count": (WHOLE, "number of events, including marks of thread pools"),
+        "op_events_count": (WHOLE, "number of events that are runs of operations of programs"),
+        "lines_count": (WHOLE, "number of threads and streams with events"),
+        "programs_count": (WHOLE, "number of programs that ran operations"),
+        "programs_with_hlo_count": (WHOLE, "number of these programs with known HLO"),
+        "span_seconds": (
+            REAL,
+            "time from the start of the first event to the end of the last event, seconds",
+        ),
         "op_self_seconds": (REAL, "self time of all operations, summed over threads, seconds"),
         "scoped_fraction": (REAL, "share of op_self_seconds in a named scope, 0 to 1"),
     },
 )
 schema(
     "trace_ops",
-    "An operation of a program, the one with most self time first. Threads overlap: sums over "
-    "threads are no wall time.",
+    "Each row is an operation of a program on a device. The operation with the longest self time "
+    "is first. Threads run at the same time, so sums over threads are not elapsed time.",
     {
-        "program": (TEXT, "module and program number: `jit_f(30)`"),
+        "program": (TEXT, "module and program number, such as `jit_f(30)`"),
         "op": (TEXT, "name of the instruction in the optimised HLO"),
-        "opcode": (TEXT, "kind of instruction: `fusion`, `dot`, `while`"),
-        "scope": (TEXT, "named scopes, the outermost first: `far_field/tile`"),
-        "op_name": (TEXT, "JAX's name, transformations and control flow included"),
+        "opcode": (TEXT, "kind of instruction, such as `fusion`, `dot` or `while`"),
+        "scope": (TEXT, "named scopes, the outermost first, such as `far_field/tile`"),
+        "op_name": (TEXT, "JAX's name, including transformations and control flow"),
         "source": (TEXT, "file and line"),
-        "is_inherited": (TRUTH, "whether op_name and source are taken from an operation inside it"),
-        "device": (TEXT, "plane of the trace on which it ran"),
-        "count": (WHOLE, "runs"),
-        "lines_count": (WHOLE, "threads or streams on which it ran"),
-        "total_seconds": (REAL, "duration of all runs, operations inside included, seconds"),
-        "self_seconds": (REAL, "without the operations inside, such as a loop's body, seconds"),
+        "is_inherited": (
+            TRUTH,
+            "whether op_name and source are taken from an operation inside this operation",
+        ),
+        "device": (TEXT, "plane of the trace on which the operation ran"),
+        "count": (WHOLE, "number of runs"),
+        "lines_count": (WHOLE, "number of threads or streams on which the operation ran"),
+        "total_seconds": (REAL, "duration of all runs, including operations inside, seconds"),
+        "self_seconds": (
+            REAL,
+            "duration of all runs without the operations inside, such as the body of a loop, "
+            "seconds",
+        ),
         "self_fraction": (REAL, "share of the self time of all operations, 0 to 1"),
     },
 )
 schema(
     "trace_scopes",
-    "A named scope with all its operations, the one with most self time first.",
+    "Each row sums the operations of a named scope. The scope with the longest self time is first.",
     {
         "scope": (TEXT, "named scopes; empty for operations outside any scope"),
-        "ops_count": (WHOLE, "operations"),
-        "count": (WHOLE, "runs of the operations"),
+        "ops_count": (WHOLE, "number of operations"),
+        "count": (WHOLE, "number of runs of the operations"),
         "self_seconds": (REAL, "self time of the operations, seconds"),
         "self_fraction": (REAL, "share of the self time of all operations, 0 to 1"),
     },
 )
 schema(
     "trace_threads",
-    "A thread, or a stream of a device, and how busy it was.",
+    "Each row is a thread, or a stream of a device, with the time during which it was busy.",
     {
         "device": (TEXT, "plane of the trace"),
-        "thread": (TEXT, "line of the trace"),
-        "events_count": (WHOLE, "events, marks of thread pools left out"),
-        "op_events_count": (WHOLE, "events that are runs of operations"),
-        "busy_seconds": (REAL, "time with an event under way, waiting included, seconds"),
+        "thread": (TEXT, "name of the thread or stream"),
+        "events_count": (WHOLE, "number of events, without marks of thread pools"),
+        "op_events_count": (WHOLE, "number of events that are runs of operations"),
+        "busy_seconds": (REAL, "time with an event under way, including waiting, seconds"),
         "op_busy_seconds": (REAL, "time with an operation under way, seconds"),
         "op_self_seconds": (REAL, "sum of the self times of its operations, seconds"),
-        "op_occupancy": (REAL, "op_busy_seconds over the span of the trace, 0 to 1"),
+        "op_occupancy": (REAL, "op_busy_seconds divided by the span of the trace, 0 to 1"),
     },
 )
 schema(
     "trace_steps",
-    "A step, as marked by `jax.profiler.StepTraceAnnotation`.",
+    "Each row is a step that `jax.profiler.StepTraceAnnotation` marks.",
     {
         "name": (TEXT, "name of the annotation"),
         "step": (WHOLE, "step number"),
-        "start_seconds": (REAL, "since the trace began, seconds"),
+        "start_seconds": (REAL, "start of the step in the time of the trace, seconds"),
         "duration_seconds": (REAL, "duration of the step, seconds"),
-        "op_self_seconds": (REAL, "self time of operations that began in it, all threads, seconds"),
-        "op_events_count": (WHOLE, "runs of operations that began in it"),
+        "op_self_seconds": (
+            REAL,
+            "self time of the operations that began in the step, summed over threads, seconds",
+        ),
+        "op_events_count": (WHOLE, "number of runs of operations that began in the step"),
     },
 )
 
 _DETAIL = re.compile(r"(\w+):(\S+)")
 
 Ops = Sequence[Instruction | None]
-"""The instruction of each of `Trace.ops`, None where the HLO is unknown."""
+"""The instruction of each entry of `Trace.ops`; None if its HLO is not known."""
 
 
 def trace_tables(trace: Trace, hlo: Mapping[str, str] | None = None) -> dict[str, pd.DataFrame]:
-    """Return all tables of a trace.
+    """Return all tables of a trace by name.
 
     Parameters
     ----------
     trace : Trace
-        From `jaxmeter.tables.read_trace`.
+        The trace from `jaxmeter.tables.read_trace`.
     hlo : mapping, optional
-        The HLO text of programs by name, ``jit_f(30)`` or ``jit_f``; otherwise that in the trace.
+        The HLO texts of programs by name, such as ``jit_f(30)`` or ``jit_f``. For other programs
+        the HLO in the trace is used.
 
     Raises
     ------
     JaxmeterError
-        If an HLO text belongs to none of the programs that ran.
+        If an HLO text does not belong to a program that ran.
     """
     given = {name: named_instructions(text) for name, text in (hlo or {}).items()}
     for name, instructions in given.items():
@@ -144,12 +158,13 @@ def _check_ran(
     name: str, known: Mapping[str, Instruction], ops: tuple[tuple[str, str], ...]
 ) -> None:
     ran = [op for program, op in ops if name in (program, _module(program))]
-    # Some operations of a trace are in no HLO, but never most of them.
+    # The HLO lacks some operations of a trace, but never half of them.
     if 2 * sum(1 for op in ran if op.lstrip("%") in known) <= len(ran):
         listed = ", ".join(sorted({program for program, _ in ops})) or "nothing"
         raise JaxmeterError(
-            f"hlo: got a text of {name} that is not the program that ran: the trace has "
-            f"{len(ran)} operations of {name}, of programs {listed}"
+            f"hlo: got a text of {name}, which is not the program that ran: the trace has "
+            f"{len(ran)} operations of {name}, and its programs are {listed}; give the HLO text of "
+            "a program that ran"
         )
 
 
@@ -258,7 +273,7 @@ def _steps(trace: Trace) -> pd.DataFrame:
     for line in trace.lines if rows else ():
         chosen = np.flatnonzero(line.ops >= 0)
         chosen = chosen[np.argsort(line.starts[chosen], kind="stable")]
-        # The sum over the operations of a step is a difference of running sums.
+        # The sum over the operations of a step is a difference of two cumulative sums.
         sums = np.concatenate([[0.0], np.cumsum(line.op_self[chosen])])
         first, last = (np.searchsorted(line.starts[chosen], times) for times in (starts, ends))
         for row, begin, end in zip(rows, first.tolist(), last.tolist(), strict=True):

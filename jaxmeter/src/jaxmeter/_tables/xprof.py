@@ -1,4 +1,4 @@
-"""Get the tables that xprof, TensorBoard's plugin, makes of a trace, and list the empty ones."""
+"""Get the tables that xprof, TensorBoard's plugin, makes of a trace, and list the empty tables."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ _TOOLS = (
 
 schema(
     "xprof_tools",
-    "A table that xprof can make of a trace. Tables with rows are saved as `xprof_TOOL_N`, with "
-    "xprof's own columns.",
+    "Each row is a table that xprof can make of a trace. Tables with rows are saved as "
+    "`xprof_TOOL_N`, with xprof's own columns.",
     {
         "tool": (TEXT, "xprof's name of the tool"),
-        "program": (TEXT, "the program, for tools that show a single one"),
-        "table": (TEXT, "name under which it is saved; empty if it is not"),
-        "status": (TEXT, "`filled`, `empty`, or why there is none"),
-        "rows_count": (WHOLE, "rows"),
+        "program": (TEXT, "name of the program, for tools that show a single program"),
+        "table": (TEXT, "name under which the table is saved; empty if it is not saved"),
+        "status": (TEXT, "`filled`, `empty`, or the error of xprof"),
+        "rows_count": (WHOLE, "number of rows"),
     },
 )
 
-_INSTALL = "xprof is not installed here; pip install tensorboard-plugin-profile for its tables"
+_INSTALL = "xprof is not installed here; for its tables, run pip install tensorboard-plugin-profile"
 
 Convert = Callable[[list[str], str, dict[str, Any]], Any]
 
@@ -46,9 +46,10 @@ def xprof_tables(
     path : Path
         The ``.xplane.pb`` file.
     programs : iterable of str
-        The programs whose memory to show: ``jit_f(30)``.
+        The names of the programs for xprof's memory viewer, such as ``jit_f(30)``.
     convert : callable, optional
-        ``convert([path], tool, options)`` returns JSON; xprof's own unless given.
+        A function that returns JSON for ``convert([path], tool, options)``. By default it is
+        xprof's own.
 
     Raises
     ------
@@ -89,7 +90,10 @@ def _xprof(path: Path) -> Convert:
 
 
 def _tables(answer: Any) -> list[pd.DataFrame]:
-    """Return the tables in a tool's answer: Google's visualisation JSON, or a heap at its peak."""
+    """Return the tables in the answer of a tool of xprof.
+
+    An answer is JSON of Google's visualisation library, or lists the heap at its peak.
+    """
     if isinstance(answer, list):
         return [table for part in answer for table in _tables(part)]
     if not isinstance(answer, dict):
