@@ -1,11 +1,11 @@
-"""Measure memory and time of a function over choices of its parameters, and mark the best choices:
-those that no other beats in both.
+r"""Measure memory and time of a function over choices of its parameters, and mark the best choices.
+A choice is best if no other choice is both faster and smaller.
 
     python profiling/memory.py benchmarks.cases.field:external_field \
         -p workload=w7x -p digits=6 -p half_period=true \
         --vary chunk_size=256,1024,4096 --vary target_chunk_size=80,320 --rounds 2
 
-Each choice runs in processes of its own, for a process never returns all its memory to the system.
+Each choice runs in its own processes, because a process never returns all its memory to the system.
 Records are kept in --out: rerun to resume. docs/tables.md describes the columns.
 """
 
@@ -42,12 +42,17 @@ SHOWN = {
 
 
 def observed(*, function: str, given: str) -> Case:
-    """Return the case of a function, with the allocator's numbers among its checks; in a worker."""
+    """Return the case of a function, with numbers of the allocator added to its checks.
+
+    Worker processes call this function.
+    """
     from jaxmeter import tables as jt
 
     case = resolve(function, "memory")(**json.loads(given))
     if not isinstance(case, Case):
-        raise JaxmeterError(f"{function} returned {type(case).__name__}; return jaxmeter.Case")
+        raise JaxmeterError(
+            f"{function} returned {type(case).__name__}; let it return a jaxmeter.Case"
+        )
 
     def check(answer) -> dict[str, float]:
         return {**(case.check(answer) if case.check else {}), **jt.allocator_checks()}
@@ -56,22 +61,29 @@ def observed(*, function: str, given: str) -> Case:
 
 
 def parse(argv: Sequence[str] | None) -> argparse.Namespace:
-    """Return the options."""
+    """Return the command-line options.
+
+    Raises
+    ------
+    JaxmeterError
+        If an option is not usable.
+    """
     parser = scripting.parser_of(__doc__, target="package.module:function that makes a Case")
     parser.add_argument(
         "--vary",
         action="append",
         default=[],
         metavar="NAME=VALUE,VALUE",
-        help="values of a parameter; with several options all combinations",
+        help="values of a parameter; if given several times, all combinations are measured",
     )
-    parser.add_argument("--rounds", type=int, default=1, help="processes of each choice")
-    parser.add_argument("--repeat", type=int, default=5, help="steady-state runs in each")
+    parser.add_argument("--rounds", type=int, default=1, help="processes for each choice")
+    parser.add_argument("--repeat", type=int, default=5, help="steady-state runs in each process")
     parser.add_argument("--timeout", type=float, default=300.0, help="seconds for each process")
     options = parser.parse_args(argv)
     if options.arg or options.npz or options.pickle:
         raise JaxmeterError(
-            "got --arg, --npz or --pickle; name a function that makes a Case, with -p"
+            "got --arg, --npz or --pickle, which this script does not use; name a function that "
+            "makes a Case, and give its parameters with -p"
         )
     if not is_target(options.target):
         raise JaxmeterError(f"got target={options.target!r}; give 'package.module:function'")
@@ -83,7 +95,13 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
 
 
 def choices(options: argparse.Namespace) -> list[dict[str, Any]]:
-    """Return all combinations of the parameters."""
+    """Return all combinations of the parameters, each as a dictionary.
+
+    Raises
+    ------
+    JaxmeterError
+        If ``--vary`` cannot be read, or names a combination twice.
+    """
     varied = []
     for text in options.vary:
         name, _, values = text.partition("=")
@@ -100,7 +118,10 @@ def choices(options: argparse.Namespace) -> list[dict[str, Any]]:
 
 
 def label(point: dict[str, Any], points: Sequence[dict[str, Any]]) -> str:
-    """Return the parameters of a choice that differ between choices; all of a single choice."""
+    """Return a text with the parameters of a choice that differ between the choices.
+
+    For a single choice the text has all its parameters.
+    """
     texts = [{name: json.dumps(value) for name, value in one.items()} for one in (point, *points)]
     names = [name for name in point if len({one[name] for one in texts}) > 1] or list(point)
     return " ".join(f"{name}={texts[0][name]}" for name in names)
@@ -109,10 +130,10 @@ def label(point: dict[str, Any], points: Sequence[dict[str, Any]]) -> str:
 def measured(
     points: Mapping[str, Any], store: Path, options: argparse.Namespace
 ) -> list[list[Record]]:
-    """Measure choices in worker processes; return the records of each, one for each process.
+    """Measure choices in worker processes; return for each choice a record from each process.
 
-    Rounds of the choices are interleaved. A record in the store that is ``ok`` is not measured
-    again while vcjax, JAX, the machine and the parameters are the same.
+    Rounds of the choices are interleaved. A round that has an ``ok`` record in the store is not
+    measured again while vcjax, JAX, the machine and the parameters are the same.
     """
     from benchmarks.measuring.checkout import code_version
     from benchmarks.measuring.plan import PlannedCase
@@ -121,7 +142,7 @@ def measured(
     from benchmarks.measuring.store import RecordStore
 
     class Begun(Progress):
-        """Print a line also when a process begins."""
+        """Progress that also prints a line when a process begins."""
 
         def begin(self, case: str, round_index: int) -> None:
             self.write(f"[{self.done}/{self.total}] {case}, process {round_index + 1}: begun")
@@ -152,7 +173,10 @@ def measured(
 
 
 def work(argv: Sequence[str] | None) -> bool:
-    """Measure the choices without records, print, save; return whether all could be measured."""
+    """Measure the choices that have no records yet, and save and print the table.
+
+    Return whether all choices could be measured.
+    """
     options = parse(argv)
     folder = scripting.folder_for(options, "memory", options.target)
     from jaxmeter import tables as jt
@@ -173,7 +197,7 @@ def work(argv: Sequence[str] | None) -> bool:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command line."""
+    """Run the script with command-line arguments, and return its exit code."""
     return scripting.run("memory", lambda: work(argv))
 
 

@@ -1,13 +1,13 @@
-"""Capture a function with NVIDIA's Nsight Systems, or read a capture: kernels joined with
-operations and named scopes, copies, NVTX ranges.
+r"""Capture a function with NVIDIA's Nsight Systems, or read a capture, and show its kernels joined
+with operations and named scopes, its copies and its NVTX ranges.
 
     python profiling/nsys.py benchmarks.cases.field:external_field \
         -p workload=w7x -p digits=6 -p half_period=true
     python profiling/nsys.py FILE.nsys-rep --hlo after_optimizations.txt
     python profiling/nsys.py FILE.sqlite                        # nsys export --type sqlite
 
-Without nsys, on a GPU, the kernels are those of JAX's own trace. docs/tables.md describes the
-columns.
+If nsys is not installed, kernels on a GPU are taken from JAX's own trace. docs/tables.md describes
+the columns.
 """
 
 from __future__ import annotations
@@ -28,19 +28,22 @@ SHOWN = {
 
 
 def parse(argv: Sequence[str] | None) -> argparse.Namespace:
-    """Return the options."""
+    """Return the command-line options."""
     parser = scripting.parser_of(__doc__, target="a .nsys-rep or .sqlite file of nsys")
-    parser.add_argument("--nsys", help="the program nsys; else the one on the PATH")
+    parser.add_argument("--nsys", help="path of the program nsys; by default, nsys on the PATH")
     parser.add_argument("--repeat", type=int, default=3, help="runs in the capture")
     parser.add_argument(
-        "--hlo", type=Path, nargs="*", default=[], help="HLO texts, for the scopes of a capture"
+        "--hlo", type=Path, nargs="*", default=[], help="HLO files, for the scopes of a capture"
     )
     parser.add_argument("--only-run", action="store_true", help="run the function, then stop")
     return parser.parse_args(argv)
 
 
 def work(argv: Sequence[str] | None) -> bool:
-    """Capture or read, print, save; return whether there is any kernel or range."""
+    """Capture a function or read a capture, and save and print the tables.
+
+    Return whether the capture contains any kernel or range.
+    """
     options = parse(argv)
     from jaxmeter import tables as jt
 
@@ -78,12 +81,12 @@ def work(argv: Sequence[str] | None) -> bool:
     if not total["nvtx_ranges_count"]:
         scripting.say(f"nsys: {jt.NO_RANGES}")
     if not total["kernels_count"]:
-        scripting.say("nsys: it has no kernel: nothing ran on a GPU during the capture")
+        scripting.say("nsys: the capture has no kernel: nothing ran on a GPU during the capture")
     return bool(total["kernels_count"] or total["nvtx_ranges_count"])
 
 
 def captured(options: argparse.Namespace, folder: Path, arguments: list[str]) -> Path:
-    """Run this very command under nsys, in a process of its own; return the report."""
+    """Run this script with the same arguments under nsys, and return the path of the report."""
     from jaxmeter import tables as jt
 
     nsys = jt.nsys_program(options.nsys)
@@ -94,7 +97,15 @@ def captured(options: argparse.Namespace, folder: Path, arguments: list[str]) ->
 
 
 def kernels_of_trace(options: argparse.Namespace, folder: Path) -> bool:
-    """Make the table of kernels from a trace of JAX, on a GPU without nsys."""
+    """Make the table of kernels from JAX's own trace, for a GPU without nsys.
+
+    Return whether the trace contains any kernel.
+
+    Raises
+    ------
+    JaxmeterError
+        If JAX does not run on a GPU.
+    """
     import jax
 
     from jaxmeter import tables as jt
@@ -111,7 +122,7 @@ def kernels_of_trace(options: argparse.Namespace, folder: Path) -> bool:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command line."""
+    """Run the script with command-line arguments, and return its exit code."""
     return scripting.run("nsys", lambda: work(argv))
 
 

@@ -1,4 +1,4 @@
-"""Profile one operation of vcjax on one benchmark case: phases, steady-state times, constants,
+r"""Profile one operation of vcjax on one benchmark case: phases, steady-state times, constants,
 memory, error, and a trace on request.
 
     python profiling/profile_vc.py --case case_vc --op B --jit --repeat 5 \
@@ -7,7 +7,8 @@ memory, error, and a trace on request.
 
 Operations: B and B_int, the external and the internal field on the surface; GradB, the gradient of
 B; BOFF and GradBOFF, both fields and their gradients at points off the surface; GradX, the gradient
-of a scalar of B by the points of the surface. docs/parameters.md describes the options of vcjax.
+of a scalar of B with respect to the points of the surface. docs/parameters.md describes the options
+of vcjax.
 Open the trace with ``tensorboard --logdir DIR`` (packages tensorboard and xprof).
 """
 
@@ -49,9 +50,10 @@ class Operation(NamedTuple):
 
     Attributes
     ----------
-    make : ``make(operation, problem, options)`` returns its case.
-    prepare, evaluate : the functions of vcjax; their signatures decide which options it takes.
-    error : ``error(problem, result)`` on the surface; the exact values at points off it.
+    make : ``make(operation, problem, options)`` returns the case of the operation.
+    prepare, evaluate : functions of vcjax, with the options that the operation takes as parameters.
+    error : on the surface, the function ``error(problem, result)``; off the surface, the function
+        that gives the exact values.
     """
 
     make: Callable[..., Case]
@@ -70,7 +72,7 @@ def taken(function: Callable[..., Any], options: argparse.Namespace) -> dict[str
 
 
 def on_surface(operation: Operation, problem: Problem, options: argparse.Namespace) -> Case:
-    """Return the case of a field or gradient on the surface, with a casing prepared beforehand."""
+    """Return the case of a field or a gradient on the surface, with a prepared casing."""
     prepare = partial(operation.prepare, **taken(operation.prepare, options))
     quantity = GRADIENT if operation.prepare is vcjax.prepare_gradient else FIELD
     prepared = preparing.prepare(problem, dataclasses.replace(quantity, prepare=prepare))
@@ -114,9 +116,10 @@ def at_points(operation: Operation, problem: Problem, options: argparse.Namespac
 
 
 def in_surface(operation: Operation, problem: Problem, options: argparse.Namespace) -> Case:
-    """Return the case of the gradient, by the surface's points, of a scalar of the field.
+    """Return the case of the gradient of a scalar of the field with respect to the surface points.
 
-    The casing is prepared inside. The check compares with forward mode along one direction.
+    The differentiated function includes the preparation of the casing. The check compares the
+    gradient with forward-mode differentiation along one direction.
     """
     rule, extras = preparing.chosen(problem)
     weight = np.random.default_rng(0).normal(size=(*rule.trg_shape, 3))
@@ -155,27 +158,37 @@ OPERATIONS = {
 
 
 def parse(argv: Sequence[str] | None) -> argparse.Namespace:
-    """Return the options, with names and numbers checked."""
+    """Return the command-line options.
+
+    Raises
+    ------
+    JaxmeterError
+        If a name is not known, or the operation does not take an option.
+    """
     parser = scripting.parser_of(__doc__, tables=False)
     add = parser.add_argument
     add("--case", default="case_vc", help=f"one of {', '.join(CASES)}")
     add("--op", default="B", help=f"one of {', '.join(OPERATIONS)}")
     add("--jit", action="store_true", help="jit the operation and time its phases")
     add("--repeat", type=_count, default=5, help="steady-state runs to time")
-    add("--digits", type=int, help="digits of the case, where it has a choice")
+    add("--digits", type=int, help="digits of the case, if it is available with several")
     add("--half-period", action=argparse.BooleanOptionalAction, help="cover half a period")
-    add("--chunk-size", type=_size, default="auto", help='sources of a tile, or "auto"')
-    add("--target-chunk-size", type=_size, default="auto", help='targets of a tile, or "auto"')
-    add("--near-weights", choices=("float64", "float32", "streamed"), help="how they are kept")
-    add("--near-block-size", type=_size, help='targets whose weights are made at once, or "auto"')
+    add("--chunk-size", type=_size, default="auto", help='sources in a tile, or "auto"')
+    add("--target-chunk-size", type=_size, default="auto", help='targets in a tile, or "auto"')
+    add(
+        "--near-weights",
+        choices=("float64", "float32", "streamed"),
+        help="how the near weights are stored",
+    )
+    add("--near-block-size", type=_size, help='targets in a block of near weights, or "auto"')
     add("--far-dtype", choices=("float64", "float32", "auto"), help="precision of the far field")
-    add("--points", type=_count, dest="point_count", help="points off the surface; else 64")
-    add("--distance", type=float, help="of the points from the surface, in the unit of X; else 0.1")
-    add("--count-multiple", type=_count, help="points are filled up to a multiple of it")
-    add("--device", choices=("cpu", "gpu"), help="where to run; else JAX's choice")
+    add("--points", type=_count, dest="point_count", help="points off the surface; default: 64")
+    add("--distance", type=float, help="from points to surface, in the unit of X; default: 0.1")
+    add("--count-multiple", type=_count, help="pad the points to a multiple of this number")
+    add("--device", choices=("cpu", "gpu"), help="where to run; by default JAX chooses")
     add("--devices", type=_count, help="number of devices that share the targets or points")
     add("--trace-dir", type=Path, help="write a JAX trace into this folder")
-    add("--json", type=Path, help="the record's file; else in results/profile")
+    add("--json", type=Path, help="file of the record; by default in results/profile")
     options = parser.parse_args(argv)
     if options.case not in CASES:
         raise JaxmeterError(f"--case {options.case}: no such case; give one of {', '.join(CASES)}")
@@ -209,7 +222,13 @@ def _size(text: str) -> int | str:
 
 
 def start_jax(options: argparse.Namespace) -> list[Any] | None:
-    """Start JAX and return the devices that ``--devices`` asks for."""
+    """Start JAX, and return the devices that ``--devices`` requests; None without this option.
+
+    Raises
+    ------
+    JaxmeterError
+        If JAX cannot start, or has fewer devices.
+    """
     jax.config.update("jax_enable_x64", True)
     if options.device is not None:
         jax.config.update("jax_platforms", {"gpu": "cuda"}.get(options.device, options.device))
@@ -223,12 +242,14 @@ def start_jax(options: argparse.Namespace) -> list[Any] | None:
             f"JAX cannot start: {reason} Check --device, --devices and JAX_PLATFORMS."
         ) from error
     if options.devices is not None and len(found) < options.devices:
-        raise JaxmeterError(f"--devices {options.devices}: there are {len(found)}; give fewer")
+        raise JaxmeterError(
+            f"--devices {options.devices}: JAX finds only {len(found)}; give a smaller number"
+        )
     return None if options.devices is None else found[: options.devices]
 
 
 def profile(options: argparse.Namespace) -> None:
-    """Prepare, measure, print, write the record and the trace."""
+    """Measure an operation, print and write its record, and on request write a trace."""
     operation = OPERATIONS[options.op]
     params = {"workload": options.case, **vars(options)}
     for name in ("case", "repeat", "json", "trace_dir"):
@@ -250,7 +271,7 @@ def profile(options: argparse.Namespace) -> None:
 
 
 def measure_eager(case: Case, *, repeat: int, name: str) -> Record:
-    """Time calls without a jit around them; vcjax still jits its own parts."""
+    """Time calls without a jit around them, and return the record. vcjax still jits its parts."""
     timed = [preparing.timed(lambda: case.fn(*case.args)) for _ in range(1 + repeat)]
     assert case.check is not None
     return Record(
@@ -265,7 +286,7 @@ def measure_eager(case: Case, *, repeat: int, name: str) -> Record:
 
 
 def trace(case: Case, options: argparse.Namespace, name: str) -> None:
-    """Write a JAX trace of steady-state runs, each as a step."""
+    """Write a JAX trace of steady-state runs, each marked as a step."""
     evaluate = jax.jit(case.fn) if options.jit else case.fn
     jax.block_until_ready(evaluate(*case.args))
     with jax.profiler.trace(str(options.trace_dir)):
@@ -275,7 +296,13 @@ def trace(case: Case, options: argparse.Namespace, name: str) -> None:
 
 
 def work(argv: Sequence[str] | None) -> bool:
-    """Profile; arguments that vcjax or the system refuses are bad usage."""
+    """Profile an operation, and return True.
+
+    Raises
+    ------
+    JaxmeterError
+        If vcjax or the operating system refuses an argument.
+    """
     try:
         profile(parse(argv))
     except (vcjax.VcjaxError, OSError) as error:
@@ -284,7 +311,7 @@ def work(argv: Sequence[str] | None) -> bool:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command line."""
+    """Run the script with command-line arguments, and return its exit code."""
     return scripting.run("profile_vc", lambda: work(argv))
 
 

@@ -1,7 +1,8 @@
-"""Give the scripts of this folder their imports, options, progress, output and exit codes.
+"""Share imports, options, progress, output and exit codes among the scripts of this folder.
 
-Imported first: it puts the checkout and jaxmeter after what is installed, and this folder last, for
-its `trace.py` must not hide Python's own.
+The scripts import this module before other modules of the project, because it changes the import
+path. It adds the checkout and jaxmeter after installed packages, and this folder last. In another
+order, the script `trace.py` would hide Python's module `trace`.
 """
 
 from __future__ import annotations
@@ -29,25 +30,29 @@ if TYPE_CHECKING:
 
 RESULTS = Path("results/profile")
 _EXIT_CODES = (
-    "exit codes: 0 done; 1 done, but the trace, dump or measurement lacks what was wanted; 2 bad "
-    "usage, or a file that cannot be read; 3 the function failed; 130 interrupted"
+    "exit codes: 0 done; 1 done, but the trace, capture or measurement lacks results; 2 bad usage, "
+    "or a file that cannot be read; 3 the function failed; 130 interrupted"
 )
-_INSTALL = "the tables need pandas and pyarrow; pip install -e '.[report]' or 'jaxmeter[tables]'"
+_INSTALL = (
+    "the tables need pandas and pyarrow; run pip install -e '.[report]' or pip install "
+    "'jaxmeter[tables]'"
+)
 
 
 def parser_of(
     description: str | None, *, target: str | None = None, tables: bool = True
 ) -> argparse.ArgumentParser:
-    """Return a parser whose errors are raised.
+    """Return an argument parser that raises a `JaxmeterError` for bad usage.
 
     Parameters
     ----------
     description : str
         The help text of the script.
     target : str, optional
-        Help of a positional argument that names a function; adds the options for its arguments.
+        The help text of a positional argument that names a function. If given, this argument and
+        the options for the function's arguments are added.
     tables : bool
-        Whether the script writes tables: adds ``--out`` and ``--top``.
+        Whether the script writes tables. If so, ``--out`` and ``--top`` are added.
     """
     parser = argparse.ArgumentParser(
         description=description,
@@ -58,7 +63,9 @@ def parser_of(
     if target is not None:
         jaxmeter.add_target_options(parser, help=f"{target}, or {jaxmeter.TARGET_HELP}")
     if tables:
-        parser.add_argument("--out", type=Path, help=f"folder for the tables; else in {RESULTS}")
+        parser.add_argument(
+            "--out", type=Path, help=f"folder for the tables; by default in {RESULTS}"
+        )
         parser.add_argument("--top", type=_rows, default=15, help="rows of each table to print")
     return parser
 
@@ -74,9 +81,12 @@ def _rows(text: str) -> int:
 
 
 def run(name: str, work: Callable[[], bool]) -> int:
-    """Run a script's work, which returns whether it found what was wanted; return the exit code."""
+    """Run the work of a script, and return the exit code.
+
+    ``work`` returns whether it found results. If it did not, the exit code is 1.
+    """
     here = os.getcwd()
-    sys.path.insert(0, here)  # functions are named from the current folder, as in jaxmeter
+    sys.path.insert(0, here)  # modules are found in the current folder, as with jaxmeter
     try:
         good = work()
         sys.stdout.flush()
@@ -84,7 +94,7 @@ def run(name: str, work: Callable[[], bool]) -> int:
         say(f"{name}: {str(error).removeprefix(f'{name}: ')}")
         return 2
     except BrokenPipeError:
-        # The reader of the output has closed it. Python flushes once more at exit: into nothing.
+        # The reader of the output has closed it. Python flushes at exit: send that to no file.
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         return 0
     except KeyboardInterrupt:
@@ -107,27 +117,27 @@ def existing(target: str) -> Path | None:
     Raises
     ------
     JaxmeterError
-        If it names neither.
+        If the target names neither.
     """
     if Path(target).exists():
         return Path(target)
     if jaxmeter.is_target(target):
         return None
     raise JaxmeterError(
-        f"got target={target!r}, which is neither an existing file or folder nor "
-        "'package.module:function'"
+        f"got target={target!r}, which is neither an existing file or folder nor of the form "
+        "'package.module:function'; give one of these"
     )
 
 
 def case_of(name: str, options: argparse.Namespace) -> jaxmeter.Case:
-    """Start JAX and return the function that the options name, with its arguments.
+    """Start JAX, and return the case that the options describe: a function with its arguments.
 
     Raises
     ------
     JaxmeterError
         If there is no such module, or no such function in it.
     Exception
-        Any exception of importing the module or making the case.
+        Any exception that the import of the module or the making of the case raises.
     """
     start_jax()
     try:
@@ -138,12 +148,12 @@ def case_of(name: str, options: argparse.Namespace) -> jaxmeter.Case:
             raise  # the module exists, but one that it imports does not
         raise JaxmeterError(
             f"got target={options.target!r}, but no module {error.name!r} is installed or in "
-            f"{os.getcwd()!r}"
+            f"{os.getcwd()!r}; check its name, or run the script in the folder of the module"
         ) from None
 
 
 def start_jax() -> None:
-    """Turn on 64-bit numbers, as vcjax needs, unless the environment decides."""
+    """Turn on 64-bit numbers, which vcjax needs, unless JAX_ENABLE_X64 is set."""
     import jax
 
     if "JAX_ENABLE_X64" not in os.environ:
@@ -151,14 +161,17 @@ def start_jax() -> None:
 
 
 def say(text: str) -> None:
-    """Print a line of progress, apart from the tables on standard output."""
+    """Print a line of progress on standard error; tables are printed on standard output."""
     print(text, file=sys.stderr, flush=True)
 
 
 def show(
     tables: Mapping[str, pd.DataFrame], columns: Mapping[str, Sequence[str]], top: int
 ) -> None:
-    """Print the first rows of some tables, with units; the saved tables have plain numbers."""
+    """Print the first `top` rows of some tables and columns, with units.
+
+    The saved tables have numbers without units.
+    """
     for name, chosen in columns.items():
         table = tables[name]
         more = f" (first {top} of {len(table)})" if len(table) > top else ""
@@ -173,7 +186,10 @@ def show(
 
 
 def _formatter(column: str, dtype: str) -> Callable[[Any], str] | None:
-    """Return how to print the values of a column, by the unit that its name ends in."""
+    """Return a function that formats the values of a column by the unit at the end of its name.
+
+    Return None if the name ends in no known unit.
+    """
     if dtype == "string":
         return _shortened
     texts: dict[str, Callable[[Any], str]] = {
@@ -183,7 +199,7 @@ def _formatter(column: str, dtype: str) -> Callable[[Any], str] | None:
         "occupancy": "{:.1%}".format,
     }
     text = texts.get(column.rpartition("_")[2])
-    # Not equal to itself: a number that is not known.
+    # A missing number is not equal to itself.
     return text and (lambda value: text(value) if value == value else "")
 
 
@@ -192,16 +208,16 @@ def _bytes_text(size: float) -> str:
 
 
 def conclusion(scopes: pd.DataFrame, seconds: str, steps: Sequence[float] = ()) -> str:
-    """Return where the time goes, in a sentence: ``59 % in `laplacian`, 31 ms a run``.
+    """Return a line that says where the time goes: ``59 % in `laplacian`, 31 ms a run``.
 
     Parameters
     ----------
     scopes : DataFrame
-        Rows with a ``scope`` and its time.
+        A table with a column ``scope`` and a column of times.
     seconds : str
-        The column of the time.
+        The name of the column of times.
     steps : sequence of float
-        The seconds of each run on the wall clock, if known.
+        The elapsed seconds of each run, if known.
     """
     spent: Any = scopes.groupby("scope")[seconds].sum()
     spent = spent.sort_values(ascending=False)
@@ -216,7 +232,7 @@ def conclusion(scopes: pd.DataFrame, seconds: str, steps: Sequence[float] = ()) 
 
 
 def _shortened(text: Any) -> str:
-    """Shorten a text from the left: names differ most at their end."""
+    """Shorten a long text at its beginning, because names differ most at their end."""
     return str(text) if len(str(text)) <= 56 else f"..{text[-54:]}"
 
 
@@ -228,14 +244,21 @@ def save(
     records: Iterable[jaxmeter.Record] = (),
     **notes: Any,
 ) -> None:
-    """Save all tables with the environment, and print where.
+    """Save all tables with the environment, and print the folder.
 
     Parameters
     ----------
+    tables : mapping of DataFrame
+        The tables by name.
+    folder : Path
+        The folder for the tables.
     live : bool
-        Whether this process has run JAX; otherwise JAX is not started.
+        Whether this process has run JAX. If so, the environment includes JAX's backend.
     records : iterable of Record
-        Of worker processes, whose environment is saved if there are any.
+        Records of worker processes. If they have an environment, it is saved instead of the
+        environment of this process.
+    **notes : Any
+        More entries for the file of the environment.
     """
     from jaxmeter import tables as jt
 
@@ -248,21 +271,24 @@ def save(
 
 
 def folder_for(options: argparse.Namespace, kind: str, name: str) -> Path:
-    """Return the folder for the tables.
+    """Return the folder for the tables, and check before the work that it can be written.
 
     Raises
     ------
     JaxmeterError
-        If it cannot be written: before the work begins.
+        If the folder cannot be written.
     """
     folder = options.out or RESULTS / f"{kind}-{plain(name)}"
     there = next(path for path in (folder, *folder.absolute().parents) if path.exists())
     if not there.is_dir() or not os.access(there, os.W_OK):
         what = "cannot be written" if there.is_dir() else "is a file"
-        raise JaxmeterError(f"got --out {str(folder)!r}, but {str(there)!r} {what}; give a folder")
+        raise JaxmeterError(
+            f"got --out {str(folder)!r}, but {str(there)!r} {what}; give a folder that can be "
+            "written"
+        )
     return folder
 
 
 def plain(name: str) -> str:
-    """Return a name that can be a part of a path."""
+    """Return a name with only characters that are safe in a path."""
     return "-".join("".join(c if c.isalnum() or c in "._" else " " for c in name).split())

@@ -1,12 +1,13 @@
-"""Trace a function, or read a trace, and show what took the time.
+r"""Trace a function, or read a trace, and show what took the time.
 
     python profiling/trace.py benchmarks.cases.field:external_field \
         -p workload=w7x -p digits=6 -p half_period=true
     python profiling/trace.py FOLDER            # of jax.profiler.trace
     tensorboard --logdir results/profile/trace-benchmarks.cases.field-external_field
 
-Tables of operations with total and self time, named scopes, threads, steps, annotations, phases and
-kernels, and xprof's own where it has data. docs/tables.md describes the columns.
+The tables list operations with total and self time, named scopes, threads, steps, annotations,
+phases and kernels. Tables of xprof are added if they have data. docs/tables.md describes the
+columns.
 """
 
 from __future__ import annotations
@@ -28,20 +29,23 @@ SHOWN = {
 
 
 def parse(argv: Sequence[str] | None) -> argparse.Namespace:
-    """Return the options."""
+    """Return the command-line options."""
     parser = scripting.parser_of(__doc__, target="a trace folder, an .xplane.pb file")
     parser.add_argument("--repeat", type=int, default=3, help="runs in the trace")
     parser.add_argument("--cold", action="store_true", help="trace compiling and the first run too")
-    parser.add_argument("--trace-dir", type=Path, help="folder for the trace; else --out")
+    parser.add_argument("--trace-dir", type=Path, help="folder for the trace; by default --out")
     parser.add_argument(
-        "--hlo", type=Path, nargs="*", default=[], help="HLO texts of programs the trace lacks"
+        "--hlo", type=Path, nargs="*", default=[], help="HLO files of programs in the trace"
     )
     parser.add_argument("--no-xprof", action="store_true", help="leave out xprof's own tables")
     return parser.parse_args(argv)
 
 
 def work(argv: Sequence[str] | None) -> bool:
-    """Trace or read, print, save; return whether the trace has any operation."""
+    """Trace a function or read a trace, and save and print the tables.
+
+    Return whether the trace contains any operation.
+    """
     options = parse(argv)
     place = scripting.existing(options.target)
     name = place.resolve().name if place else options.target
@@ -72,7 +76,7 @@ def work(argv: Sequence[str] | None) -> bool:
     if total["op_events_count"]:
         print(f"{total['scoped_fraction']:.1%} of their self time is in a named scope")
     else:
-        scripting.say("trace: it has no operation of a JAX program: nothing ran while tracing")
+        scripting.say("trace: no operation of a JAX program ran during the trace")
     if xprof:
         empty = xprof["xprof_tools"].query("status == 'empty'")["tool"]
         print(f"xprof's own tables without data here: {', '.join(empty) or 'none'}")
@@ -83,7 +87,7 @@ def work(argv: Sequence[str] | None) -> bool:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command line."""
+    """Run the script with command-line arguments, and return its exit code."""
     return scripting.run("trace", lambda: work(argv))
 
 

@@ -1,5 +1,5 @@
-"""Dump the program of a function with XLA, or read a dump, and show what it is made of:
-instructions, passes, fusions, buffers, constants, precision, calls of foreign code.
+r"""Dump the program of a function with XLA, or read a dump, and show its instructions, passes,
+fusions, buffers, constants, precision and calls of foreign code.
 
     python profiling/xla_dump.py benchmarks.cases.field:external_field \
         -p workload=w7x -p digits=6 -p half_period=true -p chunk_size=2048 --by-pass
@@ -31,11 +31,13 @@ DIFFERENT = ("what", "item", "before_shape", "now_shape", "change_bytes", "ratio
 
 
 def parse(argv: Sequence[str] | None) -> argparse.Namespace:
-    """Return the options."""
+    """Return the command-line options."""
     parser = scripting.parser_of(__doc__, target="a folder of an XLA dump")
-    parser.add_argument("--module", help="the program, of a folder with several")
-    parser.add_argument("--by-pass", action="store_true", help="dump it after each pass too")
-    parser.add_argument("--dump-dir", type=Path, help="a new folder for the dump; else in --out")
+    parser.add_argument("--module", help="name of the program, if a folder has several")
+    parser.add_argument("--by-pass", action="store_true", help="also dump after each pass")
+    parser.add_argument(
+        "--dump-dir", type=Path, help="new folder for the dump; by default in --out"
+    )
     parser.add_argument(
         "--than",
         action="append",
@@ -47,7 +49,10 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
 
 
 def work(argv: Sequence[str] | None) -> bool:
-    """Dump or read, compare, print, save."""
+    """Dump a program or read a dump, compare it on request, and save and print the tables.
+
+    Return True.
+    """
     options = parse(argv)
     place = scripting.existing(options.target)
     name = place.resolve().name if place else options.target
@@ -72,7 +77,7 @@ def work(argv: Sequence[str] | None) -> bool:
 
 
 def tables_of(options: argparse.Namespace, place: Path | None, folder: Path):
-    """Return the tables of the dump in a place; without one, dump the target into a new folder."""
+    """Return the tables of a dump: the dump in `place`, or a new dump if it is None."""
     from jaxmeter import tables as jt
 
     if place is not None:
@@ -87,13 +92,19 @@ def tables_of(options: argparse.Namespace, place: Path | None, folder: Path):
 
 
 def other_tables(options: argparse.Namespace, place: Path | None, folder: Path):
-    """Return the tables of the dump to compare with."""
+    """Return the tables of the dump that ``--than`` names, to compare with.
+
+    Raises
+    ------
+    JaxmeterError
+        If ``--than`` is neither a folder nor parameters of the function.
+    """
     if len(options.than) == 1 and Path(options.than[0]).is_dir():
         return tables_of(options, Path(options.than[0]), folder)
     if place is not None or not all("=" in text for text in options.than):
         raise JaxmeterError(
-            f"--than: got {' '.join(options.than)!r}; give one existing folder, or for a "
-            "function NAME=VALUE"
+            f"--than: got {' '.join(options.than)!r}; give one existing folder, or NAME=VALUE if "
+            "the target is a function"
         )
     changed = copy.copy(options)
     names = {text.partition("=")[0] for text in options.than}
@@ -103,7 +114,7 @@ def other_tables(options: argparse.Namespace, place: Path | None, folder: Path):
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command line."""
+    """Run the script with command-line arguments, and return its exit code."""
     return scripting.run("xla_dump", lambda: work(argv))
 
 

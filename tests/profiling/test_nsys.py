@@ -21,7 +21,7 @@ def test_a_capture_becomes_tables_with_a_warning_if_it_has_no_ranges(nsys, tmp_p
 def test_a_capture_without_kernels_and_ranges_has_exit_code_1(nsys, tmp_path, capsys):
     path = rows.write(tmp_path / "run.sqlite", {"StringIds": rows.STRINGS})
     assert nsys.main([str(path), "--out", str(tmp_path)]) == 1
-    assert "it has no kernel" in capsys.readouterr().err
+    assert "the capture has no kernel" in capsys.readouterr().err
 
 
 def test_without_nsys_on_a_cpu_the_message_names_the_package_to_install(

@@ -1,1 +1,1 @@
-"""Record the compiles of a whole program, from its first line on, and read the record."""
+"""Record all compiles of a whole program, and read the recorded events."""

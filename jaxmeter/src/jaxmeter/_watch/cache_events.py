@@ -1,8 +1,8 @@
-"""Read, for each compile, what JAX's persistent cache did, from JAX's events and its log.
+"""Find what JAX's persistent cache did for each compile, from JAX's events and log messages.
 
-The messages are those of https://docs.jax.dev/en/latest/persistent_compilation_cache.html. They are
-of level DEBUG, which is switched on here without printing more than the program prints: a filter
-drops what its own settings would not show.
+https://docs.jax.dev/en/latest/persistent_compilation_cache.html describes the messages. They have
+the level DEBUG, which is switched on here. A filter then drops the messages that the program's own
+settings would not print.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ _KEY_LOGGER = "jax._src.cache_key"
 _KEY = re.compile(r"with key '?([^' ]+)'?")
 _PART = re.compile(r"get_cache_key hash of serialized (.*): ([0-9a-f]+)$")
 _REASON = re.compile(r"Not writing persistent cache entry .*?(?:because|since) (.*)", re.DOTALL)
-_TOO_LATE = "the cache was off at the first compile, and JAX does not look again"
+_TOO_LATE = "the cache was off at the first compile, and JAX checks this only once"
 _REQUEST = "/jax/compilation_cache/compile_requests_use_cache"
 
 
 class CacheEvents:
-    """What was read since the last compile, for each thread."""
+    """The events and messages of the cache since the last compile, for each thread."""
 
     def __init__(self) -> None:
         self._local = threading.local()
         jax.monitoring.register_event_listener(self._on_event)
-        # JAX hashes each part of the key a second time to show it: only where that is asked for.
+        # To log the parts of a key, JAX hashes them a second time, so this is done only on request.
         names = (*_LOGGERS, _KEY_LOGGER) if os.environ.get("JAXMETER_WATCH_KEYS") else _LOGGERS
         for name in names:
             logger = logging.getLogger(name)
@@ -39,7 +39,7 @@ class CacheEvents:
                 logger.setLevel(logging.DEBUG)
 
     def taken(self, *, is_hit: bool) -> dict[str, Any]:
-        """Return what the cache did for the compile that just ended, and forget it."""
+        """Return what the cache did for the compile that just ended, and forget its events."""
         found = self._found
         self._local.found = {}
         if is_hit:
@@ -76,7 +76,7 @@ class CacheEvents:
 
 
 class _Reader(logging.Filter):
-    """Reads each message, and drops those that the program's own levels would not show."""
+    """A filter that reads each message, and drops messages below the program's own log level."""
 
     def __init__(self, logger: logging.Logger, read: Any) -> None:
         super().__init__()
@@ -86,7 +86,7 @@ class _Reader(logging.Filter):
     def filter(self, record: logging.LogRecord) -> bool:
         try:
             self._read(record.getMessage())
-        except Exception:  # a message of another form is not ours to judge
+        except Exception:  # a message of unknown form must not stop the program
             pass
         parent = self._logger.parent
         inherited = logging.WARNING if parent is None else parent.getEffectiveLevel()

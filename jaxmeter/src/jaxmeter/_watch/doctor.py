@@ -1,4 +1,4 @@
-"""Run a program twice with one persistent cache, and find what it saves and what it misses."""
+"""Run a program twice with one persistent cache; find the time saved and the programs missed."""
 
 from __future__ import annotations
 
@@ -11,17 +11,24 @@ from jaxmeter._records.run import RunCompile, WatchedRun
 from jaxmeter._watch.launch import watch_program
 
 KEYS_OPTION = "JAXMETER_WATCH_KEYS"
-"""Set in the environment, the recorder keeps a hash of each part of a key."""
+"""If this variable is set in the environment, the recorder keeps a hash of each part of a key."""
 _FOLDER_OPTION = "JAX_COMPILATION_CACHE_DIR"
 
 
 def diagnose_cache(command: Sequence[str], folder: Path) -> CacheDiagnosis:
-    """Run a program twice, with a cache in an empty folder that takes every program.
+    """Run a program twice with a new persistent cache that keeps every compiled program.
+
+    Parameters
+    ----------
+    command : sequence of str
+        The program and its arguments.
+    folder : Path
+        An empty folder for the cache and for the events of both runs.
 
     Raises
     ------
     JaxmeterError
-        If there is no such program.
+        If the program cannot be run.
     """
     cache = folder / "cache"
     variables = {
@@ -57,7 +64,7 @@ def _watched(command: Sequence[str], folder: Path, variables: dict[str, str]) ->
 
 
 def _shows_other_options(one: RunCompile, stored_count: int) -> bool:
-    """Return whether a compile met other options of the cache than the environment has here."""
+    """Return whether a compile used other options of the cache than its environment sets."""
     is_elsewhere = stored_count == 0 and one.cache in ("hit", "written")
     return is_elsewhere or one.cache_reason.startswith(("jax_", "it took <", "its size"))
 

@@ -36,14 +36,14 @@ def watch_program(
     folder : Path
         An empty folder for the events.
     variables : mapping
-        Added to the environment of the program.
+        Variables to add to the environment of the program.
     call : str
-        The command of jaxmeter that errors name.
+        The command of jaxmeter to name in errors.
 
     Raises
     ------
     JaxmeterError
-        If there is no such program.
+        If no program is given, or the program cannot be run.
     """
     argv = _argv(command, call)
     environment = {
@@ -60,11 +60,11 @@ def watch_program(
         process = subprocess.Popen(argv, env=environment)
     except OSError as error:
         raise JaxmeterError(
-            f"{call}: got the program {argv[0]!r} ({error.strerror or error}); give one that can "
-            f"be run, such as: jaxmeter {call} -- python script.py"
+            f"{call}: got the program {argv[0]!r} ({error.strerror or error}); give a program that "
+            f"can be run, such as: jaxmeter {call} -- python script.py"
         ) from None
     with _passing_signals_to(process):
-        # An interrupt is the program's to handle; this waits for the end that it chooses.
+        # The program handles an interrupt in its own way: wait until it ends.
         code = process.wait()
     exit_code = 128 - code if code < 0 else code
     return read_run(folder, argv, exit_code, began, time.time())
@@ -89,7 +89,7 @@ def _argv(command: Sequence[str], call: str) -> list[str]:
 
 
 def _names_its_python(script: str) -> bool:
-    """Return whether a shell would run this path by the Python of its first line."""
+    """Return whether a path is an executable script with a first line that names its Python."""
     if os.sep not in script or not os.access(script, os.X_OK) or os.path.isdir(script):
         return False
     with open(script, "rb") as file:
@@ -98,9 +98,9 @@ def _names_its_python(script: str) -> bool:
 
 @contextlib.contextmanager
 def _passing_signals_to(process: subprocess.Popen[bytes]) -> Iterator[None]:
-    """Send the signals that this process gets on to the program.
+    """Forward the signals that this process receives to the program.
 
-    A terminal sends its interrupt to both.
+    An interrupt from a terminal is not forwarded, because the terminal sends it to both processes.
     """
 
     def pass_on(number: int, _: object) -> None:

@@ -1,4 +1,4 @@
-"""Compile the slowest functions of this process once more when it ends, under the profiler."""
+"""When the process ends, compile its slowest functions once more under the compile profiler."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from jaxmeter._retrace.watch import Seen
 
 
 class Slowest:
-    """The slowest compile of each of the slowest functions, without its arrays."""
+    """The slowest compile of each of the slowest functions, without the values of arrays."""
 
     def __init__(self, count: int) -> None:
         self._count = count
         self._kept: dict[tuple[str, str], tuple[float, Case]] = {}
 
     def offer(self, seen: Seen) -> None:
-        """Keep a compile, if it is among the slowest and its arguments are known."""
+        """Keep a compile if it is among the slowest and its arguments are known."""
         call = seen.call
         if call is None or call.signature is None or seen.explanation.kind == "JAX's own":
             return
@@ -45,7 +45,7 @@ class Slowest:
         self._kept.clear()
 
     def profile(self, write: Callable[..., None]) -> None:
-        """Write a profile of each."""
+        """Profile the compile of each function that was kept, and write the profiles as events."""
         began = time.perf_counter()
         for (name, _), (_, case) in sorted(self._kept.items(), key=lambda item: -item[1][0]):
             try:

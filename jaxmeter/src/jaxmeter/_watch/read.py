@@ -1,4 +1,4 @@
-"""Read the events of all processes of a program, and put together what belongs to one compile."""
+"""Read the events of all processes of a program, and combine the events of each compile."""
 
 from __future__ import annotations
 
@@ -32,18 +32,18 @@ Event = dict[str, Any]
 def read_run(
     folder: Path, command: Iterable[str], exit_code: int, began: float, ended: float
 ) -> WatchedRun:
-    """Return the run whose processes wrote their events into a folder.
+    """Return the record of a run from the events that its processes wrote.
 
     Parameters
     ----------
     folder : Path
-        Has a file of events for each process.
+        The folder with a file of events for each process.
     command : iterable of str
         The program and its arguments.
     exit_code : int
-        Of the program.
+        The exit code of the program.
     began, ended : float
-        When the program did, in seconds since 1970.
+        The times at which the program began and ended, in seconds since 1970.
     """
     processes: list[RunProcess] = []
     compiles: list[RunCompile] = []
@@ -73,7 +73,7 @@ def read_run(
 
 
 def _histories(folder: Path) -> Iterator[list[Event]]:
-    """Yield the events of each process; a line that was cut off is left out."""
+    """Yield the events of each process, without truncated lines."""
     for file in folder.glob("*.jsonl"):
         events, problem = [], ""
         try:
@@ -97,7 +97,7 @@ def _histories(folder: Path) -> Iterator[list[Event]]:
 
 def _process(number: int, events: list[Event], began: float) -> RunProcess:
     start, last = events[0], events[-1]
-    # A fork inherits the JAX of its parent, whose file has the event.
+    # A forked process inherits JAX from its parent, and the parent's file has the import's event.
     jax = next((event["version"] for event in events if event["event"] == "jax"), "")
     if not jax and start["forked"] and any(event["event"] in _STAGES for event in events):
         jax = "of its parent"
@@ -121,20 +121,20 @@ def _process(number: int, events: list[Event], began: float) -> RunProcess:
 
 @dataclasses.dataclass
 class _Draft:
-    """The events of a compile so far."""
+    """The events of one compile that have been read so far."""
 
     events: list[Event]
     cleared: str
 
     def takes(self, event: Event) -> bool:
-        """Return whether an event is the next stage of this compile."""
+        """Return whether an event is a later stage of this compile."""
         last = _STAGES.index(self.events[-1]["event"])
         return self.events[0]["name"] == event["name"] and last < _STAGES.index(event["event"])
 
 
 def _compiles(process: int, events: list[Event], began: float) -> Iterator[RunCompile]:
     drafts: list[_Draft] = []
-    known: dict[tuple[str, str], int] = {}  # the number of clearings when last compiled
+    known: dict[tuple[str, str], int] = {}  # the number of clearings at a function's last compile
     clearings: list[str] = []
     for event in events:
         if event["event"] == "cleared":
@@ -199,7 +199,7 @@ def _compile(draft: _Draft, process: int, id: str, own: float, began: float) -> 
 
 
 def _own_seconds(drafts: list[_Draft]) -> list[float]:
-    """Return the seconds of each compile, without those of others within its stages."""
+    """Return the seconds of each compile, without the seconds of other compiles in its stages."""
     own = [0.0] * len(drafts)
     stages = [
         (event["thread"], event["time"] - event["seconds"], event["time"], number)

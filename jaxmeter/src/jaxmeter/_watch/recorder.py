@@ -1,4 +1,4 @@
-"""Record what JAX traces, lowers and compiles in this process: one event for each."""
+"""Write an event for each trace, lowering and compile of JAX in this process."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from jaxmeter._retrace.watch import Seen, Watch
 from jaxmeter._watch.cache_events import CacheEvents
 
 _LARGE_BYTES = 1_000_000
-"""Fewer captured bytes of a program are counted, and not searched for their holders."""
+"""If a program captures fewer bytes, they are counted, but the variables are not searched for."""
 _ARRAYS_COUNT = 5
 _FRAMES_COUNT = 40
 _until_the_end = contextlib.ExitStack()
 
 
 def record(events: Any) -> None:
-    """Record from now on, until the process ends."""
+    """Write events with ``events.write`` from now on until the process ends."""
     recorder = Recorder(events.write)
     _until_the_end.enter_context(listening(recorder))
     jax.clear_caches = recorder.noticing(jax.clear_caches)
@@ -45,9 +45,9 @@ def record(events: Any) -> None:
 
 
 class Recorder(Watch):
-    """Writes an event for each trace, lowering and compile.
+    """A watch that writes an event for each trace, lowering and compile.
 
-    An exception in here is written too, and not raised in the program.
+    An exception in the recorder is written as an event, and not raised in the program.
     """
 
     def __init__(self, write: Callable[..., None]) -> None:
@@ -58,7 +58,7 @@ class Recorder(Watch):
         self.searched: set[Hashable] = set()
         self.spent_seconds = 0.0
         self.slowest: Any = None
-        """`jaxmeter._watch.profiles.Slowest`, if profiles are asked for."""
+        """`jaxmeter._watch.profiles.Slowest` if profiles are requested, else None."""
 
     def on_trace(self, fun_name: str, seconds: float) -> None:
         self._guarded(super().on_trace, fun_name, seconds)
@@ -95,13 +95,13 @@ class Recorder(Watch):
         self.spent_seconds = 0.0
 
     def profile(self) -> None:
-        """Profile the slowest compiles; what JAX does for that is not recorded."""
+        """Stop recording, and profile the slowest compiles."""
         _until_the_end.close()
         if self.slowest is not None:
             self.slowest.profile(self.write)
 
     def noticing(self, clear: Callable[[], None]) -> Callable[[], None]:
-        """Return `jax.clear_caches` that is recorded as an event too."""
+        """Wrap `jax.clear_caches` so that each call of it is also recorded as an event."""
 
         @functools.wraps(clear)
         def cleared() -> None:
@@ -184,7 +184,10 @@ def _known_key(array: Any, keys: list[Hashable]) -> Hashable | None:
 
 
 def _local(name: str, frames: list[FrameType]) -> Any:
-    """Return a variable of the innermost function of JAX that has one of this name."""
+    """Return the variable `name` of the innermost function of JAX that has such a variable.
+
+    Return None if there is no such function.
+    """
     for frame in frames:
         if is_jax(frame.f_code.co_filename) and name in frame.f_code.co_varnames:
             return frame.f_locals.get(name)
@@ -192,7 +195,11 @@ def _local(name: str, frames: list[FrameType]) -> Any:
 
 
 def _stack(frame: FrameType | None = None) -> list[list[Any]]:
-    """Return the program's own lines, the innermost first, after the innermost of a library."""
+    """Return file, line, function and whether it is a library for the lines of the stack to show.
+
+    These are the program's own lines, the innermost first. If a library called JAX, its innermost
+    line comes before them. Without lines of the program, they are three lines of the library.
+    """
     if frame is None:
         import sys
 

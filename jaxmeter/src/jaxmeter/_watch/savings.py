@@ -1,4 +1,4 @@
-"""Sum up what a program could save."""
+"""Sum up the time that a program could save by compiling less."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _CACHE_SUGGESTION = (
 
 
 def savings(compiles: Sequence[RunCompile]) -> tuple[Saving, ...]:
-    """Return what to change, the largest saving first.
+    """Return the changes that would save time, the largest saving first.
 
-    Each compile is in at most one of the savings within this run; the persistent cache is about
-    later runs, and comes on top.
+    Each compile counts in at most one saving within this run. The saving by the persistent cache
+    concerns later runs; it is last, and its compiles may count in another saving too.
     """
     again: dict[tuple[str, ...], list[RunCompile]] = defaultdict(list)
     outside: dict[str, list[RunCompile]] = defaultdict(list)
@@ -37,7 +37,7 @@ def savings(compiles: Sequence[RunCompile]) -> tuple[Saving, ...]:
             f"operations outside of jit at {place}",
             _own(group),
             _count(group),
-            "move these lines into one jitted function; what remains is its own compile",
+            "move these lines into one jitted function; only the compile of that function remains",
         )
         for place, group in outside.items()
     ]
@@ -55,7 +55,9 @@ def _kind(one: RunCompile) -> tuple[str, ...]:
         suggestion = "do not clear JAX's caches between calls of the same functions"
         return "functions called again", "", one.reason, suggestion
     if not one.causes:
-        suggestion = "look for caches that are cleared, and for static values unlike themselves"
+        suggestion = (
+            "look for caches that are cleared, and for static values that do not equal themselves"
+        )
         return one.function, one.defined, one.reason, suggestion
     cause = one.causes[0]
     what = f"{cause.kind} of {cause.argument}" if cause.argument != one.function else cause.kind
@@ -71,7 +73,7 @@ def _place(one: RunCompile) -> str:
 
 
 def _count(group: Iterable[RunCompile]) -> int:
-    """Return how many were compiled; others were only traced, or failed."""
+    """Return how many programs of a group were compiled; others were only traced, or failed."""
     return sum(one.cache != "" for one in group)
 
 

@@ -1,8 +1,9 @@
 """Record the compiles of this Python process.
 
-Python imports ``sitecustomize`` when it starts, https://docs.python.org/3/library/site.html, so
-every Python process of a watched program runs this file, also those without JAX and those of other
-environments. It imports only what Python has, and nothing of JAX before the program does.
+Python imports ``sitecustomize`` when it starts (https://docs.python.org/3/library/site.html). So
+every Python process of a watched program runs this file, even if it does not use JAX or belongs to
+another environment. The file imports only the standard library, and JAX only after the program has
+imported it.
 """
 
 import atexit
@@ -19,8 +20,8 @@ _SOURCE = os.environ.get("JAXMETER_WATCH_SOURCE", "")
 class Events:
     """The file of this process, with a line of JSON for each event.
 
-    The file is opened for each event: what is written stays, however the process ends, and a
-    program that closes descriptors which it does not know closes none of ours.
+    The file is opened for each event. Therefore all events are kept however the process ends, and a
+    program that closes unknown file descriptors does not close this file.
     """
 
     def __init__(self):
@@ -40,7 +41,7 @@ class Events:
         )
 
     def write(self, kind, **fields):
-        """Append an event; a full disk or a missing folder must not stop the program."""
+        """Append an event. Ignore a full disk or a missing folder: the program must not stop."""
         line = json.dumps({"event": kind, "time": time.time(), **fields}, default=str) + "\n"
         try:
             descriptor = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
@@ -53,7 +54,7 @@ class Events:
 
 
 class _JaxFinder:
-    """Start the recorder as soon as ``import jax`` has ended."""
+    """An import hook that starts the recorder as soon as ``import jax`` has ended."""
 
     def __init__(self, events):
         self.events = events
@@ -88,12 +89,12 @@ class _JaxFinder:
                 finally:
                     sys.path.remove(_SOURCE)
             record(self.events)
-        except Exception as error:  # the program goes on, unrecorded
+        except Exception as error:  # the program continues without being recorded
             self.events.write("problem", text=f"compiles are not recorded: {error!r}")
 
 
 def _run_hidden():
-    """Import the environment's own ``sitecustomize``, which this one hides."""
+    """Import the environment's own ``sitecustomize``, which this file hides."""
     sys.path[:] = [path for path in sys.path if os.path.abspath(path) != _HERE]
     ours = sys.modules.pop(__name__, None)
     try:
@@ -102,7 +103,7 @@ def _run_hidden():
         if error.name != "sitecustomize":
             raise
     finally:
-        # Python's import of this file needs an entry of its name.
+        # Python's import of this file needs an entry with the file's name.
         sys.modules.setdefault(__name__, ours)  # pyright: ignore[reportArgumentType]
 
 
