@@ -71,15 +71,15 @@ class PatchInterpolation:
 
 
 def _signed_sums(a, b, c, d) -> list:
-    """Return the sums with the signs (+, +, +, +), (+, -, +, -), (+, +, -, -), (+, -, -, +)."""
+    """Return four sums of four arrays, with the signs (++++), (+-+-), (++--) and (+--+)."""
     return [a + b + c + d, a - b + c - d, a + b - c - d, a - b - c + d]
 
 
 def _butterfly(values: Float[Array, "4 m node"]) -> Float[Array, "4 m node"]:
-    """Convert values of the four parities to values in the four quadrants; equals its transpose.
+    """Convert values of the four parities to values in the four quadrants.
 
-    The order of parities (phi, theta) is (even, even), (even, odd), (odd, even), (odd, odd), and
-    the order of quadrants is (+, +), (+, -), (-, +), (-, -).
+    The map equals its transpose. The order of parities (phi, theta) is (even, even), (even, odd),
+    (odd, even), (odd, odd), and the order of quadrants is (+, +), (+, -), (-, +), (-, -).
     """
     return jnp.stack(_signed_sums(*values))
 

@@ -25,7 +25,7 @@ _ONE_THREAD = 2**18
 
 
 def rotate(values, angles, xp: Any = np):
-    """Rotate vectors (3, n, ...) about the z axis, those of row k by ``angles[k]``."""
+    """Rotate vectors (3, n, ...) about the z axis, the vectors of row k by ``angles[k]``."""
     shape = (-1,) + (1,) * (values.ndim - 2)
     cosine, sine = xp.cos(angles).reshape(shape), xp.sin(angles).reshape(shape)
     x, y, z = values
@@ -152,7 +152,7 @@ def interpolation_matrices(count: int, start: float, period: float, points: np.n
 
     Parameters
     ----------
-    count : number of samples in a period, at start + k period / count.
+    count, start, period : the samples are at start + k period / count, for k = 0 .. count - 1.
     points : (a,) positions to which the matrices interpolate.
 
     Returns
@@ -303,8 +303,8 @@ def with_mirror(phi: np.ndarray, theta: np.ndarray, half_period: bool):
 
     Returns
     -------
-    phi, theta : (3, a, k) and (images, b, m), for `resampled`. A half period has two images: each
-        row counts itself and its stellarator-symmetric image.
+    phi, theta : (3, a, k) and (images, b, m), for `resampled`. A half period has two images of each
+        row: the row itself and its stellarator-symmetric image.
     """
     if not half_period:
         return phi, theta[None]

@@ -37,14 +37,14 @@ _LARGEST_FLOAT32_BLOCK = 128
 
 
 class Kernel(NamedTuple):
-    """A kernel between targets x and sources y. Each source has the densities (s, F), 4 numbers.
+    """A kernel between targets x and sources y with the densities s = n.B and F = n x B.
 
     Attributes
     ----------
     name : name of the kernel's scope in traces.
     power : exponent in w = 1/r^power, the matrix of a tile.
-    moments : function of sources (3, n), relative to the block's centre, and densities (4, n); it
-        returns their moments (k, n).
+    moments : function of sources (3, n), relative to the block's centre, and densities (s, F),
+        (4, n); it returns their moments (k, n).
     combine : function of targets (3, t), relative to the centre, and weighted moments (k, t); it
         returns values (3, ..., t).
     rank : number of component axes of the values: 1 for a field, 2 for a gradient.

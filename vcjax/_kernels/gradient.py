@@ -1,4 +1,4 @@
-"""The kernel of the gradient: its far part (`vcjax._kernels.far`) and near part (`.near`).
+"""The kernel of the gradient: far part (`vcjax._kernels.far`), near part (`vcjax._kernels.near`).
 
 Far part. Let F = n x B and s = n.B at the source, and r = x - y. The field is a sum of
 r_m A_mk / r^3, where A_mk = (e_m x F)_k - s delta_mk, and its gradient is a sum of

@@ -60,11 +60,11 @@ class Nodes(NamedTuple):
 
 
 class Transforms(NamedTuple):
-    """T of a field B and of the test field at n points, laboratory components.
+    """The operator T (see `vcjax._casing`), applied to a field B and to the test field at n points.
 
     Attributes
     ----------
-    values : (n, 2, 3) T of B, then T of the test field.
+    values : (n, 2, 3) T of B, then T of the test field, laboratory components.
     at_foot : (n, 3) B at the foot of each point that has a patch, else 0.
     on_surface : (n,) whether a point is on the surface.
     """
@@ -77,7 +77,7 @@ class Transforms(NamedTuple):
 def transforms(
     rule: Rule, tiles: Tiles, nodes: Nodes, points: Float[Array, "n 3"], foot: Foot, used: Any
 ) -> Transforms:
-    """Return T of the field on the nodes and T of the test field, at n points.
+    """Return the operator T, applied to the field on the nodes and to the test field, at n points.
 
     Parameters
     ----------
@@ -108,7 +108,9 @@ def transforms(
 def transform_gradients(
     rule: Rule, tiles: Tiles, nodes: Nodes, points: Float[Array, "n 3"], foot: Foot, used: Any
 ) -> tuple[Transforms, Float[Array, "n 3 2 3"]]:
-    """Return T and its gradient at n points; the parameters are those of `transforms`.
+    """Return the operator T and its gradient at n points.
+
+    The parameters are those of `transforms`.
 
     Returns
     -------

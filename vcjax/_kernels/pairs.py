@@ -61,7 +61,7 @@ def _squares_jvp(at, along):
 
 
 def _squares_along(x, y, dx, dy):
-    """Return 2 (x - y).(dx - dy), (t, n)."""
+    """Return the derivatives 2 (x - y).(dx - dy) of the squared distances, (t, n)."""
     by_target = jnp.concatenate([(x * dx).sum(axis=0, keepdims=True), -dx])
     by_source = jnp.concatenate([(y * dy).sum(axis=0, keepdims=True), -dy])
     one_x = jnp.concatenate([jnp.ones_like(x[:1]), x])

@@ -43,9 +43,9 @@ _SERIES = 18
 
 
 class NearPart(NamedTuple):
-    """What patches contribute to T of a field and of a test field at n points.
+    """Contributions of patches to the operator T of a field and of a test field, at n points.
 
-    All values are 0 for points without a patch.
+    All values are 0 for points without a patch. T is defined in `vcjax._casing`.
 
     Attributes
     ----------
@@ -71,7 +71,7 @@ def near_part(
     constants: OffSurfaceTables,
     rule: Rule,
 ) -> NearPart:
-    """Return the near part at t points, each with a patch of its own.
+    """Return the near part of the operator T at t points, each with a patch of its own.
 
     Parameters
     ----------

@@ -77,7 +77,7 @@ def choose(
     trg_ntheta: int | None = None,
     gradient: bool = False,
 ) -> Rule:
-    """Choose a quadrature for targets on a surface that reaches the given number of digits.
+    """Choose a quadrature that gives fields on a surface to the requested number of digits.
 
     Parameters
     ----------
@@ -192,7 +192,7 @@ def choose_off_surface(
     max_nphi: int | None = None,
     max_ntheta: int | None = None,
 ) -> Rule:
-    """Choose a quadrature for points off a surface that reaches the given number of digits.
+    """Choose a quadrature that gives fields off a surface to the requested number of digits.
 
     Parameters
     ----------

@@ -54,7 +54,7 @@ GRADIENT_COSTS = Costs(2.4, 40.0, 105.0, 60.0, 0.17)
 
 @dataclass(frozen=True)
 class Demand:
-    """Demands of an accuracy on the quadrature, the same for all surfaces.
+    """What a quadrature must satisfy to reach an accuracy, whatever the surface.
 
     Attributes
     ----------
@@ -87,8 +87,8 @@ class Demand:
         The error of the trapezoidal rule oscillates from node to node, so its slope is
         2 pi / spacing times as large, whereas max |grad B| is max |B| / length. The quadrature
         therefore needs log10(2 pi length / spacing) more digits. By far the largest error is that
-        of the smooth rest of the kernel. Patches are therefore wider by `_GRADIENT_EXTRA`, and the
-        exponent T^2 of this error grows by twice as much.
+        of the smooth rest of the kernel. `_GRADIENT_EXTRA` is therefore added to T^2 in the radius
+        of patches, which raises the exponent of this error by twice as much.
 
         Parameters
         ----------
@@ -316,7 +316,7 @@ def _fitting_patches(demand: Demand, metric, grids: np.ndarray) -> tuple[np.ndar
 def _stretch(metric, quad: np.ndarray, patch: np.ndarray) -> np.ndarray:
     """Return the largest ratio sigma_max / sigma_min of the image of each patch, (k,).
 
-    The parameters and sigma are those of `_fitting_patches`, `quad` and `patch` its results.
+    sigma_min and sigma_max are explained in `_fitting_patches`, which returns `quad` and `patch`.
     """
     E, F, G = metric
     u, v = (2 * np.pi / quad * patch)[..., None]

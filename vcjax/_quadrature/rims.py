@@ -34,7 +34,7 @@ class Rims:
 
     Attributes
     ----------
-    metric, points : as given.
+    metric, points : the parameters of these names.
     """
 
     def __init__(

@@ -65,9 +65,9 @@ class Rule:
         self.check()
 
     def check(self) -> None:
-        """Raise `VcjaxError` if a value has a wrong type or range, or if values do not fit.
+        """Raise `VcjaxError` if a value has a wrong type or range, or if values contradict another.
 
-        Values fit together if, for example, the targets are among the quadrature nodes.
+        Values contradict each other, for example, if the targets are not among the nodes.
         """
         wrong = [n for n, low in _LEAST.items() if not _is_integer(getattr(self, n), low)]
         wrong += [

@@ -144,7 +144,7 @@ def off_surface_tables(rule: Rule) -> OffSurfaceTables:
     check_rule("off_surface_tables", rule, "vcjax.choose_off_surface")
     if not rule.core_count:
         raise VcjaxError(
-            "off_surface_tables got a rule for points on the surface; make one with "
+            "off_surface_tables got a rule for points on the surface; choose the rule with "
             "vcjax.choose_off_surface."
         )
     return OffSurfaceTables(tables(rule), **jax.device_put(_off_surface_tables(rule)))

@@ -39,7 +39,7 @@ def w7x(digits: int, *, half_period: bool = True) -> Problem:
 
     Raises
     ------
-    VcjaxError : if digits is not an integer from 1 to 14.
+    VcjaxError : if `digits` is not an integer from 1 to 14.
     """
     digits = check_integer("problems.w7x", "digits", digits, 1, MAX_DIGITS)
     factor = 1 if half_period else 2

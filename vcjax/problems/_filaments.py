@@ -70,7 +70,7 @@ class ToroidalLoop(Filament):
     nfp: int = 1
 
     def curve(self, parameter):
-        """Return points (n, 3) and derivatives (n, 3)."""
+        """Return points (n, 3) of the loop at toroidal angles (n,), and derivatives (n, 3)."""
         radius, radius_slope = _cosine_series(self.r, self.nfp, parameter)
         height, height_slope = _sine_series(self.z, self.nfp, parameter)
         cosine, sine = np.cos(parameter), np.sin(parameter)
@@ -98,7 +98,7 @@ class PoloidalCoil(Filament):
     radius: float
 
     def curve(self, parameter):
-        """Return points (n, 3) and derivatives (n, 3)."""
+        """Return points (n, 3) of the coil at n angles about its axis, and derivatives (n, 3)."""
         outward = np.array([np.cos(self.phi), np.sin(self.phi), 0.0])
         # From e_Z towards e_R: right-handed about e_phi, since e_Z x e_R = e_phi.
         upward = np.array([0.0, 0.0, 1.0])
@@ -148,7 +148,7 @@ def _sine_series(coefficients, nfp, parameter):
 
 
 def point_count(call: str, filament: Filament, targets: KDTree) -> int:
-    """Return the number of points on a filament that gives rounding error at the targets.
+    """Return the number of points on a filament that is enough for rounding error at the targets.
 
     If the parameter t of the curve y = sum_k c_k exp(i k t) is shifted by i s, the curve moves by
     about the sum over k > 0 of sqrt(2) |c_k| (exp(k s) - 1). For circles this is exact. The
