@@ -1,7 +1,7 @@
-"""The field on the surface: prepare once, evaluate often.
+"""Separate the field on the surface: prepare the surface once, then evaluate any number of fields.
 
-Virtual casing (Shafranov and Zakharov 1972; Hanson 2015), with r = x - y and n the outward unit
-normal at y:
+The virtual casing principle (Shafranov and Zakharov 1972; Hanson 2015), with r = x - y, n the
+outward unit normal at y, and PV the principal value of the integral:
 
     T[B](x) = 1/(4 pi) PV int { B x (n x r) - B (n.r) } / r^3 dA
     B_ext = B/2 + T[B],   B_int = B/2 - T[B]     on the surface.
@@ -48,9 +48,10 @@ _KERNELS = Kernels(FIELD, field_weights_at, combine_field)
 @pytree
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Casing(PreparedTargets):
-    """A surface prepared for fields: an immutable pytree, to be passed as an argument.
+    """A surface prepared for evaluating fields on it; made by `prepare`.
 
-    Attributes are documented in `vcjax._prepared`: `Prepared` and `PreparedTargets`.
+    It is an immutable pytree: pass it to jitted functions as an argument. Its attributes are those
+    of `Prepared` and `PreparedTargets` in `vcjax._prepared`, which document them.
     """
 
 
@@ -65,31 +66,32 @@ def prepare(
 ) -> Casing:
     """Compute everything about a surface that does not depend on the field.
 
-    Differentiable in X. Under an outer ``jit`` pass ``constants = vcjax.tables(rule)`` as an
-    argument of the outer function: made inside it, they would be embedded in its program.
+    The result is differentiable in X. Under an outer ``jit``, compute
+    ``constants = vcjax.tables(rule)`` outside and pass it to the outer function as an argument:
+    tables computed inside would be embedded in its program.
 
     Parameters
     ----------
-    rule : from `choose`.
+    rule : made by `choose`.
     X : (nphi, ntheta, 3) surface points, of the shape that the rule was chosen for; may be
         traced.
-    constants : `tables` of the rule; made here unless given.
+    constants : ``tables(rule)``; computed here if None.
     near_weights : "float64" stores the weights of the near part; "float32" stores them in half the
-        memory, with an error of about 1e-7; "streamed" recomputes them at every evaluation, for
-        many targets or a single evaluation. See ``docs/parameters.md``.
-    near_block_size : largest number of targets whose weights are made at once, or "auto"; a divisor
-        of the number of columns of targets is taken.
+        memory, with an error of about 1e-7; "streamed" recomputes them at every evaluation, which
+        suits many targets or a single evaluation. See ``docs/parameters.md``.
+    near_block_size : largest number of targets whose weights are computed at once, or "auto". The
+        number used is the largest divisor of the number of target columns up to this size.
     devices : a mesh or a list of devices among which the targets are divided, here and in every
         evaluation of the casing; None for one device. See ``docs/devices.md``.
 
     Returns
     -------
-    Casing
+    Casing : for `external_field`, `internal_field`, `self_test` and `error_estimate`.
 
     Raises
     ------
-    VcjaxError : for a surface that does not fit the rule, NaN, devices that cannot be used, weights
-        that do not fit into memory, or 32-bit mode.
+    VcjaxError : if the surface does not have the shape of the rule or contains NaN, if the devices
+        cannot be used, if the weights do not fit into memory, or if JAX runs in 32-bit mode.
     """
     check_preparation("prepare", rule, X)
     mesh = device_mesh("prepare", devices, rule.target_count)
@@ -114,19 +116,19 @@ def external_field(
     target_chunk_size: int | str = "auto",
     far_dtype: str = "float64",
 ) -> Float[Array, "trg_nphi trg_ntheta 3"]:
-    """Return the field of the currents outside: B_ext = B/2 + T[B] on the target grid.
+    """Return the field of the currents outside the surface, B_ext = B/2 + T[B], at the targets.
 
-    Linear in B, and differentiable in B and in the casing.
+    It is linear in B, and differentiable in B and in the casing. See `vcjax._casing` for T.
 
     Parameters
     ----------
-    casing : from `prepare`.
+    casing : made by `prepare`.
     B : (src_nphi, src_ntheta, 3) total field on the grid that the rule was chosen for, any unit.
-    chunk_size, target_chunk_size : largest number of sources and targets of a tile of the far
-        field, or "auto". They change speed and memory, and the result by rounding only.
-    far_dtype : in which the far field is summed: "float64", "float32" for a rule of at most 5
-        digits (twice as fast on a CPU, adds about 3e-6 of max |B| at most), or "auto" for float32
-        where it is allowed.
+    chunk_size, target_chunk_size : largest number of sources and of targets in a tile of the far
+        field, or "auto". They change speed and memory; the result changes by rounding only.
+    far_dtype : precision in which the far field is summed. "float32" is allowed for a rule of at
+        most 5 digits: it is twice as fast on a CPU and adds an error of at most about 3e-6 of
+        max |B|. "auto" means "float32" if the rule allows it, else "float64".
 
     Returns
     -------
@@ -134,7 +136,8 @@ def external_field(
 
     Raises
     ------
-    VcjaxError : for a field that does not fit the casing, NaN, or 32-bit mode.
+    VcjaxError : if B does not have the shape of the rule or contains NaN, if the casing was not
+        made by `prepare`, if an option is invalid, or if JAX runs in 32-bit mode.
     """
     sizes = chunk_size, target_chunk_size
     return _separate("external_field", casing, B, sizes, far_dtype, 1.0)
@@ -148,7 +151,10 @@ def internal_field(
     target_chunk_size: int | str = "auto",
     far_dtype: str = "float64",
 ) -> Float[Array, "trg_nphi trg_ntheta 3"]:
-    """Return the field of the plasma's own currents, B_int = B/2 - T[B]; see `external_field`."""
+    """Return the field of the currents inside the surface, B_int = B/2 - T[B], at the targets.
+
+    Parameters, shapes, units and errors are those of `external_field`.
+    """
     sizes = chunk_size, target_chunk_size
     return _separate("internal_field", casing, B, sizes, far_dtype, -1.0)
 
@@ -169,5 +175,10 @@ def _field(casing: Casing, B, tiles: Tiles, sign: float):
 
 
 def casing_operator(casing: Casing, nodes: Float[Array, "3 row column"], tiles: Tiles):
-    """Return T of a field on the continued nodes, laboratory components."""
+    """Return T[B] at the targets, (3, tphi, ttheta), in laboratory components.
+
+    Parameters
+    ----------
+    nodes : B on the nodes of one period and of the rule's overlap, laboratory components.
+    """
     return apply_operator(_KERNELS, casing, nodes, tiles)

@@ -1,4 +1,4 @@
-"""Checks of arguments. Each error names the call, what it got, and what to try."""
+"""Check arguments. Each error names the call, what it got, and what to try."""
 
 import jax
 import numpy as np
@@ -14,12 +14,12 @@ _LARGEST = 1e50
 
 
 def check_jax(call: str) -> None:
-    """Refuse to start where JAX would silently round every input, or never answer."""
+    """Raise `VcjaxError` if JAX runs in 32-bit mode or in a process forked after JAX started."""
     if is_forked():
         raise VcjaxError(
             f"{call} runs in a process that was forked after JAX had started; JAX cannot compute "
             "there and would wait for ever. Start processes with "
-            "multiprocessing.get_context('spawn'), or fork before anything of JAX is used."
+            "multiprocessing.get_context('spawn'), or fork before the first use of JAX."
         )
     if not jax.config.jax_enable_x64:  # pyright: ignore[reportAttributeAccessIssue]
         raise VcjaxError(
@@ -30,7 +30,7 @@ def check_jax(call: str) -> None:
 
 
 def check_integer(call: str, name: str, value, low: int, high: int) -> int:
-    """Return an integer in [low, high]."""
+    """Return the value as an int; raise `VcjaxError` if it is not an integer in [low, high]."""
     if (
         isinstance(value, bool)
         or not isinstance(value, int | np.integer)
@@ -41,26 +41,31 @@ def check_integer(call: str, name: str, value, low: int, high: int) -> int:
 
 
 def check_grid(call: str, name: str, value) -> int:
-    """Return a number of grid points along one direction."""
+    """Return a number of grid points along one direction; raise `VcjaxError` if it is invalid."""
     return check_integer(call, name, value, 1, 10**5)
 
 
 def check_rule(call: str, rule, choose: str = "vcjax.choose") -> None:
-    """Refuse a rule that `choose` did not make."""
+    """Raise `VcjaxError` unless `rule` is a `Rule` with consistent values."""
     if not isinstance(rule, Rule):
         raise VcjaxError(
             f"{call} got a rule of type {type(rule).__name__}; make one with {choose}."
         )
-    # `object.__setattr__` and `tree_at` change values without a check.
+    # `object.__setattr__` and `tree_at` can change values without a check.
     with errors_named(call):
         rule.check()
 
 
 def check_vectors(call: str, name: str, values, shape: tuple[int, int] | None = None) -> None:
-    """Refuse anything but float64 vectors (nphi, ntheta, 3).
+    """Raise `VcjaxError` unless `values` are finite float64 vectors (nphi, ntheta, 3).
 
-    Tracers pass unread. Arrays of accelerators are reduced where they lie: only a refused array is
-    copied to the host.
+    The values of a traced array cannot be read and are not checked. An array on an accelerator is
+    reduced there; it is copied to the host only if it is refused.
+
+    Parameters
+    ----------
+    call, name : the call and the argument that the error names.
+    shape : the (nphi, ntheta) of the rule; None if any is allowed.
     """
     if not isinstance(values, jax.Array | np.ndarray):
         raise VcjaxError(
@@ -82,7 +87,9 @@ def check_vectors(call: str, name: str, values, shape: tuple[int, int] | None = 
             f"for example {name}.astype(float)."
         )
     if isinstance(values, np.ma.MaskedArray):
-        raise VcjaxError(f"{call} got {name} as a masked array; every point counts, fill it first.")
+        raise VcjaxError(
+            f"{call} got {name} as a masked array; give a plain array with a value at every point."
+        )
     if not isinstance(values, Tracer):
         _check_range(call, name, values)
 
@@ -92,7 +99,7 @@ def _check_range(call: str, name: str, values) -> None:
     if is_near(values):
         largest = float(_maximum(np.asarray(values)))
     else:
-        # Under a trace concrete arrays would be traced as well.
+        # Inside a traced function, JAX would otherwise trace concrete arrays as well.
         with jax.ensure_compile_time_eval():
             largest = float(_maximum_on_device(values))
     if not np.isfinite(largest):
@@ -100,17 +107,17 @@ def _check_range(call: str, name: str, values) -> None:
         at = tuple(int(i) for i in np.argwhere(bad)[0])
         raise VcjaxError(
             f"{call} got {name} with {int(bad.sum())} points that are NaN or infinite, "
-            f"the first at [{at[0]}, {at[1]}]; repair the data first."
+            f"the first at [{at[0]}, {at[1]}]; repair these points first."
         )
     if largest and not 1 / _LARGEST <= largest <= _LARGEST:
         raise VcjaxError(
-            f"{call} got {name} with a largest value of {largest:.3g}; powers of it leave the "
-            "range of floats, give it in another unit."
+            f"{call} got {name} with a largest value of {largest:.3g}, whose powers exceed the "
+            f"range of floats; give {name} in another unit."
         )
 
 
 def is_near(values) -> bool:
-    """Return whether NumPy reads an array where it lies, on the host."""
+    """Return whether an array is in host memory of this process, so that NumPy needs no copy."""
     if not isinstance(values, jax.Array):
         return True
     is_host = all(device.platform == "cpu" for device in values.devices())
@@ -125,41 +132,44 @@ _maximum_on_device = jax.jit(_maximum)
 
 
 def check_points(call: str, points) -> None:
-    """Refuse anything but float64 points (n, 3), n at least 1."""
+    """Raise `VcjaxError` unless `points` are finite float64 (n, 3), with n at least 1."""
     is_array = isinstance(points, jax.Array | np.ndarray)
     if not is_array or points.shape[1:] != (3,) or not len(points):
         got = getattr(points, "shape", type(points).__name__)
-        raise VcjaxError(f"{call} got points {got}; give an array (n, 3), n at least 1.")
-    # On the device another axis would be a program.
+        raise VcjaxError(f"{call} got points {got}; give an array (n, 3) with at least one point.")
+    # Adding an axis to an array on the device would compile a program.
     on_host = not isinstance(points, Tracer) and is_near(points)
     check_vectors(call, "points", (np.asarray(points) if on_host else points)[None])
 
 
 def check_casing(call: str, casing, kind: type, prepare: str) -> None:
-    """Refuse a casing that `prepare` did not make, or whose arrays `jax.tree.map` has changed."""
+    """Raise `VcjaxError` for a casing of another kind, or with changed dtypes or shapes.
+
+    Calls such as `jax.tree.map` can change the arrays of a casing.
+    """
     if not isinstance(casing, kind):
         raise VcjaxError(
             f"{call} got a casing of type {type(casing).__name__}; make one with {prepare}."
         )
     for path, leaf in jax.tree.leaves_with_path(casing):
-        # Stored weights may be float32: an option.
+        # `near_weights="float32"` is an option of `prepare`.
         rounded = getattr(leaf, "dtype", np.float64) != np.float64
         if rounded and path[0] != jax.tree_util.GetAttrKey("near_weights"):
             raise VcjaxError(
-                f"{call} got a casing of dtype {leaf.dtype}; keep the float64 arrays that "
-                "preparing the surface made."
+                f"{call} got a casing with arrays of dtype {leaf.dtype}; do not change the float64 "
+                f"arrays that {prepare} made."
             )
     for name, expected in _shapes(casing).items():
         shape = getattr(casing, name).shape
         if shape != expected:
             raise VcjaxError(
                 f"{call} got a casing with {name} of shape {shape}, but its rule needs {expected}; "
-                "give one casing as it was prepared, and map over many with jax.vmap."
+                "pass a single casing, unchanged since it was prepared; use jax.vmap for several."
             )
 
 
 def _shapes(casing) -> dict[str, tuple[int, ...]]:
-    """Return the shapes that the arrays of a casing have by its rule."""
+    """Return the shapes that the rule of a casing requires of its arrays, by attribute name."""
     rule = casing.rule
     images, (rows, columns) = 2 if rule.half_period else 1, rule.continued_shape
     shapes: dict[str, tuple[int, ...]] = {
@@ -171,28 +181,28 @@ def _shapes(casing) -> dict[str, tuple[int, ...]]:
     weights = getattr(casing, "near_weights", None)
     if weights is not None:
         patch = (2 * rule.reach_phi + 1) * (2 * rule.reach_theta + 1)
-        # Devices fill the rows up; the number of weights is that of the kind.
+        # Axes 0 and 2 may vary: rows are filled up for many devices, and k is 4 or 12.
         shapes["near_weights"] = (*weights.shape[:1], rule.trg_shape[1], *weights.shape[2:3], patch)
     return shapes
 
 
 def check_constants(call: str, constants, kind: type, make: str) -> None:
-    """Refuse tables of another kind, or rounded ones; `surface_nodes` compares their rule."""
+    """Raise `VcjaxError` for tables of another kind or dtype; `surface_nodes` checks their rule."""
     if not isinstance(constants, kind):
         raise VcjaxError(
-            f"{call} got constants of type {type(constants).__name__}; make them with "
-            f"{make}(rule), of the rule given, or leave them out."
+            f"{call} got constants of type {type(constants).__name__}; pass {make}(rule) with the "
+            "same rule, or leave constants out."
         )
     dtypes = {leaf.dtype for leaf in jax.tree.leaves(constants)} - {np.dtype(np.float64)}
     if dtypes:
         raise VcjaxError(
-            f"{call} got constants of dtype {min(map(str, dtypes))}; make them with {make}(rule) "
-            "while JAX uses 64-bit floats, and keep them as they are."
+            f"{call} got constants of dtype {min(map(str, dtypes))}; pass {make}(rule), computed "
+            "while JAX uses 64-bit floats, without changing its arrays."
         )
 
 
 def check_symmetry(call: str, nfp, half_period) -> tuple[int, bool]:
-    """Return the number of field periods and whether grids cover half a period."""
+    """Return nfp as an int and half_period as a bool; raise `VcjaxError` if either is invalid."""
     if not isinstance(half_period, bool | np.bool_):
         raise VcjaxError(f"{call} got half_period={half_period!r}; give True or False.")
     return check_integer(call, "nfp", nfp, 1, 1000), bool(half_period)
@@ -201,18 +211,28 @@ def check_symmetry(call: str, nfp, half_period) -> tuple[int, bool]:
 def check_concrete(
     call: str, name: str, values, shape: tuple[int, int] | None = None
 ) -> np.ndarray:
-    """Return vectors (nphi, ntheta, 3) on the host, component first."""
+    """Return checked vectors (nphi, ntheta, 3) as a NumPy array (3, nphi, ntheta).
+
+    Raises
+    ------
+    VcjaxError : if the values are traced, or as `check_vectors`.
+    """
     if isinstance(values, Tracer):
         raise VcjaxError(
-            f"{call} got a traced {name}: it decides array sizes on the host. "
-            "Call it outside jit, grad and vmap; vcjax.prepare(rule, X) is the part to trace."
+            f"{call} got a traced {name}, but it must read the values on the host. Call it outside "
+            "jit, grad and vmap, and trace vcjax.prepare(rule, X) and the evaluation instead."
         )
     check_vectors(call, name, values, shape)
     return np.asarray(values).transpose(2, 0, 1)
 
 
 def check_surface(call: str, X, nfp: int, half_period: bool) -> np.ndarray:
-    """Return the component-first points (3, nphi, ntheta) of a closed surface, on the host."""
+    """Return the points of X as a NumPy array (3, nphi, ntheta).
+
+    Raises
+    ------
+    VcjaxError : if X is traced or invalid, has too few points, or is not closed.
+    """
     points = check_concrete(call, "X", X)
     if points.shape[1] < 1 or points.shape[2] < 4:
         raise VcjaxError(
@@ -221,8 +241,8 @@ def check_surface(call: str, X, nfp: int, half_period: bool) -> np.ndarray:
     rows = points.shape[1] * nfp * (2 if half_period else 1)
     if rows < 3:
         raise VcjaxError(
-            f"{call} got X with {rows} rows of points around the whole torus; give at least 3, as "
-            "fewer cannot show that it turns once around the z axis."
+            f"{call} got X with {rows} rows of points around the whole torus; give at least 3, "
+            "because fewer do not show that the surface turns once around the z axis."
         )
     check_surface_seams(call, points, nfp, half_period)
     return points

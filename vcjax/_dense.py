@@ -1,8 +1,8 @@
-"""The casing operator of a fixed surface as a matrix.
+"""Compute the casing operator of a fixed surface as a dense matrix.
 
-A row of the matrix is the exact transpose of the evaluation at a target, applied to a unit vector.
-Making the matrix takes as long as evaluating about ten fields, and compiling; applying it is a
-single product.
+Each row of the matrix is the transpose of the evaluation at one target, applied to a unit vector.
+Computing the matrix takes compilation and the time of about ten field evaluations. Applying it is
+one matrix product.
 """
 
 from dataclasses import dataclass, field
@@ -25,19 +25,22 @@ from vcjax._options import Tiles, memory_shortage, resolve_tiles
 from vcjax._prepared import on_nodes
 from vcjax._pytree import pytree
 
-# Targets whose rows are made at once; each needs a few times nine numbers for each node.
+# Targets whose rows are computed at once; each needs a few times nine numbers for each node.
 _BATCH = 4
 
 
 @pytree
 @dataclass(frozen=True, eq=False)
 class DenseOperator:
-    """A linear map from fields to fields: an immutable pytree, to be passed as an argument.
+    """The map from total fields to external or internal fields as a matrix; see `dense_operator`.
+
+    It is an immutable pytree: pass it to jitted functions as an argument.
 
     Attributes
     ----------
-    src_shape, trg_shape : static; (nphi, ntheta) of the field and of the targets.
-    matrix : (3 trg_nphi trg_ntheta, 3 src_nphi src_ntheta), components running fastest.
+    src_shape, trg_shape : (nphi, ntheta) of the field's grid and of the targets; static.
+    matrix : (3 trg_nphi trg_ntheta, 3 src_nphi src_ntheta), float64; the component is the fastest
+        index of rows and of columns.
     """
 
     src_shape: tuple[int, int] = field(metadata={"static": True})
@@ -47,25 +50,34 @@ class DenseOperator:
     def apply(
         self, B: Float[Array | np.ndarray, "*batch src_nphi src_ntheta 3"]
     ) -> Float[Array, "*batch trg_nphi trg_ntheta 3"]:
-        """Return the separated field, in the unit of B, of a field or of any batch of fields.
+        """Return the external or internal field at the targets, for one field or a batch.
+
+        Parameters
+        ----------
+        B : (..., src_nphi, src_ntheta, 3) total fields, any unit.
+
+        Returns
+        -------
+        (..., trg_nphi, trg_ntheta, 3) Cartesian components, in the unit of B.
 
         Raises
         ------
-        VcjaxError : for a field that does not fit, NaN, or 32-bit mode.
+        VcjaxError : if B does not have the shape of the operator, is empty or contains NaN, if the
+            matrix was changed, or if JAX runs in 32-bit mode.
         """
         call = "DenseOperator.apply"
         check_jax(call)
-        # `jax.tree.map` can round or reshape the matrix.
+        # `jax.tree.map` can change the dtype or the shape of the matrix.
         expected = tuple(3 * shape[0] * shape[1] for shape in (self.trg_shape, self.src_shape))
         if self.matrix.shape != expected or self.matrix.dtype != np.float64:
             raise VcjaxError(
-                f"{call} of an operator whose matrix is {self.matrix.dtype} of shape "
-                f"{self.matrix.shape}, not float64 of {expected}; keep it as it was made."
+                f"{call} got a matrix of dtype {self.matrix.dtype} and shape {self.matrix.shape}, "
+                f"but needs float64 of shape {expected}; make it again with vcjax.dense_operator."
             )
         if not isinstance(B, jax.Array | np.ndarray) or B.shape[-3:] != (*self.src_shape, 3):
             raise VcjaxError(
-                f"{call} got B of shape {np.shape(B)}; give (..., nphi, ntheta, 3) with "
-                f"{(*self.src_shape, 3)} last."
+                f"{call} got B of shape {np.shape(B)}; give an array with {(*self.src_shape, 3)} "
+                "as its last three axes."
             )
         if not B.size:
             raise VcjaxError(f"{call} got B of shape {B.shape}; give at least one field.")
@@ -79,19 +91,23 @@ def dense_operator(
 ) -> DenseOperator:
     """Return `external_field` or `internal_field` of a casing as a matrix, for many fields.
 
-    It pays from some tens of evaluations on, if the matrix fits into memory: it takes 72 bytes for
-    each pair of a target and a point of the field's grid. Its `apply` takes whole batches.
+    The matrix saves time from some tens of evaluations on. It takes 72 bytes for each pair of a
+    target and a point of the field's grid.
 
     Parameters
     ----------
-    casing : from `prepare`, not divided over devices.
-    internal : make the operator of `internal_field`.
-    chunk_size : largest number of sources of a tile of the far field, or "auto".
+    casing : made by `prepare` without ``devices``.
+    internal : return the operator of `internal_field` instead of `external_field`.
+    chunk_size : largest number of sources in a tile of the far field, or "auto".
+
+    Returns
+    -------
+    DenseOperator : its `apply` evaluates a field or a batch of fields.
 
     Raises
     ------
-    VcjaxError : for a casing that cannot be used, a matrix that does not fit into memory, or
-        32-bit mode.
+    VcjaxError : if the casing was not made by `prepare` or is divided over devices, if the matrix
+        does not fit into memory, or if JAX runs in 32-bit mode.
     """
     call = "dense_operator"
     check_jax(call)
@@ -101,12 +117,12 @@ def dense_operator(
     rule = casing.rule
     sources, targets = rule.src_shape[0] * rule.src_shape[1], rule.target_count
     if shortage := memory_shortage(
-        f"{call}: a matrix from {sources} points of the field to {targets} targets",
+        f"{call}: the entries of a matrix from {sources} points of the field to {targets} targets",
         72 * sources * targets,
-        "Use external_field, jax.vmap for batches of fields, or fewer targets.",
+        "Use external_field, with jax.vmap for a batch of fields, or ask for fewer targets.",
     ):
         raise VcjaxError(shortage)
-    # A target is turned into every field period.
+    # Each target is rotated into every field period, so it counts nfp times.
     tiles = resolve_tiles(call, "B", chunk_size, rule.nfp)
     matrix = _matrix(casing, tiles, -1.0 if internal else 1.0)
     operator = DenseOperator(rule.src_shape, rule.trg_shape, matrix)
@@ -140,7 +156,10 @@ def _matrix(casing: Casing, tiles: Tiles, sign: float):
 
 
 def _field_at_one(casing: Casing, tiles: Tiles, sign: float):
-    """Return the separated field at a target as a function: (B, row, column) to (3,)."""
+    """Return a function (B, row, column, *weights) -> (3,), the separated field at one target.
+
+    `row` and `column` are indices of the target; `weights` are its stored near weights, if any.
+    """
     rule = casing.rule
     sources = casing.sources, casing.area_normals
     recipe = casing.nodes, *casing.near_recipe

@@ -1,9 +1,9 @@
-"""Many devices: each computes its share of the targets and holds all sources.
+"""Divide targets among many devices; each device computes its share from a copy of all sources.
 
-Every loop of this package runs over targets, which are independent of each other. A loop over flat
-targets or over rows of targets is divided with ``shard_map``; its other operands, the sources of
-one field period, are small and copied to every device. Results are gathered, a copy on each
-device, except the near weights, which stay on the device that makes and uses them.
+Every loop of this package runs over targets, which are independent of each other. ``shard_map``
+divides a loop over targets or over rows of targets. The other operands, the sources of one field
+period, are small and are copied to every device. Results are gathered, with a copy on each device.
+Only the near weights stay divided, on the devices that compute and use them.
 """
 
 from collections.abc import Callable, Sequence
@@ -22,16 +22,18 @@ Devices: TypeAlias = Mesh | Sequence[Any] | None
 
 
 def device_mesh(call: str, devices, target_count: int | None = None) -> Mesh | None:
-    """Return the mesh over which targets are divided; None without devices.
+    """Return the mesh over which targets are divided, or None if `devices` is None.
 
     Parameters
     ----------
-    target_count : None where it is not known yet.
+    call : name of the call, for errors.
+    devices : see `Devices`.
+    target_count : number of targets, or None if it is not known yet.
 
     Raises
     ------
-    VcjaxError : for anything but devices, devices of another platform than JAX's default, more
-        devices than targets, or no device of this process.
+    VcjaxError : if `devices` are not devices, are not of JAX's default platform, are more than the
+        targets, or include none of this process.
     """
     if devices is None:
         return None
@@ -40,8 +42,8 @@ def device_mesh(call: str, devices, target_count: int | None = None) -> Mesh | N
     else:
         found, names = _device_array(call, devices), ("targets",)
     _check_devices(call, list(found.ravel()), target_count)
-    # Axes of a caller's mesh may be "explicit": every slice of an array would then need a sharding.
-    # The axes of a new mesh are left to the compiler.
+    # Axes of the given mesh may be "explicit": every slice of an array would then need a sharding.
+    # In a new mesh the compiler chooses shardings.
     return Mesh(found, names)
 
 
@@ -50,7 +52,7 @@ def _device_array(call: str, devices) -> np.ndarray:
     if listed is None or not all(isinstance(device, jax.Device) for device in listed):
         raise VcjaxError(
             f"{call} got devices={devices!r}; give a jax.sharding.Mesh, a list of devices such as "
-            "jax.devices(), or None for a single one."
+            "jax.devices(), or None for a single device."
         )
     found = np.empty(len(listed), dtype=object)
     found[:] = listed
@@ -61,14 +63,14 @@ def _check_devices(call: str, found: list, target_count: int | None) -> None:
     if not found or len(set(found)) < len(found):
         raise VcjaxError(
             f"{call} got {len(found)} devices, {len(set(found))} of them different; give at least "
-            "one, each once."
+            "one device, and each device once."
         )
     platforms = sorted({device.platform for device in found})
     if platforms != [jax.default_backend()]:
         raise VcjaxError(
             f"{call} got devices of {' and '.join(platforms)}, but JAX runs on "
-            f"{jax.default_backend()} here; give devices of that platform, or choose another one "
-            "with jax.config.update('jax_platforms', ...) before any other use of JAX."
+            f"{jax.default_backend()} here; give devices of that platform, or choose another "
+            "platform with jax.config.update('jax_platforms', ...) before any other use of JAX."
         )
     if target_count is not None and len(found) > target_count:
         raise VcjaxError(
@@ -77,13 +79,16 @@ def _check_devices(call: str, found: list, target_count: int | None) -> None:
         )
     if jax.process_index() not in {device.process_index for device in found}:
         raise VcjaxError(
-            f"{call} got devices of other processes only; process {jax.process_index()} takes part "
-            "where one of its own is among them, or leaves the call out."
+            f"{call} got devices of other processes only; include a device of this process, "
+            f"{jax.process_index()}, or do not make the call in this process."
         )
 
 
 def copied(values: Any, mesh: Mesh | None) -> Any:
-    """Copy arrays to every device; over processes, JAX checks that all gave the same."""
+    """Copy arrays to every device of the mesh; return them unchanged if it is None.
+
+    If the mesh spans several processes, JAX checks that all of them pass the same arrays.
+    """
     return values if mesh is None else jax.device_put(values, NamedSharding(mesh, PartitionSpec()))
 
 
@@ -94,13 +99,14 @@ def divided(
 
     Parameters
     ----------
-    targets : arrays to be divided along their first axis, filled up with the last entry.
-    everywhere : arrays that every device reads whole.
-    axis : of the result, along which targets lie.
+    targets : arrays to divide along their first axis. They are first filled up with copies of the
+        last entry, to a multiple of the number of devices.
+    everywhere : arrays of which every device has a copy.
+    axis : axis of the results along which the targets lie.
 
     Returns
     -------
-    The results, left divided and filled up.
+    The results, still divided and including those of the fill.
     """
     if mesh is None:
         return function(targets, *everywhere)
@@ -115,7 +121,7 @@ def divided(
         mesh=mesh,
         in_specs=(share, *(PartitionSpec() for _ in everywhere)),
         out_specs=PartitionSpec(*(None,) * axis, mesh.axis_names),
-        # Every axis divides targets, so nothing is left to infer about copies.
+        # Every axis divides targets, so JAX need not infer which results are copies.
         check_vma=False,
     )
     return program(jax.tree.map(filled, targets), *everywhere)
@@ -124,7 +130,17 @@ def divided(
 def over_targets(
     function: Callable, mesh: Mesh | None, targets: Any, *everywhere: Any, count: int, axis: int = 0
 ) -> Any:
-    """Call `divided` and gather ``count`` results along an axis, a copy on every device."""
+    """Call `divided`, gather the results of all devices, and drop those of the fill.
+
+    Parameters
+    ----------
+    count : number of targets.
+    axis : axis of the results along which the targets lie.
+
+    Returns
+    -------
+    The first `count` results along `axis`, with a copy on every device.
+    """
     result = divided(function, mesh, targets, *everywhere, axis=axis)
     if mesh is not None:
         result = lax.with_sharding_constraint(result, NamedSharding(mesh, PartitionSpec()))

@@ -1,8 +1,8 @@
-"""What vcjax raises for input it cannot use, and warns of in input that cannot give its digits.
+"""Exceptions for input that vcjax cannot use, and warnings for results with too few digits.
 
-Each warning is a category of its own, for Python's filters: ``warnings.filterwarnings("ignore",
-category=vcjax.ContradictionWarning)`` lets currents cross the surface, and "error" in place of
-"ignore" makes a warning an error.
+Each warning is a category of its own, so that Python's filters can select it. For a surface that
+currents do cross, use ``warnings.filterwarnings("ignore", category=vcjax.ContradictionWarning)``.
+With "error" in place of "ignore", the warning is raised as an exception.
 """
 
 import sys
@@ -16,41 +16,41 @@ import jaxtyping
 
 
 class VcjaxError(ValueError):
-    """Input that vcjax cannot use.
+    """Raised for input that vcjax cannot use.
 
     The message names the call, what it got, and what to try.
     """
 
 
 class VcjaxWarning(UserWarning):
-    """Input whose result will not have the digits asked for."""
+    """Base class of the warnings that a result will not have the digits asked for."""
 
 
 class ContradictionWarning(VcjaxWarning):
-    """A surface and a field that do not belong together: current or net flux leaves the surface."""
+    """Warns that X and B contradict each other: current or net flux crosses the surface."""
 
 
 class UnresolvedWarning(VcjaxWarning):
-    """A field, a surface or a quadrature too coarse for the digits asked for."""
+    """Warns that a field, a surface or a quadrature is too coarse for the digits asked for."""
 
 
 class NoiseWarning(VcjaxWarning):
-    """Noise or a single wrong point, above the digits asked for."""
+    """Warns of noise or a single wrong point in the data, larger than the digits allow."""
 
 
 class AccuracyWarning(VcjaxWarning):
-    """A result whose estimated error is above the digits asked for."""
+    """Warns that the estimated error of a result is larger than the digits asked for."""
 
 
 _caller: ContextVar[str | None] = ContextVar("_caller", default=None)
 _silent: ContextVar[bool] = ContextVar("_silent", default=False)
-# jaxtyping and beartype may wrap the calls of this package.
+# Code that is not the user's: this package, and jaxtyping and beartype, which may wrap its calls.
 _WITHIN = (str(Path(__file__).parent), str(Path(jaxtyping.__file__).parent), "<@beartype")
 
 
 @contextmanager
 def errors_named(call: str) -> Iterator[None]:
-    """Let errors and warnings of the calls inside name the call that the user made."""
+    """Make errors and warnings raised inside the block name `call`, which the user made."""
     token = _caller.set(_caller.get() or call)
     try:
         yield
@@ -62,7 +62,7 @@ def errors_named(call: str) -> Iterator[None]:
 
 @contextmanager
 def made_up_data() -> Iterator[None]:
-    """Say nothing of the data of the calls inside: they are not the user's."""
+    """Suppress warnings inside the block, whose data were made by vcjax, not by the user."""
     token = _silent.set(True)
     try:
         yield
@@ -71,7 +71,7 @@ def made_up_data() -> Iterator[None]:
 
 
 def warn(call: str, message: str, category: type[VcjaxWarning]) -> None:
-    """Warn at the line of the user's code that made the call; the message continues its name."""
+    """Warn with the text "call message", at the line of the user's code that made the call."""
     if _silent.get():
         return
     level, frame = 2, sys._getframe(1)

@@ -1,23 +1,24 @@
-"""Whether this process was forked after JAX had started: there every computation waits for ever.
+"""Detect a process that was forked after JAX had started: every computation in it would hang.
 
-JAX computes on threads of its own, and a forked process has none of them. JAX warns at the fork,
-by ``os.register_at_fork``, and then hangs when a result is read.
+JAX computes on threads of its own, which a forked process does not have. JAX itself only warns at
+the fork; the process then hangs when it reads a result.
 """
 
 import os
 import sys
 
-_jax_runs_in: int | None = None  # the process, from its first fork on
+_jax_runs_in: int | None = None  # id of the process that ran JAX when it was first forked
 
 
 def is_forked() -> bool:
-    """Return whether JAX ran before this process was forked."""
+    """Return whether JAX had started before this process was forked."""
     return _jax_runs_in not in (None, os.getpid())
 
 
 def _before_fork() -> None:
     global _jax_runs_in
-    # Public functions that know the backends start them. Without the private name JAX still warns.
+    # Every public function that reports backends also starts them, hence the private name. Without
+    # it, only the warning of JAX is left.
     bridge = sys.modules.get("jax._src.xla_bridge")
     if _jax_runs_in is None and getattr(bridge, "_backends", None):
         _jax_runs_in = os.getpid()

@@ -1,13 +1,14 @@
-"""Gradients on the surface of the separated fields.
+"""Compute the gradients of the external and the internal field on the surface.
 
-The data determine how the tangential derivatives of B jump across the surface, and the field is
-free of divergence and curl on either side; with e^a the dual tangents,
+Let e^a be the dual tangents, a = phi, theta, n the unit normal, and T[B] as in `vcjax._casing`. On
+the surface, B gives the tangential derivatives; div B = 0 and curl B = 0 on the vacuum side give
+the derivative along n. Together they are the matrix D:
 
     D = sum_a e^a (x) d_a B + n (x) d,   d = sum_a e^a (n.d_a B) - n sum_a e^a.d_a B,
     grad B_ext = D/2 + FP grad T[B],   grad B_int = D/2 - FP grad T[B] = D - grad B_ext,
 
-where FP is Hadamard's finite part of the integral at points of the surface. Nothing is extrapolated
-from points off the surface.
+FP is Hadamard's finite part of the integral at points of the surface. Nothing is extrapolated from
+points off the surface.
 """
 
 from dataclasses import dataclass
@@ -47,17 +48,19 @@ _KERNELS = Kernels(GRADIENT, gradient_weights_at, combine_gradient)
 @pytree
 @dataclass(frozen=True, eq=False, kw_only=True)
 class GradientCasing(PreparedTargets):
-    """A surface prepared for gradients: an immutable pytree, to be passed as an argument.
+    """A surface prepared for evaluating gradients on it; made by `prepare_gradient`.
 
-    Its weights take three times the memory of those of a `Casing`, and it needs a finer rule.
+    It is an immutable pytree: pass it to jitted functions as an argument. Its near weights take
+    three times the memory of the weights of a `Casing`, and it needs a finer rule.
 
     Attributes
     ----------
-    field_phi_slope, field_theta_slope : derivatives of the interpolation of a field at the targets.
-    dual_basis : (3, 3, trg_nphi, trg_ntheta) dual tangents of phi and theta and the unit normal,
-        laboratory components.
+    field_phi_slope, field_theta_slope : matrices that interpolate a field to the targets and
+        differentiate it along phi and along theta.
+    dual_basis : (3, 3, trg_nphi, trg_ntheta) dual tangents of phi and theta and the unit normal at
+        the targets, in laboratory components.
     rule, field_phi, field_theta, turns, nodes, near_weights, near_recipe, near_block, devices :
-        as of a `Casing`.
+        the attributes of a `Casing`.
     """
 
     field_phi_slope: Float[Array, "3 tphi i"]
@@ -76,24 +79,24 @@ def prepare_gradient(
 ) -> GradientCasing:
     """Compute everything about the gradients on a surface that does not depend on the field.
 
-    Differentiable in X. For use under an outer ``jit`` see `prepare`.
+    The result is differentiable in X. For use under an outer ``jit`` see `prepare`.
 
     Parameters
     ----------
-    rule : from ``choose(..., gradient=True)``; a rule chosen for the field loses
-        one to three digits, without a warning.
+    rule : made by ``choose(..., gradient=True)``. With a rule chosen for fields, gradients lose one
+        to three digits, without a warning.
     X : (nphi, ntheta, 3) surface points, of the shape that the rule was chosen for; may be
         traced.
-    constants : `gradient_tables` of the rule; made here unless given.
-    near_weights, near_block_size, devices : as for `prepare`.
+    constants : ``gradient_tables(rule)``; computed here if None.
+    near_weights, near_block_size, devices : see `prepare`.
 
     Returns
     -------
-    GradientCasing
+    GradientCasing : for `external_gradient`, `internal_gradient`, `self_test` and `error_estimate`.
 
     Raises
     ------
-    VcjaxError : as for `prepare`.
+    VcjaxError : for the same reasons as `prepare`.
     """
     call = "prepare_gradient"
     check_preparation(call, rule, X, "vcjax.choose(..., gradient=True)")
@@ -127,15 +130,16 @@ def external_gradient(
     chunk_size: int | str = "auto",
     target_chunk_size: int | str = "auto",
 ) -> Float[Array, "trg_nphi trg_ntheta 3 3"]:
-    """Return the gradient of the field of the currents outside, on the target grid.
+    """Return the gradient of the field of the currents outside the surface, at the targets.
 
-    Linear in B, and differentiable in B and in the casing.
+    It is linear in B, and differentiable in B and in the casing. See `vcjax._gradient` for the
+    equations.
 
     Parameters
     ----------
-    casing : from `prepare_gradient`.
+    casing : made by `prepare_gradient`.
     B : (src_nphi, src_ntheta, 3) total field on the grid that the rule was chosen for, any unit.
-    chunk_size, target_chunk_size : as for `external_field`.
+    chunk_size, target_chunk_size : see `external_field`.
 
     Returns
     -------
@@ -144,7 +148,8 @@ def external_gradient(
 
     Raises
     ------
-    VcjaxError : for a field that does not fit the casing, NaN, or 32-bit mode.
+    VcjaxError : if B does not have the shape of the rule or contains NaN, if the casing was not
+        made by `prepare_gradient`, if an option is invalid, or if JAX runs in 32-bit mode.
     """
     return _separate("external_gradient", casing, B, chunk_size, target_chunk_size, 1.0)
 
@@ -156,10 +161,11 @@ def internal_gradient(
     chunk_size: int | str = "auto",
     target_chunk_size: int | str = "auto",
 ) -> Float[Array, "trg_nphi trg_ntheta 3 3"]:
-    """Return the gradient of the field of the plasma's own currents; see `external_gradient`.
+    """Return the gradient of the field of the currents inside the surface, at the targets.
 
     It is the limit from outside the surface, the vacuum side, where B_int is free of curl. The
-    gradient of B_ext is the same from either side.
+    gradient of B_ext has the same limit from either side. Parameters, shapes, units and errors are
+    those of `external_gradient`.
     """
     return _separate("internal_gradient", casing, B, chunk_size, target_chunk_size, -1.0)
 
@@ -180,7 +186,12 @@ def _gradient(casing: GradientCasing, B, tiles: Tiles, sign: float):
 def gradient_operator(
     casing: GradientCasing, nodes: Float[Array, "3 row column"], tiles: Tiles
 ) -> Float[Array, "3 3 tphi ttheta"]:
-    """Return FP grad T of a field on the continued nodes, laboratory components."""
+    """Return FP grad T[B] at the targets, in laboratory components.
+
+    Parameters
+    ----------
+    nodes : B on the nodes of one period and of the rule's overlap, laboratory components.
+    """
     return apply_operator(_KERNELS, casing, nodes, tiles)
 
 
@@ -188,7 +199,10 @@ def gradient_operator(
 def surface_gradient(
     casing: GradientCasing, B: Float[Array, "a b 3"]
 ) -> Float[Array, "3 3 tphi ttheta"]:
-    """Return D of the module's first lines, which does not depend on the sign of the normal."""
+    """Return the matrix D, defined in the module's docstring, at the targets.
+
+    It does not depend on the sign of the normal.
+    """
     (i, j), (a, b) = casing.rule.overlap, casing.rule.trg_shape
     phi = casing.field_phi[:, i:][:, : a * casing.rule.stride_phi : casing.rule.stride_phi]
     theta = casing.field_theta[:, j:][:, : b * casing.rule.stride_theta : casing.rule.stride_theta]

@@ -1,4 +1,4 @@
-"""Loops over tiles, of a length known when compiling or found by the program."""
+"""Run loops over tiles; their length is known at compile time or computed by the program."""
 
 from collections.abc import Callable
 from typing import Any
@@ -9,12 +9,13 @@ from jax import lax
 
 
 def map_tiles(function: Callable, tiles: Any, used: Any = None) -> Any:
-    """Map a function over the first axis of all arrays, or over the first `used` entries of it.
+    """Map a function over the first axis of all arrays in `tiles`.
 
     Parameters
     ----------
-    used : traced number of tiles to evaluate; the others get zeros. One program serves all
-        numbers. Such a loop has no derivative in reverse mode; without `used` it has.
+    used : number of tiles to evaluate, may be traced; the results of the others are zero. One
+        program then serves every number. With `used` the loop cannot be differentiated in reverse
+        mode; if None, all tiles are evaluated and it can.
     """
     if used is None:
         return lax.map(function, tiles)
@@ -34,11 +35,13 @@ def map_tiles(function: Callable, tiles: Any, used: Any = None) -> Any:
 
 
 def by_tiles(function: Callable, values: Any, size: int, used: Any = None) -> Any:
-    """Evaluate a function of many points tile by tile; `size` divides their number.
+    """Evaluate a function of many points in tiles of `size` points.
 
     Parameters
     ----------
-    used : traced number of points to evaluate; see `map_tiles`.
+    values : arrays with one entry for each point along their first axis.
+    size : points in a tile; it must divide the number of points.
+    used : number of points to evaluate, may be traced; see `map_tiles`.
     """
     count = len(jax.tree.leaves(values)[0])
     tiles = jax.tree.map(lambda v: v.reshape(count // size, size, *v.shape[1:]), values)

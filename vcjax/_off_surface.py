@@ -1,9 +1,9 @@
-"""Off the surface: the external field inside it, the internal field outside, at any points.
+"""Evaluate the external field at points inside the surface, the internal field at points outside.
 
     T[B](x) = B_ext(x) at x inside,   T[B](x) = -B_int(x) at x outside   (see `vcjax._casing`).
 
-The data on the surface determine no more: the external field outside and the internal field inside
-depend on where the currents flow. There results are NaN, never a number of another meaning.
+The field on the surface does not determine the external field outside or the internal field inside,
+because these depend on where the currents flow. They are returned as NaN.
 """
 
 from collections.abc import Callable
@@ -35,20 +35,22 @@ from vcjax._quadrature.spectrum import unresolved, unresolved_at
 from vcjax._quadrature.tables import OffSurfaceTables, Tables, off_surface_tables
 
 _GROUP = 1024
-"""Points of a call of the program, unless a transformation of JAX is under way."""
+"""Points that one call of the program evaluates, except inside a transformation of JAX."""
 
 
 @pytree
 @dataclass(frozen=True, eq=False, kw_only=True)
 class OffSurfaceCasing(Prepared):
-    """A surface prepared for points off it: an immutable pytree, to be passed as an argument.
+    """A surface prepared for evaluation at points off it; made by `prepare_off_surface`.
+
+    It is an immutable pytree: pass it to jitted functions as an argument.
 
     Attributes
     ----------
-    constants : tables of the rule.
-    spacing : (2,) least and largest distance of neighbouring nodes, at each node the larger of the
-        distances along phi and theta.
-    rule, field_phi, field_theta, turns, nodes, devices : as of a `Casing`.
+    constants : ``off_surface_tables(rule)``.
+    spacing : (2,) least and largest node spacing, in the unit of X. The spacing at a node is the
+        larger of its distances to the next node along phi and along theta.
+    rule, field_phi, field_theta, turns, nodes, devices : the attributes of a `Casing`.
     """
 
     constants: OffSurfaceTables
@@ -62,22 +64,26 @@ def prepare_off_surface(
     constants: OffSurfaceTables | None = None,
     devices: Devices = None,
 ) -> OffSurfaceCasing:
-    """Compute everything about a surface that depends on neither field nor points.
+    """Compute everything about a surface that depends neither on the field nor on the points.
 
-    Differentiable in X. For use under an outer ``jit`` see `prepare`.
+    The result is differentiable in X. For use under an outer ``jit`` see `prepare`.
 
     Parameters
     ----------
-    rule : from `choose_off_surface`.
+    rule : made by `choose_off_surface`.
     X : (nphi, ntheta, 3) surface points, of the shape that the rule was chosen for; may be traced.
-    constants : `off_surface_tables` of the rule; made here unless given.
+    constants : ``off_surface_tables(rule)``; computed here if None.
     devices : a mesh or a list of devices among which every evaluation divides its points; None for
         one device. See ``docs/devices.md``.
 
+    Returns
+    -------
+    OffSurfaceCasing : for `field_at` and `gradient_at`.
+
     Raises
     ------
-    VcjaxError : for a surface that does not fit the rule, NaN, devices that cannot be used, or
-        32-bit mode.
+    VcjaxError : if the surface does not have the shape of the rule or contains NaN, if the devices
+        cannot be used, or if JAX runs in 32-bit mode.
     """
     call = "prepare_off_surface"
     check_preparation(call, rule, X, "vcjax.choose_off_surface")
@@ -106,17 +112,19 @@ def _nodes_and_spacing(rule: Rule, X, constants: Tables, xp: Any):
 
 
 class OffSurface(NamedTuple):
-    """Separated fields (n, 3), or their gradients (n, 3, 3), at n points.
+    """The external and the internal field, or their gradients, at n points.
+
+    A point counts as on the surface if it is nearer than 1e-10 of the patch radius. Both fields are
+    given there. Both gradients are NaN, and so are derivatives in the points and in the surface;
+    use `external_gradient` and `internal_gradient` instead.
 
     Attributes
     ----------
-    external : of the currents outside; NaN at points outside.
-    internal : of the currents inside; NaN at points inside.
-    inside : (n,) whether a point is inside the surface; False on it.
-    distance : (n,) from the surface, in the unit of X; 0 for points on it, nearer than 1e-10 of the
-        patch radius. There both fields are given, but both gradients are NaN, and so are
-        derivatives in points and surface: see `external_gradient`.
-    error : (n,) estimated error of the result, over max |B|; not differentiated.
+    external : (n, 3) field or (n, 3, 3) gradient of the currents outside; NaN at points outside.
+    internal : (n, 3) field or (n, 3, 3) gradient of the currents inside; NaN at points inside.
+    inside : (n,) whether a point is inside the surface; False on the surface.
+    distance : (n,) distance from the surface, in the unit of X; 0 on the surface.
+    error : (n,) estimated error of the result, relative to max |B|; not differentiated.
     """
 
     external: Float[Array, "n ... 3"]
@@ -135,7 +143,24 @@ def off_surface_field(
     nfp: int,
     half_period: bool = False,
 ) -> OffSurface:
-    """Return the separated fields at any points: `choose_off_surface`, then `field_at`."""
+    """Return the external field at points inside and the internal field at points outside.
+
+    This calls `choose_off_surface`, `prepare_off_surface` and `field_at`. For several fields or
+    sets of points on one surface, call these yourself and prepare once.
+
+    Parameters
+    ----------
+    X, B, digits, nfp, half_period : see `choose_off_surface`.
+    points : (n, 3) Cartesian points, in the unit of X.
+
+    Returns
+    -------
+    OffSurface : with fields (n, 3) in the unit of B.
+
+    Raises
+    ------
+    VcjaxError : if an argument is invalid.
+    """
     with errors_named("off_surface_field"):
         rule = choose_off_surface(X, B, digits, nfp=nfp, half_period=half_period)
         return field_at(prepare_off_surface(rule, X), B, points)
@@ -150,7 +175,18 @@ def off_surface_gradient(
     nfp: int,
     half_period: bool = False,
 ) -> OffSurface:
-    """Return gradients of the separated fields: `choose_off_surface`, then `gradient_at`."""
+    """Return the gradients of the fields that `off_surface_field` returns.
+
+    Parameters are those of `off_surface_field`.
+
+    Returns
+    -------
+    OffSurface : with gradients (n, 3, 3), see `gradient_at`.
+
+    Raises
+    ------
+    VcjaxError : if an argument is invalid.
+    """
     with errors_named("off_surface_gradient"):
         rule = choose_off_surface(X, B, digits, nfp=nfp, half_period=half_period, gradient=True)
         return gradient_at(prepare_off_surface(rule, X), B, points)
@@ -164,25 +200,28 @@ def field_at(
     chunk_size: int | str = "auto",
     target_chunk_size: int | str = "auto",
 ) -> OffSurface:
-    """Return the separated fields at any points, however near to the surface.
+    """Return the external field at points inside and the internal field at points outside.
 
-    Differentiable in B (they are linear in it), in the casing and in points off the surface.
+    Points may be at any distance from the surface. The fields are linear in B, and differentiable
+    in B, in the casing, and in points off the surface.
 
     Parameters
     ----------
-    casing : from `prepare_off_surface`.
+    casing : made by `prepare_off_surface`.
     B : (src_nphi, src_ntheta, 3) total field on the grid that the rule was chosen for, any unit.
-    points : (n, 3) Cartesian, in the unit of X.
-    chunk_size, target_chunk_size : largest number of sources and points of a tile of the far
-        field, or "auto". They change speed and memory, and the result by rounding only.
+    points : (n, 3) Cartesian points, in the unit of X.
+    chunk_size, target_chunk_size : largest number of sources and of points in a tile of the far
+        field, or "auto". They change speed and memory; the result changes by rounding only.
 
     Returns
     -------
-    OffSurface, fields (n, 3) in the unit of B.
+    OffSurface : with fields (n, 3) in the unit of B.
 
     Raises
     ------
-    VcjaxError : for a field or points that do not fit, NaN, or 32-bit mode.
+    VcjaxError : if B does not have the shape of the rule, if B or the points contain NaN, if the
+        casing was not made by `prepare_off_surface`, if an option is invalid, or if JAX runs in
+        32-bit mode.
     """
     sizes = chunk_size, target_chunk_size
     return _evaluate("field_at", _field, casing, B, points, sizes)
@@ -196,12 +235,14 @@ def gradient_at(
     chunk_size: int | str = "auto",
     target_chunk_size: int | str = "auto",
 ) -> OffSurface:
-    """Return gradients of the separated fields at any points off the surface; see `field_at`.
+    """Return the gradients of the fields that `field_at` returns, at points off the surface.
+
+    Parameters and errors are those of `field_at`. On the surface the gradients are NaN.
 
     Returns
     -------
-    OffSurface, gradients (n, 3, 3) with [:, i, k] = d_i B_k in the unit of B over the unit of X;
-    their error over max |B| has the unit of 1/X.
+    OffSurface : with gradients (n, 3, 3), [:, i, k] = d_i B_k, in the unit of B over the unit of X.
+        Its `error`, relative to max |B|, has the unit of 1/X.
     """
     sizes = chunk_size, target_chunk_size
     return _evaluate("gradient_at", _gradient, casing, B, points, sizes)
@@ -211,7 +252,7 @@ def _evaluate(call: str, quantity: Callable, casing, B, points, sizes) -> OffSur
     check_evaluation(call, casing, OffSurfaceCasing, "vcjax.prepare_off_surface", B)
     check_points(call, points)
     tiles = resolve_tiles(call, "BOFF", *sizes)
-    # A function that is traced may close over all that is given.
+    # Inside a traced function, even concrete arguments must be left to JAX.
     is_traced = isinstance(jax.device_put(np.zeros(())), Tracer)
     if casing.devices is None and not is_traced and on_host(casing, B, points):
         missed = _missed(casing.rule, np.asarray(B), np)
@@ -222,15 +263,18 @@ def _evaluate(call: str, quantity: Callable, casing, B, points, sizes) -> OffSur
 
 
 def _in_groups(evaluate: Callable, points: np.ndarray) -> OffSurface:
-    """Evaluate groups of points, filled up to one size: one program serves any number of points."""
+    """Evaluate points in groups of one size, so that one program serves any number of points.
+
+    The last group is filled up with copies of the last point.
+    """
     count = len(points)
     filled = np.pad(points, ((0, -count % _GROUP), (0, 0)), mode="edge")
     found = [
         evaluate(filled[first : first + _GROUP], used=np.asarray(min(_GROUP, count - first)))
         for first in range(0, count, _GROUP)
     ]
-    # On the host: a slice on the device would be a program for each number of points.
-    # `jnp.asarray` would be one too.
+    # Concatenate on the host: a slice or `jnp.asarray` on the device would compile a program for
+    # each number of points.
     return jax.device_put(jax.tree.map(lambda *parts: np.concatenate(parts)[:count], *found))
 
 
@@ -255,7 +299,10 @@ def _at_points(
 
 
 def _missed(rule: Rule, B, xp: Any):
-    """Return `unresolved` of a field; a program for it would take longer to compile than to run."""
+    """Return what `unresolved` estimates for a field B, (nphi, ntheta, 3).
+
+    With `xp` NumPy it is computed on the host, which is faster than compiling a program for it.
+    """
     samples = resample.field_period(B.transpose(2, 0, 1), rule.nfp, rule.half_period, xp)
     return unresolved(samples, rule, xp)
 
@@ -292,12 +339,12 @@ def _gradient(rule: Rule, tiles: Tiles, points, nodes: Nodes, unresolved, used) 
     known = jax.vmap(jax.jacfwd(known_at))(points).swapaxes(1, 2)
     share = jnp.where(inside, 1.0, 0.0)
     violation = jnp.linalg.norm(slopes[:, :, 1] - share[:, None, None] * known, axis=(1, 2))
-    # Near the surface it is the field's error over the distance.
+    # Near the surface, the error of the gradient is the error of the field over the distance.
     of_field = jnp.linalg.norm(found.values[:, 1] - share[:, None] * field, axis=1)
     violation = violation + of_field / jnp.where(foot.distance > 0, foot.distance, 1.0)
     distance = distance_from(points, nodes.surface, foot, rule, used)
     inside, on = inside[:, None, None], found.on_surface[:, None, None]
-    # What the grid of B or the patches miss varies from node to node of that grid.
+    # The part of B that its grid or the patches miss varies from node to node of that grid.
     spacing = nodes.spacing[1]
     tail, missed = unresolved_at(foot.distance, unresolved, spacing, rule)
     source_grid = rule.src_shape[0] * rule.images, rule.src_shape[1]
@@ -314,7 +361,10 @@ def _gradient(rule: Rule, tiles: Tiles, points, nodes: Nodes, unresolved, used) 
 
 @jax.custom_jvp
 def _no_slope(points, surface, on_surface) -> Float[Array, " n"]:
-    """Return 0 at each point, with NaN derivatives on the surface, where fields have two slopes."""
+    """Return 0 at each point, with NaN derivatives on the surface.
+
+    Derivatives across the surface differ between its two sides, so none is right on it.
+    """
     return jnp.zeros(points.shape[0])
 
 
@@ -325,5 +375,10 @@ def _(primals, tangents):
 
 
 def _is_inside(transform, known) -> Bool[Array, " n"]:
-    """Return whether T of the test field is the field itself, not 0."""
+    """Return whether points are inside: there T of the test field is the field itself, outside 0.
+
+    Parameters
+    ----------
+    transform, known : (n, 3) T of the test field, and the test field.
+    """
     return ((transform - 0.5 * known) * known).sum(axis=1) > 0

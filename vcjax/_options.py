@@ -1,16 +1,17 @@
-"""Options of calls: tile sizes, precision, how near weights are kept, and whether they fit.
+"""Resolve the options of calls: tile sizes, precision, storage of near weights, and memory limits.
 
 A tile is the part of the sum over sources and targets that is in memory at one time. Each operator
-has its own tile sizes, found in this order:
+has its own tile sizes. The first of these that is given determines them:
 
 1. the caller's argument, an integer;
 2. ``VCJAX_CHUNK_B_SRC`` and ``VCJAX_CHUNK_B_TRG``, each an integer;
 3. ``VCJAX_CHUNK_B``, "sources,targets" or one integer for both;
-4. the measured best of the backend, below;
+4. the table ``_AUTO`` below, measured for CPUs.
 
-with BOFF or GRADB in place of B for the other operators. The environment is read at each call,
-before tracing, so that a changed variable takes effect at once. Under an outer ``jit`` it is read
-when the outer function is traced.
+These variables are for fields on the surface. For points off the surface, BOFF replaces B in their
+names; for gradients on the surface, GRADB replaces it. The environment is read at each call, before
+tracing, so that a changed variable takes effect at once. Under an outer ``jit`` it is read when the
+outer function is traced.
 """
 
 import os
@@ -29,24 +30,24 @@ from vcjax._quadrature.rule import Rule
 
 Operator = Literal["B", "BOFF", "GRADB"]
 
-# (sources, targets) of a tile. On a CPU sizes hardly matter to one thread; several threads share a
-# tile, and a tile of about a thousand targets takes 15 to 20 % less time than one of a few hundred
-# (docs/chunks.md). Derivatives of the field are slower where a tile is too large for the cache.
-# Sizes of other devices are not measured; they keep enough pairs in flight for the memory.
+# (sources, targets) of a tile. On one CPU thread the sizes change little. Several threads share a
+# tile, and tiles of about a thousand targets take 15 to 20 % less time than tiles of a few hundred
+# (docs/chunks.md). Derivatives of the field are slower if a tile is too large for the cache. The
+# sizes for other devices are not measured; they are large enough to keep the memory busy.
 _AUTO: dict[str, dict[Operator, tuple[int, int]]] = {
     "cpu": {"B": (512, 1280), "BOFF": (2048, 320), "GRADB": (1024, 1280)},
     "gpu": {"B": (16384, 1024), "BOFF": (16384, 1024), "GRADB": (1024, 8192)},
     "tpu": {"B": (8192, 1024), "BOFF": (8192, 1024), "GRADB": (1024, 4096)},
 }
-# Bytes that a block of targets may take while its weights are made.
+# Bytes that a block of targets may take while its weights are computed.
 _BLOCK_BYTES = {"cpu": 2**23, "gpu": 2**28}
 _LARGEST = 2**31 - 1
-# Single precision reaches 5 digits. `choose` sets the cut-off by digits: 3.49 for 5, 3.96 for 6.
+# Single precision gives 5 digits. `choose` sets the cut-off: 3.49 for 5 digits, 3.96 for 6.
 _LARGEST_FLOAT32_CUTOFF = 3.6
 
 
 class Tiles(NamedTuple):
-    """How the far field is summed: largest numbers of a tile, and its dtype."""
+    """How the far field is summed: largest numbers of sources and targets in a tile, and dtype."""
 
     sources: int
     targets: int
@@ -54,7 +55,7 @@ class Tiles(NamedTuple):
 
 
 class Setting(NamedTuple):
-    """An integer and its origin: the built-in default ("auto") or an environment variable."""
+    """A tile size and its origin: "auto" for the built-in default, or an environment variable."""
 
     value: int
     origin: str
@@ -62,12 +63,12 @@ class Setting(NamedTuple):
 
 @dataclass(frozen=True)
 class Config:
-    """Meaning of ``"auto"`` in the current environment; printed, it is a table.
+    """The tile sizes that ``"auto"`` stands for in the current environment; prints as a table.
 
     Attributes
     ----------
     backend : JAX's default backend, "cpu", "gpu" or "tpu".
-    chunks : for each variable, such as "VCJAX_CHUNK_B_SRC", the value in force and its origin.
+    chunks : maps each variable, such as "VCJAX_CHUNK_B_SRC", to the size in force and its origin.
     """
 
     backend: str
@@ -85,7 +86,7 @@ def config() -> Config:
 
     Raises
     ------
-    VcjaxError : for an environment variable that is not a size.
+    VcjaxError : if an environment variable is set to something other than tile sizes.
     """
     operators: tuple[Operator, ...] = ("B", "BOFF", "GRADB")
     chunks = {k: v for operator in operators for k, v in _sizes("config", operator).items()}
@@ -99,7 +100,12 @@ def resolve_tiles(
     target_chunk_size: int | str,
     dtype: str = "float64",
 ) -> Tiles:
-    """Return the tiles of a call; ``"auto"`` becomes the size in force."""
+    """Return the tiles of a call, with ``"auto"`` replaced by the size in force.
+
+    Raises
+    ------
+    VcjaxError : if a size, given or from the environment, is not a positive integer.
+    """
     sources, targets = _sizes(call, operator).values()
     return Tiles(
         _size(call, "chunk_size", chunk_size, sources.value),
@@ -109,9 +115,13 @@ def resolve_tiles(
 
 
 def resolve_far_dtype(call: str, rule: Rule, far_dtype: str) -> str:
-    """Return "float64" or "float32"; "auto" is float32 where its error is below that of the rule.
+    """Return "float64" or "float32"; "auto" becomes "float32" for rules of at most 5 digits.
 
     On W7-X float32 adds at most 3e-6 of max |B|, and less than 1e-7 at half of all targets.
+
+    Raises
+    ------
+    VcjaxError : if `far_dtype` is unknown, or "float32" for a rule of 6 digits or more.
     """
     allowed = rule.cutoff <= _LARGEST_FLOAT32_CUTOFF
     if far_dtype == "auto":
@@ -122,20 +132,20 @@ def resolve_far_dtype(call: str, rule: Rule, far_dtype: str) -> str:
         )
     if far_dtype == "float32" and not allowed:
         raise VcjaxError(
-            f'{call} got far_dtype="float32" for a rule of 6 digits or more, and it keeps 5. Give '
-            '"auto" or "float64", or choose a rule of at most 5 digits.'
+            f'{call} got far_dtype="float32" for a rule of 6 digits or more, but float32 keeps '
+            'only 5. Give "auto" or "float64", or choose a rule of at most 5 digits.'
         )
     return far_dtype
 
 
 class NearOptions(NamedTuple):
-    """How the near part is kept.
+    """How the near weights are stored or recomputed.
 
     Attributes
     ----------
-    streamed : weights are recomputed at each evaluation.
-    dtype : of stored weights.
-    block : largest number of targets treated at once.
+    streamed : whether weights are recomputed at each evaluation instead of stored.
+    dtype : precision of stored weights, "float64" or "float32".
+    block : largest number of targets whose weights are computed at once.
     """
 
     streamed: bool
@@ -144,13 +154,18 @@ class NearOptions(NamedTuple):
 
 
 FIELD_PARTS, GRADIENT_PARTS = 4, 12
-"""Weights of each node of a patch."""
+"""Number of near weights for each node of a patch, for fields and for gradients."""
 
 
 def resolve_near(
     call: str, rule: Rule, parts: int, near_weights: str, near_block_size: int | str
 ) -> NearOptions:
-    """Return the near options of a call; refuse to store weights that do not fit into memory."""
+    """Return the near options of a call.
+
+    Raises
+    ------
+    VcjaxError : if an option is invalid, or if weights to be stored do not fit into memory.
+    """
     if near_weights not in ("float64", "float32", "streamed"):
         raise VcjaxError(
             f'{call} got near_weights={near_weights!r}; give "float64", "float32" or "streamed".'
@@ -166,27 +181,27 @@ def resolve_near(
 
 
 def weights_shortage(call: str, rule: Rule, parts: int, itemsize: int = 8) -> str:
-    """Return a message if the near weights of all targets do not fit into memory, else ""."""
+    """Return an error message if the near weights of all targets exceed the memory, else ""."""
     patch = (2 * rule.reach_phi + 1) * (2 * rule.reach_theta + 1)
     return memory_shortage(
         f"{call}: the near weights of {rule.trg_shape} targets",
         rule.target_count * parts * patch * itemsize,
-        'Prepare with near_weights="streamed", which recomputes them at each evaluation, '
-        'or "float32", which halves them; or ask for fewer targets or digits.',
+        'Prepare with near_weights="streamed", which recomputes them at each evaluation, or with '
+        'near_weights="float32", which takes half the memory; or ask for fewer targets or digits.',
     )
 
 
 def memory_shortage(what: str, needed: int, advice: str) -> str:
-    """Return a message if `what` needs more bytes than the device has, else ""."""
+    """Return an error message if `what`, a plural, need more bytes than the device has, else ""."""
     available = device_bytes()
     if needed <= available:
         return ""
-    sizes = f"{needed / 2**30:.3g} GiB, and there are {available / 2**30:.3g} GiB"
+    sizes = f"{needed / 2**30:.3g} GiB, but the device has {available / 2**30:.3g} GiB"
     return f"{what} need {sizes}. {advice}"
 
 
 def device_bytes() -> int:
-    """Return the memory of the default device; on a CPU, the part that this process may use."""
+    """Return the bytes of memory of the default device; on a CPU, those this process may use."""
     stats = jax.local_devices()[0].memory_stats()
     if stats and "bytes_limit" in stats:
         return int(stats["bytes_limit"])
@@ -206,7 +221,7 @@ def _size(call: str, name: str, value: int | str, auto: int) -> int:
 
 
 def _sizes(call: str, operator: Operator) -> dict[str, Setting]:
-    """Return the sizes (sources, targets) in force by the names of their variables."""
+    """Return the two sizes in force, of sources and of targets, by the name of their variable."""
     auto = _AUTO.get(jax.default_backend(), _AUTO["gpu"])[operator]
     name = f"VCJAX_CHUNK_{operator}"
     both = _from_environment(call, name, 2) or [Setting(size, "auto") for size in auto]
@@ -215,7 +230,10 @@ def _sizes(call: str, operator: Operator) -> dict[str, Setting]:
 
 
 def _from_environment(call: str, name: str, count: int) -> list[Setting]:
-    """Read `count` sizes from a variable; none if it is unset or empty."""
+    """Return `count` sizes from an environment variable, or [] if it is unset or empty.
+
+    A single integer stands for all `count` sizes.
+    """
     text = os.environ.get(name, "").strip()
     if not text:
         return []
@@ -230,6 +248,6 @@ def _from_environment(call: str, name: str, count: int) -> list[Setting]:
 
 
 def _is_size(text: str) -> bool:
-    # No longer than the largest: Python refuses to read numbers of thousands of digits.
+    # Check the length first: `int` raises an error for thousands of digits.
     digits = text.isascii() and text.isdigit() and len(text) <= len(str(_LARGEST))
     return digits and 0 < int(text) <= _LARGEST

@@ -1,8 +1,8 @@
-"""Steps that all casings share: the prepared surface, its near weights, the operator on targets.
+"""Steps that all casings share: preparing the sources and near weights, applying the operator.
 
-A casing is prepared from a rule and a surface, once, and evaluated for fields, often. All casings
-hold their sources alike (`Prepared`); casings with targets on the surface also hold the near part
-(`PreparedTargets`). Field and gradient differ in `Kernels` only.
+A casing is prepared once from a rule and a surface, and then evaluated for many fields. `Prepared`
+has the attributes of every casing. `PreparedTargets` adds the near part of casings with targets on
+the surface. Fields and gradients differ only in their `Kernels`.
 """
 
 from collections.abc import Callable
@@ -30,17 +30,17 @@ from vcjax._quadrature.tables import Tables
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Prepared:
-    """A surface prepared for evaluation: an immutable pytree, to be passed as an argument.
+    """A surface prepared for evaluation; the base class of all casings.
 
     Attributes
     ----------
-    rule : static; the sizes of everything below.
-    field_phi, field_theta : interpolation of a field from its grid to the quadrature grid.
-    turns : rotations by 0 .. nfp - 1 periods.
-    nodes : (6, row, column) points and outward normals of the quadrature nodes of one period,
-        continued beyond it by the rule's overlap, laboratory components; the length of a normal is
-        the area of its node.
-    devices : static; the mesh over which targets or points are divided, or None.
+    rule : the rule that the surface was prepared with, which sets the sizes below; static.
+    field_phi, field_theta : matrices that interpolate a field from its grid to the nodes.
+    turns : rotations about the z axis by 0 .. nfp - 1 field periods.
+    nodes : (6, row, column) points and outward normals of the quadrature nodes, in laboratory
+        components. The nodes are those of one period and of the rule's overlap around it. The
+        length of a normal is the area of its node.
+    devices : the mesh over which targets or points are divided, or None; static.
     """
 
     rule: Rule = field(metadata={"static": True})
@@ -52,26 +52,26 @@ class Prepared:
 
     @property
     def sources(self) -> Float[Array, "3 row column"]:
-        """Points of the quadrature nodes of one period."""
+        """The points of the quadrature nodes of one period, laboratory components."""
         return one_period(self.nodes[:3], self.rule)
 
     @property
     def area_normals(self) -> Float[Array, "3 row column"]:
-        """Outward normals of the quadrature nodes of one period."""
+        """The outward normals of the quadrature nodes of one period, as long as the node's area."""
         return one_period(self.nodes[3:], self.rule)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class PreparedTargets(Prepared):
-    """A prepared surface with targets on it.
+    """A prepared surface with targets on it; the base class of `Casing` and `GradientCasing`.
 
     Attributes
     ----------
-    near_weights : (trg_nphi, trg_ntheta, k, patch) correction of the punctured sum around each
-        target, k = 4 for the field and 12 for the gradient, or None where they are streamed. On
-        many devices they are divided by rows, filled up until the devices divide them.
-    near_recipe : tables that streamed weights are made with, otherwise empty.
-    near_block : static; largest number of targets whose near part is treated at once.
+    near_weights : (trg_nphi, trg_ntheta, k, patch) weights that correct the punctured sum around
+        each target, k = 4 for the field and 12 for the gradient; None if they are streamed. On
+        many devices the rows are divided, after filling them up to a multiple of the devices.
+    near_recipe : the tables from which streamed weights are computed; empty if they are stored.
+    near_block : largest number of targets whose near part is computed at once; static.
     """
 
     near_weights: Float[Array, "tphi ttheta k patch"] | None
@@ -80,13 +80,13 @@ class PreparedTargets(Prepared):
 
 
 class Kernels(NamedTuple):
-    """Kernels of an operator on the targets.
+    """The functions that distinguish the operator of fields from the operator of gradients.
 
     Attributes
     ----------
-    far : of the sum over all sources.
-    weights_at : nodes and tables to near weights as a function of targets.
-    combine : a field on patches and near weights to values at targets.
+    far : kernel of the sum over all sources.
+    weights_at : maps nodes and tables to a function that returns the near weights of targets.
+    combine : maps a field on patches and near weights to values at the targets.
     """
 
     far: Kernel
@@ -95,7 +95,7 @@ class Kernels(NamedTuple):
 
 
 def check_preparation(call: str, rule, X, choose: str = "vcjax.choose") -> None:
-    """Check the rule and the surface of a call that prepares."""
+    """Check the rule and the surface of a call that prepares; raise `VcjaxError` if invalid."""
     check_jax(call)
     check_rule(call, rule, choose)
     if bool(rule.core_count) != (choose == "vcjax.choose_off_surface"):
@@ -107,7 +107,7 @@ def check_preparation(call: str, rule, X, choose: str = "vcjax.choose") -> None:
 
 
 def check_evaluation(call: str, casing, kind: type[Prepared], prepare: str, B) -> None:
-    """Check the casing and the field of a call that evaluates."""
+    """Check the casing and the field of a call that evaluates; raise `VcjaxError` if invalid."""
     check_jax(call)
     check_casing(call, casing, kind, prepare)
     check_vectors(call, "B", B, casing.rule.src_shape)
@@ -115,7 +115,7 @@ def check_evaluation(call: str, casing, kind: type[Prepared], prepare: str, B) -
 
 
 def source_fields(rule: Rule, devices: Mesh | None, constants: Tables, nodes) -> dict:
-    """Return the fields of `Prepared`."""
+    """Return the attributes of `Prepared` by name."""
     return dict(
         rule=rule,
         field_phi=constants.field_phi,
@@ -129,7 +129,7 @@ def source_fields(rule: Rule, devices: Mesh | None, constants: Tables, nodes) ->
 def near_fields(
     kernels: Kernels, rule: Rule, near: NearOptions, devices: Mesh | None, nodes, constants
 ) -> dict:
-    """Return the fields that `PreparedTargets` adds."""
+    """Return the attributes that `PreparedTargets` adds, by name."""
     if near.streamed:
         return dict(near_weights=None, near_recipe=(constants,), near_block=near.block)
     stored = _stored(kernels, rule, near, devices, nodes, constants)
@@ -146,14 +146,21 @@ def _stored(kernels: Kernels, rule: Rule, near: NearOptions, devices: Mesh | Non
 
 
 def on_nodes(casing: Prepared, B: Float[Array, "a b 3"]) -> Float[Array, "3 row column"]:
-    """Return B on the continued nodes, laboratory components."""
+    """Interpolate B to the nodes of one period and of the rule's overlap, laboratory components."""
     return resampled(as_rows(B), casing.field_phi, casing.field_theta)
 
 
 def apply_operator(
     kernels: Kernels, casing: PreparedTargets, B: Float[Array, "3 row column"], tiles: Tiles
 ) -> Float[Array, "*components tphi ttheta"]:
-    """Apply an operator to a field on the continued nodes; laboratory components."""
+    """Apply an operator to a field and return the values at the targets, laboratory components.
+
+    Parameters
+    ----------
+    kernels : the kernels of the operator.
+    B : the field on the nodes of one period and of the rule's overlap, from `on_nodes`.
+    tiles : how the far field is summed.
+    """
     rule, rank = casing.rule, kernels.far.rank
     targets = at_targets(casing.sources, rule).reshape(3, -1).T
     far_part = partial(far_sum, kernels.far, rule, tiles)

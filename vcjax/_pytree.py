@@ -1,4 +1,4 @@
-"""Frozen dataclasses as pytrees, and in pickles that only their own version reads."""
+"""Register frozen dataclasses as pytrees; pickle them so that only the same version reads them."""
 
 import dataclasses
 
@@ -10,7 +10,7 @@ from vcjax._version import VERSION
 
 
 class _Devices:
-    """A mesh in a state: copies share it, a pickle cannot hold it."""
+    """A mesh in a pickle state. Copies share the mesh; pickling it raises `VcjaxError`."""
 
     def __init__(self, mesh: Mesh):
         self.mesh = mesh
@@ -21,15 +21,15 @@ class _Devices:
     def __reduce__(self):
         raise VcjaxError(
             f"Pickling got a casing divided over {self.mesh.size} devices, which another process "
-            "does not have. Pickle the rule and X, and prepare the surface there."
+            "does not have. Pickle the rule and X instead, and prepare the surface there."
         )
 
 
 def versioned(cls):
-    """Pickle a dataclass with the version of vcjax; another version refuses to read it.
+    """Make a dataclass pickle with the version of vcjax, and refuse to unpickle in another version.
 
-    The same arrays may mean something else there, and a field that is missing would silently take
-    its default. Copies go the same way.
+    In another version the same arrays may have another meaning, and a missing attribute would
+    silently take its default. `copy.copy` and `copy.deepcopy` use the same state.
     """
 
     def get_state(self):
@@ -59,10 +59,11 @@ def versioned(cls):
 
 
 def pytree(cls):
-    """Register a frozen dataclass; fields with ``metadata={"static": True}`` are not leaves.
+    """Register a frozen dataclass as a pytree, and make it `versioned`.
 
-    Unlike ``jax.tree_util.register_dataclass`` it rebuilds without ``__init__``: JAX puts
-    placeholders where arrays were, and what checks arrays must not see them.
+    Fields with ``metadata={"static": True}`` are not leaves. Unlike
+    ``jax.tree_util.register_dataclass``, this rebuilds objects without calling ``__init__``: JAX
+    passes placeholders in place of arrays, which checks of array types would refuse.
     """
     fields = dataclasses.fields(cls)
     static = [f.name for f in fields if f.metadata.get("static")]

@@ -1,8 +1,9 @@
-"""How far to trust a result: the quadrature tested on fields with a known casing.
+"""Estimate the error of a result, by evaluating fields whose external part is known.
 
 A uniform vertical field and the toroidal field e_phi/R have no current inside any torus around the
-z axis. Hence T[b] = b/2 and, b being all external, FP grad T[b] = grad b / 2 exactly; the violation
-is the error of the quadrature for fields that it resolves. The error of the grid of B adds to it.
+z axis: such a field b is entirely external. Hence T[b] = b/2 and FP grad T[b] = grad b / 2 exactly,
+and any difference is the error of the quadrature. The error of the grid of B is estimated
+separately.
 """
 
 from functools import partial
@@ -30,21 +31,23 @@ def self_test(
     chunk_size: int | str = "auto",
     target_chunk_size: int | str = "auto",
 ) -> Float[Array, "trg_nphi trg_ntheta"]:
-    """Return the error of the quadrature at each target, from fields known to be external.
+    """Return the error of the quadrature at each target, measured on fields known to be external.
 
     Parameters
     ----------
-    casing : from `prepare` or `prepare_gradient`.
-    chunk_size, target_chunk_size : as for `external_field`.
+    casing : made by `prepare` or `prepare_gradient`.
+    chunk_size, target_chunk_size : see `external_field`.
 
     Returns
     -------
-    (trg_nphi, trg_ntheta) the larger violation by the uniform and the toroidal field, each scaled
-    to max |b| = 1. Of a `GradientCasing` it is the error of the gradient, per unit of length.
+    (trg_nphi, trg_ntheta) errors: the larger of the errors for a uniform vertical field and for the
+    toroidal field e_phi/R, each scaled to max |b| = 1. For a `GradientCasing` they are errors of
+    the gradient, in units of one over the unit of X.
 
     Raises
     ------
-    VcjaxError : without a casing, or in 32-bit mode.
+    VcjaxError : if the argument is not a casing with targets on the surface, if an option is
+        invalid, or if JAX runs in 32-bit mode.
     """
     call, sizes = "self_test", (chunk_size, target_chunk_size)
     check_jax(call)
@@ -58,29 +61,34 @@ def self_test(
 def error_estimate(
     casing: Casing | GradientCasing, B: Float[Array | np.ndarray, "src_nphi src_ntheta 3"]
 ) -> float:
-    """Estimate the error of `external_field` over max |B|, of a gradient over max |grad B|.
+    """Estimate the error of `external_field`, or of `external_gradient` for a `GradientCasing`.
 
-    It is the sum of three parts: the largest violation found by `self_test`; the error of the
-    interpolation of B on the patches; and the `spectral_tail` of B, which its own grid misses. For
-    a gradient the latter two refer to derivatives of B along the surface, where they are worst.
-    Where the answer is known, the sum was at least 0.9 times the error, mostly 2 to 20 times
-    (docs/accuracy.md).
+    The estimate is the sum of three parts: the largest error found by `self_test`; the error of
+    interpolating B on the patches; and the `spectral_tail` of B, which its own grid misses. For a
+    gradient, the last two parts refer to derivatives of B along the surface, each at the point
+    where it is largest. On problems with a known answer the estimate was at least 0.9 times the
+    error, and mostly 2 to 20 times (docs/accuracy.md).
 
     Parameters
     ----------
-    casing : from `prepare` or `prepare_gradient`.
+    casing : made by `prepare` or `prepare_gradient`.
     B : (src_nphi, src_ntheta, 3) field on the grid that the rule was chosen for, any unit.
+
+    Returns
+    -------
+    float : estimated error relative to max |B|; for a `GradientCasing`, relative to max |grad B|.
 
     Raises
     ------
-    VcjaxError : for a field that cannot be used, or without a casing.
+    VcjaxError : if the first argument is not a casing with targets on the surface, or if B is
+        invalid, zero everywhere or, for a `GradientCasing`, uniform.
     """
     violation = float(self_test(casing).max())
     rule = casing.rule
     field = check_concrete("error_estimate", "B", B, rule.src_shape)
     samples = resample.field_period(field, rule.nfp, rule.half_period)
     if not field.any():
-        raise VcjaxError("error_estimate got B that is zero everywhere; give a field.")
+        raise VcjaxError("error_estimate got B that is zero everywhere; give a nonzero field.")
     largest = float(np.linalg.norm(samples, axis=0).max())
     if isinstance(casing, Casing):
         tail = spectral_tail(np.asarray(B), nfp=rule.nfp, half_period=rule.half_period)
@@ -90,20 +98,23 @@ def error_estimate(
     steepest = float(np.abs(_total_gradient(casing, jnp.asarray(B))).max())
     lengths = np.linalg.norm(np.asarray(casing.dual_basis[:2]), axis=1)
     if steepest <= 1e-10 * largest * lengths.max(axis=(1, 2)).min():
-        raise VcjaxError("error_estimate got a uniform B; its gradient is zero, use another field.")
+        raise VcjaxError("error_estimate got a uniform B with no gradient; give another field.")
     return (violation * largest + _missed_slopes(samples, lengths, rule)) / steepest
 
 
 def _missed_slopes(samples: np.ndarray, lengths: np.ndarray, rule: Rule) -> float:
-    """Return what the grid of a field and the patches miss of its derivatives along the surface.
+    """Estimate the largest part of a field's derivatives that its grid and the patches miss.
+
+    The derivatives are those along the surface. The unit is that of the field over that of X.
 
     Parameters
     ----------
-    lengths : (2, tphi, ttheta) of the dual tangents at the targets.
+    samples : (3, n, m) one period of the field, co-rotating components.
+    lengths : (2, tphi, ttheta) lengths of the dual tangents of phi and theta at the targets.
     """
     rows, columns = samples.shape[1:]
     start, step = resample.field_angles(rows, rule.nfp, rule.half_period)
-    # At the nearest target, or its mirror image.
+    # Indices of the target nearest to each sample, or of its mirror image.
     trg_step = rule.spacing[0] * rule.stride_phi
     row = np.rint((start + step * np.arange(rows) - rule.first_angle) / trg_step).astype(int)
     column = np.rint(np.arange(columns) * rule.trg_shape[1] / columns).astype(int)
@@ -119,7 +130,7 @@ def _missed_slopes(samples: np.ndarray, lengths: np.ndarray, rule: Rule) -> floa
 
 
 def _shares(samples: np.ndarray, rule: Rule):
-    """Return, along phi and theta, amplitudes by mode and the turns of mode 1 between nodes."""
+    """Return pairs for phi and theta: amplitudes by mode, and turns of mode 1 from node to node."""
     return (
         (amplitudes(samples, 1), 1 / rule.period_rows),
         (amplitudes(samples, 2), 1 / rule.quad_ntheta),
@@ -148,7 +159,7 @@ def _test_gradient(casing: GradientCasing, tiles: Tiles):
 
 
 def _external_fields(casing: Casing | GradientCasing):
-    """Return e_z, and e_phi/R scaled to 1, on the continued nodes."""
+    """Return e_z and the multiple of e_phi/R with maximum 1 on `casing.nodes`, (3, row, column)."""
     x, y, z = casing.nodes[:3]
     radius, zero = jnp.hypot(x, y), jnp.zeros_like(x)
     vertical = jnp.stack([zero, zero, jnp.ones_like(z)])
@@ -156,7 +167,7 @@ def _external_fields(casing: Casing | GradientCasing):
 
 
 def _toroidal_gradient(casing: GradientCasing) -> Float[Array, "3 3 tphi ttheta"]:
-    """Return [i, k] = d_i b_k of the scaled e_phi/R at the targets, laboratory components."""
+    """Return [i, k] = d_i b_k at the targets, with b the toroidal field of `_external_fields`."""
     radius = jnp.hypot(casing.sources[0], casing.sources[1]).min()
     x, y, _ = at_targets(casing.sources, casing.rule)
     zero = jnp.zeros_like(x)

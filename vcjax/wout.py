@@ -1,8 +1,8 @@
 """Read VMEC equilibria: the plasma boundary and the magnetic field on it.
 
-VMEC writes Fourier coefficients in the angle m theta - n phi (n includes the field periods): of the
-boundary R (cosine) and Z (sine), and of the contravariant field B^theta, B^phi (cosine) on the half
-grid between flux surfaces [1]_.
+VMEC writes Fourier series in the angle m theta - n phi, with n a multiple of the number of field
+periods [1]_. The boundary is given by R (a cosine series) and Z (a sine series). The field is given
+by its contravariant components B^theta and B^phi (cosine series), halfway between flux surfaces.
 
 References
 ----------
@@ -28,16 +28,16 @@ from vcjax._quadrature.choose import choose
 
 @dataclass(frozen=True, eq=False)
 class Equilibrium:
-    """Boundary and edge field of a stellarator-symmetric VMEC equilibrium.
+    """The boundary of a stellarator-symmetric VMEC equilibrium, and the magnetic field on it.
 
     Attributes
     ----------
     nfp : number of field periods.
     stellsym : stellarator symmetry, always True: `read_wout` refuses other equilibria.
-    m, n : (k,) mode numbers of the boundary; n includes nfp.
-    r_cos, z_sin : (k,) coefficients of R and Z, in m.
+    m, n : (k,) mode numbers of the boundary; n is a multiple of nfp.
+    r_cos, z_sin : (k,) cosine coefficients of R and sine coefficients of Z, in m.
     m_field, n_field : (l,) mode numbers of the field.
-    b_theta_cos, b_phi_cos : (l,) coefficients of B^theta and B^phi at the edge, in T/m.
+    b_theta_cos, b_phi_cos : (l,) cosine coefficients of B^theta and B^phi on the boundary, in T/m.
     """
 
     nfp: int
@@ -56,9 +56,19 @@ class Equilibrium:
     ) -> Float[np.ndarray, "nphi ntheta 3"]:
         """Return points of the plasma boundary on a grid over a half or full field period.
 
+        Parameters
+        ----------
+        nphi, ntheta : numbers of toroidal and poloidal points.
+        half_period : whether the grid covers half a field period, at
+            phi = (i + 1/2) pi / (nfp nphi), instead of a full one, at phi = 2 pi i / (nfp nphi).
+
         Returns
         -------
         (nphi, ntheta, 3) Cartesian points, in m.
+
+        Raises
+        ------
+        VcjaxError : if nphi or ntheta is not a positive integer.
         """
         phi, theta = self._grid("boundary", nphi, ntheta, half_period)
         return self._tangents(phi, theta)[0]
@@ -67,6 +77,8 @@ class Equilibrium:
         self, nphi: int, ntheta: int, *, half_period: bool = True
     ) -> Float[np.ndarray, "nphi ntheta 3"]:
         """Return the total field B = B^theta X_theta + B^phi X_phi at the points of `boundary`.
+
+        Parameters and errors are those of `boundary`.
 
         Returns
         -------
@@ -83,6 +95,8 @@ class Equilibrium:
     ) -> Float[np.ndarray, "nphi ntheta 3"]:
         """Return outward unit normals at the points of `boundary`.
 
+        Parameters and errors are those of `boundary`.
+
         Returns
         -------
         (nphi, ntheta, 3) Cartesian components.
@@ -93,13 +107,25 @@ class Equilibrium:
     def tangents(
         self, nphi: int, ntheta: int, *, half_period: bool = True
     ) -> tuple[Float[np.ndarray, "nphi ntheta 3"], Float[np.ndarray, "nphi ntheta 3"]]:
-        """Return dX/dphi and dX/dtheta at the points of `boundary`, in m per radian."""
+        """Return dX/dphi and dX/dtheta at the points of `boundary`, in m per radian.
+
+        Parameters and errors are those of `boundary`.
+
+        Returns
+        -------
+        along_phi, along_theta : (nphi, ntheta, 3) Cartesian components each.
+        """
         return self._tangents(*self._grid("tangents", nphi, ntheta, half_period))[1:]
 
     def exact_grid(self, *, half_period: bool = True) -> tuple[int, int]:
-        """Return the smallest (nphi, ntheta) that represent `boundary` and `field` exactly.
+        """Return (nphi, ntheta) of the smallest grid that resolves `boundary` and `field` exactly.
 
-        The field is a product of two series, and Cartesian components add one mode in phi.
+        The field is a product of two Fourier series, so the mode numbers of both add up. Cartesian
+        components add one more mode in phi.
+
+        Parameters
+        ----------
+        half_period : whether the grid covers half a field period instead of a full one.
         """
         m = self.m.max() + self.m_field.max()
         n = np.abs(self.n).max() + np.abs(self.n_field).max()
@@ -113,7 +139,7 @@ class Equilibrium:
         return grid_angles(nphi, self.nfp, half_period), theta
 
     def _tangents(self, phi, theta):
-        """Return X, dX/dphi, dX/dtheta."""
+        """Return X, dX/dphi and dX/dtheta, each (nphi, ntheta, 3), at the given angles."""
         phase = _phase(self.m, self.n, phi, theta)
         cosine, sine = np.cos(phase), np.sin(phase)
         out = np.stack([np.cos(phi), np.sin(phi), 0 * phi], axis=1)[:, None]
@@ -131,17 +157,20 @@ class Equilibrium:
 
 
 def _phase(m, n, phi, theta):
-    """Return m theta - n phi, (nphi, ntheta, modes)."""
+    """Return the angles m theta - n phi, (nphi, ntheta, modes)."""
     return np.multiply.outer(theta, m)[None] - np.multiply.outer(phi, n)[:, None]
 
 
 def tokamak_path() -> Path:
-    """Return the path of the packaged equilibrium: a D-shaped tokamak, R0 = 6 m, 5 T, beta 3 %."""
+    """Return the path of the wout file in this package.
+
+    It is the equilibrium of a D-shaped tokamak with major radius 6 m, field 5 T and beta 3 %.
+    """
     return Path(__file__).with_name("data") / "wout_tokamak.nc"
 
 
 def read_wout(path: str | PathLike[str]) -> Equilibrium:
-    """Read a VMEC output file (``wout_*.nc``, NetCDF-3, as every VMEC writes it).
+    """Read a VMEC output file, ``wout_*.nc``, in the format NetCDF-3 that VMEC writes.
 
     Parameters
     ----------
@@ -149,15 +178,15 @@ def read_wout(path: str | PathLike[str]) -> Equilibrium:
 
     Returns
     -------
-    Equilibrium : boundary and field at the edge, in SI units.
+    Equilibrium : the plasma boundary and the field on it, in SI units.
 
     Raises
     ------
     VcjaxError : if the file is missing, not NetCDF-3, truncated, not a VMEC output, not
-        stellarator-symmetric, or holds impossible numbers.
+        stellarator-symmetric, or if its numbers cannot be those of an equilibrium.
     """
     data = read_variables(path)
-    # The field is known half a radial step inside each surface: extrapolate to the edge.
+    # The field is given half a radial step inside each surface: extrapolate it to the boundary.
     edge = {name: 1.5 * data[name][-1] - 0.5 * data[name][-2] for name in ("bsupumnc", "bsupvmnc")}
     return Equilibrium(
         nfp=int(data["nfp"]),
@@ -181,30 +210,31 @@ def from_wout(
     trg_ntheta: int,
     half_period: bool = True,
 ) -> tuple[Casing, Float[np.ndarray, "src_nphi src_ntheta 3"]]:
-    """Return casing and total field of a VMEC equilibrium: ``external_field(*from_wout(...))``.
+    """Read a VMEC equilibrium, choose the quadrature and prepare the plasma boundary.
 
-    Boundary and field are sampled on the smallest grid that represents the file's Fourier series
-    exactly.
+    Evaluate the external field with ``vcjax.external_field(*from_wout(...))``. Boundary and field
+    are sampled on the smallest grid that represents the file's Fourier series exactly.
 
     Parameters
     ----------
     path : path of a ``wout_*.nc`` file.
-    digits : accuracy, as for `vcjax.choose`. Equilibria seldom have more than 5 correct digits.
-    trg_nphi, trg_ntheta : target grid, over half or all of a field period.
-    half_period : whether to use the stellarator symmetry.
+    digits : accuracy; see `vcjax.choose`. Equilibria seldom have more than 5 correct digits.
+    trg_nphi, trg_ntheta : numbers of toroidal and poloidal targets.
+    half_period : whether the grids cover half a field period, with stellarator symmetry, instead
+        of a full one.
 
     Returns
     -------
-    casing : of the plasma boundary, lengths in m.
-    B : (src_nphi, src_ntheta, 3) total field on its source grid, in T.
+    casing : the prepared plasma boundary, lengths in m.
+    B : (src_nphi, src_ntheta, 3) total field on the source grid of the casing, in T.
 
     Raises
     ------
-    VcjaxError : as `read_wout` and `vcjax.choose`.
+    VcjaxError : for the same reasons as `read_wout` and `vcjax.choose`.
 
     Warns
     -----
-    VcjaxWarning : as `vcjax.choose`, for an equilibrium that has fewer digits.
+    VcjaxWarning : for the same reasons as `vcjax.choose`, if the equilibrium has fewer digits.
     """
     equilibrium = read_wout(path)
     grid = equilibrium.exact_grid(half_period=half_period)

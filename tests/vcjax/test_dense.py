@@ -70,5 +70,5 @@ def test_a_field_of_another_shape_or_none_is_named(operator, problem, shape):
 
 @pytest.mark.parametrize("change", [lambda v: v[:5], lambda v: v.astype(np.float32)])
 def test_an_operator_mapped_to_something_else_is_refused(operator, problem, change):
-    with pytest.raises(vcjax.VcjaxError, match="apply of an operator whose matrix is float"):
+    with pytest.raises(vcjax.VcjaxError, match="apply got a matrix of dtype float"):
         jax.tree.map(change, operator).apply(problem.B)

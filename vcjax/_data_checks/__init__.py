@@ -1,1 +1,1 @@
-"""Whether a surface and a field on it can be what they are said to be (host, NumPy)."""
+"""Check that a surface and a field are resolved and belong together, on the host with NumPy."""

@@ -1,12 +1,12 @@
-"""Whether currents or flux leave through the surface: n . curl B and the flux of B.
+"""Measure the current and the magnetic flux through a surface: n . curl B and the flux of B.
 
 Only tangential derivatives of B enter n . curl B. With the covariant components B_phi = B . X_phi
 and B_theta = B . X_theta, Stokes' theorem on a cell of the grid gives
 
     n . curl B |X_phi x X_theta| = +-(d B_theta / d phi - d B_phi / d theta).
 
-On a surface that no current crosses it vanishes, whatever flows inside and outside, and the flux of
-B through a closed surface always does.
+This vanishes on a surface that no current crosses, whatever currents flow inside and outside. The
+net flux of B through a closed surface always vanishes.
 """
 
 from functools import lru_cache
@@ -18,17 +18,18 @@ from jaxtyping import Float
 from vcjax._geometry import resample
 
 _RESOLVED = 1 / 3
-"""Share of the modes of a grid whose derivatives are hardly aliased."""
+"""Fraction of the modes of a grid, from the lowest, whose derivatives have little aliasing."""
 
 
 class Frame(NamedTuple):
-    """Tangents of a surface at the points of a field, co-rotating components.
+    """The tangents of a surface at the points of a field.
 
     Attributes
     ----------
-    along_phi, along_theta : (3, n, m).
+    along_phi, along_theta : (3, n, m) derivatives of the surface points in phi and in theta, in
+        components that rotate with phi.
     nfp : number of field periods.
-    half_period : whether one half of the points are the images of the other.
+    half_period : whether the first half of the rows are the mirror images of the second half.
     """
 
     along_phi: Float[np.ndarray, "3 n m"]
@@ -38,17 +39,17 @@ class Frame(NamedTuple):
 
     @property
     def tangents(self) -> tuple[Float[np.ndarray, "3 n m"], Float[np.ndarray, "3 n m"]]:
-        """Return both tangents."""
+        """The pair (along_phi, along_theta)."""
         return self.along_phi, self.along_theta
 
 
 class Crossing(NamedTuple):
-    """How much crosses a surface.
+    """The current and the flux through a surface, relative to the size of the field.
 
     Attributes
     ----------
-    current : root mean square of n . curl B, over max |B| / (minor radius).
-    flux : net flux over the integral of |B|; 0 by the symmetry of half periods.
+    current : root mean square of n . curl B, relative to max |B| / (minor radius).
+    flux : net flux of B, relative to the integral of |B|; 0 for half periods, by symmetry.
     """
 
     current: float
@@ -58,21 +59,24 @@ class Crossing(NamedTuple):
 def surface_frame(
     samples: Float[np.ndarray, "3 a b"], nfp: int, half_period: bool, shape: tuple[int, int]
 ) -> Frame:
-    """Return the tangents of `resample.surface_period` at the points of a field (nphi, ntheta).
+    """Return the tangents of a surface at the points of a field, over a whole period.
 
-    The points are those of `resample.field_period`: a whole period.
+    Parameters
+    ----------
+    samples : one period of the surface, from `resample.surface_period`.
+    shape : (nphi, ntheta) of the field. The tangents are at the points of `resample.field_period`.
     """
     rows, columns = shape[0] * (2 if half_period else 1), shape[1]
     matrices = _onto_rows(samples.shape[1], nfp, half_period, rows)
     w, w_phi = np.fft.rfft(matrices @ samples)
-    # On a grid finer than that of the samples, of which every `thinning`-th column is one of B.
-    # No matrix product: threads that wait for a busy processor would take most of the time.
+    # The columns are those of a grid finer than the samples, and every `thinning`-th is one of B.
+    # This avoids matrix products: on a busy processor, waiting for threads would take longer.
     count = samples.shape[2]
     thinning = count // columns + 1
     modes = np.arange(count // 2 + 1)
     scale = thinning * columns / count * np.where(2 * modes == count, 0.5, 1.0)
 
-    # The frame turns: see `resample.tangents`.
+    # The frame rotates with phi: see `resample.tangents`.
     w_phi[0] -= w[1]
     w_phi[1] += w[0]
     spectra = scale * np.stack([w_phi, 1j * modes * w])
@@ -83,16 +87,23 @@ def surface_frame(
 
 @lru_cache(maxsize=16)
 def _onto_rows(count: int, nfp: int, half_period: bool, rows: int) -> np.ndarray:
-    """Return interpolation along phi to the rows of a field, and its derivative: (2, 1, row, n)."""
+    """Return the matrices (2, 1, row, n) that interpolate samples along phi and differentiate them.
+
+    The rows are those of `resample.field_period`.
+    """
     angles = resample.equispaced(*resample.field_angles(rows, nfp, half_period), rows)
     matrices = resample.interpolation_matrices(count, 0.0, 2 * np.pi / nfp, angles)
     return np.stack(matrices)[:, None]
 
 
 def crossing(field: Float[np.ndarray, "3 n m"], frame: Frame) -> Crossing:
-    """Return how much current and flux cross a surface, from the co-rotating field on it.
+    """Return the current and the flux through a surface.
 
-    Derivatives are spectral, and of their modes the lowest third counts.
+    Derivatives are spectral, and only the lowest third of their modes is used.
+
+    Parameters
+    ----------
+    field : B at the points of `frame`, in components that rotate with phi.
     """
     _, n, m = field.shape
     covariant = np.stack([np.einsum("ijk,ijk->jk", field, v) for v in frame.tangents])
@@ -112,11 +123,17 @@ def crossing(field: Float[np.ndarray, "3 n m"], frame: Frame) -> Crossing:
 
 @lru_cache(maxsize=32)
 def _resolved(n: int, m: int) -> tuple[tuple, np.ndarray, np.ndarray, np.ndarray]:
-    """Return the indices of the lowest third of modes, factors of derivatives, and weights."""
+    """Return the lowest third of the modes of an (n, m) grid, for a real Fourier transform.
+
+    Returns
+    -------
+    Index arrays of these modes, i times their mode numbers along phi and along theta, and how often
+    each mode counts in the power (twice if its negative is not stored).
+    """
     modes_phi, modes_theta = np.fft.fftfreq(n, 1 / n), np.arange(m // 2 + 1)
 
     def lowest(modes, count: int):
-        # A highest mode of an even count has no derivative.
+        # The highest mode of an even count has no derivative.
         size = np.abs(modes)
         return np.flatnonzero((size <= max(1, _RESOLVED * count / 2)) & (2 * size < count))
 
@@ -126,7 +143,7 @@ def _resolved(n: int, m: int) -> tuple[tuple, np.ndarray, np.ndarray, np.ndarray
 
 
 def _net_flux(field, strength, frame: Frame) -> float:
-    """Return the flux of a field over that of its strength."""
+    """Return the absolute net flux of a field, relative to the integral of its strength."""
     (a, b, c), (d, e, f) = frame.tangents
     normal = np.stack([b * f - c * e, c * d - a * f, a * e - b * d])
     area = np.sqrt(np.einsum("ijk,ijk->jk", normal, normal))

@@ -1,7 +1,7 @@
-"""What is wrong with a field or a surface, in numbers and words.
+"""Warn of a field, a surface or a rule that cannot give the digits asked for.
 
-Limits were set on the problems of `vcjax.problems` and on equilibria, from which good data stay a
-factor of ten away, and on bad data, thirty kinds of them on each problem (docs/data.md).
+The limits were set with the problems of `vcjax.problems`, with equilibria, and with thirty kinds of
+bad data for each problem. Good data stay a factor of ten below the limits (docs/data.md).
 """
 
 from math import ceil, log
@@ -17,24 +17,37 @@ from vcjax._errors import ContradictionWarning, NoiseWarning, UnresolvedWarning,
 from vcjax._quadrature.rule import Rule
 
 _MARGIN = 3.0
-"""Estimates of what a grid misses are up to 2.3 times too large."""
+"""Factor allowed on the estimate of what a grid misses, which is up to 2.3 times too large."""
 _LARGEST_MISSED = 0.1
+"""Largest share of max |B| that a grid may miss, however few digits are asked for."""
 _CURRENT, _FLUX = 5e-3, 1e-3
-"""Limits of what crosses a surface; equilibria have 1e-4, bad data from 1e-2."""
+"""Limits of current and flux through a surface; equilibria have 1e-4, bad data 1e-2 or more."""
 _ALIASED = 1.5
-"""Current that a field may seem to have for each unit that its grid misses."""
+"""Largest ratio of the current that a field seems to have to what its grid misses."""
 _DOUBT = 0.003
-"""Current for each unit that the points of X miss, where B was computed on another surface."""
+"""Least ratio of the current to what the points of X miss, for a B of another surface."""
 
 
 class Missed(NamedTuple):
-    """What a grid misses along phi and theta: shares of the largest value, and the decay."""
+    """The part of a field that its grid misses, along phi and theta.
+
+    Attributes
+    ----------
+    shares : missed parts, relative to the largest value of the field (or of its gradient).
+    decays : ratios of the amplitudes of successive modes.
+    """
 
     shares: tuple[float, float]
     decays: tuple[float, float]
 
     def grid(self, shape: tuple[int, int], half_period: bool, limit: float) -> tuple[int, int]:
-        """Return the (nphi, ntheta) that should miss no more than the limit."""
+        """Return the (nphi, ntheta) of a grid that should miss no more than a limit.
+
+        Parameters
+        ----------
+        shape : (nphi, ntheta) of the present grid.
+        limit : largest share that the grid may miss along phi and along theta.
+        """
         counts = []
         for count, share, decay, images in zip(
             shape, self.shares, self.decays, (1 + half_period, 1), strict=True
@@ -45,12 +58,12 @@ class Missed(NamedTuple):
 
 
 def warn_of_surface(call: str, surface: WatchedSurface) -> None:
-    """Warn of a wrong point of a surface."""
+    """Warn if a single point of a surface is wrong."""
     _warn_of_outlier(call, "X", surface.spectrum, surface.minor_radius, surface.rule)
 
 
 def warn_of_field(call: str, spectrum: Spectrum, surface: WatchedSurface) -> None:
-    """Warn of a field that contradicts itself, or is not resolved, on its surface."""
+    """Warn if a field is not resolved, has errors, or does not belong to its surface."""
     rule = surface.rule
     largest = spectrum.largest
     missed = _missed(spectrum, largest, surface)
@@ -66,7 +79,7 @@ def warn_of_field(call: str, spectrum: Spectrum, surface: WatchedSurface) -> Non
     elif (lacks := lacks_for_field(rule, (spectrum.shares(1), spectrum.shares(2)), largest)) > 1:
         warn(
             call,
-            f"got B with finer structure than the field that the rule was chosen for: it needs "
+            f"got B with finer structure than the field that the rule was chosen for: this B needs "
             f"{lacks:.2g} times as many nodes. Choose a rule for this field.",
             UnresolvedWarning,
         )
@@ -79,7 +92,7 @@ def warn_of_field(call: str, spectrum: Spectrum, surface: WatchedSurface) -> Non
 
 
 def warn_of_rule(call: str, surface: WatchedSurface) -> None:
-    """Warn of a rule too coarse for a surface that it was not chosen for."""
+    """Warn if a rule that was chosen for another surface is too coarse for this surface."""
     lacks = lacks_for_surface(surface.rule, surface.samples)
     if lacks > 1:
         warn(
@@ -94,7 +107,7 @@ def _missed(spectrum: Spectrum, largest: float, surface: WatchedSurface) -> Miss
     rule = surface.rule
     found = [spectrum.missed(axis, int(rule.gradient)) for axis in (1, 2)]
     (phi, theta), decays = zip(*found, strict=True)
-    if spectrum.values.shape[1] == 1:  # nothing is known of how the field varies along phi
+    if spectrum.values.shape[1] == 1:  # one row does not show how the field varies along phi
         phi = largest * surface.variation
     if rule.gradient:
         lengths = [float(np.sqrt((v**2).sum(axis=0).mean())) for v in surface.frame.tangents]
@@ -104,7 +117,7 @@ def _missed(spectrum: Spectrum, largest: float, surface: WatchedSurface) -> Miss
 
 
 def _doubtful(surface: WatchedSurface, crossed: Crossing, share: float) -> bool:
-    """Return whether X misses more than the digits allow, and B does not fit what it gives."""
+    """Return whether X misses more than the digits allow, and B does not fit the surface of X."""
     allowed = 10.0**-surface.rule.digits
     if crossed.current <= 0.3 * max(allowed, share):
         return False
@@ -120,7 +133,7 @@ def _warn_of_outlier(call: str, name: str, spectrum: Spectrum, scale: float, rul
     warn(
         call,
         f"got {name} with an outlier at {_index(outlier, spectrum, rule)}: it is off by about "
-        f"{outlier.size / scale:.1g} of {of} from a smooth {name}, and {rule.digits} digits were "
+        f"{outlier.size / scale:.1g} of {of} from a smooth {name}, but {rule.digits} digits were "
         "asked for. Repair that point.",
         NoiseWarning,
     )
@@ -128,7 +141,10 @@ def _warn_of_outlier(call: str, name: str, spectrum: Spectrum, scale: float, rul
 
 
 def _index(outlier: Outlier, spectrum: Spectrum, rule: Rule) -> list[int]:
-    """Return the indices of the point given; the first half of two are images of the second."""
+    """Return the indices of an outlier in the array that the user gave.
+
+    For a half period, the first half of the spectrum's rows are mirror images of the second half.
+    """
     _, rows, columns = spectrum.values.shape
     row, column = outlier.row, outlier.column
     if not rule.half_period:
@@ -140,7 +156,7 @@ def _index(outlier: Outlier, spectrum: Spectrum, rule: Rule) -> list[int]:
 def _warn_of_noise(call: str, noise: float, rule: Rule) -> None:
     warn(
         call,
-        f"got B with noise of about {noise:.1g} of max |B|, and {rule.digits} digits were asked "
+        f"got B with noise of about {noise:.1g} of max |B|, but {rule.digits} digits were asked "
         "for. Compute or read B more accurately, smooth it, or ask for fewer digits.",
         NoiseWarning,
     )
@@ -151,7 +167,7 @@ def _warn_unresolved(call: str, missed: Missed, rule: Rule, crossed: Crossing) -
     nphi, ntheta = missed.grid(shape, rule.half_period, 10.0**-rule.digits)
     of = "max |grad B|" if rule.gradient else "max |B|"
     doubt = (
-        " If B is as smooth as that, X and B do not belong together: n . curl B is "
+        " If these points do resolve B, X and B do not belong together: n . curl B is "
         f"{crossed.current:.1g} of max |B| / (minor radius)."
         if crossed.current > 0.05
         else ""
@@ -159,8 +175,8 @@ def _warn_unresolved(call: str, missed: Missed, rule: Rule, crossed: Crossing) -
     warn(
         call,
         f"got B on {shape[0]} x {shape[1]} points, which miss about {sum(missed.shares):.1g} of "
-        f"{of}; {rule.digits} digits need about {nphi} x {ntheta} points. Give B on those, or ask "
-        f"for fewer digits.{doubt}",
+        f"{of}; {rule.digits} digits need about {nphi} x {ntheta} points. Give B on a grid of that "
+        f"size, or ask for fewer digits.{doubt}",
         UnresolvedWarning,
     )
 
@@ -168,11 +184,11 @@ def _warn_unresolved(call: str, missed: Missed, rule: Rule, crossed: Crossing) -
 def _warn_of_crossing(call: str, crossed: Crossing) -> None:
     warn(
         call,
-        "got X and B that do not belong together: from derivatives of B along the surface n . curl "
-        f"B is {crossed.current:.1g} of max |B| / (minor radius), and the net flux is "
-        f"{crossed.flux:.1g} of that of |B|; both vanish on a surface that no current crosses. "
-        "Check that B was computed at these points, the order and direction of its angles, and its "
-        "components. If currents do cross the surface, ignore vcjax.ContradictionWarning.",
+        f"got X and B that do not belong together: n . curl B is {crossed.current:.1g} of "
+        f"max |B| / (minor radius), and the net flux of B is {crossed.flux:.1g} of the integral of "
+        "|B|. Both vanish on a surface that no current crosses. Check that B was computed at the "
+        "points of X, that its angles have the same order and direction, and that its components "
+        "are x, y, z. If currents do cross the surface, ignore vcjax.ContradictionWarning.",
         ContradictionWarning,
     )
 
@@ -182,8 +198,8 @@ def _warn_of_points(call: str, crossed: Crossing, surface: WatchedSurface) -> No
     warn(
         call,
         f"got X on {nphi} x {ntheta} points, which miss about {surface.missed:.1g} of the minor "
-        f"radius, or have noise; B does not fit the smooth surface through them (n . curl B is "
-        f"{crossed.current:.1g} of max |B| / (minor radius)), and {surface.rule.digits} digits "
+        "radius, or have noise. B does not fit the smooth surface through them (n . curl B is "
+        f"{crossed.current:.1g} of max |B| / (minor radius)), but {surface.rule.digits} digits "
         "were asked for. Give X on more points, or more accurately.",
         UnresolvedWarning,
     )

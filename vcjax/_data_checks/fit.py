@@ -1,4 +1,4 @@
-"""Whether a rule, chosen for one surface and field, is fine enough for others."""
+"""Check whether a rule chosen for one surface and field is fine enough for another."""
 
 import numpy as np
 from jaxtyping import Float
@@ -15,10 +15,14 @@ _SAMPLE = 24
 
 
 def lacks_for_surface(rule: Rule, samples: Float[np.ndarray, "3 a b"]) -> float:
-    """Return the factor by which a rule is too coarse for a surface, 1 where it is fine enough.
+    """Return the factor by which a rule is too coarse for a surface, or 1 if it is fine enough.
 
-    The demands are those of `choose`: nodes for the normals and for other sheets, and patches that
-    hold the range of the near kernel.
+    The demands are those of `choose`: enough nodes for the surface normals and for sheets that face
+    each other, and patches as large as the range of the near kernel.
+
+    Parameters
+    ----------
+    samples : one period of the surface, from `resample.surface_period`.
     """
     # choose sets T^2 = ln(0.02 / epsilon).
     epsilon, radius = 0.02 * np.exp(-(rule.cutoff**2)), rule.cutoff**2 / np.pi
@@ -33,10 +37,11 @@ def lacks_for_surface(rule: Rule, samples: Float[np.ndarray, "3 a b"]) -> float:
 
 
 def _patch_radius(rule: Rule, samples: np.ndarray) -> float:
-    """Return the radius of the largest disc in the image of a patch, in nodes, at the worst point.
+    """Return the least radius over the surface, in nodes, of the disc that fits into a patch.
 
-    The semi-axes of the image are the singular values of [x_phi P_phi h_phi, x_theta P_theta
-    h_theta].
+    A patch is an ellipse in the angles, and about an ellipse on the surface. Its semi-axes there
+    are the singular values of [x_phi P_phi h_phi, x_theta P_theta h_theta], with P the semi-axes of
+    the patch in nodes and h the steps of the angles.
     """
     angles = resample.grid_angles(min(2 * samples.shape[1], _SAMPLE), rule.nfp, False)
     columns = min(2 * samples.shape[2], _SAMPLE)
@@ -50,11 +55,11 @@ def _patch_radius(rule: Rule, samples: np.ndarray) -> float:
 
 
 def lacks_for_field(rule: Rule, shares: tuple[np.ndarray, np.ndarray], largest: float) -> float:
-    """Return the factor by which a rule has too few nodes for a field, 1 where it has enough.
+    """Return the factor by which a rule has too few nodes for a field, or 1 if it has enough.
 
     Parameters
     ----------
-    shares : amplitudes by mode along phi (of one period) and theta.
+    shares : amplitudes of the field by mode number, along phi (of one period) and along theta.
     largest : max |B|.
     """
     tolerance = 10.0**-rule.digits * largest

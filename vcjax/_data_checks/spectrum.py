@@ -1,8 +1,8 @@
-"""What a grid misses of the values on it, and what on it is no smooth function.
+"""Estimate from a spectrum what a grid misses of a field, and detect noise and outliers.
 
-Smooth data have spectra that decay; what lies beyond the grid continues the decay of its last
-modes. Where both mode numbers are high, smooth data leave next to nothing, while noise and single
-wrong points are there as large as anywhere else.
+The spectrum of smooth data decays. The modes beyond the grid are estimated by continuing the decay
+of its last modes. Modes with two high mode numbers, the corner of the spectrum, are next to zero
+for smooth data. Noise and single wrong points are as large there as in any other modes.
 """
 
 from dataclasses import dataclass
@@ -15,22 +15,28 @@ from jaxtyping import Complex, Float
 from vcjax._geometry import resample
 
 _SLOWEST = 0.9
-"""Largest ratio from mode to mode that is extrapolated: a flatter spectrum looks like noise."""
+"""Largest ratio of successive modes that is extrapolated; a flatter spectrum looks like noise."""
 _FEWEST = 20
-"""Modes of the corner that are enough to tell an outlier from a wave."""
+"""Least number of modes in the corner that distinguishes an outlier from a wave."""
 _LEAST = 4
-"""Modes of either part of the corner that are enough to tell noise from decay."""
+"""Least number of modes in each part of the corner that distinguishes noise from decay."""
 _ALONE = 0.5
-"""Share of the corner that one point must explain to be an outlier; smooth data reach 0.35."""
+"""Least share of the corner that a point explains if it is an outlier; smooth data reach 0.35."""
 _EVEN = 0.7
-"""Least ratio of the last two amplitudes and the two before that is noise."""
+"""Ratio of the last two amplitudes to the two before, above which they are noise."""
 _FLAT = 0.1
-"""Least ratio of powers of the outer and inner modes of the corner that is noise."""
+"""Ratio of the powers of outer and inner modes of the corner, above which they are noise."""
 
 
 @dataclass(frozen=True, eq=False)
 class Outlier:
-    """The point that explains most of the finest scales, and by how much it is off."""
+    """A single wrong point in an array of vectors.
+
+    Attributes
+    ----------
+    row, column : indices of the point.
+    size : distance from the value that a smooth function would have there.
+    """
 
     row: int
     column: int
@@ -39,12 +45,13 @@ class Outlier:
 
 @dataclass(frozen=True, eq=False)
 class Spectrum:
-    """Fourier coefficients of periodic values (3, n, m), both angles over a whole period.
+    """The spectrum of a vector field on a grid over a whole period of both angles.
 
     Attributes
     ----------
-    values : (3, n, m) in any unit.
-    copies : how often an outlier shows: twice where half of the values are images of the others.
+    values : (3, n, m) components, periodic in both angles, in any unit.
+    copies : number of points that one wrong point of the data affects: 2 if half of the values are
+        mirror images of the other half, else 1.
     """
 
     values: Float[np.ndarray, "3 n m"]
@@ -52,12 +59,12 @@ class Spectrum:
 
     @cached_property
     def largest(self) -> float:
-        """Return the largest length of a vector."""
+        """The largest length of a vector."""
         return float(np.sqrt((self.values**2).sum(axis=0).max()))
 
     @cached_property
     def coefficients(self) -> Complex[np.ndarray, "3 n k"]:
-        """Return the coefficients of modes 0 to m/2 along the last axis."""
+        """The Fourier coefficients (3, n, k) of all modes of phi and modes 0 to m/2 of theta."""
         return np.fft.rfft2(self.values, axes=(1, 2)) / self.values[0].size
 
     @cached_property
@@ -66,13 +73,16 @@ class Spectrum:
 
     @cached_property
     def _power(self) -> Float[np.ndarray, "n k"]:
-        """Return the power of each mode, modes of either sign of the last axis together."""
+        """The power of each mode, summed over components and over both signs of the last axis."""
         power = np.einsum("ijk,ijk->jk", self._sizes, self._sizes)
         power[:, 1 : (self.values.shape[2] + 1) // 2] *= 2
         return power
 
     def amplitudes(self, axis: int) -> Float[np.ndarray, " modes"]:
-        """Return the root of the power by |mode| along an axis (1 or 2)."""
+        """Return the amplitude for each |mode| along an axis (1 or 2): the root of the power.
+
+        The power is summed over the components and the other axis.
+        """
         return self._amplitudes[axis - 1]
 
     @cached_property
@@ -80,7 +90,10 @@ class Spectrum:
         return [np.sqrt(_folded(self._power.sum(axis=2 - axis), axis)) for axis in (1, 2)]
 
     def shares(self, axis: int) -> Float[np.ndarray, " modes"]:
-        """Return the amplitudes by |mode| along an axis (1 or 2), summed over the components."""
+        """Return the sum of amplitudes for each |mode| along an axis (1 or 2).
+
+        Amplitudes are summed over the components and the other axis.
+        """
         return self._shares[axis - 1]
 
     @cached_property
@@ -90,12 +103,12 @@ class Spectrum:
         return [_folded(sizes.sum(axis=2 - axis), axis) for axis in (1, 2)]
 
     def steepness(self, nfp: int, lengths) -> float:
-        """Return the steepest slope, about 2.5 times the root mean square of the derivatives.
+        """Estimate the steepest slope: 2.5 times the root mean square of the derivatives.
 
         Parameters
         ----------
-        nfp : number of periods; modes along phi are those of one.
-        lengths : of the tangents along phi and theta.
+        nfp : number of field periods; mode numbers along phi are those of one period.
+        lengths : lengths of the surface tangents along phi and theta.
         """
         _, n, m = self.values.shape
         slopes = nfp * np.fft.fftfreq(n, 1 / n)[:, None], np.arange(m // 2 + 1.0)
@@ -106,33 +119,36 @@ class Spectrum:
         return 2.5 * float(np.sqrt(sum(squares)))
 
     def missed(self, axis: int, slope: int = 0) -> tuple[float, float]:
-        """Estimate the largest value that the grid misses along an axis, and the decay.
+        """Estimate the largest value that the grid misses along an axis, and the decay of modes.
 
-        The content of the last modes at the worst point, times the sum of the geometric series
-        that continues it. On known fields it was 0.5 to 2.3 times the error of interpolation.
+        The estimate is the largest local amplitude of the last modes, times the sum of the
+        geometric series that continues their decay. On known fields it was 0.5 to 2.3 times the
+        error of interpolation.
 
         Parameters
         ----------
         axis : 1 or 2.
-        slope : 1 for derivatives along the axis (by mode numbers of a period), 0 for values.
+        slope : 0 for values; 1 for derivatives along the axis, which weight each mode by its mode
+            number in a period.
 
         Returns
         -------
-        missed, in the unit of the values, and the ratio of an amplitude to the one before.
+        missed : the estimate, in the unit of the values.
+        decay : ratio of the amplitudes of successive modes.
         """
         if self.values.shape[axis] < 2:
             return 0.0, 0.0
         weight, waves = _last_waves(self.values.shape[axis], slope)
         content = waves @ self.values if axis == 1 else (self.values @ waves.T).swapaxes(1, 2)
         cosine, sine = content[:, : weight.size], content[:, weight.size :]
-        # On each line the waves are in phase somewhere.
+        # Somewhere on each line the waves are in phase, so their amplitudes add up.
         amplitude = np.einsum("k,ikl->il", weight, np.hypot(cosine, sine))
         largest = float(np.sqrt((amplitude**2).sum(axis=0).max()))
         decay = self._decay(axis)
         return largest * max(1.0, decay / (1 - decay)), decay
 
     def _decay(self, axis: int) -> float:
-        """Return the ratio from mode to mode that fits the upper half of the amplitudes."""
+        """Return the ratio of successive modes, fitted to the upper half of the amplitudes."""
         share = self.amplitudes(axis)
         if share.size < 5 or not share.any():
             return 0.5
@@ -142,18 +158,18 @@ class Spectrum:
         return float(min(np.exp(steps @ logs / (steps @ steps)), _SLOWEST))
 
     def _is_flat(self, axis: int) -> bool:
-        """Return whether the last amplitudes along an axis decay no more, or are too few to say."""
+        """Return whether the last amplitudes along an axis no longer decay, or are too few."""
         share = self.amplitudes(axis)
         return share.size < 5 or bool(share[-2:].max() > _EVEN * share[-4:-2].max())
 
     @cached_property
     def _corner(self) -> "_Corner":
-        """Return the weaker of the corners: a field that follows a winding surface fills others."""
+        """The weaker of the two corners; the field of a helical surface fills the other."""
         corners = _corners(*self.values.shape[1:])
         return min(corners, key=lambda corner: self._power[corner.modes].sum())
 
     def noise(self) -> float:
-        """Return the standard deviation of white noise on the values, 0 where there is none."""
+        """Return the standard deviation of white noise on the values, or 0 if there is none."""
         _, *parts, counts = self._corner
         if min(counts) < _LEAST or not (self._is_flat(1) and self._is_flat(2)):
             return 0.0
@@ -165,11 +181,11 @@ class Spectrum:
         return float(np.sqrt(variance))
 
     def outlier(self, least: float) -> Outlier | None:
-        """Return the point, off by more than `least`, that explains most of the finest scales."""
+        """Return the point that explains most of the corner, if it is off by more than `least`."""
         corner = self._corner
         count, size = sum(corner.counts), self.values[0].size
         power = float(self._power[corner.modes].sum())
-        # A point that explains everything is off by this much.
+        # A single point that explains the whole corner is off by this much.
         if count < _FEWEST or np.sqrt(power / count) * size <= least:
             return None
         shape = self.values.shape[1:]
@@ -182,12 +198,12 @@ class Spectrum:
 
 
 def field_spectrum(B: Float[np.ndarray, "3 nphi ntheta"], nfp: int, half_period: bool) -> Spectrum:
-    """Return the spectrum of one period of a field, co-rotating components."""
+    """Return the spectrum of one period of a field, in components that rotate with phi."""
     return Spectrum(resample.field_period(B, nfp, half_period), 1 + half_period)
 
 
 def _folded(values: np.ndarray, axis: int) -> np.ndarray:
-    """Return values by |mode|: along axis 1 add those of -k to those of k, along 2 nothing."""
+    """Return values for each |mode|: for axis 1, add mode -k to mode k; axis 2 has no negative."""
     if axis == 2:
         return values
     folded = values[: values.size // 2 + 1].copy()
@@ -198,7 +214,7 @@ def _folded(values: np.ndarray, axis: int) -> np.ndarray:
 
 @lru_cache(maxsize=32)
 def _last_waves(count: int, slope: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return weights (k,) of the last modes on a grid, and waves (2 k, count): cosines, sines."""
+    """Return weights (k,) of the last modes of a grid, and (2 k, count) their cosines and sines."""
     last = count // 2
     modes = np.arange(last - 1 if last >= 4 else last, last + 1)
     weight = np.where(2 * modes == count, 1.0, 2.0) * modes.astype(float) ** slope / count
@@ -207,12 +223,13 @@ def _last_waves(count: int, slope: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 class _Corner(NamedTuple):
-    """Modes in the upper half along both axes.
+    """A corner of the spectrum: the modes in the upper half along both axes.
 
     Attributes
     ----------
-    modes, outer, inner : (n, k) which coefficients; those of the highest modes, and the others.
-    counts : how many modes, of either sign, outer and inner stand for.
+    modes, outer, inner : (n, k) masks of the coefficients in the corner, of its highest modes, and
+        of its other modes.
+    counts : numbers of modes in outer and inner, with both signs of theta's mode number.
     """
 
     modes: np.ndarray
@@ -223,13 +240,16 @@ class _Corner(NamedTuple):
 
 @lru_cache(maxsize=32)
 def _corners(n: int, m: int) -> list[_Corner]:
-    """Return the corner of the modes m theta - n phi with m n > 0, and that with m n < 0."""
+    """Return the two corners of the modes m theta - n phi: m n > 0 and m n < 0.
+
+    If there are fewer than 4 rows, return a single corner of all rows.
+    """
     along_phi, along_theta = np.fft.fftfreq(n)[:, None], np.arange(m // 2 + 1) / m
     height = np.maximum(np.abs(along_phi), along_theta)
     upper = along_theta > 1 / 4
     # The highest mode of an even count belongs to both.
     signs = (along_phi % 1 > 1 / 4) & (along_phi % 1 <= 1 / 2), along_phi < -1 / 4
-    # Few rows have no upper half.
+    # Fewer than 4 rows have no upper half.
     found = [sign & upper for sign in signs] if n >= 4 else [(height >= 0) & upper]
     weight = np.full(along_theta.size, 2.0)
     weight[0] = 1.0

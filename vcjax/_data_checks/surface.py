@@ -1,4 +1,4 @@
-"""A surface on which fields are watched: what the checks of each field need, computed once."""
+"""The properties of a surface that the checks of fields need, each computed once."""
 
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -14,13 +14,13 @@ from vcjax._quadrature.rule import Rule
 
 @dataclass(eq=False)
 class WatchedSurface:
-    """A surface, for fields on the grid of a rule.
+    """A surface for which the fields given to its casings are checked.
 
     Attributes
     ----------
-    rule : of the casings that the fields are given to.
-    X : (nphi, ntheta, 3) points.
-    checked : digests of the fields that were checked, in order.
+    rule : the rule of the casings.
+    X : (nphi, ntheta, 3) points of the surface.
+    checked : hashes of the fields that were checked, in order.
     """
 
     rule: Rule
@@ -29,19 +29,19 @@ class WatchedSurface:
 
     @cached_property
     def samples(self) -> Float[np.ndarray, "3 a b"]:
-        """Return one period as `resample.surface_period` does."""
+        """One period of the surface, from `resample.surface_period`."""
         points = np.moveaxis(self.X, -1, 0)
         return resample.surface_period(points, self.rule.nfp, self.rule.half_period)
 
     @cached_property
     def frame(self) -> Frame:
-        """Return the tangents at the points of the fields."""
+        """The tangents of the surface at the points of the fields."""
         rule = self.rule
         return surface_frame(self.samples, rule.nfp, rule.half_period, rule.src_shape)
 
     @cached_property
     def spectrum(self) -> Spectrum:
-        """Return the spectrum of one period of the points given, co-rotating components."""
+        """The spectrum of one period of the points X, in components that rotate with phi."""
         rule, points = self.rule, np.moveaxis(self.X, -1, 0)
         if rule.half_period:
             image = resample.mirror(points, resample.POSITION_PARITY)
@@ -52,16 +52,16 @@ class WatchedSurface:
 
     @cached_property
     def minor_radius(self) -> float:
-        """Return the root of the mean square distance from the middle of a cross-section."""
+        """The root mean square distance of points from the centre of their cross-section."""
         across = self.samples - self.samples.mean(axis=2, keepdims=True)
         return float(np.sqrt((across**2).sum(axis=0).mean()))
 
     @cached_property
     def missed(self) -> float:
-        """Return what the points miss of the surface, over the minor radius."""
+        """The estimated part of the surface that its points miss, relative to the minor radius."""
         return sum(self.spectrum.missed(axis)[0] for axis in (1, 2)) / self.minor_radius
 
     @cached_property
     def variation(self) -> float:
-        """Return how much cross-sections differ along phi, over the minor radius."""
+        """The largest variation of the cross-section along phi, relative to the minor radius."""
         return float(np.ptp(self.samples, axis=1).max()) / self.minor_radius

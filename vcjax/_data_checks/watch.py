@@ -1,9 +1,10 @@
-"""When data are checked.
+"""Decide which surfaces and fields are checked, and check each of them once.
 
-`choose` checks the data that it gets. What it finds out about the surface is kept, so that each
-later field on a casing of that surface is checked too, once. Nothing is traced or compiled. Traced
-arrays pass unread, and so do fields on casings that came through `jit`, `jax.tree.map` or a file.
-Of fields that lie on an accelerator the first of each casing is copied to the host and checked.
+`choose` checks the X and B that it gets. It keeps the properties of the surface, so that later
+fields are checked when they are given to a casing of that surface. Nothing is traced or compiled.
+Traced arrays are not checked, nor are fields on a casing that went through `jit`, `jax.tree.map` or
+a file. Of the fields on an accelerator, only the first of each casing is copied to the host and
+checked.
 """
 
 from collections import OrderedDict
@@ -20,21 +21,23 @@ from vcjax._data_checks.surface import WatchedSurface
 from vcjax._quadrature.rule import Rule
 
 _KEPT = 4
-"""Surfaces that are kept for casings to come."""
+"""Number of surfaces that are kept for later casings."""
 _REMEMBERED = 1000
-"""Fields of a surface that are remembered as checked."""
+"""Number of fields of a surface that are remembered as checked."""
 
 _chosen: OrderedDict[Any, WatchedSurface] = OrderedDict()
 _watched: "WeakKeyDictionary[Any, WatchedSurface]" = WeakKeyDictionary()
 
 
 def check_chosen(call: str, rule: Rule, X, B, samples: np.ndarray, spectrum: Spectrum) -> None:
-    """Check the surface and the field, each (nphi, ntheta, 3), that a rule was chosen for.
+    """Check the surface X and the field B that a rule was chosen for; warn if they are doubtful.
 
     Parameters
     ----------
-    samples : `resample.surface_period` of X.
-    spectrum : of the field.
+    call : the call that the warnings name.
+    X, B : (nphi, ntheta, 3) and (src_nphi, src_ntheta, 3).
+    samples : ``resample.surface_period`` of X.
+    spectrum : ``field_spectrum`` of B.
     """
     surface = _surface(rule, np.asarray(X))
     surface.samples = samples
@@ -44,9 +47,9 @@ def check_chosen(call: str, rule: Rule, X, B, samples: np.ndarray, spectrum: Spe
 
 
 def watch(call: str, casing: Any, X) -> None:
-    """Keep the surface of a casing just prepared, for `check_evaluated`.
+    """Keep the surface of a newly prepared casing for `check_evaluated`.
 
-    Warn if its rule was chosen for another surface and is too coarse for this one.
+    Warn if the casing's rule was chosen for another surface and is too coarse for X.
     """
     if isinstance(X, Tracer) or isinstance(casing.nodes, Tracer):
         return
@@ -58,18 +61,20 @@ def watch(call: str, casing: Any, X) -> None:
 
 
 def watch_alike(made: Any, casing: Any) -> None:
-    """Watch what was made of a casing as the casing is, for its first field."""
+    """Keep the surface of a casing for an object made from it, such as a `DenseOperator`."""
     if (surface := _watched.get(casing)) is not None:
         _watched[made] = WatchedSurface(surface.rule, surface.X)
 
 
 def check_evaluated(call: str, watched: Any, B, *, first_only: bool = False) -> None:
-    """Check a field, or the first of a batch (..., nphi, ntheta, 3), unless it was checked before.
+    """Check a field, or the first field of a batch, unless it was checked before.
 
     Parameters
     ----------
-    watched : a casing, or what was made of it.
-    first_only : check the first field of all that are ever given.
+    call : the call that the warnings name.
+    watched : a casing, or an object given to `watch_alike`.
+    B : (..., nphi, ntheta, 3) one field or a batch.
+    first_only : check nothing if any field of this casing or object was checked before.
     """
     surface = None if isinstance(B, Tracer) else _watched.get(watched)
     if surface is None or (surface.checked and (first_only or not is_near(B))):

@@ -1,4 +1,4 @@
-"""Read NetCDF-3 files with clear errors."""
+"""Read variables of NetCDF-3 files, with an error for each way in which a file can be bad."""
 
 from collections.abc import Sequence
 from io import BytesIO
@@ -11,20 +11,20 @@ from scipy.io import netcdf_file
 from vcjax._errors import VcjaxError
 
 _DAMAGE = (OSError, TypeError, ValueError, LookupError, OverflowError, MemoryError, AssertionError)
-"""Exceptions that scipy's reader raises on damaged files."""
+"""Exceptions that SciPy's reader raises on damaged files."""
 
 
 def read_netcdf(
     call: str, path: str | PathLike[str], names: Sequence[str], *, kind: str
 ) -> dict[str, np.ndarray]:
-    """Return the named variables as native float64.
+    """Return the named variables of a file as float64 arrays in native byte order.
 
     Parameters
     ----------
     call : name of the calling function, for errors.
     path : path of the file.
     names : names of the variables.
-    kind : the kind of file expected, for errors: "a VMEC output wout_*.nc".
+    kind : the kind of file expected, for errors, such as "a VMEC output wout_*.nc".
 
     Raises
     ------
@@ -47,7 +47,7 @@ def read_netcdf(
             }
     except _DAMAGE as error:
         raise VcjaxError(
-            f"{call} cannot read {path}: it is damaged or truncated ({error}); copy it again."
+            f"{call} cannot read {path}: the file is damaged or truncated ({error}); copy it again."
         ) from error
     if missing:
         raise VcjaxError(f"{call} got {path}, which lacks {', '.join(missing)}; give {kind}.")
@@ -63,14 +63,14 @@ def _content(call: str, path: Path, kind: str) -> bytes:
         ) from error
     except ValueError as error:  # characters that no file name can hold
         raise VcjaxError(
-            f"{call} got path={str(path)!r}, which names no file ({error}); "
+            f"{call} got path={str(path)!r}, which cannot be the path of a file ({error}); "
             f"give the path of {kind}."
         ) from error
     head = content[:4]
     if head == b"\x89HDF":
         raise VcjaxError(
-            f"{call} got {path}, a NetCDF-4 (HDF5) file; only NetCDF-3 is read. "
-            "Convert it: nccopy -k classic in.nc out.nc."
+            f"{call} got {path}, a NetCDF-4 (HDF5) file, but reads NetCDF-3 only. "
+            "Convert the file with: nccopy -k classic in.nc out.nc"
         )
     if head[:3] != b"CDF":
         raise VcjaxError(

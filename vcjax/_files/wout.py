@@ -1,4 +1,4 @@
-"""Read and check the variables of a VMEC output file that describe the edge."""
+"""Read and check the variables of a VMEC output file that describe the plasma boundary."""
 
 from os import PathLike
 
@@ -12,15 +12,15 @@ _SCALARS = ("nfp", "lasym__logical__")
 _MODES = ("xm", "xn", "xm_nyq", "xn_nyq")
 _PROFILES = ("rmnc", "zmns", "bsupumnc", "bsupvmnc")
 _NFP_LIMIT = 1000
-"""The limit of every call of vcjax that takes nfp."""
+"""Largest nfp, as in every call of vcjax."""
 
 
 def read_variables(path: str | PathLike[str]) -> dict[str, np.ndarray]:
-    """Return scalars, mode numbers and radial profiles of Fourier coefficients by VMEC's names.
+    """Return scalars, mode numbers and radial profiles of Fourier coefficients, by VMEC's names.
 
     Raises
     ------
-    VcjaxError : as `vcjax.wout.read_wout`.
+    VcjaxError : for the same reasons as `vcjax.wout.read_wout`.
     """
     names = (*_SCALARS, *_MODES, *_PROFILES)
     data = read_netcdf(_CALL, path, names, kind="a VMEC output wout_*.nc")
@@ -31,7 +31,7 @@ def read_variables(path: str | PathLike[str]) -> dict[str, np.ndarray]:
 
 
 def _check_shapes(path, data):
-    """Check that scalars, lists and tables have consistent shapes."""
+    """Raise `VcjaxError` unless scalars, lists and tables have consistent shapes."""
     kinds = (
         (_SCALARS, 0, "a single number"),
         (_MODES, 1, "a list of mode numbers"),
@@ -57,35 +57,35 @@ def _check_shapes(path, data):
             )
     if surfaces < 3:
         raise VcjaxError(
-            f"{_CALL} got {path} with {surfaces} flux surfaces; the field at the edge needs "
-            "at least 3. Solve the equilibrium with a larger NS_ARRAY."
+            f"{_CALL} got {path} with {surfaces} flux surfaces, but extrapolating the field to the "
+            "boundary needs at least 3. Solve the equilibrium with a larger NS_ARRAY."
         )
 
 
 def _check_numbers(path, data):
-    """Check that the edge is finite, symmetric and not zero."""
+    """Raise `VcjaxError` unless the boundary is finite, stellarator-symmetric and not zero."""
     used = {name: data[name][-2:] if name in _PROFILES else data[name] for name in data}
     for name, values in used.items():
         if not np.isfinite(values).all():
             raise VcjaxError(
-                f"{_CALL} got {path} with NaN or infinite {name}; the solver did not converge, "
-                "solve the equilibrium again."
+                f"{_CALL} got {path} with NaN or infinite {name}, because the solver did not "
+                "converge. Solve the equilibrium again."
             )
     if data["lasym__logical__"] != 0:
         raise VcjaxError(
             f"{_CALL} got {path}, an equilibrium without stellarator symmetry (lasym is true); "
-            "only symmetric ones are supported. Solve it again with LASYM = F."
+            "only symmetric equilibria are supported. Solve it again with LASYM = F."
         )
     for names in (("rmnc",), ("zmns",), ("bsupumnc", "bsupvmnc")):
         if not any(used[name].any() for name in names):
             raise VcjaxError(
-                f"{_CALL} got {path} whose {', '.join(names)} are all zero at the edge; "
-                "the solver did not finish, solve the equilibrium again."
+                f"{_CALL} got {path} whose {', '.join(names)} are all zero at the edge, because "
+                "the solver did not finish. Solve the equilibrium again."
             )
 
 
 def _check_modes(path, data):
-    """Check that mode numbers are whole, and toroidal ones multiples of nfp."""
+    """Raise `VcjaxError` unless mode numbers are integers and toroidal ones multiples of nfp."""
     nfp = data["nfp"]
     if not 1 <= nfp <= _NFP_LIMIT or nfp % 1:
         raise _foreign(path, f"nfp = {nfp:g}; it must be an integer from 1 to {_NFP_LIMIT}")
@@ -99,6 +99,6 @@ def _check_modes(path, data):
 
 def _foreign(path, got):
     return VcjaxError(
-        f"{_CALL} got {path} with {got}. The file is damaged or of another code: copy it again, "
-        "or give the wout_*.nc that VMEC wrote."
+        f"{_CALL} got {path} with {got}. The file is damaged or was written by another code: copy "
+        "it again, or give the wout_*.nc that VMEC wrote."
     )

@@ -1,8 +1,9 @@
-"""vcjax under the names and conventions of other packages.
+"""Use vcjax under the names and array conventions of other packages.
 
-- `VirtualCasing`: the C++ package ``virtual_casing``, flat arrays;
-- `VirtualCasingJAX`, `build_offsurface_levels`: the package ``virtual_casing_jax``;
-- `vcjax.interfaces.simsopt.VirtualCasing`: ``simsopt.mhd.VirtualCasing``, from a VMEC equilibrium.
+- `VirtualCasing` replaces the class of the C++ package ``virtual_casing``, with flat arrays.
+- `VirtualCasingJAX` and `build_offsurface_levels` replace those of ``virtual_casing_jax``.
+- `vcjax.interfaces.simsopt.VirtualCasing` replaces ``simsopt.mhd.VirtualCasing``, which separates
+  the field of a VMEC equilibrium.
 """
 
 from vcjax.interfaces._flat import VirtualCasing

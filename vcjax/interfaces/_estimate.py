@@ -1,4 +1,4 @@
-"""Estimates of the error that the classes of this package make unasked, and their warnings."""
+"""Estimate the errors of results of the classes of this package, and warn if they are large."""
 
 from collections.abc import Callable
 from typing import Any
@@ -10,25 +10,25 @@ from vcjax._geometry.surface import surface_frame
 from vcjax.interfaces._surface_setup import SurfaceSetup
 
 _LIMIT = 10.0
-"""Estimates above the digits by less are no reason to warn: they are upper bounds."""
+"""Warn of estimates above this many times 10^-digits; estimates are upper bounds of the error."""
 
 
 def warn_of_estimate(call: str, estimate: float, digits: int) -> None:
-    """Warn of a result with an estimated error, over max |B|, above the digits asked for."""
+    """Warn if an estimated error, relative to max |B|, is more than ten times 10^-digits."""
     if estimate > _LIMIT * 10.0**-digits:
         warn(
             call,
-            f"has an estimated error of {estimate:.1g} of max |B|, and {digits} digits were asked "
-            "for. Give B on more points, or set up for more digits.",
+            f"has an estimated error of {estimate:.1g} of max |B|, but {digits} digits were asked "
+            "for. Give B on more points, or ask for more digits.",
             AccuracyWarning,
         )
 
 
 def verify_quadrature(call: str, setup: SurfaceSetup, casing: Any, evaluate: Callable) -> None:
-    """Evaluate a field known to be external, once for each casing, and warn of a large error.
+    """Evaluate a field known to be external, once for each casing, and warn if its error is large.
 
-    The field is that of a conductor on the axis and a vertical one. The evaluation is the compiled
-    one that the user's field takes.
+    The known field is the sum of the field of a conductor on the z axis and of a uniform vertical
+    field. `evaluate` is the function that evaluates the user's field, so nothing else is compiled.
     """
     if casing in setup.verified:
         return
@@ -36,7 +36,7 @@ def verify_quadrature(call: str, setup: SurfaceSetup, casing: Any, evaluate: Cal
     known, sources = (_known_field(setup, shape) for shape in (setup.trg_shape, setup.src_shape))
     with made_up_data():
         separated = np.asarray(evaluate(casing, sources))
-    # All of the field is external, or none of it internal.
+    # The external part is the whole field, the internal part zero.
     error = min(np.linalg.norm(separated - v, axis=2).max() for v in (known, 0.0))
     warn_of_estimate(call, float(error / np.linalg.norm(sources, axis=2).max()), casing.rule.digits)
 

@@ -29,12 +29,12 @@ Flat = Sequence[float] | np.ndarray
 
 
 class VirtualCasing:
-    """Separate the magnetic field on a surface by its sources.
+    """Separate the field on a surface into the fields of the currents outside and inside.
 
-    Drop-in for ``virtual_casing.VirtualCasing``, version 0.3: same names, arguments and order of
-    arrays. Differences: results are NumPy arrays, not lists; the quadrature follows the field, so
-    `setup` is quick and the first evaluation takes longer; an impossible request raises an error;
-    there is an internal gradient.
+    This class replaces ``virtual_casing.VirtualCasing``, version 0.3. Names, arguments and the
+    order of arrays are the same. There are four differences. Results are NumPy arrays, not lists.
+    The quadrature is chosen for the first field, so `setup` is fast and the first evaluation takes
+    longer. Invalid arguments raise `VcjaxError`. There is an internal gradient.
 
     Examples
     --------
@@ -65,16 +65,16 @@ class VirtualCasing:
         ----------
         digits : accuracy, 1 to 13.
         NFP : number of field periods.
-        half_period : grids cover half a period of a stellarator-symmetric configuration, at
-            phi = (i + 1/2) pi / (NFP Nt); otherwise a whole period, from phi = 0.
-        Nt, Np : toroidal and poloidal points of the surface.
+        half_period : whether the grids cover half a period of a stellarator-symmetric
+            configuration, at phi = (i + 1/2) pi / (NFP Nt), instead of a whole period from phi = 0.
+        Nt, Np : numbers of toroidal and poloidal points of the surface.
         X : (3 Nt Np,) coordinates of the surface, any length unit.
-        src_Nt, src_Np : grid of the fields.
-        trg_Nt, trg_Np : grid of the results; -1 means the grid of the fields.
+        src_Nt, src_Np : numbers of points of the fields.
+        trg_Nt, trg_Np : numbers of points of the results; -1 means the same as the fields.
 
         Raises
         ------
-        VcjaxError : for a surface that cannot be used.
+        VcjaxError : if an argument is invalid, or if the surface is not closed.
         """
         shape = check_shape("setup", Nt=Nt, Np=Np)
         src = check_shape("setup", src_Nt=src_Nt, src_Np=src_Np)
@@ -83,48 +83,83 @@ class VirtualCasing:
         self._setup = SurfaceSetup(digits, NFP, half_period, surface, src, trg)
 
     def compute_external_B(self, B_total: Flat) -> Float[np.ndarray, " flat"]:
-        """Return the field of the outside currents, (3 trg_Nt trg_Np,), from the total field on the
-        source grid, (3 src_Nt src_Np,)."""
-        return self._field("compute_external_B", external_field, B_total)
-
-    def compute_internal_B(self, B_total: Flat) -> Float[np.ndarray, " flat"]:
-        """Return the field of the inside currents, (3 trg_Nt trg_Np,)."""
-        return self._field("compute_internal_B", internal_field, B_total)
-
-    def compute_external_B_offsurf(self, B_total: Flat, Xt: Flat) -> Float[np.ndarray, " flat"]:
-        """Return the field of the outside currents at points inside the surface.
+        """Return the field of the currents outside the surface, at the targets.
 
         Parameters
         ----------
-        B_total : (3 src_Nt src_Np,) total field on the source grid.
-        Xt : (3 n,) points x1, ..., xn, y1, ..., zn.
+        B_total : (3 src_Nt src_Np,) total field on the source grid, any unit.
 
         Returns
         -------
-        (3 n,) field; NaN at points outside, where the data do not determine it (the C++ package
-        returns minus the internal field there).
+        (3 trg_Nt trg_Np,) field, in the unit of B_total.
+
+        Raises
+        ------
+        VcjaxError : if `setup` was not called, or if B_total is invalid.
+        """
+        return self._field("compute_external_B", external_field, B_total)
+
+    def compute_internal_B(self, B_total: Flat) -> Float[np.ndarray, " flat"]:
+        """Return the field of the currents inside the surface, at the targets.
+
+        Parameters, shapes, units and errors are those of `compute_external_B`.
+        """
+        return self._field("compute_internal_B", internal_field, B_total)
+
+    def compute_external_B_offsurf(self, B_total: Flat, Xt: Flat) -> Float[np.ndarray, " flat"]:
+        """Return the field of the currents outside the surface, at points inside it.
+
+        Parameters
+        ----------
+        B_total : (3 src_Nt src_Np,) total field on the source grid, any unit.
+        Xt : (3 n,) points in the order x1, ..., xn, y1, ..., zn, in the unit of the surface.
+
+        Returns
+        -------
+        (3 n,) field, in the unit of B_total. It is NaN at points outside, where the data do not
+        determine it; the C++ package returns minus the internal field there.
+
+        Raises
+        ------
+        VcjaxError : if `setup` was not called, or if B_total or Xt is invalid.
         """
         return _flat(self._at("compute_external_B_offsurf", B_total, Xt).external)
 
     def compute_internal_B_offsurf(self, B_total: Flat, Xt: Flat) -> Float[np.ndarray, " flat"]:
-        """Return the field of the inside currents at points outside the surface, NaN inside."""
+        """Return the field of the currents inside the surface, at points outside it.
+
+        The result is NaN at points inside. Parameters, shapes, units and errors are those of
+        `compute_external_B_offsurf`.
+        """
         return _flat(self._at("compute_internal_B_offsurf", B_total, Xt).internal)
 
     def compute_external_gradB(self, B_total: Flat) -> Float[np.ndarray, " flat"]:
-        """Return the gradient of the field of the outside currents.
+        """Return the gradient of the field of the currents outside the surface, at the targets.
+
+        Parameters and errors are those of `compute_external_B`.
 
         Returns
         -------
-        (9 trg_Nt trg_Np,) d_i B_k, with k the slowest index, then i, then the points.
+        (9 trg_Nt trg_Np,) d_i B_k, in the unit of B_total over the unit of X, with k the slowest
+        index, then i, then the points.
         """
         return self._gradient("compute_external_gradB", external_gradient, B_total)
 
     def compute_internal_gradB(self, B_total: Flat) -> Float[np.ndarray, " flat"]:
-        """Return the gradient of the field of the inside currents; the C++ package has none."""
+        """Return the gradient of the field of the currents inside the surface, at the targets.
+
+        The C++ package has no such method. Parameters, shapes, units and errors are those of
+        `compute_external_gradB`.
+        """
         return self._gradient("compute_internal_gradB", internal_gradient, B_total)
 
     def get_normal(self) -> Float[np.ndarray, " flat"]:
-        """Return outward unit normals on the target grid, (3 trg_Nt trg_Np,)."""
+        """Return outward unit normals of the surface at the targets, (3 trg_Nt trg_Np,).
+
+        Raises
+        ------
+        VcjaxError : if `setup` was not called.
+        """
         return _flat(required(self._setup, "get_normal").unit_normal("get_normal"))
 
     def _field(self, call: str, evaluate: Callable, B_total: Flat) -> np.ndarray:

@@ -1,6 +1,6 @@
-"""``VirtualCasingJAX``: the class of the package ``virtual_casing_jax``, computed by vcjax.
+"""Replace the class ``VirtualCasingJAX`` of the package ``virtual_casing_jax``.
 
-Arrays are component-first, (3, nphi, ntheta) or flat; gradients [k, i] = d_i B_k.
+Arrays are component-first, (3, nphi, ntheta) or flat. Gradients have [k, i] = d_i B_k.
 """
 
 from collections.abc import Callable
@@ -26,7 +26,14 @@ from vcjax.interfaces._surface_setup import (
 
 
 def _on_surface(part: str, evaluate: Callable, kind: str) -> tuple[Callable, Callable]:
-    """Return two methods for a quantity on the surface: for one field and for a batch."""
+    """Return two methods that compute a quantity on the surface, for one field and for a batch.
+
+    Parameters
+    ----------
+    part : name of the quantity, such as "external_gradB".
+    evaluate : function of vcjax that computes it, such as `vcjax.external_gradient`.
+    kind : "field" or "gradient".
+    """
     turned = _TURNED[kind]
 
     def method(self: "VirtualCasingJAX", B0: Any, **knobs: Any) -> jax.Array:
@@ -57,12 +64,12 @@ def _on_surface(part: str, evaluate: Callable, kind: str) -> tuple[Callable, Cal
             return jax.vmap(lambda B: turned(one(B)))(jnp.stack(fields))
 
     method.__doc__ = f"Return {part} on the target grid from the total field on the source grid."
-    batch.__doc__ = f"Return {part} for each field of a batch; the surface is prepared once."
+    batch.__doc__ = f"Return {part} for each field of a batch, with the surface prepared once."
     return method, batch
 
 
 def _off_surface(part: str, evaluate: Callable, kind: str) -> Callable:
-    """Return the method for a quantity at points off the surface."""
+    """Return the method that computes a quantity off the surface; arguments as `_on_surface`."""
 
     def method(self: "VirtualCasingJAX", B0: Any, *, X_trg: Any, **knobs: Any) -> Any:
         call = f"compute_{part}_offsurf"
@@ -75,17 +82,17 @@ def _off_surface(part: str, evaluate: Callable, kind: str) -> Callable:
         values = _TURNED[kind](getattr(found, part.split("_")[0]))
         return (values, found.error) if options.return_estimate else values
 
-    method.__doc__ = f"Return {part} at points (3, n); NaN on the side where it is not determined."
+    method.__doc__ = f"Return {part} at points (3, n), NaN where the data do not determine it."
     return method
 
 
 def _vector_first(values: jax.Array) -> jax.Array:
-    """Turn (..., 3) into (3, ...)."""
+    """Move the components from the last axis to the first: (..., 3) to (3, ...)."""
     return jnp.moveaxis(values, -1, 0)
 
 
 def _gradient_first(gradient: jax.Array) -> jax.Array:
-    """Turn (..., i, k) into (k, i, ...)."""
+    """Move the last two axes to the front, in reverse order: (..., i, k) to (k, i, ...)."""
     return jnp.moveaxis(gradient, (-1, -2), (0, 1))
 
 
@@ -103,15 +110,15 @@ def _donating(evaluate: Callable, casing: Any, B0: jax.Array, chunks: tuple) -> 
 
 
 class VirtualCasingJAX:
-    """Drop-in for ``virtual_casing_jax.VirtualCasingJAX``, version 0.0.10.
+    """Replacement for ``virtual_casing_jax.VirtualCasingJAX``, version 0.0.10.
 
-    Every form is compiled and differentiable; forms with ``_jit`` and ``_schedule`` are the same
-    function under another name. Fields are (3, src_nt, src_np) or flat; results (3, trg_nt,
-    trg_np), gradients (3, 3, trg_nt, trg_np) with [k, i] = d_i B_k; at n points ``X_trg``, (3, n),
-    they are (3, n) and (3, 3, n).
+    Every method is compiled and differentiable. Names with ``_jit`` and ``_schedule`` are other
+    names of the same methods. Fields are (3, src_nt, src_np) or flat. Results on the surface are
+    fields (3, trg_nt, trg_np) and gradients (3, 3, trg_nt, trg_np) with [k, i] = d_i B_k. At n
+    points ``X_trg``, (3, n), results are (3, n) and (3, 3, n).
 
-    ``docs/interfaces.md`` describes each keyword. Keywords that would silently change a result are
-    refused.
+    ``docs/interfaces.md`` describes each keyword. A keyword that would silently change a result
+    raises `VcjaxError`.
 
     Inside your own ``jit`` the casing becomes a constant of the program. To pass it as an argument,
     use ``vcjax.prepare`` and ``vcjax.external_field``.
@@ -133,9 +140,20 @@ class VirtualCasingJAX:
         trg_nt: int = -1,
         trg_np: int = -1,
     ) -> None:
-        """Set surface, symmetry and grids.
+        """Set the surface, its symmetry and its grids.
 
-        X is (3, surf_nt, surf_np) or flat, and may be traced. -1 targets: as many as sources.
+        Parameters
+        ----------
+        digits : accuracy, 1 to 13.
+        nfp, half_period : symmetry; see `vcjax.choose`.
+        surf_nt, surf_np : numbers of toroidal and poloidal points of the surface.
+        X : (3, surf_nt, surf_np) or flat, coordinates of the surface; may be traced.
+        src_nt, src_np : numbers of points of the fields.
+        trg_nt, trg_np : numbers of points of the results; -1 means the same as the fields.
+
+        Raises
+        ------
+        VcjaxError : if an argument is invalid, or if the surface is not closed.
         """
         shape = check_shape("setup", surf_nt=surf_nt, surf_np=surf_np)
         src = check_shape("setup", src_nt=src_nt, src_np=src_np)
@@ -144,12 +162,16 @@ class VirtualCasingJAX:
         self._setup = SurfaceSetup(digits, nfp, half_period, surface, src, trg)
 
     def plan_precision(self, *, digits: int | None = None, B0: Any = None) -> Rule:
-        """Return the quadrature of the surface, for ``precision=`` where the surface is traced.
+        """Return the rule that calls with a traced surface need as ``precision=``.
 
         Parameters
         ----------
-        digits : accuracy; that of `setup` if None.
-        B0 : a typical field; if None, the rule serves every field of the source grid.
+        digits : accuracy; if None, the digits given to `setup`.
+        B0 : a typical field; if None, the rule is fine enough for every field of the source grid.
+
+        Raises
+        ------
+        VcjaxError : if `setup` was not called, or if the surface is traced or an argument invalid.
         """
         setup = required(self._setup, "plan_precision")
         if B0 is not None:
@@ -160,8 +182,14 @@ class VirtualCasingJAX:
     def precompute_singular(self, B0: Any = None, **knobs: Any) -> None:
         """Compute the near weights now instead of at the first evaluation.
 
-        They serve fields as fine as B0, or every field of the source grid if B0 is None. Give the
-        same keywords as in the evaluations to come.
+        Parameters
+        ----------
+        B0 : a field as fine as those to come; if None, every field of the source grid is allowed.
+        knobs : the keywords of the evaluations to come.
+
+        Raises
+        ------
+        VcjaxError : if `setup` was not called, or if an argument is invalid.
         """
         setup, options = self._begin("precompute_singular", "field", knobs)
         if B0 is not None:
@@ -170,7 +198,12 @@ class VirtualCasingJAX:
             setup.casing("field", B0, options.wanted)
 
     def get_normal(self) -> jax.Array:
-        """Return outward unit normals on the target grid, (3, trg_nt, trg_np)."""
+        """Return outward unit normals of the surface at the targets, (3, trg_nt, trg_np).
+
+        Raises
+        ------
+        VcjaxError : if `setup` was not called.
+        """
         return _vector_first(
             jnp.asarray(required(self._setup, "get_normal").unit_normal("get_normal"))
         )
@@ -199,7 +232,7 @@ class VirtualCasingJAX:
         "internal_gradB", vcjax.gradient_at, "off_gradient"
     )
 
-    # Everything is compiled and nothing is refined, so the other forms are the same functions.
+    # Every method is compiled and nothing is refined, so the other names are the same methods.
     compute_external_B_jit = compute_external_B
     compute_internal_B_jit = compute_internal_B
     compute_external_gradB_jit = compute_external_gradB

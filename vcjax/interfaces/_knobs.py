@@ -1,4 +1,4 @@
-"""Translate keyword arguments of ``virtual_casing_jax`` to those of vcjax."""
+"""Translate keyword arguments of ``virtual_casing_jax`` to keyword arguments of vcjax."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -12,27 +12,26 @@ from vcjax.interfaces._surface_setup import CasingOptions
 
 _NO_LIMIT = 2**31 - 1
 _MAX_LEVELS = 30
-# Accepted and ignored: nothing here is extrapolated or refined, and memory is bounded anyway.
+# Accepted and ignored: vcjax extrapolates and refines nothing, and its memory is bounded anyway.
 _IGNORED = ("pou_dtype", "remat", "hedgehog_order", "levels", "max_levels", "adaptive")
 _REFUSED = {
     "quad_nt": "the quadrature follows from digits and field",
     "quad_np": "the quadrature follows from digits and field",
     "patch_dim0": "patches follow from digits and surface",
     "patch_idx": "patches follow from digits and surface",
-    "X_trg": "for points off the surface call the form with _offsurf",
+    "X_trg": "for points off the surface, call the method with _offsurf in its name",
 }
 
 
 @dataclass(frozen=True)
 class Knobs:
-    """The keyword arguments of a call.
+    """The keyword arguments of a call, translated for vcjax.
 
     Attributes
     ----------
-    wanted : options of the casing: digits, rule; on the surface the storage of near weights, off
-        it the caps of the grid.
-    chunks : tile sizes of the sum over pairs.
-    donate : whether the field may be overwritten.
+    wanted : options of the casing.
+    chunks : tile sizes of the sum over pairs of targets and sources.
+    donate : whether the result may reuse the memory of the field.
     return_estimate : whether to return estimated errors as well.
     """
 
@@ -43,12 +42,16 @@ class Knobs:
 
 
 def read_knobs(call: str, kind: str, knobs: dict[str, Any]) -> Knobs:
-    """Read the keyword arguments of a call; refuse those that would silently change a result.
+    """Return the keyword arguments of a call, translated for vcjax.
 
     Parameters
     ----------
-    kind : as for `SurfaceSetup.casing`.
-    knobs : keyword arguments as given.
+    kind : "field", "gradient", "off" or "off_gradient", as for `SurfaceSetup.casing`.
+    knobs : keyword arguments that the user gave.
+
+    Raises
+    ------
+    VcjaxError : if a keyword is unknown, has an invalid value, or would silently change a result.
     """
     off = kind.startswith("off")
     known = dict(knobs)
@@ -62,8 +65,9 @@ def read_knobs(call: str, kind: str, knobs: dict[str, Any]) -> Knobs:
     if not off and (caps or return_estimate):
         name = "return_estimate" if return_estimate else "max_Nt or max_Np"
         raise VcjaxError(
-            f"{call} got {name}, which belongs to the forms with _offsurf; on the surface leave "
-            "it out: there vcjax.error_estimate estimates the error, and digits set the grid."
+            f"{call} got {name}, which belongs to the methods with _offsurf in their name; leave "
+            "it out. On the surface, vcjax.error_estimate estimates the error, and digits set the "
+            "grid."
         )
     read = Knobs(
         CasingOptions(_digits(call, known), _rule(call, known), caps if off else near),
@@ -84,14 +88,24 @@ def read_knobs(call: str, kind: str, knobs: dict[str, Any]) -> Knobs:
 def build_offsurface_levels(
     nt0: int, np0: int, max_Nt: int = -1, max_Np: int = -1, max_levels: int = 6
 ) -> tuple[tuple[int, int], ...]:
-    """Return doubling grids from (nt0, np0) up to the caps, for ``levels=``.
+    """Return a schedule of grids, each twice as fine as the one before, up to the caps.
 
-    For programs that build such a schedule. vcjax chooses a grid that is fine enough, so ``levels``
-    has no effect.
+    This function exists for programs that pass such a schedule as ``levels=``. In vcjax ``levels``
+    has no effect, because a single grid is chosen that is fine enough.
+
+    Parameters
+    ----------
+    nt0, np0 : toroidal and poloidal points of the first grid.
+    max_Nt, max_Np : largest numbers of points; -1 means no limit.
+    max_levels : largest number of grids.
+
+    Returns
+    -------
+    tuple of pairs (nt, np)
 
     Raises
     ------
-    VcjaxError : for invalid sizes, or a first grid above the caps.
+    VcjaxError : if a size is invalid, or if the first grid is above the caps.
     """
     call = "build_offsurface_levels"
     first = check_grid(call, "nt0", nt0), check_grid(call, "np0", np0)
@@ -116,7 +130,7 @@ def _rule(call: str, known: dict[str, Any]) -> Rule | None:
     rule = known.pop("precision", None)
     if rule is not None and not isinstance(rule, Rule):
         raise VcjaxError(
-            f"{call} got precision of type {type(rule).__name__}; give what plan_precision returns."
+            f"{call} got precision of type {type(rule).__name__}; give a rule from plan_precision."
         )
     return rule
 
@@ -129,7 +143,7 @@ def _caps(call: str, known: dict[str, Any]) -> dict[str, Any]:
 
 
 def _cap(call: str, name: str, value: Any) -> int:
-    """Return a maximum number of nodes; -1 and None mean no limit."""
+    """Return a checked maximum number of nodes; -1 and None become a number without effect."""
     unlimited = value is None or (isinstance(value, int | np.integer) and value == -1)
     return _NO_LIMIT if unlimited else check_integer(call, name, value, 1, _NO_LIMIT)
 

@@ -48,7 +48,7 @@ _DERIVED_ARRAYS = {
 
 
 def write(filename: str | PathLike[str], values: Any) -> None:
-    """Write the attributes of a `VirtualCasing` as simsopt does.
+    """Write the attributes of a `VirtualCasing` to a NetCDF file that simsopt can read.
 
     Raises
     ------
@@ -72,12 +72,12 @@ def write(filename: str | PathLike[str], values: Any) -> None:
                 variable.description, variable.units = description, units or "Dimensionless"
     except OSError as error:
         raise VcjaxError(
-            f"save cannot write {filename}: {error.strerror}; name a file in a folder that exists."
+            f"save cannot write {filename}: {error.strerror}; give a file in an existing folder."
         ) from error
 
 
 def read(filename: str | PathLike[str]) -> dict[str, Any]:
-    """Return sizes and arrays, without those that follow from them.
+    """Return the sizes and arrays in a file by name, without those that derive from the others.
 
     Raises
     ------
@@ -90,7 +90,7 @@ def read(filename: str | PathLike[str]) -> dict[str, Any]:
         expected = tuple(3 if axis == "xyz" else sizes.get(axis) for axis in dimensions)
         if data[name].shape != expected or not np.isfinite(data[name]).all():
             raise VcjaxError(
-                f"load got {filename} with {name} of shape {data[name].shape}, where {expected} "
-                f"finite numbers belong; it is damaged or of another kind, give {kind}."
+                f"load got {filename} with {name} of shape {data[name].shape}, but needs finite "
+                f"numbers of shape {expected}. The file is damaged or of another kind; give {kind}."
             )
     return {**sizes, **{name: data[name] for name in _ARRAYS}}

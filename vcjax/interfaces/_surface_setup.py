@@ -1,4 +1,4 @@
-"""Hold one surface for the classes of this package; prepare it at the first field."""
+"""Hold one surface for a class of this package, and prepare it when its first field is given."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -25,9 +25,9 @@ class CasingOptions:
 
     Attributes
     ----------
-    digits : accuracy; None for the accuracy of the set-up.
-    rule : a quadrature chosen before, used in place of one chosen for the field.
-    options : on the surface, options of `vcjax.prepare`; off it, of `vcjax.choose_off_surface`.
+    digits : accuracy; if None, the digits of the `SurfaceSetup`.
+    rule : a rule chosen before; if None, a rule is chosen for the field.
+    options : options of `vcjax.prepare` on the surface, of `vcjax.choose_off_surface` off it.
     """
 
     digits: int | None = None
@@ -40,18 +40,18 @@ _DEFAULT = CasingOptions()
 
 @dataclass(eq=False)
 class SurfaceSetup:
-    """A surface, its grids and the digits; casings are prepared once and kept.
+    """A surface with its grids and digits, and the casings prepared for it so far.
 
-    The packages that this package replaces fix their quadrature before they see a field. Here a
-    casing is prepared for the first field, and again only for a field that it does not resolve.
-    Any casing serves a field that is zero.
+    The packages whose classes are replaced here fix their quadrature before they see a field. This
+    class prepares a casing for the first field, and another only for a field that the first does
+    not resolve. Every casing resolves a field that is zero.
 
     Attributes
     ----------
-    digits, nfp, half_period : as for `vcjax.choose`.
+    digits, nfp, half_period : see `vcjax.choose`.
     X : (nphi, ntheta, 3) points of the surface. If X is traced, each call needs a rule.
     src_shape, trg_shape : (nphi, ntheta) of the fields and of the results.
-    verified : casings tried on a known field.
+    verified : casings whose error was measured on a known field.
     """
 
     digits: int
@@ -67,22 +67,27 @@ class SurfaceSetup:
         self.digits = check_integer("setup", "digits", self.digits, 1, MAX_DIGITS)
         if not isinstance(self.X, Tracer):
             self.X = np.asarray(self.X)
-            # Refuse a bad surface here rather than at the first field.
+            # Raise an error for a bad surface here rather than at the first field.
             self.unit_normal("setup")
 
     def casing(self, kind: str, B: Any, wanted: CasingOptions = _DEFAULT) -> Any:
-        """Return the casing for fields as fine as B; prepare it if there is none.
+        """Return a casing for fields as fine as B; prepare it if there is none yet.
 
         Parameters
         ----------
-        kind : "field", "gradient", "off" or "off_gradient".
-        B : (src_nphi, src_ntheta, 3) field. If traced or None: every field that the grid can hold.
+        kind : "field", "gradient", "off" or "off_gradient"; "off" means points off the surface.
+        B : (src_nphi, src_ntheta, 3) field. If it is traced or None, the casing resolves every
+            field of the source grid.
         wanted : options of the casing.
+
+        Raises
+        ------
+        VcjaxError : if B is invalid, or if the surface is traced and no rule is given.
         """
         if wanted.rule is not None and kind != "field":
             raise VcjaxError(
-                "casing got a rule (precision=), which is for fields on the surface only; "
-                "leave it out for gradients and for points off the surface."
+                "casing got precision=, which is for fields on the surface only; leave it out for "
+                "gradients and for points off the surface."
             )
         known = self.known(B)
         digits = self.digits if wanted.digits is None else wanted.digits
@@ -98,18 +103,18 @@ class SurfaceSetup:
             caps, options = options, caps
         rule = wanted.rule or self.rule(kind, known, digits, **caps)
         held = self._held.get((for_all, *key))
-        if held is not None and held.rule == rule:  # the caps allow no finer rule
+        if held is not None and held.rule == rule:  # the caps do not allow a finer rule
             return self._watched(held, known)
         if isinstance(self.X, Tracer):
             return _PREPARE[kind](rule, self.X, **options)
-        # Evaluate now, also under a trace of B: traced arrays cannot be kept.
+        # Compute concrete arrays even if B is traced: traced arrays cannot be kept.
         with jax.ensure_compile_time_eval():
             made = _PREPARE[kind](rule, self.X, **options)
         self._held[for_all, *key] = made
         return self._watched(made, known)
 
     def casing_for_all(self, kind: str, fields: Sequence[Any], wanted: CasingOptions) -> Any:
-        """Return a casing that resolves each of several fields; arguments as for `casing`."""
+        """Return one casing that resolves every field of a batch; for arguments see `casing`."""
         if wanted.rule is not None:
             return [self.casing(kind, B, wanted) for B in fields][0]
         *_, last = (self.casing(kind, B, wanted) for B in fields)
@@ -118,11 +123,19 @@ class SurfaceSetup:
         return self.casing(kind, None, wanted)
 
     def rule(self, kind: str, B: np.ndarray | None, digits: int | None = None, **caps: Any) -> Rule:
-        """Return the quadrature for a field, or for all fields of the grid if B is None."""
+        """Choose the rule for a field B, or for every field of the source grid if B is None.
+
+        Parameters
+        ----------
+        kind : see `casing`.
+        digits : accuracy; if None, the digits of this object.
+        caps : ``max_nphi`` and ``max_ntheta`` of `vcjax.choose_off_surface`.
+        """
         if isinstance(self.X, Tracer):
             raise VcjaxError(
                 "rule got a traced surface, which cannot determine array sizes. Call setup and "
-                "plan_precision() outside jit and grad, and pass its result as precision=."
+                "plan_precision() outside jit and grad, and pass the rule that plan_precision "
+                "returns as precision=."
             )
         if B is None or not B.any():
             with made_up_data():
@@ -140,19 +153,22 @@ class SurfaceSetup:
         return vcjax.choose(self.X, B, digits, **options, **trg)
 
     def unit_normal(self, call: str) -> Float[np.ndarray, "trg_nphi trg_ntheta 3"]:
-        """Return outward unit normals on the target grid."""
+        """Return the outward unit normals of the surface at the targets."""
         symmetry = self.nfp, self.half_period
         return outward_normals(*surface_frame(call, self.X, *symmetry, *self.trg_shape))
 
     def known(self, B: Any) -> np.ndarray | None:
-        """Return the checked values of B; None if B is None or traced."""
+        """Return the checked values of B, or None if B is None or traced."""
         if B is None or isinstance(B, Tracer):
             return None
         check_concrete("casing", "B", B, self.src_shape)
         return np.asarray(B)
 
     def _watched(self, casing: Any, B: np.ndarray | None) -> Any:
-        """Return the casing; check a field that reaches it as a tracer, in a batch for example."""
+        """Check B, unless it is None, and return the casing.
+
+        A field of a batch reaches the casing as a tracer, which the evaluation cannot check.
+        """
         if B is not None:
             check_evaluated("casing", casing, B)
         return casing
@@ -163,7 +179,12 @@ class SurfaceSetup:
         return resolves(rule, B, digits, gradient=kind.endswith("gradient"))
 
     def _toroidal_field(self, *, ripples: bool) -> Float[np.ndarray, "src_nphi src_ntheta 3"]:
-        """Return the field of a conductor on the axis, with the finest ripples of the grid."""
+        """Return the field of a conductor on the z axis on the source grid.
+
+        Parameters
+        ----------
+        ripples : whether to add the highest modes of the grid along phi and along theta.
+        """
         nphi, ntheta = self.src_shape
         symmetry = self.nfp, self.half_period
         points, _, _ = surface_frame("setup", self.X, *symmetry, nphi, ntheta)
@@ -173,7 +194,7 @@ class SurfaceSetup:
         else:
             along_phi = np.cos(nphi // 2 * 2 * np.pi * rows / nphi)
         fine = along_phi + np.cos(ntheta // 2 * 2 * np.pi * columns / ntheta)
-        # As large as the field, so that every number of digits resolves them.
+        # The ripples are as large as the field, so that a rule of any digits resolves them.
         strength = (1 + ripples * fine) / (points[..., :2] ** 2).sum(axis=-1)
         x, y = points[..., 0], points[..., 1]
         return np.stack([-y * strength, x * strength, 0 * x], axis=-1)
@@ -188,20 +209,20 @@ _PREPARE = {
 
 
 def required(setup: SurfaceSetup | None, call: str) -> SurfaceSetup:
-    """Return the set-up; raise if `setup` was not called."""
+    """Return the set-up; raise `VcjaxError` if it is None because `setup` was not called."""
     if setup is None:
         raise VcjaxError(f"{call} got no surface yet; call setup(...) first.")
     return setup
 
 
 def check_shape(call: str, **counts: Any) -> tuple[int, int]:
-    """Return the checked numbers of points along phi and theta."""
+    """Return the numbers of points along phi and theta; raise `VcjaxError` if one is invalid."""
     nphi, ntheta = (check_grid(call, name, count) for name, count in counts.items())
     return nphi, ntheta
 
 
 def check_targets(call: str, src: tuple[int, int], **counts: Any) -> tuple[int, int]:
-    """Return the checked target grid; -1 means the number of the source grid."""
+    """Return the (nphi, ntheta) of the targets; -1 stands for the number of the source grid."""
     given = {
         name: own if isinstance(count, int | np.integer) and count == -1 else count
         for (name, count), own in zip(counts.items(), src, strict=True)
@@ -210,7 +231,7 @@ def check_targets(call: str, src: tuple[int, int], **counts: Any) -> tuple[int, 
 
 
 def real_array(call: str, name: str, values: Any) -> jax.Array | np.ndarray:
-    """Return the values as an array of real numbers."""
+    """Return the values as an array; raise `VcjaxError` unless they are real numbers."""
     try:
         array = values if isinstance(values, jax.Array) else np.asarray(values)
     except ValueError as error:  # rows of different lengths
@@ -228,7 +249,18 @@ def real_array(call: str, name: str, values: Any) -> jax.Array | np.ndarray:
 def point_major(
     call: str, name: str, values: Any, shape: tuple[int, int], *, flat_only: bool = False
 ) -> Any:
-    """Return (nphi, ntheta, 3) float64 from component-first values, flat or (3, nphi, ntheta)."""
+    """Return component-first values, flat or (3, nphi, ntheta), as float64 (nphi, ntheta, 3).
+
+    Parameters
+    ----------
+    call, name : the call and the argument that an error names.
+    shape : (nphi, ntheta) that the values must have.
+    flat_only : allow flat values only.
+
+    Raises
+    ------
+    VcjaxError : if the values are not real, or have another shape or order.
+    """
     values = real_array(call, name, values)
     flat, full = (3 * shape[0] * shape[1],), (3, *shape)
     allowed = [flat] if flat_only else [full, flat, *([full[::2]] if shape[0] == 1 else [])]
@@ -243,16 +275,16 @@ def point_major(
 
 
 def _check_order(call: str, name: str, flat: np.ndarray, shape: tuple[int, int]) -> None:
-    """Refuse flat values whose components run fastest.
+    """Raise `VcjaxError` for flat values in the order x1, y1, z1, x2, ...
 
-    In them each third number is smooth and neighbours are not; in values component first the
-    differences of neighbours are the smaller ones.
+    In that order, numbers three apart differ less than neighbours do. In component-first values,
+    neighbours differ less.
     """
-    if flat.size < 60:  # a few points are in any order
+    if flat.size < 60:  # too few points to see their order
         return
     near, third = (np.abs(flat[step:] - flat[:-step]).mean() for step in (1, 3))
     if third < 0.5 * near:
         raise VcjaxError(
-            f"{call} got {name} point by point, x1, y1, z1, x2, ...; give it component first, "
-            f"numpy.moveaxis({name}.reshape{(*shape, 3)}, -1, 0).ravel()."
+            f"{call} got {name} point by point, as x1, y1, z1, x2, ...; give it component first, "
+            f"as numpy.moveaxis({name}.reshape{(*shape, 3)}, -1, 0).ravel()."
         )

@@ -1,10 +1,10 @@
-"""Drop-in for ``simsopt.mhd.VirtualCasing``: the external field on a VMEC equilibrium's boundary.
+"""Replace ``simsopt.mhd.VirtualCasing``: the external field on the boundary of a VMEC equilibrium.
 
-Works with and without simsopt: give the path of a ``wout_*.nc``, or an object like
-``simsopt.mhd.Vmec``. simsopt can read the saved files, and the other way round.
+simsopt need not be installed. Give the path of a ``wout_*.nc``, or an object like
+``simsopt.mhd.Vmec``. Each package can read files saved by the other.
 
-Grids are uniform in angles of period 1. theta starts at 0. With stellarator symmetry phi covers
-half a field period, half a step from both ends; without, it covers a field period from 0.
+Grids are uniform in angles of period 1. theta starts at 0. With stellarator symmetry, phi covers
+half a field period and starts half a step from its end; otherwise it covers a field period from 0.
 """
 
 from dataclasses import dataclass
@@ -26,22 +26,23 @@ from vcjax.wout import Equilibrium, read_wout
 
 @dataclass(eq=False)
 class VirtualCasing:
-    """Total and external magnetic field on a plasma boundary.
+    """The total and the external magnetic field on a plasma boundary.
 
-    Create it with `from_vmec` or `load`. ``src_`` is the grid of the input, ``trgt_`` the grid of
-    the result. Lengths in m, fields in T, vectors Cartesian.
+    Create it with `from_vmec` or `load`. The prefix ``src_`` denotes the grid of the input,
+    ``trgt_`` the grid of the result. Lengths are in m, fields in T. Vectors are Cartesian.
 
     Attributes
     ----------
     nfp : number of field periods.
-    src_nphi, src_ntheta, trgt_nphi, trgt_ntheta : points of the grids.
-    src_phi, src_theta, trgt_phi, trgt_theta : their angles, of period 1.
+    src_nphi, src_ntheta, trgt_nphi, trgt_ntheta : numbers of points of the grids.
+    src_phi, src_theta, trgt_phi, trgt_theta : angles of the grids, of period 1.
     gamma : (src_nphi, src_ntheta, 3) points of the boundary.
-    B_total : (src_nphi, src_ntheta, 3) total field there.
-    unit_normal : (trgt_nphi, trgt_ntheta, 3) outward normals.
-    B_external : (trgt_nphi, trgt_ntheta, 3) field of the outside currents.
-    B_external_normal : (trgt_nphi, trgt_ntheta) component of B_external along the normal.
-    error_estimate : of B_external over max |B_total|, see `vcjax.error_estimate`; None if loaded.
+    B_total : (src_nphi, src_ntheta, 3) total field on the boundary.
+    unit_normal : (trgt_nphi, trgt_ntheta, 3) outward unit normals.
+    B_external : (trgt_nphi, trgt_ntheta, 3) field of the currents outside the boundary.
+    B_external_normal : (trgt_nphi, trgt_ntheta) component of B_external along unit_normal.
+    error_estimate : estimated error of B_external relative to max |B_total|, see
+        `vcjax.error_estimate`; None if loaded from a file.
     """
 
     nfp: int
@@ -78,22 +79,28 @@ class VirtualCasing:
         ----------
         vmec : path of a ``wout_*.nc``, or an object with ``run()`` and ``output_file``, like
             ``simsopt.mhd.Vmec``.
-        src_nphi, src_ntheta : grid of the input. The default src_ntheta makes grid cells nearly
-            square.
-        trgt_nphi, trgt_ntheta : grid of the result, by default that of the input.
-        use_stellsym : whether grids cover half a field period instead of a whole one.
-        digits : accuracy.
+        src_nphi, src_ntheta : numbers of points of the input grid. The default src_ntheta makes
+            the cells of the grid nearly square.
+        trgt_nphi, trgt_ntheta : numbers of points of the result, by default those of the input.
+        use_stellsym : whether the grids cover half a field period instead of a whole period.
+        digits : accuracy; see `vcjax.choose`.
         filename : file to save to; "auto" for ``vcasing_*.nc`` next to ``wout_*.nc``, None to
             save nothing.
 
+        Returns
+        -------
+        VirtualCasing : with the external field computed.
+
         Raises
         ------
-        VcjaxError : for an equilibrium or sizes that cannot be used.
+        VcjaxError : if the equilibrium cannot be read, an argument is invalid, or the file cannot
+            be written.
 
         Warns
         -----
-        UnresolvedWarning : for a grid too coarse for the digits, with the grid that would do.
-        AccuracyWarning : for an estimated error above the digits.
+        UnresolvedWarning : if the input grid is too coarse for the digits. The warning names a grid
+            that is fine enough.
+        AccuracyWarning : if the estimated error is more than ten times 10^-digits.
         """
         path = _wout_path(vmec)
         equilibrium = read_wout(path)
@@ -115,24 +122,25 @@ class VirtualCasing:
 
     @property
     def trgt_nphi_extended(self) -> int:
-        """Toroidal points of `B_external_normal_extended`."""
+        """The number of toroidal points of `B_external_normal_extended`."""
         return len(self.B_external_normal_extended)
 
     @property
     def B_external_normal_extended(self) -> Float[np.ndarray, "full trgt_ntheta"]:
-        """`B_external_normal` on the whole torus.
+        """The array `B_external_normal` continued to the whole torus.
 
-        At (-phi, -theta) the normal is (nx, -ny, -nz) where the field is (-Bx, By, Bz): their
-        product changes sign. On the grid, phi[i] mirrors to phi[-1 - i] and theta[j] to theta[-j].
+        Under stellarator symmetry, the normal at (-phi, -theta) is (nx, -ny, -nz) and the field is
+        (-Bx, By, Bz), so their product changes sign. On the grid, phi[i] mirrors to phi[-1 - i] and
+        theta[j] to theta[-j].
         """
         period = self.B_external_normal
-        if self.trgt_phi[0] > 0:  # half a step off the symmetry plane: half a period
+        if self.trgt_phi[0] > 0:  # a grid over half a period starts half a step from phi = 0
             mirrored = np.roll(period[::-1, ::-1], 1, axis=1)
             period = np.concatenate([period, -mirrored])
         return np.tile(period, (self.nfp, 1))
 
     def save(self, filename: str | PathLike[str] = "vcasing.nc") -> None:
-        """Save as NetCDF, as simsopt does.
+        """Save all attributes but `error_estimate` as a NetCDF file that simsopt can load.
 
         Raises
         ------
@@ -151,7 +159,7 @@ class VirtualCasing:
         return cls(**_simsopt_file.read(filename))
 
     def plot(self, ax: Any = None, show: bool = True) -> Any:
-        """Plot contours of `B_external_normal` over phi and theta; needs matplotlib.
+        """Plot contours of `B_external_normal` over phi and theta, with matplotlib.
 
         Parameters
         ----------
@@ -160,13 +168,17 @@ class VirtualCasing:
 
         Returns
         -------
-        The axes.
+        matplotlib axes with the plot.
+
+        Raises
+        ------
+        VcjaxError : if matplotlib is not installed.
         """
         try:
             import matplotlib.pyplot as plt
         except ImportError as error:
             raise VcjaxError(
-                "plot needs matplotlib, which is not installed; pip install vcjax[plot]."
+                "plot needs matplotlib, which is not installed; run pip install vcjax[plot]."
             ) from error
         if ax is None:
             _, ax = plt.subplots()
@@ -179,10 +191,10 @@ class VirtualCasing:
 
 
 def best_nphi_over_ntheta(equilibrium: Equilibrium) -> float:
-    """Return the nphi/ntheta, over the whole torus, for which grid cells are most nearly square.
+    """Return the ratio nphi/ntheta, over the whole torus, that makes grid cells most nearly square.
 
-    With a the ratio of the lengths of X_phi and X_theta, the aspect ratio of a grid cell is
-    a ntheta/nphi. Its largest deviation from 1 is least for nphi/ntheta = sqrt(max a min a).
+    Let a be the ratio |X_phi| / |X_theta| at a point. The aspect ratio of a grid cell there is
+    a ntheta/nphi. Its largest factor above or below 1 is least for nphi/ntheta = sqrt(max a min a).
     """
     along_phi, along_theta = equilibrium.tangents(50, 50, half_period=False)
     ratio = np.linalg.norm(along_phi, axis=2) / np.linalg.norm(along_theta, axis=2)
@@ -199,7 +211,7 @@ def _separated(
 ) -> dict[str, Any]:
     """Return the attributes of a `VirtualCasing` by name."""
     B = equilibrium.field(*src, half_period=half_period)
-    # The boundary is a Fourier series, so it can be sampled more finely than B.
+    # The boundary is a Fourier series, so it can be sampled on a finer grid than B.
     exact = equilibrium.exact_grid(half_period=half_period)
     X = equilibrium.boundary(*map(max, src, exact), half_period=half_period)
     symmetry: dict[str, Any] = {"nfp": equilibrium.nfp, "half_period": half_period}
@@ -233,13 +245,18 @@ def _grid(prefix: str, shape: tuple[int, int], *, nfp: int, half_period: bool) -
 
 
 def _wout_path(vmec: Any) -> Path:
-    """Path of the output file of an equilibrium, solved first if it is an object."""
+    """Return the path of an equilibrium's output file; run the solver first if it is an object.
+
+    Raises
+    ------
+    VcjaxError : if `vmec` is neither the path of an output file nor an object like Vmec.
+    """
     if isinstance(vmec, str | PathLike):
         path = Path(fspath(vmec))
         if path.name.startswith("input."):
             raise VcjaxError(
-                f"from_vmec got {path}, the input of an equilibrium; solve it first, and give the "
-                "wout_*.nc or simsopt.mhd.Vmec(...)."
+                f"from_vmec got {path}, the input of an equilibrium; solve it first and give the "
+                "wout_*.nc, or give simsopt.mhd.Vmec(...)."
             )
         return path
     if not (callable(getattr(vmec, "run", None)) and hasattr(vmec, "output_file")):
