@@ -35,7 +35,7 @@ class UnresolvedWarning(VcjaxWarning):
 
 
 class NoiseWarning(VcjaxWarning):
-    """Warns of noise or a single wrong point in the data, larger than the digits allow."""
+    """Warns about noise or a single wrong point in the data, larger than the digits allow."""
 
 
 class AccuracyWarning(VcjaxWarning):

@@ -13,9 +13,9 @@ def map_tiles(function: Callable, tiles: Any, used: Any = None) -> Any:
 
     Parameters
     ----------
-    used : number of tiles to evaluate, may be traced; the results of the others are zero. One
-        program then serves every number. With `used` the loop cannot be differentiated in reverse
-        mode; if None, all tiles are evaluated and it can.
+    used : number of tiles to evaluate, which may be traced; the results of the other tiles are
+        zero. One program then serves every number, but it cannot be differentiated in reverse
+        mode. If None, all tiles are evaluated, and the loop can be differentiated.
     """
     if used is None:
         return lax.map(function, tiles)
@@ -41,7 +41,7 @@ def by_tiles(function: Callable, values: Any, size: int, used: Any = None) -> An
     ----------
     values : arrays with one entry for each point along their first axis.
     size : points in a tile; it must divide the number of points.
-    used : number of points to evaluate, may be traced; see `map_tiles`.
+    used : number of points to evaluate, which may be traced; see `map_tiles`.
     """
     count = len(jax.tree.leaves(values)[0])
     tiles = jax.tree.map(lambda v: v.reshape(count // size, size, *v.shape[1:]), values)

@@ -299,9 +299,9 @@ def _at_points(
 
 
 def _missed(rule: Rule, B, xp: Any):
-    """Return what `unresolved` estimates for a field B, (nphi, ntheta, 3).
+    """Return the estimates of `unresolved` for a field B, (nphi, ntheta, 3).
 
-    With `xp` NumPy it is computed on the host, which is faster than compiling a program for it.
+    If `xp` is NumPy, they are computed on the host, which is faster than compiling a program.
     """
     samples = resample.field_period(B.transpose(2, 0, 1), rule.nfp, rule.half_period, xp)
     return unresolved(samples, rule, xp)
@@ -375,7 +375,7 @@ def _(primals, tangents):
 
 
 def _is_inside(transform, known) -> Bool[Array, " n"]:
-    """Return whether points are inside: there T of the test field is the field itself, outside 0.
+    """Return which points are inside: there T of the test field is the field; outside it is 0.
 
     Parameters
     ----------

@@ -192,7 +192,14 @@ def weights_shortage(call: str, rule: Rule, parts: int, itemsize: int = 8) -> st
 
 
 def memory_shortage(what: str, needed: int, advice: str) -> str:
-    """Return an error message if `what`, a plural, need more bytes than the device has, else ""."""
+    """Return an error message if more bytes are needed than the device has, else "".
+
+    Parameters
+    ----------
+    what : name of the call and a plural noun for the arrays that need the memory.
+    needed : number of bytes.
+    advice : sentence that says what to try.
+    """
     available = device_bytes()
     if needed <= available:
         return ""

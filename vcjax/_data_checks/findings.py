@@ -1,4 +1,4 @@
-"""Warn of a field, a surface or a rule that cannot give the digits asked for.
+"""Warn about a field, a surface or a rule that cannot give the digits asked for.
 
 The limits were set with the problems of `vcjax.problems`, with equilibria, and with thirty kinds of
 bad data for each problem. Good data stay a factor of ten below the limits (docs/data.md).

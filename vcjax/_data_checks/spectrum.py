@@ -158,7 +158,7 @@ class Spectrum:
         return float(min(np.exp(steps @ logs / (steps @ steps)), _SLOWEST))
 
     def _is_flat(self, axis: int) -> bool:
-        """Return whether the last amplitudes along an axis no longer decay, or are too few."""
+        """Return whether the last amplitudes along an axis no longer decay, or are fewer than 5."""
         share = self.amplitudes(axis)
         return share.size < 5 or bool(share[-2:].max() > _EVEN * share[-4:-2].max())
 
@@ -203,7 +203,7 @@ def field_spectrum(B: Float[np.ndarray, "3 nphi ntheta"], nfp: int, half_period:
 
 
 def _folded(values: np.ndarray, axis: int) -> np.ndarray:
-    """Return values for each |mode|: for axis 1, add mode -k to mode k; axis 2 has no negative."""
+    """Add the value of each mode -k to mode k along axis 1; return those of axis 2 unchanged."""
     if axis == 2:
         return values
     folded = values[: values.size // 2 + 1].copy()

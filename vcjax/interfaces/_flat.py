@@ -1,4 +1,4 @@
-"""Drop-in for the class of the C++ package ``virtual_casing``: flat, component-first arrays."""
+"""Replace the class of the C++ package ``virtual_casing``; arrays are flat and component-first."""
 
 from collections.abc import Callable, Sequence
 

@@ -69,7 +69,13 @@ def _on_surface(part: str, evaluate: Callable, kind: str) -> tuple[Callable, Cal
 
 
 def _off_surface(part: str, evaluate: Callable, kind: str) -> Callable:
-    """Return the method that computes a quantity off the surface; arguments as `_on_surface`."""
+    """Return the method that computes a quantity at points off the surface.
+
+    Parameters
+    ----------
+    part, evaluate : see `_on_surface`.
+    kind : "off" or "off_gradient".
+    """
 
     def method(self: "VirtualCasingJAX", B0: Any, *, X_trg: Any, **knobs: Any) -> Any:
         call = f"compute_{part}_offsurf"

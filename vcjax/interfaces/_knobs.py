@@ -136,20 +136,20 @@ def _rule(call: str, known: dict[str, Any]) -> Rule | None:
 
 
 def _caps(call: str, known: dict[str, Any]) -> dict[str, Any]:
-    """Return the caps of the off-surface grid under the names of `vcjax.choose_off_surface`."""
+    """Return the caps for `vcjax.choose_off_surface`, translated from ``max_Nt`` and ``max_Np``."""
     names = {"max_Nt": "max_nphi", "max_Np": "max_ntheta"}
     caps = {ours: _cap(call, name, known.pop(name, -1)) for name, ours in names.items()}
     return {name: cap for name, cap in caps.items() if cap != _NO_LIMIT}
 
 
 def _cap(call: str, name: str, value: Any) -> int:
-    """Return a checked maximum number of nodes; -1 and None become a number without effect."""
+    """Return a maximum number of nodes; -1 and None mean no limit and become `_NO_LIMIT`."""
     unlimited = value is None or (isinstance(value, int | np.integer) and value == -1)
     return _NO_LIMIT if unlimited else check_integer(call, name, value, 1, _NO_LIMIT)
 
 
 def _near(call: str, known: dict[str, Any]) -> dict[str, int | str]:
-    """Return the storage of near weights under the names of `vcjax.prepare`."""
+    """Return the near options of `vcjax.prepare`, translated from the keywords in `known`."""
     dtype, block = known.pop("patch_dtype", None), known.pop("interp_block_size", "auto")
     if not (block is None or isinstance(block, str)):
         block = check_integer(call, "interp_block_size", block, 1, _NO_LIMIT)

@@ -125,7 +125,7 @@ def test_fields_and_surfaces_may_be_traced(problem, named, B):
     "knobs, said",
     [
         (dict(quad_nt=100), "compute_external_B got quad_nt=100; leave it None"),
-        (dict(X_trg=np.zeros((3, 2))), "call the form with _offsurf"),
+        (dict(X_trg=np.zeros((3, 2))), "call the method with _offsurf"),
         (dict(patch_idx=[1]), "patch_idx"),
         (dict(chunks=3), "got unknown keywords: chunks"),
         (dict(chunk_size=0), "compute_external_B got chunk_size=0"),
