@@ -26,7 +26,10 @@ class OffSurface(common.CaseSuite):
         return self.measured()
 
     def case(self, grid: str, distance: float, digits: int) -> PlannedCase:
-        """Return the planned case; the quick grid has the two extreme distances at nine digits."""
+        """Return the planned case for a distance and a number of digits.
+
+        The quick grid has the smallest and the largest distance, at nine digits.
+        """
         quick = digits == 9 and distance in (3e-1, 1e-4)
         points = {"distance": distance, "point_count": POINT_COUNT}
         return PlannedCase(

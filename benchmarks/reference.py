@@ -50,7 +50,7 @@ class AgainstReference(common.CaseSuite):
         )
 
     def value(self, cache, quantity, point):
-        """Return the value of a quantity; the records call the error of this suite `error`."""
+        """Return the value of a quantity; in the records its error has the name in `error`."""
         return super().value(cache, quantity.replace("error_relative", self.error), point)
 
 

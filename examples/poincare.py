@@ -1,6 +1,6 @@
-"""Trace lines of the total field outside a plasma: its own field plus that of the coils.
+"""Trace field lines outside a plasma, in the field of the plasma plus the field of the coils.
 
-Outside the surface the plasma's own field is B_int of the virtual casing, at any distance. A dot
+Outside the surface the field of the plasma is B_int of the virtual casing, at any distance. A dot
 marks where a line is after each field period.
 Run: pip install ".[plot]"; python examples/poincare.py [picture.png]
 """

@@ -102,8 +102,8 @@ def body(review, head):
 def harmless(text):
     """Return Markdown without mentions, references, links, images, HTML or diagrams.
 
-    Tables, lists and fences stay. Zero-width spaces break what GitHub would turn into the others.
-    This works in fences too, where a backslash or an entity would be visible.
+    Tables, lists and fences stay. Zero-width spaces break all text that GitHub would convert to
+    something else. They work in fences too, where a backslash or an entity would be visible.
     """
     for pattern in _INVISIBLE:
         text = re.sub(pattern, "", text)

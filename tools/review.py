@@ -2,8 +2,8 @@
 
     python -m tools.review BASE HEAD [--out FOLDER] [--cases PATTERN ...] [--gate-times]
 
-BASE is replaced by the commit where HEAD branched off from it, so that only the own commits of a
-pull request are reviewed. The records, the page and ``review.md`` are written to FOLDER. Exit
+BASE is replaced by the commit where HEAD branched off from it, so that only the commits of a pull
+request are reviewed. The records, the page and ``review.md`` are written to FOLDER. Exit
 codes: 0 without a gated regression, 1 with a gated regression, 2 if the commits could not be
 measured or compared.
 """

@@ -103,7 +103,7 @@ def static_values(habit: Habit) -> None:
 
 
 def static_forms(habit: Habit) -> None:
-    """Pass the static value 20 by position, by keyword and as 20.0."""
+    """Call a jitted function with the static value 20 by position, by keyword and as 20.0."""
 
     def body(x: jax.Array, n: float) -> jax.Array:
         return habit.body(x) + n
@@ -241,7 +241,7 @@ def observed(name: str, x: jax.Array) -> dict[str, float]:
 
 
 def habit(*, name: str, size: int = 1000) -> Case:
-    """Return the case of a habit, which runs while the case is made; extras have its counts."""
+    """Run a habit, and return a case whose extras are the counts of the habit."""
     x = jnp.linspace(-1.0, 1.0, size, dtype=jnp.float32)
     return Case(lambda x: 0.5 * x, (x,), extras=observed(name, x))
 

@@ -91,7 +91,7 @@ def commits_between(base: str, head: str) -> list[str]:
 
 
 def first_change(commits: Sequence[str], value_of: Callable[[str], Value]) -> tuple[int, int]:
-    """Return the indices of two commits: the last with BASE's value, and the first without it.
+    """Return the indices of two commits: the last with BASE's value, and the next measured one.
 
     Only commits that cannot be measured lie between them. If the value changes several times, one
     of the changes is found.
@@ -125,7 +125,7 @@ def first_change(commits: Sequence[str], value_of: Callable[[str], Value]) -> tu
 def is_same(one: Value, other: Value) -> bool:
     """Return whether two values are equal.
 
-    Errors, which are numbers between 0 and 1, may differ by a factor of `ERROR_FACTOR`.
+    Errors, which are numbers between 0 and 1, may differ by a factor up to `ERROR_FACTOR`.
     """
     if isinstance(one, float) and isinstance(other, float):
         small, large = sorted((abs(one), abs(other)))

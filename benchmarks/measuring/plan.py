@@ -117,8 +117,8 @@ def interleaved(cases: Sequence[PlannedCase]) -> Iterator[tuple[PlannedCase, int
     equally and favours none. Every second pass is reversed, which removes a linear drift.
 
     The first pass has the first round of every case. The other rounds of a case with few rounds
-    come in the last passes. If a budget ends the plan early, it has then mostly rounds of the cases
-    with many rounds, which are the most important cases.
+    come in the last passes. If a budget ends the plan early, the most important cases, which have
+    many rounds, then have most of their rounds.
     """
     passes = max((case.rounds for case in cases), default=0)
     for number in range(passes):

@@ -41,7 +41,7 @@ class Progress:
         self.write(f"[{self.done}/{self.total}] {case}, process {round_index + 1}: {status}{note}")
 
     def end_plan(self, left_out: int, seconds: float) -> None:
-        """Note that a plan has ended; its time budget left out a number of rounds."""
+        """Note that a plan has ended; `left_out` rounds did not fit its time budget."""
         self.done += left_out
         note = f"; {left_out} rounds left out to stay within the time budget" if left_out else ""
         note += f"; {len(self.failures)} failed" if self.failures else ""

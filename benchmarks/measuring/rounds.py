@@ -87,14 +87,14 @@ def measure_interleaved(
 
 
 def round_seconds(case: PlannedCase, measured: Sequence[MeasuredSide]) -> float | None:
-    """Return the seconds of the first round, without its compile profile; None if not known."""
+    """Return the seconds of a case's first round without its compile profile; None if unknown."""
     records = [side.store.read(case, 0) for side in measured]
     seconds = [None if record is None else record.wall_seconds for record in records]
     return None if None in seconds else sum(one or 0.0 for one in seconds)
 
 
 def has_changed(case: PlannedCase, measured: Sequence[MeasuredSide]) -> bool:
-    """Return whether the programs of a case differ between the sides, or may differ."""
+    """Return whether the programs of a case differ between the sides, or are not all known."""
     records = [side.store.read(case, 0) for side in measured]
     known = {None if r is None else r.program.hlo_fingerprint for r in records}
     return len(known) > 1 or None in known

@@ -131,7 +131,7 @@ def _steady_only(record: jaxmeter.Record) -> jaxmeter.Record:
 
 
 def installed_package() -> Path | None:
-    """Return the folder of vcjax in site-packages, where asv installs it; None if not there."""
+    """Return the folder of vcjax in site-packages, where asv installs it, or None if absent."""
     try:
         folder = Path(str(importlib.metadata.distribution("vcjax").locate_file("vcjax")))
     except importlib.metadata.PackageNotFoundError:

@@ -1,8 +1,8 @@
-"""Keep the exact metrics of operations, by the code that they were measured with.
+"""Keep the exact metrics of operations for later reviews of the same code.
 
 The exact metrics of an operation follow from the code, the versions of the packages and the
-processor. They are measured once for each combination, and later reviews copy them: a review of a
-second edit against the same commit measures the edit only.
+processor. They are measured once for each combination, and later reviews copy them. A second review
+against the same commit therefore measures only the new edit.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import jaxmeter
 from benchmarks.measuring.store import environment_name
 
 MAX_FOLDERS = 20
-"""Commits whose metrics are kept; the oldest are removed."""
+"""Number of commits whose metrics are kept; those of the oldest commits are removed."""
 _PACKAGES = ("jax", "jaxlib", "numpy", "scipy")
 _OPTIONS = ("JAX_", "XLA_")
 """First letters of the environment variables that change programs."""
@@ -52,16 +52,16 @@ def code_digest(package: Path, benchmarks: Path) -> str:
 
 
 def take_kept(kept: Path, suite: Path, details: Path, only: Sequence[str]) -> int:
-    """Copy kept records of operations to a review that has none; return how many it copied.
+    """Copy kept records of operations into a store without them, and return their number.
 
     Parameters
     ----------
     kept : Path
         The folder of one digest, filled by `keep`.
     suite : Path
-        The folder of a store that has a folder for each operation.
+        The folder of the store that has, or gets, a folder for each operation.
     details : Path
-        The folder for what each operation compiled.
+        The folder for descriptions of what each operation compiled.
     only : sequence of str
         Patterns of the operations' names.
     """
@@ -76,7 +76,7 @@ def take_kept(kept: Path, suite: Path, details: Path, only: Sequence[str]) -> in
 
 
 def keep(kept: Path, suite: Path, details: Path) -> None:
-    """Copy the records of operations that succeeded to `kept`; parameters as for `take_kept`.
+    """Copy the successful records of operations to `kept`; parameters as for `take_kept`.
 
     Remove the oldest folders next to `kept`, so that `MAX_FOLDERS` remain.
     """
@@ -90,7 +90,7 @@ def keep(kept: Path, suite: Path, details: Path) -> None:
 
 
 def _succeeded(suite: Path, details: Path) -> Iterator[str]:
-    """Yield the name of each operation that has details and a readable record of success."""
+    """Yield the name of each operation that has details and a successful record."""
     for path in sorted(suite.glob("*/0.json")):
         name = path.parent.name
         with contextlib.suppress(jaxmeter.FileError, jaxmeter.RecordError):
@@ -100,7 +100,7 @@ def _succeeded(suite: Path, details: Path) -> Iterator[str]:
 
 
 def _copied(name: str, sources: tuple[Path, Path], targets: tuple[Path, Path]) -> bool:
-    """Copy details and record of an operation, the record last; return False if it exists."""
+    """Copy details and record of an operation; return False if the target has a record already."""
     if (targets[0] / name / "0.json").exists():
         return False
     for file, source, target in zip(

@@ -157,7 +157,7 @@ def write_differences(
 ) -> list[str]:
     """Write ``out/operations/<name>.txt`` for each operation that differs between two commits.
 
-    An operation differs if its program, its calls or the error of its answer differ. If one of the
+    An operation differs if its program, its calls or the error of its answer differs. If one of the
     `edits` between the two packages is near the difference, the first line of the file names it as
     the most likely cause. Return the names of the operations whose program or calls differ.
     """

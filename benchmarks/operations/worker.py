@@ -171,7 +171,8 @@ def steady_samples(
 ) -> tuple[float, ...]:
     """Call a function repeatedly, and return the seconds of each call.
 
-    Calls end after `SAMPLES_SECONDS`, but not before `MIN_SAMPLES` or after `MAX_SAMPLES` calls.
+    The calls take about `SAMPLES_SECONDS`, but there are at least `MIN_SAMPLES` and at most
+    `MAX_SAMPLES` calls.
     """
     samples: list[float] = []
     gc.collect()

@@ -1,4 +1,4 @@
-"""Convolution with images that vary over the field, stored for a quarter of it.
+"""Convolution with images that vary over the field and are stored for a quarter of the field.
 
 If the pupil is its own mirror image in rows and in columns, mirrored sources have mirrored images.
 The images of sources in one quadrant are then enough: sources of the other quadrants are folded

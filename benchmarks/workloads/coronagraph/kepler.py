@@ -47,7 +47,7 @@ class KeplerTable(eqx.Module):
 
 
 def kepler_table(eccentricities: int = ECCENTRICITIES, anomalies: int = ANOMALIES) -> KeplerTable:
-    """Return a table of solutions E of E - e sin E = M, computed by Newton's method."""
+    """Return a table of solutions of Kepler's equation E - e sin E = M, by Newton's method."""
     e = np.linspace(0.0, LARGEST_ECCENTRICITY, eccentricities)[:, None]
     m = np.linspace(0.0, 2 * np.pi, anomalies)[None, :]
     anomaly = m + e * np.sin(m) / (1.0 - e * np.cos(m))

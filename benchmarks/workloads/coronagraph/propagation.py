@@ -60,6 +60,7 @@ class Propagator:
     Parameters
     ----------
     instrument : Instrument
+        The telescope and coronagraph.
     """
 
     def __init__(self, instrument: Instrument) -> None:

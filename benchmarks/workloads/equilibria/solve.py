@@ -58,8 +58,8 @@ def tokamak():
 def ellipse():
     """Return the input of a rotating ellipse without net current.
 
-    The boundary is R = R0 + b cos(theta) - c cos(theta - 3 phi), Z = b sin(theta) + c sin(theta -
-    3 phi).
+    The boundary is R = R0 + b cos(theta) - c cos(theta - 3 phi),
+    Z = b sin(theta) + c sin(theta - 3 phi).
     """
     import numpy as np
     import vmecpp  # pyright: ignore[reportMissingImports]
