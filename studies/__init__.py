@@ -1,1 +1,1 @@
-"""Evidence: each claim of docs/ with the script that measures it and the rows it measured."""
+"""The evidence for docs/: for each claim, the script that measures it and the measured rows."""

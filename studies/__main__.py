@@ -1,4 +1,4 @@
-"""``python -m studies STUDY``: measure a claim of docs/ again, or rewrite the tables of docs/."""
+"""``python -m studies STUDY``: measure a claim of docs/ again, or rewrite its tables."""
 
 from __future__ import annotations
 
@@ -13,30 +13,40 @@ from jaxmeter import JaxmeterError
 from studies.harness import StudyError, work
 
 STUDIES = {
-    "trust": ("studies.trust.measure", "how often jaxmeter compare is wrong, what it finds"),
-    "verdicts": ("studies.trust.verdicts", "judge the rows of trust"),
+    "trust": ("studies.trust.measure", "how often jaxmeter compare is wrong, and what it finds"),
+    "verdicts": ("studies.trust.verdicts", "judge the pairs that trust measured"),
     "exact": ("studies.trust.exact", "changes that jaxmeter compare finds without measuring times"),
     "hoisting": ("studies.trust.hoisting", "compile times of a function whose array is hoisted"),
-    "situations": ("studies.situations.situations", "captured arrays, reported and true"),
+    "situations": (
+        "studies.situations.situations",
+        "captured arrays: what jaxmeter reports, and the truth",
+    ),
     "detection": ("studies.detection.study", "injected regressions that a review finds"),
     "edits": ("studies.detection.edits", "innocent-looking edits that a review finds"),
-    "timed": ("studies.detection.timed", "edits that only times of operations show"),
+    "timed": ("studies.detection.timed", "edits that only the times of operations show"),
     "lock": ("studies.detection.lock", "injected regressions that jaxmeter lock --check finds"),
     "closure": ("studies.closure.study", "the cost of closing over arrays"),
     "compile": (
         "studies.compile.study",
-        "slow lines that a compile profile finds; vcjax's programs",
+        "slow lines that a compile profile finds; profiles of vcjax",
     ),
-    "compare": ("studies.compare.study", "vcjax and the C++ package, from a cold process on"),
-    "accuracy": ("studies.accuracy.study", "errors and their estimates, by shape and digits"),
-    "fleet": ("studies.fleet.study", "sizes and costs of a million records in a fleet"),
+    "compare": (
+        "studies.compare.study",
+        "vcjax against the C++ package, cold and in the steady state",
+    ),
+    "accuracy": ("studies.accuracy.study", "errors and error estimates, by shape and digits"),
+    "fleet": ("studies.fleet.study", "size and cost of a fleet of a million records"),
     "chunks": ("studies.chunks.study", "the best tile sizes on this machine"),
-    "docs": ("studies.docs", "write the tables of docs/ again from the committed rows"),
+    "docs": ("studies.docs", "rewrite the tables of docs/ from the committed rows"),
 }
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run a study; return 0 if done, 1 if its result is negative, 2 if it cannot be measured."""
+    """Run a study and return its exit code.
+
+    The code is 0 if the study succeeded, 1 if its result is negative, 2 if it cannot be measured,
+    and 130 if it was interrupted.
+    """
     parser = argparse.ArgumentParser(prog="python -m studies", description=__doc__)
     studies = parser.add_subparsers(dest="study", required=True)
     given = sys.argv[1:] if argv is None else list(argv)

@@ -1,4 +1,4 @@
-"""Write the tables of docs/ again from the committed rows."""
+"""Rewrite the tables of docs/ from the committed rows."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ TABLES = {
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add no options."""
+    """Add no options to the parser."""
 
 
 def run(options: argparse.Namespace) -> int:
-    """Rewrite the documents whose tables changed."""
+    """Rewrite the documents of docs/ whose tables changed."""
     for path in sorted((ROOT / "docs").glob("*.md")):
         text = path.read_text(encoding="utf-8")
         written = with_tables(text, TABLES)

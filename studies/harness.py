@@ -1,4 +1,4 @@
-"""The harness of all studies: rows that a rerun resumes from, worker processes, docs tables."""
+"""The shared parts of all studies: files of rows, worker processes, and the tables of docs/."""
 
 from __future__ import annotations
 
@@ -24,18 +24,19 @@ Row = dict[str, Any]
 
 
 class StudyError(Exception):
-    """A study cannot be measured; the message says what to try."""
+    """The error of a study that cannot be measured; its message says what to try."""
 
 
 def measured(study: str, name: str) -> Path:
-    """Return the path of a committed file of rows."""
+    """Return the path of a committed file of a study, such as a file of rows."""
     return ROOT / "studies" / study / "measured" / name
 
 
 def read_rows(path: Path) -> list[Row]:
-    """Return the rows of a CSV (as text) or JSON Lines file, gzipped or not; [] without a file.
+    """Return the rows of a CSV or JSON Lines file, or [] if the file does not exist.
 
-    A last line that was cut short when a run was killed is ignored.
+    The file may be gzipped. Values from a CSV file are text. An incomplete last line, which a
+    killed run leaves behind, is ignored.
     """
     if not path.exists():
         return []
@@ -48,9 +49,10 @@ def read_rows(path: Path) -> list[Row]:
 
 
 def write_rows(path: Path, rows: Iterable[Row]) -> None:
-    """Replace a CSV file; its columns are those of all rows, in the order of their appearance.
+    """Write rows to a CSV file, in place of any rows in it.
 
-    The same rows give the same bytes, gzipped or not.
+    The columns are the keys of all rows, in the order in which they first appear. The same rows
+    always give the same bytes, gzipped or not.
     """
     rows = list(rows)
     text = io.StringIO()
@@ -63,7 +65,7 @@ def write_rows(path: Path, rows: Iterable[Row]) -> None:
 
 
 def append_row(path: Path, row: Row) -> None:
-    """Append a row to a CSV or JSON Lines file, in place of a line that was cut short."""
+    """Append a row to a CSV or JSON Lines file; an incomplete last line is removed first."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("ab+") as file:
         file.seek(0)
@@ -81,7 +83,7 @@ def append_row(path: Path, row: Row) -> None:
 
 
 def replace_file(path: Path, data: bytes) -> None:
-    """Write a file whole or not at all."""
+    """Write a file through a temporary file, so that it is never incomplete."""
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_suffix(f".{os.getpid()}.tmp")
     draft.write_bytes(data)
@@ -96,14 +98,14 @@ def in_worker(
     env: Mapping[str, str] | None = None,
     timeout_seconds: float | None = None,
 ) -> None:
-    """Append the rows that a function yields in a fresh process; each is kept when it is yielded.
+    """Run a function in a fresh process and append each row that it yields to a file at once.
 
     The environment of the process is written to ``NAME.environment.json`` next to the rows.
 
     Raises
     ------
     StudyError
-        If the process fails or takes too long.
+        If the process fails or runs longer than `timeout_seconds`.
     """
     target = f"{function.__module__}:{function.__name__}"
     command = [sys.executable, "-m", "studies", "worker", target, str(path.resolve())]
@@ -114,13 +116,16 @@ def in_worker(
             command, input=given, env=variables, cwd=ROOT, timeout=timeout_seconds
         )
     except subprocess.TimeoutExpired:
-        raise StudyError(f"{target} ran for {timeout_seconds:.0f} s: stopped") from None
+        raise StudyError(
+            f"{target} did not finish within {timeout_seconds:.0f} s and was stopped; "
+            "rerun it while nothing else runs"
+        ) from None
     if done.returncode:
-        raise StudyError(f"{target} ended with exit code {done.returncode}")
+        raise StudyError(f"{target} failed with exit code {done.returncode}; see its error above")
 
 
 def work(target: str, path: Path) -> None:
-    """Be the process of `in_worker`: read the arguments from standard input."""
+    """Run the function of `in_worker` in this process, with arguments from standard input."""
     module, _, name = target.partition(":")
     function = getattr(importlib.import_module(module), name)
     rows = function(**json.load(sys.stdin))
@@ -132,12 +137,12 @@ def work(target: str, path: Path) -> None:
 
 
 def run_here(case: BenchmarkCase) -> Record:
-    """Run a case in a process that also imports from this checkout."""
+    """Run a case in a worker process that can also import from this checkout."""
     return run_case(dataclasses.replace(case, path=(*case.path, str(ROOT))))
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[Any]], left: int = 1) -> str:
-    """Return a Markdown table, the first columns aligned left and the others right."""
+    """Return a Markdown table; the first `left` columns are aligned left, the others right."""
     lines = [header, [*[":--"] * left, *["--:"] * (len(header) - left)], *rows]
     return "".join(f"| {' | '.join(map(str, line))} |\n" for line in lines)
 
@@ -146,6 +151,6 @@ _TABLE = re.compile(r"(<!-- rows: (?P<name>.+?) -->\n)\n*(?:\|.*\n)*\n*")
 
 
 def with_tables(text: str, tables: Mapping[str, Callable[[], str]]) -> str:
-    """Return a document with the table below each ``<!-- rows: NAME -->`` written again."""
+    """Return a document with a new table below each comment ``<!-- rows: NAME -->``."""
     written = _TABLE.sub(lambda found: f"{found[1]}\n{tables[found['name']]()}\n", text)
     return written.rstrip("\n") + "\n"

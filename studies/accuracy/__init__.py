@@ -1,1 +1,1 @@
-"""Errors and error estimates on shapes from circular to sharp: docs/accuracy.md."""
+"""Measure errors and error estimates on shapes from circular to sharp: docs/accuracy.md."""

@@ -1,4 +1,4 @@
-"""Errors and estimates of one shape, one row for each quantity, field, digits and distance."""
+"""Measure errors and error estimates on one shape, by quantity, field, digits and distance."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from studies.harness import Row
 from vcjax import problems
 
 DISTANCES = (0.5, 0.1, 0.03, 1e-3, 1e-5)
-"""Of the points off the surface, in minor radii."""
+"""Distances between the surface and the points off it, in minor radii."""
 TARGETS = (8, 24)
-"""Target grid over a whole field period."""
+"""Size (nphi, ntheta) of the target grid over a whole field period."""
 PLACES = [(i, j) for i in range(4) for j in range(3 * (i % 2), 24, 5)]
-"""Target grid points above and below which the points off the surface lie."""
+"""Points of a grid of 4 x 24 on the surface, on whose normals the points off the surface lie."""
 EXTRA_DIGITS = {"field": 2, "off": 2, "gradient": 4, "off gradient": 4}
-"""Digits to which the grid of B resolves it, beyond the digits asked for."""
+"""How many more digits the grid of B resolves than are asked for."""
 _FINEST = 1e-13
 
 
 class Data(NamedTuple):
-    """What a user has: the surface, the field on a grid, and the symmetry."""
+    """The input of a user: the surface, the field on a grid, and the symmetry."""
 
     X: np.ndarray
     B: np.ndarray
@@ -37,7 +37,11 @@ class Data(NamedTuple):
 def shape_rows(
     shape: str, fields: Sequence[str], digits: Sequence[int], quantities: Sequence[str], code: str
 ) -> Iterator[Row]:
-    """Yield the rows of a shape."""
+    """Yield the rows of a shape, for all given fields, digits and quantities.
+
+    If vcjax refuses the digits, the row has the message of its error. `code` identifies the
+    measured code.
+    """
     jax.config.update("jax_enable_x64", True)
     found = shapes()[shape]
     for d in digits:
@@ -94,7 +98,7 @@ def _off_surface(shape: Shape, field: str, digits: int, gradient: bool = False) 
     found = jax.tree.map(np.asarray, at(casing, data.B, points))
     is_inside = _is_inside(shape, points, places)
     scale = np.linalg.norm(data.B, axis=-1).max()
-    # Each part where it is determined.
+    # The external part is determined inside the surface, the internal part outside.
     errors = np.full(len(points), np.inf)
     for here, part, currents in (
         (is_inside, found.external, outside),
@@ -187,7 +191,7 @@ def _data(shape: Shape, field: str, digits: int):
 
 @lru_cache
 def _spectrum(name: str, field: str) -> tuple[np.ndarray, np.ndarray]:
-    """Return, for each mode number, what it and all higher ones add to B, over max |B|."""
+    """Return the tails of the spectrum of B, as `_tails` does, from a grid that resolves B."""
     shape = shapes()[name]
     outside, inside = shape.currents(field)
     size = [16, 64]
@@ -208,7 +212,10 @@ def _spectrum(name: str, field: str) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _tails(B: np.ndarray, shape: Shape):
-    """Return, for each mode number, the sum of the amplitudes of it and all higher ones."""
+    """Return, for each mode number in phi and in theta, the tail of the spectrum of B.
+
+    The tail is the sum of the amplitudes of this and all higher mode numbers, over max |B|.
+    """
     if shape.symmetric:
         image = np.roll(B[::-1, ::-1], 1, axis=1) * np.array([-1.0, 1.0, 1.0])
         B = np.concatenate([image, B])
@@ -220,7 +227,7 @@ def _tails(B: np.ndarray, shape: Shape):
     x, y, z = np.moveaxis(B, -1, 0)
     turned = np.stack([cosine * x + sine * y, cosine * y - sine * x, z])
     size = np.abs(np.fft.fft2(turned, axes=(1, 2), norm="forward")).sum(axis=0)
-    # Rounding in every mode is no field.
+    # Rounding errors in every mode are not part of the field.
     size[size < 1e-16 * size.max()] = 0.0
     tails = []
     for axis in (0, 1):
@@ -233,7 +240,7 @@ def _tails(B: np.ndarray, shape: Shape):
 
 @lru_cache
 def _frame(name: str):
-    """Return places on the surface and outward unit normals there, (n, 3) each."""
+    """Return points of the surface and their outward unit normals, (n, 3) each."""
     shape = shapes()[name]
     options: dict[str, Any] = dict(nphi=4, ntheta=24, **_symmetry(shape))
     x = vcjax.surface_points(shape.points(), **options)
@@ -245,7 +252,7 @@ def _frame(name: str):
 
 
 def _points(shape: Shape):
-    """Return points (n, 3) off the surface, and the distance and side they are meant to have."""
+    """Return points (n, 3) off the surface, and the distance and side at which each was placed."""
     x, normal = _frame(shape.name)
     points, distances, sides = [], [], []
     for distance in DISTANCES:
@@ -255,13 +262,17 @@ def _points(shape: Shape):
             sides += [side] * len(x)
     points = np.concatenate(points)
     places = dict(distance=np.array(distances), side=np.array(sides))
-    # Across a narrow hole lies the z axis: currents there are no longer outside.
+    # Leave out points that reach the z axis through a narrow hole: currents flow there.
     keep = np.hypot(points[:, 0], points[:, 1]) > 0.05
     return points[keep], {key: value[keep] for key, value in places.items()}
 
 
 def _is_inside(shape: Shape, points, places) -> np.ndarray:
-    """Return whether points are inside: by construction next to the surface, else by winding."""
+    """Return whether each point is inside the surface, (n,).
+
+    Points next to the surface are on the side where they were placed. For all others the winding
+    number of the cross-section around the point decides.
+    """
     inside = places["side"] < 0
     for k in np.flatnonzero(places["distance"] > 0.02):
         x, y, z = points[k]

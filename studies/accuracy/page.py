@@ -1,4 +1,4 @@
-"""The tables of docs/accuracy.md, from the committed rows."""
+"""Make the tables of docs/accuracy.md from the committed rows."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ COLUMNS = (
     *("quad_nphi", "quad_ntheta", "src_nphi", "src_ntheta", "refused", "code"),
 )
 MEANINGFUL = 1e-3
-"""Least error, over 10^-digits, that an estimate is compared with: below it both are negligible."""
+"""Least error over 10^-digits for which the estimate matters; smaller errors are negligible."""
 
 
 def kept_rows(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return rows of the study as they are committed: rounded."""
+    """Return rows of the study with the committed columns, rounded to three digits."""
     kept = []
     for row in rows:
         sizes = dict(zip(("quad_nphi", "quad_ntheta"), row.get("quad", ("", "")), strict=True))
@@ -34,7 +34,7 @@ def kept_rows(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def in_order(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return rows by shape, field, quantity, digits and place."""
+    """Return rows sorted by shape, field, quantity, digits, distance and side."""
     return sorted(rows, key=lambda row: [str(row[name]) for name in COLUMNS[:6]])
 
 
@@ -47,7 +47,7 @@ def _rows() -> Any:
 
 
 def worst_errors() -> str:
-    """Return, by shape, the worst error over 10^-digits of each quantity and number of digits."""
+    """Return a table of the largest error over 10^-digits, by shape, quantity and digits."""
     rows = _rows()
     header, columns = [], []
     for quantity, name in QUANTITIES.items():
@@ -64,7 +64,7 @@ def worst_errors() -> str:
 
 
 def by_distance() -> str:
-    """Return the worst error over 10^-digits of points off the surface, by distance and side."""
+    """Return a table of the largest error over 10^-digits off the surface, by distance and side."""
     rows = _rows()
     rows = rows[rows["distance"].notna()]
     groups = rows.groupby(["quantity", "digits"])
@@ -79,7 +79,7 @@ def by_distance() -> str:
 
 
 def estimates() -> str:
-    """Return the least and largest estimate over error of each quantity and number of digits."""
+    """Return a table of the ratios of estimate to error, by quantity and digits."""
     rows = _rows()
     lines = []
     for quantity, name in QUANTITIES.items():

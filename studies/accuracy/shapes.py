@@ -1,10 +1,11 @@
-"""The surfaces of the study, and the currents of three fields for each.
+"""Define the surfaces of the study, and for each surface the currents of three fields.
 
 References
 ----------
-.. [1] R. L. Miller et al., Physics of Plasmas 5 (1998) 973, equations 36 and 37 (the D).
-.. [2] M. Landreman and E. Paul, Physical Review Letters 128 (2022) 035001 (QA and QH: modes above
-   1e-3 of the minor radius of the boundaries in simsopt's test files, major radius 1).
+.. [1] R. L. Miller et al., Physics of Plasmas 5 (1998) 973, equations 36 and 37 (shape "D").
+.. [2] M. Landreman and E. Paul, Physical Review Letters 128 (2022) 035001 (shapes "QA" and
+   "QH": the boundaries in simsopt's test files with major radius 1, modes above 1e-3 of the
+   minor radius).
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ from vcjax import problems
 from vcjax.problems import CentralConductor, PoloidalCoil, Surface, ToroidalLoop
 
 FIELDS = ("coils", "near", "vacuum")
-"""Currents around and on the axis; close to the surface on both sides; far away, none inside."""
+"""``coils`` has currents around the surface and on its axis, ``near`` has currents close to the
+surface on both sides, and ``vacuum`` has currents far outside and none inside."""
 _LOOP_MODES = 8
 
 
@@ -30,9 +32,10 @@ class Shape:
 
     Attributes
     ----------
-    surface : its formula.
-    grid : (nphi, ntheta) of X over the whole field period; half as many rows where `symmetric`.
-    symmetric : whether it is stellarator-symmetric, and given as half a period.
+    name : unique name.
+    surface : the surface as a formula.
+    grid : (nphi, ntheta) of X over a whole field period; if `symmetric`, X has half the rows.
+    symmetric : whether the surface is stellarator-symmetric; X then covers half a period.
     """
 
     name: str
@@ -41,17 +44,17 @@ class Shape:
     symmetric: bool = True
 
     def rows(self, whole: int) -> int:
-        """Return the rows of a grid that has `whole` rows over a field period."""
+        """Return the number of rows of X if the whole field period has `whole` rows."""
         return -(-whole // 2) if self.symmetric else whole
 
     def points(self):
-        """Return X."""
+        """Return the points X of the surface, (nphi, ntheta, 3)."""
         return self.surface.points(
             self.rows(self.grid[0]), self.grid[1], half_period=self.symmetric
         )
 
     def section(self, phi: float, count: int = 400):
-        """Return (R, Z) of a cross-section at a toroidal angle, (2, count)."""
+        """Return R and Z of the cross-section at a toroidal angle, (2, count)."""
         theta = 2 * np.pi * np.arange(count) / count
         return np.stack(np.broadcast_arrays(*self.surface.shape(np.full(count, phi), theta)))
 
@@ -65,7 +68,7 @@ class Shape:
         return float(np.sqrt(np.mean(areas) / np.pi))
 
     def currents(self, field: str) -> tuple[tuple, tuple]:
-        """Return the currents outside and inside of a field."""
+        """Return the currents outside and inside the surface for one of `FIELDS`."""
         nfp, a = self.surface.nfp, self.minor_radius
         phi = 2 * np.pi / nfp * np.arange(32) / 32
         r, z = np.stack([self.section(angle) for angle in phi], axis=1)
@@ -73,7 +76,7 @@ class Shape:
         conductor = CentralConductor(0.5 * major)
         pair = (height + 2.0 * a, height + 0.5 * a)
         if field == "coils":
-            # Coils close to a thin torus would need more of them than a study has.
+            # A thin torus would need more close coils than the study can afford; it has loops.
             radius = max(1.4 * float(np.hypot(r - major, z).max()), 0.2 * major)
             if radius < 0.8 * major:
                 return _coils(4 * nfp, major, radius), (self._loop(0.2 * a, 0.0),)
@@ -85,7 +88,10 @@ class Shape:
         return (conductor, *_pair(a, (major + 4 * a,), height + 3 * a)), ()
 
     def _loop(self, current: float, share: float) -> ToroidalLoop:
-        """Return a loop that many shares of the way from the middle to the curve theta = 0."""
+        """Return a loop inside the surface.
+
+        It lies at a share of the way from the middle of the cross-sections to the curve theta = 0.
+        """
         nfp, count = self.surface.nfp, 64
         phi = 2 * np.pi / nfp * np.arange(count) / count
         sections = np.stack([self.section(angle) for angle in phi], axis=1)
@@ -106,7 +112,7 @@ def _pair(current: float, r: tuple[float, ...], z: float, nfp: int = 1):
 
 
 def _coils(count: int, major_radius: float, radius: float):
-    """Return poloidal coils with the field 1 at the major radius."""
+    """Return poloidal coils whose field at the major radius is 1."""
     current = major_radius / (2 * count)
     angles = 2 * np.pi * (np.arange(count) + 0.5) / count
     return tuple(PoloidalCoil(current, float(a), (major_radius, 0.0), radius) for a in angles)
@@ -119,20 +125,20 @@ def _section(
 
 
 def _d() -> Surface:
-    """Return the D of [1]_ with elongation 1.8 and triangularity 0.45, aspect ratio 3."""
+    """Return the D shape of [1]_ with elongation 1.8, triangularity 0.45 and aspect ratio 3."""
     tilt = np.arcsin(0.45)
     return _section(lambda t: 3 + np.cos(t + tilt * np.sin(t)), lambda t: 1.8 * np.sin(t))
 
 
 def _bean() -> Surface:
-    """Return a bean: dented on the inside."""
+    """Return a torus with a bean-shaped cross-section, dented on the inboard side."""
     return _section(
         lambda t: 3 + np.cos(t) + 0.4 * np.cos(2 * t), lambda t: 1.6 * np.sin(t) + 0 * t
     )
 
 
 def _boundary(name: str, nfp: int) -> Surface:
-    """Return a boundary of ``boundaries.csv``, of angles m theta - n nfp phi."""
+    """Return a boundary from its modes in ``boundaries.csv``, of angles m theta - n nfp phi."""
     with (Path(__file__).parent / "boundaries.csv").open(encoding="utf-8") as file:
         rows = [row for row in csv.DictReader(file) if row["shape"] == name]
     n, m, r, z = (np.array([float(row[key]) for row in rows]) for key in ("n", "m", "r", "z"))
@@ -162,7 +168,7 @@ def _ellipse(nfp: int, elongation: float, minor: float = 0.15) -> Shape:
 
 
 def shapes() -> dict[str, Shape]:
-    """Return the shapes by name."""
+    """Return the shapes of the study by name."""
     found = [
         *(Shape(f"circle, aspect {aspect}", _torus(aspect), (8, 8)) for aspect in (1.3, 3, 10, 50)),
         Shape("D", _d(), (4, 64), symmetric=False),

@@ -1,14 +1,14 @@
-"""Errors over 10^-digits, and error estimates over errors, by shape: docs/accuracy.md.
+"""Measure errors over 10^-digits, and error estimates over errors, by shape: docs/accuracy.md.
 
     python -m studies accuracy                          # hours; rerun to resume
     python -m studies accuracy --digits 3 6 9           # an hour on two cores
     python -m studies accuracy --shapes QA --quantities field
     python -m studies accuracy --save                   # replace committed rows by those measured
 
-The truth is the Biot-Savart field of currents outside and inside. The grid of B resolves it two
-digits (for gradients four) beyond the digits asked for: the rest is the quadrature's error. Each
-shape has a process of its own. Programs are compiled without LLVM's optimisation, which takes most
-of the time and changes results by rounding only.
+The exact result is the Biot-Savart field of currents outside and inside. The grid of B resolves two
+more digits than are asked for (four more for gradients), so the measured error is the error of the
+quadrature. Each shape and quantity is measured in a process of its own. Programs are compiled
+without LLVM's optimisation, which takes most of the time and changes results by rounding only.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ DIGITS = tuple(range(2, 13))
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options."""
+    """Add the options of this study to its parser."""
     parser.add_argument("--shapes", nargs="+", choices=tuple(shapes()), default=tuple(shapes()))
     parser.add_argument("--fields", nargs="+", choices=FIELDS, default=FIELDS)
     parser.add_argument("--digits", nargs="+", type=int, default=DIGITS)
@@ -47,7 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Measure the missing rows, or save the measured ones."""
+    """Measure the missing rows, or with ``--save`` replace committed rows by measured ones."""
     if options.save:
         newest = {_key(row): row["code"] for row in read_rows(options.out)}
         rows = [row for row in read_rows(options.out) if row["code"] == newest[_key(row)]]

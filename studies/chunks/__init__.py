@@ -1,1 +1,1 @@
-"""The tile sizes that are best on a machine, and how far "auto" is from them: docs/chunks.md."""
+"""Find the best tile sizes on a machine, and compare "auto" with them: docs/chunks.md."""

@@ -1,4 +1,4 @@
-"""One operator at all tile sizes, interleaved in one worker process."""
+"""Measure one operator at all tile sizes, interleaved in one worker process."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ POINTS_COUNT = 800
 
 
 class Evaluation(NamedTuple):
-    """An operator: a function of its arguments and two tile sizes, and the error of its result."""
+    """An operator: a function of `arguments` and two tile sizes, and the error of its result."""
 
     function: Callable[..., Any]
     arguments: tuple[Any, ...]
@@ -43,8 +43,8 @@ def process_rows(
 ) -> Iterator[Row]:
     """Measure all sizes in this process, "auto" included, and yield one row with all numbers.
 
-    Only the first process traces and lists buffers: traces of small tiles take longer than all
-    else. `code` names the measured code.
+    Only the first process records traces and lists buffers, because traces of small tiles take
+    longer than everything else. `code` identifies the measured code.
     """
     arguments = dict(locals())
     evaluation = _evaluation(operator, problem_named(case, digits=digits))
@@ -57,7 +57,7 @@ def process_rows(
         found[pair] = {"chunk_size": pair[0], "target_chunk_size": pair[1], **numbers}
     seconds: dict[tuple[int, ...], list[float]] = {pair: [] for pair in runs}
     for number in range(repeat):
-        # Forth and back: a drift that is linear in time favours no size.
+        # In alternating order, so that a drift that is linear in time favours no size.
         for pair in list(runs)[:: 1 if number % 2 == 0 else -1]:
             started = time.perf_counter()
             jax.block_until_ready(runs[pair](*evaluation.arguments))
@@ -82,7 +82,7 @@ def _evaluation(operator: str, problem) -> Evaluation:
 
 
 def _off_surface(problem) -> Evaluation:
-    """Evaluate at points inside and outside, near and far, none on the surface."""
+    """Return the operator at points inside and outside, near the surface and far from it."""
     symmetry = {"nfp": problem.nfp, "half_period": problem.half_period}
     rule = vcjax.choose_off_surface(problem.X, problem.B, problem.digits, **symmetry)
     casing = vcjax.prepare_off_surface(rule, jnp.asarray(problem.X))
@@ -102,7 +102,7 @@ def _off_surface(problem) -> Evaluation:
 
 
 def _described(evaluation: Evaluation, pair: tuple[int, ...], traced: bool):
-    """Return the compiled function of a tile size, and the numbers of its program and first run."""
+    """Return the jitted function for a tile size, and the numbers of its program and first run."""
     run = jax.jit(lambda *arguments: evaluation.function(*arguments, *pair))
     case = jaxmeter.Case(
         run, evaluation.arguments, check=lambda result: {"error": evaluation.error(result)}
@@ -130,7 +130,7 @@ def _described(evaluation: Evaluation, pair: tuple[int, ...], traced: bool):
 
 
 def _traced(run, evaluation: Evaluation, far: str) -> dict[str, float]:
-    """Return the far field's share of a run, and the number of kernels it launched."""
+    """Trace a run; return the far field's share of its time and the number of launched kernels."""
     with tempfile.TemporaryDirectory(prefix="vcjax-trace-") as folder:
         with jax.profiler.trace(folder):
             jax.block_until_ready(run(*evaluation.arguments))

@@ -1,13 +1,14 @@
-"""The best tile sizes on this machine, and how far "auto" is from them: docs/chunks.md.
+"""Find the best tile sizes on this machine, and compare "auto" with them: docs/chunks.md.
 
     python -m studies chunks                # under an hour on two quiet cores; rerun to resume
     python -m studies chunks --operators B --grid quick --rounds 1      # two minutes
     . results/chunks/w7x/chunks.env         # use the recommendation; chunks.md there explains it
 
-For the field on the surface (B), off it (BOFF) and the gradient (GRADB), over sources and targets
-of a tile: time, temporaries, arithmetic intensity, fusions, the share of the far field. Each
-process interleaves all sizes of one operator, so that they meet the same machine noise; the first
-process of each operator also traces every size. Let nothing else run.
+The operators are the field on the surface (B), the field off it (BOFF) and the gradient (GRADB). A
+tile size is a number of sources and a number of targets. For each size the study measures time,
+temporaries, arithmetic intensity, fusions and the far field's share of the time. Each process
+interleaves all sizes of one operator, so that the machine noise is the same for all sizes. The
+first process of each operator also records a trace of every size. Let nothing else run.
 """
 
 from __future__ import annotations
@@ -34,13 +35,13 @@ GRIDS = {
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options."""
-    parser.add_argument("--case", default="w7x", help="of benchmarks.workloads.casing")
-    parser.add_argument("--digits", type=int, help="of the case, where it has a choice")
+    """Add the options of this study to its parser."""
+    parser.add_argument("--case", default="w7x", help="problem of benchmarks.workloads.casing")
+    parser.add_argument("--digits", type=int, help="digits of the case, if it has a choice")
     parser.add_argument("--operators", nargs="+", choices=OPERATORS, default=OPERATORS)
     parser.add_argument("--grid", choices=tuple(GRIDS), default="full")
-    parser.add_argument("--chunk-sizes", type=int, nargs="+", help="instead of the grid's")
-    parser.add_argument("--target-chunk-sizes", type=int, nargs="+", help="instead of the grid's")
+    parser.add_argument("--chunk-sizes", type=int, nargs="+", help="sources, not the grid's")
+    parser.add_argument("--target-chunk-sizes", type=int, nargs="+", help="targets, not the grid's")
     parser.add_argument("--rounds", type=int, default=4, help="processes of each operator")
     parser.add_argument("--repeat", type=int, default=5, help="calls of each size in a process")
     parser.add_argument("--timeout", type=float, default=3600.0, help="seconds for a process")
@@ -48,18 +49,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Measure the missing processes; write the tables, the page and the variables to set."""
+    """Measure the missing processes, and write the tables, the page and the variables to set."""
     numbers = [options.rounds, options.repeat]
     numbers += [*(options.chunk_sizes or ()), *(options.target_chunk_sizes or ())]
     if min(numbers) < 1:
-        raise StudyError(f"got {min(numbers)} among rounds, repeat and sizes; give 1 or more")
+        raise StudyError(f"got {min(numbers)} for --rounds, --repeat or a size; give 1 or more")
     chosen = {name: value for name, value in os.environ.items() if name.startswith("VCJAX_CHUNK_")}
     if any(chosen.values()):
-        raise StudyError(f'got {chosen} in the environment, which hide "auto"; unset them')
+        raise StudyError(f'the environment sets {chosen}, which hide "auto"; unset them')
     folder = options.out or RESULTS / "chunks" / options.case
     processes, failures = measure(options, folder / "processes.jsonl")
     if not processes:
-        raise StudyError("no process could be measured; the tables were not written")
+        raise StudyError(
+            "no process could be measured; the tables were not written (see the errors above)"
+        )
     sizes, advice = tables.study_tables(processes)
     environment = host_environment()
     frames = {"chunk_study": sizes, "chunk_recommendations": advice}
@@ -73,7 +76,10 @@ def run(options: argparse.Namespace) -> int:
 
 
 def measure(options: argparse.Namespace, file: Path) -> tuple[list[Row], int]:
-    """Measure the processes that the file does not hold yet; return all, and count the failed."""
+    """Measure the processes that the file does not hold yet.
+
+    Return the rows of all wanted processes, and the number of processes that failed.
+    """
     grid = GRIDS[options.grid]
     sizes = options.chunk_sizes or grid[0], options.target_chunk_sizes or grid[1]
     fixed = {name: getattr(options, name) for name in ("case", "digits", "repeat")}

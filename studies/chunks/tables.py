@@ -1,4 +1,4 @@
-"""The tables and the page of the tile size study, and the tables of docs/chunks.md."""
+"""Make the tables and the page of the tile size study, and the tables of docs/chunks.md."""
 
 from __future__ import annotations
 
@@ -12,48 +12,48 @@ from jaxmeter import Environment
 from studies.harness import Row, measured, table
 
 WITHIN = 0.03
-"""Sizes within this share of the fastest count as equally fast; the least memory decides."""
+"""Sizes at most this much slower than the fastest count as fast; the least memory decides."""
 SIZE = ["chunk_size", "target_chunk_size"]
 NAMES = {"B": "The field on the surface", "BOFF": "The field off it", "GRADB": "The gradient"}
 
 COLUMNS = {
-    "operator": "`B`, `BOFF` (off the surface), `GRADB`: as in VCJAX_CHUNK_*",
-    "chunk_size": "sources of a tile",
-    "target_chunk_size": "targets of a tile",
-    "is_auto": 'whether "auto" means this size here',
-    "processes_count": "processes measured",
-    "seconds": "median over processes of the median call, seconds",
-    "ratio_to_auto": 'median over processes of the time over that of "auto" in the same process',
-    "ratio_to_best": "ratio_to_auto over the least of the operator",
-    "least_ratio": "the least ratio_to_auto of a process",
-    "largest_ratio": "the largest ratio_to_auto of a process",
+    "operator": "`B`, `BOFF` (off the surface) or `GRADB`, as in the names VCJAX_CHUNK_*",
+    "chunk_size": "sources in a tile",
+    "target_chunk_size": "targets in a tile",
+    "is_auto": 'whether "auto" is this size on this machine',
+    "processes_count": "number of measured processes",
+    "seconds": "median time of a call in each process, median over the processes, seconds",
+    "ratio_to_auto": 'time over the time of "auto" in the same process, median over the processes',
+    "ratio_to_best": "ratio_to_auto over the least ratio_to_auto of the operator",
+    "least_ratio": "least ratio_to_auto in any process",
+    "largest_ratio": "largest ratio_to_auto in any process",
     "flops_per_byte": "arithmetic intensity, flops over accessed_bytes",
-    "is_recommended": "least temporaries among the sizes within 3 % of the fastest",
-    "temp_bytes": "temporaries of the program, by the compiler, bytes",
-    "largest_temp_bytes": "the largest temporary, bytes",
-    "run_peak_bytes": "peak of the process above its memory before the call, bytes",
-    "flops": "by XLA, which counts a loop's body once: of about one tile",
-    "accessed_bytes": "bytes read and written, by XLA, of about one tile",
+    "is_recommended": "whether it has the least temporaries of the sizes within 3 % of the fastest",
+    "temp_bytes": "temporaries of the program, as the compiler reports them, bytes",
+    "largest_temp_bytes": "largest temporary, bytes",
+    "run_peak_bytes": "peak memory during a call, minus the memory before the call, bytes",
+    "flops": "floating-point operations of about one tile: XLA counts the body of a loop once",
+    "accessed_bytes": "bytes read and written for about one tile, for the same reason",
     "instructions_count": "instructions of the optimised program",
     "fusions_count": "fusions of the optimised program",
-    "far_fraction": "share of far_field or far_gradient in the self time of a trace",
+    "far_fraction": "share of the scope far_field or far_gradient in the self time of a trace",
     "kernels_count": "kernels launched in that trace; 0 on a CPU",
-    "error_relative": "error over the largest total field; for BOFF the estimate",
+    "error_relative": "error over the largest total field; for BOFF the error estimate",
 }
 ADVICE_COLUMNS = {
     "operator": "`B`, `BOFF`, `GRADB`",
-    "chunk_size": "sources of a tile to set",
-    "target_chunk_size": "targets of a tile to set",
-    "ratio_to_best": "its time over that of the fastest size",
-    "held_out_ratio_to_best": "the same when every other process chooses and the rest judge",
-    "auto_ratio_to_best": 'time of "auto" over that of the fastest size',
-    "temp_bytes": "temporaries, bytes",
+    "chunk_size": "recommended sources in a tile",
+    "target_chunk_size": "recommended targets in a tile",
+    "ratio_to_best": "time of the recommended size over the time of the fastest size",
+    "held_out_ratio_to_best": "the same ratio in half of the processes, for a choice by the rest",
+    "auto_ratio_to_best": 'time of "auto" over the time of the fastest size',
+    "temp_bytes": "temporaries of the recommended size, bytes",
     "auto_temp_bytes": 'temporaries of "auto", bytes',
 }
 
 
 def study_tables(processes: Sequence[Row]) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Return a row for each operator and tile size, and for each operator the size to set.
+    """Return a table of all operators and tile sizes, and a table of recommended sizes.
 
     Parameters
     ----------
@@ -110,7 +110,10 @@ def _advice(sizes: Any, found: Any) -> Row:
 
 
 def _held_out(found: Any, temp_bytes: Any) -> float | None:
-    """Let every other process choose, and return the ratio of its choice in the rest."""
+    """Choose a size in every other process; return its time over the best in the remaining ones.
+
+    Return None if there is a single process.
+    """
     chooses = found["process"].isin(found["process"].unique()[::2])
     if chooses.all():
         return None
@@ -121,7 +124,7 @@ def _held_out(found: Any, temp_bytes: Any) -> float | None:
 
 
 def page(sizes: pd.DataFrame, advice: pd.DataFrame, where: Environment, case: str) -> str:
-    """Return the recommendations, how far "auto" is from them, and a map of each operator."""
+    """Return a Markdown page: the recommendations next to "auto", and a map of each operator."""
     parts = [
         "# Tile sizes\n",
         f"`python -m studies chunks --case {case}` on {where.cpus_available} cores of "
@@ -133,15 +136,15 @@ def page(sizes: pd.DataFrame, advice: pd.DataFrame, where: Environment, case: st
     for operator in sizes["operator"].unique():
         parts += [
             f"## {NAMES[operator]}\n",
-            f"`{operator}`: time over that of the fastest, sources down, targets across; the "
-            'recommendation in bold, "auto" in italics.\n',
+            f"`{operator}`: time over the time of the fastest size, with sources down and targets "
+            'across; the recommendation is bold, "auto" is in italics.\n',
             map_table(sizes, operator),
         ]
     return "\n".join(parts)
 
 
 def variables(advice: pd.DataFrame) -> str:
-    """Return the variables to set, as a text that a shell reads."""
+    """Return shell commands that export the recommended sizes as environment variables."""
     lines = ["# Tile sizes of vcjax that `python -m studies chunks` found best on this machine."]
     for operator, *sizes in advice[["operator", *SIZE]].itertuples(index=False):
         for side, size in zip(("SRC", "TRG"), sizes, strict=True):
@@ -154,12 +157,12 @@ _ADVICE_SHOWN = {
     "held_out_ratio_to_best": ("held out", 1.0, "{:.3f}"),
     "auto_ratio_to_best": ("auto over the best", 1.0, "{:.3f}"),
     "temp_bytes": ("temporaries", 1e-6, "{:.1f} MB"),
-    "auto_temp_bytes": ("of auto", 1e-6, "{:.1f} MB"),
+    "auto_temp_bytes": ("temporaries of auto", 1e-6, "{:.1f} MB"),
 }
 
 
 def advice_table(advice: pd.DataFrame) -> str:
-    """Return the recommendation of each operator, and "auto"."""
+    """Return a Markdown table of the recommended size of each operator, next to "auto"."""
     lines = []
     for row in advice.to_dict("records"):
         shown = [
@@ -172,7 +175,7 @@ def advice_table(advice: pd.DataFrame) -> str:
 
 
 def map_table(sizes: pd.DataFrame, operator: str) -> str:
-    """Return the ratios to the fastest of an operator, by sources and targets."""
+    """Return a Markdown table of times over the fastest size, by sources and targets."""
     sizes = sizes.loc[sizes["operator"] == operator]
     shown = sizes["ratio_to_best"].map("{:.3f}".format)
     for column, sign in (("is_auto", "*"), ("is_recommended", "**")):

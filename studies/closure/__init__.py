@@ -1,1 +1,1 @@
-"""What it costs to close over a coronagraph's arrays instead of passing them: docs/closure.md."""
+"""Measure the cost of closing over arrays instead of passing them: docs/closure.md."""

@@ -1,7 +1,8 @@
-"""Cases of one array each: from how many bytes on capturing an array is worse than passing it.
+"""Benchmark cases that find the size from which capturing an array costs more than passing it.
 
-The program multiplies the array by a number and sums it, so compile times differ by the array
-alone. The compiler folds an operation on the array alone where the array is captured.
+Each program multiplies one array by a number and sums it, so that only the array makes compile
+times differ. If the array is captured, the compiler also computes an operation on it, "exp" or
+"cumsum", while it compiles (constant folding).
 """
 
 from __future__ import annotations
@@ -19,16 +20,16 @@ OPERATIONS = {"none": lambda array: array, "exp": jnp.exp, "cumsum": jnp.cumsum}
 WAYS = ("argument", "closure")
 SIZES_BYTES = tuple(10**power for power in range(3, 10))
 LARGEST_CUMSUM_BYTES = 10**6
-"""The compiler takes minutes to fold a cumulative sum of a megabyte."""
+"""Larger sums are not measured: the compiler already takes minutes to fold one of a megabyte."""
 UNCERTAIN_BYTES = (10**6, 10**8)
-"""Below, the difference is lost in the spread of compile times, whatever the number of rounds;
-above, a few rounds show it."""
+"""The sizes between which more rounds help. For smaller arrays the difference is lost in the spread
+of compile times, and for larger arrays a few rounds show it."""
 
 
 def cases(*, rounds: int) -> list[PlannedCase]:
-    """Return the cases of all sizes, captured and passed.
+    """Return the cases of all operations and sizes, with the array captured and passed.
 
-    `rounds` are those of sizes within `UNCERTAIN_BYTES`; others have half as many.
+    Sizes within `UNCERTAIN_BYTES` are measured in `rounds` rounds, all others in half as many.
     """
     least, most = UNCERTAIN_BYTES
     return [
@@ -48,25 +49,26 @@ def cases(*, rounds: int) -> list[PlannedCase]:
 
 
 def scaled_sum(*, operation: str, variant: str, array_bytes: int) -> Case:
-    """Return the case of one array, as a worker measures it.
+    """Return the case that multiplies one array by a number and sums it.
 
     Parameters
     ----------
     operation : {"none", "exp", "cumsum"}
-        Applied to the array before the sum.
+        Operation on the array before the sum.
     variant : {"argument", "closure"}
+        Whether the array is passed or captured.
     array_bytes : int
-        A multiple of 4.
+        Size of the array, float32, so a multiple of 4.
 
     Raises
     ------
     ValueError
-        For an unknown operation or variant.
+        If the operation or the variant is unknown.
     """
     if operation not in OPERATIONS or variant not in WAYS:
         raise ValueError(
-            f"scaled_sum got operation={operation!r}, variant={variant!r}; give one of "
-            f"{tuple(OPERATIONS)} and of {WAYS}"
+            f"scaled_sum: got operation={operation!r} and variant={variant!r}; give one of "
+            f"{tuple(OPERATIONS)} and one of {WAYS}"
         )
     draw = np.random.default_rng(0).random(array_bytes // 4, np.float32)
     draw -= np.float32(0.5)

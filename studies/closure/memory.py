@@ -1,8 +1,8 @@
-"""An estimate of the memory of each case, so that cases that would not fit are skipped.
+"""Estimate the memory of each case, so that cases larger than the memory are skipped.
 
-The bytes of a system follow from its size. The factors on top were measured at 64 to 192 pixels on
-CPU: the copies on host and device while a system is passed, and, for each captured byte, the
-copies that lowering and compiling make.
+The bytes of a system's arrays follow from its size. Two factors were measured at 64 to 192 pixels
+on a CPU: how often a process holds each byte of an array that it passes, and how often lowering
+and compiling copy each captured byte.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from studies.harness import run_here
 
 GIGABYTE = 1e9
 PROCESS_BYTES = 0.8e9
-"""Of a process with JAX that compiles the smallest frame."""
+"""Memory of a process with JAX that compiles the smallest frame."""
 COPIES_OF_ARGUMENT = 2.5
 COPIES_OF_CLOSURE = 5.5
 
 
 def system_bytes(size: int) -> int:
-    """Return the bytes of a coronagraph's large arrays, `size` pixels a side, single precision."""
+    """Return the bytes of the large float32 arrays of a coronagraph with `size` pixels a side."""
     quarter = size // 2 + 1
     maps = quarter * quarter + 324 + 4 * 12 + 4 * 4 + 1
     kepler = 2 * 513 * 2049
@@ -33,13 +33,13 @@ def system_bytes(size: int) -> int:
 
 
 def needed_by(variant: str, array_bytes: float) -> float:
-    """Return the highest resident set to expect of a process whose arrays have these bytes."""
+    """Return the estimated peak memory, in bytes, of a process whose arrays have `array_bytes`."""
     copies = COPIES_OF_CLOSURE if variant == "closure" else COPIES_OF_ARGUMENT
     return PROCESS_BYTES + copies * array_bytes
 
 
 def needs(cases: Sequence[PlannedCase]) -> dict[str, float]:
-    """Return the bytes that the process of each case, and of its preparation, will need.
+    """Return the estimated bytes for the process of each case and of its preparation, by name.
 
     Cases of the virtual casing have no estimate.
     """
@@ -59,9 +59,9 @@ def within_memory(
     run_case: RunCase = run_here,
     available: Callable[[], float] = lambda: psutil.virtual_memory().available,
 ) -> RunCase:
-    """Return a function that runs a case, or skips it if it would not fit.
+    """Return a function that runs a case, or skips it if it needs more than the available memory.
 
-    Cases that `needs` does not name are run.
+    Cases that are not in `needs` are always run.
     """
 
     def run(case: jaxmeter.BenchmarkCase) -> jaxmeter.Record:

@@ -1,4 +1,4 @@
-"""The files of the closure study that are not records: an audit of hidden arrays, a picture."""
+"""Write the audit of hidden arrays and the picture of the closure study."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from benchmarks.cases import closure
 from benchmarks.workloads import coronagraph
 from studies.harness import replace_file
 
-# Black, violet, red, orange, pale yellow: dark to bright for every eye.
+# Black, violet, red, orange, pale yellow: brightness increases, also for colour-blind readers.
 _COLOURS = ((0, 0, 4), (87, 16, 110), (188, 55, 84), (249, 142, 9), (252, 255, 164))
 _ENLARGED = 3
 
@@ -32,13 +32,13 @@ def write_audit(size: int, path: Path) -> None:
 
 
 def write_picture(size: int, path: Path) -> None:
-    """Write a frame of the example as a PNG, if the file does not exist."""
+    """Write a frame of the coronagraph as a PNG, if the file does not exist."""
     if not path.exists():
         replace_file(path, picture(size))
 
 
 def picture(size: int) -> bytes:
-    """Return a frame of the example as a PNG; the scale shows both faint and bright counts."""
+    """Return a frame of the coronagraph as a PNG whose scale shows faint and bright counts."""
     observation, key = coronagraph.observation(), jax.random.key(20)
     made = jax.jit(coronagraph.frame)(coronagraph.system(size), observation, key)
     counts = np.asarray(made.counts, float)[::-1]  # north is up
@@ -48,7 +48,10 @@ def picture(size: int) -> bytes:
 
 
 def png(levels: UInt8[np.ndarray, "height width"]) -> bytes:
-    """Return a PNG of 256 colours. Source: W3C, Portable Network Graphics, second edition."""
+    """Return levels from 0 to 255 as a PNG with a palette of 256 colours.
+
+    Source: W3C, Portable Network Graphics, second edition.
+    """
     height, width = levels.shape
     place = np.linspace(0, len(_COLOURS) - 1, 256)
     channels = [np.interp(place, range(len(_COLOURS)), one) for one in np.array(_COLOURS).T]

@@ -1,9 +1,9 @@
-"""Measure what it costs to close over arrays, with the running interpreter: docs/closure.md.
+"""Measure the cost of closing over arrays, with the installed Python and JAX: docs/closure.md.
 
-Records lie in ``results/closure/cases/<commit>/<environment>/<case>/<round>.json``: the commit is
-the last one that changed the measured code, and the environment names the versions of Python and
-JAX. Run the study with several interpreters and the page shows them next to each other. Also
-written: an audit for each environment and a picture of the frame. Rerun to resume.
+Each record is a file, ``results/closure/cases/<commit>/<environment>/<case>/<round>.json``. The
+commit is the last one that changed the measured code, and the environment names the versions of
+Python and JAX. If the study runs in several environments, the page shows them next to each other.
+The study also writes an audit for each environment and a picture of the frame. Rerun to resume.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ VERSION_VARIANTS = ("closure", "argument", "simplified")
 CLOSELY = {64: ("closure", "argument"), 128: ("closure", "argument", "simplified", "hoisted")}
 FEW_ROUNDS = {64: 1, 128: 2}
 LIKE_CLOSURE = ("cached", "simplified")
-"""Variants that do not follow a changed cube, for the same reason as the closure."""
+"""Variants whose programs, like the closure's, keep the old cube after the cube is changed."""
 # Twenty minutes less the environment and the page. Every case has its first round.
 QUICK_BUDGET_SECONDS, QUICK_CASING_BUDGET_SECONDS = 880.0, 170.0
 AUDITED_SIZE = 64
@@ -61,13 +61,13 @@ PICTURED_SIZE = 128
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options."""
+    """Add the options of this study to its parser."""
     parser.add_argument("--grid", choices=GRIDS, default="quick", help=GRID_HELP)
     parser.add_argument("--out", type=Path, default=RESULTS / "closure")
 
 
 def plan(grid: str) -> list[PlannedCase]:
-    """Return the cases of the coronagraph and of single arrays."""
+    """Return the cases of a grid for the coronagraph and for single arrays."""
     frame, rounds = closure.frame_case, closure.ROUNDS
     if grid == "versions":
         return [frame(name, size, rounds=rounds) for size in SMALL for name in VERSION_VARIANTS]
@@ -88,7 +88,7 @@ def plan(grid: str) -> list[PlannedCase]:
 
 
 def casing_plan(grid: str) -> list[PlannedCase]:
-    """Return the cases of the virtual casing."""
+    """Return the cases of a grid for the virtual casing."""
     variants = () if grid == "versions" else closure.VARIANTS
     return [closure.casing_case(name, rounds=_rounds(grid, name, 128)) for name in variants]
 
@@ -102,12 +102,12 @@ def measured_commit(paths: Sequence[str] = MEASURED) -> str:
     """Return the last commit that changed these paths."""
     commit = git("log", "-1", "--format=%H", "--", *paths).decode().strip()
     if not commit:
-        raise StudyError(f"no commit holds {', '.join(paths)}; measuring needs a git clone")
+        raise StudyError(f"found no commit with {', '.join(paths)}; run the study in a git clone")
     return commit
 
 
 def run(options: argparse.Namespace) -> int:
-    """Measure a grid, and make the audit and the picture."""
+    """Measure the cases of a grid, and write the audit and the picture."""
     grid, results = options.grid, options.out
     commit, key = measured_commit(), environment_name()
     print(f"closure study of commit {commit[:10]} in {key}, {grid} grid")
@@ -134,7 +134,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def versions_table() -> str:
-    """Return the closure's trace, lower and compile time over the argument's, by JAX version."""
+    """Return a table of the time to trace, lower and compile, closure over argument."""
     lines = []
     for path in sorted(measured("closure", "").glob("*.csv"), key=lambda path: path.name):
         for row in read_rows(path):

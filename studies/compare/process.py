@@ -1,7 +1,8 @@
-"""A process of the comparison: import a program, set it up, evaluate; all again for steady times.
+"""Run a process of the comparison: import a program, set it up and evaluate it, both twice.
 
-Arguments come as JSON on standard input, inputs and result lie in files of NumPy. Nothing but the
-program is imported, so that a process costs what a user's costs. Times are CPU seconds.
+The second set-up and the further evaluations give the times in the steady state. Arguments come as
+JSON on standard input; the inputs and the result are NumPy files. The process imports only the
+program and NumPy, so that it costs as much as a user's process. Times are CPU seconds.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ import numpy as np
 
 
 def main() -> None:
-    """Measure; write the result to its file and the numbers to standard output."""
+    """Measure the program, write its result to a file, and print the numbers as JSON."""
     given = SimpleNamespace(**json.load(sys.stdin))
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
@@ -47,7 +48,7 @@ def main() -> None:
 
 
 def _vcjax(given: SimpleNamespace, inputs: Any) -> Callable:
-    """Return a function that sets up; it returns a function that evaluates."""
+    """Return a function that sets vcjax up and returns a function that evaluates the operation."""
     import jax
 
     jax.config.update("jax_enable_x64", True)
@@ -76,7 +77,10 @@ def _vcjax(given: SimpleNamespace, inputs: Any) -> Callable:
 
 
 def _reference(given: SimpleNamespace, inputs: Any) -> Callable:
-    """Return the same for the C++ package, with its flat lists, components first."""
+    """Return a function that sets the C++ package up and returns a function that evaluates it.
+
+    The package takes and returns flat lists, components first.
+    """
     virtual_casing: Any = importlib.import_module("virtual_casing")
 
     X, B = inputs["X"], inputs["B"]
@@ -94,7 +98,7 @@ def _reference(given: SimpleNamespace, inputs: Any) -> Callable:
             if given.operation == "B":
                 found = np.reshape(casing.compute_external_B(field), (3, *targets))
                 return np.moveaxis(found, 0, -1)
-            # The gradient of a field without curl is symmetric: its axes need no order.
+            # The gradient of a curl-free field is symmetric: the order of its axes does not matter.
             found = np.reshape(casing.compute_external_gradB(field), (9, *targets))
             return np.moveaxis(found, 0, -1).reshape(*targets, 3, 3)
 

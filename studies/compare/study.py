@@ -1,13 +1,13 @@
-"""vcjax against the C++ package `virtual_casing`, from a cold process on: docs/compare.md.
+"""Compare vcjax with the C++ package `virtual_casing`, from cold processes on: docs/compare.md.
 
     make compare                                       # digits 3 and 6
     python -m studies compare --digits 3 6 9 12 --rounds 6
 
-For the field, its gradient and points off the surface of W7-X, each in a process of its own, bound
-to one CPU: the whole process, compile time, set-up and evaluation in the steady state, peak memory
-and error. vcjax runs twice: with an empty compilation cache, which it fills, and with that cache.
-Needs `pip install virtual-casing`. Times are CPU seconds, medians over the processes. Rerun to
-resume.
+The operations on W7-X are the field, its gradient, and the field at points off the surface. Each
+measurement is a process of its own, bound to one CPU. The table shows the time of the whole
+process, compile time, set-up and evaluation time in the steady state, peak memory and error. vcjax
+runs twice: with an empty compilation cache, which it fills, and with that cache. The study needs
+`pip install virtual-casing`. Times are CPU seconds, medians over the processes. Rerun to resume.
 """
 
 from __future__ import annotations
@@ -33,23 +33,23 @@ from studies.harness import RESULTS, Row, StudyError, append_row, read_rows
 OPERATIONS = ("B", "grad B", "off surface")
 PROGRAMS = ("vcjax", "vcjax, cached", "C++")
 POINTS, DISTANCE = 300, 0.3
-"""Off the surface: number of points, all inside, and their distance in minor radii."""
+"""Number of points off the surface, all inside, and their distance from it in minor radii."""
 _MINOR_RADIUS = 0.5
 _CACHE_LIMITS = {"JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0"}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options."""
+    """Add the options of this study to its parser."""
     parser.add_argument("--digits", type=int, nargs="+", default=[3, 6])
     parser.add_argument("--operations", nargs="+", choices=OPERATIONS, default=OPERATIONS)
-    parser.add_argument("--rounds", type=int, default=1, help="processes of each kind")
-    parser.add_argument("--repeat", type=int, default=3, help="further evaluations in each")
+    parser.add_argument("--rounds", type=int, default=1, help="processes for each program")
+    parser.add_argument("--repeat", type=int, default=3, help="steady evaluations in each")
     parser.add_argument("--timeout", type=float, default=900.0, help="seconds for a process")
     parser.add_argument("--out", type=Path, default=RESULTS / "compare" / "rows.csv")
 
 
 def run(options: argparse.Namespace) -> int:
-    """Measure what the file does not hold yet, and print the table."""
+    """Measure the rows that the file does not hold yet, and print the table."""
     held = {(r["operation"], r["digits"], r["round"]) for r in read_rows(options.out)}
     problems = itertools.product(options.digits, options.operations)
     for number, (digits, operation) in itertools.product(range(options.rounds), list(problems)):
@@ -64,7 +64,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _compared(operation: str, digits: int, options: argparse.Namespace) -> list[Row]:
-    """Return a row for each program."""
+    """Measure an operation with each program, and return a row for each program."""
     from vcjax import problems
 
     problem = problems.w7x(digits)
@@ -107,7 +107,10 @@ def _process(given: dict[str, Any], cache: str, timeout_seconds: float) -> dict[
             capture_output=True,
         )
     except subprocess.TimeoutExpired:
-        raise StudyError(f"{given['program']} ran for {timeout_seconds:.0f} s: stopped") from None
+        raise StudyError(
+            f"{given['program']} did not finish within {timeout_seconds:.0f} s and was stopped; "
+            "give a longer --timeout"
+        ) from None
     if done.returncode:
         message = done.stderr.decode().strip().splitlines()[-1:]
         raise StudyError(f"{given['program']} failed: {' '.join(message)}")
@@ -115,7 +118,7 @@ def _process(given: dict[str, Any], cache: str, timeout_seconds: float) -> dict[
 
 
 def _points(problem: Any) -> np.ndarray:
-    """Return points inside, spread over 8 rows of the surface."""
+    """Return points (POINTS, 3) inside the surface, next to 8 rows of it."""
     import vcjax
 
     symmetry = {"nfp": problem.nfp, "half_period": problem.half_period}
@@ -127,7 +130,7 @@ def _points(problem: Any) -> np.ndarray:
 
 
 def _error(problem: Any, operation: str, result: np.ndarray, points: np.ndarray) -> float:
-    """Return the largest error over the largest component of the total."""
+    """Return the largest error over the largest component of the total field or gradient."""
     if operation == "B":
         return float(problem.external_error(result))
     if operation == "grad B":

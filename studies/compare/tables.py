@@ -1,4 +1,4 @@
-"""The table of the comparison."""
+"""Make the table of docs/compare.md."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _LABELS = ("operation", "digits", "program")
 
 
 def table_of(rows: Sequence[Row]) -> str:
-    """Return the table of rows, each number the median over the processes of its kind."""
+    """Return a Markdown table: medians over the processes of a program, and the largest error."""
 
     def key(row: Row) -> tuple:
         return tuple(str(row[name]) for name in _LABELS)

@@ -1,1 +1,1 @@
-"""Where the time of compiling goes: planted slow lines, and the programs of vcjax."""
+"""Profile compiles: functions with a known slow line, and the programs of vcjax."""

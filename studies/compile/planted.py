@@ -1,6 +1,6 @@
 """Functions with one line that is slow to compile, which a compile profile has to rank first.
 
-The line has the comment ``# planted``. The other lines are work of the usual kind.
+The slow line has the comment ``# planted``. The other lines do work of the usual kind.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def repeated_sorts(x: jax.Array) -> jax.Array:
 
 
 def planted(size: int = 200) -> dict[str, tuple[Callable[..., Any], tuple[Any, ...]]]:
-    """Return each function with its arguments, arrays of so many elements."""
+    """Return the functions by name, each with its arguments; `size` is the length of vectors."""
     x = jnp.linspace(0.5, 1.5, size, dtype="float32")
     rows = jnp.ones((3, 48), "float32")
     index = jnp.arange(1, 6)
@@ -102,7 +102,7 @@ def planted(size: int = 200) -> dict[str, tuple[Callable[..., Any], tuple[Any, .
 
 
 def planted_line(fn: Callable[..., Any]) -> str:
-    """Return the planted line of a function, ``/path/planted.py:12``."""
+    """Return the slow line of a function, such as ``/path/planted.py:12``."""
     lines, first = inspect.getsourcelines(fn)
     (at,) = (number for number, text in enumerate(lines) if "# planted" in text)
     return f"{inspect.getsourcefile(fn)}:{first + at}"

@@ -1,8 +1,9 @@
-"""Profile the compile of functions with a planted slow line, and of the programs of vcjax.
+"""Profile the compile of functions with a known slow line, or of the programs of vcjax.
 
-Each JAX that is installed writes a file for the planted lines, ``slow_lines_jax_VERSION.csv``; the
-programs of vcjax are profiled with ``--programs``. The exit code is 1 if a planted line is not
-first, or less than 80 % of the time has a line.
+The functions are in `studies.compile.planted`, and their rows in ``slow_lines_jax_VERSION.csv``, a
+file for each version of JAX. With ``--programs`` the study profiles the programs of vcjax instead.
+The exit code is 1 if a profile does not rank the slow line first, or attributes less than 80 % of
+the time to lines.
 """
 
 from __future__ import annotations
@@ -32,13 +33,13 @@ STAGES = ("trace", "lower", "HLO passes", "constant folding", "emit", "LLVM", "o
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options."""
+    """Add the options of this study to its parser."""
     parser.add_argument("--programs", action="store_true", help="profile the programs of vcjax")
-    parser.add_argument("--out", type=Path, default=measured("compile", ""), help="a folder")
+    parser.add_argument("--out", type=Path, default=measured("compile", ""), help="folder of rows")
 
 
 def run(options: argparse.Namespace) -> int:
-    """Measure again and write the rows."""
+    """Profile the functions or the programs, and write the rows."""
     mode = {"JAX_ENABLE_X64": "1"}
     if options.programs:
         file = options.out / "programs.csv"
@@ -54,14 +55,14 @@ def run(options: argparse.Namespace) -> int:
         for row in found
         if row["rank"] != "1" or float(row["attributed_share"]) < LEAST_ATTRIBUTED
     ]
-    print(f"{file.name}: {len(found) - len(missed)} of {len(found)} planted lines found")
+    print(f"{file.name}: {len(found) - len(missed)} of {len(found)} slow lines found")
     for name in missed:
         print(f"  missed: {name}")
     return 1 if missed else 0
 
 
 def planted_rows() -> Iterator[Row]:
-    """Yield a row for each function: rank and share of the planted line, and checks of sums."""
+    """Yield a row for each function: rank and share of its slow line, and checks of the sums."""
     jax.jit(lambda x: x + 1).lower(1.0).compile()  # the first compile also starts the compiler
     for name, (fn, args) in planted().items():
         lowered = jax.jit(fn).lower(*args)
@@ -91,7 +92,7 @@ def planted_rows() -> Iterator[Row]:
 
 
 def with_cpu_seconds(call: Callable[[], T]) -> tuple[T, float]:
-    """Return the result of a call and the CPU seconds of all threads that it took."""
+    """Make a call; return its result and the CPU seconds of all threads during the call."""
 
     def spent() -> float:
         usage = resource.getrusage(resource.RUSAGE_SELF)
@@ -103,7 +104,7 @@ def with_cpu_seconds(call: Callable[[], T]) -> tuple[T, float]:
 
 
 def program_rows() -> Iterator[Row]:
-    """Yield, for each program of vcjax, a row for the whole and rows for its slowest lines."""
+    """Yield for each program of vcjax a row with its totals and rows for its slowest lines."""
     for name, make in PROGRAMS.items():
         found = jaxmeter.compile_profile(make())
         whole = {
@@ -132,7 +133,7 @@ def program_rows() -> Iterator[Row]:
 
 
 def place(source: str) -> str:
-    """Return a line of the checkout without its folder."""
+    """Return a source line, ``file:line``, relative to the checkout if the file is in it."""
     return os.path.relpath(source, ROOT) if source.startswith(str(ROOT)) else source
 
 

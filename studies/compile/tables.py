@@ -1,4 +1,4 @@
-"""The tables of docs/compile.md."""
+"""Make the tables of docs/compile.md."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ VERSIONS = ("0.7.2", "0.10.2", "0.12.0")
 
 
 def planted() -> str:
-    """Return the rank and share of each planted line, by version of JAX."""
+    """Return a table of the rank and share of each slow line, by version of JAX."""
     found = {
         version: {row["slow_line"]: row for row in _rows(f"slow_lines_jax_{version}.csv")}
         for version in VERSIONS
@@ -31,7 +31,7 @@ def _found(row: Row | None) -> str:
 
 
 def costs() -> str:
-    """Return the sums of the rows, the kernels and the cost of profiling, by version of JAX."""
+    """Return a table of the rows' sums, the kernels and the cost of profiling, by JAX version."""
     lines = []
     for version in VERSIONS:
         rows = _rows(f"slow_lines_jax_{version}.csv")
@@ -57,7 +57,7 @@ def costs() -> str:
 
 
 def programs() -> str:
-    """Return the stages of each program of vcjax."""
+    """Return a table of the stages of each program of vcjax."""
     whole = [row for row in _rows("programs.csv") if not row["line"]]
     header = ["program", "seconds", "equations", "kernels", "attributed", *STAGES]
     return table(
@@ -77,7 +77,7 @@ def programs() -> str:
 
 
 def lines() -> str:
-    """Return the slowest lines of each program of vcjax."""
+    """Return a table of the slowest lines of each program of vcjax."""
     found = [row for row in _rows("programs.csv") if row["line"]]
     return table(
         ["program", "line", "share", "equations", "kernels", "instructions"],

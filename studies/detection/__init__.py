@@ -1,1 +1,1 @@
-"""How often a review finds an injected regression, and how often it raises a false alarm."""
+"""Measure how often a review finds an injected regression, and how often it gives a false alarm."""

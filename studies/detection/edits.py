@@ -1,13 +1,13 @@
-"""Twenty edits of vcjax that each make an operation worse, and what a review says of them.
+"""Measure whether a review finds twenty edits of vcjax that each make an operation worse.
 
     python -m studies edits                    # all of HEAD, then A/A tests; rerun to resume
     python -m studies edits --only copy_of_weights --copies 0
 
 Each edit of edits.toml changes a few characters in a copy of the commit's package, as a commit that
-looks innocent might do. A review compares the copy with the commit by exact quantities alone: of
-the operation that the edit makes worse, and of one that it does not touch. Copies without an edit
-are measured with all of these operations; each two of them are an A/A test. The exit code is 1 if
-an edit is not found, or if anything is reported of an operation that was not touched.
+looks innocent might do. A review compares the copy with the commit by the exact quantities of two
+operations: the operation that the edit makes worse, and an operation that the edit does not affect.
+Unedited copies are measured with all of these operations, and every two of them are an A/A test.
+The exit code is 1 if a review misses an edit or reports anything about an unaffected operation.
 """
 
 from __future__ import annotations
@@ -35,8 +35,9 @@ from studies.detection.findings import ALARMS, EQUAL, REGRESSION
 from studies.harness import RESULTS, ROOT, Row, StudyError, measured, read_rows, table, write_rows
 
 UNTOUCHED = ("apply_dense_operator", "self_test")
-"""Operations on which edits have no effect: the first that an edit is not about is measured too."""
-COPIES_COUNT = 4  # without an edit; with the commit itself they make ten pairs
+"""Operations that edits of other operations do not affect. With each edit the first of them is
+measured too, or the second if the edit is about the first."""
+COPIES_COUNT = 4  # unedited copies; with the commit itself they make ten pairs
 
 
 @dataclass(frozen=True)
@@ -52,11 +53,11 @@ class Edit:
 
     @property
     def untouched(self) -> str:
-        """An operation that the edit has no effect on."""
+        """An operation on which the edit has no effect."""
         return next(name for name in UNTOUCHED if name != self.operation)
 
     def edited(self, package: Path) -> str:
-        """Return the file's text after the edit.
+        """Return the text of the edit's file after the edit.
 
         Raises
         ------
@@ -72,12 +73,12 @@ class Edit:
         return text.replace(self.old, self.new)
 
     def place(self, package: Path, line: str) -> str:
-        """Return where a line that a review names lies: "edit", "function", "file" or elsewhere.
+        """Return where a line named by a review is: "edit", "function", "file" or "elsewhere".
 
         Parameters
         ----------
-        package : the unedited one.
-        line : such as ``vcjax/_casing.py:161``, in the edited package.
+        package : folder of the unedited package.
+        line : a line of the edited package, such as ``vcjax/_casing.py:161``, or "".
         """
         file, _, number = line.rpartition(":")
         if not file.endswith(self.file):
@@ -97,7 +98,7 @@ class Edit:
 
 
 def edits_of(file: str) -> dict[str, Edit]:
-    """Return the edits of a file of this folder, by name."""
+    """Return the edits in a TOML file of this folder, by name."""
     text = Path(__file__).with_name(file).read_text(encoding="utf-8")
     return {name: Edit(name, **values) for name, values in tomllib.loads(text).items()}
 
@@ -106,16 +107,16 @@ EDITS = edits_of("edits.toml")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options."""
+    """Add the options of this study to its parser."""
     parser.add_argument("--commit", default="HEAD", help="the commit that is edited; default HEAD")
     parser.add_argument("--only", nargs="+", help=f"some of {', '.join(EDITS)}")
-    about = f"without an edit, for A/A tests; default {COPIES_COUNT}"
+    about = f"unedited copies for A/A tests; default {COPIES_COUNT}"
     parser.add_argument("--copies", type=int, default=COPIES_COUNT, help=about)
     parser.add_argument("--out", type=Path, default=measured("detection", "edits.csv"))
 
 
 def run(options: argparse.Namespace) -> int:
-    """Measure and review what is missing; write a row for each edit and for each A/A test."""
+    """Measure and review the missing copies; write a row for each edit and for each A/A test."""
     names = options.only or list(EDITS)
     if unknown := [name for name in names if name not in EDITS]:
         raise StudyError(f"got --only {unknown[0]}; give some of {', '.join(EDITS)}")
@@ -150,10 +151,10 @@ class Copy:
 
     Parameters
     ----------
-    commit : full name.
-    work : a new folder, for the package.
-    folder : keeps records, what was compiled, and the review.
-    edit : applied to the package.
+    commit : full hash of the commit.
+    work : new folder for the package.
+    folder : folder that keeps the records, the compiled programs and the review.
+    edit : edit to apply to the package; None for an unedited copy.
     """
 
     def __init__(self, commit: str, work: Path, folder: Path, edit: Edit | None = None) -> None:
@@ -173,7 +174,7 @@ class Copy:
 
 
 def reviewed(folder: Path, base: Copy, head: Copy) -> Mapping[str, Any]:
-    """Return the review of two copies, as in its review.json; once made, it is kept."""
+    """Return the content of review.json for two copies; make the review if there is none."""
     found = folder / "page" / "review.json"
     if not found.exists():
         folder.mkdir(parents=True, exist_ok=True)
@@ -185,12 +186,12 @@ def reviewed(folder: Path, base: Copy, head: Copy) -> Mapping[str, Any]:
         command = ["reports", "review", "--pair", folder, "--out", found.parent]
         done = subprocess.run([sys.executable, "-m", *map(str, command)], cwd=ROOT)
         if done.returncode not in (0, 1):
-            raise StudyError(f"{folder} could not be reviewed")
+            raise StudyError(f"the review of {folder} failed; see its error above")
     return json.loads(found.read_text(encoding="utf-8"))
 
 
 def edit_row(edit: Edit, package: Path, review: Mapping[str, Any]) -> Row:
-    """Return what the review of an edit found: what fails it, and the line that it names."""
+    """Return the row of an edit: the regressions that its review finds, and the line it names."""
     own = f"{SUITE}/{edit.operation}"
     findings = [one for one in review["findings"] if one["verdict"] in ALARMS]
     found = [one["metric"] for one in findings if one["case"] == own and _fails(one)]
@@ -208,7 +209,7 @@ def edit_row(edit: Edit, package: Path, review: Mapping[str, Any]) -> Row:
 
 
 def equal_row(review: Mapping[str, Any]) -> Row:
-    """Return what the review reports of an A/A test, all of it false alarms."""
+    """Return the row of an A/A test; everything that its review reports is a false alarm."""
     findings = [one for one in review["findings"] if one["verdict"] in ALARMS]
     return {
         "edit": EQUAL,

@@ -1,9 +1,9 @@
-"""The findings of a review and of asv in a run: finds and false alarms, and the table of all runs.
+"""Sort the findings of a review and of asv into finds and false alarms, and make tables of runs.
 
-A run *finds* a regression if one of its own metrics is a regression in a case that it acts on. All
-that cannot come from it is a *false alarm*: in an A/A test any finding at all; any finding in a
-case that the regression does not touch; and, where it leaves the program as it is, any metric but
-its own in the other cases.
+Each injected regression has metrics of its own. A run *finds* the regression if one of these
+metrics is a regression in a case that the injected code affects. A *false alarm* is any finding in
+an A/A test, any finding in a case that the injected code does not affect, and, if the injected code
+leaves the program as it is, any finding in other cases for a metric that it cannot change.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from studies.harness import Row, StudyError, measured, read_rows, table
 EQUAL = "none"
 SMALLEST = "casing_variants/w7x-argument-d3"
 UNTOUCHED = ("casing_preparation/", "memory_sweep/gradient")
-"""Cases that regressions of the field's evaluation do not touch."""
+"""Cases that are not affected by regressions in the evaluation of the field."""
 REGRESSION = "regression"
 ALARMS = (REGRESSION, "improvement", "changed")
 """Verdicts of a review that report a change."""
@@ -42,12 +42,12 @@ class Regression:
     Attributes
     ----------
     found_by : tuple of str
-        Metrics of which one must regress, or the name of the error that breaks a case.
+        Metrics, one of which must regress, or the name of the error with which a case fails.
     exact_case : str or None
-        The smallest case in which a metric other than a time shows it.
+        The smallest case in which a metric other than a time shows the regression.
     explains : tuple of str or None
-        Metrics that also regress because of it. None means all metrics of the same case: the
-        regression changes the program.
+        Metrics that also regress because of it. None means all metrics of the same case, because
+        the regression changes the program.
     """
 
     found_by: tuple[str, ...]
@@ -69,16 +69,16 @@ INJECTED = {
 
 
 def run_row(name: str, review: Mapping[str, Any], asv: Iterable[Sequence[str]]) -> Row:
-    """Return the row of a run: its finds are cases, its false alarms "case metric verdict".
+    """Return the row of a run: the cases that find the regression, and the false alarms.
 
     Parameters
     ----------
     name : str
-        The injected regression.
+        Name of the injected regression.
     review : mapping
-        Its review.json.
+        Content of the run's review.json.
     asv : iterable of (case, metric)
-        Regressions by asv.
+        Regressions that asv reports.
     """
     findings = [(one["case"], one["metric"], one["verdict"]) for one in review["findings"]]
     broken = [one for one in review["not_compared"] if one["is_regression"]]
@@ -95,14 +95,14 @@ def run_row(name: str, review: Mapping[str, Any], asv: Iterable[Sequence[str]]) 
 
 
 def found_in(name: str, findings: Iterable[Finding]) -> list[str]:
-    """Return the cases with a regression in one of its own metrics."""
+    """Return the cases in which one of an injected regression's own metrics regressed."""
     own = INJECTED[name].found_by if name in INJECTED else ()
     found = [case for case, metric, verdict in findings if verdict == REGRESSION and metric in own]
     return list(dict.fromkeys(case for case in found if not case.startswith(UNTOUCHED)))
 
 
 def false_alarms(name: str, findings: Iterable[Finding]) -> list[str]:
-    """Return the findings that the regression cannot explain, as "case metric verdict"."""
+    """Return the findings that an injected regression cannot cause, as "case metric verdict"."""
     return [
         f"{case} {metric} {verdict}"
         for case, metric, verdict in findings
@@ -131,7 +131,9 @@ def asv_regressions(pair: Path) -> list[tuple[str, str]]:
     """
     base, head = (_summaries(pair / side) for side in ("base", "head"))
     if not base or not head:
-        raise StudyError(f"{pair} is no measured pair")
+        raise StudyError(
+            f"{pair} is not a measured pair: base or head has no records; measure it first"
+        )
     return asv_regressed(base, head)
 
 
@@ -146,7 +148,10 @@ def _summaries(side: Path) -> dict[str, Summary]:
 def asv_regressed(
     base: Mapping[str, Summary], head: Mapping[str, Summary]
 ) -> list[tuple[str, str]]:
-    """Return the tracked (case, metric) pairs that regressed; of failed cases the error's name."""
+    """Return the (case, metric) pairs of tracked metrics that regressed.
+
+    For a case that fails at `head` only, the name of its error stands in place of the metric.
+    """
     tracked = {
         suite.suite: {n.removeprefix("track_") for n in dir(suite) if n.startswith("track_")}
         for suite in SUITES
@@ -184,7 +189,7 @@ def _asv_regressed(base: Summary, head: Summary, name: str) -> bool:
 
 
 def read_run(name: str, review: Path, asv: Path, *, exact: bool) -> Row:
-    """Return the row of a run from its files; if `exact`, without asv's verdicts on times."""
+    """Read the row of a run from its files; if `exact`, leave out asv's verdicts on times."""
     found = json.loads(asv.read_text(encoding="utf-8"))
     if exact:
         found = [one for one in found if not one[1].endswith("_seconds")]
@@ -192,7 +197,7 @@ def read_run(name: str, review: Path, asv: Path, *, exact: bool) -> Row:
 
 
 def markdown(runs: Sequence[Row]) -> str:
-    """Return the table and every false alarm."""
+    """Return a Markdown table of all runs, and a list of every false alarm."""
     alarms, numbers = [], dict.fromkeys((row["injected"] for row in runs), 0)
     for row in runs:
         name = row["injected"]
@@ -209,11 +214,11 @@ COUNTED = {
     "asv_found_in": "found by asv",
     "asv_false_alarms": "with false alarms of asv",
 }
-"""The columns that are counted where they are not empty, and their headings."""
+"""The columns whose non-empty values are counted, and their headings in the table."""
 
 
 def rates_table(runs: Sequence[Row]) -> str:
-    """Return in how many runs each regression was found, and how many had false alarms."""
+    """Return a table of how many runs found each regression and how many had false alarms."""
     lines = []
     frame = pd.DataFrame(runs, columns=["injected", *COUNTED])
     for name, some in frame.groupby("injected", sort=False):

@@ -1,11 +1,12 @@
-"""Check the lock file against every exact injected regression, and against equal packages.
+"""Measure whether the lock file finds injected regressions, and whether it gives false alarms.
 
     python -m studies lock                # for the JAX that is installed, in ten minutes
 
-A regression is injected into a copy of vcjax, and ``jaxmeter lock --check`` runs on the copy. Equal
-packages are checked in worker processes of several hash seeds, one check after the other, each of
-which traces and compiles again. The rows of other versions of JAX are kept. The exit code is 1 if a
-regression is not found, or an equal package is not as locked.
+Each regression that exact quantities show is injected into a copy of vcjax, and
+``jaxmeter lock --check`` runs on the copy. The unchanged package is checked many times, in worker
+processes with different hash seeds. Each check traces and compiles again. The rows of other
+versions of JAX are kept. The exit code is 1 if a regression is not found, or if the unchanged
+package is not as locked.
 """
 
 from __future__ import annotations
@@ -35,14 +36,14 @@ SEEDS = 4
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options."""
-    parser.add_argument("--checks", type=int, default=100, help="of an equal field; default 100")
-    parser.add_argument("--all-checks", type=int, default=20, help="of all functions; default 20")
+    """Add the options of this study to its parser."""
+    parser.add_argument("--checks", type=int, default=100, help="checks of the field; default 100")
+    parser.add_argument("--all-checks", type=int, default=20, help="checks of all; default 20")
     parser.add_argument("--out", type=Path, default=measured("detection", "lock.csv"))
 
 
 def run(options: argparse.Namespace) -> int:
-    """Measure for the JAX that is installed and write the rows."""
+    """Measure with the installed JAX and write the rows."""
     jax = version("jax")
     rows = [injected_row(jax, name) for name, one in INJECTED.items() if one.exact_case is not None]
     for targets, count in ((FIELD, options.checks), (EVERYTHING, options.all_checks)):
@@ -56,7 +57,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def injected_row(jax: str, name: str) -> Row:
-    """Return the row of a check of a copy of vcjax with a regression."""
+    """Check a copy of vcjax with an injected regression, and return the row."""
     with temporary_folder("vcjax-lock-") as folder:
         shutil.copytree(ROOT / "vcjax", folder / "vcjax")
         inject(name, folder / "vcjax")
@@ -87,7 +88,7 @@ def injected_row(jax: str, name: str) -> Row:
 
 
 def equal_row(jax: str, targets: Sequence[str], count: int) -> Row:
-    """Return the row of checks of this checkout, spread over processes of several hash seeds."""
+    """Check this checkout in processes with different hash seeds, and return one row."""
     found: list[Row] = []
     with temporary_folder("vcjax-lock-") as folder:
         for seed in range(SEEDS):
@@ -108,7 +109,7 @@ def equal_row(jax: str, targets: Sequence[str], count: int) -> Row:
 
 
 def equal_checks(targets: Sequence[str], count: int) -> Iterator[Row]:
-    """Yield the exit code of each check in this process, and what it printed if not 0."""
+    """Yield the exit code of each check in this process, with its output if the code is not 0."""
     for _ in range(count):
         output = io.StringIO()
         with contextlib.redirect_stdout(output):

@@ -1,17 +1,18 @@
-"""How often a review finds an injected regression, and how often it raises a false alarm.
+"""Measure how often a review finds an injected regression, and how often it gives a false alarm.
 
     python -m studies detection --exact          # regressions that need no times, an hour
     python -m studies detection --minutes 60     # all; rerun to resume
     python -m studies detection --minutes 0      # print the table of the runs so far
 
-A run measures a commit against itself, with a regression of studies/detection/injected in one side
-or with none (an A/A test), and reviews the pair. asv judges the same samples. Runs of the same
-number are interleaved and share the unchanged side. The table of the runs so far is written to
-OUT/COMMIT/detection.md after each number, next to the page and the records of each run; ``--keep``
-writes a row for each run, ``--judge-again`` reviews all pairs again by today's rules.
+A run measures a commit against itself and reviews the pair. One side has a regression of
+studies/detection/injected, or no change in an A/A test. asv judges the same samples. Runs are
+numbered, and the runs of the same number are interleaved and share the unchanged side. After each
+number the table of all runs so far is written to OUT/COMMIT/detection.md, next to the page and the
+records of each run. ``--keep`` writes a row for each run, and ``--judge-again`` reviews all pairs
+again by the current rules.
 
-A single run takes as long as a review, about four minutes; several together take two to three each.
-With ``--exact`` a run has a single round of the smallest case that shows the regression.
+A single run takes about four minutes, as long as a review. Several runs together take two to three
+minutes each. With ``--exact`` a run is one round of the smallest case that shows the regression.
 """
 
 from __future__ import annotations
@@ -36,18 +37,18 @@ ASV = Path("asv.json")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options."""
+    """Add the options of this study to its parser."""
     names = f"some of {EQUAL}, {', '.join(INJECTED)}"
-    parser.add_argument("--commit", default="HEAD", help="measured against itself; default HEAD")
-    parser.add_argument("--runs", type=int, default=10, help="of each regression; default 10")
+    parser.add_argument("--commit", default="HEAD", help="commit to measure; default HEAD")
+    parser.add_argument("--runs", type=int, default=10, help="runs of a regression; default 10")
     parser.add_argument("--equal-runs", type=int, default=20, help="A/A tests; default 20")
     parser.add_argument("--only", nargs="+", help=names)
     parser.add_argument("--exact", action="store_true", help=f"only {', '.join(EXACT)}; no times")
-    parser.add_argument("--minutes", type=float, default=math.inf, help="no run begins after")
+    parser.add_argument("--minutes", type=float, default=math.inf, help="start no run later")
     parser.add_argument("--judge-again", action="store_true", help="review all pairs again")
     parser.add_argument("--out", type=Path, default=RESULTS / "detection", help="folder of runs")
     parser.add_argument("--keep", type=Path, metavar="FILE", help="write a row for each run")
-    parser.add_argument("--budget", default="270", help="seconds to measure a number; default 270")
+    parser.add_argument("--budget", default="270", help="seconds for the runs of a number")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -77,9 +78,10 @@ def run(options: argparse.Namespace) -> int:
 
 
 def planned(options: argparse.Namespace, out: Path) -> Iterator[tuple[list[str], Path]]:
-    """Yield the names and the folder of the runs that share the unchanged side.
+    """Yield the names and the folder of each group of runs that share the unchanged side.
 
-    The folder is named by its runs: with other runs the unchanged side is measured again.
+    The folder is named after the runs of the group, so that another group measures the unchanged
+    side again.
     """
     counts = {n: options.equal_runs if n == EQUAL else options.runs for n in options.only}
     cases = {name: exact_case(name) if options.exact else "" for name in counts}
@@ -91,7 +93,7 @@ def planned(options: argparse.Namespace, out: Path) -> Iterator[tuple[list[str],
 
 
 def exact_case(name: str) -> str:
-    """Return the only case that is measured where no times are."""
+    """Return the case that ``--exact`` measures for a regression or an A/A test."""
     return (INJECTED[name].exact_case if name in INJECTED else None) or SMALLEST
 
 
@@ -107,13 +109,13 @@ def measure(commit: str, names: list[str], folder: Path, options: argparse.Names
     if options.exact:
         command += ["--rounds", "1", "--cases", exact_case(names[0])]
     if call(*command, "--inject", *names) != 0:
-        raise StudyError(f"{folder} could not be measured")
+        raise StudyError(f"the pair in {folder} could not be measured; see the error above")
 
 
 def judge(pair: Path, folder: Path) -> None:
     """Review a run, and let asv judge the same samples."""
     if call("reports", "review", "--pair", str(pair), "--out", str(folder / "page")) not in (0, 1):
-        raise StudyError(f"{pair} could not be reviewed")
+        raise StudyError(f"the review of {pair} failed; see its error above")
     (folder / ASV).write_text(json.dumps(findings.asv_regressions(pair)) + "\n", encoding="utf-8")
 
 
@@ -123,7 +125,7 @@ def call(*arguments: str) -> int:
 
 
 def write_table(commit: str, options: argparse.Namespace, out: Path) -> str:
-    """Write the table of the runs so far, with --keep also their rows; return the text."""
+    """Write the table of the runs so far, and with ``--keep`` their rows; return the table."""
     runs = [
         findings.read_run(name, folder / name / REVIEW, folder / name / ASV, exact=options.exact)
         for names, folder in planned(options, out)

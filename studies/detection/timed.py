@@ -1,14 +1,14 @@
-"""Three edits of vcjax that make an operation a tenth slower, and what reviews say of its time.
+"""Measure whether reviews find three edits of vcjax that each make an operation a tenth slower.
 
     python -m studies timed --runs 10             # quiet; rerun to resume
-    python -m studies timed --runs 10 --busy 1    # while another process keeps a core at work
-    python -m studies timed --judge-again         # review all measured runs by today's rules
+    python -m studies timed --runs 10 --busy 1    # while another process keeps a core busy
+    python -m studies timed --judge-again         # review all measured runs by the current rules
 
-Each edit of timed.toml changes a few characters of a copy of the commit's package. A run measures
-the commit, the three edited copies and two equal copies, interleaved, and reviews each copy against
-the commit by the rules of `make review`: of an edited copy the time of its operation, which alone
-has another program, of an equal copy the times of all three. Every copy of every run is a row of
-timed.csv.
+Each edit of timed.toml changes a few characters in a copy of the commit's package. A run measures
+the commit, the three edited copies and two equal copies, interleaved. It reviews each copy against
+the commit by the rules of `make review`. For an edited copy only the edited operation is timed,
+because no other program differs. For an equal copy all three operations are timed. timed.csv has a
+row for each copy of each run.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ BUDGET_SECONDS = 225.0
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options."""
+    """Add the options of this study to its parser."""
     parser.add_argument("--commit", default="HEAD", help="the commit that is edited; default HEAD")
-    parser.add_argument("--runs", type=int, default=10, help="each of all copies; default 10")
+    parser.add_argument("--runs", type=int, default=10, help="runs, each of all copies; default 10")
     parser.add_argument("--busy", type=int, default=0, help="cores that are kept busy; default 0")
     parser.add_argument("--budget", type=float, default=BUDGET_SECONDS, help="seconds of a run")
     parser.add_argument("--judge-again", action="store_true", help="only review what was measured")
@@ -72,7 +72,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def measure(commit: str, folder: Path, seconds: float) -> None:
-    """Take the times of the commit and of all copies; finished rounds are kept."""
+    """Measure the times of the commit and of all copies; a rerun keeps finished rounds."""
     copies = (*EDITS, *COPIES)
     with run_lock(), sides([commit] * 2, folder, regressions=copies, change=change) as found:
         names = [(EDITS[name].operation,) if name in EDITS else OPERATIONS for name in copies]
@@ -80,7 +80,7 @@ def measure(commit: str, folder: Path, seconds: float) -> None:
 
 
 def change(name: str, package: Path) -> None:
-    """Edit an unpacked package; equal copies are left as they are."""
+    """Apply the edit of this name to an unpacked package; leave an equal copy as it is."""
     if name in EDITS:
         edit = EDITS[name]
         (package / edit.file).write_text(edit.edited(package), encoding="utf-8")
@@ -88,7 +88,7 @@ def change(name: str, package: Path) -> None:
 
 @contextlib.contextmanager
 def busy(count: int) -> Iterator[None]:
-    """Keep so many cores at work."""
+    """Keep `count` cores busy within a ``with`` block."""
     command = [sys.executable, "-c", "while True: pass"]
     workers = [subprocess.Popen(command) for _ in range(count)]
     try:
@@ -100,18 +100,18 @@ def busy(count: int) -> Iterator[None]:
 
 
 def reviewed(pair: Path) -> Mapping[str, Any]:
-    """Return the review of a copy, as in its review.json."""
+    """Review a copy against the commit, and return the content of its review.json."""
     command = ["reports", "review", "--pair", pair, "--out", pair / "page"]
     done = subprocess.run(
         [sys.executable, "-m", *map(str, command)], cwd=ROOT, stdout=subprocess.DEVNULL
     )
     if done.returncode not in (0, 1):
-        raise StudyError(f"{pair} could not be reviewed")
+        raise StudyError(f"the review of {pair} failed; see its error above")
     return json.loads((pair / "page" / "review.json").read_text(encoding="utf-8"))
 
 
 def row_of(name: str, review: Mapping[str, Any]) -> Row:
-    """Return what a review says of a copy: its own finding, all others, and the line on times."""
+    """Return the row of a copy: the finding of its edit, false alarms, and the verdict on times."""
     edit = EDITS.get(name)
     own, alarms = {}, []
     for one in review["findings"]:
@@ -142,14 +142,14 @@ def _is_found(edit: Edit | None, finding: Mapping[str, Any]) -> bool:
 
 
 def _is_explained(edit: Edit | None, finding: Mapping[str, Any]) -> bool:
-    """Return whether an edit may cause a finding: in its operation, or in all of them pooled."""
+    """Return whether an edit may cause a finding in its own operation or in all of them pooled."""
     return edit is not None and finding["case"] not in {
         f"{SUITE}/{name}" for name in OPERATIONS if name != edit.operation
     }
 
 
 def markdown(rows: Sequence[Row]) -> str:
-    """Return the table: how often each edit was found, and in how many runs anything else was."""
+    """Return a table of how often each edit was found, and how many runs had false alarms."""
     lines = []
     for key in dict.fromkeys((row["machine"], row["edit"]) for row in rows):
         some = [row for row in rows if (row["machine"], row["edit"]) == key]

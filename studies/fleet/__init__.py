@@ -1,1 +1,1 @@
-"""Sizes and costs of a fleet of a million records."""
+"""Measure the size and the cost of a fleet: a million records of many projects."""

@@ -1,12 +1,12 @@
-"""Sizes and costs of a fleet: a million records in Parquet, its queries, and its history page.
+"""Measure a fleet: a million records in Parquet files, queries of them, and a history page.
 
     python -m studies fleet results/records            # ten minutes of one core
 
-Records are generated from those of a store: other commits, machines and days, times with noise.
-The stores of eight projects, 200 000 files, are compacted by ``python -m reports compact``; DuckDB
-copies them under other names until there are a million records. Then a night of 200 records is
-added to a project, and single series are queried. A further project has 500 commits, whose history
-page is opened in a headless Chromium, where there is one.
+The records are generated from the records of a store, with other commits, machines and days, and
+with noise on the times. ``python -m reports compact`` compacts the stores of eight projects, which
+have 200 000 files. DuckDB copies the projects under other names until there are a million records.
+Then the 200 records of one night are added to a project, and single series are queried. One more
+project has 500 commits; its history page is opened in a headless Chromium, if one is installed.
 """
 
 from __future__ import annotations
@@ -29,31 +29,33 @@ from typing import Any
 from jaxmeter import Record, read_file, temporary_folder
 from studies.harness import ROOT, Row, StudyError, measured, read_rows, table, write_rows
 
-MACHINES, MONTHS, COMMITS, CASES = 2, 12, 100, 25  # of a project
+MACHINES, MONTHS, COMMITS, CASES = 2, 12, 100, 25  # of each project
 PAGE_COMMITS = 500  # of the history page
-PROFILED = 12  # one record in so many has a profile of a compile, the first round of its case
-NIGHT = 200  # records that a project adds
+PROFILED = 12  # one record in 12, the first round of its case, has a profile of a compile
+NIGHT = 200  # records that a project adds in a night
 NUMBERS = ("records", "json_bytes", "parquet_bytes", "page_bytes", "seconds", "cpu_seconds")
 NUMBERS += ("peak_bytes", "drawn_seconds")
-MEASURED = re.compile(r"(?<![\w.])\d+\.\d{6,}(?![\w.])")  # a number that no one wrote by hand
+MEASURED = re.compile(r"(?<![\w.])\d+\.\d{6,}(?![\w.])")  # a measured number: six or more decimals
 KEY = "py3.11-jax0.10.2-cpu"
 QUERY = """SELECT "commit", median(steady_median_seconds), count(*) FROM read_parquet('{files}')
 WHERE "case" = 'suite/case-7' AND machine LIKE 'host-1-3-%' GROUP BY ALL"""
-# Ends up in the page's title once its own script has drawn everything.
+# Added to the end of the page: sets its title once the page's own script has drawn everything.
 OPENED = """<script>document.title = "drawn " + Math.round(performance.now())</script></body>"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options."""
+    """Add the options of this study to its parser."""
     parser.add_argument("store", type=Path, help="folder of real records")
-    parser.add_argument("--projects", type=int, default=8, help="compacted; default 8")
-    parser.add_argument("--copies", type=int, default=32, help="further projects; default 32")
-    parser.add_argument("--records", type=int, default=25_000, help="of a project; default 25000")
+    parser.add_argument("--projects", type=int, default=8, help="projects to compact; default 8")
+    parser.add_argument("--copies", type=int, default=32, help="copied projects; default 32")
+    parser.add_argument(
+        "--records", type=int, default=25_000, help="for each project; default 25000"
+    )
     parser.add_argument("--out", type=Path, default=measured("fleet", "rows.csv"))
 
 
 def run(options: argparse.Namespace) -> int:
-    """Generate, compact, query and open; write the rows."""
+    """Generate, compact and query the records, open the page, and write a row for each step."""
     paths = sorted(options.store.rglob("*.json"))
     found = [Record.from_json(read_file(path)) for path in paths]
     real = [one for one in found if one.status == "ok" and one.samples_seconds and one.environment]
@@ -92,10 +94,10 @@ def run(options: argparse.Namespace) -> int:
 def generated(
     real: Sequence[Record], count: int, *, seed: int, commits: int = COMMITS
 ) -> Iterator[tuple[str, str]]:
-    """Yield the place and the text of records: a year of commits, on two machines of a project.
+    """Yield the path and the text of each generated record: a year of commits on two machines.
 
-    Texts are those of the real records, with other machines and days; every measured number has
-    noise of its own.
+    The texts are copied from the real records, with other machines and days. Noise is added to
+    every measured number.
     """
     rng = random.Random(f"{seed} {commits}")
     texts = [[_text(real, case, profiled) for profiled in (True, False)] for case in range(CASES)]
@@ -113,12 +115,12 @@ def generated(
 
 
 def record_name(case: int) -> str:
-    """Return the name of a case; all have numbers of a real one."""
+    """Return the name of a generated case."""
     return f"suite/case-{case}"
 
 
 def _text(real: Sequence[Record], case: int, profiled: bool) -> str:
-    """Return the text of a record with words in place of what varies."""
+    """Return the text of a real record with placeholders for the machine and the start time."""
     record = real[case % len(real)]
     assert record.environment is not None
     environment = dataclasses.replace(record.environment, machine="MACHINE", started_utc="STARTED")
@@ -131,7 +133,7 @@ def _text(real: Sequence[Record], case: int, profiled: bool) -> str:
 
 
 def write_store(root: Path, records: Iterator[tuple[str, str]]) -> int:
-    """Write records as files of a store; return their bytes."""
+    """Write records as files of a store, and return the size of the files in bytes."""
     size = 0
     for place, text in records:
         path = root / place
@@ -141,12 +143,12 @@ def write_store(root: Path, records: Iterator[tuple[str, str]]) -> int:
 
 
 def reports(*arguments: str | Path) -> Row:
-    """Run a command of reports; return its seconds, processor seconds and largest memory."""
+    """Run a command of reports, and return its elapsed time, CPU time and peak memory."""
     started = time.monotonic()
     child = subprocess.Popen([sys.executable, "-m", "reports", *map(str, arguments)], cwd=ROOT)
     _, status, usage = os.wait4(child.pid, 0)
     if status:
-        raise StudyError(f"reports {arguments[0]} failed")
+        raise StudyError(f"python -m reports {arguments[0]} failed; see its error above")
     return {
         "seconds": round(time.monotonic() - started, 1),
         "cpu_seconds": round(usage.ru_utime + usage.ru_stime, 1),
@@ -174,7 +176,7 @@ def copy_project(fleet: Path, source: int, number: int) -> None:
 
 
 def queried(files: Path) -> Row:
-    """Return the seconds of reading one series, the second of two times, and its commits."""
+    """Query a series twice; return the time of the second query and the number of commits."""
     query = QUERY.format(files=files)
     connection = importlib.import_module("duckdb").connect()
     connection.execute(query).fetchall()
@@ -188,7 +190,7 @@ def queried(files: Path) -> Row:
 
 
 def history_page(real: Sequence[Record], folder: Path) -> Row:
-    """Return the costs of a history page of a fleet's project, and when a browser has drawn it."""
+    """Return the cost of a project's history page, and the time until a browser has drawn it."""
     records = generated(real, PAGE_COMMITS * CASES, seed=999, commits=PAGE_COMMITS)
     write_store(folder / "pages", records)
     reports("compact", folder / "pages", "--into", folder / "paged", "--project", "paged")

@@ -1,1 +1,1 @@
-"""What jaxmeter reports about captured arrays, next to what is true by construction."""
+"""Compare what jaxmeter reports about captured arrays with what is true by construction."""

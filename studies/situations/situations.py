@@ -1,7 +1,8 @@
 """Compare what jaxmeter reports about captured arrays with what is true by construction.
 
-The programs of ``tests/jaxmeter`` are measured in fresh processes, in both ways that JAX treats
-constants; the table is ``jax_VERSION.csv``. The exit code is 1 if any report is wrong.
+The programs of ``tests/jaxmeter`` are measured in fresh processes, with JAX's default constants and
+with simplified constants. The rows are written to ``jax_VERSION.csv``. The exit code is 1 if any
+report is wrong.
 """
 
 from __future__ import annotations
@@ -18,16 +19,18 @@ import jaxmeter
 from studies.harness import Row, in_worker, measured, read_rows
 
 SMALL_BYTES = 32
-"""In simplified mode arrays of at most this size stay embedded."""
+"""With simplified constants, arrays of at most this size stay embedded."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options."""
-    parser.add_argument("--out", type=Path, default=measured("situations", ""), help="a folder")
+    """Add the options of this study to its parser."""
+    parser.add_argument(
+        "--out", type=Path, default=measured("situations", ""), help="folder for the rows"
+    )
 
 
 def run(options: argparse.Namespace) -> int:
-    """Measure again and write the table."""
+    """Measure all programs and write the rows."""
     jax = version("jax")
     file = options.out / f"jax_{jax}.csv"
     file.unlink(missing_ok=True)
@@ -44,9 +47,9 @@ def run(options: argparse.Namespace) -> int:
 
 
 def rows(simplified: bool) -> Iterator[Row]:
-    """Yield a row for each program that captures: bytes, and the audit's paths and lines.
+    """Yield a row for each program that captures arrays: bytes, and the audit's paths and lines.
 
-    In JAX's default mode a row for each way to hold an array follows.
+    With default constants, a row for each way in which a function can hold an array follows.
     """
     from tests.jaxmeter.capture import capture_situations, held_situations
 
@@ -87,7 +90,7 @@ def rows(simplified: bool) -> Iterator[Row]:
 
 
 def row(situation: str, constants: str, **pairs: tuple[Any, Any]) -> Row:
-    """Return the true and the reported values, and whether they agree."""
+    """Return a row with (true, reported) values, and whether they all agree."""
     found: Row = {"situation": situation, "constants": constants}
     for name, (true, reported) in pairs.items():
         found |= {f"{name}_true": text(true), f"{name}_reported": text(reported)}
@@ -96,5 +99,5 @@ def row(situation: str, constants: str, **pairs: tuple[Any, Any]) -> Row:
 
 
 def text(value: Any) -> str:
-    """Return a number, or the items of a list with semicolons between them."""
+    """Return a value as text; the items of a list are joined by semicolons."""
     return "; ".join(map(str, value)) if isinstance(value, list) else str(value)

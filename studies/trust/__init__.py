@@ -1,1 +1,1 @@
-"""How often `jaxmeter compare` is wrong, and how small a difference it finds: docs/trust.md."""
+"""Measure how often `jaxmeter compare` is wrong and how small an effect it finds: docs/trust.md."""

@@ -1,8 +1,9 @@
 """Inject changes that `jaxmeter compare` finds without measuring times: docs/trust.md.
 
-One change in each of a hundred pairs of functions, of seven kinds and several sizes: an array of
-4096 bytes captured, another value in an array that both capture, a call that retraces, a temporary
-buffer more. Next to each stands a pair of equal functions. Rerun to resume.
+Each of four changes is injected into a hundred pairs of functions, of seven kinds and several
+sizes. The changes are a captured array of 4096 bytes, another value in an array that both functions
+capture, a call that retraces, and one more temporary buffer. For each changed pair the study also
+measures a pair of equal functions. Rerun to resume.
 """
 
 from __future__ import annotations
@@ -28,14 +29,14 @@ Made = tuple[Case, tuple[Any, ...]]
 
 
 def captured(kind: str, seed: int, injected: bool) -> Made:
-    """Capture an array of 1024 float32 and add it to a number of the answer."""
+    """Return a case that captures an array of 1024 float32 if `injected`, and none otherwise."""
     case = plain(kind, seed)
     values = np.random.default_rng(seed).normal(size=1024).astype("float32")
     return (_holding(case, values) if injected else case), ()
 
 
 def revalued(kind: str, seed: int, injected: bool) -> Made:
-    """Capture an array of 1024 float32 in both, with one number changed."""
+    """Return a case that captures an array of 1024 float32, one number changed if `injected`."""
     values = np.random.default_rng(seed).normal(size=1024).astype("float32")
     values[seed % 1024] += 1.0 if injected else 0.0
     return _holding(plain(kind, seed), values), ()
@@ -52,7 +53,10 @@ def _holding(case: Case, values: np.ndarray) -> Case:
 
 
 def retraced(kind: str, seed: int, injected: bool) -> Made:
-    """Make four more calls, one of them with another shape or dtype, or by keyword."""
+    """Return a case with the arguments of four more calls; if `injected`, one of them retraces.
+
+    The call that retraces has another shape or dtype, or passes the argument by keyword.
+    """
     case = plain(kind, seed)
     (x,) = case.args
     smaller = x[tuple(slice(size // 2) for size in x.shape)]
@@ -64,7 +68,10 @@ def retraced(kind: str, seed: int, injected: bool) -> Made:
 
 
 def buffered(kind: str, seed: int, injected: bool) -> Made:
-    """Sort another copy of an array as large as the argument or a multiple of it."""
+    """Return a case that sorts an array, and if `injected` a second array of the same size.
+
+    The arrays are one to three times as large as the argument.
+    """
     case = plain(kind, seed)
     times = 1 + seed % 3
 
@@ -85,22 +92,22 @@ CHANGES: dict[str, tuple[Callable[[str, int, bool], Made], str, str]] = {
     "one captured value": (
         revalued,
         "constants.captured_fingerprint",
-        "another value in one number of a captured array",
+        "another value of one number in a captured array",
     ),
     "one retrace": (
         retraced,
         "counts.traces_count",
         "one call of five retraces (shape, dtype, keyword)",
     ),
-    "one temporary": (buffered, "memory.temp_bytes", "one temporary buffer more"),
+    "one temporary": (buffered, "memory.temp_bytes", "one more temporary buffer"),
 }
-"""For each change the function that makes a case, the quantity that shows it, and a sentence."""
+"""For each change: the function that makes a case, the quantity that shows it, and a title."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options."""
+    """Add the options of this study to its parser."""
     parser.add_argument("--out", type=Path, default=RESULTS / "trust" / "exact.csv")
-    parser.add_argument("--pairs", type=int, default=100, help="of each change; default 100")
+    parser.add_argument("--pairs", type=int, default=100, help="pairs for each change; default 100")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -115,9 +122,9 @@ def run(options: argparse.Namespace) -> int:
 
 
 def rows(pairs: list[tuple[str, int]]) -> Iterator[Row]:
-    """Yield an equal and a changed pair of functions for each (change, number)."""
+    """Yield for each (change, number) a row of a pair of equal functions and of a changed pair."""
     for change, number in pairs:
-        # Both together: a run that is stopped leaves no half.
+        # Both rows at once, so that an interrupted run never leaves one of them alone.
         yield from [_row(change, number, injected) for injected in (False, True)]
 
 
@@ -141,7 +148,7 @@ def _row(change: str, number: int, injected: bool) -> Row:
 
 
 def found_table(path: Path) -> str:
-    """Return how many changes were found, and how many A/A pairs differ in anything."""
+    """Return a table of how many changes were found, and how many A/A pairs differ at all."""
     rows = pd.read_csv(path).assign(differs=lambda row: row["differing_count"] > 0)
     lines = []
     for change, (*_, sentence) in CHANGES.items():

@@ -1,4 +1,4 @@
-"""How much of a time grows with the length of a loop or program, measured without jaxmeter."""
+"""Measure, without jaxmeter, how much of a time grows with the length of a loop or program."""
 
 from __future__ import annotations
 
@@ -18,8 +18,10 @@ EFFECTS = (("loop", 0.10), ("loop", -0.10), ("unrolled", 0.20), ("unrolled", 0.5
 
 
 def growing_shares() -> dict[str, dict[str, float]]:
-    """Return the share of each loop's time, and of each program's compile time, that grows with its
-    length: measured at twice the length."""
+    """Return the share of each time that grows with the length, measured at twice the length.
+
+    The times are the steady-state time of each loop and the compile time of each unrolled program.
+    """
     once = dict.fromkeys(KINDS, 1.0)
     return {
         form: {kind: round(ratio - 1, 3) for kind, ratio in ratios(form, once).items()}
@@ -28,7 +30,7 @@ def growing_shares() -> dict[str, dict[str, float]]:
 
 
 def injected_effects(shares: Shares) -> dict[str, dict[str, float]]:
-    """Return the measured ratio of each injected effect."""
+    """Return the measured ratio of times for each injected effect, by kind of function."""
     return {
         f"{form} {effect:+g}": ratios(form, {k: effect / s for k, s in shares[form].items()})
         for form, effect in EFFECTS
@@ -37,7 +39,7 @@ def injected_effects(shares: Shares) -> dict[str, dict[str, float]]:
 
 
 def ratios(form: str, more: Mapping[str, float]) -> dict[str, float]:
-    """Return how much longer each kind takes when its length grows by a share."""
+    """Return how many times as long each kind takes if its length grows by the share in `more`."""
     seconds = steady_seconds if form == "loop" else compile_seconds
     found = {}
     for kind, share in more.items():
@@ -49,7 +51,10 @@ def ratios(form: str, more: Mapping[str, float]) -> dict[str, float]:
 
 
 def steady_seconds(case: Case, least_seconds: float = 0.05) -> float:
-    """Time calls in a block so long that caches filled by others do not matter."""
+    """Return the median time of a call in a block of calls.
+
+    The block is so long that data which other programs left in the caches does not matter.
+    """
     call = jax.jit(case.fn)
     taken: list[float] = []
     while sum(taken) < least_seconds or len(taken) < 10:
@@ -60,7 +65,7 @@ def steady_seconds(case: Case, least_seconds: float = 0.05) -> float:
 
 
 def compile_seconds(case: Case) -> float:
-    """Time a compilation."""
+    """Return the time of one compilation, with JAX's caches cleared before."""
     jax.clear_caches()
     gc.collect()
     lowered = jax.jit(case.fn).trace(*case.args).lower()

@@ -1,7 +1,8 @@
-"""Compile times of a function that captures 256 MB, of the same after `jaxmeter.hoist`, and of the
-same with the array as an argument written by hand: docs/trust.md.
+"""Measure compile times of a function that captures 256 MB, before and after hoisting.
 
-`jaxmeter.compare` measures the hoisted form against each of the other two, in fresh processes.
+The function has three forms: with the array captured, after `jaxmeter.hoist`, and with the array as
+an argument that was written by hand. `jaxmeter.compare` compares the hoisted form with each of the
+other two, in fresh processes. docs/trust.md shows the result.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ COLUMNS = 8000
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options."""
+    """Add the options of this study to its parser."""
     parser.add_argument("--out", type=Path, default=RESULTS / "trust" / "hoisting.csv")
     parser.add_argument("--processes", type=int, default=6)
 
@@ -40,7 +41,7 @@ def run(options: argparse.Namespace) -> int:
             on_process=lambda number, other=other: print(f"{other}, process {number}", flush=True),
         )
         for record in comparison.failures:
-            raise StudyError(f"{other} could not be measured: {record.failure}")
+            raise StudyError(f"hoisted could not be compared with {other}: {record.failure}")
         found.append(comparison.processes)
     rows = [row(number, *both) for number, both in enumerate(zip(*found, strict=True))]
     write_rows(options.out, rows)
@@ -49,7 +50,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def row(number: int, by_hand: ComparedProcess, captured: ComparedProcess) -> Row:
-    """Return a row of one process of each comparison."""
+    """Return the row of one process of each of the two comparisons."""
     sides = by_hand.b_compiles, by_hand.a_compiles
     pairs = np.array([[_total(phases) for phases in side] for side in sides])
     hoisted_seconds, by_hand_seconds = np.median(pairs, axis=1)
@@ -78,18 +79,18 @@ def _bit_equal(process: ComparedProcess) -> bool:
 
 
 def captured() -> Case:
-    """Return the function with its array captured."""
+    """Return the case of the function with its array captured."""
     matrix, x = _arrays()
     return Case(lambda x: _product(matrix, x), (x,))
 
 
 def by_hand() -> Case:
-    """Return the function with its array as an argument."""
+    """Return the case of the function with its array as an argument."""
     return Case(_product, _arrays())
 
 
 def hoisted() -> Case:
-    """Return the captured form after `jaxmeter.hoist`."""
+    """Return the case of the captured form after `jaxmeter.hoist`."""
     case = captured()
     function, constants = jaxmeter.hoist(case.fn, *case.args)
     return Case(function, (constants, *case.args))

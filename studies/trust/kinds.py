@@ -1,7 +1,7 @@
-"""Functions of seven kinds: as people write them, as a loop of known length, and unrolled.
+"""Functions of seven kinds, in three forms: as people write them, as a loop, and unrolled.
 
-The length of a loop is an argument, so runs of 110 and of 100 iterations are the same program and
-differ in their work alone. An unrolled program takes longer to compile the more bodies it has.
+The length of a loop is an argument, so that 100 and 110 iterations are the same program and differ
+only in their work. An unrolled program takes longer to compile the more loop bodies it has.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from jaxmeter import Case
 
 @dataclass(frozen=True)
 class Kind:
-    """A function, and the body of its loop, which returns the shape it takes."""
+    """A kind of function: a plain function, and the body of a loop, which keeps the shape of x."""
 
     plain: Callable[[Any], Any]
     body: Callable[[Any], Any]
     plain_shape: tuple[int, ...]
     body_shape: tuple[int, ...]
     length: int
-    """Iterations of the loop that longer loops are compared with."""
+    """Number of iterations of the loop with which longer loops are compared."""
 
 
 UNROLLED_COUNT = 20
-"""Bodies of the unrolled program that longer programs are compared with."""
+"""Number of bodies in the unrolled program with which longer programs are compared."""
 
 
 def _matmul(x: Any) -> Any:
@@ -72,7 +72,7 @@ KINDS = {
 
 
 def plain(kind: str, seed: int) -> Case:
-    """Return a new function as people write it."""
+    """Return the case of a new plain function of a kind."""
     made = KINDS[kind]
 
     def function(x: Any) -> Any:
@@ -82,7 +82,10 @@ def plain(kind: str, seed: int) -> Case:
 
 
 def loop(kind: str, seed: int, more: float = 0.0) -> Case:
-    """Return a new loop, longer by a share of its length; the program is the same for all."""
+    """Return the case of a new loop that is longer by the share `more` of its length.
+
+    The program is the same for all lengths.
+    """
     made = KINDS[kind]
     length = round(made.length * (1 + more))
 
@@ -93,7 +96,7 @@ def loop(kind: str, seed: int, more: float = 0.0) -> Case:
 
 
 def unrolled(kind: str, seed: int, more: float = 0.0) -> Case:
-    """Return the bodies of a loop one after the other, more of them by a share."""
+    """Return the case of an unrolled loop; `more` is the share by which it has more bodies."""
     made = KINDS[kind]
     count = round(UNROLLED_COUNT * (1 + more))
 

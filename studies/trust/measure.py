@@ -1,13 +1,14 @@
 """Measure how often `jaxmeter compare` is wrong, and how small an effect it finds: docs/trust.md.
 
-    python -m studies trust shares                   # how much of a loop's time grows with it
+    python -m studies trust shares                   # how much of a time grows with the length
     python -m studies trust measure --minutes 60     # pairs of functions; rerun to resume
     python -m studies trust check                    # time the injected effects without jaxmeter
     python -m studies verdicts quiet=results/trust/pairs.jsonl
 
-Each process measures thirty pairs, each with its own functions, programs and arrays, with the code
-of `jaxmeter.compare`. A call costs something too, so not all of a loop's time grows with its
-length, nor all of a compile time with the number of operations: ``shares`` measures how much does.
+Each process measures thirty pairs with the code of `jaxmeter.compare`. Each pair has its own
+functions, programs and arrays. Only a part of a loop's time grows with the length of the loop,
+because a call has a cost of its own, and only a part of a compile time grows with the number of
+operations. ``shares`` measures these parts.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ EQUAL = "A/A"
 SECOND_SEED = 100
 """The first seed of the second plan, so that no pair is measured twice."""
 CHUNK = 30
-"""Pairs of each process."""
+"""Number of pairs that a process measures."""
 FILES = {"shares": "shares.json", "measure": "pairs.jsonl", "check": "check.jsonl"}
 
 
@@ -60,10 +61,10 @@ class Pair:
     kind: str
     form: str
     effect: float
-    """The share of its time by which the second takes longer."""
+    """The share of the first function's time by which the second function takes longer."""
     seed: int
     compiles: int = 0
-    """Timed recompilations of each function."""
+    """Number of timed recompilations of each function."""
 
     @property
     def key(self) -> str:
@@ -71,7 +72,7 @@ class Pair:
 
 
 def first_plan() -> list[Pair]:
-    """Return the first plan: the most important pairs first, kinds spread over the chunks."""
+    """Return the pairs of the first plan, the most important first, with the kinds mixed."""
     both = _pairs(EQUAL, ["plain"], range(20), compiles=2) + _pairs(EQUAL, ["loop"], range(10))
     both += _pairs("injected", ["loop"], range(15), [0.10])
     others = _pairs("injected", ["loop"], range(5), [0.03, 0.05, 0.20])
@@ -81,8 +82,11 @@ def first_plan() -> list[Pair]:
 
 
 def second_plan() -> list[Pair]:
-    """Return the pairs that the first plan lacks: as many compiles as `jaxmeter.compare` makes, in
-    loops too, shorter steady-state times, and longer compile times."""
+    """Return the pairs of the second plan, which the first plan lacks.
+
+    These are A/A pairs, loops included, with as many compiles as `jaxmeter.compare` makes, pairs
+    with a shorter steady-state time, and pairs with a longer compile time.
+    """
     seeds = range(SECOND_SEED, SECOND_SEED + 6)
     equal = _pairs(EQUAL, ["plain", "loop"], seeds, compiles=3)
     injected = _pairs("injected", ["loop"], seeds[:5], [-0.10])
@@ -109,18 +113,18 @@ PLANS = {"first": first_plan, "second": second_plan}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options."""
+    """Add the options of this study to its parser."""
     parser.add_argument("step", choices=FILES)
     parser.add_argument("--out", type=Path, help="default: a file in results/trust")
     parser.add_argument("--shares", type=Path, default=measured("trust", "shares.json"))
     parser.add_argument("--plan", choices=PLANS, default="first", help="the pairs to measure")
     parser.add_argument("--pairs", type=int, help="only the first pairs of the plan")
-    parser.add_argument("--processes", type=int, default=8, help="of each pair")
-    parser.add_argument("--minutes", type=float, default=math.inf, help="no process begins after")
+    parser.add_argument("--processes", type=int, default=8, help="processes for each pair")
+    parser.add_argument("--minutes", type=float, default=math.inf, help="start no process later")
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run one step."""
+    """Run a step of the study: measure the shares, measure the pairs, or check the effects."""
     out = options.out or RESULTS / "trust" / FILES[options.step]
     if options.step == "shares":
         replace_file(out, (json.dumps(growing_shares(), indent=2) + "\n").encode())

@@ -1,4 +1,4 @@
-"""The tables of docs/trust.md, from the committed rows."""
+"""Make the tables of docs/trust.md from the committed rows."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SINGLE = "one function per process"
 
 
 def rows_of(file: str, **wanted: object) -> pd.DataFrame:
-    """Return the committed rows with these values."""
+    """Return the rows of a committed file whose columns have the wanted values."""
     rows = pd.read_csv(measured("trust", file))
     for name, value in wanted.items():
         rows = rows.loc[rows[name] == value]
@@ -24,18 +24,18 @@ def rows_of(file: str, **wanted: object) -> pd.DataFrame:
 
 
 def found(column: str = "different", **wanted: Any) -> str:
-    """Return "how many of how many pairs" of a column; empty where no pair was measured."""
+    """Return a count such as "3 of 40" pairs for a column; "" if no pair was measured."""
     rows = rows_of("samples.csv" if "design" in wanted else "verdicts.csv", **wanted)
     return f"{rows[column].sum()} of {rows['pairs'].sum()}" if len(rows) else ""
 
 
 def equal(**wanted: Any) -> list[str]:
-    """Return `found` of equal functions in each condition."""
+    """Return the counts of `found` for equal functions, one for each condition."""
     return [found(condition=condition, study=EQUAL, **wanted) for condition in CONDITIONS]
 
 
 def equal_functions() -> str:
-    """Return the verdicts of equal functions, by all four times."""
+    """Return a table of the verdicts on equal functions, by all four times."""
     columns = ["pairs", "same", "inconclusive", "different"]
     rows = rows_of("verdicts.csv", study=EQUAL, has_phases=True, processes=6)
     counts = rows.set_index("condition").loc[list(CONDITIONS), columns]
@@ -44,13 +44,13 @@ def equal_functions() -> str:
 
 
 def fewer_processes() -> str:
-    """Return how often equal functions are called different, by number of processes."""
+    """Return a table of how often equal functions are called different, by processes."""
     lines = [(count, *equal(has_phases=True, processes=count)) for count in (6, 4, 3)]
     return table(("processes", *CONDITIONS), lines)
 
 
 def designs() -> str:
-    """Return how often each design calls the steady-state times of equal functions different."""
+    """Return a table of how often each design calls equal steady-state times different."""
     one_side = "interleaved, all ratios on one side, 3 %"
     lines = (
         ("`jaxmeter compare`", 6, {"column": "steady_different"}),
@@ -65,7 +65,7 @@ def designs() -> str:
 
 
 def injected_effects() -> str:
-    """Return how often an injected effect is found, by its size and the number of processes."""
+    """Return a table of how often an injected effect is found, by its size and by processes."""
     groups = (("quiet", 0.2), ("quiet", 0.1), ("quiet", 0.05), ("quiet", 0.03), ("loaded", 0.1))
     lines = [
         (f"{100 * effect:g} %, {condition}", {"condition": condition, "effect": effect})
@@ -81,7 +81,7 @@ def injected_effects() -> str:
 
 
 def hoisting_seconds() -> str:
-    """Return the least and largest seconds of each way to pass an array."""
+    """Return a table of the least and largest time to compile each way to pass an array."""
     ends = rows_of("hoisting.csv").agg(["min", "max"])
     lines = [
         (form.replace("_", " "), *(f"{seconds:.2g} s" for seconds in ends[f"{form}_seconds"]))

@@ -6,7 +6,7 @@
 `jaxmeter.compare` does not follow call two functions different; these need all samples, which are
 not kept. ``verdicts.csv``, made from the rounds, counts the verdicts of `jaxmeter.compare` for each
 condition, study, effect and number of processes, separately with and without compile times. Rows
-of other conditions stay; without a file the verdicts alone are made again.
+of other conditions are kept. If no file is given, only ``verdicts.csv`` is written again.
 """
 
 from __future__ import annotations
@@ -43,18 +43,20 @@ Processes = Sequence[Row]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options."""
+    """Add the options of this study to its parser."""
     parser.add_argument("rows", nargs="*", metavar="CONDITION=FILE")
     parser.add_argument("--out", type=Path, default=measured("trust", ""), help="folder of tables")
 
 
 def run(options: argparse.Namespace) -> int:
-    """Keep the rounds, and write both tables."""
+    """Write the rounds and samples of the given files, and the verdicts on all rounds."""
     for given in options.rows:
         condition, _, file = given.partition("=")
         rows = [{"condition": condition, **row} for row in read_rows(Path(file))]
         if not rows:
-            raise StudyError(f"got {given!r}; give CONDITION=FILE of rows that trust measured")
+            raise StudyError(
+                f"got {given!r}; give CONDITION=FILE with rows of `studies trust measure`"
+            )
         new = {"rounds.csv.gz": map(round_row, rows), "samples.csv": sample_rows(rows)}
         for name, of_condition in new.items():
             kept = [row for row in read_rows(options.out / name) if row["condition"] != condition]
@@ -65,7 +67,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def round_row(row: Row) -> Row:
-    """Return the part of a measured row that is kept."""
+    """Return the part of a measured row that ``rounds.csv.gz`` keeps."""
     steady = Round.from_samples(row["a"], row["b"], interleaved=True)
     a, b = row["compiles"]
     phases = zip(PHASE_COLUMNS, zip(*a, strict=True), zip(*b, strict=True), strict=False)
@@ -90,7 +92,11 @@ def counted(
     counts: Sequence[int],
     judge: Callable[[list[Processes]], Row],
 ) -> Iterator[Row]:
-    """Judge the pairs of each group of rows with equal columns, by each number of processes."""
+    """Yield what `judge` returns for the pairs of each group, for each number of processes.
+
+    A group is all rows with the same values in the columns `names`. A pair is left out if it has
+    fewer processes.
+    """
     group, pair = itemgetter(*names), itemgetter(*names, "form", "kind", "seed")
     ordered = sorted(rows, key=lambda row: (*pair(row), int(row["process"])))
     for key, some in groupby(ordered, group):
@@ -102,7 +108,10 @@ def counted(
 
 
 def one_function_per_process(pair: Processes) -> bool:
-    """Compare the first function of each process with the second function of the next."""
+    """Return whether a pair differs if each process measures one of its functions only.
+
+    The first function of each process is compared with the second function of the next process.
+    """
     rounds = [
         Round.from_samples(one["a"], other["b"])
         for one, other in zip(pair, [*pair[1:], pair[0]], strict=True)
@@ -112,12 +121,15 @@ def one_function_per_process(pair: Processes) -> bool:
 
 
 def samples_differ(pair: Processes) -> bool:
-    """Test the samples: of both functions in one process, or of one in each of two processes."""
+    """Return whether a Mann-Whitney test calls the samples of a pair different.
+
+    With one process, it measured both functions; with two, each function is from another process.
+    """
     return mannwhitneyu(pair[0]["a"], pair[-1]["b"]).pvalue < CRITERIA.significance
 
 
 def samples_and_medians_differ(pair: Processes) -> bool:
-    """Test the samples, and require the least effect between their medians."""
+    """Return whether the samples differ, and their medians by more than the least effect."""
     ratio = statistics.median(pair[-1]["b"]) / statistics.median(pair[0]["a"])
     return abs(math.log(ratio)) > math.log1p(CRITERIA.minimum_effect) and samples_differ(pair)
 
@@ -128,11 +140,11 @@ DESIGNS: dict[str, tuple[Callable[[Processes], bool], tuple[int, ...]]] = {
     "samples, two processes": (samples_differ, (2,)),
     "samples, two processes, 3 %": (samples_and_medians_differ, (2,)),
 }
-"""Each design with its numbers of processes."""
+"""Each design: its function, and the numbers of processes for which it is judged."""
 
 
 def sample_rows(rows: Sequence[Row]) -> Iterator[Row]:
-    """Yield a row for each design, study, effect and number of processes."""
+    """Yield a row for each design, condition, study, effect and number of processes."""
     for name, (design, counts) in DESIGNS.items():
 
         def judge(pairs, name=name, design=design):
@@ -142,14 +154,17 @@ def sample_rows(rows: Sequence[Row]) -> Iterator[Row]:
 
 
 def verdict_rows(rounds: Sequence[Row]) -> Iterator[Row]:
-    """Yield a row for each condition, study, effect, with or without phases, and process count."""
+    """Yield a row for each condition, study, effect and number of processes.
+
+    Pairs with phases, which are the times to trace, lower and compile, have rows of their own.
+    """
     marked = [row | {"has_phases": row[PHASE_COLUMNS[0]] != ""} for row in rounds]
     names = ("condition", "study", "effect", "has_phases")
     return counted(marked, names, PROCESSES, verdict_counts)
 
 
 def verdict_counts(pairs: Sequence[Processes]) -> Row:
-    """Count the verdicts; return the medians of the ratios and of their intervals' half widths."""
+    """Return the counts of the verdicts, and medians of the ratios and of their half widths."""
     found = [compared(pair) for pair in pairs]
     verdicts = Counter(one.verdict for one in found)
     differing = Counter(one.quantity for comparison in found for one in comparison.differences)
@@ -173,7 +188,7 @@ def _median(values: Sequence[float], digits: int) -> float | str:
 
 
 def compared(pair: Processes) -> Comparison:
-    """Return the comparison of `jaxmeter.compare` for the ratios that processes measured."""
+    """Return the comparison that `jaxmeter.compare` makes of the ratios of these processes."""
     quantities = {
         "steady_seconds": [
             Round(float(row["steady_ratio"]), float(row["steady_error"])) for row in pair
@@ -190,7 +205,7 @@ def compared(pair: Processes) -> Comparison:
 
 
 def all_on_one_side(found: Comparison) -> bool:
-    """Return whether all ratios lie on one side of 1, their median beyond the least effect."""
+    """Return whether all ratios are on one side of 1 and their median exceeds the least effect."""
     logs = [math.log(ratio) for ratio in found.timings[0].ratios]
     same_side = all(one > 0 for one in logs) or all(one < 0 for one in logs)
     return same_side and abs(statistics.median(logs)) > math.log1p(CRITERIA.minimum_effect)

@@ -215,7 +215,7 @@ def test_asv_sees_a_case_that_fails_and_nothing_in_cases_of_no_suite():
 
 
 def test_a_folder_that_is_no_pair_is_refused(tmp_path):
-    with pytest.raises(StudyError, match="is no measured pair"):
+    with pytest.raises(StudyError, match="is not a measured pair"):
         asv_regressions(tmp_path)
 
 

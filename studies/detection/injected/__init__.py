@@ -1,7 +1,7 @@
-"""Regressions to inject into vcjax, to measure whether a review finds them and names their place.
+"""Regressions to inject into vcjax, to measure whether a review finds them and their source lines.
 
-Each module has a function ``inject``, which gets the imported package and replaces a good function
-by a worse one; ``python -m benchmarks.measuring.pair HEAD HEAD --inject NAME`` measures with it.
-The answer stays right, unless a wrong answer is the regression.
-`studies.detection.findings.INJECTED` lists them with the metrics that must find them.
+Each module has a function ``inject``, which takes the imported package and replaces a good function
+by a worse function. ``python -m benchmarks.measuring.pair HEAD HEAD --inject NAME`` measures a
+regression. The answer stays right, unless a wrong answer is the regression.
+`studies.detection.findings.INJECTED` lists the regressions with the metrics that must find them.
 """

@@ -1,8 +1,8 @@
-"""Tiles of the far field with four times as many sources as "auto" has."""
+"""Tiles of the far field that have four times as many sources as with "auto"."""
 
 
 def inject(vcjax):
-    """Replace the automatic size by four times that size."""
+    """Make the automatic number of sources in a tile four times as large."""
     good = vcjax.external_field
     automatic = int(vcjax.config().chunks["VCJAX_CHUNK_B_SRC"].value)
 

@@ -1,4 +1,4 @@
-"""A field that is rounded to single precision on the way."""
+"""A total field that is rounded to single precision before it is separated."""
 
 import jax.numpy as jnp
 

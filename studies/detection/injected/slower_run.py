@@ -1,7 +1,7 @@
 """An evaluation that is longer by a tenth of its own time.
 
 The size is right by construction, in every case and under any machine noise: the program reads the
-clock before and after its work, and waits for a share of the time between.
+clock before and after its work, and waits for a share of the time in between.
 """
 
 import time
@@ -14,7 +14,7 @@ SHARE = 0.1
 
 
 def inject(vcjax):
-    """Stretch the evaluation of the field; the field is unchanged."""
+    """Make the evaluation of the field longer; the field is unchanged."""
     good = vcjax.external_field
     scalar = jax.ShapeDtypeStruct((), jnp.float64)
 
@@ -27,11 +27,11 @@ def inject(vcjax):
 
 
 def begun(B):
-    """Return the seconds of the clock."""
+    """Return the time of the clock in seconds."""
     return np.float64(time.perf_counter())
 
 
 def waited(start, field):
-    """Wait for a share of the time since `start`."""
+    """Wait for a share of the time since `start`, and return 0."""
     time.sleep(SHARE * (time.perf_counter() - float(start)))
     return np.float64(0.0)
