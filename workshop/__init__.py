@@ -1,1 +1,1 @@
-"""The profiling workshop's exercises: ``python -m workshop`` shows the next one and checks it."""
+"""The exercises of the profiling workshop: ``python -m workshop`` checks and shows the next one."""

@@ -1,4 +1,4 @@
-"""The workshop's exercises: ``python -m workshop`` checks them in order and shows the next one."""
+"""The workshop's command: ``python -m workshop`` checks the exercises and shows the next one."""
 
 from __future__ import annotations
 
@@ -13,17 +13,20 @@ from workshop.lessons import lesson_files, run_lesson
 
 DESCRIPTION = """Check the exercises in order, and show the first that is not solved.
 
-  python -m workshop             the next exercise
-  python -m workshop hint [N]    its hints, the first N
-  python -m workshop list        all exercises
+  python -m workshop             show the next exercise
+  python -m workshop hint [N]    also show its first N hints
+  python -m workshop list        list all exercises
   python -m workshop lesson N    run the code of a lesson
   python -m workshop verify      check that unsolved files fail and solutions pass
 """
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run a command; return 0, also for an exercise that is not solved yet, 2 for bad usage, and 1
-    if ``verify`` found something wrong."""
+    """Run a command and return its exit code.
+
+    The code is 0 if the command succeeded, also if an exercise is not solved yet, 1 if ``verify``
+    found something wrong, and 2 for a wrong argument.
+    """
     parser = argparse.ArgumentParser(
         prog="python -m workshop",
         description=DESCRIPTION,
@@ -36,7 +39,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         choices=("next", "hint", "list", "lesson", "verify"),
         metavar="command",
     )
-    parser.add_argument("number", nargs="?", type=int, help="of hints, or of a lesson")
+    parser.add_argument("number", nargs="?", type=int, help="number of hints, or of the lesson")
     options = parser.parse_args(argv)
     if options.command == "lesson":
         return _lesson(options.number)
@@ -48,7 +51,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _next(hints: int) -> int:
-    """Check in order up to the first that is not solved, and show it with so many hints."""
+    """Check the exercises up to the first unsolved one, and show it with `hints` of its hints."""
     exercises = all_exercises()
     for number, exercise in enumerate(exercises):
         problem = exercise.new_problem()
@@ -68,7 +71,7 @@ def _next(hints: int) -> int:
 
 
 def _list() -> int:
-    """Show which exercises are solved."""
+    """List all exercises and show which of them are solved."""
     states = []
     for exercise in all_exercises():
         states.append(exercise.new_problem() is None)
@@ -114,7 +117,7 @@ def _lesson(number: int | None) -> int:
 
 
 def _shown(file: Path) -> str:
-    """Return a path as one would type it."""
+    """Return a path relative to the current folder, if it is inside that folder."""
     here = Path.cwd()
     return str(file.relative_to(here) if file.is_relative_to(here) else file)
 

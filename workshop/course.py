@@ -1,4 +1,4 @@
-"""The exercises in their order: where they are, how to load one, and whether it is solved."""
+"""The exercises in their order: their files, how to load a file, and which are solved."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ SOLVED = FOLDER / ".solved.json"
 
 
 class Unsolved(Exception):
-    """A check found another quantity than it wants; the message says both."""
+    """The error of a check that found a wrong quantity; the message gives it and the right one."""
 
     hint: int
     """The number of the hint that concerns this failure, from 0."""
 
 
 def expect(condition: bool, message: str, *, hint: int = 0) -> None:
-    """Raise `Unsolved` with the message, and the number of its hint, unless the condition holds."""
+    """Raise `Unsolved` with a message and the number of its hint, unless the condition holds."""
     if not condition:
         unsolved = Unsolved(message)
         unsolved.hint = hint
@@ -34,16 +34,17 @@ def expect(condition: bool, message: str, *, hint: int = 0) -> None:
 
 @dataclass(frozen=True)
 class Exercise:
-    """One exercise.
+    """An exercise of the workshop.
 
     Parameters
     ----------
     name : str
         Folder and file without its ending, ``1_tracing/1_side_effects``.
     check : callable
-        Takes the loaded file as a module, and raises `Unsolved`, or whatever the file raises.
+        Function that takes the loaded file as a module. It raises `Unsolved`, or any error that the
+        code in the file raises.
     hints : tuple of str
-        From the vaguest to the clearest.
+        Hints, from the vaguest to the clearest.
     """
 
     name: str
@@ -51,16 +52,16 @@ class Exercise:
     hints: tuple[str, ...]
 
     def file(self, folder: Path = EXERCISES) -> Path:
-        """Return its file, among the exercises or the solutions."""
+        """Return the path of the exercise in a folder, `EXERCISES` or `SOLUTIONS`."""
         return folder / f"{self.name}.py"
 
     def task(self) -> str:
-        """Return the text at the top of the file."""
-        # Of the solution, which has the same: a participant may delete it.
+        """Return the task, which is the text at the top of the file."""
+        # From the solution, which has the same text: a participant may delete it from the file.
         return self.file(SOLUTIONS).read_text().split('"""')[1].strip()
 
     def problem(self, folder: Path = EXERCISES) -> Exception | None:
-        """Return why it is not solved; None if it is."""
+        """Return the error that shows that the exercise is not solved; None if it is solved."""
         try:
             self.check(load(self.file(folder)))
         except Exception as error:
@@ -68,12 +69,12 @@ class Exercise:
         return None
 
     def hints_for(self, problem: Exception) -> tuple[str, ...]:
-        """Return all hints, that of the failure first."""
+        """Return all hints, starting with the hint for this problem."""
         first = getattr(problem, "hint", 0)
         return self.hints[first:] + self.hints[:first]
 
     def new_problem(self) -> Exception | None:
-        """Return why it is not solved; a file that passed is checked again only if it changed."""
+        """Return `problem`, but check a file that passed before only if it changed since."""
         now, passed = self._digest(), _passed()
         if passed.get(self.name) == now:
             return None
@@ -99,7 +100,7 @@ def _passed() -> dict[str, str]:
 
 
 def load(path: Path) -> ModuleType:
-    """Run a file as a module, again in each call."""
+    """Run a file and return it as a new module."""
     module = ModuleType(path.stem)
     module.__file__ = str(path)
     exec(compile(path.read_text(), str(path), "exec"), vars(module))
@@ -107,7 +108,7 @@ def load(path: Path) -> ModuleType:
 
 
 def explained(problem: Exception, path: Path) -> str:
-    """Return what a participant should read: the check's message, or the error with its line."""
+    """Return the text of a problem for a participant: the check's message or the error's line."""
     if isinstance(problem, Unsolved):
         return str(problem)
     if isinstance(problem, SyntaxError):

@@ -1,4 +1,4 @@
-"""The prepared repository of lesson 6: a small program whose commits hold injected regressions."""
+"""Make the repository of lesson 6: a small program with injected regressions in its commits."""
 
 from __future__ import annotations
 
@@ -61,18 +61,20 @@ CHANGES: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
     ("Explain the shape of the answer", (("    def at(", "    # An array (n, 3).\n    def at("),)),
     ("Compute all points at once", ((MAP, "jax.vmap(at)(points)"),)),
 )
-"""Subjects of the later commits, with the text that each replaces."""
+"""The subject of each later commit, with the texts that the commit replaces and the new texts."""
 
 
 def versions() -> list[tuple[str, str]]:
-    """Return subject and source of each commit, the oldest first."""
+    """Return the subject and the source code of each commit, the oldest first."""
     found = [("Compute the field of a coil", FIRST)]
     for subject, replaced in CHANGES:
         source = found[-1][1]
         for old, new in replaced:
             head, arguments, tail = source.partition("def jaxmeter_arguments")
             if old not in head:
-                raise ValueError(f"{subject}: {old!r} is not in the version before")
+                raise ValueError(
+                    f"commit {subject!r} replaces {old!r}, which the version before does not have"
+                )
             source = head.replace(old, new) + arguments + tail
         found.append((subject, source))
     return found
@@ -84,7 +86,7 @@ def make_repository(folder: Path) -> list[str]:
     Parameters
     ----------
     folder : Path
-        An empty or new folder.
+        Empty or new folder for the repository.
     """
 
     def git(*arguments: str) -> str:

@@ -16,7 +16,7 @@ def lesson_files() -> list[Path]:
 
 
 def source_of(lesson: Path) -> str:
-    """Return the code of all cells, on the lines that they have in the lesson."""
+    """Return the code of all cells, with the same line numbers as in the lesson."""
     text = lesson.read_text()
     lines = [""] * text.count("\n")
     for cell in CELL.finditer(text):

@@ -1,4 +1,4 @@
-"""SQLite files as nsys exports them, written by hand: for tests, and for lesson 5.
+"""Write SQLite files in the layout of nsys exports, without a capture, for tests and lesson 5.
 
 Tables and columns follow the "SQLite Schema Reference" of Nsight Systems; the columns that the
 test `test_a_real_capture_has_this_layout` reads were seen in exports of versions 2022.4.2 and
@@ -60,7 +60,7 @@ def write(
     meta: str = "META_DATA_EXPORT",
     version: str = "2024.5.1",
 ) -> Path:
-    """Write a file with the tables that have rows, and no others, as nsys does."""
+    """Write a file with only the tables that have rows, as nsys does, and return its path."""
     rows = {**rows, meta: [{"name": "EXPORT_PRODUCT_VERSION", "value": version}]}
     with closing(sqlite3.connect(path)) as base:
         for table, records in rows.items():
@@ -80,13 +80,16 @@ def text_range(
     thread: int = THREAD,
     kind: int = 59,
 ) -> Row:
-    """Return an NVTX range, pushed and popped unless its kind is 60; times in nanoseconds."""
+    """Return the row of an NVTX range, with times in nanoseconds.
+
+    The range is pushed and popped if its kind is 59, and started and ended if it is 60.
+    """
     named = {"text": text, "textId": text_id, "globalTid": thread}
     return {"start": start, "end": end, "eventType": kind, **named}
 
 
 def call(start: int, correlation: int, *, thread: int = THREAD) -> Row:
-    """Return the call that launches the kernel with the same correlation number."""
+    """Return the row of the call that launches the kernel with the same correlation number."""
     known = {"eventClass": 0, "nameId": 1, "returnValue": 0}
     ids = {"globalTid": thread, "correlationId": correlation}
     return {"start": start, "end": start + 5, **ids, **known}
@@ -100,22 +103,22 @@ def kernel(
     name: int = 2,
     grid: tuple[int, int, int] = (4, 1, 1),
 ) -> Row:
-    """Return a run of a kernel; its name is a number of ``StringIds``."""
+    """Return the row of a kernel's run; `name` is the id of the kernel's name in ``StringIds``."""
     named = {"demangledName": name, "shortName": name, "correlationId": correlation}
     sizes = dict(zip(("gridX", "gridY", "gridZ"), grid, strict=True))
     return {"start": start, "end": end, **named, **sizes, **LAUNCH}
 
 
 def copy(start: int, end: int, size: int, kind: int) -> Row:
-    """Return a copy of so many bytes, `TO_DEVICE` or `TO_HOST`."""
+    """Return the row of a copy of `size` bytes, of the kind `TO_DEVICE` or `TO_HOST`."""
     return {"start": start, "end": end, **STREAM, "bytes": size, "copyKind": kind}
 
 
 def write_loop(path: Path, *, runs: int = 3, rounds: int = 6, size: int = 18_432) -> Path:
-    """Write the capture of lesson 5: runs of a loop with one kernel a round. Its times are made up.
+    """Write the capture of lesson 5: runs of a loop with one kernel in each round.
 
-    The host takes 7 us to launch a kernel, the GPU 2 us to run it; ``size`` bytes are copied to
-    the GPU once, and from it after each run.
+    The times are made up: the host takes 7 us to launch a kernel, and the GPU 2 us to run it.
+    `size` bytes are copied to the GPU once, and to the host after each run.
     """
     module = "XlaModule:#hlo_module=jit_smoothed_in_loop,program_id=1#"
     thunk = "Thunk:#name=jit(smoothed_in_loop)/while/body/smoothing/add,hlo_op=loop_add_fusion#"

@@ -1,4 +1,4 @@
-"""The measured functions of the recorded artefacts: each returns a case for a worker process."""
+"""The functions that `workshop.record` measures, and their case for a worker process."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from jaxmeter import Case
 
 
 def selu(x: jax.Array, alpha: float = 1.67, scale: float = 1.05) -> jax.Array:
-    """Return the activation of each number."""
+    """Return the activation SELU of each number."""
     return scale * jnp.where(x > 0, x, alpha * jnp.exp(x) - alpha)
 
 
 def selu_and_more(x: jax.Array) -> jax.Array:
-    """Return the activation of each number with an eighth of the work done twice."""
+    """Return nearly the same as `selu`, with an eighth of the work done twice."""
     part = x[: x.shape[0] // 8]
     return selu(x).at[: part.shape[0]].add(1e-6 * selu(1.5 * part))
 

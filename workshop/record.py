@@ -1,6 +1,7 @@
-"""Measure what the lessons show as recorded: ``python -m workshop.record``, about five minutes.
+"""Record the measurements that the lessons show: ``python -m workshop.record``.
 
-Nobody waits for these measurements in a lesson, and all participants see the same numbers.
+The measurements take about five minutes. In a lesson nobody has to wait for them, and all
+participants see the same numbers.
 """
 
 from __future__ import annotations
@@ -18,12 +19,12 @@ COMMITS, SLOWER_FROM, PROCESSES_A_COMMIT = 20, 12, 3
 
 
 def measured(name: str, *, repeat: int = 30, **params: bool) -> jaxmeter.Record:
-    """Return the record of the activation in a fresh process, with so many calls.
+    """Measure the activation in a fresh process with `repeat` calls, and return the record.
 
     Raises
     ------
     RuntimeError
-        If the process failed.
+        If the process fails.
     """
     case = jaxmeter.BenchmarkCase(
         name=name,
@@ -34,26 +35,26 @@ def measured(name: str, *, repeat: int = 30, **params: bool) -> jaxmeter.Record:
     )
     record = jaxmeter.run_case(case)
     if record.status != "ok":
-        raise RuntimeError(f"{name}: {record.status}: {record.failure}")
+        raise RuntimeError(f"{name} could not be measured ({record.status}): {record.failure}")
     return record
 
 
 def environment_of(record: jaxmeter.Record) -> dict[str, str | None]:
-    """Return what a reader has to know of a measurement."""
+    """Return the version of JAX, the processor and the start time of a record."""
     found = record.environment
     assert found is not None
     return {"jax": found.jax, "cpu": found.cpu_model, "from": found.started_utc}
 
 
 def write(name: str, environment: dict[str, str | None], samples: list[list[float]]) -> None:
-    """Write seconds to a file, a list a line, with four digits."""
+    """Write lists of seconds to a JSON file, with four digits and one list on each line."""
     lines = ",\n  ".join(json.dumps([float(f"{s:.4g}") for s in row]) for row in samples)
     text = f'{{"environment": {json.dumps(environment)},\n "seconds": [\n  {lines}\n ]}}\n'
     (FOLDER / name).write_text(text)
 
 
 def history() -> None:
-    """Measure a made-up history of commits, the later of them slower, as process medians."""
+    """Measure a made-up history whose later commits are slower, and write the process medians."""
     rounds = [
         [measured("history", repeat=200, slower=n >= SLOWER_FROM) for n in range(COMMITS)]
         for _ in range(PROCESSES_A_COMMIT)
@@ -66,13 +67,13 @@ def history() -> None:
 
 
 def identical() -> None:
-    """Measure the same function in several processes, and keep all calls."""
+    """Measure the same function in several processes, and write the times of all calls."""
     records = [measured("identical processes") for _ in range(PROCESSES)]
     write("identical.json", environment_of(records[0]), [list(r.samples_seconds) for r in records])
 
 
 def comparisons() -> None:
-    """Compare the function with itself and with a slower version."""
+    """Compare the function with itself and with a slower version, and write both comparisons."""
     effort = jaxmeter.Effort(turns=25, steady_seconds=0.5, compiles=1)
     for name, slower in (("equal", "false"), ("slower", "true")):
         sides = [

@@ -1,1 +1,1 @@
-"""The checks of the exercises: one module for each lesson. They count, and never measure a time."""
+"""The checks of the exercises, one module for each lesson. Checks count; they never use times."""

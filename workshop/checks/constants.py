@@ -1,4 +1,4 @@
-"""Lesson 4: captured constants."""
+"""Checks for the exercises of lesson 4: captured constants."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from workshop.course import Exercise, expect
 
 
 def argument(module: ModuleType) -> None:
-    """`transform` takes the matrix, and captures nothing."""
+    """Check that `transform` takes the matrix and captures nothing."""
     matrix = module.cosine_matrix(64)
     x = jnp.linspace(0.0, 1.0, 64)
     try:
@@ -26,11 +26,13 @@ def argument(module: ModuleType) -> None:
         f"`transform` captures {audit.captured_bytes:,} bytes: "
         + ", ".join(array.path or "?" for array in audit.arrays),
     )
-    expect(is_close(module.transform(matrix, x), matrix @ x), "the answer is another")
+    expect(
+        is_close(module.transform(matrix, x), matrix @ x), "`transform` should return matrix @ x"
+    )
 
 
 def method(module: ModuleType) -> None:
-    """A telescope is a pytree, its arrays are arguments, and two of them share a program."""
+    """Check that a telescope is a pytree of arguments, and that two telescopes share a program."""
     masks = [jnp.linspace(0.0, 1.0, 32), jnp.linspace(1.0, 0.0, 32)]
     telescopes = [module.Telescope(jnp.outer(mask, mask), mask) for mask in masks]
     leaves = jax.tree.leaves(telescopes[0])
@@ -45,11 +47,14 @@ def method(module: ModuleType) -> None:
     expect(found.traces_count == 1, f"two telescopes made {found.traces_count} traces, not 1")
     for telescope, mask in zip(telescopes, masks, strict=True):
         wanted = mask * (jnp.outer(mask, mask) @ x)
-        expect(is_close(module.observe(telescope, x), wanted), "the image is another")
+        expect(
+            is_close(module.observe(telescope, x), wanted),
+            "`observe` should return mask * (modes @ field)",
+        )
 
 
 def folding(module: ModuleType) -> None:
-    """The program sorts nothing and captures nothing; the prepared table is an argument."""
+    """Check that `rank` takes the prepared table, and that its program has no sort or capture."""
     table, x = jnp.sin(jnp.arange(100.0) ** 2), jnp.array([-2.0, 0.0, 0.5])
     prepared = module.prepare(table)
     try:

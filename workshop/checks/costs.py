@@ -1,4 +1,4 @@
-"""Lesson 5: where compile time and run time go."""
+"""Checks for the exercises of lesson 5: where compile time and run time go."""
 
 from __future__ import annotations
 
@@ -25,43 +25,54 @@ def _inside(equation) -> int:
 
 
 def unrolled(module: ModuleType) -> None:
-    """The program holds one round, whatever the number of rounds."""
+    """Check that the program holds one round, whatever the number of rounds."""
     u = jnp.outer(jnp.arange(6.0), jnp.arange(5.0))
     counts = [_equations(lambda u, n=n: module.smoothed(u, n), u) for n in (4, 40)]
     expect(
         max(counts) <= MOST_EQUATIONS,
-        f"40 rounds have {counts[1]} equations, 4 rounds {counts[0]}; at most {MOST_EQUATIONS}",
+        f"the program has {counts[1]} equations for 40 rounds and {counts[0]} for 4 rounds, not at "
+        f"most {MOST_EQUATIONS}",
     )
     wanted = u
     for _ in range(4):
         near = sum(jnp.roll(wanted, s, axis) for s in (1, -1) for axis in (0, 1))
         wanted = wanted + 0.1 * (near - 4 * wanted)
-    expect(is_close(module.smoothed(u, 4), wanted), "the answer is another")
+    expect(
+        is_close(module.smoothed(u, 4), wanted), "four rounds should give the same answer as before"
+    )
 
 
 def chunks(module: ModuleType) -> None:
-    """All pairs never exist at once."""
+    """Check that the program never holds all pairs at once."""
     points = jax.ShapeDtypeStruct((2000, 3), jnp.float32)
     sources = jax.ShapeDtypeStruct((500, 3), jnp.float32)
     found = jaxmeter.memory(module.spacing, points, sources).memory.temp_bytes or 0
     expect(
         found <= MOST_TEMP_BYTES,
-        f"{found:,} bytes of temporaries, at most {MOST_TEMP_BYTES:,}",
+        f"the program has {found:,} bytes of temporaries, not at most {MOST_TEMP_BYTES:,}",
     )
     a, b = jnp.linspace(1.0, 2.0, 30).reshape(10, 3), jnp.linspace(-1.0, 0.0, 36).reshape(12, 3)
     distances = jnp.sort(jnp.linalg.norm(a[:, None] - b, axis=-1), axis=1)
     wanted = distances[:, :8].mean(1)
-    expect(is_close(module.spacing(a, b), wanted), "the distances are others")
+    expect(
+        is_close(module.spacing(a, b), wanted),
+        "`spacing` should return the same distances as before",
+    )
 
 
 def stacked(module: ModuleType) -> None:
-    """One operation rotates all points."""
+    """Check that one operation rotates all points."""
     matrix = jnp.array([[0.0, -1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
     points = jnp.linspace(-1.0, 1.0, 24).reshape(8, 3)
     count = _equations(module.rotated, matrix, points)
-    expect(count <= MOST_TO_ROTATE, f"{count} equations, at most {MOST_TO_ROTATE}")
+    expect(
+        count <= MOST_TO_ROTATE, f"the program has {count} equations, not at most {MOST_TO_ROTATE}"
+    )
     wanted = jnp.einsum("ij,nj->ni", matrix, points)
-    expect(is_close(module.rotated(matrix, points), wanted), "the points are others")
+    expect(
+        is_close(module.rotated(matrix, points), wanted),
+        "`rotated` should return the same points as before",
+    )
 
 
 EXERCISES = (
@@ -77,8 +88,8 @@ EXERCISES = (
         "5_costs/2_chunks",
         chunks,
         (
-            "`vmap` computes all points at once. `jax.lax.map` computes one after another.",
-            "`jax.lax.map(at, points, batch_size=32)` takes 32 at a time.",
+            "`vmap` computes all points at once. `jax.lax.map` computes one point after another.",
+            "`jax.lax.map(at, points, batch_size=32)` takes 32 points at a time.",
         ),
     ),
     Exercise(

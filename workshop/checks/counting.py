@@ -1,4 +1,4 @@
-"""What the checks count."""
+"""Count and compare what the exercises produce."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import jaxmeter
 
 
 def own_counts(call: Callable[[], Any]) -> tuple[int, int]:
-    """Return traces and compiles of functions that are not JAX's own, during a call."""
+    """Return the numbers of traces and compiles in a call, without JAX's own functions."""
     with jaxmeter.watch() as watched:
         call()
     own = [one for one in watched.report.functions if not one.is_jax]

@@ -1,4 +1,4 @@
-"""Lesson 3: recompilation."""
+"""Checks for the exercises of lesson 3: recompilation."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from workshop.course import Exercise, expect
 
 
 def static(module: ModuleType) -> None:
-    """One program serves every number of rounds."""
+    """Check that one program serves every number of rounds."""
     x = jnp.array([1.0, 2.0])
     found = jaxmeter.retraces(module.damped, [(x, rounds) for rounds in range(1, 7)])
     expect(
@@ -21,11 +21,11 @@ def static(module: ModuleType) -> None:
         f"six numbers of rounds took {found.compiles_count} compiles, not 1",
     )
     answer = module.damped(x, 3)
-    expect(is_close(answer, np.array([0.729, 1.458])), f"three rounds give {answer}")
+    expect(is_close(answer, np.array([0.729, 1.458])), f"three rounds give {answer}, not x * 0.729")
 
 
 def temporary(module: ModuleType) -> None:
-    """All rates and all calls share one program."""
+    """Check that all rates and all calls share one program."""
     x, rates, answers = jnp.array([1.0, -2.0]), (0.1, 0.2, 0.3, 0.4), []
     _, first = own_counts(lambda: answers.append(module.descend(x, rates)))
     _, again = own_counts(lambda: module.descend(x, rates))
@@ -36,7 +36,7 @@ def temporary(module: ModuleType) -> None:
 
 
 def shapes(module: ModuleType) -> None:
-    """One program serves all lengths up to the limit."""
+    """Check that one program serves all lengths up to the limit."""
     series = [np.arange(1.0, n + 1, dtype=np.float32) for n in (3, 7, 12, 16)]
     answers = []
     with jaxmeter.watch() as watched:
@@ -55,7 +55,7 @@ EXERCISES = (
         "3_recompilation/1_static",
         static,
         (
-            "A static argument is a program for each value. Must Python know this one?",
+            "A static argument makes a program for each value. Does Python need this value?",
             "`jax.lax.fori_loop(0, rounds, body, x)` takes a traced number of rounds.",
         ),
     ),
@@ -71,7 +71,7 @@ EXERCISES = (
         "3_recompilation/3_shapes",
         shapes,
         (
-            "Pad each series to LIMIT numbers, and pass how many count.",
+            "Pad each series to LIMIT numbers, and pass the length of the series too.",
             "Pad with NumPy: operations of JAX on each length would compile for each length.",
             "Make a mask, jnp.arange(LIMIT) < count, and sum only where it is true, in mean and "
             "in variance.",

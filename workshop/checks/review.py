@@ -1,4 +1,4 @@
-"""Lesson 6: reviewing a regression."""
+"""Checks for the exercises of lesson 6: reviewing a regression."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def _module(source: str) -> dict[str, Any]:
 
 
 def _inventories() -> list[jaxmeter.Inventory]:
-    """Return the program of each version; equal ones are compiled once."""
+    """Return the inventory of each version's program; equal programs are compiled once."""
     found: dict[str, jaxmeter.Inventory] = {}
     keys = []
     for _, source in versions():
@@ -35,7 +35,7 @@ def _inventories() -> list[jaxmeter.Inventory]:
 
 
 def culprits(module: ModuleType) -> None:
-    """The commits are those that the quantities show."""
+    """Check that the quantities grow most at the given commits."""
     given = {name: getattr(module, name) for name in ("CAPTURED", "EQUATIONS", "MEMORY")}
     for name, number in given.items():
         expect(isinstance(number, int), f"{name} is {number!r}; give the number of a commit")
@@ -50,13 +50,13 @@ def culprits(module: ModuleType) -> None:
         wanted = growth.index(max(growth)) + 1
         expect(
             given[name] == wanted,
-            f"{name} is {given[name]}; the quantity by commit is {values}",
+            f"{name} is {given[name]}, but the quantity grows more at another commit: {values}",
             hint=1,
         )
 
 
 def lock(module: ModuleType) -> None:
-    """The mended program is the locked one."""
+    """Check that the mended program is the same as the locked program."""
     first = _module(versions()[0][1])
     args = first["jaxmeter_arguments"]("field")
     diff = jaxmeter.diff(
@@ -72,7 +72,7 @@ def lock(module: ModuleType) -> None:
 
 
 def verdicts(module: ModuleType) -> None:
-    """The verdicts are those of the recorded comparisons, the step that of the history."""
+    """Check the verdicts on the recorded comparisons and the change point of the history."""
     from asv.step_detect import detect_steps
 
     recorded = FOLDER / "recorded"
@@ -89,7 +89,7 @@ def verdicts(module: ModuleType) -> None:
     history = json.loads((recorded / "history.json").read_text())["seconds"]
     steps = detect_steps([statistics.median(commit) for commit in history])
     wanted = steps[1][0]
-    expect(module.STEP == wanted, f"STEP is {module.STEP!r}, another commit", hint=2)
+    expect(module.STEP == wanted, f"STEP is {module.STEP!r}, not the first slower commit", hint=2)
 
 
 EXERCISES = (
@@ -98,7 +98,7 @@ EXERCISES = (
         culprits,
         (
             "Lesson 6 prints the quantities of each commit. Commits are counted from 0.",
-            "Which number grows most from one commit to the next, by its share?",
+            "Which number grows most from one commit to the next, relative to its size before?",
         ),
     ),
     Exercise(

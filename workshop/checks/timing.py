@@ -1,4 +1,4 @@
-"""Lesson 2: honest timing."""
+"""Checks for the exercises of lesson 2: honest timing."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from workshop.checks.counting import is_close
 from workshop.course import FOLDER, Exercise, expect
 
 STARTS, WORKS, COMPILES = 1.0, 7.0, 100.0
-"""Seconds by the made-up clock: of starting a call, of its work, of the first call's compile."""
+"""Seconds of the made-up clock to start a call, to do its work, and to compile at first."""
 
 
 class _Machine:
-    """A clock, and a function whose calls move it on: to compile, to start, and to wait for."""
+    """A made-up clock, and a function whose calls advance the clock to compile and to start."""
 
     def __init__(self) -> None:
         self.now, self.calls = 0.0, 0
@@ -37,7 +37,7 @@ class _Machine:
 
 
 class _Answer:
-    """An answer that is ready at a time. To wait for it, or to read it, moves the clock there."""
+    """An answer that is ready at a set time. To wait for it or to read it advances the clock."""
 
     def __init__(self, machine: _Machine, ready_at: float) -> None:
         self.machine, self.ready_at = machine, ready_at
@@ -55,46 +55,55 @@ class _Answer:
 
 
 def clock(module: ModuleType) -> None:
-    """Five steady-state calls, each waited for, without the compile."""
+    """Check that five complete steady-state calls are measured, without the compile."""
     machine = _Machine()
     seconds = module.call_seconds(machine.function, 1.0, machine.clock)
-    expect(len(seconds) == 5, f"{len(seconds)} times were returned, not 5")
+    expect(len(seconds) == 5, f"`call_seconds` returned {len(seconds)} times, not 5")
     expect(max(seconds) < COMPILES, f"the compile is among the times: {seconds}")
     wanted = STARTS + WORKS
     expect(
         all(s == wanted for s in seconds),
-        f"got {seconds}; a complete call takes {wanted}",
+        f"`call_seconds` returned {seconds}; a complete call takes {wanted}",
         hint=1,
     )
 
 
 def callbacks(module: ModuleType) -> None:
-    """The program calls no Python, and the norms of all steps are returned."""
+    """Check that the program calls no Python, and that `run` returns the norms of all steps."""
     x = jnp.array([3.0, 4.0])
     found = jaxmeter.inventory(module.run, x).primitives or {}
     called = [name for name in found if "callback" in name or "debug" in name]
     expect(not called, f"the program calls Python: {', '.join(called)}")
     answer = jax.jit(module.run)(x)
-    expect(isinstance(answer, tuple) and len(answer) == 2, "return (last x, all norms)", hint=1)
+    expect(
+        isinstance(answer, tuple) and len(answer) == 2,
+        "`run` should return (last x, all norms)",
+        hint=1,
+    )
     halves = [5.0 / 2**k for k in range(1, 9)]
-    expect(is_close(answer[0], x / 2**8), f"the last x is {answer[0]}")
-    expect(is_close(answer[1], jnp.array(halves)), f"the norms are {answer[1]}")
+    expect(is_close(answer[0], x / 2**8), f"the last x is {answer[0]}, not x / 256")
+    expect(is_close(answer[1], jnp.array(halves)), f"the norms are {answer[1]}, not {halves}")
 
 
 def processes(module: ModuleType) -> None:
-    """Medians of processes are compared, and their number can reach the significance."""
+    """Check that medians of processes are compared, and that ENOUGH processes can reach 0.005."""
     recorded = json.loads((FOLDER / "recorded" / "identical.json").read_text())["seconds"]
     left, right = recorded[0::2], recorded[1::2]
     a, b = ([statistics.median(samples) for samples in side] for side in (left, right))
     wanted = float(stats.mannwhitneyu(a, b).pvalue)
     found = float(module.p_value(left, right))
-    expect(abs(found - wanted) < 1e-12, f"p is {found:.3g}; of the process medians {wanted:.3g}")
+    expect(
+        abs(found - wanted) < 1e-12,
+        f"`p_value` is {found:.3g}, not {wanted:.3g}, the p of the medians",
+    )
     enough = next(
         n
         for n in itertools.count(2)
         if stats.mannwhitneyu(range(n), range(n, 2 * n), method="exact").pvalue < 0.005
     )
-    expect(module.ENOUGH == enough, f"ENOUGH is {module.ENOUGH!r}; lesson 2 counts them", hint=2)
+    expect(
+        module.ENOUGH == enough, f"ENOUGH is {module.ENOUGH!r}, not the number of lesson 2", hint=2
+    )
 
 
 EXERCISES = (
@@ -120,7 +129,7 @@ EXERCISES = (
         (
             "Calls within a process are not independent. What is one sample?",
             "Take `statistics.median` of each process, and compare these numbers.",
-            "The smallest p of n against n is in lesson 2: which n is below 0.005?",
+            "Lesson 2 prints the smallest p of n against n. Which is the first n with p < 0.005?",
         ),
     ),
 )

@@ -1,4 +1,4 @@
-"""Lesson 1: what jit traces."""
+"""Checks for the exercises of lesson 1: what jit traces."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from workshop.course import Exercise, expect
 
 
 def side_effects(module: ModuleType) -> None:
-    """The count is the number of calls, and `step` is still jitted and traced once."""
-    expect(isinstance(module.step, jax.stages.Wrapped), "keep `step` jitted")
+    """Check that `run` counts the calls, and that `step` is still jitted and traced once."""
+    expect(isinstance(module.step, jax.stages.Wrapped), "`step` should stay jitted")
     answers = []
     traces, _ = own_counts(lambda: answers.extend([module.run(8.0, 3), module.run(8.0, 5)]))
     for times, (x, count) in zip((3, 5), answers, strict=True):
@@ -25,24 +25,27 @@ def side_effects(module: ModuleType) -> None:
 
 
 def branches(module: ModuleType) -> None:
-    """One trace serves both signs, arrays work, and so does the derivative."""
+    """Check that one trace serves both signs, and that arrays and the derivative work."""
     found = jaxmeter.retraces(module.root, [(4.0,), (-1.0,), (9.0,)])
     expect(found.traces_count == 1, f"three calls made {found.traces_count} traces, not 1")
     x = jnp.array([4.0, -1.0, 0.25])
     answer = jax.jit(module.root)(x)
-    expect(is_close(answer, np.array([2.0, 0.0, 0.5])), f"root({x}) is {answer}")
+    expect(is_close(answer, np.array([2.0, 0.0, 0.5])), f"root({x}) is {answer}, not [2, 0, 0.5]")
     slope = float(jax.grad(module.root)(-1.0))
     expect(slope == 0.0, f"the derivative at -1 is {slope}, not 0", hint=1)
 
 
 def leak(module: ModuleType) -> None:
-    """The largest value is a number of this call, and nothing leaks."""
+    """Check that `report` returns the largest value of its own call, and that nothing leaks."""
     for size in (4, 6):
         x = jnp.arange(float(size))
         y, largest = module.report(x)
         wanted = np.sin(np.arange(size)) * np.arange(size)
-        expect(is_close(y, wanted), "the first answer of `report` is another array", hint=1)
-        expect(is_close(float(largest), wanted.max()), f"the largest of {size} is {largest}")
+        expect(is_close(y, wanted), "the first answer of `report` should be y", hint=1)
+        expect(
+            is_close(float(largest), wanted.max()),
+            f"the largest y is {largest}, not {wanted.max()}",
+        )
     try:
         with jax.checking_leaks():
             module.report(jnp.arange(8.0))

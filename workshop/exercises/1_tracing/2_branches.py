@@ -1,7 +1,8 @@
 """Branch on a value.
 
-`root` should work in jit, for numbers and arrays: the square root where x is positive, else 0. One
-trace should serve all values. Its derivative should be 0 where x is negative.
+`root` should return the square root where x is positive, and 0 elsewhere. It should work in jit,
+for numbers and for arrays. One trace should serve all values, and the derivative should be 0 where
+x is negative.
 """
 
 import jax.numpy as jnp

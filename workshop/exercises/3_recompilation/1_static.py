@@ -1,7 +1,7 @@
 """One program for every number of rounds.
 
-`damped` multiplies x by 0.9 in each round. Each number of rounds is compiled again. Make one
-program serve all.
+`damped` multiplies x by 0.9 in each round. JAX compiles a program for each number of rounds. Make
+one program serve all numbers.
 """
 
 import functools

@@ -1,7 +1,7 @@
 """One function for every rate.
 
-`descend` goes down the slope of |x|^2, a step for each rate. It compiles in each step, and again in
-the next call. It should compile once.
+`descend` goes down the slope of |x|^2, with a step for each rate. It compiles in each step, and
+again in the next call. It should compile only once.
 """
 
 import jax

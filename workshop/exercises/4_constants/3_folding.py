@@ -1,8 +1,8 @@
 """Move work out of the program.
 
-`rank` counts the numbers of a table below each x. It sorts the captured table: the compiler does
-that, slowly. `prepare(table)` should do what depends on the table alone, and `rank(prepared, x)`
-the rest.
+`rank` counts the numbers of a table below each x. It sorts the captured table, and the compiler
+computes this sort, slowly. `prepare(table)` should do the work that depends on the table alone, and
+`rank(prepared, x)` the rest.
 
 See what the compile costs, with the path of this file as FILE:
 

@@ -1,7 +1,7 @@
 """The same answer with fewer equations.
 
-`smoothed` smooths u on a grid, a number of rounds. Its program holds every round. Let it hold one
-round, for any number.
+`smoothed` smooths u on a grid, in a number of rounds. Its program holds the operations of every
+round. Make it hold one round, for any number of rounds.
 
 See what the compile costs, with the path of this file as FILE:
 

@@ -1,7 +1,8 @@
 """Mend a program until it is as locked.
 
-The field of lesson 6, with two regressions. The check compares it with the first version, which
-was locked: captured bytes, equations, instructions and the rest should be the same.
+This is the field of lesson 6 with two regressions. The check compares it with the first version,
+which was locked: captured bytes, equations, instructions and all other quantities should be the
+same.
 """
 
 import jax

@@ -1,8 +1,8 @@
 """Keep callbacks out of what you measure.
 
 `run` prints the norm of each of eight steps. It should return the pair (last x, all eight norms),
-and call no Python while it runs. `jax.lax.scan(step, x, None, length=8)` repeats `step(x, _)`,
-which returns the pair (next x, norm), and returns the pair (last x, array of all norms).
+and call no Python while it runs. `jax.lax.scan(step, x, None, length=8)` calls `step(x, _)` eight
+times. If `step` returns the pair (next x, norm), `scan` returns the pair (last x, all norms).
 """
 
 import jax

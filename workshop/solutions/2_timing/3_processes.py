@@ -1,8 +1,8 @@
 """Take the right samples.
 
-`left` and `right` are lists of processes; a process is a list of seconds, one a call. `p_value`
-should compare what is independent. ENOUGH should be the smallest number of processes a side that
-can reach p < 0.005 in this test.
+`left` and `right` are lists of processes, and each process is a list of seconds, one for each call.
+`p_value` should compare numbers that are independent. ENOUGH should be the smallest number of
+processes on each side with which this test can reach p < 0.005.
 """
 
 import statistics

@@ -1,7 +1,7 @@
 """Few shapes for many lengths.
 
-`spread` returns the variance of a series of any length up to LIMIT. Each length is compiled. Make
-one program serve all lengths.
+`spread` returns the variance of a series of any length up to LIMIT. JAX compiles a program for each
+length. Make one program serve all lengths.
 """
 
 import jax
