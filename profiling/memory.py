@@ -66,7 +66,7 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
     Raises
     ------
     JaxmeterError
-        If an option is not usable.
+        If an option has a value that cannot be used.
     """
     parser = scripting.parser_of(__doc__, target="package.module:function that makes a Case")
     parser.add_argument(
@@ -130,7 +130,7 @@ def label(point: dict[str, Any], points: Sequence[dict[str, Any]]) -> str:
 def measured(
     points: Mapping[str, Any], store: Path, options: argparse.Namespace
 ) -> list[list[Record]]:
-    """Measure choices in worker processes; return for each choice a record from each process.
+    """Measure choices in worker processes, and return the records of the processes of each choice.
 
     Rounds of the choices are interleaved. A round that has an ``ok`` record in the store is not
     measured again while vcjax, JAX, the machine and the parameters are the same.

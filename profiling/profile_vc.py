@@ -51,7 +51,8 @@ class Operation(NamedTuple):
     Attributes
     ----------
     make : ``make(operation, problem, options)`` returns the case of the operation.
-    prepare, evaluate : functions of vcjax, with the options that the operation takes as parameters.
+    prepare, evaluate : functions of vcjax. An operation takes the options that are parameters of
+        these functions.
     error : on the surface, the function ``error(problem, result)``; off the surface, the function
         that gives the exact values.
     """
@@ -201,7 +202,9 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
     for name in ("near_weights", "near_block_size", "far_dtype", *POINT_OPTIONS):
         if getattr(options, name) is not None and name not in known:
             option = {"point_count": "points"}.get(name, name.replace("_", "-"))
-            raise JaxmeterError(f"--{option}: {options.op} has no such option; leave it out")
+            raise JaxmeterError(
+                f"--{option}: the operation {options.op} has no such option; leave it out"
+            )
     if options.json is not None and options.json.is_dir():
         raise JaxmeterError(f"--json {options.json}: that is a folder; give a file")
     if options.trace_dir is not None and options.trace_dir.is_file():
@@ -249,7 +252,7 @@ def start_jax(options: argparse.Namespace) -> list[Any] | None:
 
 
 def profile(options: argparse.Namespace) -> None:
-    """Measure an operation, print and write its record, and on request write a trace."""
+    """Measure an operation, and print and write its record; with ``--trace-dir``, write a trace."""
     operation = OPERATIONS[options.op]
     params = {"workload": options.case, **vars(options)}
     for name in ("case", "repeat", "json", "trace_dir"):

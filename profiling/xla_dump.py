@@ -77,7 +77,10 @@ def work(argv: Sequence[str] | None) -> bool:
 
 
 def tables_of(options: argparse.Namespace, place: Path | None, folder: Path):
-    """Return the tables of a dump: the dump in `place`, or a new dump if it is None."""
+    """Return the tables of the dump in `place`.
+
+    If `place` is None, dump the target first, into a new folder.
+    """
     from jaxmeter import tables as jt
 
     if place is not None:

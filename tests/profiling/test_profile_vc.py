@@ -90,8 +90,11 @@ def test_every_option_of_the_operations_in_vcjax_can_be_given():
             ["--op", "gradC"],
             "no such operation; give one of B, B_int, GradB, BOFF, GradBOFF, GradX",
         ),
-        (["--op", "GradB", "--far-dtype", "auto"], "--far-dtype: GradB has no such option"),
-        (["--points", "3"], "--points: B has no such option"),
+        (
+            ["--op", "GradB", "--far-dtype", "auto"],
+            "--far-dtype: the operation GradB has no such option",
+        ),
+        (["--points", "3"], "--points: the operation B has no such option"),
         (["--chunk-size", "0"], 'give "auto" or a number of at least 1'),
         (["--target-chunk-size", "some"], 'give "auto" or a number of at least 1'),
         (["--repeat", "0"], "give a number of at least 1"),

@@ -143,7 +143,7 @@ def _end(one: Timing, end: float) -> str:
 
 
 def _change(ratio: float) -> str:
-    """Return ``+3.1 %``, or ``x8.4`` for a ratio of 2 or more, or of half or less."""
+    """Return a ratio as text: ``x8.4`` if it is at least 2 or at most 0.5, else ``+3.1 %``."""
     # Through a float, because the format would write 120 as 1.2e+02.
     return f"x{float(f'{ratio:.2g}'):g}" if not 0.5 < ratio < 2 else f"{100 * (ratio - 1):+.1f} %"
 

@@ -53,14 +53,14 @@ class Table:
     details: str = "details"
     """The name of the column that holds the rows' details in Markdown and in rich's tables."""
     limit: int = 20
-    """Rows shown in a terminal; with 0 only the title. Markdown shows all rows."""
+    """Number of rows shown in a terminal; with 0 only the title. Markdown shows all rows."""
     details_limit: int = 4
-    """Details of each row shown in a terminal; 0 for none. Markdown shows all details."""
+    """Number of details of each row shown in a terminal. Markdown shows all details."""
 
 
 @dataclass(frozen=True)
 class Sheet:
-    """The description of a result."""
+    """The description of a result, which does not depend on the form of the output."""
 
     headline: str
     is_good: bool | None = None
@@ -70,7 +70,7 @@ class Sheet:
     notes: tuple[str, ...] = ()
     suggestions: tuple[str, ...] = ()
     suggestions_limit: int = 6
-    """Suggestions shown in a terminal. Markdown shows all suggestions."""
+    """Number of suggestions shown in a terminal. Markdown shows all suggestions."""
     block: str = ""
     """Lines to copy, which are shown last and unchanged."""
 

@@ -32,16 +32,16 @@ class CallingLine(NamedTuple):
 
 
 class Call(NamedTuple):
-    """The innermost call of a JAX function on the stack, with its arguments."""
+    """The innermost call of a jitted function on the stack, with its arguments."""
 
     fn: Any
     signature: Signature | None
-    """None inside another transformation: the arguments on the stack then differ from the arguments
-    in the source line."""
+    """The properties of the call. None if the call is inside another transformation, because the
+    arguments on the stack then differ from the arguments in the source line."""
     args: tuple[Any, ...] = ()
     kwargs: Mapping[str, Any] = MappingProxyType({})
     static: tuple[set[int], set[str]] = (set(), set())
-    """Numbers and names of the static arguments."""
+    """The positions and the names of the static arguments."""
 
 
 class Explanation(NamedTuple):
@@ -49,7 +49,7 @@ class Explanation(NamedTuple):
 
     kind: Literal["first", "again", "JAX's own", "not known"]
     causes: tuple[Difference, ...] = ()
-    """Empty for ``again`` if no known difference explains the call."""
+    """The differences from earlier calls; empty for ``again`` if no difference is known."""
 
 
 @dataclasses.dataclass
@@ -64,7 +64,7 @@ class Group:
     trace_seconds: float = 0.0
     compile_seconds: float = 0.0
     objects: list[weakref.ref | None] = dataclasses.field(default_factory=list)
-    """A weak reference to each traced function; None for a function that does not support it."""
+    """A weak reference to each traced function; None if the function does not support them."""
     kinds: set[tuple[Any, ...]] = dataclasses.field(default_factory=set)
     """The kind of each traced function, such as ``a lambda`` or ``a partial``, with the code from
     `_wrapping`."""
@@ -167,7 +167,7 @@ def code_of(fn: Any) -> types.CodeType | None:
 def _wrapping(fn: Any) -> Iterator[types.CodeType]:
     """Yield the code of a function and of the JAX functions in its closure.
 
-    All wrappers that JAX makes share one code; the closure has the transformation.
+    All wrappers that JAX makes share one code; the closure contains the transformation.
     """
     if isinstance(fn, types.FunctionType):
         yield fn.__code__

@@ -42,7 +42,7 @@ class Leaf(NamedTuple):
 
 
 class Static(NamedTuple):
-    """A static argument, or a static part of an argument."""
+    """The value of a static argument, or of a static part of an argument."""
 
     value: Any
 
@@ -53,7 +53,7 @@ class Argument(NamedTuple):
     form: str
     """``by position``, ``by keyword``, or ``left out`` for a static argument with a default."""
     tree: Any
-    """The structure of its pytree; None if it is static."""
+    """The structure of the argument's pytree; None if the argument is static."""
     parts: dict[str, Leaf | Static]
     """Each leaf by its path, such as ``params['w']``."""
 
@@ -155,7 +155,8 @@ def _leaf(value: Any) -> Leaf | None:
 
 
 def _positional_names(fn: Callable[..., Any]) -> Iterator[str]:
-    """Yield the names of a function's positional arguments; ``args[0]``, ... follow without end."""
+    """Yield the names of a function's positional parameters, then ``args[0]``, ``args[1]``, ...
+    without end."""
     rest = "args"
     for parameter in _parameters(fn):
         if parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD):

@@ -60,7 +60,7 @@ class Seen(NamedTuple):
     frames: list[types.FrameType]
     """The stack from the innermost function of JAX outwards."""
     call: Call | None
-    """The call that led to it; None if the call is not known."""
+    """The call that led to the trace, lowering or compile; None if the call is not known."""
     explanation: Explanation
     is_hit: bool = False
 
@@ -84,7 +84,7 @@ class Watch(Listener):
     def on_seen(self, seen: Seen) -> None:
         """Handle a trace, lowering or compile that was just counted.
 
-        This class does nothing; a subclass may keep it.
+        This class does nothing here; a subclass may record the event.
         """
 
     def on_trace(self, fun_name: str, seconds: float) -> None:

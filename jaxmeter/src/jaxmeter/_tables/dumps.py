@@ -205,7 +205,7 @@ def dump_text(path: Path) -> str:
     except FileNotFoundError:
         raise
     except (OSError, FileError) as error:
-        raise JaxmeterError(f"dump: cannot read {str(path)!r} ({error})") from None
+        raise JaxmeterError(f"dump: cannot read {str(path)!r} ({error}); dump again") from None
 
 
 _SIZES = (

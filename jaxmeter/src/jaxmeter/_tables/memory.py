@@ -72,8 +72,8 @@ def memory_table(points: Sequence[Point]) -> pd.DataFrame:
     ----------
     points : sequence of Point
         The choices with their records. A choice counts as failed unless all its records are ``ok``.
-        The numbers of the allocator are read from the checks of its first record, which
-        `allocator_checks` adds.
+        The numbers of the allocator are those that `allocator_checks` gave for the checks of the
+        first record.
 
     Raises
     ------
@@ -127,8 +127,10 @@ def _row(point: Point) -> dict[str, Any]:
 
 
 def _largest(records: Sequence[Record], name: str) -> int | None:
-    """Return the largest memory peak of the processes, each above the process's memory before
-    tracing; None if no peak is known."""
+    """Return the largest peak of a process's memory above its memory before tracing.
+
+    Return None if no peak is known.
+    """
     peaks = [
         peak - record.memory.baseline_rss_bytes
         for record in records

@@ -143,10 +143,12 @@ def _run(command: list[str], what: str) -> str:
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=_SECONDS)
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise JaxmeterError(f"nsys: could not {what}: {error}") from None
+        raise JaxmeterError(f"nsys: could not {what} ({error}); check that nsys runs") from None
     if done.returncode != 0:
         lines = (done.stderr.strip() or done.stdout.strip()).splitlines()[-12:]
-        raise JaxmeterError(f"nsys: {what} ended with {done.returncode}:\n" + "\n".join(lines))
+        raise JaxmeterError(
+            f"nsys: {what} failed with exit code {done.returncode}:\n" + "\n".join(lines)
+        )
     return done.stdout
 
 

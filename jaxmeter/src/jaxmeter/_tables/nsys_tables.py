@@ -22,7 +22,7 @@ schema(
     "One row describes the whole capture.",
     {
         "path": (TEXT, "the `.sqlite` file"),
-        "version": (TEXT, "version of nsys that exported it"),
+        "version": (TEXT, "version of nsys that exported the file"),
         "schema_version": (TEXT, "version of the tables of nsys"),
         "kernels_count": (WHOLE, "number of kernel launches"),
         "kernels_with_op_count": (WHOLE, "number of launches with a known operation"),

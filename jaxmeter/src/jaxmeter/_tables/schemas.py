@@ -92,7 +92,7 @@ def frame(name: str, rows: Any) -> pd.DataFrame:
             table[column] = pd.Series(values, index=given.index).astype(kind)  # type: ignore[call-overload]
         except (TypeError, ValueError) as error:
             raise JaxmeterError(
-                f"frame: got values of {name}.{column} that are not {kind}: {error}"
+                f"frame: got values of {name}.{column} that are not {kind} ({error}); convert them"
             ) from error
     return pd.DataFrame(table).reset_index(drop=True)
 

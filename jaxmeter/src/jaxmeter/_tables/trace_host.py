@@ -63,7 +63,7 @@ _POOL = re.compile(r"/-?\d+$")
 
 
 def annotation_table(trace: Trace) -> pd.DataFrame:
-    """Return the table of the events on host threads that are not operations."""
+    """Return the table ``trace_annotations``: events on host threads that are not operations."""
     sums: dict[tuple[str, str], list[float]] = defaultdict(lambda: [0, 0.0, 0.0])
     for line in trace.lines:
         if line.is_device:
@@ -98,7 +98,7 @@ def _kind(name: str, keywords: str) -> str:
 
 
 def phase_table(trace: Trace) -> pd.DataFrame:
-    """Return the table of the time of each phase on each host thread, summed over thread pools."""
+    """Return the table ``trace_phases``: the time of each phase on each host thread or pool."""
     of_name = np.array([_phase(name) for name in trace.names], dtype=np.int64)
     sums: dict[tuple[str, str], np.ndarray] = defaultdict(lambda: np.zeros(2))
     for line in trace.lines:

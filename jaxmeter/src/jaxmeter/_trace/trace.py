@@ -39,7 +39,8 @@ class Line:
     starts, durations : (n,) start and duration of each event, seconds.
     ops : (n,) positions in `Trace.ops`; -1 for events that are not operations of a program.
     notes : keywords of annotations and details of kernels, by position of the event.
-    op_self : (n,) self time of each operation among the operations, seconds; 0 for other events.
+    op_self : (n,) self time of each operation, without the operations inside it, seconds; 0 for
+        other events.
     op_busy : time with an operation under way, seconds.
     """
 

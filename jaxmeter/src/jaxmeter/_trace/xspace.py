@@ -137,7 +137,7 @@ def _parts(data: memoryview, number: int) -> Iterator[memoryview]:
 
 
 def _text(data: memoryview, number: int) -> str:
-    """Return the first field with a number as text; empty if there is none."""
+    """Return the first field with the given number as text; empty if there is no such field."""
     return next((bytes(value).decode("utf-8", "replace") for value in _parts(data, number)), "")
 
 

@@ -27,7 +27,7 @@ def watch_program(
     variables: Mapping[str, str] | None = None,
     call: str = "watch",
 ) -> WatchedRun:
-    """Run a program to its end, and return what it compiled.
+    """Run a program to its end, and return the record of its compiles.
 
     Parameters
     ----------

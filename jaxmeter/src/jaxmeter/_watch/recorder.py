@@ -23,7 +23,7 @@ from jaxmeter._retrace.watch import Seen, Watch
 from jaxmeter._watch.cache_events import CacheEvents
 
 _LARGE_BYTES = 1_000_000
-"""If a program captures fewer bytes, they are counted, but the variables are not searched for."""
+"""If a program captures fewer bytes, the variables that hold its arrays are not searched for."""
 _ARRAYS_COUNT = 5
 _FRAMES_COUNT = 40
 _until_the_end = contextlib.ExitStack()
@@ -144,7 +144,8 @@ class Recorder(Watch):
 
 
 def _captured(call: Call | None, jaxpr: Any, values: dict[Hashable, Any]) -> list[dict[str, Any]]:
-    """Return the largest captured arrays, each with the variable that holds it and its line."""
+    """Return the largest captured arrays, each with the variable that holds the array and the line
+    that uses it."""
     from jaxmeter._capture.functions import named_arguments
     from jaxmeter._capture.holders import held_arrays  # most programs capture nothing large
     from jaxmeter._capture.uses import uses_of
@@ -195,10 +196,11 @@ def _local(name: str, frames: list[FrameType]) -> Any:
 
 
 def _stack(frame: FrameType | None = None) -> list[list[Any]]:
-    """Return file, line, function and whether it is a library for the lines of the stack to show.
+    """Return the lines of the stack to show, each as a list [file, line, function, is_library].
 
     These are the program's own lines, the innermost first. If a library called JAX, its innermost
-    line comes before them. Without lines of the program, they are three lines of the library.
+    line comes before them. If the stack has no line of the program, the three innermost lines of
+    libraries are returned.
     """
     if frame is None:
         import sys

@@ -18,7 +18,7 @@ _SOURCE = os.environ.get("JAXMETER_WATCH_SOURCE", "")
 
 
 class Events:
-    """The file of this process, with a line of JSON for each event.
+    """The event file of this process, with a line of JSON for each event.
 
     The file is opened for each event. Therefore all events are kept however the process ends, and a
     program that closes unknown file descriptors does not close this file.
