@@ -86,7 +86,7 @@ class Group:
         return self.code is not None and self.code.co_filename.startswith(JAX_FOLDER)
 
     def number_of(self, fn: Any) -> int:
-        """Return the position of a function in `objects`; a new function is appended first."""
+        """Return the position of a function in `objects`; append the function if it is new."""
         for number, reference in enumerate(self.objects):
             if reference is not None and reference() is fn:
                 return number

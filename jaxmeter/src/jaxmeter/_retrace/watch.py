@@ -84,7 +84,7 @@ class Watch(Listener):
     def on_seen(self, seen: Seen) -> None:
         """Handle a trace, lowering or compile that was just counted.
 
-        This class does nothing here; a subclass may record the event.
+        This class does nothing; a subclass may record the event.
         """
 
     def on_trace(self, fun_name: str, seconds: float) -> None:
