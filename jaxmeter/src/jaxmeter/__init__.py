@@ -1,7 +1,8 @@
-"""jaxmeter: what did JAX do with my function?
+"""jaxmeter: find out what JAX did with a function.
 
-Importing this package imports neither JAX nor its own modules. Each name is loaded at first use, so
-that a watched program starts quickly, and records can be read without JAX in this process.
+Importing this package imports neither JAX nor the package's own modules: each name is loaded when
+it is first used. A watched program therefore starts quickly, and records can be read in a process
+without JAX.
 """
 
 # ruff: noqa: I001  (grouped by idea)
@@ -111,7 +112,7 @@ if _IS_CHECKED:  # `_modules` reads these lines: they are the API
     from jaxmeter._render.units import count_text as count_text
     from jaxmeter._render.units import seconds_text as seconds_text
 
-    # Command lines of other tools: functions named as for ``jaxmeter``.
+    # For command lines of other tools that name functions as ``jaxmeter`` does.
     from jaxmeter._cli.arguments import case_from_options as case_from_options
     from jaxmeter._cli.arguments import parse_parameter as parse_parameter
     from jaxmeter._cli.arguments import with_arrays as with_arrays
@@ -123,7 +124,7 @@ if _IS_CHECKED:  # `_modules` reads these lines: they are the API
     from jaxmeter._measure.targets import is_target as is_target
     from jaxmeter._measure.targets import resolve as resolve
 
-    # What needs JAX.
+    # Functions that need JAX.
     from jaxmeter._capture.audit import audit as audit
     from jaxmeter._capture.calibration import calibrate as calibrate
     from jaxmeter._capture.hoist import hoist as hoist
@@ -144,14 +145,14 @@ if _IS_CHECKED:  # `_modules` reads these lines: they are the API
 
 
 def load_ipython_extension(shell: _Any) -> None:
-    """Add the cell magic ``%%jaxmeter`` to a notebook, by ``%load_ext jaxmeter``."""
+    """Add the cell magic ``%%jaxmeter`` to an IPython shell, as ``%load_ext jaxmeter`` does."""
     from jaxmeter._notebook import register
 
     register(shell)
 
 
 def _modules() -> dict[str, str]:
-    """Return the module of each name of the API."""
+    """Return the module that defines each public name, by name."""
     import inspect
     import re
     import sys

@@ -1,6 +1,7 @@
-"""``jaxmeter package.module:function``: measure a case in a fresh process.
+"""Run the command line of jaxmeter.
 
-``jaxmeter audit``, ``compare`` and other commands answer other questions.
+``jaxmeter package.module:function`` measures a case in a fresh process. ``jaxmeter --help`` lists
+the other commands, such as ``jaxmeter audit``.
 """
 
 from __future__ import annotations
@@ -14,7 +15,10 @@ from jaxmeter._render.terminal import leaving_reader
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run a command, or measure if none is named; return the exit code that --help describes."""
+    """Run the command that the first argument names, and return its exit code.
+
+    Without a command, measure the target. The exit codes are those that ``--help`` lists.
+    """
     given = sys.argv[1:] if argv is None else argv
     command, rest = MEASURE, given
     if given and given[0] in COMMANDS:
@@ -29,7 +33,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         return run_command(command, rest)
     finally:
-        with leaving_reader():  # the reader of a --help may have left too
+        with leaving_reader():  # whatever reads the text of --help may have closed the pipe
             pass
 
 

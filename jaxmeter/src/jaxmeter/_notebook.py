@@ -1,4 +1,4 @@
-"""The cell magic ``%%jaxmeter`` of notebooks; needs no import of IPython."""
+"""Define the cell magic ``%%jaxmeter`` of notebooks, without importing IPython."""
 
 from __future__ import annotations
 
@@ -21,16 +21,18 @@ _TARGET = "jaxmeter_notebook_cell"
 
 
 def register(shell: Any) -> None:
-    """Add the cell magic to a shell of IPython."""
+    """Add the cell magic ``%%jaxmeter`` to an IPython shell."""
 
     def jaxmeter_magic(line: str, cell: str) -> Any:
-        """Answer a question about a cell: %%jaxmeter audit, %%jaxmeter measure, %%jaxmeter watch.
+        """Audit, measure or watch a cell: %%jaxmeter audit, %%jaxmeter measure, %%jaxmeter watch.
 
-        The first two take the cell's last expression: a call, step(x), is traced or measured with
-        these arguments; any other expression is a function without arguments. The rest of the cell
-        is run before. measure works in a fresh process, which gets the modules, functions and
-        values of the notebook that the cell names. watch runs the cell and lists what was traced
-        and compiled.
+        audit and measure use the last expression of the cell and run the rest of the cell first. If
+        the expression is a call such as step(x), step is audited or measured with the argument x.
+        Any other expression is treated as a function without arguments.
+
+        measure works in a fresh process. The process receives the modules, functions and values of
+        the notebook that the cell names. watch runs the cell and lists the functions that JAX
+        traced and compiled.
         """
         answer = _ANSWERS.get(line.strip())
         if answer is None:
@@ -62,10 +64,11 @@ def _measure(shell: Any, source: str) -> jaxmeter.Record:
 
 
 def write_module(file: Path, tree: ast.AST, names: Mapping[str, Any], text: str = "") -> Path:
-    """Write a module with what a piece of a notebook's code needs, and ``text`` after it.
+    """Write a module that defines the notebook's names that a piece of code uses; return its path.
 
-    The modules, functions and values of the notebook that the code names go into it, and whether
-    64-bit numbers are on in JAX.
+    The module imports the modules that the code names, contains the source of the functions and
+    loads the pickled values. It sets JAX's option for 64-bit numbers as the notebook does, and ends
+    with ``text``.
     """
     sources: list[str] = []
     values: dict[str, Any] = {}
@@ -127,7 +130,7 @@ def _case(fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Case:
 
 
 def _divided(command: str, source: str) -> tuple[list[ast.stmt], ast.Call]:
-    """Return the statements of a cell but its last, and the call that makes a case of the last."""
+    """Return all statements of a cell but the last, and a call that makes a case of the last."""
     body = ast.parse(source).body
     end = body[-1] if body else None
     if not isinstance(end, ast.Expr):
@@ -146,16 +149,18 @@ def _run(shell: Any, source: str, body: list[ast.stmt]) -> None:
 
 
 def _file(shell: Any, source: str) -> str:
-    """Return a name of the cell under which its lines are found."""
+    """Return the file name under which Python finds the source lines of a cell."""
     return shell.compile.cache(source, shell.execution_count)
 
 
 def _needed(
     tree: ast.AST, names: Mapping[str, Any], known: set[str]
 ) -> Iterator[tuple[str, str, Any]]:
-    """Yield what a fresh process lacks: ``source`` of modules and functions, and each ``value``.
+    """Yield (kind, name, content) for each name of the notebook that ``tree`` uses.
 
-    What cannot be passed is left out; the process then says that its name is not defined.
+    The kind is ``source``, with the text of an import or a function as its content, or ``value``,
+    with an object that can be pickled. A function comes after the names that it uses. Other objects
+    are left out; a fresh process that needs them raises a NameError.
     """
     for node in ast.walk(tree):
         name = getattr(node, "id", None)
@@ -174,7 +179,7 @@ def _needed(
 def _defined(
     name: str, found: Any, names: Mapping[str, Any], known: set[str]
 ) -> Iterator[tuple[str, str, Any]]:
-    """Yield the source of a function of the notebook, after what it needs."""
+    """Yield the source of a function of the notebook, after the names that the function uses."""
     try:
         tree = ast.parse(inspect.getsource(found))
     except (OSError, TypeError, SyntaxError):

@@ -1,4 +1,4 @@
-"""The errors of jaxmeter. An exception in a worker process is in its record instead."""
+"""The exceptions that jaxmeter raises. An exception in a worker process is stored in its record."""
 
 from __future__ import annotations
 
@@ -6,22 +6,25 @@ from typing import Any
 
 
 class JaxmeterError(ValueError):
-    """A call to jaxmeter got something it cannot use.
+    """Raised if a call to jaxmeter gets an argument, file or setting that it cannot use.
 
-    The message names the call, what it got and what to try.
+    The message names the call, the value that the call got and a change to try.
     """
 
 
 class RecordError(JaxmeterError):
-    """A text is not a record of jaxmeter: truncated, of another program, or of another schema."""
+    """Raised if a text is not a record: truncated, from another program or of another schema."""
 
 
 class RetraceError(JaxmeterError):
-    """A function was retraced although it was called with the same arguments."""
+    """Raised if a function was retraced although it was called with the same arguments."""
 
     record: Any = None
-    """Everything that `jaxmeter.measure` had measured before."""
+    """The record of everything that `jaxmeter.measure` measured before the retrace."""
 
 
 class FileError(JaxmeterError):
-    """A file cannot be read or written: no regular file, too large, no rights, no space."""
+    """Raised if a file cannot be read or written.
+
+    The file is not a regular file, is too large or may not be accessed, or the disk is full.
+    """

@@ -1,4 +1,4 @@
-"""The pytest fixture ``jaxmeter``: limits on what JAX does with a function, as a test.
+"""The pytest fixture ``jaxmeter``, which measures functions and tests their quantities.
 
 JAX is imported when the fixture is first used, not when pytest starts.
 """
@@ -29,7 +29,7 @@ _MEASURED = pytest.StashKey["list[Metered]"]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the option that writes the lock file."""
+    """Add the option ``--jaxmeter-lock``, which writes the lock file."""
     parser.getgroup("jaxmeter").addoption(
         _LOCK_OPTION,
         action="store_true",
@@ -38,19 +38,23 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Read the budgets from pyproject.toml in the root of the tests."""
+    """Register the marks, and read the budgets from pyproject.toml in pytest's root folder."""
     config.addinivalue_line(
         "markers",
-        f"{_LOCK_MARK}: compare what the jaxmeter fixture measures in this test with {LOCK_FILE}",
+        f"{_LOCK_MARK}: compare the quantities that the jaxmeter fixture measures in this test "
+        f"with {LOCK_FILE}",
     )
     is_writing = bool(config.getoption(_LOCK_OPTION))
     if is_writing and getattr(config.option, "numprocesses", None):
-        raise pytest.UsageError(f"{_LOCK_OPTION}: got -n too; write the file from one process")
+        raise pytest.UsageError(
+            f"{_LOCK_OPTION}: got -n too; run pytest without -n, since one process must write the "
+            "file"
+        )
     config.stash[_LOCKED] = LockedTests(config.rootpath, is_writing)
     config.addinivalue_line(
         "markers",
-        f"{_MARK}(captured_bytes=1_000_000, traces=1, ...): limits for what the jaxmeter fixture "
-        "measures in this test; None lifts a limit",
+        f"{_MARK}(captured_bytes=1_000_000, traces=1, ...): limits for the quantities that the "
+        "jaxmeter fixture measures in this test; None removes a limit",
     )
     try:
         config.stash[_BUDGETS] = read_budgets(config.rootpath / "pyproject.toml")
@@ -60,7 +64,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
-    """Compare what a marked test measured with the lock file, after the test."""
+    """Compare the quantities of a marked test with the lock file, after the test."""
     result = yield
     if item.get_closest_marker(_LOCK_MARK) is not None:
         locked = item.config.stash[_LOCKED]
@@ -77,7 +81,7 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Name a JAX that the lock file does not have."""
+    """Report how many tests were not compared because the lock file lacks a section."""
     properties = (
         found
         for report in terminalreporter.getreports("passed")
@@ -89,7 +93,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 
 def pytest_assertrepr_compare(op: str, left: object, right: object) -> list[str] | None:
-    """Explain a comparison of a quantity that fails."""
+    """Explain a failed comparison of a measured quantity."""
     quantity = next((side for side in (left, right) if isinstance(side, Quantity)), None)
     if quantity is None:
         return None
@@ -104,8 +108,8 @@ def pytest_assertrepr_compare(op: str, left: object, right: object) -> list[str]
 def jaxmeter(request: pytest.FixtureRequest) -> Callable[..., Metered]:
     """Measure a function: ``jaxmeter(step, x).captured_bytes``, ``.traces``, ``.temp_bytes``.
 
-    The test fails if a budget is exceeded, from ``[tool.jaxmeter.budgets]`` in pyproject.toml or
-    from the mark ``jaxmeter_budget``.
+    The test fails if a quantity exceeds its budget. Budgets are set in ``[tool.jaxmeter.budgets]``
+    of pyproject.toml or by the mark ``jaxmeter_budget``.
     """
     budget = budget_for(request.node.nodeid, request.config.stash[_BUDGETS])
     for mark in reversed(
@@ -137,7 +141,7 @@ def _check(metered: Metered, budget: Budget) -> None:
             pytest.fail(str(error), pytrace=False)
         if quantity > limit:
             exceeded.append(
-                f"jaxmeter: {name} of {metered.name} is {quantity:,}, its budget {limit:,}"
+                f"jaxmeter: {name} of {metered.name} is {quantity:,}, above its budget of {limit:,}"
             )
             exceeded += [f"  {line}" for line in quantity.explain().splitlines()]
     if exceeded:

@@ -1,8 +1,9 @@
-"""Turn traces, XLA dumps, nsys captures, compile profiles and memory into pandas tables.
+"""Turn traces, XLA dumps, nsys captures, compile profiles and memory use into pandas tables.
 
-Needs ``pip install jaxmeter[tables]``; no other part of jaxmeter does. Functions return frames, or
-a dictionary of frames by name; `SCHEMAS` describes every column, and `schema` adds a table.
-``python -m jaxmeter.tables`` prints the description in Markdown.
+This module needs ``pip install jaxmeter[tables]``; the rest of jaxmeter works without it. Most
+functions return a frame or a dictionary of frames by name. `SCHEMAS` describes every column, and
+`schema` registers a further table. ``python -m jaxmeter.tables`` prints the descriptions in
+Markdown.
 """
 
 from jaxmeter._program.hlo import Instruction as Instruction

@@ -1,3 +1,3 @@
-"""The version of jaxmeter, written into every record."""
+"""The version of jaxmeter, which is stored in every record."""
 
 VERSION = "0.1.0"

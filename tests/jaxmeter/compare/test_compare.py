@@ -158,7 +158,9 @@ def test_a_function_of_the_running_script_is_named_by_its_file(tmp_path, monkeyp
     step = vars(script)["step"]
     assert comparing._side(step, tmp_path).target == f"{tmp_path}/script.py:step"
     del script.__file__  # as in a notebook
-    with pytest.raises(JaxmeterError, match="whose text is unknown, write it to a file first"):
+    with pytest.raises(
+        JaxmeterError, match="if its source is unknown, write the function to a file"
+    ):
         comparing._side(step, tmp_path)
     monkeypatch.setitem(linecache.cache, "<cell>", (len(cell), None, cell.splitlines(True), ""))
     again = resolve(comparing._side(step, tmp_path).target)

@@ -101,9 +101,9 @@ def test_what_is_no_lock_file_is_an_error(tmp_path, text, message):
 @pytest.mark.parametrize(
     ("table", "message"),
     [
-        ("function = []", "got 'function'; there are functions and margins"),
+        ("function = []", "got the key 'function'; give only functions and margins"),
         ("functions = [1]", "got functions="),
-        ("margins = {temp = 0.1}", "got a margin for 'temp'; there are traces, "),
+        ("margins = {temp = 0.1}", "got a margin for 'temp'; give margins only for traces, "),
         ("margins = {traces = -0.1}", "got margins="),
     ],
 )
@@ -169,7 +169,7 @@ def test_the_command_writes_checks_and_names_what_changed(write_module, tmp_path
     capsys.readouterr()
     assert main(["lock", "--check"]) == 2
     assert f"{name} has no gone" in (error := capsys.readouterr().err)
-    assert "if it is gone, delete its lines in jaxmeter.lock.toml" in error
+    assert "if the function was removed, delete its lines in jaxmeter.lock.toml" in error
 
 
 def test_a_version_without_a_section_is_bad_usage_said_plainly(write_module, tmp_path, capsys):

@@ -164,11 +164,11 @@ def test_of_its_own(jaxmeter):
     result.assert_outcomes(passed=2, failed=3)
     result.stdout.fnmatch_lines(
         [
-            "jaxmeter: captured_bytes of step is 512, its budget 100",
+            "jaxmeter: captured_bytes of step is 512, above its budget of 100",
             "  *weights*",
-            "jaxmeter: traces of step is 2, its budget 1",
+            "jaxmeter: traces of step is 2, above its budget of 1",
             "  shape of x: * -> (8, 2): pad x to one shape*",
-            "jaxmeter: hlo_instructions_count of step is *, its budget 0",
+            "jaxmeter: hlo_instructions_count of step is *, above its budget of 0",
         ]
     )
 

@@ -1,1 +1,1 @@
-"""Find the arrays that a function captures, who holds them and which lines use them."""
+"""Find the arrays that a function captures, their holders and the lines that use them."""

@@ -39,7 +39,7 @@ _SUGGESTIONS: dict[Kind, str] = {
     "global": _PASS_IT,
     "class": "give {name} an argument for the arrays of the class {root}, and pass it in the call",
     "self": "jit a function that takes the object as an argument, such as jax.jit(lambda self, "
-    "*args: {call}), its class being a pytree",
+    "*args: {call}), and make its class a pytree",
     "default": "pass {root} in the call and not as a default",
     "partial": "pass {root} in the call and not in a partial",
     "argument": "make the array a leaf of the argument {root}, since static parts are constants",
@@ -55,34 +55,35 @@ def audit(
     threshold_bytes: int = DEFAULT_THRESHOLD_BYTES,
     **kwargs: Any,
 ) -> Audit:
-    """Find the arrays that a function captures, without compiling or running it.
+    """Find the arrays that a function captures, without compiling or running the function.
 
     Parameters
     ----------
     fn : Case or callable
-        The function, jitted or not; or a case, which may hold options of jit.
+        The function, jitted or not, or a `Case`, which may have options for `jax.jit`.
     *args, **kwargs : Any
-        Its arguments; arrays may be given as `jax.ShapeDtypeStruct`.
+        The arguments of the function. `jax.ShapeDtypeStruct` may stand for arrays.
     threshold_bytes : int
-        A variable is fine to embed if the program holds no more than this of it, all its arrays
-        and all their occurrences together. By default 1 MB.
+        A variable is fine to embed if the program contains at most this many bytes of it. All
+        arrays of the variable count, and all their occurrences. The default is 1 MB.
 
     Returns
     -------
     Audit
+        The captured arrays with verdicts and suggestions, and the operations that are slow to fold.
 
     Raises
     ------
     JaxmeterError
         If an argument cannot be used.
     Exception
-        Whatever the function raises while it is traced.
+        Any exception that the function raises while it is traced.
 
     Notes
     -----
-    An array is found at its path by being the very same object. An array that the function makes
-    while it is traced, such as ``weights.T`` of a numpy array, is found if it is a view of a held
-    array, or equals one.
+    The path of a captured array leads to the same object. An array that the function makes while it
+    is traced, such as ``weights.T`` of a numpy array, gets the path of an array that it is a view
+    of or equals, if there is one.
     """
     case = case_of("audit", fn, args, kwargs)
     checked("audit", "threshold_bytes", threshold_bytes, Annotated[float, Meta(ge=0)])
@@ -144,14 +145,18 @@ def _key_of(array: Any, arrays: dict[Hashable, Any]) -> Hashable | None:
 
 
 def _container(key: Hashable, held: dict[Hashable, tuple[Holder, Match]]) -> Hashable:
-    """Return the variable that holds an array, or the array's own key if nothing holds it."""
+    """Return the variable that holds an array, or the array's own key if no variable holds it."""
     return held[key][0].root if key in held else key
 
 
 def holders_of(
     fn: Callable[..., Any], arrays: dict[Hashable, Any], arguments: Mapping[str, Any] | None = None
 ) -> dict[Hashable, tuple[Holder, Match]]:
-    """Return the holder of each captured array that the function or its arguments hold."""
+    """Return the holder of each captured array, by the array's key.
+
+    Arrays that neither the function nor its arguments hold are left out. The second value says
+    whether the held array is the same object as the captured array, or a view of it or equal to it.
+    """
     found: dict[Hashable, tuple[Holder, Match]] = {}
     holders = []
     for holder in held_arrays(fn, arguments or {}):

@@ -1,6 +1,7 @@
-"""Measure the cost of embedding arrays into programs on this machine, and keep it.
+"""Measure the compile time that embedded arrays cost on this machine, and store the result.
 
-Compile time grows in proportion to the embedded bytes; constant folding adds to it.
+Compile time grows in proportion to the embedded bytes. Constant folding costs extra time, which is
+not measured here.
 """
 
 from __future__ import annotations
@@ -25,16 +26,22 @@ _CACHE = "jax_enable_compilation_cache"
 
 
 def calibrate(*, clock: Clock = time.perf_counter) -> Calibration:
-    """Measure the cost of embedding arrays here, and keep it for `jaxmeter.audit`.
+    """Measure the compile time of embedded arrays, and store it for `jaxmeter.audit`.
 
-    It takes a few seconds: programs with and without an array of 32 MB are interleaved, and
-    the median of nine differences counts. The answer is kept for this user, version of JAX, backend
-    and machine, in ``$XDG_CACHE_HOME/jaxmeter`` or ``~/.cache/jaxmeter``.
+    The measurement takes a few seconds. Compiles of a program with an embedded array of 32 MB and
+    of a program with a small array are interleaved, and the result is the median of nine
+    differences. It is stored for this user, version of JAX, backend and machine, in
+    ``$XDG_CACHE_HOME/jaxmeter`` or ``~/.cache/jaxmeter``.
 
     Parameters
     ----------
     clock : callable
-        Returns seconds; tests give their own.
+        A function that returns the time in seconds.
+
+    Returns
+    -------
+    Calibration
+        The compile time of each embedded megabyte in seconds, with all samples.
     """
     array = jax.numpy.asarray(
         np.random.default_rng(0).normal(size=_MEGABYTES * MEGABYTE_BYTES // 4), "float32"
@@ -65,7 +72,7 @@ def calibrate(*, clock: Clock = time.perf_counter) -> Calibration:
 
 
 def calibration() -> Calibration | None:
-    """Return the calibration of this machine and JAX; None if there is none."""
+    """Return the stored calibration of this machine and JAX, or None if there is none."""
     try:
         found = Calibration.from_json(read_file(_file()))
     except (OSError, FileError, RecordError):

@@ -1,9 +1,11 @@
 """Count the arrays that enter a program other than as arguments.
 
-Captured and embedded are different numbers. An array that is used both directly and inside a
-nested jit is captured once and embedded twice; an array that is used only by code whose result is
-dropped is captured and not embedded; and an array whose elements are all equal is captured, and
-embedded as a single element (a *splat*), which counts as nothing.
+A captured array is not always embedded exactly once:
+
+- An array that is used both directly and inside a nested jit is captured once and embedded twice.
+- An array that is used only by code whose result is dropped is captured but not embedded.
+- An array whose elements are all equal is captured and embedded as a single element (a *splat*),
+  which is not counted.
 """
 
 from __future__ import annotations
@@ -24,15 +26,17 @@ from jaxmeter._records.constants import ConstantArray, Constants
 
 _TENSOR = re.compile(r"tensor<((?:\d+x)*)(.+?)>$")
 _PLAIN = re.compile(r"x(f32|f64|u?i(8|16|32|64))>$")
-"""Types whose values are read as they lie in memory; the others are compared as text."""
+"""Types whose values are compared as bytes. Values of other types are compared as text."""
 _LENGTHS = re.compile(r"tensor<(?:[1-9]\d*x)+[^\dx]")
-# A larger array is matched by its shape and dtype if no other has them, and not by its values.
+# If a larger array is the only one of its shape and dtype, it is matched by these, not by values.
 _COMPARED_BYTES = 1_000_000
 
 
 def count_constants(closed_jaxpr: Any, lowered: jax.stages.Lowered | None = None) -> Constants:
-    """Count the constants of a program; those embedded and hidden only if it is given lowered
-    too."""
+    """Count the captured arrays of a program.
+
+    If ``lowered`` is given, also count the embedded constants and the hidden arguments.
+    """
     arrays = tuple(description for _, description in captured_values(closed_jaxpr).values())
     constants = Constants(
         captured_bytes=sum(array.bytes for array in arrays),
@@ -53,8 +57,10 @@ def count_constants(closed_jaxpr: Any, lowered: jax.stages.Lowered | None = None
 
 
 def captured_values(closed_jaxpr: Any) -> dict[Hashable, tuple[Any, ConstantArray]]:
-    """Return the distinct arrays in a jaxpr and its sub-jaxprs by `identity`, in order of first
-    use."""
+    """Return the distinct arrays that a jaxpr and its sub-jaxprs capture, with descriptions.
+
+    The keys are those of `identity`, in the order in which the arrays are first used.
+    """
     found: dict[Hashable, tuple[Any, ConstantArray]] = {}
     for array, where in _captured(closed_jaxpr, (), set()):
         key = identity(array)
@@ -81,27 +87,28 @@ def _captured(
 
 
 def closed_over(jaxpr: Any) -> Iterator[tuple[Any, Any]]:
-    """Yield the variables of a closed jaxpr that stand for captured arrays, with the arrays."""
+    """Yield each variable of a closed jaxpr that stands for a captured array, with the array."""
     for variable, array in zip(inner(jaxpr).constvars, getattr(jaxpr, "consts", ()), strict=False):
         if hasattr(array, "shape"):
             yield variable, array
 
 
 def _is_captured(atom: Any) -> bool:
-    """Return whether an atom of a jaxpr is a literal that was an array to its author.
+    """Return whether an atom of a jaxpr is a literal that was an array in the user's code.
 
-    Scalars such as the 2.0 of ``2.0 * x`` are literals too; only a jax.Array of shape () is an
-    array.
+    JAX also makes literals of Python scalars, such as the 2.0 of ``2.0 * x``. A literal of shape ()
+    is therefore an array only if it is a `jax.Array`.
     """
     value = getattr(atom, "val", None)  # variables have none
     return isinstance(value, jax.Array) or len(getattr(value, "shape", ())) > 0
 
 
 def identity(array: Any) -> Hashable:
-    """Return a key that two captures of one array share, while it lives.
+    """Return a key that is the same for every capture of an array while the array exists.
 
-    JAX wraps a numpy array again at each use (in ``TypedNdArray``, up to 0.7 ``LiteralArray``), so
-    numpy arrays are known by their memory; a view of another shape is another array.
+    JAX wraps a numpy array in a new object at each use (``TypedNdArray``, up to JAX 0.7
+    ``LiteralArray``). The key of a numpy array is therefore made of its memory address, shape,
+    strides and dtype. A view with another shape counts as another array.
     """
     if isinstance(array, jax.Array):
         return id(array)
@@ -112,7 +119,7 @@ def identity(array: Any) -> Hashable:
 
 
 def _plain(array: Any) -> Any:
-    """Return a numpy array out of JAX's wrapper, and the numbers of an array of random keys."""
+    """Return an array without JAX's wrapper; for random keys, return the array of their data."""
     array = getattr(array, "val", array)
     is_extended = jax.numpy.issubdtype(array.dtype, jax.dtypes.extended)
     return jax.random.key_data(array) if is_extended else array
@@ -124,9 +131,9 @@ def _array_bytes(array: Any) -> int:
 
 
 def hidden_arguments(lowered: jax.stages.Lowered) -> list[Any] | None:
-    """Return the arrays that JAX passes as hidden arguments; None if this JAX does not report them.
+    """Return the arrays that JAX passes as hidden arguments, or None if JAX does not report them.
 
-    There are none unless the process began with JAX_USE_SIMPLIFIED_JAXPR_CONSTANTS=1.
+    The list is empty unless the process began with JAX_USE_SIMPLIFIED_JAXPR_CONSTANTS=1.
     """
     hidden = getattr(getattr(lowered, "_lowering", None), "const_args", None)
     return None if hidden is None else list(hidden)
@@ -134,13 +141,13 @@ def hidden_arguments(lowered: jax.stages.Lowered) -> list[Any] | None:
 
 @dataclasses.dataclass(frozen=True)
 class EmbeddedConstant:
-    """A non-splat ``stablehlo.constant`` of a lowered program."""
+    """A ``stablehlo.constant`` of a lowered program whose elements are not all equal."""
 
     module: Any
-    """Kept, for the operation is memory of the module."""
+    """The module that owns the operation. It is kept because the operation uses its memory."""
     operation: Any
     type: str
-    """``tensor<64x3xf64>``"""
+    """The type in MLIR's notation, such as ``tensor<64x3xf64>``."""
 
     @property
     def bytes(self) -> int:
@@ -149,12 +156,15 @@ class EmbeddedConstant:
         # An element narrower than a byte takes one, as it does in the array.
         width = match and re.search(r"\d+", match[2])
         if not match or not width:
-            raise ValueError(f"embedded_constants: got a constant of the unknown type {self.type}")
+            raise ValueError(
+                f"embedded_constants: got a constant of the unknown type {self.type}; try another "
+                "dtype, and report the type to jaxmeter's authors"
+            )
         item_bytes = math.ceil(int(width[0]) / 8) * (2 if match[2].startswith("complex") else 1)
         return math.prod(int(n) for n in match[1].split("x") if n) * item_bytes
 
     def digest(self) -> bytes:
-        """Return a hash of the type and the values."""
+        """Return a hash that is equal for equal constants of the same type."""
         if _PLAIN.search(self.type):
             return _digest_of(np.array(self.operation.attributes["value"]))
         _, _, value = self.operation.get_asm(use_local_scope=True).partition(" = ")
@@ -162,7 +172,10 @@ class EmbeddedConstant:
 
 
 def embedded_constants(lowered: jax.stages.Lowered) -> list[EmbeddedConstant]:
-    """Return the constants in the StableHLO of a program, in order."""
+    """Return the constants in the StableHLO of a program, in order.
+
+    Constants whose elements are all equal are left out.
+    """
     module: Any = lowered.compiler_ir("stablehlo")
     found = _constants(module.operation)
     return [EmbeddedConstant(module, one, str(one.results[0].type)) for one in found]
@@ -179,10 +192,11 @@ def _constants(operation: Any) -> Iterator[Any]:
 
 
 def _is_splat(constant: Any) -> bool:
-    """Return whether the elements of a ``stablehlo.constant`` are all equal, or there are none.
+    """Return whether a ``stablehlo.constant`` has no elements or only equal elements.
 
-    The text of the operation shows it too, since the printer elides every longer value that is no
-    splat, but printing a thousand operations takes seconds.
+    The attribute ``is_splat`` is used if it can be read. Otherwise the printed operation shows it:
+    the printer shortens values of several elements unless they are splats. Printing is the slower
+    way, because printing a thousand operations takes seconds.
     """
     kind = str(constant.results[0].type)
     if not _LENGTHS.match(kind):
@@ -197,10 +211,11 @@ def _is_splat(constant: Any) -> bool:
 def embedded_counts(
     embedded: list[EmbeddedConstant], arrays: Mapping[Hashable, Any]
 ) -> dict[Hashable, int]:
-    """Count how often each captured array, under any key, is among the embedded constants.
+    """Count how often each captured array occurs among the embedded constants.
 
-    0 for arrays of equal elements, which are embedded as one element. Arrays with equal values
-    cannot be distinguished and share the occurrences.
+    The counts have the keys of ``arrays``. The count is 0 for an array whose elements are all
+    equal, which is embedded as one element. Arrays with equal values cannot be distinguished and
+    share their occurrences.
     """
     counts = dict.fromkeys(arrays, 0)
     plain = {key: _plain(array) for key, array in arrays.items()}
@@ -234,7 +249,10 @@ def _digest_of(values: np.ndarray) -> bytes:
 
 
 def _digests_alone(arrays: list[Any]) -> Iterator[bytes | None]:
-    """Yield the digest of the constant that JAX makes of each array; None if it makes none."""
+    """Yield the digest of the constant that JAX embeds for each array.
+
+    Yield None for an array that JAX embeds as no constant or as a splat.
+    """
     if not arrays:
         return
     module: Any = jax.jit(lambda: arrays).lower().compiler_ir("stablehlo")
@@ -248,7 +266,7 @@ def _digests_alone(arrays: list[Any]) -> Iterator[bytes | None]:
 
 
 def _tensor_type(array: Any) -> str:
-    """Return MLIR's name of a type: ``tensor<64x3xf64>``, ``tensor<3xcomplex<f32>>``."""
+    """Return MLIR's name of an array's type: ``tensor<64x3xf64>``, ``tensor<3xcomplex<f32>>``."""
     dtype = array.dtype
     name, _, variant = dtype.name.partition("_")  # float8_e4m3fn is f8E4M3FN
     if name == "bool":

@@ -1,7 +1,8 @@
-"""Estimate constant folding: operations on captured arrays alone, which the compiler computes.
+"""Estimate the time of constant folding.
 
-XLA folds them with an interpreter that takes thousands of times as long as the program would: a
-sort of 128 x 128 captured numbers 5 s, of 1024 x 1024 three minutes.
+The compiler folds operations on captured arrays alone: it computes their results while it compiles.
+XLA does so with an interpreter that takes thousands of times as long as the program would. A sort
+of 128 x 128 captured numbers takes 5 s, of 1024 x 1024 three minutes.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from jaxmeter._records.audit import Folding, Use
 from jaxmeter._render.units import type_text
 
 ALARM_SECONDS = 0.5
-"""Faster foldings are not reported."""
+"""The shortest folding that is reported, in seconds."""
 
 # Seconds for each step of the interpreter, measured with JAX 0.10.2 on one CPU core.
 _COMPARISON_SECONDS = 4e-5
@@ -33,7 +34,10 @@ def foldings(
     is_embedded: Callable[[Any], bool],
     least_seconds: float = ALARM_SECONDS,
 ) -> tuple[Folding, ...]:
-    """Return the operations on embedded arrays alone that take this long, the slowest first."""
+    """Return the operations on embedded arrays alone that take long to fold, the slowest first.
+
+    Operations whose estimated time is below ``least_seconds`` are left out.
+    """
     found = {}
     for equation, use in _on_constants(closed_jaxpr, set(), None, is_embedded):
         seconds = _seconds(equation)
@@ -50,14 +54,15 @@ def foldings(
 def _on_constants(
     jaxpr: Any, given: set[Any], caller: Use | None, is_embedded: Callable[[Any], bool]
 ) -> Iterator[tuple[Any, Use | None]]:
-    """Yield the equations that need nothing but captured arrays, each with its line.
+    """Yield the equations that can be computed from captured arrays alone, each with its line.
 
-    ``given`` are variables that can be computed from captured arrays alone; ``caller`` is the line
-    that calls the jitted function around, since the lines inside are of its first trace.
+    ``given`` are the variables that can be computed from captured arrays alone. ``caller`` is the
+    line that calls the surrounding jitted function. It is used for all equations inside that
+    function, because JAX reports their lines from the function's first trace.
     """
     body = inner(jaxpr)
     known = given | {variable for variable, array in closed_over(jaxpr) if is_embedded(array)}
-    fixed: set[Any] = set()  # variables computed from nothing at all, as iota does
+    fixed: set[Any] = set()  # variables computed without any input, such as by iota
 
     def is_array(atom: Any) -> bool:
         if hasattr(atom, "val"):
@@ -88,7 +93,7 @@ def _on_constants(
 
 
 def _seconds(equation: Any) -> float:
-    """Estimate how long the compiler takes; 0 for operations that are fast or not folded."""
+    """Estimate how long the compiler takes to fold an equation; 0 if it is fast or not folded."""
     name, params = equation.primitive.name, equation.params
     avals = [atom.aval for atom in equation.invars]
     shape: Any = tuple(getattr(avals[0], "shape", ()))
@@ -116,6 +121,6 @@ def _products_count(equation: Any) -> int:
     (left, right), batch = equation.params["dimension_numbers"]
     shape = equation.invars[0].aval.shape
     if batch == ((), ()) and tuple(left) == (len(shape) - 1,) and tuple(right) == (0,):
-        return 0  # a plain matrix product, which the compiler has a fast way for
+        return 0  # a plain matrix product, which the compiler folds quickly
     contracted = math.prod(shape[axis] for axis in left)
     return math.prod(equation.outvars[0].aval.shape) * contracted

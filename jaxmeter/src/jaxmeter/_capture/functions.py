@@ -1,4 +1,4 @@
-"""Look into a function: the function it wraps, its cells and defaults, the names it uses."""
+"""Inspect a function: the function that it wraps, its closure, its defaults, the names it uses."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from jaxmeter._measure.case import is_partial
 
 
 def unwrapped(fn: Any) -> Any:
-    """Return the function itself, out of partials and wrappers."""
+    """Return the function inside all partials and wrappers."""
     while True:
         if is_partial(fn):
             fn = fn.func
@@ -21,7 +21,10 @@ def unwrapped(fn: Any) -> Any:
 
 
 def cells(fn: types.FunctionType) -> Iterator[tuple[str, Any]]:
-    """Yield the names and values of the variables that it closes over, if they have a value."""
+    """Yield the names and values of the variables that a function closes over.
+
+    Variables without a value are left out.
+    """
     for name, cell in zip(fn.__code__.co_freevars, fn.__closure__ or (), strict=True):
         try:
             yield name, cell.cell_contents
@@ -30,7 +33,7 @@ def cells(fn: types.FunctionType) -> Iterator[tuple[str, Any]]:
 
 
 def defaults(fn: types.FunctionType) -> Iterator[tuple[str, Any]]:
-    """Yield the names and defaults of its parameters."""
+    """Yield the name and the default of each parameter that has a default."""
     code = fn.__code__
     values = fn.__defaults__ or ()
     positional = code.co_varnames[: code.co_argcount]
@@ -39,7 +42,10 @@ def defaults(fn: types.FunctionType) -> Iterator[tuple[str, Any]]:
 
 
 def code_names(code: types.CodeType) -> Iterator[str]:
-    """Yield every global and attribute that a code, or a function defined in it, names."""
+    """Yield the names of the globals and attributes that a code object uses.
+
+    Code objects of functions that are defined inside it are included.
+    """
     yield from code.co_names
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):
@@ -47,7 +53,10 @@ def code_names(code: types.CodeType) -> Iterator[str]:
 
 
 def parameter_names(fn: Any) -> tuple[str, ...]:
-    """Return the names of the positional parameters that are still to be given."""
+    """Return the names of the positional parameters that a call has to fill.
+
+    Parameters that a partial fills are left out, and so is the ``self`` of a bound method.
+    """
     taken = 0
     while is_partial(fn):
         taken += len(fn.args)
@@ -60,6 +69,6 @@ def parameter_names(fn: Any) -> tuple[str, ...]:
 
 
 def named_arguments(fn: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
-    """Return arguments by the names of their parameters."""
+    """Return the arguments of a call by the names of their parameters."""
     names = (*parameter_names(fn), *(f"args[{n}]" for n in range(len(args))))
     return {**dict(zip(names, args, strict=False)), **kwargs}

@@ -26,44 +26,44 @@ from jaxmeter.errors import JaxmeterError
 def hoist(
     fn: Case | Callable[..., Any], *args: Any, **kwargs: Any
 ) -> tuple[Callable[..., Any], dict[str, jax.Array]]:
-    """Make a function that takes the captured arrays as its first argument.
+    """Return a function that takes its captured arrays as the first argument, and these arrays.
 
     Parameters
     ----------
     fn : Case or callable
-        The function, jitted or not; or a case, which may hold options of jit.
+        The function, jitted or not, or a `Case`, which may have options for `jax.jit`.
     *args, **kwargs : Any
-        Its arguments; arrays may be given as `jax.ShapeDtypeStruct`.
+        The arguments of the function. `jax.ShapeDtypeStruct` may stand for arrays.
 
     Returns
     -------
     hoisted : callable
-        ``hoisted(constants, *args, **kwargs)`` returns what ``fn(*args, **kwargs)`` does. It is
-        jitted, as ``fn`` is, and may be jitted again with other options, differentiated and mapped,
-        the constants included. It holds for arguments of the shapes and dtypes given here, and for
-        these static values: static arguments, and leaves that are not arrays or numbers. Arguments
-        that ``fn`` donates it donates.
+        ``hoisted(constants, *args, **kwargs)`` returns the same as ``fn(*args, **kwargs)``. It is
+        jitted, and may be jitted again with other options, differentiated and mapped, also with
+        respect to the constants. It works for arguments of the shapes and dtypes given here, and
+        for the same static values: static arguments, and leaves that are not arrays or numbers. It
+        donates the arguments that ``fn`` donates.
     constants : dict
-        The captured arrays of one dimension or more, by their paths as in `jaxmeter.audit`;
-        arrays without a path are ``"constant 0"``, ``"constant 1"``, ...
+        The captured arrays of one dimension or more, by their paths as in `jaxmeter.audit`. Arrays
+        without a path are named ``"constant 0"``, ``"constant 1"``, ...
 
     Raises
     ------
     JaxmeterError
-        If an array is captured inside a sub-program of a kind that cannot take another argument.
-        ``hoisted`` raises it for arguments that do not fit.
+        If an array is captured inside a kind of sub-program that cannot take another argument.
+        ``hoisted`` raises it for arguments of other shapes, dtypes or static values.
     Exception
-        Whatever the function raises while it is traced.
+        Any exception that the function raises while it is traced.
 
     Notes
     -----
     Nested jitted functions, loops, branches, rematerialised functions, custom derivatives and
-    shard_map stay what they are; scalars stay where they are. A rule of custom derivatives
-    captures again where ``hoisted`` is differentiated: hoist the derivative instead.
+    shard_map are kept. Captured scalars stay captured. If ``hoisted`` is differentiated, a rule of
+    custom derivatives captures its arrays again: hoist the derivative instead.
 
-    The compiler folds constants and cannot fold arguments, so the results are bit for bit those
-    of the function with arguments written by hand; next to the function with constants they may
-    differ in the last bit where it computed with these alone.
+    The results are bit for bit those of a function with arguments written by hand. They may differ
+    in the last bit from those of ``fn`` if ``fn`` computes with the captured arrays alone. The
+    compiler folds such operations for constants, but not for arguments.
     """
     case = case_of("hoist", fn, args, kwargs)
     name = name_of(case.fn)
@@ -90,7 +90,10 @@ def _hoisted(
     args: tuple[Any, ...],
     kwargs: Mapping[str, Any],
 ) -> tuple[Callable[..., Any], dict[str, jax.Array]]:
-    """Hoist the arrays of a function; their paths begin in ``holder``."""
+    """Return a function with its captured arrays hoisted, and these arrays by path.
+
+    The paths begin in ``holder``.
+    """
     static = static_arguments(getattr(fn, "_jit_info", None))
     given = args, kwargs
     fixed, (args, kwargs) = split(args, kwargs, static)
@@ -115,8 +118,8 @@ def _hoisted(
         given = _fitting(name, (args, kwargs), tree, avals)
         if not isinstance(constants, dict) or constants.keys() != keys.keys():
             raise JaxmeterError(
-                f"{name}: got constants {constants!r:.80}; give those that jaxmeter.hoist "
-                f"returned, named {', '.join(keys)}"
+                f"{name}: got constants {constants!r:.80}; give the constants that "
+                f"jaxmeter.hoist returned, named {', '.join(keys)}"
             )
         values = {key: constants[path] for path, key in keys.items()}
         (answer,), _ = out_tree.unflatten(replay(jaxpr, values, given))
@@ -150,12 +153,12 @@ def _described(hoisted: Callable[..., Any], name: str) -> Callable[..., Any]:
 def _named(
     fn: Callable[..., Any], arrays: dict[Hashable, Any], arguments: Mapping[str, Any]
 ) -> dict[str, Hashable]:
-    """Return the arrays' keys by their paths, each path used once."""
+    """Return the keys of the arrays by path; each path is used once."""
     held = holders_of(fn, arrays, arguments)
     named: dict[str, Hashable] = {}
     for key in arrays:
         path = held[key][0].path if key in held else ""
-        if not path or path in named:  # several arrays may be views of one
+        if not path or path in named:  # several arrays may be views of one array
             paths = (f"{path or 'constant'} {number}" for number in range(len(arrays)))
             path = next(text for text in paths if text not in named)
         named[path] = key
@@ -167,25 +170,32 @@ def _device_array(array: Any) -> jax.Array:
 
 
 def _fitting(name: str, arguments: Any, tree: Any, avals: list[Any]) -> list[Any]:
-    """Return the leaves of the arguments; refuse shapes other than those hoisted for."""
+    """Return the leaves of the arguments, in the order of the jaxpr's variables.
+
+    Raises
+    ------
+    JaxmeterError
+        If the arguments have another structure, shape or dtype than ``tree`` and ``avals``.
+    """
     leaves, given_tree = jax.tree.flatten(arguments)
-    advice = "call jaxmeter.hoist with such arguments"
+    advice = "call jaxmeter.hoist again with such arguments"
     if given_tree != tree:
         raise JaxmeterError(
-            f"{name}: got arguments of the structure {given_tree}, hoisted for {tree}; {advice}"
+            f"{name}: got arguments of the structure {given_tree}, but was hoisted for {tree}; "
+            f"{advice}"
         )
     for leaf, aval in zip(leaves, avals, strict=True):
         got = cast(Any, jax.typeof(leaf))
         if (got.shape, got.dtype) != (aval.shape, aval.dtype):
             raise JaxmeterError(
-                f"{name}: got {got.dtype}{list(got.shape)}, hoisted for "
+                f"{name}: got {got.dtype}{list(got.shape)}, but was hoisted for "
                 f"{aval.dtype}{list(aval.shape)}; {advice}"
             )
     return leaves
 
 
 def _donated_arguments(jaxpr: Any, args: tuple[Any, ...]) -> list[int]:
-    """Return the numbers of the positional arguments that the function itself donates."""
+    """Return the positions of the positional arguments that the function itself donates."""
     donated = set()
     for equation in inner(jaxpr).eqns:
         flags = equation.params.get("donated_invars", ())

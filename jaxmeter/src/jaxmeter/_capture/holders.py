@@ -1,4 +1,4 @@
-"""Find the holders of arrays: everything that a function can reach, with the path to it.
+"""Find the arrays that a function can reach, with the objects that hold them and their paths.
 
 A path reads as its author would write it: ``optical_path.coronagraph.cube``, ``self.weights[0]``,
 ``default of scale``, ``partial argument cube``, ``closure of apply: cube``.
@@ -24,7 +24,7 @@ from jaxmeter._measure.case import is_partial
 
 Kind = Literal["closure", "global", "class", "self", "default", "partial", "argument", "unknown"]
 
-# Functions of these are not entered: their globals are no captures of the author's.
+# Functions of these packages are not searched: their globals are not the author's captures.
 _LIBRARIES = {"jax", "jaxlib", "numpy", "scipy", "jaxmeter"} | set(sys.stdlib_module_names)
 _LIBRARIES -= {"__main__"}
 _OBJECTS_COUNT_LIMIT = 50_000
@@ -33,18 +33,18 @@ _MEMBERS_COUNT_LIMIT = 10_000
 
 @dataclasses.dataclass(frozen=True)
 class Root:
-    """Where a path begins: the variable that the author would pass as an argument instead."""
+    """The start of a path: the variable that the author would pass as an argument instead."""
 
     kind: Kind
     name: str
-    """The variable, parameter or object: ``optical_path``, ``self``, ``scale``."""
+    """The name of the variable, parameter or object: ``optical_path``, ``self``, ``scale``."""
     value: Any = dataclasses.field(default=None, compare=False, repr=False)
-    """What the variable holds; None where that is not known."""
+    """The value of the variable; None if it is not known."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Holder:
-    """An array that a function can reach."""
+    """An array that a function can reach, with its path and the start of the path."""
 
     array: Any
     path: str
@@ -56,12 +56,12 @@ def held_arrays(
 ) -> Iterator[Holder]:
     """Yield every array that a function can reach, each once, the shortest paths first.
 
-    Arrays of its arguments come last: those in a static part of an argument, as in a callable among
-    a pytree's metadata, are embedded though the object is passed.
+    The search follows closure cells, defaults, partials, the objects of bound methods, the globals
+    that the code names, functions among these, and the members of containers, modules and objects.
+    It cannot find arrays that the function makes while it runs, or gets from a call.
 
-    Followed are closure cells, defaults, partials, the objects of bound methods, the globals that
-    the code names, functions among these, and the members of containers, modules and objects.
-    Arrays that the function makes while it runs, or gets from a call, cannot be found.
+    Arrays of the arguments come last. An array in a static part of an argument, such as a callable
+    in a pytree's metadata, is embedded although the object is passed.
     """
     walk = _Walk(fn)
     yield from walk.arrays()
@@ -73,12 +73,12 @@ def held_arrays(
 
 @dataclasses.dataclass(frozen=True)
 class _Place:
-    """An object that is reached, with its path."""
+    """An object that the function can reach, with its path."""
 
     value: Any
     path: str
     root: Root | None
-    """None while the function itself, or a function that it calls, is looked into."""
+    """The start of the path; None for the function itself and for functions that it wraps."""
 
     def member(self, value: Any, suffix: str = "") -> _Place:
         return _Place(value, self.path + suffix, self.root)
@@ -87,7 +87,7 @@ class _Place:
 class _Walk:
     def __init__(self, fn: Callable[..., Any]) -> None:
         self.home = getattr(unwrapped(fn), "__module__", None)
-        # Values are kept alive with their marks: an identity holds only as long as its object.
+        # The values are kept alive, because an id is valid only as long as its object exists.
         self.seen: dict[int, Any] = {}
         self.queue: deque[_Place] = deque([_Place(fn, "", None)])
 
@@ -136,10 +136,11 @@ class _Walk:
             yield from _in_object(place)
 
     def in_function(self, place: _Place) -> Iterator[_Place]:
-        """Yield the members of a Python function.
+        """Yield the objects that a Python function can reach.
 
-        Paths that begin in the audited function, in its wrappers or in the function that it wraps,
-        begin with the bare name; paths that begin in another function name that function.
+        A path that begins in the audited function, in its wrappers or in the function that it wraps
+        begins with the name of the variable. A path that begins in another function also names that
+        function.
         """
         fn = place.value
         owner = place.path
@@ -163,7 +164,7 @@ class _Walk:
             yield from self.globals_of(fn)
 
     def globals_of(self, fn: types.FunctionType) -> Iterator[_Place]:
-        """Yield the globals that the code names, also of other modules that it names."""
+        """Yield the globals that a function names, in its own and in other modules."""
         names = set(code_names(fn.__code__))
         own = fn.__globals__
         module = own.get("__name__")
@@ -214,7 +215,7 @@ def _in_method(place: _Place) -> Iterator[_Place]:
 
 
 def _in_class(place: _Place) -> Iterator[_Place]:
-    """Yield class attributes and methods."""
+    """Yield the attributes and methods of a class."""
     if _top_package(place.value.__module__) in _LIBRARIES:
         return
     for name, member in list(vars(place.value).items()):
@@ -228,7 +229,7 @@ def _in_class(place: _Place) -> Iterator[_Place]:
 
 
 def _classes(cls: type) -> Iterator[_Place]:
-    """Yield a class and its base classes, for their methods and attributes."""
+    """Yield a class and its base classes, whose methods and attributes may hold arrays."""
     for base in cls.__mro__:
         if _top_package(base.__module__) not in _LIBRARIES:
             yield _Place(base, base.__name__, Root("class", base.__name__))

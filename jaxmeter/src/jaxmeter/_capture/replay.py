@@ -1,4 +1,4 @@
-"""Run a jaxpr with other values for the arrays it captured, in its sub-jaxprs too."""
+"""Run a jaxpr with other values in place of the arrays that it and its sub-jaxprs captured."""
 
 from __future__ import annotations
 
@@ -14,16 +14,19 @@ from jaxmeter._program.jaxprs import inner, scan_counts, sub_jaxprs
 from jaxmeter.errors import JaxmeterError
 
 Values = Mapping[Hashable, Any]
-"""The value to take for each captured array, by its `identity`."""
+"""The value that replaces each captured array, by the array's `identity`."""
 
 
 def replay(closed_jaxpr: Any, values: Values, args: Sequence[Any]) -> list[Any]:
     """Evaluate a jaxpr, or trace its evaluation, with ``values`` for the captured arrays.
 
-    Sub-programs that capture none of these arrays are taken as they are; the others are traced
-    again, and get the values as further operands.
+    Sub-programs that capture none of these arrays are used as they are. The others are traced again
+    and get the values as further operands.
 
-    A sub-program of a primitive that is not known here raises a JaxmeterError.
+    Raises
+    ------
+    JaxmeterError
+        If an array is captured in a sub-program of a primitive that this module does not know.
     """
     body = inner(closed_jaxpr)
     known: dict[Any, Any] = {
@@ -54,14 +57,14 @@ def replay(closed_jaxpr: Any, values: Values, args: Sequence[Any]) -> list[Any]:
             else:
                 raise JaxmeterError(
                     f"hoist: got an array that is captured inside {equation.primitive.name}, "
-                    "which cannot take another argument here; pass it on by hand"
+                    "which hoist cannot give another argument; make the array an argument by hand"
                 )
         known.update(zip(equation.outvars, answers, strict=True))
     return [read(atom) for atom in body.outvars]
 
 
 def _held(equation: Any, values: Values) -> dict[Hashable, Any]:
-    """Return the values of the arrays that the sub-programs of an equation capture."""
+    """Return the values for the arrays that the sub-programs of an equation capture."""
     return {
         key: values[key]
         for sub in sub_jaxprs(equation)
@@ -88,7 +91,7 @@ def _taking(closed_jaxpr: Any, held: Values) -> Callable[..., list[Any]]:
 
 
 def _traced_again(closed_jaxpr: Any, held: Values) -> Any:
-    """Return a closed jaxpr that captures none of ``held`` and takes them as first arguments."""
+    """Return a closed jaxpr that takes ``held`` as first arguments instead of capturing them."""
     avals = [variable.aval for variable in inner(closed_jaxpr).invars]
     shapes = [
         jax.ShapeDtypeStruct(aval.shape, aval.dtype, weak_type=aval.weak_type) for aval in avals

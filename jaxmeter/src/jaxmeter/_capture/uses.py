@@ -20,14 +20,14 @@ _DEFINED = re.compile(r"(?P<function>.*?) at (?P<file>.*):(?P<line>\d+)")
 _DECORATORS_LINES_COUNT_LIMIT = 50
 
 KeyOf = Callable[[Any], Hashable | None]
-"""Returns the key of a captured array; None for anything else."""
+"""A function that returns the key of a captured array, and None for anything else."""
 
 
 def uses_of(closed_jaxpr: Any, key_of: KeyOf) -> dict[Hashable, tuple[Use, ...]]:
     """Return the lines that use each captured array, by key, in the order of the program.
 
-    Arrays that are never used are left out. An array that is carried into a loop, a branch or a
-    rematerialised function is used by the line inside.
+    Arrays that are never used are left out. If an array is passed into a loop, a branch or a
+    rematerialised function, the line inside uses it.
     """
     found: dict[Hashable, dict[Use, None]] = {}
     for key, use in _walk(closed_jaxpr, {}, key_of, set()):
@@ -76,7 +76,10 @@ def _walk(
 
 
 def passed_operands(equation: Any) -> Iterator[tuple[Any, range]]:
-    """Yield each sub-jaxpr with the operands that are its first variables, unchanged."""
+    """Yield each sub-jaxpr of an equation with the indices of the operands passed to it.
+
+    These operands are its first variables and reach it unchanged.
+    """
     name, params, count = equation.primitive.name, equation.params, len(equation.invars)
     for sub in sub_jaxprs(equation):
         if name == "scan":
@@ -92,7 +95,7 @@ def passed_operands(equation: Any) -> Iterator[tuple[Any, range]]:
 
 
 def use_of(equation: Any) -> Use | None:
-    """Return the source line of an equation; None if JAX does not report it."""
+    """Return the source line of an equation, or None if JAX does not report the line."""
     import jax.extend.source_info_util  # it imports Pallas: 50 ms of each watched program
 
     summary = jax.extend.source_info_util.summarize(equation.source_info, _FRAMES_COUNT_LIMIT)
@@ -100,7 +103,7 @@ def use_of(equation: Any) -> Use | None:
     for text in reversed(summary.splitlines()):  # the innermost comes last
         match = _FRAME.fullmatch(text)
         if match is None or is_ours(match["file"]):
-            break  # the callers of jaxmeter have no part in it
+            break  # the remaining frames are callers of jaxmeter
         frames.append(match)
     if not frames:
         return None
@@ -115,7 +118,10 @@ def use_of(equation: Any) -> Use | None:
 
 
 def _returned(jaxpr: Any) -> Use | None:
-    """Return the line of the function, for arrays that are returned: they have no equation."""
+    """Return the line that defines a function.
+
+    It is used for arrays that the function returns, because no equation uses them.
+    """
     information = getattr(jaxpr, "debug_info", None)
     match = _DEFINED.fullmatch(getattr(information, "func_src_info", None) or "")
     if match is None:

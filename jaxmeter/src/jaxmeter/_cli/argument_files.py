@@ -1,4 +1,4 @@
-"""Arguments that are saved in files: arrays of numpy, and pickles."""
+"""Read arguments from files: arrays that numpy saved, and pickles."""
 
 from __future__ import annotations
 
@@ -13,18 +13,19 @@ from jaxmeter._records.files import check_file, read_file
 from jaxmeter.errors import JaxmeterError
 
 FILE_BYTES = 2**33
-"""No file of arguments is read beyond this: 8 GiB; arrays may be no larger when unpacked."""
+"""The maximum size of a file of arguments, and of its unpacked arrays together: 8 GiB."""
 
 Arguments = tuple[tuple[Any, ...], dict[str, Any]]
 
 
 def arguments_of_npz(file: str) -> Arguments:
-    """Return the arrays of a file of numpy: ``arr_0``, ``arr_1`` by position, others by name.
+    """Return the arrays of an npz file: ``arr_0``, ``arr_1`` by position, others by name.
 
     Raises
     ------
     JaxmeterError
-        If the file is none of numpy, holds Python objects, or more than it says or than 8 GiB.
+        If numpy did not save the file, the file holds Python objects, an array has another size
+        than its header gives, or the arrays take more than 8 GiB.
     """
     import numpy as np
 
@@ -32,14 +33,16 @@ def arguments_of_npz(file: str) -> Arguments:
         check_file(file, FILE_BYTES)
         for name, size in _unpacked_bytes(file):
             if size > FILE_BYTES:
-                raise ValueError(f"{name} takes {size / 2**30:,.0f} GiB, and may take 8")
+                raise ValueError(
+                    f"the arrays up to {name} take {size / 2**30:,.0f} GiB of at most 8"
+                )
         with np.load(file) as data:
             arrays = dict(data)
     # What numpy, zipfile and zlib raise for hostile files is not documented.
     except Exception as error:
         text = " ".join(str(error).split()) or type(error).__name__
         raise JaxmeterError(
-            f"--npz: got {file!r} ({text[:300]}); give a file of np.savez(file, x, name=y)"
+            f"--npz: got {file!r} ({text[:300]}); give a file that np.savez(file, x, name=y) wrote"
         ) from None
     args = []
     while (name := f"arr_{len(args)}") in arrays:
@@ -48,9 +51,9 @@ def arguments_of_npz(file: str) -> Arguments:
 
 
 def _unpacked_bytes(file: str) -> Iterator[tuple[str, int]]:
-    """Yield the name of each array with the size of it and all before it, without reading any.
+    """Yield the name of each array, and the unpacked size of all arrays up to it.
 
-    An array whose header asks for another size than its file has is an error.
+    No array is read. Raise a ValueError if an array has another size than its header gives.
     """
     from numpy.lib import format as npy
 
@@ -74,20 +77,20 @@ def _unpacked_bytes(file: str) -> Iterator[tuple[str, int]]:
 
 
 def arguments_of_pickle(file: str) -> Arguments:
-    """Return the arguments that a pickle holds; reading it runs code of the file.
+    """Return the arguments that a pickle holds; reading the pickle runs code of the file.
 
     Raises
     ------
     JaxmeterError
-        If it is no pickle of a tuple.
+        If the file is not a pickle of a tuple.
     """
     try:
         content = pickle.loads(read_file(file, FILE_BYTES))
     except Exception as error:  # unpickling may raise anything
         text = " ".join(str(error).split()) or type(error).__name__
         raise JaxmeterError(
-            f"--pickle: got {file!r} ({text[:300]}); give a file of "
-            "pickle.dump((args, kwargs), file)"
+            f"--pickle: got {file!r} ({text[:300]}); give a file that "
+            "pickle.dump((args, kwargs), file) wrote"
         ) from error
     if not isinstance(content, tuple):
         raise JaxmeterError(

@@ -1,6 +1,6 @@
-"""Functions and their arguments, as a command line names them.
+"""Read functions and their arguments from the options of a command line.
 
-JAX is imported after the target's module, which may set options of JAX before it imports it.
+The target's module is imported before JAX, so that the module can set options of JAX first.
 """
 
 from __future__ import annotations
@@ -23,10 +23,11 @@ from jaxmeter._records.record import Scalar
 from jaxmeter.errors import JaxmeterError
 
 ARGUMENTS_HOOK = "jaxmeter_arguments"
-"""A function of the target's module: ``jaxmeter_arguments(name)`` returns the arguments of the
-function of that name, as a tuple, or a `jaxmeter.Case`."""
+"""The name of a function that the target's module may define. ``jaxmeter_arguments(name)`` returns
+the arguments of the function ``name`` as a tuple, or a `jaxmeter.Case`."""
 CALLS_HOOK = "jaxmeter_calls"
-"""A function of the target's module: ``jaxmeter_calls(name)`` returns the calls to make."""
+"""The name of a function that the target's module may define. ``jaxmeter_calls(name)`` returns the
+calls to make of the function ``name``."""
 
 _NAMED = re.compile(r"(?P<name>[^\W\d]\w*)=(?P<value>.*)", re.DOTALL)
 _SHAPED = re.compile(r"(?P<dtype>\w+)\[(?P<shape>[\d, ]*)\]")
@@ -49,15 +50,21 @@ def case_from_options(command: str, target: str, options: argparse.Namespace | S
     target : str
         ``package.module:function`` or ``file.py:function``.
     options : argparse.Namespace or Side
-        What `add_target_options` defines: ``arg``, ``npz``, ``pickle``, ``no_args``, ``static``
-        and ``param``. Without any of the first four, the arguments come from the module.
+        The options that `add_target_options` defines: ``arg``, ``npz``, ``pickle``, ``no_args``,
+        ``static`` and ``param``. If none of the first four is given, the arguments come from the
+        module.
+
+    Returns
+    -------
+    Case
+        The function and its arguments, or the case that the target returns.
 
     Raises
     ------
     JaxmeterError
         If there is no such function, or the arguments cannot be used.
     Exception
-        Whatever importing the module or making the arguments raises.
+        Any exception that is raised while the module is imported or the arguments are made.
     """
     fn = resolve(target, command)
     sources = {
@@ -72,7 +79,7 @@ def case_from_options(command: str, target: str, options: argparse.Namespace | S
     elif options.param:
         raise JaxmeterError(
             f"{command}: got --param {options.param[0]} and --{source.replace('_', '-')}; --param "
-            "is for the function that makes the case, give arguments by --arg NAME=ARGUMENT"
+            "is for a function that makes a case; give this argument by --arg NAME=ARGUMENT"
         )
     else:
         case = Case(fn, *sources[source]())
@@ -81,8 +88,11 @@ def case_from_options(command: str, target: str, options: argparse.Namespace | S
 
 
 def calls_from_options(target: str, texts: Sequence[str]) -> Any:
-    """Return the calls of ``--call``, with arrays of ones, else of the imported module; else
-    None."""
+    """Return the calls to make, or None if none are given.
+
+    They are the calls of ``--call``, with arrays of ones. Without ``--call``, they are those that
+    ``jaxmeter_calls`` of the imported module returns.
+    """
     if texts:
         return list(map(_parse_call, texts))
     hook = getattr(module_of(target), CALLS_HOOK, None)
@@ -90,7 +100,7 @@ def calls_from_options(target: str, texts: Sequence[str]) -> Any:
 
 
 def with_arrays(case: Case) -> Case:
-    """Return a case that can be run: arrays of ones in place of each `jax.ShapeDtypeStruct`."""
+    """Return a case that can be run, with arrays of ones for `jax.ShapeDtypeStruct`."""
     from jaxmeter._measure.leaves import filled
 
     args, kwargs = filled((case.args, dict(case.kwargs)))
@@ -98,12 +108,12 @@ def with_arrays(case: Case) -> Case:
 
 
 def parse_parameter(text: str) -> tuple[str, Scalar]:
-    """Return name and value of ``NAME=VALUE``; a value that is not JSON is a text.
+    """Return the name and the value of ``NAME=VALUE``; a value that is not JSON is a text.
 
     Raises
     ------
     JaxmeterError
-        If there is no ``=``.
+        If the text has no ``=``.
     """
     name, equals, value = text.partition("=")
     if not equals:
@@ -117,8 +127,11 @@ def parse_parameter(text: str) -> tuple[str, Scalar]:
 def parse_arguments(
     texts: Sequence[str], option: str = "--arg", *, static: Collection[str] = ()
 ) -> _Arguments:
-    """Return the arguments written as ``f64[64,3]``, ``x=f32[]``, ``n=3``, ``true``, ``"fast"``,
-    ``(3, 4)``; text of a static argument needs no quotation marks, ``mode=fast``."""
+    """Return the positional arguments and the named arguments that texts describe.
+
+    The texts are such as ``f64[64,3]``, ``x=f32[]``, ``n=3``, ``true``, ``"fast"`` and ``(3, 4)``.
+    The text of a static argument needs no quotation marks: ``mode=fast``.
+    """
     args, kwargs = [], {}
     for text in texts:
         named = _NAMED.fullmatch(text)
@@ -175,7 +188,7 @@ def _parse_value(option: str, text: str, value: str, *, is_text: bool = False) -
 
 
 def _literal(text: str) -> Any:
-    """Return a number, a boolean, a text or a tuple, written as in JSON or in Python."""
+    """Return the number, boolean, text or tuple that a text describes, as in JSON or Python."""
     try:
         value = json.loads(text)
     except ValueError:
@@ -187,7 +200,7 @@ def _literal(text: str) -> Any:
 
 
 def _hashable(value: Any) -> Any:
-    """Return a value with tuples in place of lists, as static arguments need."""
+    """Return a value with tuples in place of lists, because static arguments need a hash."""
     return tuple(map(_hashable, value)) if isinstance(value, (list, tuple)) else value
 
 
@@ -205,7 +218,7 @@ def _parse_call(text: str) -> _Arguments:
 def _from_module(
     command: str, fn: Callable[..., Any], target: str, params: dict[str, Scalar]
 ) -> Case:
-    """Return the case that the module's hook describes, else the case that the target returns."""
+    """Return the case of the module's ``jaxmeter_arguments``, or else of the target itself."""
     module_name, name = split_target(target)
     hook = getattr(module_of(target), ARGUMENTS_HOOK, None)
     maker, maker_name = (fn, target) if hook is None else (hook, f"{module_name}:{ARGUMENTS_HOOK}")
@@ -230,16 +243,16 @@ def _from_module(
         made = fn(**params)
         if isinstance(made, Case):
             return made
-        got = f"{type(made).__name__} from {target}, which was called as it may make its case"
+        got = f"{type(made).__name__} from {target}, which was called to make a case"
     raise JaxmeterError(
         f"{command}: got {got}; give --arg f64[64,3] for each argument, --npz, --pickle, or "
-        f"--no-args if it takes none, define {ARGUMENTS_HOOK}(name) in {module_name}, or name a "
-        "function that returns jaxmeter.Case(fn, args)"
+        f"--no-args if it takes none; or define {ARGUMENTS_HOOK}(name) in {module_name}; or name "
+        "a function that returns jaxmeter.Case(fn, args)"
     )
 
 
 def _takes(fn: Callable[..., Any], name: str) -> bool:
-    """Return whether a function may take an argument of this name; True if that is not known."""
+    """Return whether a function takes an argument of this name; True if this is unknown."""
     try:
         parameters = inspect.signature(fn).parameters
     except (TypeError, ValueError):

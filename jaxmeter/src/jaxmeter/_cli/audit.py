@@ -1,7 +1,7 @@
-"""Find the arrays that a function captures, what holds them and which lines use them.
-The function is traced, not compiled or run.
+"""Find the arrays that a function captures, the objects that hold them and the lines that use them.
+The function is traced, but not compiled or run.
 
-exit codes: 0 all is fine to embed; 1 an array is too large or folded slowly;
+exit codes: 0 all arrays are fine to embed; 1 an array is too large or folded slowly;
 2 bad usage; 3 the function could not be imported or traced
 """
 
@@ -21,7 +21,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         type=int,
         default=DEFAULT_THRESHOLD_BYTES,
         metavar="BYTES",
-        help="fine to embed of one variable (default %(default)s)",
+        help="bytes of one variable that are fine to embed (default %(default)s)",
     )
 
 

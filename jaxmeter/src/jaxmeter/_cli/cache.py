@@ -1,10 +1,12 @@
-"""Run a program twice with a persistent cache that is empty at first, and show what the cache
-saves, which compiles it misses and why, and which settings to use:
-jaxmeter cache -- python script.py --its --arguments, or -m module, or pytest.
+"""Run a program twice with a persistent cache that is empty at first. Show what the cache saves,
+which compiles are not found in it and why, and which settings to use.
 
-The text goes to standard error. The cache is a temporary one and is removed.
+example: jaxmeter cache -- python script.py --its --arguments
+(-m module, or pytest and its arguments, may stand in place of python script.py)
 
-exit codes: 0 to 255 as the program; 2 also for bad usage
+The text goes to standard error. The cache is temporary and is removed at the end.
+
+exit codes: 0 to 255 those of the program; 2 also for bad usage
 """
 
 from __future__ import annotations

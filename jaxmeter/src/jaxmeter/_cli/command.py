@@ -1,8 +1,8 @@
-"""Run a subcommand: its options, its output and its exit code.
+"""Run a subcommand: read its options, write its output and return its exit code.
 
-A subcommand is a module whose docstring is its help, with ``add_options(parser)`` and
-``run(options)``. `run` returns a result and whether it is good: True, False, or None if the
-question could not be answered. A whole number is the exit code itself.
+A subcommand is a module with ``add_options(parser)`` and ``run(options)``; its docstring is the
+text of its help. ``run`` returns a result and whether the result is good: True, False, or None if
+the question could not be answered. In place of these, ``run`` may return the exit code itself.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from jaxmeter.errors import FileError, JaxmeterError
 
 _QUOTED = re.compile(r"[\w.]*(Error|Exception): ")
 MEASURE = "measure"
-"""What ``jaxmeter`` does without the name of a command."""
+"""The command that ``jaxmeter`` runs if none is named."""
 COMMANDS = {
-    "audit": "which arrays are embedded, who holds them, which lines use them",
+    "audit": "which arrays are embedded, what holds them, which lines use them",
     "compare": "whether two functions are the same, in exact quantities and in times",
     "retraces": "which calls retraced a function, and the argument at fault",
     "compile": "which lines and kernels the time of tracing and compiling goes to",
@@ -37,13 +37,13 @@ COMMANDS = {
     "cache": "what JAX's persistent cache would save a program, and why it misses",
     "diff": "how the programs of two functions differ",
     "lock": "whether exact quantities are those of the lock file in the repository",
-    "memory": "the largest buffers, and the peaks of a run",
+    "memory": "the largest buffers, and the peak memory of a run",
     "calibrate": "compile time of each megabyte that is embedded, on this machine",
 }
 TARGET_HELP = (
-    "package.module:function or file.py:function; without --arg, --npz, --pickle and --no-args its "
-    f"arguments are those of {ARGUMENTS_HOOK}(name) in the module, or else it is called and "
-    "returns jaxmeter.Case(fn, args)"
+    "package.module:function or file.py:function; without --arg, --npz, --pickle and --no-args the "
+    f"arguments come from {ARGUMENTS_HOOK}(name) in the module; if the module does not define it, "
+    "the target is called and must return jaxmeter.Case(fn, args)"
 )
 
 
@@ -64,7 +64,7 @@ def run_command(command: str, argv: Sequence[str]) -> int:
     parser.add_argument(
         "--json", metavar="FILE", help="write the answer as JSON; - prints it in place of the text"
     )
-    parser.add_argument("--markdown", metavar="FILE", help="the same as Markdown")
+    parser.add_argument("--markdown", metavar="FILE", help="write the answer as Markdown, likewise")
     options = parser.parse_args(argv)
     sys.path.insert(0, os.getcwd())  # as python -m does
     try:
@@ -100,12 +100,12 @@ def add_target_options(
     name : str
         The name of the positional argument.
     help : str
-        Its help, for a command that takes more than functions.
+        The help of the positional argument, for a command that takes more than functions.
     """
     parser.add_argument(name, help=help)
     given = parser.add_mutually_exclusive_group()
     metavar = "[NAME=]ARGUMENT"
-    text = "an argument: type and shape, f64[64,3], a number, a text in quotation marks, a tuple"
+    text = "an argument: a type and shape, f64[64,3], a number, a quoted text or a tuple"
     _repeatable(given, "-a", "--arg", metavar=metavar, help=text)
     given.add_argument("--npz", metavar="FILE", help="arguments as saved by numpy.savez")
     given.add_argument(
@@ -113,29 +113,29 @@ def add_target_options(
         metavar="FILE",
         help="a pickled tuple of arguments, or (args, kwargs); reading it runs code of the file",
     )
-    text = "the function takes no arguments, and does not make its case"
+    text = "call the function without arguments; it does not return a jaxmeter.Case"
     given.add_argument("--no-args", action="store_true", help=text)
     add_static(parser)
     add_param(parser)
 
 
 def add_param(parser: argparse.ArgumentParser) -> None:
-    """Add ``--param``: arguments of the function that makes the case."""
+    """Add the option ``--param``: an argument of the function that makes the case."""
     text = "a keyword argument for the function that makes the case: a number, true, false, null "
     _repeatable(parser, "-p", "--param", metavar="NAME=VALUE", help=f"{text}or a text")
 
 
 def add_static(parser: argparse.ArgumentParser) -> None:
-    """Add ``--static``: names of static arguments."""
-    text = "a static argument of a function without jit; its text needs no quotation marks"
+    """Add the option ``--static``: the name of a static argument."""
+    text = "a static argument of a function that is not jitted; its text needs no quotation marks"
     _repeatable(parser, "--static", metavar="NAME", help=text)
 
 
 def add_call(parser: argparse.ArgumentParser, purpose: str) -> None:
-    """Add ``--call``: the arguments of a call."""
+    """Add the option ``--call``: the arguments of a call."""
     text = (
-        f"the arguments of a call {purpose}, 'f64[64,3] n=20': types and shapes, filled with ones, "
-        "or numbers"
+        f"the arguments of a call {purpose}, such as 'f64[64,3] n=20': types and shapes, which are "
+        "filled with ones, or numbers"
     )
     _repeatable(parser, "-c", "--call", metavar="ARGUMENTS", help=text)
 
@@ -146,7 +146,10 @@ def _repeatable(parser: Any, *names: str, **details: str) -> None:
 
 @contextlib.contextmanager
 def using_case(command: str, target: str, options: argparse.Namespace, verb: str) -> Iterator[Case]:
-    """Prepare the case of a target, for use in a ``with`` block, where errors name the verb."""
+    """Yield the case of a target for a ``with`` block.
+
+    ``verb`` names what the block does, such as ``tracing``, in the report of an exception.
+    """
     with doing(f"preparing {target}"):
         case = case_from_options(command, target, options)
     with doing(f"{verb} {name_of(case.fn)}"):
@@ -154,12 +157,12 @@ def using_case(command: str, target: str, options: argparse.Namespace, verb: str
 
 
 class _Failed(Exception):
-    """What was being done when the cause of this exception was raised."""
+    """An exception that says what jaxmeter was doing when the cause of the exception was raised."""
 
 
 @contextlib.contextmanager
 def doing(what: str) -> Iterator[None]:
-    """Name what was being done, ``tracing step``, in the last line about an exception."""
+    """Report what a ``with`` block was doing, such as ``tracing step``, if the block fails."""
     try:
         yield
     except JaxmeterError:
@@ -181,9 +184,12 @@ def _print_error(command: str, options: argparse.Namespace, error: BaseException
 
 
 def print_failure(command: str, record: Record) -> None:
-    """Print the failure of another process, if there is one, its traceback first.
+    """Print the failure of a worker process, if its record has one, the traceback first.
 
-    A process that got something it cannot use is bad usage of this command, a JaxmeterError.
+    Raises
+    ------
+    JaxmeterError
+        If the process could not use what it was given, because that is bad usage of this command.
     """
     failure = record.failure
     if failure is None:
@@ -197,8 +203,10 @@ def print_failure(command: str, record: Record) -> None:
 
 
 def _first_line(message: str) -> str:
-    """Return the first line of a message, or of the error that it quotes: XLA and equinox wrap what
-    a callback raised, which comes last."""
+    """Return the first line of a message, or of the error that the message quotes.
+
+    XLA and equinox wrap the error of a callback and quote it last.
+    """
     first, *rest = message.strip().splitlines() or [""]
     quoted = [line for line in rest if _QUOTED.match(line)]
     return quoted[-1] if quoted else first

@@ -1,5 +1,5 @@
-"""Measure two functions in several fresh processes, their calls interleaved, and show whether
-they are the same, in exact quantities and in times.
+"""Measure two functions in several fresh processes that interleave their calls, and show whether
+the functions are the same in exact quantities and in times.
 
 exit codes: 0 no difference was found; 1 they differ; 2 bad usage;
 3 a function could not be imported, compiled or run
@@ -19,9 +19,9 @@ from jaxmeter._records.comparison import Comparison, Criteria, Effort, Side
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("a", help="the first function, named as the second")
+    parser.add_argument("a", help="the first function, written like the second")
     add_target_options(parser, "b")
-    add_call(parser, "of both, to count retraces")
+    add_call(parser, "of both functions, to count retraces")
     parser.add_argument(
         "--processes",
         type=int,
@@ -33,21 +33,21 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         type=float,
         default=Criteria.minimum_effect,
         metavar="SHARE",
-        help="times that differ by less are the same (default %(default)s)",
+        help="times that differ by a smaller share are the same (default %(default)s)",
     )
     parser.add_argument(
         "--tolerance",
         type=float,
         default=Criteria.tolerance,
         metavar="SHARE",
-        help="answers that differ by no more of the largest number are the same (default "
-        "%(default)s: equal bits)",
+        help="answers that differ by at most this share of the largest number are the same "
+        "(default %(default)s: equal bits)",
     )
     parser.add_argument(
         "--seconds",
         type=float,
         metavar="SECONDS",
-        help="time of the steady-state calls in each process (default up to "
+        help="time of the steady-state calls in each process (default: up to "
         f"{Effort.steady_seconds:g}, less for fast functions)",
     )
     parser.add_argument(

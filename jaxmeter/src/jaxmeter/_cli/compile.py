@@ -1,7 +1,7 @@
-"""Trace, lower and compile a function, and show which source lines and kernels the time goes to.
+"""Trace, lower and compile a function, and show which source lines and kernels take the time.
 The function is not run.
 
-exit codes: 0 done; 1 the whole took longer than --limit; 2 bad usage;
+exit codes: 0 done; 1 all stages together took longer than --limit; 2 bad usage;
 3 the function could not be imported or compiled
 """
 
@@ -20,7 +20,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--speedscope", metavar="FILE", help="write JSON for speedscope.app or ui.perfetto.dev"
     )
-    parser.add_argument("--limit", type=float, metavar="SECONDS", help="maximum of all stages")
+    parser.add_argument("--limit", type=float, metavar="SECONDS", help="limit for all stages")
 
 
 def run(options: argparse.Namespace) -> tuple[CompileProfile, bool]:

@@ -17,11 +17,12 @@ from jaxmeter.errors import JaxmeterError
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "before", help="the first function, named as the second, or the .json file of --save"
+        "before",
+        help="the first function, written like the second, or a .json file that --save wrote",
     )
     add_target_options(parser, "now")
     parser.add_argument(
-        "--save", metavar="FILE", help="write the inventory of the second, for a later diff"
+        "--save", metavar="FILE", help="write the inventory of the second program, for a later diff"
     )
 
 
@@ -39,7 +40,7 @@ def _inventory(target: str, options: argparse.Namespace) -> Inventory:
             return Inventory.from_json(read_file(target))
         except OSError as error:
             raise JaxmeterError(
-                f"diff: got {target!r} ({error}); give a file of jaxmeter diff --save"
+                f"diff: got {target!r} ({error}); give a file that jaxmeter diff --save wrote"
             ) from None
     with using_case("diff", target, options, "compiling") as case:
         return jaxmeter.inventory(case)

@@ -1,9 +1,9 @@
-"""Write the exact quantities of functions to jaxmeter.lock.toml, or compare them with it: traces,
-compiles, captured and embedded bytes, equations, instructions, fusions, temporaries.
+"""Write the exact quantities of functions to jaxmeter.lock.toml, or compare them with the file:
+traces, compiles, captured and embedded bytes, equations, instructions, fusions, temporaries.
 Each function is compiled and called twice. The file has a section for each JAX and backend.
 
 exit codes: 0 written, or as locked; 1 a regression, an improvement that is not in the file yet, or
-a function on one side only; 2 bad usage, or no section for this JAX;
+a function that is in the file or in the list alone; 2 bad usage, or no section for this JAX;
 3 a function could not be imported, compiled or run
 """
 
@@ -37,11 +37,13 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "targets",
         nargs="*",
         metavar="target",
-        help="package.module:function or file.py:function, with its arguments from its module as "
+        help="package.module:function or file.py:function, whose arguments come from its module as "
         "for the audit; "
         "default: functions of [tool.jaxmeter.lock] in pyproject.toml, else those of the lock file",
     )
-    parser.add_argument("--check", action="store_true", help="compare, and write nothing")
+    parser.add_argument(
+        "--check", action="store_true", help="compare with the file, and write nothing"
+    )
 
 
 def run(options: argparse.Namespace) -> tuple[LockCheck, bool]:
@@ -90,7 +92,7 @@ def _case(target: str, *, is_locked: bool) -> Case:
         except JaxmeterError as error:
             if is_locked:
                 raise JaxmeterError(
-                    f"{error}; if it is gone, delete its lines in {LOCK_FILE}"
+                    f"{error}; if the function was removed, delete its lines in {LOCK_FILE}"
                 ) from None
             raise
         return with_arrays(case)

@@ -1,8 +1,8 @@
-"""Measure a JAX function in a fresh process: its phases, captured constants, retraces,
+"""Measure a JAX function in a fresh process: the time of each phase, captured constants, retraces,
 program and memory.
 
 exit codes: 0 measured; 1 measured, but the program had been compiled before;
-2 bad usage; 3 the function could not be imported or run, or not within --timeout
+2 bad usage; 3 the function could not be imported, failed, or took longer than --timeout
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--repeat", type=int, default=20, help="steady-state samples (default 20)")
     parser.add_argument("--compiles", type=int, default=1, help="compiles to time (default 1)")
     parser.add_argument(
-        "--timeout", type=float, default=600.0, metavar="SECONDS", help="limit (default 600)"
+        "--timeout", type=float, default=600.0, metavar="SECONDS", help="time limit (default 600)"
     )
 
 

@@ -1,5 +1,5 @@
-"""Show the largest buffers of a function with their operations and named scopes, and the peaks
-of a run. A function whose arguments are types and shapes is compiled and not run.
+"""Show the largest buffers of a function with their operations and named scopes, and the peak
+memory of a run. If the arguments are types and shapes, the function is compiled and not run.
 
 exit codes: 0 done; 1 temporaries above --limit; 2 bad usage;
 3 the function could not be imported, compiled or run
@@ -16,7 +16,7 @@ from jaxmeter._records.memory import MemoryUse
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     add_target_options(parser)
-    parser.add_argument("--limit", type=int, metavar="BYTES", help="maximum of temporaries")
+    parser.add_argument("--limit", type=int, metavar="BYTES", help="limit for temporaries")
 
 
 def run(options: argparse.Namespace) -> tuple[MemoryUse, bool]:

@@ -1,8 +1,8 @@
-"""Call a function several times, and show which calls traced or compiled it again, and which
+"""Call a function several times, and show which calls were traced or compiled again and which
 argument is the cause.
 
-exit codes: 0 only the first call traced or compiled, or no more than --traces did;
-1 others did; 2 bad usage; 3 the function could not be imported or called
+exit codes: 0 no more traces and compiles than --traces allows; 1 more; 2 bad usage;
+3 the function could not be imported or called
 """
 
 from __future__ import annotations
@@ -21,13 +21,16 @@ from jaxmeter.errors import JaxmeterError
 def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "target",
-        help="package.module:function or file.py:function; without --call its calls are those of "
-        f"{CALLS_HOOK}(name) in the module, a list of tuples or of pairs (args, kwargs)",
+        help="package.module:function or file.py:function; without --call the calls come "
+        f"from {CALLS_HOOK}(name) in the module, as a list of tuples or of pairs (args, kwargs)",
     )
     add_call(parser, "to make")
     add_static(parser)
     parser.add_argument(
-        "--traces", type=int, default=1, help="allowed number of traces (default %(default)s)"
+        "--traces",
+        type=int,
+        default=1,
+        help="allowed number of traces and of compiles (default %(default)s)",
     )
 
 

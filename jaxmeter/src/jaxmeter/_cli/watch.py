@@ -1,10 +1,12 @@
-"""Run a program unchanged, and show what it compiled, where, why, and what would save time:
-jaxmeter watch -- python script.py --its --arguments, or -m module, or pytest.
+"""Run a program unchanged, and show what it compiled, where, why, and what would save time.
+
+example: jaxmeter watch -- python script.py --its --arguments
+(-m module, or pytest and its arguments, may stand in place of python script.py)
 
 Writes watch.html and watch.json. The text goes to standard error. Every Python process that the
 program starts is watched, however it ends, unless it is started without the environment.
 
-exit codes: 0 to 255 as the program; 2 also for bad usage
+exit codes: 0 to 255 those of the program; 2 also for bad usage
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ from jaxmeter._watch.launch import watch_program
 from jaxmeter.errors import JaxmeterError
 
 PRINTS_TO_ERRORS = True
-"""Standard output is the program's."""
+"""Print to standard error, because the program prints to standard output."""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -47,7 +49,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def add_program(parser: argparse.ArgumentParser) -> None:
-    """Add the program and its arguments."""
+    """Add the positional argument for the program with its arguments."""
     parser.add_argument(
         "program", nargs=argparse.REMAINDER, help="the program and its arguments, after --"
     )

@@ -1,1 +1,1 @@
-"""Compare two functions or two sets of records."""
+"""Compare two functions, or two sets of records."""

@@ -15,12 +15,12 @@ from jaxmeter._records.comparison import Answers
 
 
 def answers_of(a: Any, b: Any) -> Answers:
-    """Compare two answers.
+    """Compare the answers of two functions.
 
     Parameters
     ----------
     a, b : pytree
-        Arrays and numbers of any dtype and shape; other leaves, such as functions, are left out.
+        Arrays and numbers of any dtype and shape. Other leaves, such as functions, are ignored.
     """
     found = [
         [leaf for leaf in jax.tree_util.tree_flatten_with_path(tree)[0] if is_traceable(leaf[1])]
@@ -43,12 +43,12 @@ def answers_of(a: Any, b: Any) -> Answers:
 
 
 def values_fingerprint(arrays: Iterable[Any], about: str = "") -> str:
-    """Return the SHA-256 of arrays with their dtypes and shapes, bit by bit and in order.
+    """Return the SHA-256 hash of arrays in order: their dtypes, shapes and bits.
 
     Parameters
     ----------
     arrays : iterable of array
-        Arrays of JAX or numpy; random keys count by their data.
+        Arrays of JAX or numpy. For random keys, the data of the keys is hashed.
     about : str
         Text that is hashed first.
     """
@@ -61,12 +61,12 @@ def values_fingerprint(arrays: Iterable[Any], about: str = "") -> str:
 
 
 def captured_fingerprint(closed_jaxpr: Any) -> str:
-    """Return the SHA-256 of the values of all captured arrays, in the order of their first use."""
+    """Return the SHA-256 hash of all captured arrays, in the order of their first use."""
     return values_fingerprint(array for array, _ in captured_values(closed_jaxpr).values())
 
 
 def on_host(array: Any) -> np.ndarray:
-    """Return an array as a numpy array; random keys as their data."""
+    """Return an array as a numpy array; for random keys, return the data of the keys."""
     array = getattr(array, "val", array)  # out of JAX's wrapper of a numpy array in a jaxpr
     if isinstance(array, jax.Array) and jax.numpy.issubdtype(array.dtype, jax.dtypes.extended):
         array = jax.random.key_data(array)
@@ -90,5 +90,5 @@ def _not_finite_count(a: np.ndarray) -> int:
 
 
 def _numbers(a: np.ndarray) -> np.ndarray:
-    """Return double precision, in which dtypes such as bfloat16 can be compared too."""
+    """Return an array in double precision, so that dtypes such as bfloat16 can be compared too."""
     return a.astype(np.complex128 if np.iscomplexobj(a) else np.float64)

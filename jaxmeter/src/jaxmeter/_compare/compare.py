@@ -1,4 +1,4 @@
-"""Compare two functions: interleaved measurements in fresh processes, then a verdict."""
+"""Compare two functions by interleaved measurements in fresh processes."""
 
 from __future__ import annotations
 
@@ -55,42 +55,44 @@ def compare(
 ) -> Comparison:
     """Measure two functions in fresh processes and compare them.
 
-    Each process holds both functions and calls them interleaved, so that machine noise affects
-    both alike; the order changes from process to process. Exact quantities, captured values and
-    the answers of one call are compared bit by bit, times by the ratios of the processes.
+    Each process holds both functions and interleaves their calls, so that machine noise affects
+    both alike. The order of the two alternates between processes. Exact quantities, captured values
+    and the answers of one call are compared bit by bit. Times are compared by their ratio in each
+    process.
 
     Parameters
     ----------
     a, b : str, Side or callable
-        ``package.module:function``, ``file.py:function``, or a function that a fresh process can
-        import, also of the running script. It is called with ``args``; without any, with the
-        arguments that its module gives, or it makes a `jaxmeter.Case`, as for the commands. Calls
-        that ``jaxmeter_calls(name)`` of its module returns are made as well, to count their
-        retraces.
+        ``package.module:function``, ``file.py:function``, or a function of a module, of the running
+        script or of a notebook. The function is called with ``args``. Without ``args``, the
+        arguments come from its module, or the function returns a `jaxmeter.Case`, as for the
+        commands. If its module defines ``jaxmeter_calls(name)``, the calls that this returns are
+        made as well, to count retraces.
     *args : Any
-        Arguments of both functions; they are pickled. Arrays may be given as
-        `jax.ShapeDtypeStruct` and are then filled with ones.
+        Arguments of both functions; they are pickled. `jax.ShapeDtypeStruct` may stand for arrays,
+        and is replaced by arrays of ones.
     processes : int
-        Number of fresh processes. With an even number each function goes first equally often;
-        fewer than four find only large differences of times.
+        Number of fresh processes. With an even number, each function goes first equally often.
+        Fewer than four processes find only large differences of times.
     criteria : Criteria
-        When times are different, and how far apart answers may be.
+        The limits for times to be different and for answers to be the same.
     effort : Effort
         How long each process measures.
     timeout_seconds : float
-        Limit for each process.
+        Time limit for each process.
     path : sequence of str, optional
-        Entries in front of their ``sys.path``; those of this process by default.
+        Entries to put in front of the processes' ``sys.path``. By default these are the entries of
+        this process.
     env : mapping
-        Environment variables set over those of this process.
+        Environment variables to set in the processes, in addition to those of this process.
     on_process : callable, optional
-        Called with the number of each process, from 1, before it begins.
+        Called with the number of each process, from 1, before the process begins.
 
     Returns
     -------
     Comparison
-        If a function fails, no further process is started: the verdict is ``failed``, and
-        ``failures`` has its record.
+        If a function fails, no further process is started. The verdict is then ``failed``, and
+        ``failures`` has the record of the function.
 
     Raises
     ------
@@ -99,8 +101,8 @@ def compare(
     """
     if isinstance(processes, bool) or not isinstance(processes, int) or processes < 2:
         raise JaxmeterError(
-            f"compare: got processes={processes!r}; give a whole number, 2 or more, or for a "
-            f"verdict on times {DEFAULT_PROCESSES_COUNT}"
+            f"compare: got processes={processes!r}; give a whole number, 2 or more; for a "
+            f"verdict on times give {DEFAULT_PROCESSES_COUNT}"
         )
     path = tuple(entry or os.getcwd() for entry in sys.path) if path is None else tuple(path)
     done: list[ComparedProcess] = []
@@ -120,7 +122,17 @@ def compare_processes(
     criteria: Criteria = DEFAULT_CRITERIA,
     effort: Effort = DEFAULT_EFFORT,
 ) -> Comparison:
-    """Compare two functions from what processes have measured of both, such as `measure_pair`."""
+    """Compare two functions that were measured together in each of several processes.
+
+    Parameters
+    ----------
+    processes : sequence of ComparedProcess
+        The measurements of the processes, such as those of `measure_pair`.
+    criteria : Criteria
+        The limits for times to be different and for answers to be the same.
+    effort : Effort
+        How long each process measured; it is stored in the result.
+    """
     processes = tuple(processes)
     a, b = (tuple(getattr(process, side) for process in processes) for side in "ab")
     exact: tuple[Exact, ...] = ()
@@ -150,25 +162,27 @@ def compare_records(
     records_b: Sequence[Record],
     criteria: Criteria = DEFAULT_CRITERIA,
 ) -> tuple[tuple[Exact, ...], tuple[Timing, ...]]:
-    """Compare two functions, or two versions of one, that separate processes measured.
+    """Compare two functions, or two versions of a function, from records of separate processes.
 
     Parameters
     ----------
     records_a, records_b : sequence of Record
-        Equally many; the n-th of both should have been measured one after the other, since each
-        such round gives one ratio. Let either go first in half of the rounds.
+        Equally many records of each side. The n-th records of both are a round, which gives one
+        ratio. They should be measured one directly after the other, with either side first in half
+        of the rounds.
     criteria : Criteria
-        When times are different.
+        The limits for times to be different.
 
     Returns
     -------
     tuple of Exact, tuple of Timing
-        No exact quantities if JAX's versions differ, because their compilers do too.
+        The first tuple is empty if the versions of JAX differ, because their compilers differ too.
 
     Raises
     ------
     JaxmeterError
-        If there are none, not as many of each, or some that did not succeed.
+        If there are no records, if the two numbers of records differ, or if a record's status is
+        not ``ok``.
     """
     records_a, records_b = tuple(records_a), tuple(records_b)
     if not records_a or len(records_a) != len(records_b):
@@ -203,7 +217,8 @@ def _sides(a: Any, b: Any, args: tuple[Any, ...]) -> Iterator[tuple[Side, Side]]
         for side in sides:
             if side.arg or side.npz or side.pickle:
                 raise JaxmeterError(
-                    f"compare: got a Side with arguments and {len(args)} more; give them once"
+                    f"compare: got a Side with arguments and {len(args)} more in the call; "
+                    "give arguments in one place"
                 )
         try:
             pickled = pickle.dumps((args, {}))
@@ -239,8 +254,8 @@ def _side(one: Any, folder: Path) -> Side:
     if not found:
         raise JaxmeterError(
             f"compare: got {one!r:.80}, which a fresh process cannot import; give a function that "
-            "a module or the running script holds under its own name, or the name, "
-            f"{TARGET_FORM}; for a function whose text is unknown, write it to a file first"
+            "a module or the running script defines under its own name, or its name, "
+            f"{TARGET_FORM}; if its source is unknown, write the function to a file first"
         )
     return Side(f"{module}:{name}")
 

@@ -1,4 +1,4 @@
-"""Compare quantities that are free of noise: one process that differs is a difference."""
+"""Compare quantities that are free of noise."""
 
 from __future__ import annotations
 
@@ -34,12 +34,13 @@ def compare_exact(records_a: Sequence[Record], records_b: Sequence[Record]) -> t
     Parameters
     ----------
     records_a, records_b : sequence of Record
-        The n-th of both come from one process or one round.
+        Equally many records of each side. The n-th records of both come from one process or one
+        round.
 
     Returns
     -------
     tuple of Exact
-        Empty if JAX's versions differ, because their compilers do too.
+        Empty if the versions of JAX differ, because their compilers differ too.
     """
     environments = [record.environment for record in (*records_a, *records_b)]
     if len({None if one is None else one.jax for one in environments}) > 1:
@@ -62,7 +63,10 @@ def compare_answers(answers: Sequence[Answers | None], tolerance: float = 0.0) -
 
 
 def _is_near(one: Answers, tolerance: float) -> bool:
-    """Return whether two answers are within a tolerance, NaN and infinite values in both alike."""
+    """Return whether two answers differ by at most a tolerance.
+
+    Their numbers of values that are NaN or infinite must be equal.
+    """
     if one.max_difference is None or one.a_not_finite_count != one.b_not_finite_count:
         return False
     return 0.0 < tolerance and one.max_difference <= tolerance * one.largest
@@ -79,7 +83,7 @@ def _verdict(a: Sequence[Scalar], b: Sequence[Scalar], unequal: str) -> tuple[Ve
         return "same", "equal" if len(few) == 1 else "equal in each process, though it varies"
     if len(many) == 1:
         return "different", unequal
-    # A quantity that never repeats differs from itself just as well.
+    # A quantity that never repeats also differs between processes with the same function.
     if len(few) > 1 or few & many:
         return "inconclusive", _VARIES
     return "different", f"{_VARIES}, and is never the same for both"
@@ -92,7 +96,7 @@ def _values(records: Sequence[Record], quantity: str) -> list[Scalar]:
 
 
 def _distance(answers: Sequence[Answers]) -> str:
-    """Return how far apart unequal answers are, in the process where they are farthest."""
+    """Describe how far apart unequal answers are, in the process where they differ most."""
     if any(one.max_difference is None for one in answers):
         return "tree, shape or dtype differs"
     farthest = max(answers, key=lambda one: one.max_difference or 0.0)

@@ -1,7 +1,7 @@
-"""Medians of few numbers, with intervals that assume no distribution.
+"""Compute medians of few numbers, with intervals that assume no distribution.
 
-Samples within a process agree better than two processes do, so they must not be pooled: the numbers
-summarised here are process medians, about six of them.
+Samples of one process agree better than samples of different processes, so samples must not be
+pooled. The numbers summarised here are the medians of processes, typically six of them.
 """
 
 from __future__ import annotations
@@ -12,22 +12,23 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 MEDIAN_COVERAGE = 0.95
-"""Probability with which an interval should hold the true median."""
+"""Probability with which an interval should contain the true median."""
 MIN_VALUES_COUNT = 6
-"""The fewest values that reach it: 1 - 2 (1/2)^n is 0.97 for n = 6 and 0.94 for n = 5."""
+"""The smallest number of values that reach this probability: 1 - 2 (1/2)^n is 0.97 for n = 6 and
+0.94 for n = 5."""
 
 
 @dataclass(frozen=True)
 class MedianInterval:
-    """A median with an interval, in the unit of the values; all NaN without values."""
+    """A median with an interval, in the unit of the values; all are NaN if there are no values."""
 
     median: float
     low: float
     high: float
     coverage: float
-    """Probability that `low` to `high` holds the true median; 0 for a single value."""
+    """Probability that the true median is between `low` and `high`; 0 for fewer than two values."""
     count: int
-    """How many values went in."""
+    """Number of values."""
 
 
 def median_interval(
@@ -36,14 +37,17 @@ def median_interval(
     """Return the median with the narrowest symmetric order-statistic interval.
 
     The k-th smallest and the k-th largest of n independent values enclose the median of any
-    continuous distribution with probability 1 - 2 P(Binomial(n, 1/2) < k). The largest k that
-    keeps `coverage` is taken; if even k = 1 does not, the interval is the whole range and its own
-    `coverage` is lower. Source: H. A. David, H. N. Nagaraja, Order Statistics, 3rd ed., 7.1.
+    continuous distribution with probability 1 - 2 P(Binomial(n, 1/2) < k). The largest k whose
+    probability is at least `coverage` is taken. If there is no such k, the interval is the whole
+    range, and its own `coverage` is lower. Source: H. A. David, H. N. Nagaraja, Order Statistics,
+    3rd ed., 7.1.
 
     Parameters
     ----------
     values : iterable of float, shape (n,)
         NaN and None are left out.
+    coverage : float
+        Probability with which the interval should contain the true median.
     """
     from scipy import special
 
@@ -65,12 +69,12 @@ def median_interval(
 def paired_ratio(
     numerator: Mapping[int, float], denominator: Mapping[int, float]
 ) -> MedianInterval:
-    """Return the median and interval of numerator / denominator over the rounds that both have.
+    """Return the median and interval of numerator / denominator over the rounds common to both.
 
     Parameters
     ----------
     numerator, denominator : mapping from round to value
-        Values of one round were measured next to each other on the same machine.
+        The values of one round were measured next to each other on the same machine.
     """
     rounds = sorted(numerator.keys() & denominator.keys())
     return median_interval(numerator[r] / denominator[r] for r in rounds if denominator[r] != 0)

@@ -30,7 +30,7 @@ from jaxmeter._records.comparison import Answers, ComparedProcess, Effort
 from jaxmeter._records.record import Phases, Record
 
 LEAST_TURNS_COUNT = 5
-"""At least so many turns, even if they take longer than the effort allows."""
+"""The smallest number of turns, even if they take longer than the effort allows."""
 
 Call = tuple[tuple[Any, ...], dict[str, Any]]
 
@@ -62,11 +62,16 @@ def measure_pair(
     effort : Effort
         How long to measure.
     swapped : bool
-        Whether the second goes first in everything. Swap in every other process.
+        Whether the second function goes first in every step. Alternate this between processes.
     calls : pair of sequence of (args, kwargs)
-        Calls of each function to make afterwards, to count their retraces.
+        Calls of each function to make after the measurement, to count retraces.
     clock : callable
-        Returns seconds.
+        A function that returns the time in seconds.
+
+    Returns
+    -------
+    ComparedProcess
+        The records of both functions, their timed compiles and the comparison of their answers.
 
     Raises
     ------
@@ -89,13 +94,13 @@ def measure_compared(
     swapped: bool,
     clock: Clock = time.perf_counter,
 ) -> dict[str, Any]:
-    """Measure two functions as `measure_pair` does, into their records.
+    """Measure two functions as `measure_pair` does, and write the results to their records.
 
     Returns
     -------
     dict
         The fields of `ComparedProcess` other than its records: ``a_compiles``, ``b_compiles``,
-        ``answers``. If a function raises, its record has the failure.
+        ``answers``. If a function raises an exception, its record has the failure.
     """
     order = (1, 0) if swapped else (0, 1)
     shares = _share_traces(pair)
@@ -108,7 +113,7 @@ def measure_compared(
         runs.append(run)
     if shares:
         _warm_up_again(*runs)
-    # Both have made equally many calls: a step of nnx changes its model in each.
+    # Both have made equally many calls here, because each call of an nnx step changes its model.
     answers = _compare_values(*(runs[::-1] if swapped else runs))
     _interleave_calls(runs, effort, clock)
     for run, side in zip(runs, order, strict=True):
@@ -120,7 +125,7 @@ def measure_compared(
 def _share_traces(pair: tuple[Compared, Compared]) -> bool:
     """Return whether JAX would reuse the first function's trace for the second.
 
-    That is so if both are the same function, jitted by the caller.
+    JAX does so if both are the same function and the caller jitted it.
     """
     a, b = (prepared(one.case).fn for one in pair)
     is_jitted = all(isinstance(fn, jax.stages.Wrapped) for fn in (a, b))
@@ -128,7 +133,7 @@ def _share_traces(pair: tuple[Compared, Compared]) -> bool:
 
 
 def _warm_up_again(*runs: Run) -> None:
-    """Clear JAX's caches and call each function once, uncounted."""
+    """Clear JAX's caches and call each function once, without counting the calls."""
     jax.clear_caches()
     for run in runs:
         with run.progress.recording_failure():
@@ -137,7 +142,7 @@ def _warm_up_again(*runs: Run) -> None:
 
 
 def _compare_values(a: Run, b: Run) -> Answers:
-    """Compare the answers of one call of each, and record the captured values' fingerprints."""
+    """Compare the answers of one call of each function, and record hashes of captured values."""
     answers: list[Any] = []
     for run in (a, b):
         run.progress.enter("answers")
@@ -179,7 +184,7 @@ def _interleave_calls(runs: list[Run], effort: Effort, clock: Clock) -> None:
 
 
 def _block(run: Run, clock: Clock, length: int) -> float:
-    """Return seconds per call, the median of `length` calls."""
+    """Return the median time of `length` calls in seconds."""
     taken: list[float] = []
     traces_before = run.traces_count()
     with run.progress.recording_failure(), listening(run.events), no_garbage_collection():
@@ -196,7 +201,7 @@ def _length(seconds: float, effort: Effort) -> int:
 
 
 def _make_calls(run: Run, one: Compared, *, again: bool) -> None:
-    """Make the further calls; their traces and compiles go into the record's counts."""
+    """Make the further calls of a function, and count their traces and compiles in its record."""
     if not one.calls:
         return
     one.progress.enter("calls")

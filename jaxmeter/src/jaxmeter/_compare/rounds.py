@@ -1,4 +1,4 @@
-"""Rounds: two times measured next to each other give one ratio, with its standard error.
+"""Summarise a round: two times measured next to each other give one ratio with its error.
 
 Machine noise drifts slowly, so it cancels in the ratio of two neighbouring measurements.
 """
@@ -15,14 +15,15 @@ from datetime import datetime
 from jaxmeter.errors import JaxmeterError
 
 MAX_SECONDS_APART = 900.0
-"""Processes of a round that start farther apart may meet different machine noise."""
+"""The largest time between the starts of a round's processes. If they start farther apart, machine
+noise may differ between them."""
 MIN_SAMPLES_COUNT = 5
-"""Fewer samples do not show how much they scatter."""
+"""The smallest number of samples from which their scatter is estimated."""
 
 
 @dataclass(frozen=True)
 class SampleSummary:
-    """Samples of one time in one process, where only their summary is kept."""
+    """A summary of the samples of a time in one process, used if the samples were not kept."""
 
     median: float
     std: float | None = None
@@ -38,7 +39,7 @@ class SampleSummary:
 
 @dataclass(frozen=True)
 class Round:
-    """Ratio of a second time to a first one that was measured next to it.
+    """The ratio of a second time to a first time that was measured next to it.
 
     Raises
     ------
@@ -58,15 +59,15 @@ class Round:
     def from_samples(
         cls, a: Sequence[float], b: Sequence[float], *, interleaved: bool = False
     ) -> Round:
-        """Summarise the samples of both functions, measured by one process or one each.
+        """Return the round of two functions from their samples, measured in one or two processes.
 
         Parameters
         ----------
         a, b : sequence of float
-            Seconds.
+            Samples of the first and of the second function in seconds.
         interleaved : bool
-            Whether the n-th samples of both were measured next to each other. The ratio is then
-            the median of their ratios, otherwise the ratio of the medians.
+            Whether the n-th samples of both were measured next to each other. If so, the ratio is
+            the median of their ratios. Otherwise it is the ratio of the medians.
 
         Raises
         ------
@@ -105,17 +106,19 @@ def adjacent_rounds(
     b_starts: Mapping[int, datetime],
     other_starts: Iterable[datetime] = (),
 ) -> tuple[int, ...]:
-    """Return the rounds whose two processes followed each other.
+    """Return the numbers of the rounds whose two processes ran one directly after the other.
 
-    Where all rounds of one version precede all rounds of the other, there are none: any change of
-    the machine between them would be taken for a difference between the versions.
+    There are none if all rounds of one version precede all rounds of the other. Any change of the
+    machine in between would be taken for a difference between the versions.
 
     Parameters
     ----------
     a_starts, b_starts : mapping from round to datetime
-        Start of the processes of each version; unknown ones are left out.
+        The start of each version's process in each round. Rounds without a known start are left
+        out.
     other_starts : iterable of datetime
-        Starts of other processes of the same case; a round with one in between does not count.
+        The starts of other processes of the same case. If such a process started between the two
+        processes of a round, the round does not count.
     """
     starts = sorted((*a_starts.values(), *b_starts.values(), *other_starts))
     found = []
@@ -128,9 +131,9 @@ def adjacent_rounds(
 
 
 def _median_error(values: Sequence[float]) -> float:
-    """Return the standard error of the median, sqrt(pi / 2 n) sigma for normal samples.
+    """Return the standard error of the median, sqrt(pi / (2 n)) sigma for normal samples.
 
-    Sigma comes from the interquartile range, which outliers do not change.
+    Sigma is estimated from the interquartile range, on which outliers have little effect.
     """
     low, _, high = statistics.quantiles(values, n=4, method="inclusive")
     return math.sqrt(math.pi / (2 * len(values))) * (high - low) / 1.349

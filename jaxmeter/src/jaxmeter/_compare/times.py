@@ -1,26 +1,29 @@
 """Decide whether times differ, from rounds that were measured already.
 
-Equal programs differ in time from process to process by more than their samples within a process
-scatter: memory lies elsewhere, other programs run. Each process therefore gives one ratio, and the
-ratios are the sample. A disturbed process, whose own samples scatter, gets less weight: the
-weighted mean of the log ratios is tested by Student's t with the variance that they show about it.
-With equal weights that is the usual t-test; weights only need to be right up to a common factor.
+The times of equal programs differ between processes by more than the samples within a process
+scatter, because memory is placed differently and other programs run. Each process therefore gives
+one ratio, and the ratios are the sample. A disturbed process, whose own samples scatter, gets less
+weight. The weighted mean of the log ratios is tested by Student's t, with the variance of the log
+ratios about this mean. With equal weights this is the usual t-test. Weights only need to be right
+up to a common factor.
 
     J. Hartung, G. Knapp, A refined method for the meta-analysis of controlled clinical trials with
     binary outcome, Statistics in Medicine 20 (2001); K. Sidik, J. N. Jonkman, A simple confidence
     interval for meta-analysis, Statistics in Medicine 21 (2002).
 
-A process that is disturbed from start to end has samples that agree on a wrong time. Trimming
-leaves the rounds at both ends out of the mean, which costs some power and makes it harmless.
+If a process is disturbed from start to end, its samples agree on a wrong time. The mean is
+therefore trimmed: it leaves out the rounds with the smallest and the largest ratios. This costs
+some statistical power.
 
     J. W. Tukey, D. H. McLaughlin, Less vulnerable confidence and significance procedures for
     location based on a single sample, Sankhya A 25 (1963); K. K. Yuen, The two-sample trimmed t
     for unequal population variances, Biometrika 61 (1974), the source of the error used here.
 
-Times whose intervals must hold together share the significance equally (Bonferroni). Where many
-times are tested at once, p-values are corrected as in S. Holm, A simple sequentially rejective
-multiple test procedure, Scand. J. Statist. 6 (1979), which finds more. A minimum effect is required
-as well, because any two functions differ significantly if enough processes measure them.
+Times whose intervals must hold together share the significance equally (Bonferroni). If many times
+are tested at once without such intervals, p-values are corrected by a method that finds more
+differences: S. Holm, A simple sequentially rejective multiple test procedure, Scand. J. Statist. 6
+(1979). A minimum effect is required as well, because any two functions differ significantly if
+enough processes measure them.
 """
 
 from __future__ import annotations
@@ -37,10 +40,10 @@ from jaxmeter._records.comparison import Criteria, Timing, Verdict
 
 DEFAULT_CRITERIA = Criteria()
 PROCESS_SPREAD = 0.01
-"""Assumed standard deviation of equal functions' log ratios from process to process. It keeps a
-process whose samples scatter little from deciding alone."""
+"""Assumed standard deviation of equal functions' log ratios between processes. It limits the weight
+of a process whose samples scatter little."""
 MIN_ROUNDS_COUNT = 3
-"""Fewer rounds of a case show no difference between two versions."""
+"""The smallest number of rounds of a case from which two versions are compared."""
 
 Cases = tuple[str, ...]
 _Key = TypeVar("_Key", bound=Hashable)
@@ -52,23 +55,23 @@ def compare_times(
     *,
     times_count: int | None = None,
 ) -> tuple[Timing, ...]:
-    """Judge any number of times.
+    """Return a verdict on each of any number of times.
 
     Parameters
     ----------
     quantities : mapping from name to sequence of Round
-        Rounds of each time, one for each process, since they must be independent.
+        The rounds of each time. They must be independent, so each process gives one round.
     criteria : Criteria
-        When times are different.
+        The limits for times to be different.
     times_count : int, optional
-        Number of times that share the significance equally, whether or not all are given;
-        intervals then hold together as tests do. By default p-values are corrected by Holm's
-        method and each interval holds alone.
+        Number of times that share the significance equally, whether or not all of them are given.
+        The intervals then hold together, as the tests do. By default, p-values are corrected by
+        Holm's method and each interval holds alone.
 
     Returns
     -------
     tuple of Timing
-        In the order given; times without rounds are left out.
+        The verdicts in the order given. Times without rounds are left out.
     """
     if times_count is None:
         found = _timings(quantities, criteria, criteria.significance)
@@ -87,28 +90,31 @@ def compare_cases(
     *,
     pooled: Collection[str] = (),
 ) -> dict[tuple[Cases, str], Timing]:
-    """Judge the times of many cases at once, each alone and some pooled over all cases.
+    """Return a verdict on each time of many cases, and on some times pooled over all cases.
 
-    A change that affects every case, such as one in the compiler, shifts all ratios alike, while
-    machine noise shifts each its own way. Pooled rounds find it where no case alone is significant.
-    They are weighted equally: how far the processes of a case differ beyond their samples' scatter
-    varies from case to case, and weights that ignore that would let the steadiest case decide.
+    A change that affects every case, such as a change of the compiler, shifts all ratios alike,
+    while machine noise shifts each ratio differently. Pooled rounds find such a change even if no
+    case alone is significant.
+
+    Pooled rounds are weighted equally. In some cases, processes differ by much more than their
+    samples scatter, in others they do not. Weights that ignore this would let the steadiest case
+    decide.
 
     Parameters
     ----------
     rounds : mapping from (case, quantity) to sequence of Round
         Times with fewer than `MIN_ROUNDS_COUNT` rounds are left out.
     criteria : Criteria
-        The significance holds for all times together (Holm); with pooled times, half of it for
-        these and half for the cases.
+        The significance holds for all times together (Holm). If times are pooled, the pooled times
+        get half of it and the times of the cases the other half.
     pooled : collection of str
-        Quantities that are pooled where at least two cases have them.
+        Quantities to pool if at least two cases have them.
 
     Returns
     -------
     dict from (cases, quantity) to Timing
-        For each case and, with several cases in the key, for pooled ones. Pooled times are left
-        out where one of the cases is different itself.
+        The cases are a tuple: one case, or all cases of a pooled time. A pooled time is left out if
+        one of its cases is different by itself.
     """
     alone = {
         ((case,), quantity): found
@@ -132,7 +138,10 @@ def compare_cases(
 def _timings(
     rounds: Mapping[_Key, Sequence[Round]], criteria: Criteria, significance: float
 ) -> dict[_Key, Timing]:
-    """Judge all, with Holm's correction, at a share of the significance; name no quantity."""
+    """Return a verdict on each time, with Holm's correction, for the given significance.
+
+    The field ``quantity`` of each result is empty.
+    """
     known = {key: _estimate(found, criteria) for key, found in rounds.items() if found}
     timings: dict[_Key, Timing] = {}
     p_value = 0.0
@@ -180,16 +189,17 @@ def _estimate(rounds: Sequence[Round], criteria: Criteria) -> _Estimate:
 
 
 def _trimmed_mean(logs: Sequence[float], weights: Sequence[float], trim: int) -> _Estimate:
-    """Return the weighted mean without the `trim` largest and smallest values.
+    """Return the weighted mean without the `trim` smallest and the `trim` largest values.
 
-    The error is the spread after the values at the ends are moved to the next ones (winsorised).
-    With equal weights it is Yuen's; without trimming, the usual standard error.
+    The error is computed from the spread of winsorised values: each value that the mean leaves out
+    is replaced by the nearest value that it keeps. With equal weights this is Yuen's error. Without
+    trimming it is the usual standard error.
     """
     count, left = len(logs), len(logs) - 2 * trim
     inner = sorted(range(count), key=lambda i: logs[i])[trim : count - trim]
     low, high = logs[inner[0]], logs[inner[-1]]
     if trim and low == high:
-        # Bytes may agree exactly; then only the ends show a spread.
+        # Numbers of bytes may agree exactly; then only the trimmed values show a spread.
         return _trimmed_mean(logs, weights, 0)
     mean = _weighted([logs[i] for i in inner], [weights[i] for i in inner])
     if count < 2:

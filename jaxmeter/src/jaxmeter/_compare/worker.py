@@ -1,7 +1,7 @@
-"""The worker process of `jaxmeter.compare`: measures two functions, interleaved.
+"""The worker process of `jaxmeter.compare`, which measures two functions interleaved.
 
-`jaxmeter._workers.processes` starts it. An exception of a function is kept in its record, and the
-exit status is 0 once an answer is sent.
+`jaxmeter._workers.processes` starts the process. An exception of a function is stored in the
+function's record, and the exit status is 0 once an answer is sent.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from jaxmeter._workers.worker import run_worker
 
 
 def work(task: Task, report: Callable[[ComparedProcess], None]) -> ComparedProcess:
-    """Measure both functions in this process, which should be fresh.
+    """Measure both functions of a task in this process, which should be fresh.
 
     Parameters
     ----------
     task : Task
         Both functions and the effort.
     report : callable
-        Called with the unfinished result whenever a phase begins.
+        A function that is called with the unfinished result whenever a phase begins.
     """
     sides = (task.a, task.b)
     progresses: list[Progress] = []

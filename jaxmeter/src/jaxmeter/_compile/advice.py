@@ -1,4 +1,4 @@
-"""Suggest changes that are known to make a compile cheaper, with the seconds that they concern."""
+"""Suggest changes that are known to make a compile cheaper, with the seconds that they may save."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from jaxmeter._program.places import places_of_equation
 from jaxmeter._records.compile import CompileAdvice, CompiledKernel, CompileRow
 
 Spent = dict[str, float]
-"""Seconds by line."""
+"""Seconds by source line."""
 LEAST_SHARE = 0.05
-"""Advice that concerns less of all seconds is left out."""
+"""The smallest share of all seconds that advice must be able to save, or it is left out."""
 _REPEATS_COUNT = 8
 _OPERANDS_COUNT = 8
 _BRANCHES_COUNT = 8
@@ -28,13 +28,16 @@ def advice(
     equations: Equations,
     closed_jaxpr: Any,
 ) -> tuple[CompileAdvice, ...]:
-    """Return the rules that apply, the largest effect first; for each line the largest alone."""
+    """Return the suggestions that apply, those that may save most first.
+
+    Each line gets at most one suggestion. If several apply to a line, it is the most specific one.
+    """
     rows = list(rows)
     total = sum(row.seconds for row in rows)
     spent: Spent = defaultdict(float)
     for row in rows:
         spent[row.source] += row.seconds
-    # No line of the user repeats what a package does for each leaf, such as an optimizer.
+    # What a package such as an optimizer does for each leaf is not repeated by a line of the user.
     kernels = [kernel for kernel in kernels if kernel.source not in equations.leafwise]
     found = [
         *_foldings(rows),
@@ -83,7 +86,7 @@ def _repeated_bodies(jaxpr: Any, spent: Spent, equations: Equations) -> Iterator
         seconds = sum(spent[source] for source in inside)
         text = (
             f"{len(branches)} branches have the same operations, and each is compiled: use one "
-            "body that gets what differs from an array, such as table[index]"
+            "body that reads what differs from an array, such as table[index]"
         )
         source = max(inside, key=lambda source: spent[source])
         yield CompileAdvice(
@@ -116,9 +119,10 @@ def _stacks(equations: Equations, spent: Spent) -> Iterator[CompileAdvice]:
 def _unrolled(
     equations: Equations, kernels: list[CompiledKernel], spent: Spent
 ) -> Iterator[CompileAdvice]:
-    """Yield advice for lines with many equations of a kind that became many kernels.
+    """Yield advice for lines with many equations of one kind that became many kernels.
 
-    A long chain that the compiler fuses to one kernel compiles faster than a loop.
+    A long chain that the compiler fuses into one kernel gets no advice, because it compiles faster
+    than a loop.
     """
     kernels_count = Counter(kernel.source for kernel in kernels)
     by_line: dict[str, Counter[str]] = defaultdict(Counter)
@@ -146,8 +150,8 @@ def _small_kernels(kernels: list[CompiledKernel]) -> Iterator[CompileAdvice]:
         if len(small) < _SMALL_KERNELS_COUNT:
             continue
         text = (
-            f"it became {len(small)} kernels of one or two instructions, each with a fixed cost: "
-            "compute them as one array operation"
+            f"this line became {len(small)} kernels of one or two instructions, each with a fixed "
+            "cost: compute them as one array operation"
         )
         saved = sum(kernel.seconds for kernel in small) * (1 - 1 / len(small))
         yield CompileAdvice("small kernels", text, source, saved)

@@ -21,7 +21,7 @@ from jaxmeter._records.compile import Basis, CompiledKernel, CompileRow, Stage
 
 
 class Origin(NamedTuple):
-    """Where an instruction comes from; empty texts for unknown parts."""
+    """The source line, scope and primitive of an instruction; parts that are unknown are empty."""
 
     source: str
     scope: str
@@ -33,10 +33,10 @@ Shares = Mapping[Origin, float]
 
 
 class Kernels:
-    """The kernels of an optimised program, and the shares of the lines in each."""
+    """The kernels of an optimised program, with the share of each source line in each kernel."""
 
     def __init__(self, text: str, before: str, equations: Equations) -> None:
-        """Read the HLO text after optimisation, and before any pass."""
+        """Read the program's HLO text: ``text`` after optimisation, ``before`` before any pass."""
         self._known = named_instructions(text)
         self._bodies = bodies(self._known.values())
         self._equations = equations
@@ -51,7 +51,7 @@ class Kernels:
             self._by_opcode[part.opcode].add(self.origin(part))
 
     def inside(self, kernel: str) -> list[Instruction]:
-        """Return the instructions of a kernel that compute; [] if the kernel is not known."""
+        """Return the instructions of a kernel that compute, or [] if the kernel is not known."""
         instruction = self._instruction(kernel)
         if instruction is None:
             return []
@@ -64,7 +64,7 @@ class Kernels:
         return self._known.get(kernel) or self._known.get(kernel.removesuffix("_computation"))
 
     def _called(self, instruction: Instruction) -> Iterator[Instruction]:
-        """Yield the instructions of what an instruction calls, and of what these call."""
+        """Yield the instructions that an instruction calls, directly or through other calls."""
         for part in self._bodies.get(instruction.calls, ()):
             if part.opcode in ("fusion", "call", "while", "conditional"):
                 yield from self._called(part)
@@ -72,11 +72,13 @@ class Kernels:
                 yield part
 
     def shares(self, kernel: str) -> Shares:
-        """Return the share of each origin, of equal instructions, among those with a line.
+        """Return the share of each origin in a kernel; all instructions have equal weight.
 
-        XLA leaves some instructions without any, such as the parts of a cumulative sum. Where these
-        are most of a kernel they belong to the only line that had such an operation before
-        optimisation, else to the line of what the kernel reads, else of what reads it.
+        Instructions without a source line are not counted if others have one. XLA leaves some
+        instructions without a line, such as the parts of a cumulative sum. If these are more than
+        half of a kernel, they get the only line that had such an operation before optimisation. If
+        there is no such line, they get the line of the nearest kernel that has one: first of those
+        that the kernel reads, then of those that read it.
         """
         counts = Counter(map(self.origin, self.inside(kernel)))
         unknown = sum(count for origin, count in counts.items() if not origin.source)
@@ -85,7 +87,7 @@ class Kernels:
         return _portions(_located(counts))
 
     def _inferred(self, kernel: str) -> Origin | None:
-        """Return the origin of a kernel without one, from the nearest kernel that has one."""
+        """Return the origin of the nearest kernel that has one, or None if no kernel has one."""
         seen, waiting = {kernel}, [kernel]
         while waiting:
             name = waiting.pop(0)
@@ -102,13 +104,13 @@ class Kernels:
         return None
 
     def origin(self, instruction: Instruction) -> Origin:
-        """Return where an instruction comes from."""
+        """Return the origin of an instruction."""
         primitive = instruction.op_name.rpartition("/")[2]
         source = self._equations.author(instruction.source)
         return Origin(source, instruction.scope, primitive)
 
     def described(self, kernel: str, seconds: Mapping[tuple[Stage, str], float]) -> CompiledKernel:
-        """Return a kernel with its seconds and its main line."""
+        """Return a kernel with its seconds, its instructions and its main line."""
         inside = self.inside(kernel)
         shares = self.shares(kernel)
         main = max(shares, key=shares.__getitem__, default=_UNKNOWN)
@@ -124,23 +126,24 @@ class Kernels:
         )
 
 
-# A bitcast is no code, and neither are the names of data.
+# These become no code: a bitcast keeps the bytes, and the others are names of data.
 _WITHOUT_CODE = frozenset(("parameter", "constant", "bitcast", "tuple", "get-tuple-element"))
 
 
 def compile_rows(
     stages: StageSeconds, kernels: Kernels, foldings: Iterable[Folding]
 ) -> list[CompileRow]:
-    """Return the rows of a compile; their seconds sum to those of the stages.
+    """Return the rows of a compile, whose seconds sum to the seconds of the stages.
 
     Parameters
     ----------
     stages : StageSeconds
         The seconds to attribute.
     kernels : Kernels
-        The program; its instructions before optimisation share the seconds of the passes.
+        The kernels of the program. The seconds of the HLO passes are divided over the program's
+        instructions before optimisation.
     foldings : iterable of Folding
-        The audit's estimates, which share the seconds of constant folding.
+        The audit's estimates, by which the seconds of constant folding are divided.
     """
     all_kernels = [name for _, name in stages.seconds if name]
     compiled = [part for name in dict.fromkeys(all_kernels) for part in kernels.inside(name)]
@@ -171,7 +174,7 @@ def compile_rows(
 def rows_of(
     stage: Stage, seconds: float, shares: Shares, basis: Basis, kernel: str = ""
 ) -> list[CompileRow]:
-    """Return a row for each origin with its share of the seconds; one row if none is known."""
+    """Return a row for each origin with its share of the seconds, or one row if none is known."""
     rows = []
     for origin, share in (shares or {_UNKNOWN: 1.0}).items():
         rows.append(
@@ -193,7 +196,7 @@ def _shares(origins: Iterable[Origin]) -> Shares:
 
 
 def _located(counts: Counter[Origin]) -> Counter[Origin]:
-    """Return the counts of origins with a line; all of them if there is none."""
+    """Return the counts of the origins with a line, or all counts if no origin has a line."""
     return Counter({origin: n for origin, n in counts.items() if origin.source}) or counts
 
 
@@ -203,8 +206,10 @@ def _portions(counts: Mapping[Origin, float]) -> Shares:
 
 
 def _with_callers(program: list[Instruction]) -> list[Instruction]:
-    """Return the instructions that become code, those without a line with that of the call of
-    their computation."""
+    """Return the instructions that become code.
+
+    An instruction without a source line gets the line of the call of its computation.
+    """
     callers: dict[str, Instruction] = {}
     found = []
     for part in reversed(program):  # a computation comes before its calls

@@ -1,7 +1,7 @@
-"""Find out which task of the compiler's threads made the machine code of which kernel.
+"""Pair the tasks of the compiler's threads with the kernels whose machine code they made.
 
-The tasks carry no names. But XLA writes the object file of a kernel at the end of its task, so the
-times of the files pair them.
+The tasks have no names. XLA writes the object file of a kernel at the end of the kernel's task, so
+the times of the files show which task belongs to which kernel.
 """
 
 from __future__ import annotations
@@ -15,23 +15,24 @@ from jaxmeter._compile.record import Interval
 
 TASK = "TaskDispatcher::dispatch"
 _FILE_CLOCK_SECONDS = 5e-3
-"""Files have times of a coarser clock, some milliseconds late or early."""
+"""The largest error of a file's time, which comes from a coarser clock."""
 _LEAST_SECONDS = 1e-3
 _NEVER = 1e9
 
 
 def pair(tasks: Sequence[Interval], written: Mapping[str, float]) -> dict[int, str]:
-    """Return the kernel of each task, by the position of the task; tasks of none are left out.
+    """Return the kernel of each task, by the position of the task; tasks without one are left out.
 
-    A file belongs to a task that was under way when it was written, and that ended soonest after;
-    among all pairings the one with the least sum of these waits is taken.
+    A file can belong to a task that was running when the file was written. Of all pairings, the
+    pairing is taken whose files were written closest to the ends of their tasks.
 
     Parameters
     ----------
     tasks : sequence of Interval
-        Those that may have made machine code.
+        The tasks that may have made machine code.
     written : mapping
-        When the object file of each kernel was written, seconds on the clock of the tasks.
+        The time when the object file of each kernel was written, in seconds on the clock of the
+        tasks.
     """
     kernels = list(written)
     if not kernels or not tasks:

@@ -28,32 +28,32 @@ from jaxmeter._records.compile import CompiledLine, CompileProfile, CompileRow
 def compile_profile(fn: Case | Callable[..., Any], *args: Any, **kwargs: Any) -> CompileProfile:
     """Trace, lower and compile a function once, and return where the time went.
 
-    The function is not run. The persistent cache is not used. On CPU the profile goes down to
-    kernels; on other backends the time of kernels is one unattributed row.
+    The function is not run, and the persistent cache is not used. On CPU the profile includes each
+    kernel. On other backends the time of all kernels is one unattributed row.
 
     Parameters
     ----------
     fn : Case or callable
-        The function, jitted or not; or a case, which may have options of jit. The cache of a
-        function that is already jitted is cleared.
+        The function, jitted or not, or a `Case`, which may have options for `jax.jit`. The cache of
+        a function that is already jitted is cleared.
     *args, **kwargs : Any
-        The arguments of the function; `jax.ShapeDtypeStruct` may stand for arrays.
+        The arguments of the function. `jax.ShapeDtypeStruct` may stand for arrays.
 
     Returns
     -------
     CompileProfile
-        ``rows`` sum to the elapsed time; ``lines``, ``kernels`` and ``advice`` are made of them.
-        Functions of JAX and others that were traced before in this process are cached, so that
-        the first profile of a process shows longer traces than others.
+        The seconds of ``rows`` sum to the elapsed time; ``lines``, ``kernels`` and ``advice`` are
+        made from the rows. JAX caches the traces of its own and of other jitted functions, so the
+        first profile of a process shows a longer trace than later profiles.
 
     Raises
     ------
     JaxmeterError
-        If ``fn`` is not callable, or arguments come with a case.
+        If ``fn`` is not callable, or arguments are given in addition to a case.
     RuntimeError
         If a trace of `jax.profiler` is under way.
     Exception
-        Any exception of tracing or compiling.
+        Any exception that is raised while the function is traced or compiled.
     """
     case = case_of("compile_profile", fn, args, kwargs)
     name, case = name_of(case.fn), prepared(case)
@@ -101,7 +101,7 @@ def compile_profile(fn: Case | Callable[..., Any], *args: Any, **kwargs: Any) ->
 
 
 def _trace_rows(sampler: Sampler, seconds: float) -> list[CompileRow]:
-    """Return the samples by line, scaled to the time of the trace."""
+    """Return the rows of the trace: the samples by line, scaled to the time of the trace."""
     total = sum(sampler.stacks.values())
     shares: dict[Origin, float] = defaultdict(float)
     for stack, spent in sampler.stacks.items():
@@ -167,7 +167,7 @@ def _text(source: str) -> str:
 
 
 def _stacks(equations: Equations, sampler: Sampler) -> dict[str, tuple[str, ...]]:
-    """Return the calls that lead to each line that has seconds, the outermost first."""
+    """Return the calls that lead to each line that has seconds, the outermost call first."""
     found: dict[str, tuple[str, ...]] = {}
     for places in (*equations.stacks.values(), *sampler.stacks):
         author = author_place(list(places))

@@ -22,31 +22,31 @@ _DETAILS_OF_COMPILERS_LEVEL = 3
 
 @dataclass(frozen=True)
 class Interval:
-    """An event of the compiler: ``name`` on ``thread``, from ``start`` to ``end``, seconds."""
+    """An event ``name`` of the compiler on ``thread``, from ``start`` to ``end`` in seconds."""
 
     thread: str
     name: str
     start: float
     end: float
     kernel: str = ""
-    """The kernel's module, for events that name it."""
+    """The module of the kernel, for events that name it; otherwise empty."""
 
 
 @dataclass(frozen=True)
 class Recording:
-    """One compile as recorded; all times in seconds since it began."""
+    """The recording of one compile. All times are in seconds since the compile began."""
 
     compiled: jax.stages.Compiled
     seconds: float
     events: tuple[Interval, ...]
     objects: dict[str, float]
-    """When the object file of each kernel was written."""
+    """The time when the object file of each kernel was written."""
     before: str
     """The program before optimisation, as HLO text; empty if it was not dumped."""
 
 
 def record_compile(lowered: jax.stages.Lowered) -> Recording:
-    """Compile a program, past the persistent cache, and return what the compiler did when.
+    """Compile a program without the persistent cache, and return the timed events of the compiler.
 
     Raises
     ------
@@ -79,7 +79,7 @@ def record_compile(lowered: jax.stages.Lowered) -> Recording:
 
 
 def _events(trace: Trace) -> Iterator[Interval]:
-    """Yield the events that began within the compile, the times since its start.
+    """Yield the events that began during the compile, timed from its start.
 
     The last tasks of the compiler's threads may end a little after the compile.
     """

@@ -28,10 +28,10 @@ _CODE_GENERATION = ("Codegen", "JitCompiler::Compile")
 
 
 class StageSeconds(NamedTuple):
-    """The elapsed time of a compile, divided."""
+    """The elapsed time of a compile, divided by stage, kernel and pass."""
 
     seconds: dict[tuple[Stage, str], float]
-    """By stage and kernel; an empty kernel for work on all kernels, or before there are any."""
+    """Seconds by stage and kernel. The kernel is empty for work that concerns no single kernel."""
     passes: dict[str, float]
     """Seconds of each HLO pass."""
     unpaired: frozenset[str]
@@ -39,7 +39,7 @@ class StageSeconds(NamedTuple):
 
 
 def kernel_of(module: str) -> str:
-    """Return the kernel, named as its instruction, of a module of the compiler."""
+    """Return the name of the kernel that a module of the compiler contains."""
     return _MODULE.sub("", module)
 
 
@@ -90,7 +90,7 @@ def _of_pool(events: Sequence[Interval]) -> list[Interval]:
 
 
 def _without_emitters_parts(events: Sequence[Interval]) -> list[Interval]:
-    """Return the events of a thread without those inside an event that emits a kernel."""
+    """Return the events of a thread, except those inside an event that emits a kernel."""
     emitters = [event for event in events if event.name == _EMITTER]
     return [
         event

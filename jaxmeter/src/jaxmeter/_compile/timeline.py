@@ -1,4 +1,4 @@
-"""Divide the elapsed time of a compile among what its threads worked on."""
+"""Divide the elapsed time of a compile among the tasks that its threads worked on."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 
 class Work(NamedTuple):
-    """What a thread worked on from ``start`` to ``end``, seconds."""
+    """A piece of a thread's work, from ``start`` to ``end`` in seconds, that counts for ``key``."""
 
     thread: str
     start: float
@@ -17,7 +17,10 @@ class Work(NamedTuple):
 
 
 def innermost(works: Iterable[Work]) -> list[Work]:
-    """Return the works of one thread, cut such that each moment belongs to the innermost alone."""
+    """Return the works of one thread, cut so that they do not overlap.
+
+    Each moment belongs to the innermost of the works that contain it.
+    """
     cut: list[Work] = []
     stack: list[Work] = []
     now = 0.0
@@ -45,14 +48,16 @@ def innermost(works: Iterable[Work]) -> list[Work]:
 def divide(
     workers: Sequence[Work], main: Sequence[Work], seconds: float, rest: Hashable
 ) -> defaultdict[Hashable, float]:
-    """Return the seconds of each key, which sum to the elapsed time.
+    """Return the seconds of each key; their sum is the elapsed time.
 
     Parameters
     ----------
     workers : sequence of Work
-        Of the threads that compile kernels. A moment at which several work is divided equally.
+        The works of the threads that compile kernels. If several threads work at a moment, it is
+        divided equally among them.
     main : sequence of Work
-        Of the thread that waits for the workers: it counts while none of them works.
+        The works of the thread that waits for these threads. They count while none of these threads
+        works.
     seconds : float
         The elapsed time.
     rest : hashable

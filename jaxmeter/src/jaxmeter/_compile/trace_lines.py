@@ -27,15 +27,15 @@ _SWITCH_SECONDS = 5e-4
 
 
 class Sampler:
-    """Samples of the stack of a thread, each with the seconds since the one before it."""
+    """Samples of the Python stack of a thread, each with the seconds since the previous sample."""
 
     def __init__(self) -> None:
         self.stacks: dict[tuple[Place, ...], float] = defaultdict(float)
-        """Seconds by stack, the innermost line first; an empty stack has no line of the user."""
+        """Seconds by stack, the innermost line first. An empty stack has no line of the user."""
 
     @contextlib.contextmanager
     def sampling(self) -> Iterator[None]:
-        """Sample the calling thread within a ``with`` block."""
+        """Sample the calling thread while a ``with`` block runs."""
         ended = threading.Event()
         thread = threading.Thread(
             target=self._sample, args=(threading.get_ident(), ended), daemon=True
@@ -63,14 +63,15 @@ class Equations:
     """The equations of a jaxpr by source line.
 
     An equation inside a jitted function of JAX, such as ``jnp.where``, belongs to the line that
-    calls it: JAX keeps the inner equations of the first call for all others.
+    calls the function. JAX reuses the inner equations of the first call for all later calls, so
+    their own lines may be those of another call.
     """
 
     def __init__(self, closed_jaxpr: Any) -> None:
         self.stacks: dict[str, list[Place]] = {}
         """The lines that lead to each innermost line, the innermost first."""
         self.concatenated: Counter[str] = Counter()
-        """The most operands of a stack or concatenation, by line."""
+        """The largest number of operands of a stack or concatenation, by line."""
         self.over_leaves: set[str] = set()
         """Lines of packages that repeat their operations for each leaf of a pytree."""
         self._known: dict[Any, Counter[tuple[str, str]]] = {}
@@ -101,7 +102,7 @@ class Equations:
 
     @functools.cached_property
     def leafwise(self) -> set[str]:
-        """Lines most of whose equations a package repeats for each leaf of a pytree."""
+        """Lines where a package repeats most of the equations for each leaf of a pytree."""
         every: Counter[str] = Counter()
         repeated: Counter[str] = Counter()
         for (source, _), count in self.counts.items():
@@ -110,7 +111,8 @@ class Equations:
         return {line for line, count in repeated.items() if count > every[line] / 2}
 
     def author(self, source: str) -> str:
-        """Return the line to show for an innermost one: its caller's if a package contains it."""
+        """Return the line to show for an innermost line: for a line of a package, its caller's
+        line."""
         place = author_place(self.stacks.get(source, []))
         return source if place is None else place.source
 

@@ -1,7 +1,7 @@
 """Read and write the lock file, and compare quantities with it.
 
-It is TOML with a table for each function, ``["jax 0.10.2, cpu"."model:step"]``, and a line for each
-quantity. All is sorted, so that a change is a small diff.
+The lock file is a TOML file with a table for each function, ``["jax 0.10.2, cpu"."model:step"]``,
+and a line for each quantity. Tables and lines are sorted, so that a change is a small diff.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from jaxmeter._records.toml import read_toml, tool_table
 from jaxmeter.errors import JaxmeterError
 
 LOCK_FILE = "jaxmeter.lock.toml"
-"""Its name; it lies beside pyproject.toml."""
+"""The name of the lock file, which is in the folder of pyproject.toml."""
 LOCKED = (
     "traces",
     "compiles",
@@ -30,7 +30,7 @@ LOCKED = (
     "fusions_count",
     "temp_bytes",
 )
-"""The quantities of the lock file. They are the same in every run of one version of JAX."""
+"""The quantities of the lock file. Each is the same in every run with one version of JAX."""
 Section = dict[str, dict[str, int]]
 _Quantity = Annotated[int, Meta(ge=0)]
 _HEADING = "# Exact quantities of functions and tests, written by jaxmeter lock."
@@ -40,11 +40,12 @@ _SETTINGS = {
     "jax_use_simplified_jaxpr_constants": False,
     "jax_debug_nans": False,
 }
-"""The options of JAX that change a program, with the values that a section does not name."""
+"""The options of JAX that change a program, with their defaults. The name of a section lists those
+that have other values."""
 
 
 def section_name() -> str:
-    """Return the name of the section for the JAX, backend and settings of this process."""
+    """Return the name of the section for this process: its JAX version, backend and settings."""
     from jaxmeter._measure.environment import host_environment, jax_environment
 
     found = jax_environment()
@@ -56,12 +57,12 @@ def section_name() -> str:
 
 
 def read_lock(file: Path) -> dict[str, Section]:
-    """Return the sections of a lock file by their names; {} if there is no file.
+    """Return the sections of a lock file by name, or {} if there is no file.
 
     Raises
     ------
     JaxmeterError
-        If it is no lock file.
+        If the file is not a lock file.
     """
     found: dict[str, Section] = {}
     for name, functions in read_toml(file).items():
@@ -90,25 +91,25 @@ def section_of(call: str, file: Path, name: str) -> Section:
     Raises
     ------
     JaxmeterError
-        If the file has no such section, which is said with those that it has.
+        If the file has no such section. The message lists the sections that the file has.
     """
     sections = read_lock(file)
     if name not in sections:
         there = ", ".join(map(repr, sorted(sections))) or "none"
         raise JaxmeterError(
             f"{call}: got {name!r}, but {file.name} has no section for it (it has {there}); "
-            f"write one by the same command in place of the check, or use a JAX that has one"
+            "run jaxmeter lock without --check to write it, or use a JAX that has a section"
         )
     return sections[name]
 
 
 def write_lock(file: Path, name: str, section: Section) -> None:
-    """Write a section of a lock file; other sections stay as they are.
+    """Write a section of a lock file and keep the other sections.
 
     Raises
     ------
     JaxmeterError
-        If the file is no lock file, or cannot be written.
+        If the file exists and is not a lock file, or cannot be written.
     """
     sections = read_lock(file) | {name: section}
     blocks = [[_HEADING]]
@@ -119,24 +120,24 @@ def write_lock(file: Path, name: str, section: Section) -> None:
 
 
 def read_settings(pyproject: Path) -> tuple[tuple[str, ...], dict[str, float]]:
-    """Return the functions and the margins of ``[tool.jaxmeter.lock]``.
+    """Return the functions and the margins that ``[tool.jaxmeter.lock]`` lists.
 
     Raises
     ------
     JaxmeterError
-        If the table holds anything else.
+        If the table has other keys, or values of other types.
     """
     where, table = tool_table(pyproject, "lock")
     for name in table:
         if name not in ("functions", "margins"):
-            raise JaxmeterError(f"{where}: got {name!r}; there are functions and margins")
+            raise JaxmeterError(f"{where}: got the key {name!r}; give only functions and margins")
     functions = checked(where, "functions", table.get("functions", []), tuple[str, ...])
     margins = table.get("margins", {})
     margins = checked(where, "margins", margins, dict[str, Annotated[float, Meta(ge=0)]])
     for name in margins:
         if name not in LOCKED:
             raise JaxmeterError(
-                f"{where}: got a margin for {name!r}; there are {', '.join(LOCKED)}"
+                f"{where}: got a margin for {name!r}; give margins only for {', '.join(LOCKED)}"
             )
     return functions, margins
 
@@ -147,16 +148,17 @@ def check(
     now: Mapping[str, Quantities],
     margins: Mapping[str, float],
 ) -> LockCheck:
-    """Compare the quantities of functions with those that were locked.
+    """Compare the measured quantities of functions with the locked quantities.
 
     Parameters
     ----------
     section : str
         The name of the section.
     locked, now : mapping
-        The quantities of each function.
+        The quantities of each function by name: in the lock file, and as measured now.
     margins : mapping
-        The share by which a quantity may differ; 0 for those that it leaves out.
+        The relative difference up to which a quantity counts as unchanged. A quantity without a
+        margin must be equal.
     """
     changes = []
     for function in sorted(locked.keys() | now.keys()):
