@@ -152,7 +152,7 @@ def load_ipython_extension(shell: _Any) -> None:
 
 
 def _modules() -> dict[str, str]:
-    """Return the module that defines each public name, by name."""
+    """Return a dictionary from each public name to the module that defines the name."""
     import inspect
     import re
     import sys

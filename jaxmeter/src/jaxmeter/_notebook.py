@@ -64,7 +64,7 @@ def _measure(shell: Any, source: str) -> jaxmeter.Record:
 
 
 def write_module(file: Path, tree: ast.AST, names: Mapping[str, Any], text: str = "") -> Path:
-    """Write a module that defines the notebook's names that a piece of code uses; return its path.
+    """Write a module that defines the names of a notebook that some code uses; return its path.
 
     The module imports the modules that the code names, contains the source of the functions and
     loads the pickled values. It sets JAX's option for 64-bit numbers as the notebook does, and ends
@@ -130,7 +130,7 @@ def _case(fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Case:
 
 
 def _divided(command: str, source: str) -> tuple[list[ast.stmt], ast.Call]:
-    """Return all statements of a cell but the last, and a call that makes a case of the last."""
+    """Split a cell into all statements but the last, and a call that makes a case of the last."""
     body = ast.parse(source).body
     end = body[-1] if body else None
     if not isinstance(end, ast.Expr):

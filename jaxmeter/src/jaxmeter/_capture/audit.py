@@ -81,9 +81,10 @@ def audit(
 
     Notes
     -----
-    The path of a captured array leads to the same object. An array that the function makes while it
-    is traced, such as ``weights.T`` of a numpy array, gets the path of an array that it is a view
-    of or equals, if there is one.
+    The path of a captured array is the path at which the function holds the same object. An array
+    that the function makes while it is traced, such as ``weights.T`` of a numpy array, has the path
+    of an array that the function holds if it is a view of that array or equal to it. Otherwise it
+    has no path.
     """
     case = case_of("audit", fn, args, kwargs)
     checked("audit", "threshold_bytes", threshold_bytes, Annotated[float, Meta(ge=0)])
@@ -154,8 +155,9 @@ def holders_of(
 ) -> dict[Hashable, tuple[Holder, Match]]:
     """Return the holder of each captured array, by the array's key.
 
-    Arrays that neither the function nor its arguments hold are left out. The second value says
-    whether the held array is the same object as the captured array, or a view of it or equal to it.
+    Arrays that neither the function nor its arguments hold are left out. The second value of each
+    pair says whether the held array is the same object as the captured array, a view of it or equal
+    to it.
     """
     found: dict[Hashable, tuple[Holder, Match]] = {}
     holders = []

@@ -119,7 +119,7 @@ def identity(array: Any) -> Hashable:
 
 
 def _plain(array: Any) -> Any:
-    """Return an array without JAX's wrapper; for random keys, return the array of their data."""
+    """Return an array without JAX's wrapper; for random keys, return the keys' data."""
     array = getattr(array, "val", array)
     is_extended = jax.numpy.issubdtype(array.dtype, jax.dtypes.extended)
     return jax.random.key_data(array) if is_extended else array
@@ -251,7 +251,7 @@ def _digest_of(values: np.ndarray) -> bytes:
 def _digests_alone(arrays: list[Any]) -> Iterator[bytes | None]:
     """Yield the digest of the constant that JAX embeds for each array.
 
-    Yield None for an array that JAX embeds as no constant or as a splat.
+    Yield None if JAX embeds no constant for an array, or a splat.
     """
     if not arrays:
         return

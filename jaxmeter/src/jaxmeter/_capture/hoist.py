@@ -62,8 +62,8 @@ def hoist(
     custom derivatives captures its arrays again: hoist the derivative instead.
 
     The results are bit for bit those of a function with arguments written by hand. They may differ
-    in the last bit from those of ``fn`` if ``fn`` computes with the captured arrays alone. The
-    compiler folds such operations for constants, but not for arguments.
+    in the last bit from the results of ``fn`` if ``fn`` computes with the captured arrays alone,
+    because the compiler folds such operations for constants but not for arguments.
     """
     case = case_of("hoist", fn, args, kwargs)
     name = name_of(case.fn)
@@ -90,9 +90,9 @@ def _hoisted(
     args: tuple[Any, ...],
     kwargs: Mapping[str, Any],
 ) -> tuple[Callable[..., Any], dict[str, jax.Array]]:
-    """Return a function with its captured arrays hoisted, and these arrays by path.
+    """Return a function with its captured arrays hoisted, and a dictionary of these arrays by path.
 
-    The paths begin in ``holder``.
+    The paths begin at the function ``holder``.
     """
     static = static_arguments(getattr(fn, "_jit_info", None))
     given = args, kwargs

@@ -118,9 +118,9 @@ def use_of(equation: Any) -> Use | None:
 
 
 def _returned(jaxpr: Any) -> Use | None:
-    """Return the line that defines a function.
+    """Return the line that defines a function, or None if JAX does not report it.
 
-    It is used for arrays that the function returns, because no equation uses them.
+    This line stands for the use of arrays that the function returns, because no equation uses them.
     """
     information = getattr(jaxpr, "debug_info", None)
     match = _DEFINED.fullmatch(getattr(information, "func_src_info", None) or "")

@@ -100,7 +100,7 @@ def calls_from_options(target: str, texts: Sequence[str]) -> Any:
 
 
 def with_arrays(case: Case) -> Case:
-    """Return a case that can be run, with arrays of ones for `jax.ShapeDtypeStruct`."""
+    """Return a case that can be run: arrays of ones replace each `jax.ShapeDtypeStruct`."""
     from jaxmeter._measure.leaves import filled
 
     args, kwargs = filled((case.args, dict(case.kwargs)))

@@ -2,7 +2,7 @@
 
 A subcommand is a module with ``add_options(parser)`` and ``run(options)``; its docstring is the
 text of its help. ``run`` returns a result and whether the result is good: True, False, or None if
-the question could not be answered. In place of these, ``run`` may return the exit code itself.
+the question could not be answered. In place of this value, ``run`` may return the exit code.
 """
 
 from __future__ import annotations

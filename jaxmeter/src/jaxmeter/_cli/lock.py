@@ -3,7 +3,7 @@ traces, compiles, captured and embedded bytes, equations, instructions, fusions,
 Each function is compiled and called twice. The file has a section for each JAX and backend.
 
 exit codes: 0 written, or as locked; 1 a regression, an improvement that is not in the file yet, or
-a function that is in the file or in the list alone; 2 bad usage, or no section for this JAX;
+a function that only the file or only the list has; 2 bad usage, or no section for this JAX;
 3 a function could not be imported, compiled or run
 """
 

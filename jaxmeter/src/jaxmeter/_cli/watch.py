@@ -6,7 +6,7 @@ example: jaxmeter watch -- python script.py --its --arguments
 Writes watch.html and watch.json. The text goes to standard error. Every Python process that the
 program starts is watched, however it ends, unless it is started without the environment.
 
-exit codes: 0 to 255 those of the program; 2 also for bad usage
+exit codes: 0 to 255 the program's own code; 2 also for bad usage
 """
 
 from __future__ import annotations

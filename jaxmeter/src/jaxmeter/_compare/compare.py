@@ -66,7 +66,7 @@ def compare(
         ``package.module:function``, ``file.py:function``, or a function of a module, of the running
         script or of a notebook. The function is called with ``args``. Without ``args``, the
         arguments come from its module, or the function returns a `jaxmeter.Case`, as for the
-        commands. If its module defines ``jaxmeter_calls(name)``, the calls that this returns are
+        commands. If its module defines ``jaxmeter_calls(name)``, the calls that it returns are
         made as well, to count retraces.
     *args : Any
         Arguments of both functions; they are pickled. `jax.ShapeDtypeStruct` may stand for arrays,

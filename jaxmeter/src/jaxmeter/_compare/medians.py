@@ -14,7 +14,7 @@ from dataclasses import dataclass
 MEDIAN_COVERAGE = 0.95
 """Probability with which an interval should contain the true median."""
 MIN_VALUES_COUNT = 6
-"""The smallest number of values that reach this probability: 1 - 2 (1/2)^n is 0.97 for n = 6 and
+"""The smallest number of values that reach `MEDIAN_COVERAGE`: 1 - 2 (1/2)^n is 0.97 for n = 6 and
 0.94 for n = 5."""
 
 

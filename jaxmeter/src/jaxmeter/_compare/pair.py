@@ -30,7 +30,7 @@ from jaxmeter._records.comparison import Answers, ComparedProcess, Effort
 from jaxmeter._records.record import Phases, Record
 
 LEAST_TURNS_COUNT = 5
-"""The smallest number of turns, even if they take longer than the effort allows."""
+"""The number of turns that are taken even if they take longer than the effort allows."""
 
 Call = tuple[tuple[Any, ...], dict[str, Any]]
 

@@ -55,7 +55,7 @@ def compare_times(
     *,
     times_count: int | None = None,
 ) -> tuple[Timing, ...]:
-    """Return a verdict on each of any number of times.
+    """Return a verdict on each of several times.
 
     Parameters
     ----------

@@ -14,7 +14,7 @@ from jaxmeter._records.compile import CompileAdvice, CompiledKernel, CompileRow
 Spent = dict[str, float]
 """Seconds by source line."""
 LEAST_SHARE = 0.05
-"""The smallest share of all seconds that advice must be able to save, or it is left out."""
+"""Advice is left out if it may save less than this share of all seconds."""
 _REPEATS_COUNT = 8
 _OPERANDS_COUNT = 8
 _BRANCHES_COUNT = 8

@@ -87,7 +87,7 @@ class Kernels:
         return _portions(_located(counts))
 
     def _inferred(self, kernel: str) -> Origin | None:
-        """Return the origin of the nearest kernel that has one, or None if no kernel has one."""
+        """Return the origin of the nearest kernel with a known origin, or None if there is none."""
         seen, waiting = {kernel}, [kernel]
         while waiting:
             name = waiting.pop(0)
@@ -208,7 +208,7 @@ def _portions(counts: Mapping[Origin, float]) -> Shares:
 def _with_callers(program: list[Instruction]) -> list[Instruction]:
     """Return the instructions that become code.
 
-    An instruction without a source line gets the line of the call of its computation.
+    An instruction without a source line gets the source line of the call to its computation.
     """
     callers: dict[str, Instruction] = {}
     found = []

@@ -21,10 +21,10 @@ _NEVER = 1e9
 
 
 def pair(tasks: Sequence[Interval], written: Mapping[str, float]) -> dict[int, str]:
-    """Return the kernel of each task, by the position of the task; tasks without one are left out.
+    """Return the kernel of each task, by the task's position; tasks without a kernel are left out.
 
-    A file can belong to a task that was running when the file was written. Of all pairings, the
-    pairing is taken whose files were written closest to the ends of their tasks.
+    A file can belong to a task that was running when the file was written. The pairing minimises
+    the sum of the times between the writing of a file and the end of its task.
 
     Parameters
     ----------

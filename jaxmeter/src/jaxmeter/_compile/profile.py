@@ -167,7 +167,7 @@ def _text(source: str) -> str:
 
 
 def _stacks(equations: Equations, sampler: Sampler) -> dict[str, tuple[str, ...]]:
-    """Return the calls that lead to each line that has seconds, the outermost call first."""
+    """Return the chain of calls that leads to each source line, the outermost call first."""
     found: dict[str, tuple[str, ...]] = {}
     for places in (*equations.stacks.values(), *sampler.stacks):
         author = author_place(list(places))

@@ -17,9 +17,9 @@ class Work(NamedTuple):
 
 
 def innermost(works: Iterable[Work]) -> list[Work]:
-    """Return the works of one thread, cut so that they do not overlap.
+    """Return the pieces of work of one thread, cut so that they do not overlap.
 
-    Each moment belongs to the innermost of the works that contain it.
+    Each moment belongs to the innermost piece that contains it.
     """
     cut: list[Work] = []
     stack: list[Work] = []
@@ -53,10 +53,10 @@ def divide(
     Parameters
     ----------
     workers : sequence of Work
-        The works of the threads that compile kernels. If several threads work at a moment, it is
-        divided equally among them.
+        The work of the threads that compile kernels. If several threads work at a moment, the
+        moment is divided equally among them.
     main : sequence of Work
-        The works of the thread that waits for these threads. They count while none of these threads
+        The work of the thread that waits for these threads. It counts only while none of them
         works.
     seconds : float
         The elapsed time.

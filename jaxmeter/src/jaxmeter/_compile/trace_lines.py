@@ -111,8 +111,10 @@ class Equations:
         return {line for line, count in repeated.items() if count > every[line] / 2}
 
     def author(self, source: str) -> str:
-        """Return the line to show for an innermost line: for a line of a package, its caller's
-        line."""
+        """Return the line to show for an innermost line.
+
+        For a line of a package, this is the line of the user's code that calls it.
+        """
         place = author_place(self.stacks.get(source, []))
         return source if place is None else place.source
 
