@@ -33,7 +33,7 @@ def test_each_call_names_itself_if_it_gets_no_function_or_arguments_twice(name):
     call = getattr(jaxmeter, name)
     with pytest.raises(JaxmeterError, match=f"^{name}: got fn=3; give a callable or a Case"):
         call(3, 1.0)
-    with pytest.raises(JaxmeterError, match=f"^{name}: got a Case and 1 more arguments"):
+    with pytest.raises(JaxmeterError, match=f"^{name}: got arguments besides a Case: 1"):
         call(Case(abs, (1.0,)), 1.0)
 
 

@@ -236,5 +236,5 @@ def test_an_error_of_the_function_is_raised_with_its_phase():
 @pytest.mark.parametrize("returned", [3, {"error": "large"}, {1: 2.0}, None])
 def test_a_check_that_returns_no_numbers_is_an_error(returned):
     case = Case(lambda x: x, (X,), check=lambda answer: returned)
-    with pytest.raises(JaxmeterError, match=r"^Case\.check: got an answer.*give a dictionary"):
+    with pytest.raises(JaxmeterError, match=r"^Case\.check: got result.*give a dictionary"):
         jaxmeter.measure(case, repeat=1)

@@ -37,7 +37,7 @@ class Case:
         named numbers, such as ``{"error_relative": 1e-7}``. If it raises an exception, the
         measurement fails.
     extras : mapping
-        Named numbers that the code that makes the case has measured itself.
+        Named numbers that were measured while the case was made.
 
     Raises
     ------
@@ -68,10 +68,10 @@ def case_of(
     args: tuple[Any, ...] = (),
     kwargs: Mapping[str, Any] = FrozenDict(),
 ) -> Case:
-    """Return a `Case` from the arguments of a public function: a case, or a callable with its
-    arguments.
+    """Return the `Case` that a public function got as an argument, or make it from a callable and
+    its arguments.
 
-    Errors name that public function, ``call``.
+    Errors name ``call``, the public function.
     """
     if not isinstance(fn, Case):
         if not callable(fn):
@@ -79,8 +79,8 @@ def case_of(
         return Case(fn, args, kwargs)
     if args or kwargs:
         raise JaxmeterError(
-            f"{call}: got a Case and {len(args) + len(kwargs)} more arguments; "
-            "put the arguments into the case, Case(fn, args)"
+            f"{call}: got arguments besides a Case: {len(args) + len(kwargs)}; "
+            "put them into the case, Case(fn, args)"
         )
     return fn
 

@@ -1,4 +1,4 @@
-"""Raise errors of the user's function as one clear error, without the frames of jaxmeter."""
+"""Make errors of the user's function clear: add notes, and remove the frames of jaxmeter."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ class KnownJit:
 
     @property
     def _jit_info(self) -> Any:
-        """The static arguments, in the form of JAX's own functions; empty for a library's
+        """The static arguments, in the form that JAX's jitted functions use; empty for a library's
         function."""
         known = None if self.attribute else getattr(self.jit, "_jit_info", None)
         numbers = getattr(known, "static_argnums", None) or ()
@@ -109,8 +109,7 @@ class KnownJit:
 
 
 def jit_of(fn: Any) -> Any:
-    """Return the jitted function that a call of ``fn`` reaches: a function of `jax.jit` or a
-    `KnownJit`.
+    """Return the jitted function that a call of ``fn`` reaches: made by `jax.jit`, or a `KnownJit`.
 
     Return None if ``fn`` does more than call a jitted function; jaxmeter must then jit ``fn``.
     """

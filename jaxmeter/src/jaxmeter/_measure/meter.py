@@ -119,7 +119,7 @@ def measure_case(
             run.note_counts()
     progress.enter("check")
     if case.check is not None:
-        progress.note(checks=numbers("Case.check", "an answer", case.check(answer)))
+        progress.note(checks=numbers("Case.check", "result", case.check(answer)))
     progress.enter("recompile")
     run.recompile(compiles - 1)
     progress.enter("end")

@@ -102,7 +102,7 @@ def jitted(case: Case, counter: ExecutionCounter | None = None) -> Any:
     if case.jit_options:
         raise JaxmeterError(
             f"Case: got jit_options {sorted(case.jit_options)} for a function that is "
-            "already jitted; give them to its own jax.jit"
+            "already jitted; give them to the jax.jit that made the function"
         )
     return case.fn
 

@@ -1,5 +1,4 @@
-"""Read the buffers of a program from XLA's buffer assignment, with the operation behind each
-buffer.
+"""Read the buffers of a program from XLA's buffer assignment, and the operations that compute them.
 
 XLA writes the assignment only to files in a folder. A compiler option requests it for one program.
 """

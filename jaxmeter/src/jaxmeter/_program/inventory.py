@@ -174,7 +174,7 @@ def diff(before: Source, now: Source, *args: Any, **kwargs: Any) -> ProgramDiff:
     described = (Inventory, Record, Case, jax.stages.Compiled)
     if (args or kwargs) and isinstance(before, described) and isinstance(now, described):
         raise JaxmeterError(
-            f"diff: got {len(args) + len(kwargs)} more arguments but no function to give them to; "
+            f"diff: got arguments ({len(args) + len(kwargs)}), but no function that takes them; "
             "leave them out"
         )
     a, b = (_described(program, args, kwargs) for program in (before, now))

@@ -54,10 +54,10 @@ def is_python(file: str) -> bool:
 
 
 def user_places(places: Iterable[Place]) -> list[Place]:
-    """Return the lines that belong to neither JAX nor Python itself, in the given order.
+    """Return the places that are neither in JAX nor in Python itself, in the given order.
 
-    The places are given with the innermost first. The list ends at the first line of jaxmeter,
-    because lines outside it only called jaxmeter.
+    ``places`` must begin with the innermost place. The result ends at the first line of jaxmeter,
+    because the lines outside it only called jaxmeter.
     """
     found = []
     for place in places:

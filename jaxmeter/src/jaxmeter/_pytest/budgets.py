@@ -36,7 +36,8 @@ def read_budgets(file: Path) -> dict[str, Budget]:
 
 
 def checked_budget(where: str, limits: Mapping[str, Any]) -> Budget:
-    """Return limits after checking them; an error names ``where`` they are written."""
+    """Check limits and return them as a budget; an error names ``where``, the place of the
+    limits."""
     for name, limit in limits.items():
         if name not in QUANTITIES:
             raise JaxmeterError(

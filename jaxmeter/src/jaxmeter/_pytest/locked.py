@@ -27,8 +27,7 @@ if TYPE_CHECKING:
 
 @dataclasses.dataclass
 class LockedTests:
-    """The lock file of a test run, with which quantities are compared or to which they are
-    written."""
+    """A test run that compares the measured quantities with the lock file, or writes them to it."""
 
     root: Path
     is_writing: bool

@@ -48,8 +48,8 @@ class LockCheck(Result):
         """The lines to paste into the lock file: changed quantities, under the headings of their
         functions.
 
-        These lines leave out functions and quantities that are missing now; their lines in the lock
-        file are to be deleted.
+        There are no lines for functions and quantities that are missing now. Delete the lines of
+        these from the lock file.
         """
         changed: dict[str, set[str]] = {}
         for change in self.changes:

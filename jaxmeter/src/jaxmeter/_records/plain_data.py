@@ -35,7 +35,7 @@ class FrozenDict(dict):
     def _refuse(self, *args: Any, **kwargs: Any) -> NoReturn:
         raise TypeError(
             "jaxmeter: got a change to a dictionary of an immutable object; "
-            "make a new one with dataclasses.replace(...)"
+            "make a new object with dataclasses.replace(...)"
         )
 
     __setitem__ = __delitem__ = __ior__ = _refuse
@@ -132,15 +132,15 @@ class PlainData:
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Self:
-        """Return the object that `to_json` wrote as a text.
+        """Return the object from a text that `to_json` wrote.
 
         An absent field gets its default value, so texts that are older than the field can be read.
 
         Raises
         ------
         RecordError
-            If the text is truncated, is not an object of this class, or has a field that the class
-            does not have.
+            If the text is truncated, does not describe an object of this class, or has a field that
+            the class does not have.
         """
         advice = cls.unreadable_advice.replace("{name}", cls.__name__)
         try:

@@ -157,7 +157,7 @@ class Record(Result):
     checks: dict[str, float] = FrozenDict()
     """The numbers that the check of the case returned for the answer."""
     extras: dict[str, float] = FrozenDict()
-    """The numbers that the code that made the case has measured itself."""
+    """The numbers that were measured while the case was made."""
     compile_summary: CompileSummary | None = None
     """The slowest lines and kernels in a profile of a further compile, if this was requested."""
     environment: Environment | None = None

@@ -118,8 +118,8 @@ def _watch(
 ) -> int | None:
     """Read the pipes until the process ends; return its exit code, or None at the time limit.
 
-    This does not wait for the end of a pipe, because a child that outlives the worker may keep the
-    pipe open.
+    The function does not wait for the end of a pipe, because a child that outlives the worker may
+    keep the pipe open.
     """
     until = time.monotonic() + timeout_seconds
     try:
