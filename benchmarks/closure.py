@@ -24,7 +24,7 @@ ENVIRONMENT = {"JAX_ENABLE_X64": "0", "OPENBLAS_NUM_THREADS": "1"}
 def preparation(size: int) -> PlannedCase:
     """Return the planned case that makes a system, once for all cases of the same size.
 
-    `size` is the number of pixels of a side of the images.
+    `size` is the number of pixels along a side of the images.
     """
     return _case(f"coronagraph_preparation/n{size}", "preparation", {"size": size}, rounds=1)
 
@@ -82,7 +82,7 @@ def casing_case(variant: str, *, rounds: int) -> PlannedCase:
 
 
 class CoronagraphVariants(common.CaseSuite):
-    """Cost of a frame of the coronagraph, by variant and number of pixels of a side."""
+    """Cost of a frame of the coronagraph, by variant and number of pixels along a side."""
 
     suite = "coronagraph_variants"
     params = (VARIANTS, SIZES)

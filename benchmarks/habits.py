@@ -1,4 +1,4 @@
-"""Habits of using `jax.jit`, with their runs of Python code and compiles; and sizes of loops."""
+"""Suites for habits of using `jax.jit`, with their compiles, and for the sizes of loops."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Variants of a program that reach its data in different ways.
 
 Each function takes a program and returns another program that computes the same. The programs
-differ in which arrays are arguments. Of an argument the compiler gets the shape, of a captured
-array the bytes.
+differ in which arrays are arguments. The compiler gets only the shape of an argument, but the bytes
+of a captured array.
 """
 
 from __future__ import annotations

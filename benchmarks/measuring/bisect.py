@@ -73,7 +73,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def commits_between(base: str, head: str) -> list[str]:
     """Return BASE and the commits after it up to HEAD, the oldest first.
 
-    Of a merge commit only the first parent is followed.
+    Only the first parent of a merge commit is followed.
 
     Raises
     ------

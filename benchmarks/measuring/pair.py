@@ -229,7 +229,7 @@ def sides(
     run_case: RunCase = jaxmeter.run_case,
     change: Callable[[str, Path], None] | None = None,
 ) -> Iterator[list[MeasuredSide]]:
-    """Unpack the package of BASE and, for each regression, of a HEAD; yield the sides.
+    """Unpack the package of BASE and, for each regression, that of a HEAD; yield all sides.
 
     ``change(regression, package)`` changes an unpacked package; by default it is `inject`.
 

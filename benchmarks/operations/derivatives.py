@@ -19,7 +19,7 @@ def _half_square(values: Any) -> Any:
 
 
 def _scaled_alike(gradients: Any, values: Any, expected: float) -> float:
-    """Return the difference of sum(gradients * values) from `expected`, relative to its terms.
+    """Return the difference of sum(gradients * values) from `expected`, relative to all terms.
 
     For a homogeneous function, Euler's theorem gives the expected sum: degree times value.
     """

@@ -63,13 +63,13 @@ def casing(**options: Any) -> vcjax.Casing:
 
 @functools.cache
 def gradient_casing() -> vcjax.GradientCasing:
-    """Return the surface prepared for gradients."""
+    """Return the surface, prepared for gradients."""
     return vcjax.prepare_gradient(rule(gradient=True), PROBLEM().X)
 
 
 @functools.cache
 def off_surface_casing() -> vcjax.OffSurfaceCasing:
-    """Return the surface prepared for points off it."""
+    """Return the surface, prepared for points off the surface."""
     return vcjax.prepare_off_surface(off_surface_rule(), PROBLEM().X)
 
 

@@ -117,7 +117,7 @@ def _work(
     while (why := _ended(command, environment)) is not None:
         if not _blame(store, details / f"current-{first}", round_index, why):
             raise jaxmeter.JaxmeterError(
-                f"the worker of operations ended before the first one: {why[-400:]}"
+                f"the worker of operations failed before its first operation: {why[-400:]}"
             )
 
 
