@@ -1,4 +1,4 @@
-"""`python -m reports build | closure | history | triage | review | merge | compact`."""
+"""The command line `python -m reports build|closure|history|triage|review|merge|compact`."""
 
 import argparse
 import sys
@@ -15,9 +15,9 @@ STORE = "results/records"
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code.
 
-    The docstring of each command explains the codes 0 and 1. The code is 2 for every command that
-    fails: after an error that the user can correct, with one line on stderr; after a bug in the
-    reports, with a traceback. A bug must not give 1, which would read as a regression.
+    The docstring of each command explains the codes 0 and 1. An error that the user can correct
+    gives 2 and one line on stderr. A bug in the reports gives 2 and a traceback, because 1 would
+    read as a regression.
     """
     options = _parser().parse_args(argv)
     try:
@@ -35,7 +35,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def build(options: argparse.Namespace) -> int:
-    """Write the report of a commit; exit with 0, or with 1 if no process on it succeeded."""
+    """Write the report of a commit; exit with 0, or with 1 if no process of it succeeded."""
     from .report import make_report, write_report
 
     report = make_report(options.store, commit=options.commit, environment=options.environment)

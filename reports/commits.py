@@ -21,7 +21,10 @@ FULL_NAME = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 
 @dataclass(frozen=True)
 class Commit:
-    """A commit; `author_date` is in ISO 8601. If git lacks it, all but the hash is empty."""
+    """A commit; `author_date` is in ISO 8601.
+
+    If git does not know the commit, all fields but the hash are empty.
+    """
 
     hash: str
     author_date: str = ""
@@ -54,7 +57,10 @@ def ordered_commits(
 
 
 def known_commits(repository: Path, hashes: Iterable[str]) -> list[Commit]:
-    """Return the commits that the repository has, in topological order; none without git."""
+    """Return the commits with these hashes that the repository has, in topological order.
+
+    Return an empty list if git cannot be run.
+    """
     # Git could take any other folder name for a branch, which is another commit.
     names = {name for name in hashes if FULL_NAME.fullmatch(name)}
     try:
@@ -75,7 +81,7 @@ def revisions(repository: Path, since: str) -> set[str]:
     Raises
     ------
     ReportError
-        If git does not know `since`.
+        If git does not know `since`, or cannot be run.
     """
     command = ["git", "rev-list", "--end-of-options", f"{since}..HEAD"]
     try:

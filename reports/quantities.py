@@ -211,9 +211,9 @@ def _steady(seconds: Sequence[float]) -> dict[str, float | int | None]:
 
 
 def naive_std(first_call: float | None, steady: Sequence[float]) -> float | None:
-    """Return the standard deviation of 20 runs, including the first call, as scripts often do.
+    """Return the standard deviation of 20 runs that include the first call.
 
-    Return None if there are fewer runs.
+    Simple timing scripts compute it in this way. Return None if there are fewer runs.
     """
     if first_call is None or len(steady) < RUNS_COUNT - 1:
         return None

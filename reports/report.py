@@ -124,16 +124,16 @@ def write_report(report: Report, out: str | Path) -> Path:
 def chosen_place(
     environments: pd.DataFrame, commit: str | None, environment: str | None, by: str
 ) -> tuple[str, str]:
-    """Return the commit that was measured last, and its environment with the largest `by`.
-
-    If `commit` or `environment` is given, only names that begin with it are considered.
+    """Return the commit that was measured last, and one of its environments.
 
     Parameters
     ----------
     environments : table
         A row for each commit and environment, from `tables.environments`.
+    commit, environment : str or None
+        Beginnings of the names to consider; None considers all names.
     by : str
-        A column of `environments`.
+        A column of `environments`; the environment with its largest value is returned.
 
     Raises
     ------

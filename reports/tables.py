@@ -133,7 +133,7 @@ def numeric(column: Any) -> pd.Series:
 
 
 def last_known(column: Any) -> Any:
-    """Return the last value that is not missing, since failed processes record less; or None."""
+    """Return the last value that is not missing, or None; failed processes lack some values."""
     known = column.dropna()
     return None if known.empty else known.iloc[-1]
 

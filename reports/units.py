@@ -26,7 +26,7 @@ RATIOS = (Unit("×", 1.0),)
 
 
 def unit_for(values: Iterable[float], units: tuple[Unit, ...]) -> Unit:
-    """Return the largest unit in which the median of `values` is at least 1, or the smallest."""
+    """Return the largest unit in which the median of `values` is at least 1, else the smallest."""
     numbers = sorted(abs(v) for v in values if v and math.isfinite(v))
     if not numbers:
         return units[0]
@@ -46,7 +46,7 @@ def own_unit(value: float, shared: Unit, units: tuple[Unit, ...]) -> Unit:
 
 
 def significant(value: float, digits: int = 3) -> str:
-    """Write a number with significant digits and no exponent, such as 0.0123, 22.7 or 1340."""
+    """Write a number with `digits` significant digits and no exponent, such as 0.0123 or 1340."""
     if math.isnan(value):
         return "NaN"
     if math.isinf(value):

@@ -77,9 +77,9 @@ def variants(table: pd.DataFrame, measured: pd.DataFrame, name: str) -> Figure:
         "Each variant: compile time, steady-state run, memory, constants",
         "Bars start at zero and show the median over processes for times, the maximum for bytes. "
         "Each dot is one process. Each panel has its own scale. Compile time is the sum of trace, "
-        "lower and compile. Captured bytes are arrays that the function closes over. Embedded "
-        "bytes are constants in the program that the compiler receives. Hidden bytes are captured, "
-        "but passed as arguments at run time (1 MB = 10⁶ bytes).",
+        "lower and compile. Captured bytes belong to arrays that the function closes over. "
+        "Embedded bytes belong to constants in the program that the compiler receives. Hidden "
+        "bytes are captured, but passed as arguments at run time (1 MB = 10⁶ bytes).",
         tuple(panels),
     )
 
@@ -90,7 +90,11 @@ def _bars(
     dots: Mapping[str, Sequence[float]],
     units: tuple[Unit, ...],
 ) -> Drawing:
-    """Draw horizontal bars from zero; `bars` has values by variant and word behind the bar."""
+    """Draw horizontal bars from zero, and dots for the values of processes.
+
+    `bars` has the values of each variant by the word that is printed behind the bar. `dots` has the
+    values of the processes of each variant.
+    """
     words = bytes_ if units is BYTES else seconds
     dots = {variant: [v for v in group if not pd.isna(v)] for variant, group in dots.items()}
     values = [value for group in bars.values() for value in group.values()]
@@ -129,10 +133,10 @@ def _bars(
 
 
 def embedded(points: Any, slope: float, name: str) -> Figure:
-    """Draw the compile time beyond the argument variant's against embedded bytes, and a fit."""
+    """Draw the extra compile time over the argument variant against embedded bytes, and a fit."""
     last = points["extra_bytes"].max() / 1e6
     fitted = 0.0 if pd.isna(slope) else slope * linear_ticks(last)[-1]
-    heading = "Compile seconds beyond the argument variant"
+    heading = "Extra compile time over the argument variant"
     top = max(points["extra_seconds"].max(), fitted)
     panel, x, y = _linear_plot(heading, "MB embedded", last, "s", top)
     if fitted > 0:
@@ -158,18 +162,18 @@ def embedded(points: Any, slope: float, name: str) -> Figure:
 
 
 def runs_in_order(runs: pd.DataFrame) -> Figure:
-    """Draw every run after compiling, as a line for each process; run 0 is the first call."""
+    """Draw the time of every run after compiling, as a line for each process."""
     return Figure(
         "closure_runs",
         "Every run, in order",
         "Each line is one process. The diamond is the first call after compiling. Steady-state "
         "runs begin two calls later. All panels share one scale.",
-        tuple(_in_order(runs, "run after compiling, 0 is the first call")),
+        tuple(_in_order(runs, "run after compiling (0: first call)")),
     )
 
 
 def script_calls(calls: pd.DataFrame) -> Figure:
-    """Draw the calls after the compiling call, in order."""
+    """Draw the time of the calls after the compiling call, in order."""
     return Figure(
         "closure_script",
         "Timed as a script does: the calls right after the compiling call",

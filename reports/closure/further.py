@@ -30,7 +30,7 @@ def spread(cases: pd.DataFrame, runs: pd.DataFrame, script: pd.DataFrame) -> Sec
     """Return the section on the reasons why standard deviations differ.
 
     `cases` is the result of `summaries.variants`, and `script` of `summaries.script_calls`. `runs`
-    has the seconds of every run of every process that computed frames; run 0 is the first call.
+    has the seconds of every run in the processes that computed frames; run 0 is the first call.
     """
     runs, script = (_at_largest_size(found) for found in (runs, script))
     drawn = () if runs.empty else (figures.runs_in_order(runs),)
@@ -94,7 +94,7 @@ def _script_sentences(script: pd.DataFrame) -> Iterator[str]:
 
 
 def change(cases: pd.DataFrame) -> Section | None:
-    """Return the section on the cost of a changed array, from `summaries.changes`, or None."""
+    """Return the section on the cost of changing an array; `cases` is from `summaries.changes`."""
     if cases.empty:
         return None
     parts = []
@@ -136,7 +136,11 @@ def change(cases: pd.DataFrame) -> Section | None:
 
 
 def break_even(curve: pd.DataFrame, cases: pd.DataFrame) -> Section | None:
-    """Return the section on when capture is fine, or None if no array size was measured."""
+    """Return the section on the array sizes for which capture is fine.
+
+    `curve` is the result of `summaries.curve`, and `cases` of `summaries.variants`. Return None if
+    `curve` is empty.
+    """
     if curve.empty:
         return None
     columns = (
@@ -164,9 +168,9 @@ def break_even(curve: pd.DataFrame, cases: pd.DataFrame) -> Section | None:
         _break_even_lead(curve, cases),
         tuple(_break_even_sentences(curve)),
         (
-            "The program is the smallest with one array. It multiplies the array, or the result of "
-            "an operation on the array, by a number and sums the products. The compiler may fold "
-            "the operation on the constant.",
+            "The measured program is the smallest with one array. It multiplies the array, or the "
+            "result of an operation on the array, by a number and sums the products. The compiler "
+            "may fold the operation on the constant.",
         ),
         (figures.break_even(curve),),
         (made,),
@@ -194,7 +198,7 @@ def _break_even_lead(curve: pd.DataFrame, cases: pd.DataFrame) -> str:
 
 
 def _break_even_sentences(curve: pd.DataFrame) -> Iterator[str]:
-    """Yield sentences on each operation: the cost of the largest array, and noticeable sizes."""
+    """Yield sentences on the compile time that a captured array costs, for each operation on it."""
     names = {"none": "The array alone", "exp": "Its exp", "cumsum": "Its cumulative sum"}
     for operation, name in names.items():
         found = curve.loc[curve["operation"] == operation].dropna(subset="extra_median_seconds")
@@ -215,14 +219,14 @@ def _break_even_sentences(curve: pd.DataFrame) -> Iterator[str]:
         yield f"{said}."
     yield from too_few(curve)
     yield (
-        "Three rules follow. Embed only small arrays, by the numbers above. Never embed an array "
-        "that changes. Do not embed an array if the program first computes on it without any "
+        "Three rules follow. Embed only arrays that are small by the numbers above. Never embed an "
+        "array that changes. Do not embed an array if the program first computes on it without any "
         "argument, because the compiler then folds this computation in every compile."
     )
 
 
 def audited(path: Path) -> Section | None:
-    """Return the section on arrays that static callables reach; None without an audit."""
+    """Return the section on arrays that an audit found behind static callables, or None."""
     try:
         audit = Audit.from_json(read_file(path))
     except FileNotFoundError:

@@ -116,7 +116,7 @@ def _frames(
 
 
 def _runs(measured: pd.DataFrame, samples: pd.DataFrame) -> pd.DataFrame:
-    """Return the seconds of every run of every process of frames; run 0 is the first call."""
+    """Return the seconds of every run in processes that computed frames; run 0 is the first."""
     good = (measured["status"] == "ok") & (measured["suite"] == summaries.FRAMES)
     names = ["case", "round_index", "size", "workload", "variant", "run", "seconds"]
     first = measured.loc[good].assign(run=0, seconds=measured["first_call_seconds"])

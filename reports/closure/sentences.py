@@ -29,7 +29,7 @@ NOTHING = (
 
 
 def lead(cases: pd.DataFrame) -> str:
-    """Return a sentence on the cost of closing over arrays, where the most bytes are captured."""
+    """Return a sentence on the cost of closing over the arrays of the largest problem."""
     pair = _largest_pair(cases)
     if pair is None:
         return NOTHING
@@ -45,7 +45,7 @@ def lead(cases: pd.DataFrame) -> str:
 
 
 def sentences(cases: pd.DataFrame) -> list[str]:
-    """Return sentences on ratios, captured bytes, cost per megabyte, memory and agreement."""
+    """Return sentences on captured bytes, times, cost per megabyte, memory and results."""
     kinds = (_exactness, _ratios, _slope, _simplified, _memory, _equality, _still_captured)
     return [sentence for kind in kinds for sentence in kind(cases)] + too_few(cases)
 
@@ -175,8 +175,8 @@ def _still_captured(cases: pd.DataFrame) -> Iterator[str]:
     held = cases.loc[cases["variant"] == ARGUMENT, "captured_bytes"].dropna()
     if len(held):
         yield (
-            f"The argument variant still captures at most {bytes_(float(held.max()))}, over "
-            f"{counted(len(held), 'problem')}."
+            f"The argument variant still captures {bytes_(float(held.max()))} (maximum over "
+            f"{counted(len(held), 'problem')})."
         )
 
 

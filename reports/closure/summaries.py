@@ -86,7 +86,7 @@ def changes(measured: pd.DataFrame) -> pd.DataFrame:
 
 
 def script_calls(measured: pd.DataFrame) -> pd.DataFrame:
-    """Return the seconds of the calls that a script would time; call 0 is the compiling call."""
+    """Return the seconds of calls timed one after another; call 0 is the compiling call."""
     keys = [*PLACE, "size", "variant", "round_index"]
     good = succeeded(measured, suite=CHANGES)
     calls = {name: call for name in good if (call := SCRIPT_CALL.fullmatch(str(name)))}

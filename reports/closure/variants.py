@@ -93,7 +93,7 @@ def _tables(
 
 
 def _largest_arrays(measured: pd.DataFrame, arrays: pd.DataFrame) -> pd.DataFrame:
-    """Return each variant's largest captured arrays, at the problem with most captured bytes."""
+    """Return each variant's largest captured arrays in the problem with the most captured bytes."""
     cases = of_variants(measured)
     most = row_of_largest(cases, "captured_bytes")
     if arrays.empty or most is None:
@@ -130,7 +130,7 @@ TIMES: tuple[Column, ...] = (
     time("Steady-state run", "steady", "Median of process medians"),
     ratio("Steady / argument", "steady_to_argument", "Steady-state seconds, paired by round"),
     time("Steady std", "steady_std", "Standard deviation in one process, median over processes"),
-    time("Std, n = 20", "naive_std", "Of 20 runs, including the first call after compiling"),
+    time("Std, n = 20", "naive_std", "Standard deviation of 20 runs, with the first call included"),
     error("Error", "error_relative", "Maximum over processes, relative to max|B|"),
     error(
         "Rates differ by",
@@ -149,10 +149,14 @@ SIZES: tuple[Column, ...] = (
     size("Arguments", "argument_bytes", "Inputs of the compiled program"),
     size("Temporaries", "temp_bytes", "Temporary memory of the compiled program"),
     size("RSS before", "baseline_rss_bytes", "Resident set just before tracing"),
-    size("RSS peak, compile", "compile_peak_rss_bytes", "Up to the end of compiling"),
-    size("RSS peak", "peak_rss_bytes", "Up to the last steady-state run"),
-    size("Device peak", "device_peak_bytes", "Missing if the device does not report it"),
-    count("HLO instructions", "hlo_instructions_count", "Of the optimised program"),
+    size(
+        "RSS peak, compile",
+        "compile_peak_rss_bytes",
+        "Peak resident set up to the end of compiling",
+    ),
+    size("RSS peak", "peak_rss_bytes", "Peak resident set up to the last run"),
+    size("Device peak", "device_peak_bytes", "Peak memory, if the device reports it"),
+    count("HLO instructions", "hlo_instructions_count", "Instructions of the optimised program"),
     count("Fusions", "fusions_count"),
 )
 ARRAYS: tuple[Column, ...] = (

@@ -26,9 +26,9 @@ def html_page(document: Document) -> str:
 
 
 def rendered(template: str, *, styles: Sequence[str], scripts: Sequence[str], **values: Any) -> str:
-    """Return the filled template; its `style` and `script` are the contents of the named files.
+    """Return the template, filled with `values` and the contents of the styles and scripts.
 
-    All other values are escaped unless they are markup already.
+    The values are escaped unless they are markup already.
     """
     style, script = (Markup("".join(map(asset, names))) for names in (styles, scripts))
     return _environment().get_template(template).render(style=style, script=script, **values)

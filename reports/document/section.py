@@ -33,7 +33,10 @@ class Figure:
 
 @dataclass(frozen=True)
 class Section:
-    """A section; `lead` is its main sentence, and `texts` are folded pairs (summary, text)."""
+    """A section of a page.
+
+    `lead` is its main sentence. `texts` are pairs (summary, text), whose texts the page folds.
+    """
 
     name: str
     title: str

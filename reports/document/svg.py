@@ -102,7 +102,10 @@ class Drawing:
 
 @dataclass(frozen=True)
 class Axis:
-    """An axis from the first to the last tick, or over `ends`; it shows every `every`-th tick."""
+    """An axis from the first to the last tick, or between `ends` if they are given.
+
+    Only every `every`-th tick is shown.
+    """
 
     ticks: Sequence[float]
     label: Callable[[float], str]

@@ -119,14 +119,14 @@ def workload_name(row: Any) -> str:
 
 
 def digits_name(row: Any) -> str:
-    """Return `d = 6`, kept on one line."""
+    """Return `d = 6`, with spaces that do not break."""
     return f"d{NO_BREAK}={NO_BREAK}{int(row['digits'])}"
 
 
 def row_head(
     title: str, text: Callable[[Any], str], note: Callable[[Any], str] = lambda row: ""
 ) -> Column:
-    """Return the first column: the name of each row, with a note; it sorts by row order."""
+    """Return the first column, with the name and a note of each row; it sorts by row order."""
 
     def cells(found: Sequence[Row]) -> list[Cell]:
         return [
@@ -199,7 +199,7 @@ def _quantity(title: str, meaning: str, units: tuple[Unit, ...], name: str, *end
 def error(title: str, name: str, meaning: str = "", *, within: str | None = None) -> Column:
     """Make a column of relative errors, coloured by the boolean column `within` if it is given.
 
-    If `checked_errors_count` is 0, a missing error becomes a dash. Otherwise NaN is a result.
+    A missing error becomes a dash if `checked_errors_count` is 0. Otherwise it is shown as NaN.
     """
 
     def cell(row: Row) -> Cell:

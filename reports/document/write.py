@@ -27,7 +27,8 @@ def write_document(document: Document, tables: Mapping[str, pd.DataFrame], out: 
     out = Path(out)
     if out.exists() and not _is_earlier_report(out):
         raise ReportError(
-            f"write_report: {out} exists and is no earlier report; name another folder with --out"
+            f"write_report: {out} exists and is not an earlier report; name another folder "
+            "with --out"
         )
     fresh = out.with_name(f".{out.name}.new")
     shutil.rmtree(fresh, ignore_errors=True)
@@ -92,7 +93,8 @@ def write_whole(
     others = {name for name in held if not is_draft(name, texts)} - set(beside)
     if others and next(iter(texts)) not in others:
         raise ReportError(
-            f"write_{kind}: {out} exists and is no earlier {kind}; name another folder with --out"
+            f"write_{kind}: {out} exists and is not an earlier {kind}; name another folder "
+            "with --out"
         )
     out.mkdir(parents=True, exist_ok=True)
     for name, text in texts.items():

@@ -95,8 +95,8 @@ def _environment(
 def _numbers(series: Series, at: tuple[int, ...]) -> list[Any]:
     """Return commits, values, samples, change points and the threshold in percent.
 
-    The commits are 0 if they are all commits of the environment. The samples are 0 if there are
-    none.
+    A 0 stands for the commits if they are all commits of the environment, and for the samples if
+    there are none.
     """
 
     def rounded(values: Iterable[float]) -> list[float | int | str]:

@@ -70,7 +70,7 @@ def stepped(environment: Environment) -> set[tuple[int, int]]:
 
 
 def _folder(environment: str, base: str, head: str) -> str:
-    """Return a unique folder name that depends on nothing else in the store."""
+    """Return a unique folder name that depends only on the environment and both commits."""
     names = (re.sub(r"\W.*", "", name, flags=re.DOTALL)[:10] for name in (base, head))
     return "-".join([*names, _digest(environment, base, head)[:8]])
 

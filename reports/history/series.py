@@ -44,7 +44,7 @@ class Series:
     Attributes
     ----------
     commits : tuple of int, shape (n,)
-        Positions in the history's commits, rising.
+        Positions of the commits in the history, in increasing order.
     values : tuple of float, shape (n,)
         The median of a commit's processes for a noisy metric, the maximum for others.
     samples : tuple of tuple of float, shape (n, processes)

@@ -128,8 +128,8 @@ def _by_ruptures(values: Sequence[float]) -> list[int]:
     """Return the change points that ruptures finds; none if ruptures is not installed.
 
     The input is the logarithms of the values in units of their noise. The noise is estimated from
-    the median difference of neighbours, which a few jumps do not change. The penalty is twice that
-    of BIC for a mean and a position, 2 ln(n) noise variances, because times have heavy tails.
+    the median difference of neighbours, which a few jumps do not change. The penalty is twice the
+    BIC penalty of a mean and a position, 2 ln(n) noise variances, because times have heavy tails.
     """
     if ruptures is None or min(values) <= 0:
         return []

@@ -119,8 +119,8 @@ def _missing_number(
 ) -> Finding | None:
     """Return the finding of a number that only one commit has; None if both have it.
 
-    An exact number or error is missing even if only some processes of HEAD lack it. A time is not,
-    because it can be compared in the other rounds.
+    An exact number or error is missing even if only some processes of HEAD lack it. A time is
+    not missing then, because it can be compared in the other rounds.
     """
     base, head = (list(side.values(metric).values()) for side in pair)
     lacking = len(pair[1].good) - len(head)
@@ -154,7 +154,7 @@ def _largest(values: list[float]) -> float:
 
 
 def _exact(metric: Metric, base: list[float], head: list[float]) -> tuple[Verdict, str]:
-    """Return the verdict and its note from the largest values of both commits.
+    """Compare the largest values of both commits, and return the verdict and its reason.
 
     The verdict is inconclusive if the values vary from process to process and the ranges of both
     commits overlap.

@@ -28,7 +28,7 @@ def changed_lines(review: Review) -> dict[str, tuple[LineChange, ...]]:
 
 
 def lines_section(review: Review) -> Section | None:
-    """Return the section on changed source lines; None if no case has any."""
+    """Return the section on changed source lines; None if no line changed."""
     found = changed_lines(review)
     if not found:
         return None

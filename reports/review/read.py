@@ -38,7 +38,7 @@ class CaseResults:
     definition : tuple
         Target and parameters; equal at both commits if they measured the same function.
     arrays : tuple of tuple
-        Arrays of the process that captured most bytes, as (dtype and shape, bytes, where).
+        Arrays that the process with most captured bytes captures: (dtype and shape, bytes, where).
     compile_lines : CompileLines or None
         Compile time by source line; None if no process was profiled.
     """
@@ -77,7 +77,7 @@ class CommitResults:
 class LeftOut:
     """An environment or a folder from which the review takes no number, and the reason.
 
-    `is_asked` is true for an environment of both commits, if the user chose another one by name.
+    `is_asked` is true for an environment of both commits if the user chose a different one.
     """
 
     name: str
@@ -130,8 +130,8 @@ def read_commits(
     Raises
     ------
     ReportError
-        If the store has no such commit, if both commits are the same, or if they do not have
-        exactly one such environment in common.
+        If the store lacks a commit, both commits are the same, they have no environment in common,
+        or several common environments match `environment`.
     """
     if not root.is_dir():
         raise ReportError(
@@ -179,7 +179,11 @@ def _text(path: Path) -> str:
 
 
 def _commit_named(root: Path, name: str, repository: Path | None) -> str:
-    """Return the commit in `root` that `name` means; an exact match comes before a beginning."""
+    """Return the commit in `root` that `name` stands for.
+
+    It is the commit with this name, the only commit whose name begins with it, or the commit for
+    which git uses the name.
+    """
     held = sorted(path.name for path in root.iterdir() if path.is_dir())
     found = [commit for commit in held if name and commit.startswith(name)]
     if name in found:
@@ -189,8 +193,8 @@ def _commit_named(root: Path, name: str, repository: Path | None) -> str:
     if len(found) == 1:
         return found[0]
     newest = ", ".join(commit[:12] for commit in held[:6])
-    what = f"{len(found)} commits" if found else "no measurements"
-    raise ReportError(f"review: {root} has {what} of {name!r}; it holds {newest or 'nothing'}")
+    what = f"{len(found)} commits that match" if found else "no commit that matches"
+    raise ReportError(f"review: {root} has {what} {name!r}; it holds {newest or 'nothing'}")
 
 
 def _commit_of_git(repository: Path, name: str) -> str:
@@ -274,7 +278,10 @@ def _chosen_environment(found: Sequence[Mapping[str, Any]], asked: str | None) -
 
 
 def _environment_folders(folders: Sequence[Mapping[str, list[StoredRecord]]]) -> list[str]:
-    """Return each commit's folder: a common folder, or else the one with most good processes."""
+    """Return the environment folder of each commit.
+
+    It is a common folder if there is one, otherwise the folder with the most successful processes.
+    """
     counts = [
         {key: sum(one.record.status == "ok" for one in found) for key, found in side.items()}
         for side in folders

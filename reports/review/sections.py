@@ -39,7 +39,7 @@ def _short(commit: str) -> str:
 
 def facts(review: Review) -> tuple[Fact, ...]:
     commits, criteria = review.commits, review.policy.criteria
-    gate = "exact metrics and accuracy; times inform"
+    gate = "exact metrics and accuracy; times are only reported"
     if review.policy.gate_times:
         gate = "exact metrics, accuracy and times"
     counts = [f.rounds_count for f in review.tested if not f.pooled]
@@ -70,7 +70,10 @@ def _commit(review: Review, name: str, commit: str) -> Fact:
 
 
 def sections(review: Review) -> tuple[Section, ...]:
-    """Return the sections in order: broken cases, causes, lines, times, gaps, all numbers."""
+    """Return the sections of a review in order.
+
+    They are on broken cases, causes, source lines, times, cases not compared, and all numbers.
+    """
     return tuple(_sections(review))
 
 
@@ -198,7 +201,7 @@ def _row(finding: Finding) -> tuple[Cell, ...]:
 
 
 def _number(finding: Finding, value: float) -> Cell:
-    """Return the cell of a number; a dash if the commit lacks it, but NaN for a NaN error."""
+    """Return the cell of a number, or a dash if the commit lacks it; an error may be NaN."""
     if math.isnan(value) and (finding.only_at or finding.metric.kind != "error"):
         return Cell(MISSING, order=-math.inf)
     return Cell(FORMATS[finding.metric.unit](value), exact=repr(value), order=value)

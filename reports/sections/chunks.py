@@ -29,7 +29,7 @@ AUTO = "auto"
 
 
 def summary(measured: pd.DataFrame) -> pd.DataFrame:
-    """Return a row for each problem and pair of chunk sizes, with its ratio to the fastest.
+    """Return a row for each problem and pair of chunk sizes, with its ratio to the fastest pair.
 
     `is_fastest` marks the smallest steady-state median; the interval of `steady_to_fastest_ratio`
     shows whether a pair differs significantly from the fastest pair.
@@ -182,7 +182,7 @@ def _map(cases: Any, column: str, units: tuple[Unit, ...], title: str) -> Drawin
 
 
 def _level(value: float, values: Any) -> float:
-    """Return the logarithmic place of a value between the extremes of `values`, from 0 to 1."""
+    """Return how far a value is from the minimum to the maximum, from 0 to 1, logarithmically."""
     low, high = values.min(), values.max()
     if low <= 0:
         return value / (high or 1.0)

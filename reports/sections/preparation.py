@@ -48,8 +48,8 @@ def section(problems: pd.DataFrame) -> Section:
         "Preparing a casing",
         lead(problems),
         paragraphs=(
-            "A casing is prepared once for a surface and then evaluated often. The variants and "
-            "chunk sizes above evaluated the casings that were prepared here.",
+            "A casing is prepared once for a surface and then evaluated often. The "
+            "measurements of variants and chunk sizes above evaluate the casings prepared here.",
         ),
         tables=(table(problems, columns, "preparation", "Time and memory of each preparation"),),
     )

@@ -114,8 +114,13 @@ def section(problems: pd.DataFrame, *, gradient: bool = False) -> Section:
         ),
         error("Error", "error_relative", "Maximum over processes"),
         error("C++ error", "reference_error_relative", "Maximum over processes"),
-        ratio("CPU / wall", "cpu_per_wall_highest", "1: one thread; maximum", interval=False),
-        ratio("C++ CPU / wall", "reference_cpu_per_wall_highest", "1: one thread", interval=False),
+        ratio("CPU / wall", "cpu_per_wall_highest", "Maximum; 1 is one thread", interval=False),
+        ratio(
+            "C++ CPU / wall",
+            "reference_cpu_per_wall_highest",
+            "Maximum; 1 is one thread",
+            interval=False,
+        ),
     )
     return Section(
         "gradient_reference" if gradient else "reference",

@@ -208,7 +208,7 @@ def _set_aside(machines: Iterable[tuple]) -> Iterator[SkippedFile]:
         yield SkippedFile(
             Path(machine),
             f"skipped machine: a quarter of its {pairs} A/A pairs of steady-state times differ by "
-            f"more than {100 * scatter:.0f}%; {100 * MOST_SCATTER:.0f}% is allowed",
+            f"more than {100 * scatter:.0f}%; the limit is {100 * MOST_SCATTER:.0f}%",
         )
 
 

@@ -1,7 +1,7 @@
 """Read a store of measurements, which has one file for each record.
 
-A file that cannot be read never stops a report. It may be half written, by a run that was killed,
-or made by hand. Such a file is skipped, and the page lists it with the reason.
+A file that cannot be read, such as the half-written file of a killed run, never stops a report. It
+is skipped, and the page lists it with the reason.
 """
 
 import contextlib
@@ -246,7 +246,9 @@ def _check_small(record: Record) -> None:
     texts += [text for part in parts for text in vars(part).values()]
     longest = max(len(text) for text in texts if isinstance(text, str))
     if longest > LONGEST_TEXT:
-        raise ValueError(f"a name or setting has {longest} characters; {LONGEST_TEXT} are allowed")
+        raise ValueError(
+            f"a name or setting has {longest} characters; at most {LONGEST_TEXT} are allowed"
+        )
 
 
 def skipped_file(root: Path, path: Path, error: Exception) -> SkippedFile:

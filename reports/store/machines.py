@@ -38,7 +38,7 @@ class _Process:
     flags: str | None = None
 
     def may_be(self, other: "_Process") -> bool:
-        """Return whether both processes may have run on the same machine and versions.
+        """Return whether both processes may have the same machine and versions.
 
         Only fields that both processes recorded are compared. Flags are not compared, because a
         process that ended early has the flags of its parent.
@@ -100,7 +100,7 @@ def environment_names(records: Sequence[StoredRecord]) -> list[str]:
 
 
 def _named(process: _Process, folders: Mapping[str, Sequence[_Process]]) -> str:
-    """Return the name of a process's environment, if needed from processes in its folder."""
+    """Return the name of a process's environment, from the process or from others in its folder."""
     if process.device is not None:
         return process.environment
     folder = folders.get(process.environment_key, ())

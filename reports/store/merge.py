@@ -36,7 +36,7 @@ def merge_stores(sources: Sequence[str | Path], into: str | Path) -> Merged:
     """Copy every record of `sources` to `<commit>/<environment-key>@<machine>/<case>/<round>.json`.
 
     A source is a store, or the output of ``benchmarks.measuring.pair``. This output is a folder
-    with the stores base and head, or a folder in which such a folder is called pair.
+    with the stores base and head, or a folder that contains such a folder under the name pair.
 
     The machine is read from the record. Nothing is overwritten: if a record is already at the
     destination, the new record counts as the same if its content is equal, and is refused

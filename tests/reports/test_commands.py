@@ -41,6 +41,6 @@ def test_a_writing_killed_halfway_does_not_stop_the_next(tmp_path, left):
 @pytest.mark.parametrize("left", ["notes.txt", "index.html", "notes.tmp"])
 def test_what_somebody_else_left_is_not_written_over(tmp_path, left):
     (tmp_path / left).write_text("mine")
-    with pytest.raises(ReportError, match="no earlier review"):
+    with pytest.raises(ReportError, match="not an earlier review"):
         write_whole(tmp_path, TEXTS, kind="review")
     assert [path.name for path in tmp_path.iterdir()] == [left]

@@ -32,7 +32,7 @@ def test_the_page_is_one_file_that_loads_nothing(history, tmp_path):
 
 def test_a_folder_of_something_else_is_not_written_into(history, tmp_path):
     (tmp_path / "notes.txt").write_text("mine")
-    with pytest.raises(ReportError, match="no earlier history"):
+    with pytest.raises(ReportError, match="not an earlier history"):
         write_history(history, tmp_path)
 
 

@@ -207,7 +207,7 @@ def test_a_folder_that_is_no_report_is_not_replaced(small_store, tmp_path, capsy
     (tmp_path / "thesis" / "chapter.tex").write_text("dear")
     arguments = ["build", "--store", str(small_store), "--out", str(tmp_path / "thesis")]
     assert main(arguments) == 2
-    assert "no earlier report" in capsys.readouterr().err
+    assert "not an earlier report" in capsys.readouterr().err
     assert (tmp_path / "thesis" / "chapter.tex").read_text() == "dear"
 
 

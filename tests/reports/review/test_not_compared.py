@@ -100,7 +100,7 @@ def test_commits_of_a_store_are_found_by_the_beginning_of_their_names(pair, tmp_
     store = as_store(pair.write(rounds=1), tmp_path / "store")
     commits = read_commits(store, "bb", "dd")
     assert (commits.base.commit, commits.head.commit) == (BASE, HEAD)
-    with pytest.raises(ReportError, match="no measurements of 'main'; it holds bbbb"):
+    with pytest.raises(ReportError, match="no commit that matches 'main'; it holds bbbb"):
         read_commits(store, "main", "dd", repository=tmp_path)
     with pytest.raises(ReportError, match="are the same commit.*benchmarks.measuring.pair"):
         read_commits(store, BASE, BASE[:8])
