@@ -126,7 +126,7 @@ def digits_name(row: Any) -> str:
 def row_head(
     title: str, text: Callable[[Any], str], note: Callable[[Any], str] = lambda row: ""
 ) -> Column:
-    """Return the first column, with the name and a note of each row; it sorts by row order."""
+    """Return the first column, with the name and a note of each row, sorted by row order."""
 
     def cells(found: Sequence[Row]) -> list[Cell]:
         return [

@@ -159,7 +159,7 @@ def _all_series(table: pd.DataFrame) -> Iterator[Series]:
 def was_measured(case: pd.DataFrame, metric: Metric) -> np.ndarray:
     """Return whether each process measured the metric, shape (processes,).
 
-    An error that is NaN was measured, and is a result; only a missing error is a gap.
+    An error that is NaN was measured and counts as a result. A missing error was not measured.
     """
     present = numeric(case[metric.name]).notna().to_numpy(dtype=bool)
     if metric.kind != "error":

@@ -38,7 +38,8 @@ class CaseResults:
     definition : tuple
         Target and parameters; equal at both commits if they measured the same function.
     arrays : tuple of tuple
-        Arrays that the process with most captured bytes captures: (dtype and shape, bytes, where).
+        The arrays of the process that captured the most bytes, each as (dtype and shape, bytes,
+        where).
     compile_lines : CompileLines or None
         Compile time by source line; None if no process was profiled.
     """

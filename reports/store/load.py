@@ -76,7 +76,10 @@ class StoredRecord:
 
 @dataclass(frozen=True)
 class SkippedFile:
-    """A skipped file, by its path in the store, or a skipped machine, and the reason."""
+    """A skipped file or machine, and the reason.
+
+    `path` is the path of the file in the store, or the name of the machine.
+    """
 
     path: Path
     reason: str

@@ -21,7 +21,7 @@ UNKNOWN = "unknown"
 
 @dataclass(frozen=True)
 class _Process:
-    """A process: its place in the store and its environment; None for fields not recorded."""
+    """A process: its place in the store and its environment. Fields not recorded are None."""
 
     commit: str
     environment_key: str
