@@ -102,7 +102,7 @@ def line_changes(base: CompileLines, head: CompileLines) -> tuple[LineChange, ..
 
 
 def slowest_lines(lines: CompileLines, most: int = 3) -> str:
-    """Return the slowest lines of a compile as text: "a.py:3 1.20 s, b.py:7 0.31 s"."""
+    """Return the slowest lines of a compile as text, such as "a.py:3 1.20 s, b.py:7 0.31 s"."""
     shown = (f"{one.source} {seconds(lines.scaled(one.seconds))}" for one in lines.profile.lines)
     return ", ".join(list(shown)[:most])
 

@@ -158,7 +158,7 @@ def _values(
 
 
 def time(title: str, stem: str, meaning: str = "") -> Column:
-    """Make a column of `<stem>_median_seconds` with its interval, `_low_` to `_high_`."""
+    """Make a column of the medians `<stem>_median_seconds`, with their intervals as notes."""
     names = [f"{stem}_{end}_seconds" for end in ("median", "low", "high")]
     return _quantity(title, meaning, SECONDS, *names)
 
@@ -169,7 +169,7 @@ def size(title: str, name: str, meaning: str = "") -> Column:
 
 
 def ratio(title: str, stem: str, meaning: str = "", *, interval: bool = True) -> Column:
-    """Make a column of `<stem>_ratio` with its interval, `_low_ratio` to `_high_ratio`."""
+    """Make a column of the ratios `<stem>_ratio`, with their intervals as notes if `interval`."""
     ends = (f"{stem}_low_ratio", f"{stem}_high_ratio") if interval else ()
     return _quantity(title, meaning, RATIOS, f"{stem}_ratio", *ends)
 

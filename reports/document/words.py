@@ -22,7 +22,7 @@ def processes(table: pd.DataFrame) -> str:
 
 
 def ratio_words(row: Any, stem: str, noun: str) -> str:
-    """Return `compiling takes 5.2 times as long (4.9 to 5.6, 6 pairs)`, or "no difference"."""
+    """Return text such as `compiling takes 5.2 times as long (4.9 to 5.6, 6 pairs)`."""
     middle, low, high = (row[f"{stem}{part}_ratio"] for part in ("", "_low", "_high"))
     if math.isnan(middle):
         return f"{noun} could not be compared"
@@ -32,7 +32,7 @@ def ratio_words(row: Any, stem: str, noun: str) -> str:
 
 
 def ratio_range(row: Any, stem: str) -> str:
-    """Return `2.41× (2.3 to 2.6, 6 pairs)`."""
+    """Return text such as `2.41× (2.3 to 2.6, 6 pairs)`."""
     middle = row[f"{stem}_ratio"]
     return "not compared" if math.isnan(middle) else f"{ratio(middle)} ({range_only(row, stem)})"
 

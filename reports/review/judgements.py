@@ -28,7 +28,7 @@ class Judgement:
 
     @property
     def is_bad(self) -> bool:
-        """Whether a reader should look further."""
+        """Whether the outcome needs a closer look."""
         return self.outcome not in ("passes", "improvement")
 
     def __str__(self) -> str:

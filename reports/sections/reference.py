@@ -78,7 +78,7 @@ def summary(measured: pd.DataFrame, *, gradient: bool = False) -> pd.DataFrame:
 
 
 def _evaluations_to_repay(row: Mapping[str, Any]) -> float:
-    """Return the number of evaluations that repays the compile time of vcjax; NaN if none does.
+    """Return after how many evaluations the compile time of vcjax is repaid; NaN if never.
 
     It is the smallest n with compile + set-up of vcjax + (n - 1) e_vcjax <= set-up of the reference
     + (n - 1) e_reference, where e is the time of one evaluation. Both set-ups include the first
