@@ -23,6 +23,7 @@ from jaxtyping import Array, Float
 from vcjax._checks import check_constants
 from vcjax._data_checks.watch import watch
 from vcjax._devices import Devices, copied, device_mesh
+from vcjax._errors import UnresolvedWarning, warn
 from vcjax._geometry.jump import dual_basis, total_gradient
 from vcjax._geometry.nodes import at_targets, one_period, set_up, surface_nodes
 from vcjax._geometry.resample import as_rows, resampled
@@ -84,7 +85,7 @@ def prepare_gradient(
     Parameters
     ----------
     rule : made by ``choose(..., gradient=True)``. With a rule chosen for fields, gradients lose one
-        to three digits, without a warning.
+        to three digits, and an `UnresolvedWarning` says so.
     X : (nphi, ntheta, 3) surface points, of the shape that the rule was chosen for; may be
         traced.
     constants : ``gradient_tables(rule)``; computed here if None.
@@ -104,6 +105,13 @@ def prepare_gradient(
     near = resolve_near(call, rule, GRADIENT_PARTS, near_weights, near_block_size)
     constants = gradient_tables(rule) if constants is None else constants
     check_constants(call, constants, GradientTables, "vcjax.gradient_tables")
+    if not rule.gradient:
+        warn(
+            call,
+            "got a rule chosen for the field; the gradient will have one to three digits less than "
+            "that. Make the rule with vcjax.choose(..., gradient=True).",
+            UnresolvedWarning,
+        )
     nodes, dual_basis = set_up(_nodes_and_basis, rule, X, constants.field)
     nodes, dual_basis, kept = copied((nodes, dual_basis, constants), mesh)
     casing = GradientCasing(

@@ -46,6 +46,12 @@ def test_whatever_is_given_as_surface_or_field_ends_in_an_error_of_ours(torus, c
         assert values.dtype == np.float64 and values.ndim == 3 and values.shape[2] == 3
 
 
+def test_a_gradient_prepared_with_a_rule_for_fields_warns(torus, rule):
+    message = "prepare_gradient got a rule chosen for the field.*gradient=True"
+    with pytest.warns(vcjax.UnresolvedWarning, match=message):
+        vcjax.prepare_gradient(rule, torus.X)
+
+
 _SPOILT = {
     "single precision": lambda leaf: leaf.astype(np.float32),
     "complex": lambda leaf: leaf.astype(complex),
