@@ -146,7 +146,7 @@ def off_surface_field(
     """Return the external field at points inside and the internal field at points outside.
 
     This calls `choose_off_surface`, `prepare_off_surface` and `field_at`. For several fields or
-    sets of points on one surface, call these yourself and prepare once.
+    sets of points on one surface, call these functions yourself and prepare once.
 
     Parameters
     ----------
@@ -375,7 +375,9 @@ def _(primals, tangents):
 
 
 def _is_inside(transform, known) -> Bool[Array, " n"]:
-    """Return which points are inside: there T of the test field is the field; outside it is 0.
+    """Return which points are inside the surface.
+
+    T of the test field is the test field itself at points inside, and 0 at points outside.
 
     Parameters
     ----------

@@ -33,7 +33,7 @@ class Equilibrium:
     Attributes
     ----------
     nfp : number of field periods.
-    stellsym : stellarator symmetry, always True: `read_wout` refuses other equilibria.
+    stellsym : stellarator symmetry, always True, because `read_wout` refuses others.
     m, n : (k,) mode numbers of the boundary; n is a multiple of nfp.
     r_cos, z_sin : (k,) cosine coefficients of R and sine coefficients of Z, in m.
     m_field, n_field : (l,) mode numbers of the field.

@@ -158,13 +158,13 @@ class Spectrum:
         return float(min(np.exp(steps @ logs / (steps @ steps)), _SLOWEST))
 
     def _is_flat(self, axis: int) -> bool:
-        """Return whether the last amplitudes along an axis no longer decay, or are fewer than 5."""
+        """Return whether the amplitudes along an axis are fewer than 5, or end without decay."""
         share = self.amplitudes(axis)
         return share.size < 5 or bool(share[-2:].max() > _EVEN * share[-4:-2].max())
 
     @cached_property
     def _corner(self) -> "_Corner":
-        """The weaker of the two corners; the field of a helical surface fills the other."""
+        """The weaker corner of the spectrum; the field of a helical surface fills the other."""
         corners = _corners(*self.values.shape[1:])
         return min(corners, key=lambda corner: self._power[corner.modes].sum())
 
@@ -203,7 +203,10 @@ def field_spectrum(B: Float[np.ndarray, "3 nphi ntheta"], nfp: int, half_period:
 
 
 def _folded(values: np.ndarray, axis: int) -> np.ndarray:
-    """Add the value of each mode -k to mode k along axis 1; return those of axis 2 unchanged."""
+    """Return values for each |mode| along an axis (1 or 2).
+
+    Along axis 1 the values of modes k and -k are added. Axis 2 has no negative modes.
+    """
     if axis == 2:
         return values
     folded = values[: values.size // 2 + 1].copy()
@@ -214,7 +217,7 @@ def _folded(values: np.ndarray, axis: int) -> np.ndarray:
 
 @lru_cache(maxsize=32)
 def _last_waves(count: int, slope: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return weights (k,) of the last modes of a grid, and (2 k, count) their cosines and sines."""
+    """Return weights (k,) of the last modes of a grid, and their cosines and sines (2 k, count)."""
     last = count // 2
     modes = np.arange(last - 1 if last >= 4 else last, last + 1)
     weight = np.where(2 * modes == count, 1.0, 2.0) * modes.astype(float) ** slope / count
@@ -227,8 +230,8 @@ class _Corner(NamedTuple):
 
     Attributes
     ----------
-    modes, outer, inner : (n, k) masks of the coefficients in the corner, of its highest modes, and
-        of its other modes.
+    modes, outer, inner : (n, k) masks of all coefficients in the corner, of its highest modes,
+        and of its other modes.
     counts : numbers of modes in outer and inner, with both signs of theta's mode number.
     """
 
