@@ -2,13 +2,13 @@
 
 Let e^a be the dual tangents, a = phi, theta, n the unit normal, and T[B] as in `vcjax._casing`. On
 the surface, B gives the tangential derivatives; div B = 0 and curl B = 0 on the vacuum side give
-the derivative along n. Together they are the matrix D:
+the derivative along n. Together they are the matrix D, from which both gradients follow:
 
     D = sum_a e^a (x) d_a B + n (x) d,   d = sum_a e^a (n.d_a B) - n sum_a e^a.d_a B,
     grad B_ext = D/2 + FP grad T[B],   grad B_int = D/2 - FP grad T[B] = D - grad B_ext,
 
-FP is Hadamard's finite part of the integral at points of the surface. Nothing is extrapolated from
-points off the surface.
+FP denotes Hadamard's finite part of the integral at points of the surface. Nothing is extrapolated
+from points off the surface.
 """
 
 from dataclasses import dataclass

@@ -10,7 +10,7 @@ from vcjax._version import VERSION
 
 
 class _Devices:
-    """A mesh in a pickle state. Copies share the mesh; pickling it raises `VcjaxError`."""
+    """Holds a mesh in the state of a casing. Copies share the mesh; pickling raises `VcjaxError`."""
 
     def __init__(self, mesh: Mesh):
         self.mesh = mesh

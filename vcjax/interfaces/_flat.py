@@ -32,9 +32,9 @@ class VirtualCasing:
     """Separate the field on a surface into the fields of the currents outside and inside.
 
     This class replaces ``virtual_casing.VirtualCasing``, version 0.3. Names, arguments and the
-    order of arrays are the same. There are four differences. Results are NumPy arrays, not lists.
-    The quadrature is chosen for the first field, so `setup` is fast and the first evaluation takes
-    longer. Invalid arguments raise `VcjaxError`. There is an internal gradient.
+    order of arrays are the same. Results are NumPy arrays, not lists. The quadrature is chosen for
+    the first field, so `setup` is fast and the first evaluation takes longer. Invalid arguments
+    raise `VcjaxError`. Additional methods return the internal gradient and the normals.
 
     Examples
     --------

@@ -194,7 +194,8 @@ def best_nphi_over_ntheta(equilibrium: Equilibrium) -> float:
     """Return the ratio nphi/ntheta, over the whole torus, that makes grid cells most nearly square.
 
     Let a be the ratio |X_phi| / |X_theta| at a point. The aspect ratio of a grid cell there is
-    a ntheta/nphi. Its largest factor above or below 1 is least for nphi/ntheta = sqrt(max a min a).
+    a ntheta/nphi. Over the whole surface, its largest factor above or below 1 is smallest for
+    nphi/ntheta = sqrt(max a min a).
     """
     along_phi, along_theta = equilibrium.tangents(50, 50, half_period=False)
     ratio = np.linalg.norm(along_phi, axis=2) / np.linalg.norm(along_theta, axis=2)
