@@ -10,7 +10,7 @@ from vcjax._version import VERSION
 
 
 class _Devices:
-    """Holds a mesh in the state of a casing. Copies share the mesh; pickling raises `VcjaxError`."""
+    """The mesh in the state of a casing. Copies share the mesh; pickling raises `VcjaxError`."""
 
     def __init__(self, mesh: Mesh):
         self.mesh = mesh
