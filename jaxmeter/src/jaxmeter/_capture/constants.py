@@ -144,7 +144,7 @@ class EmbeddedConstant:
     """A ``stablehlo.constant`` of a lowered program whose elements are not all equal."""
 
     module: Any
-    """The module that owns the operation. It is kept because the operation uses its memory."""
+    """The module of the operation, kept because the operation uses the module's memory."""
     operation: Any
     type: str
     """The type in MLIR's notation, such as ``tensor<64x3xf64>``."""
