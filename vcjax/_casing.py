@@ -1,10 +1,10 @@
 """Separate the field on the surface: prepare the surface once, then evaluate any number of fields.
 
-The virtual casing principle (Shafranov and Zakharov 1972; Hanson 2015), with r = x - y, n the
-outward unit normal at y, and PV the principal value of the integral:
+Let r = x - y, let n be the outward unit normal at y, and PV the principal value. By the virtual
+casing principle (Shafranov and Zakharov 1972; Hanson 2015), a field B on the surface separates into
 
-    T[B](x) = 1/(4 pi) PV int { B x (n x r) - B (n.r) } / r^3 dA
-    B_ext = B/2 + T[B],   B_int = B/2 - T[B]     on the surface.
+    B_ext = B/2 + T[B],   B_int = B/2 - T[B],   with
+    T[B](x) = 1/(4 pi) PV int { B x (n x r) - B (n.r) } / r^3 dA.
 """
 
 from dataclasses import dataclass

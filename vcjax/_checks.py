@@ -215,7 +215,7 @@ def check_concrete(
 
     Raises
     ------
-    VcjaxError : if the values are traced, or as `check_vectors`.
+    VcjaxError : if the values are traced, or if `check_vectors` refuses them.
     """
     if isinstance(values, Tracer):
         raise VcjaxError(

@@ -5,7 +5,7 @@ the surface, B gives the tangential derivatives; div B = 0 and curl B = 0 on the
 the derivative along n. Together they are the matrix D, from which both gradients follow:
 
     D = sum_a e^a (x) d_a B + n (x) d,   d = sum_a e^a (n.d_a B) - n sum_a e^a.d_a B,
-    grad B_ext = D/2 + FP grad T[B],   grad B_int = D/2 - FP grad T[B] = D - grad B_ext,
+    grad B_ext = D/2 + FP grad T[B],   grad B_int = D/2 - FP grad T[B] = D - grad B_ext.
 
 FP denotes Hadamard's finite part of the integral at points of the surface. Nothing is extrapolated
 from points off the surface.
