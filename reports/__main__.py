@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from .errors import ReportError
+from .units import counted
 
 STORE = "results/records"
 
@@ -41,7 +42,10 @@ def build(options: argparse.Namespace) -> int:
     report = make_report(options.store, commit=options.commit, environment=options.environment)
     page = write_report(report, options.out)
     if report.skipped_count:
-        print(f"{report.skipped_count} unreadable files, listed on the page", file=sys.stderr)
+        print(
+            f"{counted(report.skipped_count, 'unreadable file')}, listed on the page",
+            file=sys.stderr,
+        )
     print(page.resolve())
     if not report.succeeded_count:
         print(

@@ -92,9 +92,15 @@ def _environment(
             kinds["Unexplained"].append(one)
         else:
             kinds["Regressions" if one.step.after > one.step.before else "Improvements"].append(one)
-    counts = ", ".join(f"{len(found)} {name.lower()}" for name, found in kinds.items())
+    regressed, improved, unexplained = (len(found) for found in kinds.values())
+    counts = f"{counted(regressed, 'regression')}, {counted(improved, 'improvement')}"
     failed = [one for one in environment.failed if one.commit in wanted]
-    lines = [f"## {escaped(environment.name)}", "", f"{counts}, {len(failed)} failed.", ""]
+    lines = [
+        f"## {escaped(environment.name)}",
+        "",
+        f"{counts}, {unexplained} unexplained, {len(failed)} failed.",
+        "",
+    ]
     for name, found in kinds.items():
         if found:
             lines += [f"### {name}", "", *_by_commit(found, commits), ""]

@@ -91,7 +91,7 @@ def compact(
     added, same, refused = 0, 0, []
     for source in map(Path, sources):
         started = time.time()
-        found, unread = read_source(source, into)
+        found, unread = read_source("compact", source, into)
         refused += unread
         months: dict[Path, list[Row]] = defaultdict(list)
         for place, row in _rows(found):

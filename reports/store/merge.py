@@ -49,7 +49,7 @@ def merge_stores(sources: Sequence[str | Path], into: str | Path) -> Merged:
         Also if `into` is read-only or has no space left.
     """
     into = Path(into)
-    read = [(source, *read_source(source, into)) for source in map(Path, sources)]
+    read = [(source, *read_source("merge_stores", source, into)) for source in map(Path, sources)]
     outcomes: Counter[str] = Counter()
     refused: list[SkippedFile] = []
     for source, found, unread in read:
@@ -62,16 +62,16 @@ def merge_stores(sources: Sequence[str | Path], into: str | Path) -> Merged:
     return Merged(outcomes[COPIED], outcomes[SAME], tuple(refused))
 
 
-def read_source(source: Path, into: Path) -> tuple[list[StoredRecord], list[SkippedFile]]:
+def read_source(
+    call: str, source: Path, into: Path
+) -> tuple[list[StoredRecord], list[SkippedFile]]:
     if not source.is_dir():
-        raise ReportError(f"merge_stores: {source} is not a folder; name folders of records")
+        raise ReportError(f"{call}: {source} is not a folder; name folders of records")
     if into.resolve().is_relative_to(source.resolve()):
-        raise ReportError(
-            f"merge_stores: {into} lies in {source}; name a folder outside the sources"
-        )
+        raise ReportError(f"{call}: {into} lies in {source}; name a folder outside the sources")
     found, unread = _contents(source)
     if not found and not unread:
-        raise ReportError(f"merge_stores: {source} holds no records; measure first")
+        raise ReportError(f"{call}: {source} holds no records; measure first")
     return found, unread
 
 

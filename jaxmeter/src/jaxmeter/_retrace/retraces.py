@@ -66,7 +66,7 @@ def retraces(
         fn = fn.fn
     elif not callable(fn):
         raise JaxmeterError(f"retraces: got fn={fn!r:.80}; give a callable or a Case")
-    if not first and isinstance(calls, tuple) and not calls:
+    if not first and isinstance(calls, tuple | list) and not calls:
         raise JaxmeterError(
             f"retraces: got no calls of {name_of(fn)}; give the arguments of each call, such as "
             f"jaxmeter.retraces({name_of(fn)}, [(x,), (y,)])"
