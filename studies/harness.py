@@ -98,7 +98,7 @@ def in_worker(
     env: Mapping[str, str] | None = None,
     timeout_seconds: float | None = None,
 ) -> None:
-    """Run a function in a fresh process and append each row that it yields to a file at once.
+    """Run a function in a fresh process, and append each row to a file as soon as it is yielded.
 
     The environment of the process is written to ``NAME.environment.json`` next to the rows.
 

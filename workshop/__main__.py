@@ -117,7 +117,7 @@ def _lesson(number: int | None) -> int:
 
 
 def _shown(file: Path) -> str:
-    """Return a path relative to the current folder, if it is inside that folder."""
+    """Return a path relative to the current folder if it is in that folder, else the whole path."""
     here = Path.cwd()
     return str(file.relative_to(here) if file.is_relative_to(here) else file)
 

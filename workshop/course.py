@@ -1,4 +1,4 @@
-"""The exercises in their order: their files, how to load a file, and which are solved."""
+"""The exercises in their order: their files, how to load a file, and which ones are solved."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SOLVED = FOLDER / ".solved.json"
 
 
 class Unsolved(Exception):
-    """The error of a check that found a wrong quantity; the message gives it and the right one."""
+    """The error of a check that found a wrong quantity; its message gives the wanted quantity."""
 
     hint: int
     """The number of the hint that concerns this failure, from 0."""
@@ -74,7 +74,7 @@ class Exercise:
         return self.hints[first:] + self.hints[:first]
 
     def new_problem(self) -> Exception | None:
-        """Return `problem`, but check a file that passed before only if it changed since."""
+        """Return what `problem` does, but check a file that passed again only after a change."""
         now, passed = self._digest(), _passed()
         if passed.get(self.name) == now:
             return None
@@ -108,7 +108,7 @@ def load(path: Path) -> ModuleType:
 
 
 def explained(problem: Exception, path: Path) -> str:
-    """Return the text of a problem for a participant: the check's message or the error's line."""
+    """Return a problem as text for a participant: a check's message, or an error and its line."""
     if isinstance(problem, Unsolved):
         return str(problem)
     if isinstance(problem, SyntaxError):

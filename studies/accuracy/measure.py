@@ -22,7 +22,7 @@ TARGETS = (8, 24)
 PLACES = [(i, j) for i in range(4) for j in range(3 * (i % 2), 24, 5)]
 """Points of a grid of 4 x 24 on the surface, on whose normals the points off the surface lie."""
 EXTRA_DIGITS = {"field": 2, "off": 2, "gradient": 4, "off gradient": 4}
-"""How many more digits the grid of B resolves than are asked for."""
+"""Digits that the grid of B resolves in addition to the digits asked for."""
 _FINEST = 1e-13
 
 
@@ -191,7 +191,7 @@ def _data(shape: Shape, field: str, digits: int):
 
 @lru_cache
 def _spectrum(name: str, field: str) -> tuple[np.ndarray, np.ndarray]:
-    """Return the tails of the spectrum of B, as `_tails` does, from a grid that resolves B."""
+    """Return the tails of the spectrum of B (see `_tails`) on a grid that resolves B."""
     shape = shapes()[name]
     outside, inside = shape.currents(field)
     size = [16, 64]

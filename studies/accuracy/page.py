@@ -20,7 +20,7 @@ COLUMNS = (
     *("quad_nphi", "quad_ntheta", "src_nphi", "src_ntheta", "refused", "code"),
 )
 MEANINGFUL = 1e-3
-"""Least error over 10^-digits for which the estimate matters; smaller errors are negligible."""
+"""Least error in units of 10^-digits for which the estimate matters; others are negligible."""
 
 
 def kept_rows(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -47,7 +47,7 @@ def _rows() -> Any:
 
 
 def worst_errors() -> str:
-    """Return a table of the largest error over 10^-digits, by shape, quantity and digits."""
+    """Return a table of the largest error in units of 10^-digits, by shape, quantity and digits."""
     rows = _rows()
     header, columns = [], []
     for quantity, name in QUANTITIES.items():
@@ -64,7 +64,7 @@ def worst_errors() -> str:
 
 
 def by_distance() -> str:
-    """Return a table of the largest error over 10^-digits off the surface, by distance and side."""
+    """Return a table of the largest error off the surface in units of 10^-digits, by distance."""
     rows = _rows()
     rows = rows[rows["distance"].notna()]
     groups = rows.groupby(["quantity", "digits"])

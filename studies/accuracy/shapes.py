@@ -34,8 +34,8 @@ class Shape:
     ----------
     name : unique name.
     surface : the surface as a formula.
-    grid : (nphi, ntheta) of X over a whole field period; if `symmetric`, X has half the rows.
-    symmetric : whether the surface is stellarator-symmetric; X then covers half a period.
+    grid : size (nphi, ntheta) of the points X over a whole field period.
+    symmetric : whether the surface is stellarator-symmetric; X then covers only half a period.
     """
 
     name: str
@@ -44,7 +44,7 @@ class Shape:
     symmetric: bool = True
 
     def rows(self, whole: int) -> int:
-        """Return the number of rows of X if the whole field period has `whole` rows."""
+        """Return the number of rows of a grid that has `whole` rows over a whole field period."""
         return -(-whole // 2) if self.symmetric else whole
 
     def points(self):

@@ -1,4 +1,4 @@
-"""Measure errors over 10^-digits, and error estimates over errors, by shape: docs/accuracy.md.
+"""Measure errors in units of 10^-digits, and error estimates, by shape: docs/accuracy.md.
 
     python -m studies accuracy                          # hours; rerun to resume
     python -m studies accuracy --digits 3 6 9           # an hour on two cores
@@ -7,7 +7,7 @@
 
 The exact result is the Biot-Savart field of currents outside and inside. The grid of B resolves two
 more digits than are asked for (four more for gradients), so the measured error is the error of the
-quadrature. Each shape and quantity is measured in a process of its own. Programs are compiled
+quadrature. Each quantity on each shape is measured in a process of its own. Programs are compiled
 without LLVM's optimisation, which takes most of the time and changes results by rounding only.
 """
 

@@ -40,8 +40,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--digits", type=int, help="digits of the case, if it has a choice")
     parser.add_argument("--operators", nargs="+", choices=OPERATORS, default=OPERATORS)
     parser.add_argument("--grid", choices=tuple(GRIDS), default="full")
-    parser.add_argument("--chunk-sizes", type=int, nargs="+", help="sources, not the grid's")
-    parser.add_argument("--target-chunk-sizes", type=int, nargs="+", help="targets, not the grid's")
+    parser.add_argument(
+        "--chunk-sizes", type=int, nargs="+", help="sources in a tile, instead of the grid's"
+    )
+    parser.add_argument(
+        "--target-chunk-sizes", type=int, nargs="+", help="targets in a tile, instead of the grid's"
+    )
     parser.add_argument("--rounds", type=int, default=4, help="processes of each operator")
     parser.add_argument("--repeat", type=int, default=5, help="calls of each size in a process")
     parser.add_argument("--timeout", type=float, default=3600.0, help="seconds for a process")

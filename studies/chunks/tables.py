@@ -12,7 +12,8 @@ from jaxmeter import Environment
 from studies.harness import Row, measured, table
 
 WITHIN = 0.03
-"""Sizes at most this much slower than the fastest count as fast; the least memory decides."""
+"""Sizes at most this much slower than the fastest are candidates. The candidate with the least
+memory is recommended."""
 SIZE = ["chunk_size", "target_chunk_size"]
 NAMES = {"B": "The field on the surface", "BOFF": "The field off it", "GRADB": "The gradient"}
 
@@ -110,7 +111,7 @@ def _advice(sizes: Any, found: Any) -> Row:
 
 
 def _held_out(found: Any, temp_bytes: Any) -> float | None:
-    """Choose a size in every other process; return its time over the best in the remaining ones.
+    """Choose a size by every other process, and return its ratio to the best in the others.
 
     Return None if there is a single process.
     """

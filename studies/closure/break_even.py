@@ -20,14 +20,14 @@ OPERATIONS = {"none": lambda array: array, "exp": jnp.exp, "cumsum": jnp.cumsum}
 WAYS = ("argument", "closure")
 SIZES_BYTES = tuple(10**power for power in range(3, 10))
 LARGEST_CUMSUM_BYTES = 10**6
-"""Larger sums are not measured: the compiler already takes minutes to fold one of a megabyte."""
+"""Larger arrays are left out: the compiler takes minutes to fold the sum of a megabyte."""
 UNCERTAIN_BYTES = (10**6, 10**8)
-"""The sizes between which more rounds help. For smaller arrays the difference is lost in the spread
-of compile times, and for larger arrays a few rounds show it."""
+"""Between these sizes more rounds help. For smaller arrays the difference is lost in the spread of
+compile times, and for larger arrays a few rounds show it."""
 
 
 def cases(*, rounds: int) -> list[PlannedCase]:
-    """Return the cases of all operations and sizes, with the array captured and passed.
+    """Return two cases for each operation and size: with the array captured and with it passed.
 
     Sizes within `UNCERTAIN_BYTES` are measured in `rounds` rounds, all others in half as many.
     """

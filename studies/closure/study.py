@@ -102,7 +102,9 @@ def measured_commit(paths: Sequence[str] = MEASURED) -> str:
     """Return the last commit that changed these paths."""
     commit = git("log", "-1", "--format=%H", "--", *paths).decode().strip()
     if not commit:
-        raise StudyError(f"found no commit with {', '.join(paths)}; run the study in a git clone")
+        raise StudyError(
+            f"found no commit that changed {', '.join(paths)}; run the study in a git clone"
+        )
     return commit
 
 
@@ -134,7 +136,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def versions_table() -> str:
-    """Return a table of the time to trace, lower and compile, closure over argument."""
+    """Return a table of the time to trace, lower and compile: ratios of closure to argument."""
     lines = []
     for path in sorted(measured("closure", "").glob("*.csv"), key=lambda path: path.name):
         for row in read_rows(path):

@@ -1,4 +1,4 @@
-"""Run a process of the comparison: import a program, set it up and evaluate it, both twice.
+"""Run a process of the comparison: import a program, then set it up and evaluate it twice.
 
 The second set-up and the further evaluations give the times in the steady state. Arguments come as
 JSON on standard input; the inputs and the result are NumPy files. The process imports only the

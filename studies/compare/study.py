@@ -1,4 +1,4 @@
-"""Compare vcjax with the C++ package `virtual_casing`, from cold processes on: docs/compare.md.
+"""Compare vcjax with the C++ package `virtual_casing`, cold and steady: docs/compare.md.
 
     make compare                                       # digits 3 and 6
     python -m studies compare --digits 3 6 9 12 --rounds 6
@@ -43,7 +43,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--digits", type=int, nargs="+", default=[3, 6])
     parser.add_argument("--operations", nargs="+", choices=OPERATIONS, default=OPERATIONS)
     parser.add_argument("--rounds", type=int, default=1, help="processes for each program")
-    parser.add_argument("--repeat", type=int, default=3, help="steady evaluations in each")
+    parser.add_argument(
+        "--repeat", type=int, default=3, help="steady-state evaluations in each process"
+    )
     parser.add_argument("--timeout", type=float, default=900.0, help="seconds for a process")
     parser.add_argument("--out", type=Path, default=RESULTS / "compare" / "rows.csv")
 

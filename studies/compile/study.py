@@ -62,7 +62,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def planted_rows() -> Iterator[Row]:
-    """Yield a row for each function: rank and share of its slow line, and checks of the sums."""
+    """Yield a row for each function: rank and share of its slow line, and checks of the profile."""
     jax.jit(lambda x: x + 1).lower(1.0).compile()  # the first compile also starts the compiler
     for name, (fn, args) in planted().items():
         lowered = jax.jit(fn).lower(*args)

@@ -32,7 +32,7 @@ ALARMS = (REGRESSION, "improvement", "changed")
 """Verdicts of a review that report a change."""
 ASV_FACTOR = 1.1
 Finding = tuple[str, str, str]
-"""Case, metric and verdict."""
+"""The case, metric and verdict of a finding."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,8 @@ class Regression:
     Attributes
     ----------
     found_by : tuple of str
-        Metrics, one of which must regress, or the name of the error with which a case fails.
+        Metrics of which one or more must regress, or the name of the error with which a case
+        fails.
     exact_case : str or None
         The smallest case in which a metric other than a time shows the regression.
     explains : tuple of str or None

@@ -1,6 +1,6 @@
 """Measure whether the lock file finds injected regressions, and whether it gives false alarms.
 
-    python -m studies lock                # for the JAX that is installed, in ten minutes
+    python -m studies lock                # with the installed JAX, in ten minutes
 
 Each regression that exact quantities show is injected into a copy of vcjax, and
 ``jaxmeter lock --check`` runs on the copy. The unchanged package is checked many times, in worker
@@ -38,7 +38,9 @@ SEEDS = 4
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of this study to its parser."""
     parser.add_argument("--checks", type=int, default=100, help="checks of the field; default 100")
-    parser.add_argument("--all-checks", type=int, default=20, help="checks of all; default 20")
+    parser.add_argument(
+        "--all-checks", type=int, default=20, help="checks of all functions; default 20"
+    )
     parser.add_argument("--out", type=Path, default=measured("detection", "lock.csv"))
 
 
@@ -73,7 +75,7 @@ def injected_row(jax: str, name: str) -> Row:
             text=True,
         )
     if done.returncode not in (0, 1):
-        raise StudyError(f"{name}: {done.stderr.strip()[-300:]}")
+        raise StudyError(f"jaxmeter lock --check failed for {name}: {done.stderr.strip()[-300:]}")
     changes = LockCheck.from_json(done.stdout).changes
     regressed = Counter(one.quantity for one in changes if one.verdict == "regression")
     print(f"JAX {jax}, {name}: {', '.join(regressed) or 'not found'}", flush=True)

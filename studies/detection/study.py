@@ -44,7 +44,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--equal-runs", type=int, default=20, help="A/A tests; default 20")
     parser.add_argument("--only", nargs="+", help=names)
     parser.add_argument("--exact", action="store_true", help=f"only {', '.join(EXACT)}; no times")
-    parser.add_argument("--minutes", type=float, default=math.inf, help="start no run later")
+    parser.add_argument(
+        "--minutes", type=float, default=math.inf, help="start no run after this time"
+    )
     parser.add_argument("--judge-again", action="store_true", help="review all pairs again")
     parser.add_argument("--out", type=Path, default=RESULTS / "detection", help="folder of runs")
     parser.add_argument("--keep", type=Path, metavar="FILE", help="write a row for each run")

@@ -60,7 +60,7 @@ def run(options: argparse.Namespace) -> int:
     found = [Record.from_json(read_file(path)) for path in paths]
     real = [one for one in found if one.status == "ok" and one.samples_seconds and one.environment]
     if not real:
-        raise StudyError(f"{options.store} holds no timed records; measure first (make report)")
+        raise StudyError(f"{options.store} holds no timed records; run `make report` first")
     rows: list[Row] = []
 
     def note(what: str, **numbers: Any) -> None:

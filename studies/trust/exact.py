@@ -122,7 +122,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def rows(pairs: list[tuple[str, int]]) -> Iterator[Row]:
-    """Yield for each (change, number) a row of a pair of equal functions and of a changed pair."""
+    """Measure an equal and a changed pair for each (change, number), and yield both rows."""
     for change, number in pairs:
         # Both rows at once, so that an interrupted run never leaves one of them alone.
         yield from [_row(change, number, injected) for injected in (False, True)]

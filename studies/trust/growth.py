@@ -65,7 +65,7 @@ def steady_seconds(case: Case, least_seconds: float = 0.05) -> float:
 
 
 def compile_seconds(case: Case) -> float:
-    """Return the time of one compilation, with JAX's caches cleared before."""
+    """Return the time of one compilation, after JAX's caches are cleared."""
     jax.clear_caches()
     gc.collect()
     lowered = jax.jit(case.fn).trace(*case.args).lower()

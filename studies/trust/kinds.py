@@ -19,7 +19,7 @@ from jaxmeter import Case
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of function: a plain function, and the body of a loop, which keeps the shape of x."""
+    """A kind of function: a plain function, and a loop body that keeps the shape of its input."""
 
     plain: Callable[[Any], Any]
     body: Callable[[Any], Any]
@@ -72,7 +72,7 @@ KINDS = {
 
 
 def plain(kind: str, seed: int) -> Case:
-    """Return the case of a new plain function of a kind."""
+    """Return a case with a new copy of a kind's plain function."""
     made = KINDS[kind]
 
     def function(x: Any) -> Any:
@@ -82,9 +82,9 @@ def plain(kind: str, seed: int) -> Case:
 
 
 def loop(kind: str, seed: int, more: float = 0.0) -> Case:
-    """Return the case of a new loop that is longer by the share `more` of its length.
+    """Return a case with a new loop of a kind, longer by the share `more` of its length.
 
-    The program is the same for all lengths.
+    All lengths have the same program.
     """
     made = KINDS[kind]
     length = round(made.length * (1 + more))
@@ -96,7 +96,7 @@ def loop(kind: str, seed: int, more: float = 0.0) -> Case:
 
 
 def unrolled(kind: str, seed: int, more: float = 0.0) -> Case:
-    """Return the case of an unrolled loop; `more` is the share by which it has more bodies."""
+    """Return a case with an unrolled loop of a kind, which has more bodies by the share `more`."""
     made = KINDS[kind]
     count = round(UNROLLED_COUNT * (1 + more))
 

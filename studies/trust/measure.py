@@ -120,7 +120,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--plan", choices=PLANS, default="first", help="the pairs to measure")
     parser.add_argument("--pairs", type=int, help="only the first pairs of the plan")
     parser.add_argument("--processes", type=int, default=8, help="processes for each pair")
-    parser.add_argument("--minutes", type=float, default=math.inf, help="start no process later")
+    parser.add_argument(
+        "--minutes", type=float, default=math.inf, help="start no process after this time"
+    )
 
 
 def run(options: argparse.Namespace) -> int:
@@ -139,7 +141,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def measure(pairs: list[Pair], out: Path, shares: Shares, processes: int, minutes: float) -> None:
-    """Measure the rows that the file does not hold yet, chunk by chunk."""
+    """Measure the rows that the file does not hold yet, with `CHUNK` pairs in each process."""
     deadline = time.monotonic() + 60 * minutes
     chunks = [pairs[start : start + CHUNK] for start in range(0, len(pairs), CHUNK)]
     # The six processes that `jaxmeter.compare` uses come first, for all pairs.
@@ -160,7 +162,7 @@ def process_rows(pairs: list[Row], process: int, shares: Shares) -> Iterator[Row
 
 
 def pair_row(pair: Pair, process: int, shares: Shares) -> Row:
-    """Measure a pair in this process."""
+    """Measure a pair in this process and return its row."""
     start = time.perf_counter()
     make = FORMS[pair.form]
     more = (pair.effect / shares[pair.form][pair.kind],) if pair.effect else ()

@@ -24,7 +24,7 @@ def rows_of(file: str, **wanted: object) -> pd.DataFrame:
 
 
 def found(column: str = "different", **wanted: Any) -> str:
-    """Return a count such as "3 of 40" pairs for a column; "" if no pair was measured."""
+    """Return the sum of a column and the number of pairs, such as "3 of 40"; "" without pairs."""
     rows = rows_of("samples.csv" if "design" in wanted else "verdicts.csv", **wanted)
     return f"{rows[column].sum()} of {rows['pairs'].sum()}" if len(rows) else ""
 
@@ -44,7 +44,7 @@ def equal_functions() -> str:
 
 
 def fewer_processes() -> str:
-    """Return a table of how often equal functions are called different, by processes."""
+    """Return a table of how often equal functions count as different, by number of processes."""
     lines = [(count, *equal(has_phases=True, processes=count)) for count in (6, 4, 3)]
     return table(("processes", *CONDITIONS), lines)
 
@@ -65,7 +65,7 @@ def designs() -> str:
 
 
 def injected_effects() -> str:
-    """Return a table of how often an injected effect is found, by its size and by processes."""
+    """Return a table of how often injected effects are found, by size and number of processes."""
     groups = (("quiet", 0.2), ("quiet", 0.1), ("quiet", 0.05), ("quiet", 0.03), ("loaded", 0.1))
     lines = [
         (f"{100 * effect:g} %, {condition}", {"condition": condition, "effect": effect})

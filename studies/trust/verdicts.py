@@ -95,7 +95,7 @@ def counted(
     """Yield what `judge` returns for the pairs of each group, for each number of processes.
 
     A group is all rows with the same values in the columns `names`. A pair is left out if it has
-    fewer processes.
+    too few processes.
     """
     group, pair = itemgetter(*names), itemgetter(*names, "form", "kind", "seed")
     ordered = sorted(rows, key=lambda row: (*pair(row), int(row["process"])))
@@ -123,13 +123,14 @@ def one_function_per_process(pair: Processes) -> bool:
 def samples_differ(pair: Processes) -> bool:
     """Return whether a Mann-Whitney test calls the samples of a pair different.
 
-    With one process, it measured both functions; with two, each function is from another process.
+    The samples are of the first function in the first process of the pair, and of the second
+    function in the last process.
     """
     return mannwhitneyu(pair[0]["a"], pair[-1]["b"]).pvalue < CRITERIA.significance
 
 
 def samples_and_medians_differ(pair: Processes) -> bool:
-    """Return whether the samples differ, and their medians by more than the least effect."""
+    """Return whether the samples differ and their medians differ by more than the least effect."""
     ratio = statistics.median(pair[-1]["b"]) / statistics.median(pair[0]["a"])
     return abs(math.log(ratio)) > math.log1p(CRITERIA.minimum_effect) and samples_differ(pair)
 
@@ -164,7 +165,7 @@ def verdict_rows(rounds: Sequence[Row]) -> Iterator[Row]:
 
 
 def verdict_counts(pairs: Sequence[Processes]) -> Row:
-    """Return the counts of the verdicts, and medians of the ratios and of their half widths."""
+    """Return counts of verdicts, and medians of the ratios and of half the widths of intervals."""
     found = [compared(pair) for pair in pairs]
     verdicts = Counter(one.verdict for one in found)
     differing = Counter(one.quantity for comparison in found for one in comparison.differences)

@@ -42,7 +42,11 @@ def method(module: ModuleType) -> None:
     )
     x = jnp.linspace(-1.0, 1.0, 32)
     audit = jaxmeter.audit(module.observe, telescopes[0], x)
-    expect(audit.captured_bytes == 0, f"{audit.captured_bytes:,} bytes are captured, not 0", hint=1)
+    expect(
+        audit.captured_bytes == 0,
+        f"`observe` captures {audit.captured_bytes:,} bytes, not 0",
+        hint=1,
+    )
     found = jaxmeter.retraces(module.observe, [(one, x) for one in telescopes])
     expect(found.traces_count == 1, f"two telescopes made {found.traces_count} traces, not 1")
     for telescope, mask in zip(telescopes, masks, strict=True):
@@ -54,7 +58,7 @@ def method(module: ModuleType) -> None:
 
 
 def folding(module: ModuleType) -> None:
-    """Check that `rank` takes the prepared table, and that its program has no sort or capture."""
+    """Check that `rank` takes the prepared table, and that it neither sorts nor captures arrays."""
     table, x = jnp.sin(jnp.arange(100.0) ** 2), jnp.array([-2.0, 0.0, 0.5])
     prepared = module.prepare(table)
     try:
@@ -64,7 +68,9 @@ def folding(module: ModuleType) -> None:
         return
     primitives = jaxmeter.inventory(module.rank, prepared, x).primitives or {}
     expect("sort" not in primitives, "the program sorts in every call, or while compiling")
-    expect(audit.captured_bytes == 0, f"{audit.captured_bytes:,} bytes are captured, not 0", hint=1)
+    expect(
+        audit.captured_bytes == 0, f"`rank` captures {audit.captured_bytes:,} bytes, not 0", hint=1
+    )
     wanted = jnp.array([int((table < value).sum()) for value in x])
     expect(is_close(module.rank(prepared, x), wanted), f"the ranks should be {wanted}")
 

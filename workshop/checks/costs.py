@@ -30,8 +30,8 @@ def unrolled(module: ModuleType) -> None:
     counts = [_equations(lambda u, n=n: module.smoothed(u, n), u) for n in (4, 40)]
     expect(
         max(counts) <= MOST_EQUATIONS,
-        f"the program has {counts[1]} equations for 40 rounds and {counts[0]} for 4 rounds, not at "
-        f"most {MOST_EQUATIONS}",
+        f"the program has {counts[1]} equations for 40 rounds and {counts[0]} for 4 rounds; at "
+        f"most {MOST_EQUATIONS} are allowed",
     )
     wanted = u
     for _ in range(4):
@@ -49,7 +49,7 @@ def chunks(module: ModuleType) -> None:
     found = jaxmeter.memory(module.spacing, points, sources).memory.temp_bytes or 0
     expect(
         found <= MOST_TEMP_BYTES,
-        f"the program has {found:,} bytes of temporaries, not at most {MOST_TEMP_BYTES:,}",
+        f"the program has {found:,} bytes of temporaries; at most {MOST_TEMP_BYTES:,} are allowed",
     )
     a, b = jnp.linspace(1.0, 2.0, 30).reshape(10, 3), jnp.linspace(-1.0, 0.0, 36).reshape(12, 3)
     distances = jnp.sort(jnp.linalg.norm(a[:, None] - b, axis=-1), axis=1)
@@ -66,7 +66,8 @@ def stacked(module: ModuleType) -> None:
     points = jnp.linspace(-1.0, 1.0, 24).reshape(8, 3)
     count = _equations(module.rotated, matrix, points)
     expect(
-        count <= MOST_TO_ROTATE, f"the program has {count} equations, not at most {MOST_TO_ROTATE}"
+        count <= MOST_TO_ROTATE,
+        f"the program has {count} equations; at most {MOST_TO_ROTATE} are allowed",
     )
     wanted = jnp.einsum("ij,nj->ni", matrix, points)
     expect(

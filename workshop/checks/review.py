@@ -50,7 +50,7 @@ def culprits(module: ModuleType) -> None:
         wanted = growth.index(max(growth)) + 1
         expect(
             given[name] == wanted,
-            f"{name} is {given[name]}, but the quantity grows more at another commit: {values}",
+            f"{name} is {given[name]}, but the quantity grows more elsewhere: {values}",
             hint=1,
         )
 
@@ -83,7 +83,7 @@ def verdicts(module: ModuleType) -> None:
         given = getattr(module, name.upper())
         expect(
             given == steady.verdict,
-            f"{name.upper()} is {given!r}; the interval of the ratio is {steady.low:.2f} to "
+            f"{name.upper()} is {given!r}, which does not fit a ratio between {steady.low:.2f} and "
             f"{steady.high:.2f}",
         )
     history = json.loads((recorded / "history.json").read_text())["seconds"]

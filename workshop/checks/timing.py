@@ -18,7 +18,7 @@ from workshop.checks.counting import is_close
 from workshop.course import FOLDER, Exercise, expect
 
 STARTS, WORKS, COMPILES = 1.0, 7.0, 100.0
-"""Seconds of the made-up clock to start a call, to do its work, and to compile at first."""
+"""Seconds of the made-up clock: to start a call, to do its work, to compile in the first call."""
 
 
 class _Machine:
@@ -77,7 +77,7 @@ def callbacks(module: ModuleType) -> None:
     answer = jax.jit(module.run)(x)
     expect(
         isinstance(answer, tuple) and len(answer) == 2,
-        "`run` should return (last x, all norms)",
+        "`run` should return the pair (last x, all norms)",
         hint=1,
     )
     halves = [5.0 / 2**k for k in range(1, 9)]
@@ -94,7 +94,7 @@ def processes(module: ModuleType) -> None:
     found = float(module.p_value(left, right))
     expect(
         abs(found - wanted) < 1e-12,
-        f"`p_value` is {found:.3g}, not {wanted:.3g}, the p of the medians",
+        f"`p_value` returned {found:.3g}; for process medians p is {wanted:.3g}",
     )
     enough = next(
         n
@@ -102,7 +102,9 @@ def processes(module: ModuleType) -> None:
         if stats.mannwhitneyu(range(n), range(n, 2 * n), method="exact").pvalue < 0.005
     )
     expect(
-        module.ENOUGH == enough, f"ENOUGH is {module.ENOUGH!r}, not the number of lesson 2", hint=2
+        module.ENOUGH == enough,
+        f"ENOUGH is {module.ENOUGH!r}, which is not the number in lesson 2",
+        hint=2,
     )
 
 
