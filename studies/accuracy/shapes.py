@@ -138,7 +138,7 @@ def _bean() -> Surface:
 
 
 def _boundary(name: str, nfp: int) -> Surface:
-    """Return a boundary from its modes in ``boundaries.csv``, of angles m theta - n nfp phi."""
+    """Return a boundary of ``boundaries.csv``, a Fourier series in m theta - n nfp phi."""
     with (Path(__file__).parent / "boundaries.csv").open(encoding="utf-8") as file:
         rows = [row for row in csv.DictReader(file) if row["shape"] == name]
     n, m, r, z = (np.array([float(row[key]) for row in rows]) for key in ("n", "m", "r", "z"))

@@ -111,7 +111,7 @@ def _advice(sizes: Any, found: Any) -> Row:
 
 
 def _held_out(found: Any, temp_bytes: Any) -> float | None:
-    """Choose a size by every other process, and return its ratio to the best in the others.
+    """Return the time over the best, in half of the processes, of the size that the others choose.
 
     Return None if there is a single process.
     """

@@ -3,7 +3,8 @@
 Each injected regression has metrics of its own. A run *finds* the regression if one of these
 metrics is a regression in a case that the injected code affects. A *false alarm* is any finding in
 an A/A test, any finding in a case that the injected code does not affect, and, if the injected code
-leaves the program as it is, any finding in other cases for a metric that it cannot change.
+leaves the program as it is, any finding in other cases for a metric that the code cannot
+change.
 """
 
 from __future__ import annotations
@@ -122,8 +123,8 @@ def asv_regressions(pair: Path) -> list[tuple[str, str]]:
     """Return the (case, metric) pairs that `asv continuous` would report for a measured pair.
 
     The records of `benchmarks.measuring.pair` are gathered as the suites gather them for asv, and
-    asv's own functions judge them with its defaults: a factor of 1.1, and for times its
-    Mann-Whitney test of the process medians.
+    asv's own functions judge them with asv's defaults. These are a factor of 1.1 and, for times,
+    a Mann-Whitney test of the process medians.
 
     Raises
     ------

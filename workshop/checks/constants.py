@@ -32,7 +32,7 @@ def argument(module: ModuleType) -> None:
 
 
 def method(module: ModuleType) -> None:
-    """Check that a telescope is a pytree of arguments, and that two telescopes share a program."""
+    """Check that a Telescope is a pytree of arguments, and that two Telescopes share a program."""
     masks = [jnp.linspace(0.0, 1.0, 32), jnp.linspace(1.0, 0.0, 32)]
     telescopes = [module.Telescope(jnp.outer(mask, mask), mask) for mask in masks]
     leaves = jax.tree.leaves(telescopes[0])

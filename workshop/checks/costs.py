@@ -25,7 +25,7 @@ def _inside(equation) -> int:
 
 
 def unrolled(module: ModuleType) -> None:
-    """Check that the program holds one round, whatever the number of rounds."""
+    """Check that the program of `smoothed` holds one round, whatever the number of rounds."""
     u = jnp.outer(jnp.arange(6.0), jnp.arange(5.0))
     counts = [_equations(lambda u, n=n: module.smoothed(u, n), u) for n in (4, 40)]
     expect(
@@ -43,7 +43,7 @@ def unrolled(module: ModuleType) -> None:
 
 
 def chunks(module: ModuleType) -> None:
-    """Check that the program never holds all pairs at once."""
+    """Check that the program of `spacing` never holds all pairs of points and sources at once."""
     points = jax.ShapeDtypeStruct((2000, 3), jnp.float32)
     sources = jax.ShapeDtypeStruct((500, 3), jnp.float32)
     found = jaxmeter.memory(module.spacing, points, sources).memory.temp_bytes or 0
@@ -61,7 +61,7 @@ def chunks(module: ModuleType) -> None:
 
 
 def stacked(module: ModuleType) -> None:
-    """Check that one operation rotates all points."""
+    """Check that `rotated` rotates all points in one operation."""
     matrix = jnp.array([[0.0, -1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
     points = jnp.linspace(-1.0, 1.0, 24).reshape(8, 3)
     count = _equations(module.rotated, matrix, points)

@@ -13,7 +13,7 @@ from workshop.course import Exercise, expect
 
 
 def static(module: ModuleType) -> None:
-    """Check that one program serves every number of rounds."""
+    """Check that one program of `damped` serves every number of rounds."""
     x = jnp.array([1.0, 2.0])
     found = jaxmeter.retraces(module.damped, [(x, rounds) for rounds in range(1, 7)])
     expect(
@@ -25,7 +25,7 @@ def static(module: ModuleType) -> None:
 
 
 def temporary(module: ModuleType) -> None:
-    """Check that all rates and all calls share one program."""
+    """Check that all rates and all calls of `descend` share one program."""
     x, rates, answers = jnp.array([1.0, -2.0]), (0.1, 0.2, 0.3, 0.4), []
     _, first = own_counts(lambda: answers.append(module.descend(x, rates)))
     _, again = own_counts(lambda: module.descend(x, rates))
@@ -36,7 +36,7 @@ def temporary(module: ModuleType) -> None:
 
 
 def shapes(module: ModuleType) -> None:
-    """Check that one program serves all lengths up to the limit."""
+    """Check that one program of `spread` serves all lengths up to the limit."""
     series = [np.arange(1.0, n + 1, dtype=np.float32) for n in (3, 7, 12, 16)]
     answers = []
     with jaxmeter.watch() as watched:

@@ -22,7 +22,7 @@ STARTS, WORKS, COMPILES = 1.0, 7.0, 100.0
 
 
 class _Machine:
-    """A made-up clock, and a function whose calls advance the clock to compile and to start."""
+    """A made-up clock, and a function whose calls advance the clock by their made-up costs."""
 
     def __init__(self) -> None:
         self.now, self.calls = 0.0, 0
@@ -55,7 +55,7 @@ class _Answer:
 
 
 def clock(module: ModuleType) -> None:
-    """Check that five complete steady-state calls are measured, without the compile."""
+    """Check that `call_seconds` measures five complete steady-state calls, without the compile."""
     machine = _Machine()
     seconds = module.call_seconds(machine.function, 1.0, machine.clock)
     expect(len(seconds) == 5, f"`call_seconds` returned {len(seconds)} times, not 5")
@@ -86,7 +86,7 @@ def callbacks(module: ModuleType) -> None:
 
 
 def processes(module: ModuleType) -> None:
-    """Check that medians of processes are compared, and that ENOUGH processes can reach 0.005."""
+    """Check that `p_value` compares medians of processes, and that ENOUGH is the right number."""
     recorded = json.loads((FOLDER / "recorded" / "identical.json").read_text())["seconds"]
     left, right = recorded[0::2], recorded[1::2]
     a, b = ([statistics.median(samples) for samples in side] for side in (left, right))

@@ -25,7 +25,7 @@ def side_effects(module: ModuleType) -> None:
 
 
 def branches(module: ModuleType) -> None:
-    """Check that one trace serves both signs, and that arrays and the derivative work."""
+    """Check that one trace of `root` serves both signs, and that arrays and the derivative work."""
     found = jaxmeter.retraces(module.root, [(4.0,), (-1.0,), (9.0,)])
     expect(found.traces_count == 1, f"three calls made {found.traces_count} traces, not 1")
     x = jnp.array([4.0, -1.0, 0.25])
