@@ -125,7 +125,7 @@ def in_worker(
 
 
 def work(target: str, path: Path) -> None:
-    """Run the function of `in_worker` in this process, with arguments from standard input."""
+    """Run a function for `in_worker` in this process, with arguments from standard input."""
     module, _, name = target.partition(":")
     function = getattr(importlib.import_module(module), name)
     rows = function(**json.load(sys.stdin))

@@ -96,7 +96,7 @@ def loop(kind: str, seed: int, more: float = 0.0) -> Case:
 
 
 def unrolled(kind: str, seed: int, more: float = 0.0) -> Case:
-    """Return a case with an unrolled loop of a kind, which has more bodies by the share `more`."""
+    """Return a case with a kind's loop unrolled; the number of bodies grows by the share `more`."""
     made = KINDS[kind]
     count = round(UNROLLED_COUNT * (1 + more))
 
