@@ -44,7 +44,7 @@ class Shape:
     symmetric: bool = True
 
     def rows(self, whole: int) -> int:
-        """Return the number of rows of a grid that has `whole` rows over a whole field period."""
+        """Return how many rows a user's grid has if a whole field period has `whole` rows."""
         return -(-whole // 2) if self.symmetric else whole
 
     def points(self):

@@ -99,7 +99,7 @@ def _rounds(grid: str, variant: str, size: int) -> int:
 
 
 def measured_commit(paths: Sequence[str] = MEASURED) -> str:
-    """Return the last commit that changed these paths."""
+    """Return the last commit that changed any of the paths."""
     commit = git("log", "-1", "--format=%H", "--", *paths).decode().strip()
     if not commit:
         raise StudyError(

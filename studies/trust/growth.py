@@ -39,7 +39,7 @@ def injected_effects(shares: Shares) -> dict[str, dict[str, float]]:
 
 
 def ratios(form: str, more: Mapping[str, float]) -> dict[str, float]:
-    """Return how many times as long each kind takes if its length grows by the share in `more`."""
+    """Return the ratio of longer to original time for each kind; `more` gives the share to add."""
     seconds = steady_seconds if form == "loop" else compile_seconds
     found = {}
     for kind, share in more.items():
