@@ -48,7 +48,7 @@ from vcjax._checks import (
 )
 from vcjax._data_checks.spectrum import field_spectrum
 from vcjax._data_checks.watch import check_chosen
-from vcjax._errors import VcjaxError, errors_named
+from vcjax._errors import UnresolvedWarning, VcjaxError, errors_named
 from vcjax._geometry import resample
 from vcjax._options import FIELD_PARTS, GRADIENT_PARTS, weights_shortage
 from vcjax._quadrature.grid import FIELD_COSTS, GRADIENT_COSTS, Demand, cheapest, least_spacing
@@ -248,7 +248,7 @@ def choose_off_surface(
             raise VcjaxError(
                 f"{got}, and even a single digit needs more nodes than these limits; raise them."
             )
-        warnings.warn(f"{got}; the rule has {fewer} digits.", stacklevel=2)
+        warnings.warn(f"{got}; the rule has {fewer} digits.", UnresolvedWarning, stacklevel=2)
     rule = replace(
         rule,
         core_count=int(np.ceil(2.5 * rule.cutoff)),
