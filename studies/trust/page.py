@@ -50,7 +50,7 @@ def fewer_processes() -> str:
 
 
 def designs() -> str:
-    """Return a table of how often each design calls equal steady-state times different."""
+    """Return a table of how often each design calls equal functions different, by steady state."""
     one_side = "interleaved, all ratios on one side, 3 %"
     lines = (
         ("`jaxmeter compare`", 6, {"column": "steady_different"}),
