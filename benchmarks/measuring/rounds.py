@@ -87,7 +87,11 @@ def measure_interleaved(
 
 
 def round_seconds(case: PlannedCase, measured: Sequence[MeasuredSide]) -> float | None:
-    """Return the seconds of a case's first round without its compile profile; None if unknown."""
+    """Return how long the processes of a case's first round took on all sides together.
+
+    The preparation of its problem, which later rounds do not repeat, is not included. Return None
+    if a record has no duration.
+    """
     records = [side.store.read(case, 0) for side in measured]
     seconds = [None if record is None else record.wall_seconds for record in records]
     return None if None in seconds else sum(one or 0.0 for one in seconds)

@@ -109,7 +109,7 @@ def test_a_budget_that_is_too_small_is_said_with_the_time_that_is_needed(
     assert "the times of suite/b will not be judged; --budget 66 measures all" in out
 
 
-def test_the_cost_of_a_round_excludes_its_compile_profile(worker, tmp_path):
+def test_a_round_costs_what_its_processes_took_on_both_sides(worker, tmp_path):
     case = planned("suite/a", 3)
     both: Any = [SimpleNamespace(store=RecordStore(tmp_path / name)) for name in "bh"]
     both[0].store.write(case, 0, Record(case.name, "ok", target=case.target, wall_seconds=2.0))
