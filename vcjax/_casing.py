@@ -1,7 +1,8 @@
 """Separate the field on the surface: prepare the surface once, then evaluate any number of fields.
 
-Let r = x - y, let n be the outward unit normal at y, and PV the principal value. By the virtual
-casing principle (Shafranov and Zakharov 1972; Hanson 2015), a field B on the surface separates into
+Let x be a target, y a point of the surface, r = x - y, n the outward unit normal at y, and PV the
+principal value. By the virtual casing principle (Shafranov and Zakharov 1972; Hanson 2015), a field
+B on the surface separates into
 
     B_ext = B/2 + T[B],   B_int = B/2 - T[B],   with
     T[B](x) = 1/(4 pi) PV int { B x (n x r) - B (n.r) } / r^3 dA.
@@ -50,8 +51,8 @@ _KERNELS = Kernels(FIELD, field_weights_at, combine_field)
 class Casing(PreparedTargets):
     """A surface prepared for evaluating fields on it; made by `prepare`.
 
-    It is an immutable pytree: pass it to jitted functions as an argument. Its attributes are those
-    of `Prepared` and `PreparedTargets` in `vcjax._prepared`, which document them.
+    It is an immutable pytree: pass it to jitted functions as an argument. The classes `Prepared`
+    and `PreparedTargets` in `vcjax._prepared` document its attributes.
     """
 
 
@@ -68,7 +69,7 @@ def prepare(
 
     The result is differentiable in X. Under an outer ``jit``, compute
     ``constants = vcjax.tables(rule)`` outside and pass it to the outer function as an argument:
-    tables computed inside would be embedded in its program.
+    tables computed inside the outer function would be embedded in its program.
 
     Parameters
     ----------
@@ -80,7 +81,7 @@ def prepare(
         memory, with an error of about 1e-7; "streamed" recomputes them at every evaluation, which
         suits many targets or a single evaluation. See ``docs/parameters.md``.
     near_block_size : largest number of targets whose weights are computed at once, or "auto". The
-        number used is the largest divisor of the number of target columns up to this size.
+        number used is the largest divisor, up to this size, of the number of target columns.
     devices : a mesh or a list of devices among which the targets are divided, here and in every
         evaluation of the casing; None for one device. See ``docs/devices.md``.
 
@@ -179,6 +180,6 @@ def casing_operator(casing: Casing, nodes: Float[Array, "3 row column"], tiles: 
 
     Parameters
     ----------
-    nodes : B on the nodes of one period and of the rule's overlap, laboratory components.
+    nodes : B on the nodes of one period and of the rule's overlap, in laboratory components.
     """
     return apply_operator(_KERNELS, casing, nodes, tiles)

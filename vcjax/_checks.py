@@ -49,7 +49,7 @@ def check_rule(call: str, rule, choose: str = "vcjax.choose") -> None:
     """Raise `VcjaxError` unless `rule` is a `Rule` with consistent values."""
     if not isinstance(rule, Rule):
         raise VcjaxError(
-            f"{call} got a rule of type {type(rule).__name__}; make one with {choose}."
+            f"{call} got a rule of type {type(rule).__name__}; make a rule with {choose}."
         )
     # `object.__setattr__` and `tree_at` can change values without a check.
     with errors_named(call):
@@ -60,12 +60,13 @@ def check_vectors(call: str, name: str, values, shape: tuple[int, int] | None = 
     """Raise `VcjaxError` unless `values` are finite float64 vectors (nphi, ntheta, 3).
 
     The values of a traced array cannot be read and are not checked. An array on an accelerator is
-    reduced there; it is copied to the host only if it is refused.
+    reduced to its largest value there. The array is copied to the host only if that value is NaN or
+    infinite.
 
     Parameters
     ----------
     call, name : the call and the argument that the error names.
-    shape : the (nphi, ntheta) of the rule; None if any is allowed.
+    shape : the (nphi, ntheta) of the rule; None if any shape is allowed.
     """
     if not isinstance(values, jax.Array | np.ndarray):
         raise VcjaxError(
@@ -79,7 +80,7 @@ def check_vectors(call: str, name: str, values, shape: tuple[int, int] | None = 
     if shape is not None and values.shape[:2] != shape:
         raise VcjaxError(
             f"{call} got {name} of shape {values.shape}, but the rule was chosen for "
-            f"{(*shape, 3)}; pass an array of that shape or call vcjax.choose again."
+            f"{(*shape, 3)}; pass an array of that shape, or choose a rule for this shape."
         )
     if values.dtype != np.float64:
         raise VcjaxError(
@@ -136,7 +137,10 @@ def check_points(call: str, points) -> None:
     is_array = isinstance(points, jax.Array | np.ndarray)
     if not is_array or points.shape[1:] != (3,) or not len(points):
         got = getattr(points, "shape", type(points).__name__)
-        raise VcjaxError(f"{call} got points {got}; give an array (n, 3) with at least one point.")
+        raise VcjaxError(
+            f"{call} got points of type or shape {got}; give an array (n, 3) with at least one "
+            "point."
+        )
     # Adding an axis to an array on the device would compile a program.
     on_host = not isinstance(points, Tracer) and is_near(points)
     check_vectors(call, "points", (np.asarray(points) if on_host else points)[None])
@@ -149,7 +153,7 @@ def check_casing(call: str, casing, kind: type, prepare: str) -> None:
     """
     if not isinstance(casing, kind):
         raise VcjaxError(
-            f"{call} got a casing of type {type(casing).__name__}; make one with {prepare}."
+            f"{call} got a casing of type {type(casing).__name__}; make a casing with {prepare}."
         )
     for path, leaf in jax.tree.leaves_with_path(casing):
         # `near_weights="float32"` is an option of `prepare`.
@@ -163,8 +167,9 @@ def check_casing(call: str, casing, kind: type, prepare: str) -> None:
         shape = getattr(casing, name).shape
         if shape != expected:
             raise VcjaxError(
-                f"{call} got a casing with {name} of shape {shape}, but its rule needs {expected}; "
-                "pass a single casing, unchanged since it was prepared; use jax.vmap for several."
+                f"{call} got a casing with {name} of shape {shape}, but its rule needs {expected}. "
+                "Pass a single casing, unchanged since it was prepared. To evaluate several "
+                "casings, use jax.vmap."
             )
 
 
@@ -196,8 +201,9 @@ def check_constants(call: str, constants, kind: type, make: str) -> None:
     dtypes = {leaf.dtype for leaf in jax.tree.leaves(constants)} - {np.dtype(np.float64)}
     if dtypes:
         raise VcjaxError(
-            f"{call} got constants of dtype {min(map(str, dtypes))}; pass {make}(rule), computed "
-            "while JAX uses 64-bit floats, without changing its arrays."
+            f"{call} got constants with arrays of dtype {min(map(str, dtypes))}, but needs "
+            f"float64. Compute the constants with {make}(rule) while JAX runs in 64-bit mode, and "
+            "pass them unchanged."
         )
 
 
@@ -219,8 +225,9 @@ def check_concrete(
     """
     if isinstance(values, Tracer):
         raise VcjaxError(
-            f"{call} got a traced {name}, but it must read the values on the host. Call it outside "
-            "jit, grad and vmap, and trace vcjax.prepare(rule, X) and the evaluation instead."
+            f"{call} got a traced {name}, but must read its values on the host. Call it outside "
+            "jit, grad and vmap. Inside them, you can call vcjax.prepare(rule, X) and evaluate "
+            "fields."
         )
     check_vectors(call, name, values, shape)
     return np.asarray(values).transpose(2, 0, 1)

@@ -1,8 +1,8 @@
 """Compute the casing operator of a fixed surface as a dense matrix.
 
 Each row of the matrix is the transpose of the evaluation at one target, applied to a unit vector.
-Computing the matrix takes compilation and the time of about ten field evaluations. Applying it is
-one matrix product.
+Computing the matrix takes the time of about ten field evaluations, plus compile time. Applying it
+is one matrix product.
 """
 
 from dataclasses import dataclass, field
@@ -32,7 +32,7 @@ _BATCH = 4
 @pytree
 @dataclass(frozen=True, eq=False)
 class DenseOperator:
-    """The map from total fields to external or internal fields as a matrix; see `dense_operator`.
+    """The matrix that maps total fields to external or internal fields; see `dense_operator`.
 
     It is an immutable pytree: pass it to jitted functions as an argument.
 
@@ -76,8 +76,8 @@ class DenseOperator:
             )
         if not isinstance(B, jax.Array | np.ndarray) or B.shape[-3:] != (*self.src_shape, 3):
             raise VcjaxError(
-                f"{call} got B of shape {np.shape(B)}; give an array with {(*self.src_shape, 3)} "
-                "as its last three axes."
+                f"{call} got B of shape {np.shape(B)}; give an array whose last three axes have "
+                f"the sizes {(*self.src_shape, 3)}."
             )
         if not B.size:
             raise VcjaxError(f"{call} got B of shape {B.shape}; give at least one field.")
@@ -91,8 +91,8 @@ def dense_operator(
 ) -> DenseOperator:
     """Return `external_field` or `internal_field` of a casing as a matrix, for many fields.
 
-    The matrix saves time from some tens of evaluations on. It takes 72 bytes for each pair of a
-    target and a point of the field's grid.
+    The matrix saves time if it is applied some tens of times or more. It takes 72 bytes for each
+    pair of a target and a point of the field's grid.
 
     Parameters
     ----------
@@ -119,7 +119,8 @@ def dense_operator(
     if shortage := memory_shortage(
         f"{call}: the entries of a matrix from {sources} points of the field to {targets} targets",
         72 * sources * targets,
-        "Use external_field, with jax.vmap for a batch of fields, or ask for fewer targets.",
+        "Use external_field or internal_field, with jax.vmap for a batch of fields, or choose a "
+        "rule with fewer targets.",
     ):
         raise VcjaxError(shortage)
     # Each target is rotated into every field period, so it counts nfp times.

@@ -32,8 +32,9 @@ def device_mesh(call: str, devices, target_count: int | None = None) -> Mesh | N
 
     Raises
     ------
-    VcjaxError : if `devices` are not devices, are not of JAX's default platform, are more than the
-        targets, or include none of this process.
+    VcjaxError : if `devices` is not a mesh or a list of devices, is empty, repeats a device, has
+        more devices than there are targets, has a device that is not of JAX's default platform, or
+        has no device of this process.
     """
     if devices is None:
         return None
@@ -79,13 +80,14 @@ def _check_devices(call: str, found: list, target_count: int | None) -> None:
         )
     if jax.process_index() not in {device.process_index for device in found}:
         raise VcjaxError(
-            f"{call} got devices of other processes only; include a device of this process, "
-            f"{jax.process_index()}, or do not make the call in this process."
+            f"{call} got devices of other processes only; include a device of this process "
+            f"(process {jax.process_index()}), or make the call only in processes whose devices "
+            "are given."
         )
 
 
 def copied(values: Any, mesh: Mesh | None) -> Any:
-    """Copy arrays to every device of the mesh; return them unchanged if it is None.
+    """Copy arrays to every device of the mesh; return them unchanged if the mesh is None.
 
     If the mesh spans several processes, JAX checks that all of them pass the same arrays.
     """
@@ -99,14 +101,14 @@ def divided(
 
     Parameters
     ----------
-    targets : arrays to divide along their first axis. They are first filled up with copies of the
-        last entry, to a multiple of the number of devices.
-    everywhere : arrays of which every device has a copy.
+    targets : arrays to divide along their first axis. Copies of the last entry are first appended,
+        until the number of entries is a multiple of the number of devices.
+    everywhere : arrays that each device uses whole.
     axis : axis of the results along which the targets lie.
 
     Returns
     -------
-    The results, still divided and including those of the fill.
+    The results, still divided over the devices. They include the results of the appended copies.
     """
     if mesh is None:
         return function(targets, *everywhere)
@@ -130,7 +132,7 @@ def divided(
 def over_targets(
     function: Callable, mesh: Mesh | None, targets: Any, *everywhere: Any, count: int, axis: int = 0
 ) -> Any:
-    """Call `divided`, gather the results of all devices, and drop those of the fill.
+    """Call `divided`, gather the results of all devices, and drop those of the appended copies.
 
     Parameters
     ----------

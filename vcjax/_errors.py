@@ -1,7 +1,7 @@
 """Exceptions for input that vcjax cannot use, and warnings for results with too few digits.
 
-Each warning is a category of its own, so that Python's filters can select it. For a surface that
-currents do cross, use ``warnings.filterwarnings("ignore", category=vcjax.ContradictionWarning)``.
+Each kind of warning has its own category, which Python's warning filters can select. If currents do
+cross your surface, call ``warnings.filterwarnings("ignore", category=vcjax.ContradictionWarning)``.
 With "error" in place of "ignore", the warning is raised as an exception.
 """
 
@@ -23,7 +23,7 @@ class VcjaxError(ValueError):
 
 
 class VcjaxWarning(UserWarning):
-    """Base class of the warnings that a result will not have the digits asked for."""
+    """Base class of the warnings that a result will have fewer digits than requested."""
 
 
 class ContradictionWarning(VcjaxWarning):
@@ -31,15 +31,15 @@ class ContradictionWarning(VcjaxWarning):
 
 
 class UnresolvedWarning(VcjaxWarning):
-    """Warns that a field, a surface or a quadrature is too coarse for the digits asked for."""
+    """Warns that a field, a surface or a quadrature is too coarse for the requested digits."""
 
 
 class NoiseWarning(VcjaxWarning):
-    """Warns about noise or a single wrong point in the data, larger than the digits allow."""
+    """Warns that noise or a single wrong point is larger than the requested digits allow."""
 
 
 class AccuracyWarning(VcjaxWarning):
-    """Warns that the estimated error of a result is larger than the digits asked for."""
+    """Warns that the estimated error of a result is larger than the requested digits allow."""
 
 
 _caller: ContextVar[str | None] = ContextVar("_caller", default=None)
@@ -50,7 +50,7 @@ _WITHIN = (str(Path(__file__).parent), str(Path(jaxtyping.__file__).parent), "<@
 
 @contextmanager
 def errors_named(call: str) -> Iterator[None]:
-    """Make errors and warnings raised inside the block name `call`, which the user made."""
+    """Make errors and warnings raised inside the block name `call`, the call that the user made."""
     token = _caller.set(_caller.get() or call)
     try:
         yield
@@ -71,7 +71,7 @@ def made_up_data() -> Iterator[None]:
 
 
 def warn(call: str, message: str, category: type[VcjaxWarning]) -> None:
-    """Warn with the text "call message", at the line of the user's code that made the call."""
+    """Issue the warning "call message" at the line of the user's code that made the call."""
     if _silent.get():
         return
     level, frame = 2, sys._getframe(1)

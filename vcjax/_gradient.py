@@ -1,14 +1,15 @@
 """Compute the gradients of the external and the internal field on the surface.
 
-Let e^a be the dual tangents, a = phi, theta, n the unit normal, and T[B] as in `vcjax._casing`. On
-the surface, B gives the tangential derivatives; div B = 0 and curl B = 0 on the vacuum side give
-the derivative along n. Together they are the matrix D, from which both gradients follow:
+Let a stand for phi and theta, d_a for the derivative along a, and e^a for the dual tangents. Let n
+be the unit normal and T[B] as in `vcjax._casing`. The values of B on the surface give its
+tangential derivatives. div B = 0 and curl B = 0 on the vacuum side give its derivative along n. All
+these derivatives form the matrix D, and both gradients follow from D:
 
     D = sum_a e^a (x) d_a B + n (x) d,   d = sum_a e^a (n.d_a B) - n sum_a e^a.d_a B,
     grad B_ext = D/2 + FP grad T[B],   grad B_int = D/2 - FP grad T[B] = D - grad B_ext.
 
-FP denotes Hadamard's finite part of the integral at points of the surface. Nothing is extrapolated
-from points off the surface.
+The sign (x) denotes the tensor product, and FP Hadamard's finite part of the integral at points of
+the surface. Nothing is extrapolated from points off the surface.
 """
 
 from dataclasses import dataclass
@@ -52,7 +53,7 @@ class GradientCasing(PreparedTargets):
     """A surface prepared for evaluating gradients on it; made by `prepare_gradient`.
 
     It is an immutable pytree: pass it to jitted functions as an argument. Its near weights take
-    three times the memory of the weights of a `Casing`, and it needs a finer rule.
+    three times the memory of the weights of a `Casing`. A gradient needs a finer rule than a field.
 
     Attributes
     ----------
@@ -80,7 +81,7 @@ def prepare_gradient(
 ) -> GradientCasing:
     """Compute everything about the gradients on a surface that does not depend on the field.
 
-    The result is differentiable in X. For use under an outer ``jit`` see `prepare`.
+    The result is differentiable in X. For use under an outer ``jit``, see `prepare`.
 
     Parameters
     ----------
@@ -108,8 +109,8 @@ def prepare_gradient(
     if not rule.gradient:
         warn(
             call,
-            "got a rule chosen for the field; the gradient will have one to three digits less than "
-            "that. Make the rule with vcjax.choose(..., gradient=True).",
+            "got a rule chosen for fields; the gradient will have one to three digits fewer than "
+            "the rule was chosen for. Make the rule with vcjax.choose(..., gradient=True).",
             UnresolvedWarning,
         )
     nodes, dual_basis = set_up(_nodes_and_basis, rule, X, constants.field)
@@ -171,9 +172,9 @@ def internal_gradient(
 ) -> Float[Array, "trg_nphi trg_ntheta 3 3"]:
     """Return the gradient of the field of the currents inside the surface, at the targets.
 
-    It is the limit from outside the surface, the vacuum side, where B_int is free of curl. The
-    gradient of B_ext has the same limit from either side. Parameters, shapes, units and errors are
-    those of `external_gradient`.
+    The result is the limit from outside the surface, the vacuum side, where B_int is free of curl.
+    (The gradient of B_ext has the same limit from either side.) Parameters, shapes, units and
+    errors are those of `external_gradient`.
     """
     return _separate("internal_gradient", casing, B, chunk_size, target_chunk_size, -1.0)
 
@@ -198,7 +199,7 @@ def gradient_operator(
 
     Parameters
     ----------
-    nodes : B on the nodes of one period and of the rule's overlap, laboratory components.
+    nodes : B on the nodes of one period and of the rule's overlap, in laboratory components.
     """
     return apply_operator(_KERNELS, casing, nodes, tiles)
 
@@ -209,7 +210,7 @@ def surface_gradient(
 ) -> Float[Array, "3 3 tphi ttheta"]:
     """Return the matrix D, defined in the module's docstring, at the targets.
 
-    It does not depend on the sign of the normal.
+    D does not depend on the sign of the normal.
     """
     (i, j), (a, b) = casing.rule.overlap, casing.rule.trg_shape
     phi = casing.field_phi[:, i:][:, : a * casing.rule.stride_phi : casing.rule.stride_phi]

@@ -1,4 +1,4 @@
-"""Run loops over tiles; their length is known at compile time or computed by the program."""
+"""Run loops over tiles. The number of tiles is fixed at compile time or computed by the program."""
 
 from collections.abc import Callable
 from typing import Any
@@ -14,8 +14,8 @@ def map_tiles(function: Callable, tiles: Any, used: Any = None) -> Any:
     Parameters
     ----------
     used : number of tiles to evaluate, which may be traced; the results of the other tiles are
-        zero. One program then serves every number, but it cannot be differentiated in reverse
-        mode. If None, all tiles are evaluated, and the loop can be differentiated.
+        zero. One program then serves every value of `used`, but it cannot be differentiated in
+        reverse mode. If None, all tiles are evaluated, and the loop can be differentiated.
     """
     if used is None:
         return lax.map(function, tiles)
@@ -40,7 +40,7 @@ def by_tiles(function: Callable, values: Any, size: int, used: Any = None) -> An
     Parameters
     ----------
     values : arrays with one entry for each point along their first axis.
-    size : points in a tile; it must divide the number of points.
+    size : number of points in a tile; it must divide the number of all points.
     used : number of points to evaluate, which may be traced; see `map_tiles`.
     """
     count = len(jax.tree.leaves(values)[0])

@@ -1,9 +1,9 @@
-"""Evaluate the external field at points inside the surface, the internal field at points outside.
+"""Evaluate the external field at points inside the surface and the internal field outside.
 
     T[B](x) = B_ext(x) at x inside,   T[B](x) = -B_int(x) at x outside   (see `vcjax._casing`).
 
 The field on the surface does not determine the external field outside or the internal field inside,
-because these depend on where the currents flow. They are returned as NaN.
+because both depend on where the currents flow. NaN is returned in their place.
 """
 
 from collections.abc import Callable
@@ -66,7 +66,7 @@ def prepare_off_surface(
 ) -> OffSurfaceCasing:
     """Compute everything about a surface that depends neither on the field nor on the points.
 
-    The result is differentiable in X. For use under an outer ``jit`` see `prepare`.
+    The result is differentiable in X. For use under an outer ``jit``, see `prepare`.
 
     Parameters
     ----------
@@ -114,9 +114,9 @@ def _nodes_and_spacing(rule: Rule, X, constants: Tables, xp: Any):
 class OffSurface(NamedTuple):
     """The external and the internal field, or their gradients, at n points.
 
-    A point counts as on the surface if it is nearer than 1e-10 of the patch radius. Both fields are
-    given there. Both gradients are NaN, and so are derivatives in the points and in the surface;
-    use `external_gradient` and `internal_gradient` instead.
+    A point counts as on the surface if its distance is below 1e-10 of the patch radius. There, both
+    fields are given, but both gradients are NaN. Derivatives with respect to the points and to the
+    surface are NaN as well. Use `external_gradient` and `internal_gradient` on the surface.
 
     Attributes
     ----------
@@ -263,7 +263,7 @@ def _evaluate(call: str, quantity: Callable, casing, B, points, sizes) -> OffSur
 
 
 def _in_groups(evaluate: Callable, points: np.ndarray) -> OffSurface:
-    """Evaluate points in groups of one size, so that one program serves any number of points.
+    """Evaluate points in groups of equal size, so that one program serves any number of points.
 
     The last group is filled up with copies of the last point.
     """
@@ -299,7 +299,7 @@ def _at_points(
 
 
 def _missed(rule: Rule, B, xp: Any):
-    """Return the estimates of `unresolved` for a field B, (nphi, ntheta, 3).
+    """Call `unresolved` for a field B (nphi, ntheta, 3), and return its estimates.
 
     If `xp` is NumPy, they are computed on the host, which is faster than compiling a program.
     """
@@ -363,7 +363,7 @@ def _gradient(rule: Rule, tiles: Tiles, points, nodes: Nodes, unresolved, used) 
 def _no_slope(points, surface, on_surface) -> Float[Array, " n"]:
     """Return 0 at each point, with NaN derivatives on the surface.
 
-    Derivatives across the surface differ between its two sides, so none is right on it.
+    Derivatives across the surface differ between its two sides, so no value is right on it.
     """
     return jnp.zeros(points.shape[0])
 
@@ -375,7 +375,7 @@ def _(primals, tangents):
 
 
 def _is_inside(transform, known) -> Bool[Array, " n"]:
-    """Return which points are inside the surface.
+    """Return whether each point is inside the surface.
 
     T of the test field is the test field itself at points inside, and 0 at points outside.
 

@@ -1,7 +1,7 @@
 """Resolve the options of calls: tile sizes, precision, storage of near weights, and memory limits.
 
 A tile is the part of the sum over sources and targets that is in memory at one time. Each operator
-has its own tile sizes. The first of these that is given determines them:
+has its own tile sizes. The first item of this list that is given determines them:
 
 1. the caller's argument, an integer;
 2. ``VCJAX_CHUNK_B_SRC`` and ``VCJAX_CHUNK_B_TRG``, each an integer;
@@ -9,9 +9,9 @@ has its own tile sizes. The first of these that is given determines them:
 4. the table ``_AUTO`` below, measured for CPUs.
 
 These variables are for fields on the surface. For points off the surface, BOFF replaces B in their
-names; for gradients on the surface, GRADB replaces it. The environment is read at each call, before
-tracing, so that a changed variable takes effect at once. Under an outer ``jit`` it is read when the
-outer function is traced.
+names; for gradients on the surface, GRADB replaces B. The environment is read at each call, before
+tracing, so that a changed variable takes effect at once. Under an outer ``jit``, the environment is
+read when the outer function is traced.
 """
 
 import os
@@ -117,7 +117,7 @@ def resolve_tiles(
 def resolve_far_dtype(call: str, rule: Rule, far_dtype: str) -> str:
     """Return "float64" or "float32"; "auto" becomes "float32" for rules of at most 5 digits.
 
-    On W7-X float32 adds at most 3e-6 of max |B|, and less than 1e-7 at half of all targets.
+    On W7-X, "float32" adds an error of at most 3e-6 of max |B|, below 1e-7 at half of the targets.
 
     Raises
     ------
@@ -187,7 +187,8 @@ def weights_shortage(call: str, rule: Rule, parts: int, itemsize: int = 8) -> st
         f"{call}: the near weights of {rule.trg_shape} targets",
         rule.target_count * parts * patch * itemsize,
         'Prepare with near_weights="streamed", which recomputes them at each evaluation, or with '
-        'near_weights="float32", which takes half the memory; or ask for fewer targets or digits.',
+        'near_weights="float32", which takes half the memory of "float64". Or ask for fewer '
+        "targets or digits.",
     )
 
 
@@ -208,7 +209,10 @@ def memory_shortage(what: str, needed: int, advice: str) -> str:
 
 
 def device_bytes() -> int:
-    """Return the bytes of memory of the default device; on a CPU, those this process may use."""
+    """Return the memory of the default device in bytes.
+
+    On a CPU, return the memory that this process may use.
+    """
     stats = jax.local_devices()[0].memory_stats()
     if stats and "bytes_limit" in stats:
         return int(stats["bytes_limit"])
@@ -228,7 +232,7 @@ def _size(call: str, name: str, value: int | str, auto: int) -> int:
 
 
 def _sizes(call: str, operator: Operator) -> dict[str, Setting]:
-    """Return the two sizes in force, of sources and of targets, by the name of their variable."""
+    """Return the tile sizes in force, sources before targets, by the names of their variables."""
     auto = _AUTO.get(jax.default_backend(), _AUTO["gpu"])[operator]
     name = f"VCJAX_CHUNK_{operator}"
     both = _from_environment(call, name, 2) or [Setting(size, "auto") for size in auto]

@@ -52,12 +52,15 @@ class Prepared:
 
     @property
     def sources(self) -> Float[Array, "3 row column"]:
-        """The points of the quadrature nodes of one period, laboratory components."""
+        """The points of the quadrature nodes of one period, in laboratory components."""
         return one_period(self.nodes[:3], self.rule)
 
     @property
     def area_normals(self) -> Float[Array, "3 row column"]:
-        """The outward normals of the quadrature nodes of one period, as long as the node's area."""
+        """The outward normals of the quadrature nodes of one period, in laboratory components.
+
+        The length of a normal is the area of its node.
+        """
         return one_period(self.nodes[3:], self.rule)
 
 
@@ -67,10 +70,11 @@ class PreparedTargets(Prepared):
 
     Attributes
     ----------
-    near_weights : (trg_nphi, trg_ntheta, k, patch) weights that correct the punctured sum around
-        each target, k = 4 for the field and 12 for the gradient; None if they are streamed. On
-        many devices the rows are divided, after filling them up to a multiple of the devices.
-    near_recipe : the tables from which streamed weights are computed; empty if they are stored.
+    near_weights : (trg_nphi, trg_ntheta, k, patch) weights that correct the far sum around each
+        target, k = 4 for the field and 12 for the gradient; None if they are recomputed at each
+        evaluation. On many devices the rows are divided. Rows are first appended until their number
+        is a multiple of the number of devices.
+    near_recipe : the tables from which weights are recomputed; empty if the weights are stored.
     near_block : largest number of targets whose near part is computed at once; static.
     """
 
@@ -86,7 +90,7 @@ class Kernels(NamedTuple):
     ----------
     far : kernel of the sum over all sources.
     weights_at : maps nodes and tables to a function that returns the near weights of targets.
-    combine : maps a field on patches and near weights to values at the targets.
+    combine : maps near weights and the field on patches to values at the targets.
     """
 
     far: Kernel
@@ -95,19 +99,22 @@ class Kernels(NamedTuple):
 
 
 def check_preparation(call: str, rule, X, choose: str = "vcjax.choose") -> None:
-    """Check the rule and the surface of a call that prepares; raise `VcjaxError` if invalid."""
+    """Raise `VcjaxError` unless the rule and the surface given to a preparing call are valid."""
     check_jax(call)
     check_rule(call, rule, choose)
     if bool(rule.core_count) != (choose == "vcjax.choose_off_surface"):
         where = "off" if rule.core_count else "on"
         raise VcjaxError(
-            f"{call} got a rule for points {where} the surface; make one with {choose}."
+            f"{call} got a rule for points {where} the surface; make the rule with {choose}."
         )
     check_vectors(call, "X", X, rule.surface_shape)
 
 
 def check_evaluation(call: str, casing, kind: type[Prepared], prepare: str, B) -> None:
-    """Check the casing and the field of a call that evaluates; raise `VcjaxError` if invalid."""
+    """Raise `VcjaxError` unless the casing and the field given to an evaluation are valid.
+
+    Warn if the field will not give the requested digits on this casing.
+    """
     check_jax(call)
     check_casing(call, casing, kind, prepare)
     check_vectors(call, "B", B, casing.rule.src_shape)
@@ -146,14 +153,17 @@ def _stored(kernels: Kernels, rule: Rule, near: NearOptions, devices: Mesh | Non
 
 
 def on_nodes(casing: Prepared, B: Float[Array, "a b 3"]) -> Float[Array, "3 row column"]:
-    """Interpolate B to the nodes of one period and of the rule's overlap, laboratory components."""
+    """Interpolate B to the nodes of one period and of the rule's overlap.
+
+    The result has laboratory components.
+    """
     return resampled(as_rows(B), casing.field_phi, casing.field_theta)
 
 
 def apply_operator(
     kernels: Kernels, casing: PreparedTargets, B: Float[Array, "3 row column"], tiles: Tiles
 ) -> Float[Array, "*components tphi ttheta"]:
-    """Apply an operator to a field and return the values at the targets, laboratory components.
+    """Apply an operator to a field; return laboratory components of the values at the targets.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Register frozen dataclasses as pytrees; pickle them so that only the same version reads them."""
+"""Register frozen dataclasses as pytrees, which only the same version of vcjax can unpickle."""
 
 import dataclasses
 
@@ -21,7 +21,8 @@ class _Devices:
     def __reduce__(self):
         raise VcjaxError(
             f"Pickling got a casing divided over {self.mesh.size} devices, which another process "
-            "does not have. Pickle the rule and X instead, and prepare the surface there."
+            "does not have. Pickle the rule and X instead, and prepare the surface in the process "
+            "that unpickles them."
         )
 
 

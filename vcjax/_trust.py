@@ -2,8 +2,8 @@
 
 A uniform vertical field and the toroidal field e_phi/R have no current inside any torus around the
 z axis: such a field b is entirely external. Hence T[b] = b/2 and FP grad T[b] = grad b / 2 exactly,
-and any difference is the error of the quadrature. The error of the grid of B is estimated
-separately.
+with T and FP as in `vcjax._gradient`. Any difference is the error of the quadrature. The part of
+the user's field that its grid misses is estimated separately.
 """
 
 from functools import partial
@@ -41,7 +41,7 @@ def self_test(
     Returns
     -------
     (trg_nphi, trg_ntheta) errors: the larger of the errors for a uniform vertical field and for the
-    toroidal field e_phi/R, each scaled to max |b| = 1. For a `GradientCasing` they are errors of
+    toroidal field e_phi/R, each scaled to a maximum of 1. For a `GradientCasing` they are errors of
     the gradient, in units of one over the unit of X.
 
     Raises
@@ -63,11 +63,11 @@ def error_estimate(
 ) -> float:
     """Estimate the error of `external_field`, or of `external_gradient` for a `GradientCasing`.
 
-    The estimate is the sum of three parts: the largest error found by `self_test`; the error of
-    interpolating B on the patches; and the `spectral_tail` of B, which its own grid misses. For a
-    gradient, the last two parts refer to derivatives of B along the surface, each at the point
-    where it is largest. On problems with a known answer the estimate was at least 0.9 times the
-    error, and mostly 2 to 20 times (docs/accuracy.md).
+    The estimate is the sum of three parts: the largest error that `self_test` finds, the error of
+    interpolating B on the patches, and the `spectral_tail` of B, the part that its grid misses. For
+    a gradient, the last two parts are errors of the derivatives of B along the surface, each taken
+    where it is largest. On problems with a known answer, the estimate was at least 0.9 times the
+    error, and usually 2 to 20 times the error (docs/accuracy.md).
 
     Parameters
     ----------
@@ -105,11 +105,11 @@ def error_estimate(
 def _missed_slopes(samples: np.ndarray, lengths: np.ndarray, rule: Rule) -> float:
     """Estimate the largest part of a field's derivatives that its grid and the patches miss.
 
-    The derivatives are those along the surface. The unit is that of the field over that of X.
+    The derivatives are taken along the surface. The result has the unit of B over the unit of X.
 
     Parameters
     ----------
-    samples : (3, n, m) one period of the field, co-rotating components.
+    samples : (3, n, m) one period of the field, in components that rotate with phi.
     lengths : (2, tphi, ttheta) lengths of the dual tangents of phi and theta at the targets.
     """
     rows, columns = samples.shape[1:]
@@ -130,7 +130,10 @@ def _missed_slopes(samples: np.ndarray, lengths: np.ndarray, rule: Rule) -> floa
 
 
 def _shares(samples: np.ndarray, rule: Rule):
-    """Return pairs for phi and theta: amplitudes by mode, and turns of mode 1 from node to node."""
+    """Return for phi and for theta the pair (amplitudes by mode, node spacing).
+
+    The node spacing is the phase of mode 1 from one node to the next, in turns.
+    """
     return (
         (amplitudes(samples, 1), 1 / rule.period_rows),
         (amplitudes(samples, 2), 1 / rule.quad_ntheta),
@@ -159,7 +162,10 @@ def _test_gradient(casing: GradientCasing, tiles: Tiles):
 
 
 def _external_fields(casing: Casing | GradientCasing):
-    """Return e_z and the multiple of e_phi/R with maximum 1 on `casing.nodes`, (3, row, column)."""
+    """Return two external fields on the nodes: e_z, and e_phi/R scaled to a maximum of 1.
+
+    Each has the shape (3, row, column).
+    """
     x, y, z = casing.nodes[:3]
     radius, zero = jnp.hypot(x, y), jnp.zeros_like(x)
     vertical = jnp.stack([zero, zero, jnp.ones_like(z)])
@@ -167,7 +173,10 @@ def _external_fields(casing: Casing | GradientCasing):
 
 
 def _toroidal_gradient(casing: GradientCasing) -> Float[Array, "3 3 tphi ttheta"]:
-    """Return [i, k] = d_i b_k at the targets, with b the toroidal field of `_external_fields`."""
+    """Return the gradient of the toroidal field b of `_external_fields`, at the targets.
+
+    Its index order is [i, k] = d_i b_k.
+    """
     radius = jnp.hypot(casing.sources[0], casing.sources[1]).min()
     x, y, _ = at_targets(casing.sources, casing.rule)
     zero = jnp.zeros_like(x)

@@ -33,7 +33,8 @@ class Equilibrium:
     Attributes
     ----------
     nfp : number of field periods.
-    stellsym : stellarator symmetry, always True, because `read_wout` refuses others.
+    stellsym : whether the equilibrium is stellarator-symmetric. It is always True, because
+        `read_wout` refuses other equilibria.
     m, n : (k,) mode numbers of the boundary; n is a multiple of nfp.
     r_cos, z_sin : (k,) cosine coefficients of R and sine coefficients of Z, in m.
     m_field, n_field : (l,) mode numbers of the field.
@@ -59,8 +60,8 @@ class Equilibrium:
         Parameters
         ----------
         nphi, ntheta : numbers of toroidal and poloidal points.
-        half_period : whether the grid covers half a field period, at
-            phi = (i + 1/2) pi / (nfp nphi), instead of a full one, at phi = 2 pi i / (nfp nphi).
+        half_period : True for a grid over half a field period, phi = (i + 1/2) pi / (nfp nphi);
+            False for a grid over a full field period, phi = 2 pi i / (nfp nphi).
 
         Returns
         -------
@@ -164,13 +165,14 @@ def _phase(m, n, phi, theta):
 def tokamak_path() -> Path:
     """Return the path of the wout file in this package.
 
-    It is the equilibrium of a D-shaped tokamak with major radius 6 m, field 5 T and beta 3 %.
+    The file describes a D-shaped tokamak with a major radius of 6 m, a field of 5 T and a beta of
+    3 %.
     """
     return Path(__file__).with_name("data") / "wout_tokamak.nc"
 
 
 def read_wout(path: str | PathLike[str]) -> Equilibrium:
-    """Read a VMEC output file, ``wout_*.nc``, in the format NetCDF-3 that VMEC writes.
+    """Read a VMEC output file ``wout_*.nc``. Its format is NetCDF-3, which VMEC writes.
 
     Parameters
     ----------
@@ -225,7 +227,7 @@ def from_wout(
 
     Returns
     -------
-    casing : the prepared plasma boundary, lengths in m.
+    casing : the prepared plasma boundary, with lengths in m.
     B : (src_nphi, src_ntheta, 3) total field on the source grid of the casing, in T.
 
     Raises
@@ -234,7 +236,7 @@ def from_wout(
 
     Warns
     -----
-    VcjaxWarning : for the same reasons as `vcjax.choose`, if the equilibrium has fewer digits.
+    VcjaxWarning : if the equilibrium has fewer correct digits than requested; see `vcjax.choose`.
     """
     equilibrium = read_wout(path)
     grid = equilibrium.exact_grid(half_period=half_period)

@@ -116,7 +116,7 @@ def test_anything_but_devices_is_refused(devices, message):
     "function, value, message",
     [
         ("default_backend", "gpu", "got devices of cpu, but JAX runs on gpu here"),
-        ("process_index", 3, "include a device of this process, 3"),
+        ("process_index", 3, r"include a device of this process \(process 3\)"),
     ],
 )
 def test_devices_of_another_platform_or_process_are_refused(monkeypatch, function, value, message):

@@ -149,10 +149,10 @@ def test_bad_equilibria_and_files_are_refused(tmp_path):
     arguments: Any
     for call, arguments, said in (
         (VirtualCasing.from_vmec, (3, 8), "from_vmec got vmec of type int"),
-        (VirtualCasing.from_vmec, (tmp_path / "input.mine", 8), "the input of an equilibrium"),
+        (VirtualCasing.from_vmec, (tmp_path / "input.mine", 8), "a VMEC input file"),
         (VirtualCasing.from_vmec, (tmp_path / "wout_nowhere.nc", 8), "No such file"),
         (VirtualCasing.from_vmec, (ellipse, 0), "from_vmec got src_nphi=0"),
-        (VirtualCasing.load, (ellipse,), "load got .* which lacks src_nphi"),
+        (VirtualCasing.load, (ellipse,), "load got .* which lacks the variables src_nphi"),
         (VirtualCasing.load, (saved,), "load (cannot read|got)"),
         (separated("ellipse").save, (tmp_path / "no" / "folder.nc",), "save cannot write"),
     ):

@@ -1,12 +1,14 @@
 """Measure the current and the magnetic flux through a surface: n . curl B and the flux of B.
 
-Only tangential derivatives of B enter n . curl B. With the covariant components B_phi = B . X_phi
-and B_theta = B . X_theta, Stokes' theorem on a cell of the grid gives
+Only tangential derivatives of B enter n . curl B. Let n be the unit normal, and X_phi and X_theta
+the derivatives of the surface points X. With the covariant components B_phi = B . X_phi and
+B_theta = B . X_theta, Stokes' theorem on a cell of the grid gives
 
     n . curl B |X_phi x X_theta| = +-(d B_theta / d phi - d B_phi / d theta).
 
-This vanishes on a surface that no current crosses, whatever currents flow inside and outside. The
-net flux of B through a closed surface always vanishes.
+The sign depends on the direction of n. On a surface that no current crosses, n . curl B vanishes,
+whatever currents flow inside and outside. The net flux of B through a closed surface always
+vanishes.
 """
 
 from functools import lru_cache
@@ -18,7 +20,7 @@ from jaxtyping import Float
 from vcjax._geometry import resample
 
 _RESOLVED = 1 / 3
-"""Fraction of the modes of a grid, from the lowest, whose derivatives have little aliasing."""
+"""Fraction of a grid's modes, counted from the lowest, whose derivatives have little aliasing."""
 
 
 class Frame(NamedTuple):
@@ -127,8 +129,9 @@ def _resolved(n: int, m: int) -> tuple[tuple, np.ndarray, np.ndarray, np.ndarray
 
     Returns
     -------
-    Index arrays of these modes, i times their mode numbers along phi and along theta, and how often
-    each mode counts in the power (twice if its negative is not stored).
+    resolved : index arrays of these modes.
+    slope_phi, slope_theta : their mode numbers along phi and along theta, times the imaginary unit.
+    weight : how often each mode counts in the power, 2 if its negative is not stored, else 1.
     """
     modes_phi, modes_theta = np.fft.fftfreq(n, 1 / n), np.arange(m // 2 + 1)
 

@@ -1,4 +1,4 @@
-"""Warn about a field, a surface or a rule that cannot give the digits asked for.
+"""Warn about a field, a surface or a rule that cannot give the requested digits.
 
 The limits were set with the problems of `vcjax.problems`, with equilibria, and with thirty kinds of
 bad data for each problem. Good data stay a factor of ten below the limits (docs/data.md).
@@ -17,15 +17,15 @@ from vcjax._errors import ContradictionWarning, NoiseWarning, UnresolvedWarning,
 from vcjax._quadrature.rule import Rule
 
 _MARGIN = 3.0
-"""Factor allowed on the estimate of what a grid misses, which is up to 2.3 times too large."""
+"""A grid may miss this many times 10^-digits, because the estimate is up to 2.3 times too large."""
 _LARGEST_MISSED = 0.1
-"""Largest share of max |B| that a grid may miss, however few digits are asked for."""
+"""Largest share of max |B| that a grid may miss, however few digits are requested."""
 _CURRENT, _FLUX = 5e-3, 1e-3
-"""Limits of current and flux through a surface; equilibria have 1e-4, bad data 1e-2 or more."""
+"""Limits of current and flux through a surface. Equilibria have 1e-4, bad data 1e-2 or more."""
 _ALIASED = 1.5
-"""Largest ratio of the current that a field seems to have to what its grid misses."""
+"""The part of a field that its grid misses can look like a current this many times as large."""
 _DOUBT = 0.003
-"""Least ratio of the current to what the points of X miss, for a B of another surface."""
+"""If B belongs to another surface, the current is at least this times the part that X misses."""
 
 
 class Missed(NamedTuple):
@@ -117,7 +117,7 @@ def _missed(spectrum: Spectrum, largest: float, surface: WatchedSurface) -> Miss
 
 
 def _doubtful(surface: WatchedSurface, crossed: Crossing, share: float) -> bool:
-    """Return whether X misses more than the digits allow, and B does not fit the surface of X."""
+    """Return whether X is too coarse for the digits, and B does not fit the surface through X."""
     allowed = 10.0**-surface.rule.digits
     if crossed.current <= 0.3 * max(allowed, share):
         return False
@@ -132,8 +132,8 @@ def _warn_of_outlier(call: str, name: str, spectrum: Spectrum, scale: float, rul
     of = "max |B|" if name == "B" else "the minor radius"
     warn(
         call,
-        f"got {name} with an outlier at {_index(outlier, spectrum, rule)}: it is off by about "
-        f"{outlier.size / scale:.1g} of {of} from a smooth {name}, but {rule.digits} digits were "
+        f"got {name} with an outlier at {_index(outlier, spectrum, rule)}: it differs from a "
+        f"smooth {name} by about {outlier.size / scale:.1g} of {of}, but {rule.digits} digits were "
         "asked for. Repair that point.",
         NoiseWarning,
     )
@@ -187,8 +187,9 @@ def _warn_of_crossing(call: str, crossed: Crossing) -> None:
         f"got X and B that do not belong together: n . curl B is {crossed.current:.1g} of "
         f"max |B| / (minor radius), and the net flux of B is {crossed.flux:.1g} of the integral of "
         "|B|. Both vanish on a surface that no current crosses. Check that B was computed at the "
-        "points of X, that its angles have the same order and direction, and that its components "
-        "are x, y, z. If currents do cross the surface, ignore vcjax.ContradictionWarning.",
+        "points of X, that the angles of X and B have the same order and direction, and that the "
+        "components of B are x, y, z. If currents do cross the surface, ignore "
+        "vcjax.ContradictionWarning.",
         ContradictionWarning,
     )
 
@@ -197,9 +198,10 @@ def _warn_of_points(call: str, crossed: Crossing, surface: WatchedSurface) -> No
     nphi, ntheta = surface.X.shape[:2]
     warn(
         call,
-        f"got X on {nphi} x {ntheta} points, which miss about {surface.missed:.1g} of the minor "
-        "radius, or have noise. B does not fit the smooth surface through them (n . curl B is "
-        f"{crossed.current:.1g} of max |B| / (minor radius)), but {surface.rule.digits} digits "
-        "were asked for. Give X on more points, or more accurately.",
+        f"got X on {nphi} x {ntheta} points, which have noise or miss details of the surface of "
+        f"about {surface.missed:.1g} of the minor radius. B does not fit the smooth surface "
+        f"through these points (n . curl B is {crossed.current:.1g} of max |B| / (minor radius)), "
+        f"but {surface.rule.digits} digits were asked for. Give X on more points, or more "
+        "accurately.",
         UnresolvedWarning,
     )

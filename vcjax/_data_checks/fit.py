@@ -10,7 +10,7 @@ from vcjax._quadrature.spectrum import nodes_for_surface
 
 _NODES_PER_MODE = 2.8
 _ENOUGH = 1.25
-"""A rule that lacks less than this factor is used without a warning."""
+"""A rule that is too coarse by less than this factor is used without a warning."""
 _SAMPLE = 24
 
 
@@ -37,11 +37,11 @@ def lacks_for_surface(rule: Rule, samples: Float[np.ndarray, "3 a b"]) -> float:
 
 
 def _patch_radius(rule: Rule, samples: np.ndarray) -> float:
-    """Return the least radius over the surface, in nodes, of the disc that fits into a patch.
+    """Return the radius, in nodes, of the largest disc that fits into every patch of the surface.
 
-    A patch is an ellipse in the angles, and about an ellipse on the surface. Its semi-axes there
-    are the singular values of [x_phi P_phi h_phi, x_theta P_theta h_theta], with P the semi-axes of
-    the patch in nodes and h the steps of the angles.
+    A patch is an ellipse in the angles, and about an ellipse on the surface. Its semi-axes on the
+    surface are the singular values of [x_phi P_phi h_phi, x_theta P_theta h_theta]. Here x_phi and
+    x_theta are the tangents, P the semi-axes of the patch in nodes, and h the steps of the angles.
     """
     angles = resample.grid_angles(min(2 * samples.shape[1], _SAMPLE), rule.nfp, False)
     columns = min(2 * samples.shape[2], _SAMPLE)
@@ -59,7 +59,8 @@ def lacks_for_field(rule: Rule, shares: tuple[np.ndarray, np.ndarray], largest: 
 
     Parameters
     ----------
-    shares : amplitudes of the field by mode number, along phi (of one period) and along theta.
+    shares : amplitudes of the field by mode number, along phi and along theta. Mode numbers along
+        phi are those of one period.
     largest : max |B|.
     """
     tolerance = 10.0**-rule.digits * largest

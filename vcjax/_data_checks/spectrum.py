@@ -1,8 +1,9 @@
-"""Estimate from a spectrum what a grid misses of a field, and detect noise and outliers.
+"""Estimate the part of a field that its grid misses, and detect noise and outliers.
 
 The spectrum of smooth data decays. The modes beyond the grid are estimated by continuing the decay
-of its last modes. Modes with two high mode numbers, the corner of the spectrum, are next to zero
-for smooth data. Noise and single wrong points are as large there as in any other modes.
+of its last modes. The modes with high mode numbers along both angles are called the corner of the
+spectrum. For smooth data they are almost zero. Noise and single wrong points are as large in the
+corner as in any other modes.
 """
 
 from dataclasses import dataclass
@@ -21,11 +22,11 @@ _FEWEST = 20
 _LEAST = 4
 """Least number of modes in each part of the corner that distinguishes noise from decay."""
 _ALONE = 0.5
-"""Least share of the corner that a point explains if it is an outlier; smooth data reach 0.35."""
+"""Least share of the corner that an outlier explains; points of smooth data explain up to 0.35."""
 _EVEN = 0.7
-"""Ratio of the last two amplitudes to the two before, above which they are noise."""
+"""If the ratio of the last two amplitudes to the two before is larger, the amplitudes are noise."""
 _FLAT = 0.1
-"""Ratio of the powers of outer and inner modes of the corner, above which they are noise."""
+"""If the power per mode in the outer corner is below this times the inner, there is no noise."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,13 +159,13 @@ class Spectrum:
         return float(min(np.exp(steps @ logs / (steps @ steps)), _SLOWEST))
 
     def _is_flat(self, axis: int) -> bool:
-        """Return whether the amplitudes along an axis are fewer than 5, or end without decay."""
+        """Return whether an axis has fewer than 5 amplitudes, or its last ones do not decay."""
         share = self.amplitudes(axis)
         return share.size < 5 or bool(share[-2:].max() > _EVEN * share[-4:-2].max())
 
     @cached_property
     def _corner(self) -> "_Corner":
-        """The weaker corner of the spectrum; the field of a helical surface fills the other."""
+        """The corner with less power. The field of a helical surface fills the other corner."""
         corners = _corners(*self.values.shape[1:])
         return min(corners, key=lambda corner: self._power[corner.modes].sum())
 
@@ -181,7 +182,7 @@ class Spectrum:
         return float(np.sqrt(variance))
 
     def outlier(self, least: float) -> Outlier | None:
-        """Return the point that explains most of the corner, if it is off by more than `least`."""
+        """Return the point that explains most of the corner, if its error is more than `least`."""
         corner = self._corner
         count, size = sum(corner.counts), self.values[0].size
         power = float(self._power[corner.modes].sum())
@@ -217,7 +218,13 @@ def _folded(values: np.ndarray, axis: int) -> np.ndarray:
 
 @lru_cache(maxsize=32)
 def _last_waves(count: int, slope: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return weights (k,) of the last modes of a grid, and their cosines and sines (2 k, count)."""
+    """Return the weights of the last k modes of a grid, and these modes at the grid's points.
+
+    Returns
+    -------
+    weight : (k,) weights.
+    waves : (2 k, count) the cosines of all k modes, then the sines.
+    """
     last = count // 2
     modes = np.arange(last - 1 if last >= 4 else last, last + 1)
     weight = np.where(2 * modes == count, 1.0, 2.0) * modes.astype(float) ** slope / count
@@ -243,9 +250,10 @@ class _Corner(NamedTuple):
 
 @lru_cache(maxsize=32)
 def _corners(n: int, m: int) -> list[_Corner]:
-    """Return the two corners of the modes m theta - n phi: m n > 0 and m n < 0.
+    """Return the two corners of the spectrum of an (n, m) grid.
 
-    If there are fewer than 4 rows, return a single corner of all rows.
+    In one corner, the mode numbers along phi and theta have the same sign; in the other corner,
+    opposite signs. If there are fewer than 4 rows, return a single corner of all rows.
     """
     along_phi, along_theta = np.fft.fftfreq(n)[:, None], np.arange(m // 2 + 1) / m
     height = np.maximum(np.abs(along_phi), along_theta)

@@ -14,7 +14,7 @@ from vcjax._quadrature.rule import Rule
 
 @dataclass(eq=False)
 class WatchedSurface:
-    """A surface for which the fields given to its casings are checked.
+    """A surface that is kept to check the fields given to its casings.
 
     Attributes
     ----------

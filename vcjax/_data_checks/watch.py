@@ -3,8 +3,8 @@
 `choose` checks the X and B that it gets. It keeps the properties of the surface, so that later
 fields are checked when they are given to a casing of that surface. Nothing is traced or compiled.
 Traced arrays are not checked, nor are fields on a casing that went through `jit`, `jax.tree.map` or
-a file. Of the fields on an accelerator, only the first of each casing is copied to the host and
-checked.
+a file. Of the fields in the memory of an accelerator, only the first for each casing is copied to
+the host and checked.
 """
 
 from collections import OrderedDict
@@ -61,7 +61,10 @@ def watch(call: str, casing: Any, X) -> None:
 
 
 def watch_alike(made: Any, casing: Any) -> None:
-    """Keep the surface of a casing for an object made from it, such as a `DenseOperator`."""
+    """Let `check_evaluated` check fields for an object made from a casing, like a `DenseOperator`.
+
+    The fields are checked against the surface of the casing, if that surface was kept.
+    """
     if (surface := _watched.get(casing)) is not None:
         _watched[made] = WatchedSurface(surface.rule, surface.X)
 

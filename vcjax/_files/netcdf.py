@@ -1,4 +1,4 @@
-"""Read variables of NetCDF-3 files, with an error for each way in which a file can be bad."""
+"""Read variables of NetCDF-3 files. Errors name what is wrong with a file that cannot be read."""
 
 from collections.abc import Sequence
 from io import BytesIO
@@ -34,7 +34,7 @@ def read_netcdf(
         path = Path(path)
     except TypeError as error:
         raise VcjaxError(
-            f"{call} got path={path!r}; give the path of {kind}, a str or pathlib.Path."
+            f"{call} got path={path!r}; give the path of {kind} as a str or pathlib.Path."
         ) from error
     content = _content(call, path, kind)
     try:
@@ -50,7 +50,9 @@ def read_netcdf(
             f"{call} cannot read {path}: the file is damaged or truncated ({error}); copy it again."
         ) from error
     if missing:
-        raise VcjaxError(f"{call} got {path}, which lacks {', '.join(missing)}; give {kind}.")
+        raise VcjaxError(
+            f"{call} got {path}, which lacks the variables {', '.join(missing)}; give {kind}."
+        )
     return data
 
 

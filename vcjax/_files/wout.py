@@ -68,7 +68,7 @@ def _check_numbers(path, data):
     for name, values in used.items():
         if not np.isfinite(values).all():
             raise VcjaxError(
-                f"{_CALL} got {path} with NaN or infinite {name}, because the solver did not "
+                f"{_CALL} got {path} with NaN or infinite {name}; probably the solver did not "
                 "converge. Solve the equilibrium again."
             )
     if data["lasym__logical__"] != 0:
@@ -79,13 +79,13 @@ def _check_numbers(path, data):
     for names in (("rmnc",), ("zmns",), ("bsupumnc", "bsupvmnc")):
         if not any(used[name].any() for name in names):
             raise VcjaxError(
-                f"{_CALL} got {path} whose {', '.join(names)} are all zero at the edge, because "
-                "the solver did not finish. Solve the equilibrium again."
+                f"{_CALL} got {path}, in which {', '.join(names)} are all zero at the edge; "
+                "probably the solver did not finish. Solve the equilibrium again."
             )
 
 
 def _check_modes(path, data):
-    """Raise `VcjaxError` unless mode numbers are integers, and those of phi multiples of nfp."""
+    """Raise `VcjaxError` unless mode numbers are integers and toroidal ones multiples of nfp."""
     nfp = data["nfp"]
     if not 1 <= nfp <= _NFP_LIMIT or nfp % 1:
         raise _foreign(path, f"nfp = {nfp:g}; it must be an integer from 1 to {_NFP_LIMIT}")

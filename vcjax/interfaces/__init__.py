@@ -1,7 +1,8 @@
 """Use vcjax under the names and array conventions of other packages.
 
-- `VirtualCasing` replaces the class of the C++ package ``virtual_casing``, with flat arrays.
-- `VirtualCasingJAX` and `build_offsurface_levels` replace those of ``virtual_casing_jax``.
+- `VirtualCasing` replaces the class of the C++ package ``virtual_casing``. Its arrays are flat.
+- `VirtualCasingJAX` and `build_offsurface_levels` replace the class and the function with these
+  names in the package ``virtual_casing_jax``.
 - `vcjax.interfaces.simsopt.VirtualCasing` replaces ``simsopt.mhd.VirtualCasing``, which separates
   the field of a VMEC equilibrium.
 """

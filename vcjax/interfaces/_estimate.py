@@ -1,4 +1,4 @@
-"""Estimate the errors of results of the classes of this package, and warn if they are large."""
+"""Estimate the errors of the results of `vcjax.interfaces`, and warn if they are large."""
 
 from collections.abc import Callable
 from typing import Any
@@ -10,7 +10,7 @@ from vcjax._geometry.surface import surface_frame
 from vcjax.interfaces._surface_setup import SurfaceSetup
 
 _LIMIT = 10.0
-"""Warn of estimates above this many times 10^-digits; estimates are upper bounds of the error."""
+"""Warn of estimates above this many times 10^-digits. Estimates are usually above the error."""
 
 
 def warn_of_estimate(call: str, estimate: float, digits: int) -> None:

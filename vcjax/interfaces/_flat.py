@@ -190,5 +190,5 @@ class VirtualCasing:
 
 
 def _flat(values) -> np.ndarray:
-    """Return (nphi, ntheta, 3) as a flat, component-first array."""
+    """Flatten an array (nphi, ntheta, 3), component first."""
     return np.moveaxis(np.asarray(values), -1, 0).ravel()

@@ -1,6 +1,7 @@
 """Replace the class ``VirtualCasingJAX`` of the package ``virtual_casing_jax``.
 
-Arrays are component-first, (3, nphi, ntheta) or flat. Gradients have [k, i] = d_i B_k.
+Arrays are component-first, (3, nphi, ntheta) or flat. Gradients have the index order
+[k, i] = d_i B_k.
 """
 
 from collections.abc import Callable
@@ -88,7 +89,7 @@ def _off_surface(part: str, evaluate: Callable, kind: str) -> Callable:
         values = _TURNED[kind](getattr(found, part.split("_")[0]))
         return (values, found.error) if options.return_estimate else values
 
-    method.__doc__ = f"Return {part} at points (3, n), NaN where the data do not determine it."
+    method.__doc__ = f"Return {part} at points (3, n). It is NaN if the data do not determine it."
     return method
 
 
@@ -120,8 +121,8 @@ class VirtualCasingJAX:
 
     Every method is compiled and differentiable. Names with ``_jit`` and ``_schedule`` are other
     names of the same methods. Fields are (3, src_nt, src_np) or flat. Results on the surface are
-    fields (3, trg_nt, trg_np) and gradients (3, 3, trg_nt, trg_np) with [k, i] = d_i B_k. At n
-    points ``X_trg``, (3, n), results are (3, n) and (3, 3, n).
+    fields (3, trg_nt, trg_np) and gradients (3, 3, trg_nt, trg_np) with [k, i] = d_i B_k. Points
+    ``X_trg`` off the surface are (3, n); results there are fields (3, n) and gradients (3, 3, n).
 
     ``docs/interfaces.md`` describes each keyword. A keyword that would silently change a result
     raises `VcjaxError`.
@@ -177,7 +178,8 @@ class VirtualCasingJAX:
 
         Raises
         ------
-        VcjaxError : if `setup` was not called, or if the surface is traced or an argument invalid.
+        VcjaxError : if `setup` was not called, if the surface is traced, or if an argument is
+            invalid.
         """
         setup = required(self._setup, "plan_precision")
         if B0 is not None:
@@ -190,8 +192,9 @@ class VirtualCasingJAX:
 
         Parameters
         ----------
-        B0 : a field as fine as those to come; if None, every field of the source grid is allowed.
-        knobs : the keywords of the evaluations to come.
+        B0 : a field that needs as fine a quadrature as the later fields. If None, the quadrature
+            is fine enough for every field of the source grid.
+        knobs : the keywords of the later evaluations.
 
         Raises
         ------

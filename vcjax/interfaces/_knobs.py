@@ -66,8 +66,8 @@ def read_knobs(call: str, kind: str, knobs: dict[str, Any]) -> Knobs:
         name = "return_estimate" if return_estimate else "max_Nt or max_Np"
         raise VcjaxError(
             f"{call} got {name}, which belongs to the methods with _offsurf in their name; leave "
-            "it out. On the surface, vcjax.error_estimate estimates the error, and digits set the "
-            "grid."
+            "it out. On the surface, vcjax.error_estimate estimates the error, and the digits "
+            "determine the quadrature."
         )
     read = Knobs(
         CasingOptions(_digits(call, known), _rule(call, known), caps if off else near),
@@ -116,7 +116,7 @@ def build_offsurface_levels(
     if not fitting:
         raise VcjaxError(
             f"{call} got a first grid {first} above max_Nt={max_Nt}, max_Np={max_Np}; start with "
-            "a coarser grid or raise the caps."
+            "a coarser grid, or raise max_Nt and max_Np."
         )
     return fitting
 

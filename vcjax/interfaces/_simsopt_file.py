@@ -72,12 +72,13 @@ def write(filename: str | PathLike[str], values: Any) -> None:
                 variable.description, variable.units = description, units or "Dimensionless"
     except OSError as error:
         raise VcjaxError(
-            f"save cannot write {filename}: {error.strerror}; give a file in an existing folder."
+            f"save cannot write {filename}: {error.strerror}; give the path of a file in a folder "
+            "that exists and that you may write to."
         ) from error
 
 
 def read(filename: str | PathLike[str]) -> dict[str, Any]:
-    """Return the sizes and arrays in a file by name, without those that derive from the others.
+    """Return the sizes and arrays in a file by name, except those that follow from the others.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Hold one surface for a class of this package, and prepare it when its first field is given."""
+"""Keep the surface of a class of `vcjax.interfaces`; prepare it when its first field is given."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -27,7 +27,8 @@ class CasingOptions:
     ----------
     digits : accuracy; if None, the digits of the `SurfaceSetup`.
     rule : a rule chosen before; if None, a rule is chosen for the field.
-    options : options of `vcjax.prepare` on the surface, of `vcjax.choose_off_surface` off it.
+    options : options of `vcjax.prepare` for targets on the surface, or of
+        `vcjax.choose_off_surface` for points off the surface.
     """
 
     digits: int | None = None
@@ -43,8 +44,8 @@ class SurfaceSetup:
     """A surface with its grids and digits, and the casings prepared for it so far.
 
     The packages whose classes are replaced here fix their quadrature before they see a field. This
-    class prepares a casing for the first field, and another only for a field that the first does
-    not resolve. Every casing resolves a field that is zero.
+    class prepares a casing for the first field. It prepares another casing only for a field that
+    the first casing does not resolve. Every casing resolves a field that is zero.
 
     Attributes
     ----------
@@ -114,7 +115,7 @@ class SurfaceSetup:
         return self._watched(made, known)
 
     def casing_for_all(self, kind: str, fields: Sequence[Any], wanted: CasingOptions) -> Any:
-        """Return one casing that resolves every field of a batch; for arguments see `casing`."""
+        """Return one casing that resolves every field of a batch; see `casing` for arguments."""
         if wanted.rule is not None:
             return [self.casing(kind, B, wanted) for B in fields][0]
         *_, last = (self.casing(kind, B, wanted) for B in fields)
@@ -133,9 +134,9 @@ class SurfaceSetup:
         """
         if isinstance(self.X, Tracer):
             raise VcjaxError(
-                "rule got a traced surface, which cannot determine array sizes. Call setup and "
-                "plan_precision() outside jit and grad, and pass the rule that plan_precision "
-                "returns as precision=."
+                "rule got a traced surface, which cannot determine array sizes. Call setup outside "
+                "jit and grad. For fields on a traced surface, call plan_precision() outside as "
+                "well, and pass the rule that it returns as precision=."
             )
         if B is None or not B.any():
             with made_up_data():
@@ -167,7 +168,8 @@ class SurfaceSetup:
     def _watched(self, casing: Any, B: np.ndarray | None) -> Any:
         """Check B, unless it is None, and return the casing.
 
-        A field of a batch reaches the casing as a tracer, which the evaluation cannot check.
+        A batch is evaluated under vmap, where its fields are traced and cannot be checked. Hence
+        they are checked here.
         """
         if B is not None:
             check_evaluated("casing", casing, B)
@@ -179,7 +181,7 @@ class SurfaceSetup:
         return resolves(rule, B, digits, gradient=kind.endswith("gradient"))
 
     def _toroidal_field(self, *, ripples: bool) -> Float[np.ndarray, "src_nphi src_ntheta 3"]:
-        """Return the field of a conductor on the z axis on the source grid.
+        """Return the field of a conductor along the z axis at the points of the source grid.
 
         Parameters
         ----------
@@ -222,7 +224,7 @@ def check_shape(call: str, **counts: Any) -> tuple[int, int]:
 
 
 def check_targets(call: str, src: tuple[int, int], **counts: Any) -> tuple[int, int]:
-    """Return the (nphi, ntheta) of the targets; -1 stands for the number of the source grid."""
+    """Return the (nphi, ntheta) of the targets; -1 means as many points as the source grid has."""
     given = {
         name: own if isinstance(count, int | np.integer) and count == -1 else count
         for (name, count), own in zip(counts.items(), src, strict=True)

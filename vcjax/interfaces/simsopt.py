@@ -1,10 +1,11 @@
 """Replace ``simsopt.mhd.VirtualCasing``: the external field on the boundary of a VMEC equilibrium.
 
 simsopt need not be installed. Give the path of a ``wout_*.nc``, or an object like
-``simsopt.mhd.Vmec``. Each package can read files saved by the other.
+``simsopt.mhd.Vmec``. vcjax and simsopt can read each other's files.
 
 Grids are uniform in angles of period 1. theta starts at 0. With stellarator symmetry, phi covers
-half a field period and starts half a step from its end; otherwise it covers a field period from 0.
+half a field period and starts half a step above 0. Otherwise phi covers a whole field period and
+starts at 0.
 """
 
 from dataclasses import dataclass
@@ -193,9 +194,9 @@ class VirtualCasing:
 def best_nphi_over_ntheta(equilibrium: Equilibrium) -> float:
     """Return the ratio nphi/ntheta, over the whole torus, that makes grid cells most nearly square.
 
-    Let a be the ratio |X_phi| / |X_theta| at a point. The aspect ratio of a grid cell there is
-    a ntheta/nphi. Over the whole surface, its largest factor above or below 1 is smallest for
-    nphi/ntheta = sqrt(max a min a).
+    Let a be the ratio |X_phi| / |X_theta| at a point. A grid cell at that point has the aspect
+    ratio a ntheta/nphi. The largest factor by which an aspect ratio is above or below 1 is smallest
+    for nphi/ntheta = sqrt(max a min a).
     """
     along_phi, along_theta = equilibrium.tangents(50, 50, half_period=False)
     ratio = np.linalg.norm(along_phi, axis=2) / np.linalg.norm(along_theta, axis=2)
@@ -246,7 +247,7 @@ def _grid(prefix: str, shape: tuple[int, int], *, nfp: int, half_period: bool) -
 
 
 def _wout_path(vmec: Any) -> Path:
-    """Return the path of an equilibrium's output file; run the solver first if it is an object.
+    """Return the path of an equilibrium's output file; if `vmec` is an object, run it first.
 
     Raises
     ------
@@ -256,8 +257,8 @@ def _wout_path(vmec: Any) -> Path:
         path = Path(fspath(vmec))
         if path.name.startswith("input."):
             raise VcjaxError(
-                f"from_vmec got {path}, the input of an equilibrium; solve it first and give the "
-                "wout_*.nc, or give simsopt.mhd.Vmec(...)."
+                f"from_vmec got {path}, a VMEC input file; run VMEC first and give the wout_*.nc "
+                "that it writes, or give simsopt.mhd.Vmec(...)."
             )
         return path
     if not (callable(getattr(vmec, "run", None)) and hasattr(vmec, "output_file")):

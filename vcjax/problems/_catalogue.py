@@ -1,8 +1,8 @@
 """Ready-made problems that are as hard to resolve as the tests of the ``virtual_casing`` package.
 
-The distances of the currents from the surface are chosen so that interpolation from the source grid
-has the same error as for the fields of that package, for W7-X and the rotating ellipse and for each
-number of digits. The tests compare the errors.
+For W7-X and the rotating ellipse, the currents have such distances from the surface that, for each
+number of digits, interpolation from the source grid has the same error as for the fields of that
+package. The tests of vcjax compare these errors.
 """
 
 import functools
@@ -27,10 +27,10 @@ MAX_DIGITS = 14
 def w7x(digits: int, *, half_period: bool = True) -> Problem:
     """Return a problem on the boundary of Wendelstein 7-X, with lengths in metres.
 
-    Fifty coils are outside, with a mean toroidal field of 1 at the major radius 5.56 m. A filament
-    near the magnetic axis is inside. Over a half period the grids (nphi x ntheta) are 10 x 20 for
-    the surface, 6d x 32d for the sources and 20 x 40 for the targets. A full period has twice as
-    many toroidal points.
+    Fifty coils are outside; their mean toroidal field is 1 at the major radius 5.56 m. A filament
+    near the magnetic axis is inside. Over a half period, the grids (nphi x ntheta) are 10 x 20 for
+    the surface, 6d x 32d for the sources and 20 x 40 for the targets, with d the digits. A full
+    period has twice as many toroidal points.
 
     Parameters
     ----------
@@ -65,10 +65,10 @@ def w7x(digits: int, *, half_period: bool = True) -> Problem:
 def rotating_ellipse(digits: int, *, half_period: bool = True, nfp: int = 4) -> Problem:
     """Return a problem on a rotating ellipse with the major radius 0.7 and semi-axes 0.1 and 0.2.
 
-    Four coils in each period are outside, with a mean toroidal field of 1 at the radius 0.7. A
-    circular filament is inside. Over a half period the grids (nphi x ntheta) are 10 x 20 for the
-    surface, 3d x 15d for the sources and 19 x 29 for the targets. A full period has twice as many
-    toroidal points.
+    Four coils in each period are outside; their mean toroidal field is 1 at the radius 0.7. A
+    circular filament is inside. Over a half period, the grids (nphi x ntheta) are 10 x 20 for the
+    surface, 3d x 15d for the sources and 19 x 29 for the targets, with d the digits. A full period
+    has twice as many toroidal points.
 
     Parameters
     ----------
@@ -108,16 +108,16 @@ def axisymmetric(
 ) -> Problem:
     """Return a problem on an axisymmetric torus with the major radius 2.
 
-    A current along the z axis and two loops are outside, one loop is inside. The axis current has
-    the strength mu_0 I / (4 pi) = 1.
+    A current along the z axis and two loops are outside, and one loop is inside. The current along
+    the axis has the strength mu_0 I / (4 pi) = 1.
 
     Parameters
     ----------
     digits : d, the accuracy that the source grid is designed for.
     cross_section : ``"shaped"`` (egg-shaped) or ``"circular"``.
     minor_radius : a, above 0 and up to 1.2, in the unit of the major radius.
-    shape : (nphi, ntheta) of the surface over the full turn. Few points define a different, cruder
-        surface.
+    shape : (nphi, ntheta) of the surface over the full turn. With few points, the surface through
+        them differs from the exact torus.
     src_shape : (nphi, ntheta) of the source grid; by default (6, 8d).
     trg_shape : (nphi, ntheta) of the target grid.
 
@@ -158,10 +158,10 @@ def axisymmetric(
 
 
 def tokamak_coils() -> tuple[CentralConductor | ToroidalLoop, ...]:
-    """Return the coils of the free-boundary tokamak equilibria: an axis current and two loops.
+    """Return the coils of the free-boundary tokamaks in ``benchmarks/workloads/equilibria``.
 
-    The axis current makes 5 T at R = 6 m. Currents are given as mu_0 I / (4 pi) in T m and lengths
-    in m, so that `magnetic_field` returns tesla.
+    They are a current along the z axis, whose field is 5 T at R = 6 m, and two loops. Currents are
+    given as mu_0 I / (4 pi) in T m and lengths in m, so that `magnetic_field` returns tesla.
     """
     loop = 1e-7 * -4.2e6
     return (
@@ -172,9 +172,9 @@ def tokamak_coils() -> tuple[CentralConductor | ToroidalLoop, ...]:
 
 
 def _coils(count: int, *, radius: float, middle: ToroidalLoop) -> tuple[PoloidalCoil, ...]:
-    """Return equal circular coils, centred on a toroidal curve at equal steps of phi.
+    """Return identical circular coils, centred on a toroidal curve at equal steps of phi.
 
-    Their currents are such that the mean toroidal field is 1 at the mean major radius of the curve.
+    The mean toroidal field of the coils is 1 at the mean major radius of the curve.
 
     Parameters
     ----------

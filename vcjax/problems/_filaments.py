@@ -25,13 +25,13 @@ from scipy.spatial import KDTree
 from vcjax._errors import VcjaxError
 
 _TILE_BYTES = 2**19
-"""Bytes of a temporary (targets, sources). Six such arrays fit into the cache of a core; larger
-arrays would make the sums 5 times slower."""
+"""Size in bytes of a temporary array (targets, sources). Six such arrays fit into the cache of a
+core; larger arrays would make the sums 5 times slower."""
 _NATURAL_DIGITS = 36.0
 """Natural logarithm of the factor by which the error is to be reduced: exp(36) = 4e15."""
 _MOST_SAMPLES = 2**16
 """Largest number of samples of a curve. Points that are closer to a curve than a few 1e-5 of its
-length count as on it."""
+length count as on the curve."""
 
 
 class Filament(ABC):
@@ -48,7 +48,7 @@ class Filament(ABC):
     def curve(
         self, parameter: Float[np.ndarray, " n"]
     ) -> tuple[Float[np.ndarray, "n 3"], Float[np.ndarray, "n 3"]]:
-        """Return points (n, 3) of the curve at parameters (n,), and their derivatives (n, 3)."""
+        """Return points of the curve at given parameters, and derivatives in the parameter."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class ToroidalLoop(Filament):
     nfp: int = 1
 
     def curve(self, parameter):
-        """Return points (n, 3) of the loop at toroidal angles (n,), and derivatives (n, 3)."""
+        """Return points of the loop at given toroidal angles, and derivatives in the angle."""
         radius, radius_slope = _cosine_series(self.r, self.nfp, parameter)
         height, height_slope = _sine_series(self.z, self.nfp, parameter)
         cosine, sine = np.cos(parameter), np.sin(parameter)
@@ -98,7 +98,10 @@ class PoloidalCoil(Filament):
     radius: float
 
     def curve(self, parameter):
-        """Return points (n, 3) of the coil at n angles about its axis, and derivatives (n, 3)."""
+        """Return points of the coil at given angles about its axis, and derivatives in the angle.
+
+        The angle is 0 at the top of the coil and increases towards larger R.
+        """
         outward = np.array([np.cos(self.phi), np.sin(self.phi), 0.0])
         # From e_Z towards e_R: right-handed about e_phi, since e_Z x e_R = e_phi.
         upward = np.array([0.0, 0.0, 1.0])
@@ -120,12 +123,12 @@ class CentralConductor:
     current: float
 
     def field(self, targets: Float[np.ndarray, "m 3"]) -> Float[np.ndarray, "m 3"]:
-        """Return the Cartesian components (m, 3) of the field at targets (m, 3)."""
+        """Return the Cartesian components of the field at the targets."""
         x, y, _ = targets.T
         return 2 * self.current / (x * x + y * y)[:, None] * np.stack([-y, x, 0 * x], axis=1)
 
     def gradient(self, targets: Float[np.ndarray, "m 3"]) -> Float[np.ndarray, "m 3 3"]:
-        """Return the gradient [:, i, k] = d_i B_k, (m, 3, 3), of the field at targets (m, 3)."""
+        """Return the gradient of the field at the targets, with [:, i, k] = d_i B_k."""
         x, y, _ = targets.T
         gradient = np.zeros((len(targets), 3, 3))
         gradient[:, 0, 0] = 2 * x * y
@@ -148,7 +151,7 @@ def _sine_series(coefficients, nfp, parameter):
 
 
 def point_count(call: str, filament: Filament, targets: KDTree) -> int:
-    """Return the number of points on a filament that is enough for rounding error at the targets.
+    """Return how many points on a filament reduce the error at the targets to rounding error.
 
     If the parameter t of the curve y = sum_k c_k exp(i k t) is shifted by i s, the curve moves by
     about the sum over k > 0 of sqrt(2) |c_k| (exp(k s) - 1). For circles this is exact. The
@@ -221,8 +224,9 @@ def biot_savart_gradient(
     """Return the gradient of the field of closed filaments: (m, 3, 3) with [:, i, k] = d_i B_k.
 
     The parameters are those of `biot_savart`. The kernel has one more power of the distance than
-    the field's, so the error of the trapezoid rule is larger by a factor of about the number of
-    points. A sixth more points reduces it by exp(-6), which compensates for that.
+    the kernel of the field, so the error of the trapezoid rule is larger by a factor of about the
+    number of points. A sixth more points reduces the error by exp(-6), which compensates for this
+    factor.
     """
     call = "problems.magnetic_field_gradient"
     return _sum_gradients(*_elements(call, filaments, targets, refinement), targets)

@@ -119,8 +119,8 @@ class Problem:
         field = np.asarray(field)
         if field.shape != known.shape:
             raise VcjaxError(
-                f"Problem.{call} got a field of shape {field.shape}; "
-                f"give {known.shape}, values on the target grid of the problem {self.name}."
+                f"Problem.{call} got values of shape {field.shape}; give values of shape "
+                f"{known.shape}, on the target grid of the problem {self.name}."
             )
         return float(np.abs(field - known).max() / np.abs(total).max())
 
@@ -198,8 +198,8 @@ def _targets(call, sources, points):
     on_axis = np.hypot(targets[:, 0], targets[:, 1]) < _AXIS
     if on_axis.any() and any(isinstance(source, CentralConductor) for source in sources):
         raise VcjaxError(
-            f"{call} got {int(on_axis.sum())} points on the z axis, on the current of a "
-            "CentralConductor, where the field is infinite. Leave such points out."
+            f"{call} got {int(on_axis.sum())} points on the z axis, where the field of a "
+            "CentralConductor is infinite. Leave such points out."
         )
     return targets
 
@@ -228,7 +228,7 @@ def known_problem(
     nfp : number of field periods.
     half_period : whether the grids cover half a field period; see `vcjax.choose`.
     digits : accuracy that the source grid is designed for; it is only recorded.
-    outside, inside : currents outside and inside the surface, in the length unit of X.
+    outside, inside : currents outside and inside the surface, with lengths in the unit of X.
     src_shape, trg_shape : (nphi, ntheta) of the source grid and of the target grid.
 
     Raises

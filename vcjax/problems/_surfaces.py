@@ -32,7 +32,7 @@ class Surface:
     ) -> Float[np.ndarray, "nphi ntheta 3"]:
         """Return Cartesian points (nphi, ntheta, 3) on a grid over a full or half field period.
 
-        The grid is described in `vcjax.choose`; the unit is that of R and Z.
+        `vcjax.choose` describes the grid. The points have the unit of R and Z.
         """
         phi = grid_angles(nphi, self.nfp, half_period)[:, None]
         theta = 2 * np.pi * np.arange(ntheta)[None, :] / ntheta

@@ -47,7 +47,7 @@ def test_whatever_is_given_as_surface_or_field_ends_in_an_error_of_ours(torus, c
 
 
 def test_a_gradient_prepared_with_a_rule_for_fields_warns(torus, rule):
-    message = "prepare_gradient got a rule chosen for the field.*gradient=True"
+    message = "prepare_gradient got a rule chosen for fields.*gradient=True"
     with pytest.warns(vcjax.UnresolvedWarning, match=message):
         vcjax.prepare_gradient(rule, torus.X)
 
@@ -95,7 +95,7 @@ def test_casings_of_the_other_kind_are_refused(torus, casing, gradient_casing):
         (lambda rule, B: vcjax.prepare(rule, torus.X), 3, "vcjax.choose"),
         (lambda rule, B: vcjax.tables(rule), 3, "vcjax.choose"),
     ):
-        with pytest.raises(VcjaxError, match=f"make one with {message}"):
+        with pytest.raises(VcjaxError, match=f"make a (casing|rule) with {message}"):
             call(other, torus.B)
 
 
@@ -112,10 +112,10 @@ def test_tables_of_another_rule_kind_or_precision_are_refused(torus, rule):
         rounded: Any = jax.tree.map(lambda leaf: leaf.astype(np.float32), make(rule))
         constants: Any
         for constants, message in (
-            (wrong(rule), rf"type .*vcjax.{make.__name__}\(rule\)"),
-            (rounded, "dtype float32"),
+            (wrong(rule), rf"of type .*vcjax.{make.__name__}\(rule\)"),
+            (rounded, "with arrays of dtype float32"),
         ):
-            with pytest.raises(VcjaxError, match=f"^{call.__name__} got constants of {message}"):
+            with pytest.raises(VcjaxError, match=f"^{call.__name__} got constants {message}"):
                 call(rule, torus.X, constants=constants)
 
 
