@@ -145,7 +145,10 @@ if _IS_CHECKED:  # `_modules` reads these lines: they are the API
 
 
 def load_ipython_extension(shell: _Any) -> None:
-    """Add the cell magic ``%%jaxmeter`` to an IPython shell, as ``%load_ext jaxmeter`` does."""
+    """Add the cell magic ``%%jaxmeter`` to an IPython shell.
+
+    ``%load_ext jaxmeter`` calls this function.
+    """
     from jaxmeter._notebook import register
 
     register(shell)

@@ -64,11 +64,11 @@ def _measure(shell: Any, source: str) -> jaxmeter.Record:
 
 
 def write_module(file: Path, tree: ast.AST, names: Mapping[str, Any], text: str = "") -> Path:
-    """Write a module that defines the names of a notebook that some code uses; return its path.
+    """Write a module that defines the notebook's names used in ``tree``, and return its path.
 
-    The module imports the modules that the code names, contains the source of the functions and
-    loads the pickled values. It sets JAX's option for 64-bit numbers as the notebook does, and ends
-    with ``text``.
+    The module imports the modules that ``tree`` uses, contains the source of the functions, and
+    loads all other values from a pickle. It sets JAX's option for 64-bit numbers as the notebook
+    does, and ends with ``text``.
     """
     sources: list[str] = []
     values: dict[str, Any] = {}
@@ -130,7 +130,10 @@ def _case(fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Case:
 
 
 def _divided(command: str, source: str) -> tuple[list[ast.stmt], ast.Call]:
-    """Split a cell into all statements but the last, and a call that makes a case of the last."""
+    """Split a cell into its statements and its last expression.
+
+    The expression is returned as a call that makes a case of it.
+    """
     body = ast.parse(source).body
     end = body[-1] if body else None
     if not isinstance(end, ast.Expr):
@@ -158,9 +161,10 @@ def _needed(
 ) -> Iterator[tuple[str, str, Any]]:
     """Yield (kind, name, content) for each name of the notebook that ``tree`` uses.
 
-    The kind is ``source``, with the text of an import or a function as its content, or ``value``,
-    with an object that can be pickled. A function comes after the names that it uses. Other objects
-    are left out; a fresh process that needs them raises a NameError.
+    If the kind is ``source``, the content is the source of an import or of a function. If the kind
+    is ``value``, the content is an object that can be pickled. A function comes after the names
+    that it uses. All other objects are left out. A fresh process that needs such an object raises a
+    NameError.
     """
     for node in ast.walk(tree):
         name = getattr(node, "id", None)

@@ -1,4 +1,7 @@
-"""The exceptions that jaxmeter raises. An exception in a worker process is stored in its record."""
+"""The exceptions that jaxmeter raises.
+
+An exception in a worker process is stored in the record of that process.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,10 @@ class JaxmeterError(ValueError):
 
 
 class RecordError(JaxmeterError):
-    """Raised if a text is not a record: truncated, from another program or of another schema."""
+    """Raised if a string is not a valid record.
+
+    The record is truncated, was written by another program or has another schema.
+    """
 
 
 class RetraceError(JaxmeterError):
@@ -26,5 +32,6 @@ class RetraceError(JaxmeterError):
 class FileError(JaxmeterError):
     """Raised if a file cannot be read or written.
 
-    The file is not a regular file, is too large or may not be accessed, or the disk is full.
+    For example, the file is not a regular file or is too large, access is denied, or the disk is
+    full.
     """

@@ -1,6 +1,7 @@
-"""The pytest fixture ``jaxmeter``, which measures functions and tests their quantities.
+"""The pytest plugin with the fixture ``jaxmeter``, which measures functions.
 
-JAX is imported when the fixture is first used, not when pytest starts.
+The plugin compares the measured quantities with budgets and with the lock file. JAX is imported
+when the fixture is first used, not when pytest starts.
 """
 
 from __future__ import annotations
@@ -47,8 +48,8 @@ def pytest_configure(config: pytest.Config) -> None:
     is_writing = bool(config.getoption(_LOCK_OPTION))
     if is_writing and getattr(config.option, "numprocesses", None):
         raise pytest.UsageError(
-            f"{_LOCK_OPTION}: got -n too; run pytest without -n, since one process must write the "
-            "file"
+            f"{_LOCK_OPTION}: got -n as well; run pytest without -n, because a single process "
+            "must write the file"
         )
     config.stash[_LOCKED] = LockedTests(config.rootpath, is_writing)
     config.addinivalue_line(
@@ -64,7 +65,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
-    """Compare the quantities of a marked test with the lock file, after the test."""
+    """Run a test and, if it has the mark, compare its quantities with the lock file."""
     result = yield
     if item.get_closest_marker(_LOCK_MARK) is not None:
         locked = item.config.stash[_LOCKED]
@@ -106,7 +107,10 @@ def pytest_assertrepr_compare(op: str, left: object, right: object) -> list[str]
 
 @pytest.fixture
 def jaxmeter(request: pytest.FixtureRequest) -> Callable[..., Metered]:
-    """Measure a function: ``jaxmeter(step, x).captured_bytes``, ``.traces``, ``.temp_bytes``.
+    """Measure a function and return its quantities.
+
+    Examples of quantities are ``jaxmeter(step, x).captured_bytes``, ``.traces`` and
+    ``.temp_bytes``.
 
     The test fails if a quantity exceeds its budget. Budgets are set in ``[tool.jaxmeter.budgets]``
     of pyproject.toml or by the mark ``jaxmeter_budget``.

@@ -1,9 +1,9 @@
 """Turn traces, XLA dumps, nsys captures, compile profiles and memory use into pandas tables.
 
 This module needs ``pip install jaxmeter[tables]``; the rest of jaxmeter works without it. Most
-functions return a frame or a dictionary of frames by name. `SCHEMAS` describes every column, and
-`schema` registers a further table. ``python -m jaxmeter.tables`` prints the descriptions in
-Markdown.
+functions return a pandas frame, or a dictionary from names to frames. `SCHEMAS` describes every
+column, and `schema` registers another table. ``python -m jaxmeter.tables`` prints the descriptions
+in Markdown.
 """
 
 from jaxmeter._program.hlo import Instruction as Instruction

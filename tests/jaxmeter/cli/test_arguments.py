@@ -103,7 +103,7 @@ def test_texts_and_tuples_are_written_as_in_json_or_python():
         "mode": "fast",
         "n": 3,
     }
-    with pytest.raises(JaxmeterError, match="a text in quotation marks or a tuple"):
+    with pytest.raises(JaxmeterError, match="a quoted string or a tuple"):
         parse_arguments(["mode=fast"])
 
 
@@ -167,7 +167,7 @@ def test_a_file_is_a_target_wherever_it_lies_and_is_run_once(module, audited, tm
         ("memory {}:step", "memory: got no arguments for"),
         ("audit {}:alone", "which was called to make a case; give --arg f64[64,3]"),
         ("audit {}:step -a f99[3]", "give a type and shape such as f64[64,3]"),
-        ("audit {}:step -a some", "a number, true or false, a text in quotation marks"),
+        ("audit {}:step -a some", "a number, true or false, a quoted string"),
         ("audit {}:step -a some", "for anything else use --npz, --pickle or jaxmeter_arguments"),
         ("audit {}:step -a x=f64[3] -a f64[3]", "give positional arguments first"),
         ("audit {}:step --npz absent.npz", "give a file that np.savez"),
@@ -189,7 +189,7 @@ def test_a_file_is_a_target_wherever_it_lies_and_is_run_once(module, audited, tm
         ("retraces {}:step -c 'n=1 f64[3]'", "--call: got 'f64[3]' after a named argument"),
         # Other options.
         ("audit {}:step -a f64[10] --threshold -1", "got threshold_bytes=-1"),
-        ("audit {}:step -a f64[10] --json - --markdown -", "give one a file"),
+        ("audit {}:step -a f64[10] --json - --markdown -", "give one of them a file"),
         ("audit {}:step -a f64[10] --json absent/a", "give a writable path"),
         ("diff {}:case {}:case --save absent/a", "give a writable path"),
         # Measuring, which needs no command.
@@ -197,7 +197,7 @@ def test_a_file_is_a_target_wherever_it_lies_and_is_run_once(module, audited, tm
         ("{}:case -p size", "--param: got 'size'; give NAME=VALUE"),
         ("{}:case -p size=[1]", "got params"),
         ("{}:absent", "has no absent; name a function of that module"),
-        ("{}:case --json - --markdown -", "give one a file"),
+        ("{}:case --json - --markdown -", "give one of them a file"),
         (
             "{}",
             "got target='{}'; give 'package.module:function' or 'file.py:function', or a command: ",
@@ -223,4 +223,4 @@ def test_bad_usage_of_the_hook_names_the_hook(module, capsys):
     assert f"for {name}:jaxmeter_arguments, which takes name, size" in capsys.readouterr().err
     assert main(["audit", f"{name}:power"]) == 2
     (line,) = capsys.readouterr().err.splitlines()
-    assert "return a tuple of arguments, for one argument (x,), or a jaxmeter.Case" in line
+    assert "return a tuple of arguments, such as (x,) for one argument, or a jaxmeter.Case" in line

@@ -64,13 +64,14 @@ def audit(
     *args, **kwargs : Any
         The arguments of the function. `jax.ShapeDtypeStruct` may stand for arrays.
     threshold_bytes : int
-        A variable is fine to embed if the program contains at most this many bytes of it. All
-        arrays of the variable count, and all their occurrences. The default is 1 MB.
+        The largest size in bytes of a variable that is fine to embed. The size is the sum over all
+        arrays of the variable and all their occurrences in the program. The default is 1 MB.
 
     Returns
     -------
     Audit
-        The captured arrays with verdicts and suggestions, and the operations that are slow to fold.
+        The captured arrays with verdicts and suggestions, and the operations for which constant
+        folding is slow.
 
     Raises
     ------
@@ -81,10 +82,10 @@ def audit(
 
     Notes
     -----
-    The path of a captured array is the path at which the function holds the same object. An array
-    that the function makes while it is traced, such as ``weights.T`` of a numpy array, has the path
-    of an array that the function holds if it is a view of that array or equal to it. Otherwise it
-    has no path.
+    The path of a captured array shows where the function holds the array, such as
+    ``self.weights[0]``. A function may also make an array while it is traced, such as ``weights.T``
+    of a numpy array. If this new array is a view of an array that the function holds, or has equal
+    values, it gets the path of the held array. Otherwise it has no path.
     """
     case = case_of("audit", fn, args, kwargs)
     checked("audit", "threshold_bytes", threshold_bytes, Annotated[float, Meta(ge=0)])
@@ -155,9 +156,9 @@ def holders_of(
 ) -> dict[Hashable, tuple[Holder, Match]]:
     """Return the holder of each captured array, by the array's key.
 
-    Arrays that neither the function nor its arguments hold are left out. The second value of each
-    pair says whether the held array is the same object as the captured array, a view of it or equal
-    to it.
+    Each value is a pair (holder, match). The match says whether the captured array is the same
+    object as the holder's array, is a view of it, or has equal values. Arrays that neither the
+    function nor its arguments hold are left out.
     """
     found: dict[Hashable, tuple[Holder, Match]] = {}
     holders = []

@@ -28,10 +28,10 @@ _CACHE = "jax_enable_compilation_cache"
 def calibrate(*, clock: Clock = time.perf_counter) -> Calibration:
     """Measure the compile time of embedded arrays, and store it for `jaxmeter.audit`.
 
-    The measurement takes a few seconds. Compiles of a program with an embedded array of 32 MB and
-    of a program with a small array are interleaved, and the result is the median of nine
-    differences. It is stored for this user, version of JAX, backend and machine, in
-    ``$XDG_CACHE_HOME/jaxmeter`` or ``~/.cache/jaxmeter``.
+    The measurement takes a few seconds. A program with an embedded array of 32 MB and a program
+    with a small array are compiled alternately, nine times each. The result is the median of the
+    nine differences, divided by 32. It is stored in ``$XDG_CACHE_HOME/jaxmeter`` or
+    ``~/.cache/jaxmeter``. It is valid only for this user, version of JAX, backend and machine.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ def calibrate(*, clock: Clock = time.perf_counter) -> Calibration:
     Returns
     -------
     Calibration
-        The compile time of each embedded megabyte in seconds, with all samples.
+        The compile time in seconds per embedded megabyte, with all samples.
     """
     array = jax.numpy.asarray(
         np.random.default_rng(0).normal(size=_MEGABYTES * MEGABYTE_BYTES // 4), "float32"

@@ -1,9 +1,9 @@
-"""Count the arrays that enter a program other than as arguments.
+"""Count the arrays that a function captures, and the constants that its program embeds.
 
 A captured array is not always embedded exactly once:
 
 - An array that is used both directly and inside a nested jit is captured once and embedded twice.
-- An array that is used only by code whose result is dropped is captured but not embedded.
+- An array whose only use is a computation with an unused result is captured but not embedded.
 - An array whose elements are all equal is captured and embedded as a single element (a *splat*),
   which is not counted.
 """
@@ -59,7 +59,7 @@ def count_constants(closed_jaxpr: Any, lowered: jax.stages.Lowered | None = None
 def captured_values(closed_jaxpr: Any) -> dict[Hashable, tuple[Any, ConstantArray]]:
     """Return the distinct arrays that a jaxpr and its sub-jaxprs capture, with descriptions.
 
-    The keys are those of `identity`, in the order in which the arrays are first used.
+    The function `identity` makes the keys. The arrays are in the order of their first use.
     """
     found: dict[Hashable, tuple[Any, ConstantArray]] = {}
     for array, where in _captured(closed_jaxpr, (), set()):
@@ -97,7 +97,7 @@ def _is_captured(atom: Any) -> bool:
     """Return whether an atom of a jaxpr is a literal that was an array in the user's code.
 
     JAX also makes literals of Python scalars, such as the 2.0 of ``2.0 * x``. A literal of shape ()
-    is therefore an array only if it is a `jax.Array`.
+    therefore counts as an array only if it is a `jax.Array`.
     """
     value = getattr(atom, "val", None)  # variables have none
     return isinstance(value, jax.Array) or len(getattr(value, "shape", ())) > 0
@@ -133,7 +133,7 @@ def _array_bytes(array: Any) -> int:
 def hidden_arguments(lowered: jax.stages.Lowered) -> list[Any] | None:
     """Return the arrays that JAX passes as hidden arguments, or None if JAX does not report them.
 
-    The list is empty unless the process began with JAX_USE_SIMPLIFIED_JAXPR_CONSTANTS=1.
+    The list is empty unless the process was started with JAX_USE_SIMPLIFIED_JAXPR_CONSTANTS=1.
     """
     hidden = getattr(getattr(lowered, "_lowering", None), "const_args", None)
     return None if hidden is None else list(hidden)
@@ -144,7 +144,10 @@ class EmbeddedConstant:
     """A ``stablehlo.constant`` of a lowered program whose elements are not all equal."""
 
     module: Any
-    """The module of the operation, kept because the operation uses the module's memory."""
+    """The module that contains the operation.
+
+    The module is kept because the operation uses the module's memory.
+    """
     operation: Any
     type: str
     """The type in MLIR's notation, such as ``tensor<64x3xf64>``."""
@@ -153,7 +156,7 @@ class EmbeddedConstant:
     def bytes(self) -> int:
         match = _TENSOR.match(self.type)
         # The width is the first number in the name: f64, bf16, i1, ui8, f8E4M3FN, complex<f32>.
-        # An element narrower than a byte takes one, as it does in the array.
+        # An element narrower than a byte takes a whole byte, as in the array.
         width = match and re.search(r"\d+", match[2])
         if not match or not width:
             raise ValueError(
@@ -194,9 +197,9 @@ def _constants(operation: Any) -> Iterator[Any]:
 def _is_splat(constant: Any) -> bool:
     """Return whether a ``stablehlo.constant`` has no elements or only equal elements.
 
-    The attribute ``is_splat`` is used if it can be read. Otherwise the printed operation shows it:
-    the printer shortens values of several elements unless they are splats. Printing is the slower
-    way, because printing a thousand operations takes seconds.
+    The attribute ``is_splat`` is used if it can be read. Otherwise the operation is printed: the
+    printer shortens the values unless they are all equal. Printing is slower, because printing a
+    thousand operations takes seconds.
     """
     kind = str(constant.results[0].type)
     if not _LENGTHS.match(kind):
@@ -213,9 +216,9 @@ def embedded_counts(
 ) -> dict[Hashable, int]:
     """Count how often each captured array occurs among the embedded constants.
 
-    The counts have the keys of ``arrays``. The count is 0 for an array whose elements are all
-    equal, which is embedded as one element. Arrays with equal values cannot be distinguished and
-    share their occurrences.
+    The counts have the keys of ``arrays``. An array whose elements are all equal has the count 0,
+    because it is embedded as a single element. Arrays with equal values cannot be distinguished, so
+    their occurrences are divided among them.
     """
     counts = dict.fromkeys(arrays, 0)
     plain = {key: _plain(array) for key, array in arrays.items()}
@@ -251,7 +254,7 @@ def _digest_of(values: np.ndarray) -> bytes:
 def _digests_alone(arrays: list[Any]) -> Iterator[bytes | None]:
     """Yield the digest of the constant that JAX embeds for each array.
 
-    Yield None if JAX embeds no constant for an array, or a splat.
+    Yield None for an array that JAX embeds as a single element or not as a constant.
     """
     if not arrays:
         return

@@ -1,8 +1,9 @@
 """Estimate the time of constant folding.
 
-The compiler folds operations on captured arrays alone: it computes their results while it compiles.
-XLA does so with an interpreter that takes thousands of times as long as the program would. A sort
-of 128 x 128 captured numbers takes 5 s, and a sort of 1024 x 1024 numbers takes three minutes.
+The compiler evaluates an operation that depends only on captured arrays once, at compile time.
+This is called constant folding. XLA folds with an interpreter that takes thousands of times as long
+as the compiled program would. A sort of 128 x 128 captured numbers takes 5 s, and a sort of
+1024 x 1024 numbers takes three minutes.
 """
 
 from __future__ import annotations
@@ -34,9 +35,10 @@ def foldings(
     is_embedded: Callable[[Any], bool],
     least_seconds: float = ALARM_SECONDS,
 ) -> tuple[Folding, ...]:
-    """Return the operations on embedded arrays alone that take long to fold, the slowest first.
+    """Return the operations that are slow to fold, the slowest first.
 
-    Operations whose estimated time is below ``least_seconds`` are left out.
+    These operations depend only on embedded arrays. Operations whose estimated folding time is
+    below ``least_seconds`` are left out.
     """
     found = {}
     for equation, use in _on_constants(closed_jaxpr, set(), None, is_embedded):
@@ -56,9 +58,9 @@ def _on_constants(
 ) -> Iterator[tuple[Any, Use | None]]:
     """Yield the equations that can be computed from captured arrays alone, each with its line.
 
-    ``given`` are the variables that can be computed from captured arrays alone. ``caller`` is the
-    line that calls the surrounding jitted function. It is used for all equations inside that
-    function, because JAX reports their lines from the function's first trace.
+    ``given`` is the set of the variables of ``jaxpr`` that can be computed from captured arrays
+    alone. ``caller`` is the line that calls the surrounding jitted function. This line is used for
+    all equations inside that function, because JAX reports the lines of the function's first trace.
     """
     body = inner(jaxpr)
     known = given | {variable for variable, array in closed_over(jaxpr) if is_embedded(array)}
@@ -93,7 +95,10 @@ def _on_constants(
 
 
 def _seconds(equation: Any) -> float:
-    """Estimate how long the compiler takes to fold an equation; 0 if it is fast or not folded."""
+    """Return the estimated time of folding an equation, in seconds.
+
+    Return 0 for an equation that is folded quickly or not at all.
+    """
     name, params = equation.primitive.name, equation.params
     avals = [atom.aval for atom in equation.invars]
     shape: Any = tuple(getattr(avals[0], "shape", ()))

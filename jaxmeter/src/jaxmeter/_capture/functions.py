@@ -44,7 +44,7 @@ def defaults(fn: types.FunctionType) -> Iterator[tuple[str, Any]]:
 def code_names(code: types.CodeType) -> Iterator[str]:
     """Yield the names of the globals and attributes that a code object uses.
 
-    Code objects of functions that are defined inside it are included.
+    The names that nested functions use are included.
     """
     yield from code.co_names
     for constant in code.co_consts:
@@ -69,6 +69,6 @@ def parameter_names(fn: Any) -> tuple[str, ...]:
 
 
 def named_arguments(fn: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the arguments of a call by the names of their parameters."""
+    """Return a dictionary from parameter names to the arguments of a call."""
     names = (*parameter_names(fn), *(f"args[{n}]" for n in range(len(args))))
     return {**dict(zip(names, args, strict=False)), **kwargs}

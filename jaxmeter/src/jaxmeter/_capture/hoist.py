@@ -26,7 +26,9 @@ from jaxmeter.errors import JaxmeterError
 def hoist(
     fn: Case | Callable[..., Any], *args: Any, **kwargs: Any
 ) -> tuple[Callable[..., Any], dict[str, jax.Array]]:
-    """Return a function that takes its captured arrays as the first argument, and these arrays.
+    """Turn the captured arrays of a function into its first argument.
+
+    Return the new function and the captured arrays.
 
     Parameters
     ----------
@@ -39,19 +41,19 @@ def hoist(
     -------
     hoisted : callable
         ``hoisted(constants, *args, **kwargs)`` returns the same as ``fn(*args, **kwargs)``. It is
-        jitted, and may be jitted again with other options, differentiated and mapped, also with
-        respect to the constants. It works for arguments of the shapes and dtypes given here, and
-        for the same static values: static arguments, and leaves that are not arrays or numbers. It
-        donates the arguments that ``fn`` donates.
+        already jitted. It may be jitted again with other options, and may be differentiated and
+        mapped, also with respect to the constants. Its arguments must have the shapes, dtypes and
+        static values of the arguments given here. Static values are static arguments, and leaves
+        that are neither arrays nor numbers. ``hoisted`` donates the arguments that ``fn`` donates.
     constants : dict
-        The captured arrays of one dimension or more, by their paths as in `jaxmeter.audit`. Arrays
-        without a path are named ``"constant 0"``, ``"constant 1"``, ...
+        The captured arrays of one dimension or more. The keys are the paths that `jaxmeter.audit`
+        shows. Arrays without a path are named ``"constant 0"``, ``"constant 1"``, ...
 
     Raises
     ------
     JaxmeterError
         If an array is captured inside a kind of sub-program that cannot take another argument.
-        ``hoisted`` raises it for arguments of other shapes, dtypes or static values.
+        ``hoisted`` raises this error for arguments of other shapes, dtypes or static values.
     Exception
         Any exception that the function raises while it is traced.
 
@@ -59,11 +61,12 @@ def hoist(
     -----
     Nested jitted functions, loops, branches, rematerialised functions, custom derivatives and
     shard_map are kept. Captured scalars stay captured. If ``hoisted`` is differentiated, a rule of
-    custom derivatives captures its arrays again: hoist the derivative instead.
+    custom derivatives captures its arrays again. In this case, hoist the derivative instead.
 
-    The results are bit for bit those of a function with arguments written by hand. They may differ
-    in the last bit from the results of ``fn`` if ``fn`` computes with the captured arrays alone,
-    because the compiler folds such operations for constants but not for arguments.
+    The results have the same bits as the results of a function whose arguments are written by hand.
+    They may differ in the last bit from the results of ``fn`` if some operations of ``fn`` depend
+    only on captured arrays, because the compiler folds such operations for constants but not for
+    arguments.
     """
     case = case_of("hoist", fn, args, kwargs)
     name = name_of(case.fn)

@@ -1,7 +1,8 @@
 """Find the arrays that a function can reach, with the objects that hold them and their paths.
 
-A path reads as its author would write it: ``optical_path.coronagraph.cube``, ``self.weights[0]``,
-``default of scale``, ``partial argument cube``, ``closure of apply: cube``.
+A path names an array in the words of the user's code. Examples are
+``optical_path.coronagraph.cube``, ``self.weights[0]``, ``default of scale``, ``partial argument
+cube`` and ``closure of apply: cube``.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ _MEMBERS_COUNT_LIMIT = 10_000
 
 @dataclasses.dataclass(frozen=True)
 class Root:
-    """The start of a path: the variable that the author would pass as an argument instead."""
+    """The start of a path: the variable that should become an argument instead."""
 
     kind: Kind
     name: str
@@ -56,12 +57,13 @@ def held_arrays(
 ) -> Iterator[Holder]:
     """Yield every array that a function can reach, each once, the shortest paths first.
 
-    The search follows closure cells, defaults, partials, the objects of bound methods, the globals
-    that the code names, functions among these, and the members of containers, modules and objects.
-    It cannot find arrays that the function makes while it runs, or gets from a call.
+    The search follows closure variables, defaults, partials, the objects of bound methods, and the
+    globals and the attributes of modules that the code names. It continues inside the functions,
+    containers and objects that it finds. It cannot find arrays that the function makes while it
+    runs or gets from a call.
 
     Arrays of the arguments come last. An array in a static part of an argument, such as a callable
-    in a pytree's metadata, is embedded although the object is passed.
+    in a pytree's metadata, is embedded although the argument itself is passed.
     """
     walk = _Walk(fn)
     yield from walk.arrays()
@@ -138,9 +140,8 @@ class _Walk:
     def in_function(self, place: _Place) -> Iterator[_Place]:
         """Yield the objects that a Python function can reach.
 
-        A path that begins in the audited function, in its wrappers or in the function that it wraps
-        begins with the name of the variable. A path that begins in another function also names that
-        function.
+        In the audited function, its wrappers and the function that it wraps, a path begins with the
+        name of a variable. In any other function, the path also names that function.
         """
         fn = place.value
         owner = place.path

@@ -1,4 +1,4 @@
-"""Run a jaxpr with other values in place of the arrays that it and its sub-jaxprs captured."""
+"""Run a jaxpr with other values in place of its captured arrays, sub-jaxprs included."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ Values = Mapping[Hashable, Any]
 
 
 def replay(closed_jaxpr: Any, values: Values, args: Sequence[Any]) -> list[Any]:
-    """Evaluate a jaxpr, or trace its evaluation, with ``values`` for the captured arrays.
+    """Evaluate a jaxpr with ``values`` in place of its captured arrays.
 
-    Sub-programs that capture none of these arrays are used as they are. The others are traced again
-    and get the values as further operands.
+    Sub-programs that capture none of these arrays are used as they are. The other sub-programs are
+    traced again and get the values as additional operands. The whole evaluation may be traced.
 
     Raises
     ------
@@ -82,7 +82,10 @@ def _bind(equation: Any, operands: Sequence[Any], params: Mapping[str, Any]) -> 
 
 
 def _taking(closed_jaxpr: Any, held: Values) -> Callable[..., list[Any]]:
-    """Return a function that replays a jaxpr with the values of ``held`` as its first argument."""
+    """Return a function that replays a jaxpr.
+
+    The first argument of the function is the sequence of the values of ``held``.
+    """
 
     def run(values: Sequence[Any], *args: Any) -> list[Any]:
         return replay(closed_jaxpr, dict(zip(held, values, strict=True)), args)

@@ -27,7 +27,7 @@ def uses_of(closed_jaxpr: Any, key_of: KeyOf) -> dict[Hashable, tuple[Use, ...]]
     """Return the lines that use each captured array, by key, in the order of the program.
 
     Arrays that are never used are left out. If an array is passed into a loop, a branch or a
-    rematerialised function, the line inside uses it.
+    rematerialised function, the line inside that uses the array is returned.
     """
     found: dict[Hashable, dict[Use, None]] = {}
     for key, use in _walk(closed_jaxpr, {}, key_of, set()):
@@ -78,7 +78,7 @@ def _walk(
 def passed_operands(equation: Any) -> Iterator[tuple[Any, range]]:
     """Yield each sub-jaxpr of an equation with the indices of the operands passed to it.
 
-    These operands are its first variables and reach it unchanged.
+    The operands reach the sub-jaxpr unchanged, as its first variables.
     """
     name, params, count = equation.primitive.name, equation.params, len(equation.invars)
     for sub in sub_jaxprs(equation):
@@ -120,7 +120,8 @@ def use_of(equation: Any) -> Use | None:
 def _returned(jaxpr: Any) -> Use | None:
     """Return the line that defines a function, or None if JAX does not report it.
 
-    This line stands for the use of arrays that the function returns, because no equation uses them.
+    This line is reported for captured arrays that the function returns directly, because no
+    equation uses them.
     """
     information = getattr(jaxpr, "debug_info", None)
     match = _DEFINED.fullmatch(getattr(information, "func_src_info", None) or "")

@@ -19,13 +19,15 @@ Arguments = tuple[tuple[Any, ...], dict[str, Any]]
 
 
 def arguments_of_npz(file: str) -> Arguments:
-    """Return the arrays of an npz file: ``arr_0``, ``arr_1`` by position, others by name.
+    """Return the arrays of an npz file as positional and named arguments.
+
+    The arrays ``arr_0``, ``arr_1``, ... are positional. All other arrays are named.
 
     Raises
     ------
     JaxmeterError
-        If numpy did not save the file, the file holds Python objects, an array has another size
-        than its header gives, or the arrays take more than 8 GiB.
+        If the file was not saved by numpy or contains Python objects, if an array has another size
+        than its header gives, or if the arrays take more than 8 GiB.
     """
     import numpy as np
 
@@ -34,7 +36,7 @@ def arguments_of_npz(file: str) -> Arguments:
         for name, size in _unpacked_bytes(file):
             if size > FILE_BYTES:
                 raise ValueError(
-                    f"the arrays up to {name} take {size / 2**30:,.0f} GiB of at most 8"
+                    f"the arrays up to {name} take {size / 2**30:,.0f} GiB, above the limit of 8"
                 )
         with np.load(file) as data:
             arrays = dict(data)
@@ -42,7 +44,8 @@ def arguments_of_npz(file: str) -> Arguments:
     except Exception as error:
         text = " ".join(str(error).split()) or type(error).__name__
         raise JaxmeterError(
-            f"--npz: got {file!r} ({text[:300]}); give a file that np.savez(file, x, name=y) wrote"
+            f"--npz: got {file!r} ({text[:300]}); give a file that np.savez(file, x, name=y) "
+            "wrote, of at most 8 GiB"
         ) from None
     args = []
     while (name := f"arr_{len(args)}") in arrays:
@@ -51,7 +54,7 @@ def arguments_of_npz(file: str) -> Arguments:
 
 
 def _unpacked_bytes(file: str) -> Iterator[tuple[str, int]]:
-    """Yield the name of each array, and the unpacked size of all arrays up to it.
+    """Yield the name of each array, and the unpacked bytes of this and all earlier arrays.
 
     No array is read. Raise a ValueError if an array has another size than its header gives.
     """
@@ -77,7 +80,7 @@ def _unpacked_bytes(file: str) -> Iterator[tuple[str, int]]:
 
 
 def arguments_of_pickle(file: str) -> Arguments:
-    """Return the arguments that a pickle holds; reading the pickle runs code of the file.
+    """Return the arguments that a pickle contains. Reading a pickle runs code of the file.
 
     Raises
     ------
@@ -90,7 +93,7 @@ def arguments_of_pickle(file: str) -> Arguments:
         text = " ".join(str(error).split()) or type(error).__name__
         raise JaxmeterError(
             f"--pickle: got {file!r} ({text[:300]}); give a file that "
-            "pickle.dump((args, kwargs), file) wrote"
+            "pickle.dump((args, kwargs), file) wrote, with classes that can be imported here"
         ) from error
     if not isinstance(content, tuple):
         raise JaxmeterError(

@@ -1,6 +1,6 @@
 """Read functions and their arguments from the options of a command line.
 
-The target's module is imported before JAX, so that the module can set options of JAX first.
+The module of the named function is imported before JAX, so that it can set options of JAX first.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from jaxmeter._records.record import Scalar
 from jaxmeter.errors import JaxmeterError
 
 ARGUMENTS_HOOK = "jaxmeter_arguments"
-"""The name of a function that the target's module may define. ``jaxmeter_arguments(name)`` returns
+"""The name of a function that the user's module may define. ``jaxmeter_arguments(name)`` returns
 the arguments of the function ``name`` as a tuple, or a `jaxmeter.Case`."""
 CALLS_HOOK = "jaxmeter_calls"
-"""The name of a function that the target's module may define. ``jaxmeter_calls(name)`` returns the
-calls to make of the function ``name``."""
+"""The name of a function that the user's module may define. ``jaxmeter_calls(name)`` returns a list
+of calls of the function ``name``."""
 
 _NAMED = re.compile(r"(?P<name>[^\W\d]\w*)=(?P<value>.*)", re.DOTALL)
 _SHAPED = re.compile(r"(?P<dtype>\w+)\[(?P<shape>[\d, ]*)\]")
@@ -79,7 +79,8 @@ def case_from_options(command: str, target: str, options: argparse.Namespace | S
     elif options.param:
         raise JaxmeterError(
             f"{command}: got --param {options.param[0]} and --{source.replace('_', '-')}; --param "
-            "is for a function that makes a case; give this argument by --arg NAME=ARGUMENT"
+            "is for a function that makes a case; leave out --param, and give its value with "
+            "--arg, --npz or --pickle"
         )
     else:
         case = Case(fn, *sources[source]())
@@ -88,10 +89,10 @@ def case_from_options(command: str, target: str, options: argparse.Namespace | S
 
 
 def calls_from_options(target: str, texts: Sequence[str]) -> Any:
-    """Return the calls to make, or None if none are given.
+    """Return the calls to make, or None if there are none.
 
-    They are the calls of ``--call``, with arrays of ones. Without ``--call``, they are those that
-    ``jaxmeter_calls`` of the imported module returns.
+    The options ``--call`` give the calls, with arrays of ones. Without ``--call``, the function
+    ``jaxmeter_calls`` of the imported module returns the calls.
     """
     if texts:
         return list(map(_parse_call, texts))
@@ -108,12 +109,12 @@ def with_arrays(case: Case) -> Case:
 
 
 def parse_parameter(text: str) -> tuple[str, Scalar]:
-    """Return the name and the value of ``NAME=VALUE``; a value that is not JSON is a text.
+    """Return the name and the value of ``NAME=VALUE``; a value that is not JSON is a string.
 
     Raises
     ------
     JaxmeterError
-        If the text has no ``=``.
+        If the string has no ``=``.
     """
     name, equals, value = text.partition("=")
     if not equals:
@@ -127,10 +128,10 @@ def parse_parameter(text: str) -> tuple[str, Scalar]:
 def parse_arguments(
     texts: Sequence[str], option: str = "--arg", *, static: Collection[str] = ()
 ) -> _Arguments:
-    """Return the positional arguments and the named arguments that texts describe.
+    """Return the positional arguments and the named arguments that the options describe.
 
-    The texts are such as ``f64[64,3]``, ``x=f32[]``, ``n=3``, ``true``, ``"fast"`` and ``(3, 4)``.
-    The text of a static argument needs no quotation marks: ``mode=fast``.
+    Examples of ``texts`` are ``f64[64,3]``, ``x=f32[]``, ``n=3``, ``true``, ``"fast"`` and
+    ``(3, 4)``. A string for a static argument needs no quotation marks: ``mode=fast``.
     """
     args, kwargs = [], {}
     for text in texts:
@@ -168,7 +169,7 @@ def _parse_value(option: str, text: str, value: str, *, is_text: bool = False) -
                 return value
         raise JaxmeterError(
             f"{option}: got {text!r}; give a type and shape such as f64[64,3], a number, true or "
-            "false, a text in quotation marks or a tuple, after NAME= if it has a name; for "
+            "false, a quoted string or a tuple, with NAME= in front if the argument is named; for "
             f"anything else use {_ALTERNATIVES[option]}"
         )
     short = _SHORT.fullmatch(shaped["dtype"])
@@ -188,7 +189,7 @@ def _parse_value(option: str, text: str, value: str, *, is_text: bool = False) -
 
 
 def _literal(text: str) -> Any:
-    """Return the number, boolean, text or tuple that a text describes, as in JSON or Python."""
+    """Return the number, boolean, string or tuple that ``text`` describes in JSON or Python."""
     try:
         value = json.loads(text)
     except ValueError:
@@ -211,7 +212,10 @@ def _parse_call(text: str) -> _Arguments:
     try:
         words = shlex.split(text)
     except ValueError as error:
-        raise JaxmeterError(f"--call: got {text!r} ({error}); close the quotation") from None
+        raise JaxmeterError(
+            f"--call: got {text!r} ({error}); close all quotation marks, and do not end with a "
+            "backslash"
+        ) from None
     return filled(parse_arguments(words, "--call"))
 
 
@@ -234,7 +238,7 @@ def _from_module(
         if not isinstance(made, Case):
             raise JaxmeterError(
                 f"{command}: got {made!r:.80} from {module_name}.{ARGUMENTS_HOOK}({name!r}); "
-                "return a tuple of arguments, for one argument (x,), or a jaxmeter.Case"
+                "return a tuple of arguments, such as (x,) for one argument, or a jaxmeter.Case"
             )
         return made
     if _needs_arguments(fn, params):
@@ -246,8 +250,8 @@ def _from_module(
         got = f"{type(made).__name__} from {target}, which was called to make a case"
     raise JaxmeterError(
         f"{command}: got {got}; give --arg f64[64,3] for each argument, --npz, --pickle, or "
-        f"--no-args if it takes none; or define {ARGUMENTS_HOOK}(name) in {module_name}; or name "
-        "a function that returns jaxmeter.Case(fn, args)"
+        f"--no-args if the function takes none; or define {ARGUMENTS_HOOK}(name) in {module_name}; "
+        "or name a function that returns jaxmeter.Case(fn, args)"
     )
 
 

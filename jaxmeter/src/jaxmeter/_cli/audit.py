@@ -21,7 +21,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         type=int,
         default=DEFAULT_THRESHOLD_BYTES,
         metavar="BYTES",
-        help="bytes of one variable that are fine to embed (default %(default)s)",
+        help="largest size of a variable that is fine to embed (default %(default)s)",
     )
 
 

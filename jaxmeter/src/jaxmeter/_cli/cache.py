@@ -4,7 +4,7 @@ which compiles are not found in it and why, and which settings to use.
 example: jaxmeter cache -- python script.py --its --arguments
 (-m module, or pytest and its arguments, may stand in place of python script.py)
 
-The text goes to standard error. The cache is temporary and is removed at the end.
+The results are printed to standard error. The cache is temporary and is removed at the end.
 
 exit codes: 0 to 255 the program's own code; 2 also for bad usage
 """

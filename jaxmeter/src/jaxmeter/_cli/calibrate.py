@@ -1,7 +1,7 @@
 """Measure how long it takes to compile each embedded megabyte, and store the result for audits.
 The measurement takes a few seconds.
 
-exit codes: 0 done; 2 bad usage; 3 it could not be measured or stored
+exit codes: 0 done; 2 bad usage; 3 the time could not be measured or stored
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from jaxmeter._records.audit import Calibration
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add no options, because calibrating has none of its own."""
+    """Add nothing, because this command has no options of its own."""
 
 
 def run(options: argparse.Namespace) -> tuple[Calibration, bool]:

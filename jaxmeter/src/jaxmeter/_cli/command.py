@@ -1,8 +1,9 @@
 """Run a subcommand: read its options, write its output and return its exit code.
 
-A subcommand is a module with ``add_options(parser)`` and ``run(options)``; its docstring is the
-text of its help. ``run`` returns a result and whether the result is good: True, False, or None if
-the question could not be answered. In place of this value, ``run`` may return the exit code.
+A subcommand is a module that defines ``add_options(parser)`` and ``run(options)``. The docstring of
+the module is the help text. ``run`` returns a pair. The first value is the result. The second value
+is True if the result is good, False if it is not, and None if there is no answer. The second value
+may also be the exit code itself.
 """
 
 from __future__ import annotations
@@ -32,18 +33,18 @@ COMMANDS = {
     "audit": "which arrays are embedded, what holds them, which lines use them",
     "compare": "whether two functions are the same, in exact quantities and in times",
     "retraces": "which calls retraced a function, and the argument at fault",
-    "compile": "which lines and kernels the time of tracing and compiling goes to",
+    "compile": "which lines and kernels take the time of tracing and compiling",
     "watch": "what a whole program compiled, which lines called it, and why",
-    "cache": "what JAX's persistent cache would save a program, and why it misses",
+    "cache": "what JAX's persistent cache would save, and why programs are not found in it",
     "diff": "how the programs of two functions differ",
-    "lock": "whether exact quantities are those of the lock file in the repository",
+    "lock": "whether exact quantities are equal to the quantities in the lock file",
     "memory": "the largest buffers, and the peak memory of a run",
-    "calibrate": "compile time of each megabyte that is embedded, on this machine",
+    "calibrate": "compile time per embedded megabyte on this machine",
 }
 TARGET_HELP = (
-    "package.module:function or file.py:function; without --arg, --npz, --pickle and --no-args the "
-    f"arguments come from {ARGUMENTS_HOOK}(name) in the module; if the module does not define it, "
-    "the target is called and must return jaxmeter.Case(fn, args)"
+    "package.module:function or file.py:function. Without --arg, --npz, --pickle and --no-args, "
+    f"the arguments come from {ARGUMENTS_HOOK}(name) in the module. If the module does not define "
+    "this function, the target is called and must return jaxmeter.Case(fn, args)"
 )
 
 
@@ -62,14 +63,22 @@ def run_command(command: str, argv: Sequence[str]) -> int:
     module.add_options(parser)
     parser.add_argument("--all", action="store_true", help="print every row of the tables")
     parser.add_argument(
-        "--json", metavar="FILE", help="write the answer as JSON; - prints it in place of the text"
+        "--json",
+        metavar="FILE",
+        help="write the result as JSON; with -, print it instead of the tables",
     )
-    parser.add_argument("--markdown", metavar="FILE", help="write the answer as Markdown, likewise")
+    parser.add_argument(
+        "--markdown",
+        metavar="FILE",
+        help="write the result as Markdown; with -, print it instead of the tables",
+    )
     options = parser.parse_args(argv)
     sys.path.insert(0, os.getcwd())  # as python -m does
     try:
         if options.json == "-" and options.markdown == "-":
-            raise JaxmeterError(f"{name}: got - for both --json and --markdown; give one a file")
+            raise JaxmeterError(
+                f"{name}: got - for both --json and --markdown; give one of them a file"
+            )
         # What the function prints is not part of the answer.
         with contextlib.redirect_stdout(sys.stderr):
             result, is_good = module.run(options)
@@ -105,15 +114,15 @@ def add_target_options(
     parser.add_argument(name, help=help)
     given = parser.add_mutually_exclusive_group()
     metavar = "[NAME=]ARGUMENT"
-    text = "an argument: a type and shape, f64[64,3], a number, a quoted text or a tuple"
+    text = "an argument: a type and shape such as f64[64,3], a number, a quoted string or a tuple"
     _repeatable(given, "-a", "--arg", metavar=metavar, help=text)
-    given.add_argument("--npz", metavar="FILE", help="arguments as saved by numpy.savez")
+    given.add_argument("--npz", metavar="FILE", help="a file of arguments that numpy.savez wrote")
     given.add_argument(
         "--pickle",
         metavar="FILE",
         help="a pickled tuple of arguments, or (args, kwargs); reading it runs code of the file",
     )
-    text = "call the function without arguments; it does not return a jaxmeter.Case"
+    text = "the function takes no arguments, and does not return a jaxmeter.Case"
     given.add_argument("--no-args", action="store_true", help=text)
     add_static(parser)
     add_param(parser)
@@ -122,20 +131,20 @@ def add_target_options(
 def add_param(parser: argparse.ArgumentParser) -> None:
     """Add the option ``--param``: an argument of the function that makes the case."""
     text = "a keyword argument for the function that makes the case: a number, true, false, null "
-    _repeatable(parser, "-p", "--param", metavar="NAME=VALUE", help=f"{text}or a text")
+    _repeatable(parser, "-p", "--param", metavar="NAME=VALUE", help=f"{text}or a string")
 
 
 def add_static(parser: argparse.ArgumentParser) -> None:
     """Add the option ``--static``: the name of a static argument."""
-    text = "a static argument of a function that is not jitted; its text needs no quotation marks"
+    text = "a static argument of a function that is not jitted; strings need no quotes"
     _repeatable(parser, "--static", metavar="NAME", help=text)
 
 
 def add_call(parser: argparse.ArgumentParser, purpose: str) -> None:
     """Add the option ``--call``: the arguments of a call."""
     text = (
-        f"the arguments of a call {purpose}, such as 'f64[64,3] n=20': types and shapes, which are "
-        "filled with ones, or numbers"
+        f"the arguments of a call {purpose}, such as 'f64[64,3] n=20': numbers, or types and "
+        "shapes of arrays, which are filled with ones"
     )
     _repeatable(parser, "-c", "--call", metavar="ARGUMENTS", help=text)
 
@@ -157,12 +166,15 @@ def using_case(command: str, target: str, options: argparse.Namespace, verb: str
 
 
 class _Failed(Exception):
-    """An exception that says what jaxmeter was doing when the cause of the exception was raised."""
+    """An exception that says what jaxmeter was doing when another exception was raised.
+
+    The other exception is the cause of this one.
+    """
 
 
 @contextlib.contextmanager
 def doing(what: str) -> Iterator[None]:
-    """Report what a ``with`` block was doing, such as ``tracing step``, if the block fails."""
+    """If a ``with`` block fails, report what the block was doing, such as ``tracing step``."""
     try:
         yield
     except JaxmeterError:
@@ -184,12 +196,15 @@ def _print_error(command: str, options: argparse.Namespace, error: BaseException
 
 
 def print_failure(command: str, record: Record) -> None:
-    """Print the failure of a worker process, if its record has one, the traceback first.
+    """Print the failure in the record of a worker process, if there is one.
+
+    The traceback is printed first.
 
     Raises
     ------
     JaxmeterError
-        If the process could not use what it was given, because that is bad usage of this command.
+        If the worker process could not use its target or arguments. This is bad usage of the
+        command, not a failure of the function.
     """
     failure = record.failure
     if failure is None:
@@ -229,7 +244,7 @@ def _write(options: argparse.Namespace, result: Any) -> None:
 
 
 def write_answer(option: str, file: str, text: str) -> None:
-    """Write a text to the file that an option names."""
+    """Write a string to the file that an option names."""
     try:
         write_file(file, text + "\n")
     except FileError as error:

@@ -19,21 +19,21 @@ from jaxmeter._records.comparison import Comparison, Criteria, Effort, Side
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("a", help="the first function, written like the second")
+    parser.add_argument("a", help="the first function, in the same form as the second")
     add_target_options(parser, "b")
     add_call(parser, "of both functions, to count retraces")
     parser.add_argument(
         "--processes",
         type=int,
         default=DEFAULT_PROCESSES_COUNT,
-        help="fresh processes (default %(default)s)",
+        help="number of fresh processes (default %(default)s)",
     )
     parser.add_argument(
         "--minimum-effect",
         type=float,
         default=Criteria.minimum_effect,
         metavar="SHARE",
-        help="times that differ by a smaller share are the same (default %(default)s)",
+        help="times that differ by less than this share are the same (default %(default)s)",
     )
     parser.add_argument(
         "--tolerance",
@@ -47,7 +47,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--seconds",
         type=float,
         metavar="SECONDS",
-        help="time of the steady-state calls in each process (default: up to "
+        help="how long each process measures steady-state calls (default: up to "
         f"{Effort.steady_seconds:g}, less for fast functions)",
     )
     parser.add_argument(
@@ -55,7 +55,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         type=float,
         default=600.0,
         metavar="SECONDS",
-        help="limit for each process (default %(default)s)",
+        help="time limit for each process (default %(default)s)",
     )
 
 

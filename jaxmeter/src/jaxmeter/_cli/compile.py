@@ -16,11 +16,13 @@ from jaxmeter._records.compile import CompileProfile
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     add_target_options(parser)
-    parser.add_argument("--flame", metavar="FILE", help="write a flame graph, a page of HTML")
+    parser.add_argument("--flame", metavar="FILE", help="write a flame graph as an HTML page")
     parser.add_argument(
         "--speedscope", metavar="FILE", help="write JSON for speedscope.app or ui.perfetto.dev"
     )
-    parser.add_argument("--limit", type=float, metavar="SECONDS", help="limit for all stages")
+    parser.add_argument(
+        "--limit", type=float, metavar="SECONDS", help="time limit for all stages together"
+    )
 
 
 def run(options: argparse.Namespace) -> tuple[CompileProfile, bool]:

@@ -1,9 +1,10 @@
-"""Write the exact quantities of functions to jaxmeter.lock.toml, or compare them with the file:
-traces, compiles, captured and embedded bytes, equations, instructions, fusions, temporaries.
-Each function is compiled and called twice. The file has a section for each JAX and backend.
+"""Write the exact quantities of functions to jaxmeter.lock.toml, or compare them with the file.
+The quantities are traces, compiles, captured and embedded bytes, equations, instructions, fusions
+and temporaries. Each function is compiled and called twice. The file has a section for each
+version of JAX and each backend.
 
 exit codes: 0 written, or as locked; 1 a regression, an improvement that is not in the file yet, or
-a function that only the file or only the list has; 2 bad usage, or no section for this JAX;
+a function that is missing in the file or in the list; 2 bad usage, or no section for this JAX;
 3 a function could not be imported, compiled or run
 """
 
@@ -37,9 +38,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "targets",
         nargs="*",
         metavar="target",
-        help="package.module:function or file.py:function, whose arguments come from its module as "
-        "for the audit; "
-        "default: functions of [tool.jaxmeter.lock] in pyproject.toml, else those of the lock file",
+        help="package.module:function or file.py:function. The arguments come from its module, as "
+        "for jaxmeter audit. Without targets, use the functions that [tool.jaxmeter.lock] of "
+        "pyproject.toml lists, or else all functions of the lock file",
     )
     parser.add_argument(
         "--check", action="store_true", help="compare with the file, and write nothing"
@@ -54,7 +55,7 @@ def run(options: argparse.Namespace) -> tuple[LockCheck, bool]:
     if not targets:
         raise JaxmeterError(
             f"lock: got no functions, and {file} has none; name package.module:function, or list "
-            "them as functions of [tool.jaxmeter.lock] in pyproject.toml"
+            "functions = [...] under [tool.jaxmeter.lock] in pyproject.toml"
         )
     # Before the section has a name: a target's module may set options of JAX.
     cases = {target: _case(target, is_locked=not named) for target in targets}

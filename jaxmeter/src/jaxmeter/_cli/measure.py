@@ -1,5 +1,5 @@
 """Measure a JAX function in a fresh process: the time of each phase, captured constants, retraces,
-program and memory.
+program size and memory.
 
 exit codes: 0 measured; 1 measured, but the program had been compiled before;
 2 bad usage; 3 the function could not be imported, failed, or took longer than --timeout
@@ -22,7 +22,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--version", action="version", version=f"jaxmeter {VERSION}")
     parser.add_argument(
         "target",
-        help="package.module:function or file.py:function; it returns jaxmeter.Case(fn, args)",
+        help="package.module:function or file.py:function, which returns jaxmeter.Case(fn, args)",
     )
     add_param(parser)
     parser.add_argument("--repeat", type=int, default=20, help="steady-state samples (default 20)")

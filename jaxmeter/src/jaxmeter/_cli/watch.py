@@ -3,8 +3,9 @@
 example: jaxmeter watch -- python script.py --its --arguments
 (-m module, or pytest and its arguments, may stand in place of python script.py)
 
-Writes watch.html and watch.json. The text goes to standard error. Every Python process that the
-program starts is watched, however it ends, unless it is started without the environment.
+Writes watch.html and watch.json, and prints a summary to standard error. Every Python process that
+the program starts is watched, even if the process crashes. The only exception is a process that is
+started without the environment variables of its parent.
 
 exit codes: 0 to 255 the program's own code; 2 also for bad usage
 """
@@ -36,15 +37,15 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--out",
         metavar="FOLDER",
         default="jaxmeter-watch",
-        help="where watch.html and watch.json are written (default %(default)s)",
+        help="the folder for watch.html and watch.json (default %(default)s)",
     )
     parser.add_argument(
         "--profile",
         type=int,
         default=0,
         metavar="COUNT",
-        help="compile this many of the slowest functions of each process once more when it ends, "
-        "and show which lines and kernels their time goes to",
+        help="when a process ends, compile this many of its slowest functions once more, and show "
+        "which lines and kernels take the time",
     )
 
 
@@ -61,7 +62,8 @@ def run(options: argparse.Namespace) -> tuple[WatchedRun, int]:
         folder.mkdir(parents=True, exist_ok=True)  # before the program runs for hours
     except OSError as error:
         raise JaxmeterError(
-            f"watch: got --out {options.out} ({error.strerror}); give a folder or a new name"
+            f"watch: got --out {options.out} ({error.strerror}); give a folder in which files "
+            "can be written"
         ) from None
     checked("watch", "--profile", options.profile, Annotated[int, Meta(ge=0)])
     with temporary_folder("jaxmeter-watch-") as events:

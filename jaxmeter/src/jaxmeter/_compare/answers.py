@@ -43,14 +43,14 @@ def answers_of(a: Any, b: Any) -> Answers:
 
 
 def values_fingerprint(arrays: Iterable[Any], about: str = "") -> str:
-    """Return the SHA-256 hash of arrays in order: their dtypes, shapes and bits.
+    """Return the SHA-256 hash of the dtypes, shapes and bits of several arrays in order.
 
     Parameters
     ----------
     arrays : iterable of array
         Arrays of JAX or numpy. For random keys, the data of the keys is hashed.
     about : str
-        Text that is hashed first.
+        A string that is hashed before the arrays.
     """
     digest = hashlib.sha256(about.encode())
     for array in map(on_host, arrays):

@@ -56,9 +56,9 @@ def compare(
     """Measure two functions in fresh processes and compare them.
 
     Each process holds both functions and interleaves their calls, so that machine noise affects
-    both alike. The order of the two alternates between processes. Exact quantities, captured values
-    and the answers of one call are compared bit by bit. Times are compared by their ratio in each
-    process.
+    both alike. Which function goes first alternates between processes. Exact quantities, captured
+    values and the answers of one call are compared bit by bit. Times are compared by their ratio in
+    each process.
 
     Parameters
     ----------
@@ -66,8 +66,8 @@ def compare(
         ``package.module:function``, ``file.py:function``, or a function of a module, of the running
         script or of a notebook. The function is called with ``args``. Without ``args``, the
         arguments come from its module, or the function returns a `jaxmeter.Case`, as for the
-        commands. If its module defines ``jaxmeter_calls(name)``, the calls that it returns are
-        made as well, to count retraces.
+        commands. If the module defines ``jaxmeter_calls(name)``, the calls that this hook returns
+        are made as well, to count retraces.
     *args : Any
         Arguments of both functions; they are pickled. `jax.ShapeDtypeStruct` may stand for arrays,
         and is replaced by arrays of ones.
@@ -75,7 +75,7 @@ def compare(
         Number of fresh processes. With an even number, each function goes first equally often.
         Fewer than four processes find only large differences of times.
     criteria : Criteria
-        The limits for times to be different and for answers to be the same.
+        The limits that decide whether times are different and whether answers are the same.
     effort : Effort
         How long each process measures.
     timeout_seconds : float
@@ -129,7 +129,7 @@ def compare_processes(
     processes : sequence of ComparedProcess
         The measurements of the processes, such as those of `measure_pair`.
     criteria : Criteria
-        The limits for times to be different and for answers to be the same.
+        The limits that decide whether times are different and whether answers are the same.
     effort : Effort
         How long each process measured; it is stored in the result.
     """
@@ -167,16 +167,18 @@ def compare_records(
     Parameters
     ----------
     records_a, records_b : sequence of Record
-        Equally many records of each side. The n-th records of both are a round, which gives one
-        ratio. They should be measured one directly after the other, with either side first in half
-        of the rounds.
+        The records of the first and of the second side, equally many of each. The n-th record of
+        one side and the n-th record of the other form a round, which gives one ratio. The two
+        records of a round should be measured directly one after the other, and each side should
+        come first in half of the rounds.
     criteria : Criteria
-        The limits for times to be different.
+        The limits that decide whether times are different.
 
     Returns
     -------
     tuple of Exact, tuple of Timing
-        The first tuple is empty if the versions of JAX differ, because their compilers differ too.
+        The first tuple is empty if the records come from different versions of JAX, because each
+        version has its own compiler.
 
     Raises
     ------
@@ -187,14 +189,14 @@ def compare_records(
     records_a, records_b = tuple(records_a), tuple(records_b)
     if not records_a or len(records_a) != len(records_b):
         raise JaxmeterError(
-            f"compare_records: got {len(records_a)} and {len(records_b)} records; give equally "
-            "many of each, measured in rounds"
+            f"compare_records: got {len(records_a)} and {len(records_b)} records; give at "
+            "least one of each, and equally many, measured in rounds"
         )
     for record in (*records_a, *records_b):
         if record.status != "ok":
             raise JaxmeterError(
                 f"compare_records: got a record of {record.name} with status {record.status!r}; "
-                "give the rounds in which both are ok"
+                "give only the rounds in which both records are ok"
             )
     pairs = list(zip(records_a, records_b, strict=True))
     samples = [(a.samples_seconds, b.samples_seconds) for a, b in pairs]
@@ -218,14 +220,15 @@ def _sides(a: Any, b: Any, args: tuple[Any, ...]) -> Iterator[tuple[Side, Side]]
             if side.arg or side.npz or side.pickle:
                 raise JaxmeterError(
                     f"compare: got a Side with arguments and {len(args)} more in the call; "
-                    "give arguments in one place"
+                    "give the arguments either in the Side or in the call"
                 )
         try:
             pickled = pickle.dumps((args, {}))
         except Exception as error:  # pickling may raise anything
             raise JaxmeterError(
-                f"compare: got arguments that cannot be pickled ({error}); name a function that "
-                "makes them and returns jaxmeter.Case(fn, args)"
+                f"compare: got arguments that cannot be pickled ({error}); leave them out, "
+                "and for each side name a function that makes the arguments and returns "
+                "jaxmeter.Case(fn, args)"
             ) from error
         file = folder / "arguments.pickle"
         write_file(file, pickled)
@@ -254,7 +257,7 @@ def _side(one: Any, folder: Path) -> Side:
     if not found:
         raise JaxmeterError(
             f"compare: got {one!r:.80}, which a fresh process cannot import; give a function that "
-            "a module or the running script defines under its own name, or its name, "
+            "a module or the running script defines under its own name, or a string "
             f"{TARGET_FORM}; if its source is unknown, write the function to a file first"
         )
     return Side(f"{module}:{name}")

@@ -34,13 +34,14 @@ def compare_exact(records_a: Sequence[Record], records_b: Sequence[Record]) -> t
     Parameters
     ----------
     records_a, records_b : sequence of Record
-        Equally many records of each side. The n-th records of both come from one process or one
-        round.
+        The records of the first and of the second side, equally many of each. The n-th record of
+        one side and the n-th record of the other come from the same process or the same round.
 
     Returns
     -------
     tuple of Exact
-        Empty if the versions of JAX differ, because their compilers differ too.
+        Empty if the records come from different versions of JAX, because each version has its own
+        compiler.
     """
     environments = [record.environment for record in (*records_a, *records_b)]
     if len({None if one is None else one.jax for one in environments}) > 1:
@@ -63,9 +64,9 @@ def compare_answers(answers: Sequence[Answers | None], tolerance: float = 0.0) -
 
 
 def _is_near(one: Answers, tolerance: float) -> bool:
-    """Return whether two answers differ by at most a tolerance.
+    """Return whether two answers differ by at most ``tolerance`` times the largest number.
 
-    Their numbers of values that are NaN or infinite must be equal.
+    Both answers must have equally many values that are NaN or infinite.
     """
     if one.max_difference is None or one.a_not_finite_count != one.b_not_finite_count:
         return False

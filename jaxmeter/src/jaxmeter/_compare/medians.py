@@ -1,4 +1,4 @@
-"""Compute medians of few numbers, with intervals that assume no distribution.
+"""Compute the median of a few numbers, with an interval that is valid for any distribution.
 
 Samples of one process agree better than samples of different processes, so samples must not be
 pooled. The numbers summarised here are the medians of processes, typically six of them.
@@ -14,13 +14,16 @@ from dataclasses import dataclass
 MEDIAN_COVERAGE = 0.95
 """Probability with which an interval should contain the true median."""
 MIN_VALUES_COUNT = 6
-"""The smallest number of values that reach `MEDIAN_COVERAGE`: 1 - 2 (1/2)^n is 0.97 for n = 6 and
-0.94 for n = 5."""
+"""The smallest number n of values whose range reaches `MEDIAN_COVERAGE`. The range contains the
+median with probability 1 - 2 (1/2)^n, which is 0.97 for n = 6 and 0.94 for n = 5."""
 
 
 @dataclass(frozen=True)
 class MedianInterval:
-    """A median with an interval, in the unit of the values; all are NaN if there are no values."""
+    """A median with an interval, in the unit of the values.
+
+    If there are no values, `median`, `low` and `high` are NaN.
+    """
 
     median: float
     low: float
@@ -74,7 +77,8 @@ def paired_ratio(
     Parameters
     ----------
     numerator, denominator : mapping from round to value
-        The values of one round were measured next to each other on the same machine.
+        The two values of a round should be measured directly one after the other, on the same
+        machine.
     """
     rounds = sorted(numerator.keys() & denominator.keys())
     return median_interval(numerator[r] / denominator[r] for r in rounds if denominator[r] != 0)

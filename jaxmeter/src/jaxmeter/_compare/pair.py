@@ -1,4 +1,4 @@
-"""Measure two cases in one process, interleaved, so that drift affects both alike."""
+"""Measure two cases in one process with interleaved calls, so that drift affects both alike."""
 
 from __future__ import annotations
 
@@ -30,14 +30,15 @@ from jaxmeter._records.comparison import Answers, ComparedProcess, Effort
 from jaxmeter._records.record import Phases, Record
 
 LEAST_TURNS_COUNT = 5
-"""The number of turns that are taken even if they take longer than the effort allows."""
+"""The smallest number of turns. A turn is one block of timed calls of each function. These turns
+are measured even if they take longer than the effort allows."""
 
 Call = tuple[tuple[Any, ...], dict[str, Any]]
 
 
 @dataclass(frozen=True)
 class Compared:
-    """A function to compare, the progress of its record, and calls to make afterwards."""
+    """A function to compare, the progress of its record, and calls that follow the measurement."""
 
     case: Case
     progress: Progress
@@ -53,7 +54,7 @@ def measure_pair(
     calls: tuple[Sequence[Call], Sequence[Call]] = ((), ()),
     clock: Clock = time.perf_counter,
 ) -> ComparedProcess:
-    """Measure two functions in this process, interleaved.
+    """Measure two functions in this process with interleaved calls.
 
     Parameters
     ----------
@@ -62,7 +63,7 @@ def measure_pair(
     effort : Effort
         How long to measure.
     swapped : bool
-        Whether the second function goes first in every step. Alternate this between processes.
+        Whether the second function is measured first. Alternate this between processes.
     calls : pair of sequence of (args, kwargs)
         Calls of each function to make after the measurement, to count retraces.
     clock : callable
@@ -201,7 +202,7 @@ def _length(seconds: float, effort: Effort) -> int:
 
 
 def _make_calls(run: Run, one: Compared, *, again: bool) -> None:
-    """Make the further calls of a function, and count their traces and compiles in its record."""
+    """Make the calls that follow a measurement, and record their traces and compiles."""
     if not one.calls:
         return
     one.progress.enter("calls")

@@ -1,6 +1,6 @@
-"""Summarise a round: two times measured next to each other give one ratio with its error.
+"""Summarise a round: the ratio, with its error, of two times that were measured next to each other.
 
-Machine noise drifts slowly, so it cancels in the ratio of two neighbouring measurements.
+Machine noise drifts slowly, so the noise cancels in this ratio.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class SampleSummary:
 
 @dataclass(frozen=True)
 class Round:
-    """The ratio of a second time to a first time that was measured next to it.
+    """The ratio of the second to the first of two times that were measured next to each other.
 
     Raises
     ------
@@ -108,8 +108,8 @@ def adjacent_rounds(
 ) -> tuple[int, ...]:
     """Return the numbers of the rounds whose two processes ran one directly after the other.
 
-    There are none if all rounds of one version precede all rounds of the other. Any change of the
-    machine in between would be taken for a difference between the versions.
+    If all processes of one version ran before all processes of the other version, no round counts.
+    A change of the machine in between would look like a difference between the versions.
 
     Parameters
     ----------

@@ -1,11 +1,11 @@
-"""Decide whether times differ, from rounds that were measured already.
+"""Decide from measured rounds whether times differ.
 
-The times of equal programs differ between processes by more than the samples within a process
-scatter, because memory is placed differently and other programs run. Each process therefore gives
-one ratio, and the ratios are the sample. A disturbed process, whose own samples scatter, gets less
-weight. The weighted mean of the log ratios is tested by Student's t, with the variance of the log
-ratios about this mean. With equal weights this is the usual t-test. Weights only need to be right
-up to a common factor.
+Between processes, the times of equal programs differ by more than the scatter of the samples within
+a process, because memory is placed differently and other programs run. Each process therefore gives
+one ratio, and the test uses these ratios as its sample. A disturbed process has scattered samples
+and gets less weight. The weighted mean of the log ratios is tested by Student's t, with the
+variance of the log ratios about this mean. With equal weights this is the usual t-test. A common
+factor of all weights has no effect.
 
     J. Hartung, G. Knapp, A refined method for the meta-analysis of controlled clinical trials with
     binary outcome, Statistics in Medicine 20 (2001); K. Sidik, J. N. Jonkman, A simple confidence
@@ -19,11 +19,11 @@ some statistical power.
     location based on a single sample, Sankhya A 25 (1963); K. K. Yuen, The two-sample trimmed t
     for unequal population variances, Biometrika 61 (1974), the source of the error used here.
 
-Times whose intervals must hold together share the significance equally (Bonferroni). If many times
-are tested at once without such intervals, p-values are corrected by a method that finds more
-differences: S. Holm, A simple sequentially rejective multiple test procedure, Scand. J. Statist. 6
-(1979). A minimum effect is required as well, because any two functions differ significantly if
-enough processes measure them.
+If the intervals of several times must hold together, the times share the significance equally
+(Bonferroni). Otherwise the p-values are corrected by a method that finds more differences: S. Holm,
+A simple sequentially rejective multiple test procedure, Scand. J. Statist. 6 (1979). A minimum
+effect is required as well, because any two functions differ significantly if enough processes
+measure them.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ from jaxmeter._records.comparison import Criteria, Timing, Verdict
 
 DEFAULT_CRITERIA = Criteria()
 PROCESS_SPREAD = 0.01
-"""Assumed standard deviation of equal functions' log ratios between processes. It limits the weight
-of a process whose samples scatter little."""
+"""Assumed standard deviation between processes of the log ratio of two equal functions. It limits
+the weight of a process whose samples scatter little."""
 MIN_ROUNDS_COUNT = 3
-"""The smallest number of rounds of a case from which two versions are compared."""
+"""The smallest number of rounds of a case for which two versions are compared."""
 
 Cases = tuple[str, ...]
 _Key = TypeVar("_Key", bound=Hashable)
@@ -62,11 +62,11 @@ def compare_times(
     quantities : mapping from name to sequence of Round
         The rounds of each time. They must be independent, so each process gives one round.
     criteria : Criteria
-        The limits for times to be different.
+        The limits that decide whether times are different.
     times_count : int, optional
-        Number of times that share the significance equally, whether or not all of them are given.
-        The intervals then hold together, as the tests do. By default, p-values are corrected by
-        Holm's method and each interval holds alone.
+        The number of times that share the significance equally. It may be larger than the number of
+        ``quantities``. Tests and intervals then hold for all times together. By default, p-values
+        are corrected by Holm's method, and each interval holds by itself.
 
     Returns
     -------
@@ -97,8 +97,7 @@ def compare_cases(
     case alone is significant.
 
     Pooled rounds are weighted equally. In some cases, processes differ by much more than their
-    samples scatter, in others they do not. Weights that ignore this would let the steadiest case
-    decide.
+    samples scatter. With weights from the scatter of samples, the steadiest case would decide.
 
     Parameters
     ----------
@@ -106,7 +105,7 @@ def compare_cases(
         Times with fewer than `MIN_ROUNDS_COUNT` rounds are left out.
     criteria : Criteria
         The significance holds for all times together (Holm). If times are pooled, the pooled times
-        get half of it and the times of the cases the other half.
+        get half of the significance, and the times of single cases get the other half.
     pooled : collection of str
         Quantities to pool if at least two cases have them.
 

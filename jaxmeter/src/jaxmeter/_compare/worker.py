@@ -1,7 +1,7 @@
 """The worker process of `jaxmeter.compare`, which measures two functions interleaved.
 
 `jaxmeter._workers.processes` starts the process. An exception of a function is stored in the
-function's record, and the exit status is 0 once an answer is sent.
+function's record. The exit status is 0 if an answer was sent.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def work(task: Task, report: Callable[[ComparedProcess], None]) -> ComparedProce
     Parameters
     ----------
     task : Task
-        Both functions and the effort.
+        The two functions, and how long to measure.
     report : callable
         A function that is called with the unfinished result whenever a phase begins.
     """

@@ -28,9 +28,9 @@ def advice(
     equations: Equations,
     closed_jaxpr: Any,
 ) -> tuple[CompileAdvice, ...]:
-    """Return the suggestions that apply, those that may save most first.
+    """Return the suggestions that apply, the largest possible saving first.
 
-    Each line gets at most one suggestion. If several apply to a line, it is the most specific one.
+    Each line gets at most one suggestion. If several apply to a line, the most specific is kept.
     """
     rows = list(rows)
     total = sum(row.seconds for row in rows)
@@ -61,7 +61,7 @@ def _foldings(rows: list[CompileRow]) -> Iterator[CompileAdvice]:
     for (source, primitive), spent in seconds.items():
         text = (
             f"compute {primitive} once, before the call, and pass the result as an argument: the "
-            "compiler computes operations on captured arrays with a slow interpreter"
+            "compiler evaluates operations on captured arrays with a slow interpreter"
         )
         yield CompileAdvice("constant folding", text, source, spent)
 
@@ -86,7 +86,7 @@ def _repeated_bodies(jaxpr: Any, spent: Spent, equations: Equations) -> Iterator
         seconds = sum(spent[source] for source in inside)
         text = (
             f"{len(branches)} branches have the same operations, and each is compiled: use one "
-            "body that reads what differs from an array, such as table[index]"
+            "body that reads the differing values from an array, such as table[index]"
         )
         source = max(inside, key=lambda source: spent[source])
         yield CompileAdvice(
@@ -134,9 +134,9 @@ def _unrolled(
         if min(most, kernels_count[source]) < _REPEATS_COUNT:
             continue
         text = (
-            f"{most} equations {primitive} come from this line: if a Python loop repeats it, "
-            "jax.lax.scan, jax.lax.fori_loop or jax.vmap trace and compile its body once, "
-            "and so does one operation on all the data"
+            f"{most} {primitive} equations come from this line: if a Python loop repeats it, use "
+            "jax.lax.scan, jax.lax.fori_loop or jax.vmap, which trace and compile the body of the "
+            "loop once, or one operation on all the data"
         )
         yield CompileAdvice("unrolled loop", text, source, spent[source] * (1 - 1 / most))
 
@@ -151,7 +151,7 @@ def _small_kernels(kernels: list[CompiledKernel]) -> Iterator[CompileAdvice]:
             continue
         text = (
             f"this line became {len(small)} kernels of one or two instructions, each with a fixed "
-            "cost: compute them as one array operation"
+            "cost: compute their results by one array operation"
         )
         saved = sum(kernel.seconds for kernel in small) * (1 - 1 / len(small))
         yield CompileAdvice("small kernels", text, source, saved)

@@ -21,7 +21,7 @@ from jaxmeter._records.compile import Basis, CompiledKernel, CompileRow, Stage
 
 
 class Origin(NamedTuple):
-    """The source line, scope and primitive of an instruction; parts that are unknown are empty."""
+    """The source line, scope and primitive of an instruction; unknown parts are empty strings."""
 
     source: str
     scope: str
@@ -51,7 +51,11 @@ class Kernels:
             self._by_opcode[part.opcode].add(self.origin(part))
 
     def inside(self, kernel: str) -> list[Instruction]:
-        """Return the instructions of a kernel that compute, or [] if the kernel is not known."""
+        """Return the instructions of a kernel, without instructions that only move data.
+
+        If all instructions of the kernel only move data, return all of them. Return an empty list
+        if the kernel is not known.
+        """
         instruction = self._instruction(kernel)
         if instruction is None:
             return []
@@ -74,11 +78,12 @@ class Kernels:
     def shares(self, kernel: str) -> Shares:
         """Return the share of each origin in a kernel; all instructions have equal weight.
 
-        Instructions without a source line are not counted if others have one. XLA leaves some
-        instructions without a line, such as the parts of a cumulative sum. If these are more than
-        half of a kernel, they get the only line that had such an operation before optimisation. If
-        there is no such line, they get the line of the nearest kernel that has one: first of those
-        that the kernel reads, then of those that read it.
+        XLA leaves some instructions without a source line, such as the parts of a cumulative sum.
+        They are not counted if other instructions of the kernel have a line. But if more than half
+        of the kernel's instructions have no line, they get a line. If a single line had such
+        operations before optimisation, they get this line. Otherwise they get the line of the
+        nearest kernel with a known line: first among the kernels that this kernel reads, then among
+        the kernels that read this kernel.
         """
         counts = Counter(map(self.origin, self.inside(kernel)))
         unknown = sum(count for origin, count in counts.items() if not origin.source)
@@ -174,7 +179,10 @@ def compile_rows(
 def rows_of(
     stage: Stage, seconds: float, shares: Shares, basis: Basis, kernel: str = ""
 ) -> list[CompileRow]:
-    """Return a row for each origin with its share of the seconds, or one row if none is known."""
+    """Return a row for each origin with its share of the seconds.
+
+    If ``shares`` is empty, return one row without an origin.
+    """
     rows = []
     for origin, share in (shares or {_UNKNOWN: 1.0}).items():
         rows.append(

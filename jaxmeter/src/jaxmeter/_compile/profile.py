@@ -42,9 +42,9 @@ def compile_profile(fn: Case | Callable[..., Any], *args: Any, **kwargs: Any) ->
     Returns
     -------
     CompileProfile
-        The seconds of ``rows`` sum to the elapsed time; ``lines`` and ``kernels`` give the seconds
-        by line and by kernel. JAX caches the traces of its own and of other jitted functions, so
-        the first profile of a process shows a longer trace than later profiles.
+        The seconds of ``rows`` sum to the elapsed time. ``lines`` and ``kernels`` give the seconds
+        by line and by kernel. The first profile of a process shows a longer trace than later
+        profiles, because JAX caches the traces of its own and of other jitted functions.
 
     Raises
     ------

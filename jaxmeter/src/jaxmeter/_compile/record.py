@@ -1,4 +1,4 @@
-"""Compile a program under JAX's profiler, with the files that XLA writes for each kernel."""
+"""Compile a program under JAX's profiler, and read the times of the kernels' object files."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Interval:
     start: float
     end: float
     kernel: str = ""
-    """The module of the kernel, for events that name it; otherwise empty."""
+    """The module of the kernel; empty if the event does not name a module."""
 
 
 @dataclass(frozen=True)

@@ -56,7 +56,7 @@ def divide(
         The work of the threads that compile kernels. If several threads work at a moment, the
         moment is divided equally among them.
     main : sequence of Work
-        The work of the thread that waits for these threads. It counts only while none of them
+        The work of the thread that waits for these threads. It counts only while no worker
         works.
     seconds : float
         The elapsed time.

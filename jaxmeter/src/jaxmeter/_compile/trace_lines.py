@@ -64,7 +64,7 @@ class Equations:
 
     An equation inside a jitted function of JAX, such as ``jnp.where``, belongs to the line that
     calls the function. JAX reuses the inner equations of the first call for all later calls, so
-    their own lines may be those of another call.
+    the lines of inner equations may belong to another call.
     """
 
     def __init__(self, closed_jaxpr: Any) -> None:

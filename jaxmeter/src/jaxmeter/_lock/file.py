@@ -97,8 +97,9 @@ def section_of(call: str, file: Path, name: str) -> Section:
     if name not in sections:
         there = ", ".join(map(repr, sorted(sections))) or "none"
         raise JaxmeterError(
-            f"{call}: got {name!r}, but {file.name} has no section for it (it has {there}); "
-            "run jaxmeter lock without --check to write it, or use a JAX that has a section"
+            f"{call}: got {name!r}, but {file.name} has no section for it (it has {there}); run "
+            "jaxmeter lock without --check to write the section, or use a version of JAX that has "
+            "a section"
         )
     return sections[name]
 
