@@ -119,21 +119,21 @@ def affordable(
 
 def _needed(case: PlannedCase, costs: Mapping[str, float]) -> float:
     """Return the seconds that a case needs after its first round until its times can be tested."""
-    more = min(ENOUGH_ROUNDS, case.rounds) - 1
-    if case.builds is None or case.builds >= case.rounds:
-        return more * costs[case.name]
-    builds = min(ENOUGH_ROUNDS, case.builds) - 1
-    return (builds + more * SHARE_OF_CACHED) * costs[case.name]
+    enough = min(ENOUGH_ROUNDS, case.rounds)
+    compiled = enough if case.builds is None else min(enough, case.builds)
+    return (compiled - 1 + SHARE_OF_CACHED * (enough - compiled)) * costs[case.name]
 
 
 def round_order(cases: Sequence[PlannedCase]) -> list[int]:
     """Return the numbers of the rounds after the first, in the order in which they are measured.
 
-    Two rounds that take programs from the cache are followed by one that compiles.
+    Rounds that compile come first, until there are enough of them to test compile times. They have
+    steady-state times too. The other rounds that compile follow, each after two rounds that do not
+    compile.
     """
     compiled = sorted({n for case in cases for n in _numbers(case) if not case.is_cached(n)} - {0})
     cached = sorted({n for case in cases for n in _numbers(case) if case.is_cached(n)})
-    order: list[int] = []
+    order, compiled = compiled[: ENOUGH_ROUNDS - 1], compiled[ENOUGH_ROUNDS - 1 :]
     while compiled or cached:
         order += cached[:2] + compiled[:1]
         cached, compiled = cached[2:], compiled[1:]

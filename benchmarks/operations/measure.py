@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import NamedTuple
 
 import jaxmeter
 from benchmarks.measuring.plan import WORKER_ENVIRONMENT, PlannedCase
@@ -159,22 +160,25 @@ def write_differences(
 
     An operation differs if its program, its calls or the error of its answer differs. If one of the
     `edits` between the two packages is near the difference, the first line of the file names it as
-    the most likely cause. Return the names of the operations whose program or calls differ.
+    the most likely cause. Return the names of the operations that may take another time: those
+    whose calls or compiled program differ.
     """
     changed = []
     (base, base_details), (head, head_details) = both
     for path in sorted(head.root.glob(f"{SUITE}/*/0.json")):
         name = path.parent.name
         texts = list(_details(name, (base_details, head_details)))
-        text, seen = difference(*texts) if len(texts) == 2 else ("", ())
-        if text:
+        found = difference(*texts) if len(texts) == 2 else Difference()
+        if not found.same_program:
             changed.append(name)
-        elif _checks(path) == _checks(base.root / SUITE / name / path.name):
+        if not found.text and _checks(path) == _checks(base.root / SUITE / name / path.name):
             continue
-        edit = nearest(edits, seen)
+        edit = nearest(edits, found.places)
         target = out / SUITE / f"{name}.txt"
         target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text("\n".join(map(str, filter(None, (edit, text)))) + "\n", encoding="utf-8")
+        target.write_text(
+            "\n".join(map(str, filter(None, (edit, found.text)))) + "\n", encoding="utf-8"
+        )
     return changed
 
 
@@ -191,23 +195,31 @@ def _details(name: str, folders: Sequence[Path]) -> Iterator[bytes]:
             yield jaxmeter.read_file(folder / f"{name}.json")
 
 
-def difference(base: bytes, head: bytes) -> tuple[str, Sequence[Place]]:
-    """Return the differences of two programs, or of what two sequences of calls compiled.
+class Difference(NamedTuple):
+    """The differences of two programs, or of what two sequences of calls compiled."""
 
-    The arguments are the JSON descriptions of both. The results are a text, empty if there is no
-    difference, and the places that differ, the largest difference first.
-    """
+    text: str = ""
+    """Empty if nothing differs."""
+    places: Sequence[Place] = ()
+    """The places that differ, the largest difference first."""
+    same_program: bool = True
+    """Whether the compiled programs are the same, although their jaxprs may differ."""
+
+
+def difference(base: bytes, head: bytes) -> Difference:
+    """Return how two operations differ, from the JSON descriptions of what they compiled."""
     if base == head:
-        return "", ()
+        return Difference()
     if "functions" in json.loads(head):
         return _difference_of_calls(*(jaxmeter.Watched.from_json(text) for text in (base, head)))
     found = jaxmeter.diff(*(jaxmeter.Inventory.from_json(text) for text in (base, head)))
     if found.same and not found.sizes:
-        return "", ()
+        return Difference()
     lines = [(one.line, one.now) for one in found.lines]
     # A line that is gone has a number of BASE.
     places = [(line.file, line.function, line.line if now else 0) for line, now in lines]
-    return "\n".join([*_attribution(found), jaxmeter.table(found)]), places
+    text = "\n".join([*_attribution(found), jaxmeter.table(found)])
+    return Difference(text, places, same_program=found.same is True)
 
 
 def _attribution(found: jaxmeter.ProgramDiff) -> Iterator[str]:
@@ -218,9 +230,7 @@ def _attribution(found: jaxmeter.ProgramDiff) -> Iterator[str]:
         yield f"{verb}: {line.file}:{line.line} in {line.function}: {line.text}"
 
 
-def _difference_of_calls(
-    base: jaxmeter.Watched, head: jaxmeter.Watched
-) -> tuple[str, Sequence[Place]]:
+def _difference_of_calls(base: jaxmeter.Watched, head: jaxmeter.Watched) -> Difference:
     lines: list[str] = []
     seen: list[Place] = []
     counted = [{_function(one): one for one in watched.functions} for watched in (base, head)]
@@ -236,7 +246,7 @@ def _difference_of_calls(
                 f"{one.name}: traces {traces[0]} -> {traces[1]}, compiles {compiles[0]} -> "
                 f"{compiles[1]}; called from {places}" + (f"; {causes}" if causes else "")
             )
-    return "\n".join(lines), seen
+    return Difference("\n".join(lines), seen, same_program=not lines)
 
 
 def _function(one: jaxmeter.WatchedFunction) -> tuple[str, str]:

@@ -14,6 +14,7 @@ from benchmarks.measuring.checkout import CheckoutError
 from benchmarks.measuring.store import RecordStore
 from benchmarks.operations import calls, derivatives, measure, programs, worker
 from benchmarks.operations.edited import EditedLine, edited_lines, nearest
+from benchmarks.operations.measure import Difference
 from benchmarks.operations.table import OPERATIONS
 from jaxmeter import Inventory, SourceLine, Watched, WatchedFunction
 from jaxmeter._records.record import Program
@@ -93,12 +94,22 @@ def inventory(size):
 
 
 def test_a_program_that_differs_is_attributed_to_its_lines():
-    assert measure.difference(inventory(3), inventory(3)) == ("", ())
-    text, places = measure.difference(inventory(3), inventory(5))
+    assert measure.difference(inventory(3), inventory(3)) == Difference()
+    text, places, same_program = measure.difference(inventory(3), inventory(5))
+    assert not same_program
     assert list(places) == [("vcjax/_casing.py", "_field", 161)]
     first, *rest = text.splitlines()
     assert first == "changed most: vcjax/_casing.py:161 in _field: total = B"
     assert any("vcjax/_casing.py:161 _field" in line and "+16 B" in line for line in rest)
+
+
+def test_a_jaxpr_that_compiles_to_the_same_program_needs_no_times():
+    one, two = (
+        Inventory("operations/a", "0.10.2", Program(hlo_fingerprint="a", jaxpr_equations_count=n))
+        for n in (3, 5)
+    )
+    text, _, same_program = measure.difference(one.to_json().encode(), two.to_json().encode())
+    assert same_program and "the same optimised program" in text
 
 
 def test_calls_that_trace_more_often_are_attributed_to_the_function_and_its_callers():
@@ -111,7 +122,8 @@ def test_calls_that_trace_more_often_are_attributed_to_the_function_and_its_call
         )
         return Watched((function,), "0.10.2").to_json().encode()
 
-    text, places = measure.difference(watched(1), watched(2))
+    text, places, same_program = measure.difference(watched(1), watched(2))
+    assert not same_program
     assert places == [("vcjax/_prepared.py", "near_fields", 135)]
     assert text.startswith(
         "_stored: traces 1 -> 2, compiles 1 -> 2; called from vcjax/_prepared.py:135"

@@ -87,15 +87,18 @@ def test_after_the_budget_only_the_first_rounds_are_measured(measure):
     assert len(measure(budget=0.5, clock=lambda: float(next(ticks)))) == 4
 
 
-def test_rounds_that_compile_are_spread_among_cheaper_ones():
-    assert round_order([planned("suite/a", 8, builds=3)]) == [3, 4, 1, 5, 6, 2, 7]
+def test_enough_rounds_compile_first_and_the_rest_is_spread_among_cheaper_ones():
+    assert round_order([planned("suite/a", 10, builds=5)]) == [1, 2, 5, 6, 3, 7, 8, 4, 9]
+    assert round_order([planned("suite/a", 5, builds=2)]) == [1, 2, 3, 4]
     assert round_order([planned("suite/a", 3), planned("suite/b", 2)]) == [1, 2]
 
 
 def test_cases_are_kept_while_the_time_is_enough_for_three_rounds_of_each():
     cases = [planned(f"suite/{name}", 12, builds=4) for name in "abc"]
-    costs = {case.name: 10.0 for case in cases}  # two more builds and two cheaper rounds: 30 s
-    assert [len(affordable(cases, costs, left)) for left in (0, 59, 60, 90)] == [1, 1, 2, 3]
+    costs = {case.name: 10.0 for case in cases}  # two more rounds: 20 s
+    assert [len(affordable(cases, costs, left)) for left in (0, 39, 40, 60)] == [1, 1, 2, 3]
+    cheaper = [planned(f"suite/{name}", 12, builds=1) for name in "abc"]  # 10 s
+    assert [len(affordable(cheaper, costs, left)) for left in (19, 20)] == [1, 2]
 
 
 def test_a_budget_that_is_too_small_is_said_with_the_time_that_is_needed(
