@@ -4,11 +4,11 @@ import numpy as np
 from jaxtyping import Float
 
 from vcjax._geometry import resample
+from vcjax._quadrature.grid import RIM_KERNEL
 from vcjax._quadrature.rule import Rule
 from vcjax._quadrature.sheets import nodes_for_sheets, sheets_of
-from vcjax._quadrature.spectrum import nodes_for_surface
+from vcjax._quadrature.spectrum import NODES_PER_MODE, nodes_for_surface
 
-_NODES_PER_MODE = 2.8
 _ENOUGH = 1.25
 """A rule that is too coarse by less than this factor is used without a warning."""
 _SAMPLE = 24
@@ -24,8 +24,7 @@ def lacks_for_surface(rule: Rule, samples: Float[np.ndarray, "3 a b"]) -> float:
     ----------
     samples : one period of the surface, from `resample.surface_period`.
     """
-    # choose sets T^2 = ln(0.02 / epsilon).
-    epsilon, radius = 0.02 * np.exp(-(rule.cutoff**2)), rule.cutoff**2 / np.pi
+    epsilon, radius = RIM_KERNEL * np.exp(-(rule.cutoff**2)), rule.cutoff**2 / np.pi
     quad = np.array([rule.quad_nphi, rule.quad_ntheta])
     sheets = sheets_of(samples, rule.nfp, both_sides=rule.core_count > 0)
     nodes = np.maximum(
@@ -68,5 +67,5 @@ def lacks_for_field(rule: Rule, shares: tuple[np.ndarray, np.ndarray], largest: 
     for share, nodes in zip(shares, (rule.period_rows, rule.quad_ntheta), strict=True):
         above = np.nonzero(np.cumsum(share[::-1])[::-1] > tolerance)[0]
         if above.size:
-            lacks = max(lacks, _NODES_PER_MODE * int(above[-1]) / nodes)
+            lacks = max(lacks, NODES_PER_MODE * int(above[-1]) / nodes)
     return lacks if lacks > _ENOUGH else 1.0

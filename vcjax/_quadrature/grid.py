@@ -8,6 +8,8 @@ from vcjax._errors import VcjaxError
 from vcjax._quadrature.rims import Rims
 from vcjax._quadrature.sheets import Sheets, nodes_for_sheets
 
+RIM_KERNEL = 0.02
+"""Size of the near kernel at the rim of a patch, over exp(-T^2) for the cut-off T."""
 _LARGEST_PATCH = 40
 _MARGIN = 1
 # Number of evaluations for which the cost of a prepared surface is added up.
@@ -102,7 +104,7 @@ class Demand:
     @classmethod
     def _of(cls, digits: float, margin: float, reach_margin: float, extra: float) -> "Demand":
         epsilon = float(10.0 ** -(digits + margin))
-        cutoff = float(np.sqrt(np.log(0.02 / epsilon)))
+        cutoff = float(np.sqrt(np.log(RIM_KERNEL / epsilon)))
         lagrange = 2 * int(np.ceil(2 * cutoff))
         reach = float(np.log(10) * (digits + reach_margin))
         radius = (cutoff**2 + extra) / np.pi
@@ -121,7 +123,7 @@ class Demand:
         the near kernel is 0.02 exp(-T^2). At the closest rims it may be larger, up to a third of
         the error that may come from other sheets. For gradients that allows no smaller distance.
         """
-        enough = (self.reach + np.log(3 * 0.02)) / self.cutoff**2
+        enough = (self.reach + np.log(3 * RIM_KERNEL)) / self.cutoff**2
         return self.radius_in_nodes * float(np.sqrt(min(enough, 1.0)))
 
     def radial_count(self, sheets: Sheets, semi_axes: np.ndarray) -> np.ndarray:

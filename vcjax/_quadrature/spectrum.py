@@ -14,7 +14,8 @@ from vcjax._errors import VcjaxError
 from vcjax._geometry import resample
 from vcjax._quadrature.rule import Rule
 
-_NODES_PER_MODE = 2.8
+NODES_PER_MODE = 2.8
+"""Quadrature nodes for each mode of a field that is above the requested error."""
 _LEAST_NODES = 24.0
 
 
@@ -98,7 +99,7 @@ def nodes_for_field(spectrum: Spectrum, digits: int, nfp: int) -> np.ndarray:
     """Return the numbers of nodes, (2,), along phi (whole torus) and theta that resolve a field."""
     tolerance = 10.0**-digits * spectrum.largest
     modes = [_resolved_mode(spectrum.shares(axis), tolerance) for axis in (1, 2)]
-    return np.maximum(_NODES_PER_MODE * np.array([modes[0] * nfp, modes[1]]), _LEAST_NODES)
+    return np.maximum(NODES_PER_MODE * np.array([modes[0] * nfp, modes[1]]), _LEAST_NODES)
 
 
 def nodes_for_surface(samples: np.ndarray, nfp: int, epsilon: float, count: int) -> np.ndarray:
