@@ -1,12 +1,15 @@
-r"""Measure memory and time of a function over choices of its parameters, and mark the best choices.
-A choice is best if no other choice is both faster and smaller.
+r"""Measure time and memory of a function for several choices of its parameters.
+
+This command measures six choices, each in two processes:
 
     python profiling/memory.py benchmarks.cases.field:external_field \
         -p workload=w7x -p digits=6 -p half_period=true \
         --vary chunk_size=256,1024,4096 --vary target_chunk_size=80,320 --rounds 2
 
 Each choice runs in its own processes, because a process never returns all its memory to the system.
-Records are kept in --out: rerun to resume. docs/tables.md describes the columns.
+The best choices are marked: no other choice is both faster and smaller in temporaries. Records are
+kept in the folder of --out. Run the same command again to resume. docs/tables.md describes the
+columns.
 """
 
 from __future__ import annotations
@@ -78,7 +81,7 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("--rounds", type=int, default=1, help="processes for each choice")
     parser.add_argument("--repeat", type=int, default=5, help="steady-state runs in each process")
-    parser.add_argument("--timeout", type=float, default=300.0, help="seconds for each process")
+    parser.add_argument("--timeout", type=float, default=300.0, help="limit of a process, seconds")
     options = parser.parse_args(argv)
     if options.arg or options.npz or options.pickle:
         raise JaxmeterError(
@@ -89,7 +92,7 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
         raise JaxmeterError(f"got target={options.target!r}; give 'package.module:function'")
     if options.rounds < 1 or options.repeat < 1:
         raise JaxmeterError(
-            f"got --rounds {options.rounds}, --repeat {options.repeat}; give 1 or more"
+            f"got --rounds {options.rounds}, --repeat {options.repeat}; give 1 or more for each"
         )
     return options
 
@@ -118,9 +121,9 @@ def choices(options: argparse.Namespace) -> list[dict[str, Any]]:
 
 
 def label(point: dict[str, Any], points: Sequence[dict[str, Any]]) -> str:
-    """Return a text with the parameters of a choice that differ between the choices.
+    """Return a label with those parameters of a choice that differ between the choices.
 
-    For a single choice the text has all its parameters.
+    If there is only one choice, the label has all parameters.
     """
     texts = [{name: json.dumps(value) for name, value in one.items()} for one in (point, *points)]
     names = [name for name in point if len({one[name] for one in texts}) > 1] or list(point)
@@ -130,10 +133,10 @@ def label(point: dict[str, Any], points: Sequence[dict[str, Any]]) -> str:
 def measured(
     points: Mapping[str, Any], store: Path, options: argparse.Namespace
 ) -> list[list[Record]]:
-    """Measure choices in worker processes, and return the records of the processes of each choice.
+    """Measure choices in worker processes, and return the records of each choice.
 
-    Rounds of the choices are interleaved. A round that has an ``ok`` record in the store is not
-    measured again while vcjax, JAX, the machine and the parameters are the same.
+    Rounds of the choices are interleaved. A round with an ``ok`` record in the store is measured
+    again only if vcjax, JAX, the machine or the parameters have changed.
     """
     from benchmarks.measuring.checkout import code_version
     from benchmarks.measuring.plan import PlannedCase

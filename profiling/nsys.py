@@ -1,13 +1,17 @@
-r"""Capture a function with NVIDIA's Nsight Systems, or read a capture, and show its kernels joined
-with operations and named scopes, its copies and its NVTX ranges.
+r"""Capture a function with NVIDIA's Nsight Systems, or read an existing capture.
 
+The tables list GPU kernels with their operations and named scopes, copies, and NVTX ranges.
+docs/tables.md describes the columns.
+
+    # capture a function
     python profiling/nsys.py benchmarks.cases.field:external_field \
         -p workload=w7x -p digits=6 -p half_period=true
+    # read a report, with the named scopes from an HLO file
     python profiling/nsys.py FILE.nsys-rep --hlo after_optimizations.txt
-    python profiling/nsys.py FILE.sqlite                        # nsys export --type sqlite
+    # read a file that "nsys export --type sqlite" wrote
+    python profiling/nsys.py FILE.sqlite
 
-If nsys is not installed, kernels on a GPU are taken from JAX's own trace. docs/tables.md describes
-the columns.
+If nsys is not installed, GPU kernels are read from JAX's own trace.
 """
 
 from __future__ import annotations
@@ -113,7 +117,7 @@ def kernels_of_trace(options: argparse.Namespace, folder: Path) -> bool:
     scripting.start_jax()
     if jax.default_backend() not in ("gpu", "cuda", "rocm"):
         raise JaxmeterError(jt.INSTALL_NSYS)
-    scripting.say(f"{jt.INSTALL_NSYS}\nnsys: kernels from JAX's own trace instead")
+    scripting.say(f"{jt.INSTALL_NSYS}\nnsys: reading kernels from JAX's own trace instead")
     path = jt.capture(scripting.case_of("nsys", options), folder, repeat=options.repeat)
     tables = jt.trace_tables(jt.read_trace(path))
     scripting.save(tables, folder, live=True, source=str(path))

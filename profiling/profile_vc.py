@@ -1,15 +1,23 @@
-r"""Profile one operation of vcjax on one benchmark case: phases, steady-state times, constants,
-memory, error, and a trace on request.
+r"""Profile one operation of vcjax on one benchmark case.
+
+The record has the times of all phases, constants, memory and the error of the result. A trace is
+written if --trace-dir is given. Two examples:
 
     python profiling/profile_vc.py --case case_vc --op B --jit --repeat 5 \
         --chunk-size auto --target-chunk-size auto --trace-dir DIR
     python profiling/profile_vc.py --case w7x --op GradBOFF --jit --points 1000 --distance 0.05
 
-Operations: B and B_int, the external and the internal field on the surface; GradB, the gradient of
-B; BOFF and GradBOFF, both fields and their gradients at points off the surface; GradX, the gradient
-of a scalar of B with respect to the points of the surface. docs/parameters.md describes the options
-of vcjax.
-Open the trace with ``tensorboard --logdir DIR`` (packages tensorboard and xprof).
+Operations:
+
+    B, B_int    the external and the internal field on the surface
+    GradB       the gradient of the external field on the surface
+    BOFF        both fields at points off the surface
+    GradBOFF    the gradients of both fields at points off the surface
+    GradX       the gradient of a scalar, computed from the external field, with respect to the
+                points of the surface
+
+docs/parameters.md describes the options of vcjax. Open a trace with ``tensorboard --logdir DIR``,
+which needs the packages tensorboard and xprof.
 """
 
 from __future__ import annotations
@@ -67,7 +75,7 @@ POINT_OPTIONS = ("point_count", "distance")
 
 
 def taken(function: Callable[..., Any], options: argparse.Namespace) -> dict[str, Any]:
-    """Return the given options that a function of vcjax takes."""
+    """Return the options that have a value and that a function of vcjax takes."""
     names = inspect.signature(function).parameters
     return {name: value for name, value in vars(options).items() if name in names and value}
 
@@ -117,10 +125,11 @@ def at_points(operation: Operation, problem: Problem, options: argparse.Namespac
 
 
 def in_surface(operation: Operation, problem: Problem, options: argparse.Namespace) -> Case:
-    """Return the case of the gradient of a scalar of the field with respect to the surface points.
+    """Return the case of a gradient with respect to the points of the surface.
 
-    The differentiated function includes the preparation of the casing. The check compares the
-    gradient with forward-mode differentiation along one direction.
+    The differentiated function prepares the casing, computes the field, and returns a weighted sum
+    of the squares of its components. The check compares the gradient with forward-mode
+    differentiation along one direction.
     """
     rule, extras = preparing.chosen(problem)
     weight = np.random.default_rng(0).normal(size=(*rule.trg_shape, 3))
@@ -172,7 +181,7 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
     add("--op", default="B", help=f"one of {', '.join(OPERATIONS)}")
     add("--jit", action="store_true", help="jit the operation and time its phases")
     add("--repeat", type=_count, default=5, help="steady-state runs to time")
-    add("--digits", type=int, help="digits of the case, if it is available with several")
+    add("--digits", type=int, help="digits of a case that is available with several digits")
     add("--half-period", action=argparse.BooleanOptionalAction, help="cover half a period")
     add("--chunk-size", type=_size, default="auto", help='sources in a tile, or "auto"')
     add("--target-chunk-size", type=_size, default="auto", help='targets in a tile, or "auto"')
@@ -184,12 +193,16 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
     add("--near-block-size", type=_size, help='targets in a block of near weights, or "auto"')
     add("--far-dtype", choices=("float64", "float32", "auto"), help="precision of the far field")
     add("--points", type=_count, dest="point_count", help="points off the surface; default: 64")
-    add("--distance", type=float, help="from points to surface, in the unit of X; default: 0.1")
+    add(
+        "--distance",
+        type=float,
+        help="distance of the points from the surface, in the unit of X; default: 0.1",
+    )
     add("--count-multiple", type=_count, help="pad the points to a multiple of this number")
     add("--device", choices=("cpu", "gpu"), help="where to run; by default JAX chooses")
     add("--devices", type=_count, help="number of devices that share the targets or points")
     add("--trace-dir", type=Path, help="write a JAX trace into this folder")
-    add("--json", type=Path, help="file of the record; by default in results/profile")
+    add("--json", type=Path, help="file for the record; by default in results/profile")
     options = parser.parse_args(argv)
     if options.case not in CASES:
         raise JaxmeterError(f"--case {options.case}: no such case; give one of {', '.join(CASES)}")
@@ -230,7 +243,7 @@ def start_jax(options: argparse.Namespace) -> list[Any] | None:
     Raises
     ------
     JaxmeterError
-        If JAX cannot start, or has fewer devices.
+        If JAX cannot start, or finds fewer devices than requested.
     """
     jax.config.update("jax_enable_x64", True)
     if options.device is not None:
@@ -246,13 +259,17 @@ def start_jax(options: argparse.Namespace) -> list[Any] | None:
         ) from error
     if options.devices is not None and len(found) < options.devices:
         raise JaxmeterError(
-            f"--devices {options.devices}: JAX finds only {len(found)}; give a smaller number"
+            f"--devices {options.devices}: JAX finds only {len(found)} devices; give at most that"
+            " many"
         )
     return None if options.devices is None else found[: options.devices]
 
 
 def profile(options: argparse.Namespace) -> None:
-    """Measure an operation, and print and write its record; with ``--trace-dir``, write a trace."""
+    """Measure an operation, print its record, and write the record to a file.
+
+    If ``--trace-dir`` is given, write a trace too.
+    """
     operation = OPERATIONS[options.op]
     params = {"workload": options.case, **vars(options)}
     for name in ("case", "repeat", "json", "trace_dir"):
@@ -274,7 +291,7 @@ def profile(options: argparse.Namespace) -> None:
 
 
 def measure_eager(case: Case, *, repeat: int, name: str) -> Record:
-    """Time calls without a jit around them, and return the record. vcjax still jits its parts."""
+    """Time calls outside of jit, and return the record. vcjax still jits its own parts."""
     timed = [preparing.timed(lambda: case.fn(*case.args)) for _ in range(1 + repeat)]
     assert case.check is not None
     return Record(

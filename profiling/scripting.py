@@ -83,7 +83,7 @@ def _rows(text: str) -> int:
 def run(name: str, work: Callable[[], bool]) -> int:
     """Run the work of a script, and return the exit code.
 
-    ``work`` returns whether it found results. If it did not, the exit code is 1.
+    If ``work`` returns False, which means that it found no results, the exit code is 1.
     """
     here = os.getcwd()
     sys.path.insert(0, here)  # modules are found in the current folder, as with jaxmeter
@@ -94,7 +94,7 @@ def run(name: str, work: Callable[[], bool]) -> int:
         say(f"{name}: {str(error).removeprefix(f'{name}: ')}")
         return 2
     except BrokenPipeError:
-        # The reader of the output has closed it. Python flushes at exit: send that to no file.
+        # The program that reads the output closed the pipe. Python flushes at exit: discard that.
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         return 0
     except KeyboardInterrupt:
@@ -208,7 +208,7 @@ def _bytes_text(size: float) -> str:
 
 
 def conclusion(scopes: pd.DataFrame, seconds: str, steps: Sequence[float] = ()) -> str:
-    """Return a line that says where the time goes: ``59 % in `laplacian`, 31 ms a run``.
+    """Return a line that names the slowest scope, such as ``59 % in `laplacian`, 31 ms a run``.
 
     Parameters
     ----------
@@ -258,7 +258,7 @@ def save(
         Records of worker processes. If they have an environment, it is saved instead of the
         environment of this process.
     **notes : Any
-        More entries for the file of the environment.
+        More entries for ``environment.json``.
     """
     from jaxmeter import tables as jt
 
@@ -271,7 +271,7 @@ def save(
 
 
 def folder_for(options: argparse.Namespace, kind: str, name: str) -> Path:
-    """Return the folder for the tables, and check before the work that it can be written.
+    """Check that the folder for the tables can be written, and return the folder.
 
     Raises
     ------

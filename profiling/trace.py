@@ -1,12 +1,15 @@
-r"""Trace a function, or read a trace, and show what took the time.
+r"""Trace a function, or read an existing trace, and show where the time went.
 
+    # trace a function
     python profiling/trace.py benchmarks.cases.field:external_field \
         -p workload=w7x -p digits=6 -p half_period=true
-    python profiling/trace.py FOLDER            # of jax.profiler.trace
+    # read a trace from a folder that jax.profiler.trace wrote
+    python profiling/trace.py FOLDER
+    # open the trace of the first command in TensorBoard
     tensorboard --logdir results/profile/trace-benchmarks.cases.field-external_field
 
 The tables list operations with total and self time, named scopes, threads, steps, annotations,
-phases and kernels. Tables of xprof are added if they have data. docs/tables.md describes the
+phases and kernels. Tables of xprof are added if they contain data. docs/tables.md describes the
 columns.
 """
 

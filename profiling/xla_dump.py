@@ -1,12 +1,15 @@
-r"""Dump the program of a function with XLA, or read a dump, and show its instructions, passes,
-fusions, buffers, constants, precision and calls of foreign code.
+r"""Dump the program of a function with XLA, or read an existing dump.
 
+The tables list the instructions, passes, fusions, buffers, constants, precision and calls of
+foreign code of the program. docs/tables.md describes the columns.
+
+    # dump a program
     python profiling/xla_dump.py benchmarks.cases.field:external_field \
         -p workload=w7x -p digits=6 -p half_period=true -p chunk_size=2048 --by-pass
-    python profiling/xla_dump.py ... --than chunk_size=512      # and compare with this program
-    python profiling/xla_dump.py FOLDER --than FOLDER           # of another commit, for example
-
-docs/tables.md describes the columns.
+    # also compare it with the program of another chunk size
+    python profiling/xla_dump.py ... --than chunk_size=512
+    # compare two existing dumps, for example of two commits
+    python profiling/xla_dump.py FOLDER --than OTHER_FOLDER
 """
 
 from __future__ import annotations
@@ -43,7 +46,7 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
         action="append",
         default=[],
         metavar="FOLDER | NAME=VALUE",
-        help="compare with another dump, or with the program of other parameters",
+        help="compare with another dump, or with the program that other parameters give",
     )
     return parser.parse_args(argv)
 
@@ -79,7 +82,7 @@ def work(argv: Sequence[str] | None) -> bool:
 def tables_of(options: argparse.Namespace, place: Path | None, folder: Path):
     """Return the tables of the dump in `place`.
 
-    If `place` is None, dump the target first, into a new folder.
+    If `place` is None, first dump the target into a new folder.
     """
     from jaxmeter import tables as jt
 
@@ -95,7 +98,7 @@ def tables_of(options: argparse.Namespace, place: Path | None, folder: Path):
 
 
 def other_tables(options: argparse.Namespace, place: Path | None, folder: Path):
-    """Return the tables of the dump that ``--than`` names, to compare with.
+    """Return the tables of the other dump in the comparison, which ``--than`` names.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Collect the traces and compiles of a function, and find the causes of those after the first."""
+"""Collect the traces and compiles of each function, and explain retraces and recompilations."""
 
 from __future__ import annotations
 
@@ -49,7 +49,8 @@ class Explanation(NamedTuple):
 
     kind: Literal["first", "again", "JAX's own", "not known"]
     causes: tuple[Difference, ...] = ()
-    """The differences from earlier calls; empty for ``again`` if no difference is known."""
+    """The differences from an earlier call. Empty if there is no earlier call, or if no difference
+    is known."""
 
 
 @dataclasses.dataclass
@@ -97,7 +98,10 @@ class Group:
         return len(self.objects) - 1
 
     def explain(self, call: Call | None, at: CallingLine, *, traced: bool) -> Explanation:
-        """Explain a trace or a compile of a call, and add its causes to `causes`."""
+        """Explain the trace or compile that a call led to, and add the causes to `causes`.
+
+        `at` is the calling line. `traced` is True for a trace, and False for a compile.
+        """
         if call is None or call.signature is None:
             return Explanation("JAX's own" if self.is_jax else "not known")
         if self.is_jax:
@@ -122,7 +126,8 @@ class Group:
     def _explain_loop(self, now: Signature, at: CallingLine) -> Explanation:
         """Explain the trace of a loop outside of any jit.
 
-        If the arguments are the same as in an earlier call, the loop's body is a new function.
+        If an earlier call at the same line had the same arguments, the loop was traced again
+        because its body is a new function object.
         """
         earlier = [before for line, before in self.loops if line == at]
         self.loops.append((at, now))
@@ -158,16 +163,17 @@ class Group:
 
 
 def code_of(fn: Any) -> types.CodeType | None:
-    """Return the code of a callable below its wrappers; None if it is not written in Python."""
+    """Return the code of the function that a callable wraps; None if it is not Python code."""
     fn = unwrapped(fn)
     code = getattr(fn, "__code__", None)  # a method has the code of its function
     return code or getattr(type(fn).__call__, "__code__", None)
 
 
 def _wrapping(fn: Any) -> Iterator[types.CodeType]:
-    """Yield the code of a function and of the JAX functions in its closure.
+    """Yield the code of a function, then the code of each JAX function in its closure.
 
-    All wrappers that JAX makes share one code; the closure contains the transformation.
+    All wrappers made by JAX have the same code. Only their closures differ: they contain the
+    transformation.
     """
     if isinstance(fn, types.FunctionType):
         yield fn.__code__

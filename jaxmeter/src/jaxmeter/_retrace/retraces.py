@@ -1,4 +1,4 @@
-"""Find the calls in a sequence that retrace a function, and the arguments that cause it."""
+"""Find the calls in a sequence that retrace a function, and the causes of each retrace."""
 
 from __future__ import annotations
 
@@ -33,12 +33,13 @@ def retraces(
     Parameters
     ----------
     fn : Case or callable
-        The function to call. If it is already jitted, its cache is cleared first. If a case has
-        arguments, they are the first call. The jit options of a case are used.
+        The function to call. If it is already jitted, its cache is cleared first. If `fn` is a
+        case with arguments, the first call uses these arguments. The jit options of a case are
+        used.
     calls : iterable
         The arguments of each call: a tuple, or a pair of a tuple and a dictionary of keyword
-        arguments. They are taken one at a time, so that a generator may change options of JAX
-        between calls. May be left out only for a case with arguments.
+        arguments. The calls are taken one at a time, so a generator may change options of JAX
+        between calls. `calls` may be left out only if `fn` is a case with arguments.
     clock : callable
         A function that returns the time in seconds; tests replace it.
     **jit_options : Any
@@ -47,9 +48,9 @@ def retraces(
     Returns
     -------
     Retraces
-        One entry for each call: its traces, compiles and cache hits, as JAX reports them, the
-        executions of the Python body, and the time in seconds. A call has causes only if it traced
-        or compiled and is not the first.
+        One entry for each call. An entry has the numbers of traces, compiles and cache hits that
+        JAX reports, the number of executions of the Python body, and the time in seconds. Causes
+        are given only for a call after the first that traced or compiled.
 
     Raises
     ------
@@ -85,7 +86,7 @@ def retraces(
 def call_arguments(given: Any, number: int) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """Return the positional and the keyword arguments of a call.
 
-    `number` is the position of the call, which an error names.
+    `number` is the position of the call; an error message names it.
     """
     if not isinstance(given, tuple):
         raise JaxmeterError(

@@ -1,8 +1,12 @@
-"""Describe a call by the properties for which JAX retraces, and find how two calls differ.
+"""Describe a call by the properties that decide whether JAX retraces, and compare two calls.
 
-A jitted function is retraced for each new combination of these properties: how its arguments are
-given, their structure, the shape, dtype and weak type of each array, each static value, and options
-of JAX.
+A jitted function is retraced for each new combination of these properties:
+
+- how each argument is given: by position, by keyword or not at all
+- the structure of each argument
+- the shape, dtype and weak type of each array
+- the value of each static argument
+- the options of JAX
 """
 
 from __future__ import annotations
@@ -23,8 +27,8 @@ from jaxmeter._render.units import type_text
 _TEXT_CHARACTERS = 80
 _CONTEXT_CHARACTERS = 20
 _SEVERITY = {"weak type": 0, "structure": 2, "form": 3}
-"""Weights of the kinds of difference; all other kinds have weight 1. Of two earlier calls with
-equally many differences, the call with the smaller sum of weights is nearer."""
+"""Weights of the kinds of difference; all other kinds have weight 1. If two earlier calls have
+equally many differences from a call, the one with the smaller sum of weights is nearer to it."""
 
 
 class Leaf(NamedTuple):
@@ -34,8 +38,8 @@ class Leaf(NamedTuple):
     dtype: str
     weak_type: bool
     placement: str
-    """The array's sharding, and whether the array is committed to it; empty for a value that is on
-    no device."""
+    """The array's device or sharding, and whether the array is committed to it. Empty for a value
+    that is on no device."""
     number: Any
     """The value of a Python number; None for an array. `jax.jit` traces the number, while jits of
     other libraries may make it static."""
@@ -60,7 +64,7 @@ class Argument(NamedTuple):
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Signature:
-    """The properties of a call for which JAX retraces, without the values of arrays."""
+    """The properties of a call that decide whether JAX retraces; array values are not kept."""
 
     arguments: dict[str, Argument]
     options: dict[str, Any]
@@ -70,7 +74,7 @@ class Signature:
 def static_arguments(information: Any) -> tuple[set[int], set[str]]:
     """Return the positions and the names of the static arguments of a jitted function.
 
-    `information` is ``jitted._jit_info``; if it is None, there are no static arguments.
+    `information` is the function's attribute ``_jit_info``. If it is None, both sets are empty.
     """
     return (
         set(getattr(information, "static_argnums", None) or ()),
@@ -84,7 +88,7 @@ def signature(
     kwargs: Mapping[str, Any],
     static: tuple[set[int], set[str]] = (set(), set()),
 ) -> Signature:
-    """Return the properties of a call for which JAX retraces.
+    """Return the properties of a call that decide whether JAX retraces.
 
     `static` has the positions and names of the static arguments, from `static_arguments`.
     """
@@ -107,11 +111,14 @@ def signature(
 
 
 def causes(now: Signature, earlier: list[Signature]) -> tuple[int, tuple[Difference, ...]]:
-    """Return the number of the nearest earlier call, and the differences from that call.
+    """Return the position of the nearest call in `earlier`, and the differences from that call.
 
-    The nearest call has the fewest and smallest differences; of equally near calls, it is the
-    latest. The differences are those of arguments. If there are none, they are those of placements,
-    else those of Python numbers, else those of options. They are empty if no difference is known.
+    The nearest call has the fewest differences. If several calls have equally few, the sum of the
+    weights in `_SEVERITY` decides, and then the latest call is taken.
+
+    There are four groups of differences: of arguments, of placements, of Python numbers and of
+    options. Only the first group that is not empty is returned. If all are empty, no difference is
+    known.
     """
     ranked = []
     for number, before in enumerate(earlier):
@@ -245,7 +252,8 @@ def _same(before: Any, now: Any) -> bool:
 def _made_again(before: Any, now: Any) -> bool:
     """Return whether two unequal objects are probably the same thing created twice.
 
-    That is so for functions with the same code, and for objects of one type without an ``__eq__``.
+    This holds for two functions with the same code, and for two objects of the same type if the
+    type defines no ``__eq__``.
     """
     code = getattr(before, "__code__", None)
     if code is not None:
@@ -301,7 +309,7 @@ def _value_text(value: Any) -> str:
 
 
 def _contrast(before: str, now: str) -> tuple[str, str]:
-    """Return two texts; long texts are cut to a part that shows where they begin to differ."""
+    """Shorten two long strings to the parts that show where the strings begin to differ."""
     same = len(os.path.commonprefix((before, now)))
     start = max(0, same - _CONTEXT_CHARACTERS)
     if same < _TEXT_CHARACTERS // 2 or before == now:

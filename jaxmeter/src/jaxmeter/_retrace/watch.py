@@ -1,4 +1,4 @@
-"""Watch a block of code for traces and compiles: of which functions, how often, where and why."""
+"""Watch a block of code: report what JAX traces and compiles there, how often, where and why."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from jaxmeter._retrace.signatures import signature, static_arguments
 
 _OURS = str(Path(__file__).parents[1])
 _LIBRARY_FRAMES_COUNT = 12
-"""How many frames to search from `jax.jit` outwards for the library function that calls it; frames
-of JAX lie between them."""
+"""How many frames to search, from `jax.jit` outwards, for the library function that called
+`jax.jit`. Some of these frames belong to JAX."""
 _INSTALLED = tuple(
     {sysconfig.get_path(name) for name in ("purelib", "platlib", "stdlib", "platstdlib")}
 )
@@ -35,8 +35,8 @@ def watch() -> Iterator[Watch]:
     Yields
     ------
     Watch
-        Its ``report`` lists the functions that were traced and compiled so far. It may be read
-        within the block and after it.
+        The property ``report`` lists the functions that were traced or compiled so far. The report
+        may be read in the block and after the block.
 
     Notes
     -----
@@ -49,7 +49,7 @@ def watch() -> Iterator[Watch]:
 
 
 class Seen(NamedTuple):
-    """A trace, a lowering or a compile that is just ending."""
+    """A trace, a lowering or a compile that has just ended."""
 
     stage: Literal["trace", "lower", "compile"]
     name: str
@@ -69,7 +69,7 @@ _NOT_KNOWN = Explanation("not known")
 
 
 class Watch(Listener):
-    """The traces and compiles that JAX reported so far, by function."""
+    """The traces and compiles that JAX has reported so far, by function."""
 
     def __init__(self) -> None:
         self._groups: dict[Hashable, Group] = {}
@@ -180,7 +180,8 @@ def _library_call(
 ) -> tuple[Any, tuple[Any, ...], dict[str, Any]] | None:
     """Find the callable of a library, such as equinox, that passed `fn` to `jax.jit`.
 
-    Return it with the positional and keyword arguments of its call; None if there is none.
+    Return the callable, and the positional and keyword arguments of its call. Return None if no
+    such callable is on the stack.
     """
     for frame in frames:
         if frame.f_code.co_name != "__call__":
@@ -194,9 +195,9 @@ def _library_call(
 
 
 def _line(frames: list[types.FrameType]) -> CallingLine:
-    """Return the innermost line outside of installed packages.
+    """Return the innermost source line on the stack that is not in an installed package.
 
-    If there is none, return the innermost line of a package other than JAX and jaxmeter.
+    If there is no such line, return the innermost line of a package other than JAX and jaxmeter.
     """
     others = [
         frame for frame in frames if not frame.f_code.co_filename.startswith((JAX_FOLDER, _OURS))

@@ -23,7 +23,11 @@ schema(
             REAL,
             "elapsed time, seconds; the time of parallel work is divided among its rows",
         ),
-        "basis": (TEXT, "how the line is known: `measured`, `by ...` or `unattributed`"),
+        "basis": (
+            TEXT,
+            "how the seconds were found: `measured`, `by ...` if a total was divided, or "
+            "`unattributed` if the line is not known",
+        ),
         "source": (TEXT, "file and line; empty if the line is not known"),
         "kernel": (TEXT, "name of the kernel; empty for stages before kernels exist"),
         "scope": (TEXT, "named scopes"),
@@ -46,9 +50,12 @@ schema(
         ),
         "compile_seconds": (REAL, "time of compiling, seconds"),
         "folding_seconds": (REAL, "time of constant folding, a part of compiling, seconds"),
-        "equations_count": (WHOLE, "number of equations of the line in the jaxpr"),
-        "kernels_count": (WHOLE, "number of kernels with instructions of the line"),
-        "instructions_count": (WHOLE, "number of HLO instructions of the line in kernels"),
+        "equations_count": (WHOLE, "number of equations in the jaxpr that come from the line"),
+        "kernels_count": (WHOLE, "number of kernels with instructions that come from the line"),
+        "instructions_count": (
+            WHOLE,
+            "number of HLO instructions in kernels that come from the line",
+        ),
     },
 )
 schema(
@@ -72,7 +79,7 @@ schema(
         "operations": (TEXT, "opcodes in the kernel with their counts"),
         "scope": (TEXT, "named scopes"),
         "primitive": (TEXT, "primitive of JAX"),
-        "source": (TEXT, "file and line of most instructions in the kernel"),
+        "source": (TEXT, "file and line from which most instructions in the kernel come"),
     },
 )
 schema(

@@ -38,12 +38,13 @@ schema(
         "output_bytes": (WHOLE, "size of the results in the buffer assignment, bytes"),
         "temp_bytes": (
             WHOLE,
-            "size of the temporaries in the buffer assignment, shared memory counted once, bytes",
+            "size of the temporaries in the buffer assignment, bytes; memory that temporaries "
+            "share is counted once",
         ),
         "analysed_temp_bytes": (
             WHOLE,
-            "size of the temporaries by `memory_analysis()`, bytes; missing if the program was not "
-            "compiled here",
+            "size of the temporaries that `memory_analysis()` reports, bytes; missing if an "
+            "existing dump was read",
         ),
         "largest_temp_bytes": (WHOLE, "size of the largest temporary, bytes"),
         "largest_temp": (TEXT, "shape, operation and named scope of the largest temporary"),
@@ -71,12 +72,13 @@ schema(
         "instructions_count": (WHOLE, "number of instructions after the pass"),
         "instructions_change_count": (
             WHOLE,
-            "instructions_count less that of the previous row; negative if the pass removed some",
+            "change of instructions_count from the previous row; negative if the pass removed "
+            "instructions",
         ),
         "fusions_count": (WHOLE, "number of fusions after the pass"),
         "fusions_change_count": (
             WHOLE,
-            "fusions_count less that of the previous row; negative if the pass removed some",
+            "change of fusions_count from the previous row; negative if the pass removed fusions",
         ),
     },
 )
@@ -130,8 +132,8 @@ schema(
 )
 schema(
     "dump_precision",
-    "Each row counts the instructions of the optimised program with one type of result in one "
-    "named scope.",
+    "Each row is a type of result and a named scope. It counts the instructions of the optimised "
+    "program that have both.",
     {
         "dtype": (TEXT, "XLA's name of the type: `f64`, `f32`, `s32`, `pred`"),
         "scope": (TEXT, "named scopes"),

@@ -1,4 +1,4 @@
-"""Make XLA dumps of a program without flags for the process, read dumps, and compare two dumps."""
+"""Make XLA dumps of a program without XLA_FLAGS, read dumps, and compare two dumps."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ schema(
     "operation, named scope and source line, and constants by shape and value.",
     {
         "what": (TEXT, "`size`, `buffer`, `opcode`, `fusion`, `constant`, `precision`, `call`"),
-        "item": (TEXT, "properties by which the rows were matched; for a size, its name"),
+        "item": (TEXT, "properties by which the rows were matched; for `size`, its name"),
         "before_count": (WHOLE, "number of matching items before"),
         "now_count": (WHOLE, "number of matching items now"),
         "before_bytes": (WHOLE, "size of matching items before, bytes"),
@@ -61,8 +61,10 @@ class Dump:
     before : HLO text before any pass; empty if it was not dumped.
     after : HLO text after all passes.
     assignment : text of XLA's buffer assignment; empty if it was not dumped.
-    passes : number, pipeline and name of each pass, with the file of the HLO after it, in order.
-    analysed_temp_bytes : size of the temporaries by `memory_analysis()`; None if it is not known.
+    passes : number, pipeline and name of each pass, and the file with the HLO after the pass, in
+        the order of execution.
+    analysed_temp_bytes : size of the temporaries that `memory_analysis()` reports; None if it is
+        not known.
     """
 
     folder: Path
@@ -84,7 +86,7 @@ def dump_program(
     program : Case or jax.stages.Lowered
         A case, or ``jax.jit(f).lower(*args)``.
     folder : Path
-        The folder for the dump. It must be empty or not exist, so that programs do not mix.
+        The folder for the dump. It must be empty or not exist, so that it contains only one dump.
     by_pass : bool
         Whether to dump the program after each pass that changed it.
 
@@ -134,9 +136,9 @@ def read_dump(
         The folder with the files that XLA wrote.
     module : str, optional
         The name of the program, such as ``jit_f``. It is needed if the folder has several programs.
-        Of programs with the same name, the last is read.
+        If several programs have this name, the last one is read.
     analysed_temp_bytes : int, optional
-        The size of the temporaries by `memory_analysis()`, which the dump does not contain.
+        The size of the temporaries that `memory_analysis()` reports. A dump does not contain it.
 
     Raises
     ------
@@ -150,8 +152,8 @@ def read_dump(
             found[match["stem"]] = (match["module"], path)
     if not found:
         raise JaxmeterError(
-            f"dump: got {str(folder)!r}, which has no *after_optimizations.txt; give a folder "
-            "of an XLA dump, or package.module:function to dump"
+            f"dump: got {str(folder)!r}, which has no *after_optimizations.txt; give the "
+            "folder of an XLA dump"
         )
     names = sorted({name for name, _ in found.values()})
     if module is None and len(names) > 1:
@@ -230,7 +232,8 @@ def diff_dumps(before: Mapping[str, pd.DataFrame], now: Mapping[str, pd.DataFram
     Parameters
     ----------
     before, now : mapping
-        The tables of both dumps from `dump_tables`, for example of two chunk sizes or two commits.
+        The tables of each dump, from `dump_tables`. The dumps may be, for example, of two chunk
+        sizes or of two commits.
     """
     old, new = (tables["dump"].to_dict("records")[0] for tables in (before, now))
     rows = []

@@ -15,7 +15,7 @@ schema(
     {
         "kernel": (TEXT, "name of the kernel"),
         "op": (TEXT, "instruction of the optimised HLO; empty if it is not known"),
-        "program": (TEXT, "program of the instruction"),
+        "program": (TEXT, "name of the program that contains the instruction"),
         "scope": (TEXT, "named scopes of the instruction"),
         "device": (TEXT, "plane of the trace, or number of the GPU"),
         "launches_count": (WHOLE, "number of launches"),

@@ -1,4 +1,4 @@
-"""Make the table of memory and time over choices of parameters, with its Pareto front."""
+"""Make the table of time and memory for several choices of parameters, with its Pareto front."""
 
 from __future__ import annotations
 
@@ -45,7 +45,10 @@ schema(
             WHOLE,
             "peak memory of the device since the process began, bytes; missing on CPUs",
         ),
-        "is_preallocated": (TRUTH, "whether JAX allocates its share of the device when it starts"),
+        "is_preallocated": (
+            TRUTH,
+            "whether JAX reserves its share of the device memory as soon as it starts",
+        ),
         "limit_bytes": (WHOLE, "maximum memory that JAX may allocate on the device, bytes"),
         "reserved_bytes": (WHOLE, "device memory that JAX has reserved, bytes"),
         "error_relative": (REAL, "relative error of the result, if the case checks it"),
@@ -54,7 +57,7 @@ schema(
 )
 
 _RESERVED = ("pool_bytes", "bytes_reserved")
-"""Names of the reserved memory in the statistics of JAX's allocators."""
+"""The names that JAX's allocators give the reserved memory in their statistics."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -72,8 +75,8 @@ def memory_table(points: Sequence[Point]) -> pd.DataFrame:
     ----------
     points : sequence of Point
         The choices with their records. A choice counts as failed unless all its records are ``ok``.
-        The numbers of the allocator are those that `allocator_checks` gave for the checks of the
-        first record.
+        The numbers of the allocator are read from the checks of the choice's first record, to
+        which `allocator_checks` added them.
 
     Raises
     ------
@@ -127,9 +130,9 @@ def _row(point: Point) -> dict[str, Any]:
 
 
 def _largest(records: Sequence[Record], name: str) -> int | None:
-    """Return the largest peak of a process's memory above its memory before tracing.
+    """Return the largest peak of the processes' memory, in bytes above the memory before tracing.
 
-    Return None if no peak is known.
+    `name` is the field of the peak. Return None if no peak is known.
     """
     peaks = [
         peak - record.memory.baseline_rss_bytes

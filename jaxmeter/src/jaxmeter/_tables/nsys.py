@@ -1,8 +1,8 @@
 """Make captures of Nsight Systems with ``nsys``, and read the SQLite files that it exports.
 
 NVIDIA describes the layout in "SQLite Schema Reference" (docs.nvidia.com/nsight-systems). nsys
-leaves out empty tables. Times are in nanoseconds. A text may be given as its number in the table
-``StringIds``.
+leaves out empty tables. Times are in nanoseconds. A string may be stored as a number, by which the
+table ``StringIds`` gives the string.
 """
 
 from __future__ import annotations
@@ -23,8 +23,9 @@ from jaxmeter.errors import FileError, JaxmeterError
 
 INSTALL_NSYS = (
     "nsys is not installed here; install Nsight Systems (developer.nvidia.com/nsight-systems, "
-    "Debian's non-free package nsight-systems) or give the path of nsys with --nsys. To read a "
-    "capture from another machine, export it there: nsys export --type sqlite FILE.nsys-rep"
+    "Debian's non-free package nsight-systems) or give the path of nsys (in profiling/nsys.py "
+    "with --nsys). To read a capture from another machine, export it there: "
+    "nsys export --type sqlite FILE.nsys-rep"
 )
 # For each table of nsys: our name, the integer columns it must have, and those it may have.
 _CALL = (("start",), ("globalTid", "correlationId"))
@@ -48,7 +49,7 @@ _FILE_BYTES = 2**31
 _MOST_COPIED_BYTES = 2**50  # in one copy; sums of larger copies would not fit into 64 bits
 _MOST_ROWS_COUNT = 4_000_000
 _TEXT_BYTES = 2**20
-# SQLite calls back after this many of its instructions, and stops after this many calls.
+# SQLite calls back after _STEPS_COUNT of its instructions, and stops after _MOST_CALLS_COUNT calls.
 _STEPS_COUNT, _MOST_CALLS_COUNT = 10_000_000, 500
 _VERSION = re.compile(r"version (\S+)")
 _SECONDS = 600.0
@@ -56,14 +57,15 @@ _SECONDS = 600.0
 
 @dataclass(frozen=True)
 class NsysCapture:
-    """The tables of one capture, as nsys wrote them; a table that nsys left out is empty.
+    """The tables of one capture. A table that nsys left out is empty.
 
     Attributes
     ----------
     path : the ``.sqlite`` file.
-    version, schema_version : versions of nsys and of the tables; empty if the file has none.
-    nvtx, kernels, memcpy, runtime, driver : frames with the columns of nsys that are used.
-    strings : the texts of ``StringIds`` by number.
+    version, schema_version : version of nsys, and version of the layout of its tables; empty if the
+        file does not contain them.
+    nvtx, kernels, memcpy, runtime, driver : those columns of nsys's tables that are used here.
+    strings : the strings of ``StringIds`` by number.
     """
 
     path: Path
@@ -83,7 +85,7 @@ def nsys_program(given: str | None = None) -> str:
     Raises
     ------
     JaxmeterError
-        If nsys is not found; the message says what to install.
+        If nsys is not found. The message says what to install.
     """
     found = shutil.which(given or "nsys")
     if found is None:
@@ -107,15 +109,15 @@ def nsys_profile(nsys: str, command: Sequence[str], report: Path) -> Path:
     Raises
     ------
     JaxmeterError
-        If nsys or the command fails, or if there is no report afterwards.
+        If nsys or the command fails, or if nsys writes no report.
     """
     options = ["--trace=cuda,nvtx", "--sample=none", "--cpuctxsw=none", "--force-overwrite=true"]
     _run([nsys, "profile", *options, f"--output={report.with_suffix('')}", *command], "profile")
     made = report.with_suffix(".nsys-rep")
     if not made.is_file():
         raise JaxmeterError(
-            f"nsys: wrote no {str(made)!r}; if there is a .qdstrm file instead, the importer of "
-            "nsys is missing: install the host part of Nsight Systems and the libraries it needs"
+            f"nsys: profile wrote no {str(made)!r}; profile again. If there is a .qdstrm file "
+            "instead, first install the host part of Nsight Systems, which converts such files"
         )
     return made
 
@@ -143,7 +145,9 @@ def _run(command: list[str], what: str) -> str:
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=_SECONDS)
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise JaxmeterError(f"nsys: could not {what} ({error}); check that nsys runs") from None
+        raise JaxmeterError(
+            f"nsys: could not {what} ({error}); check that nsys runs, and ends within ten minutes"
+        ) from None
     if done.returncode != 0:
         lines = (done.stderr.strip() or done.stdout.strip()).splitlines()[-12:]
         raise JaxmeterError(
@@ -197,9 +201,10 @@ def read_nsys(path: Path) -> NsysCapture:
 
 
 def _guard(base: sqlite3.Connection) -> None:
-    """Limit the steps of queries and the length of texts.
+    """Limit the number of steps of the queries and the length of strings.
 
-    Without the limits a hostile file, which computes its columns, could run for ever.
+    A hostile file can contain columns that are computed when they are read. Without the limits, a
+    query of such columns could run forever.
     """
     calls = iter(range(_MOST_CALLS_COUNT))
     base.set_progress_handler(lambda: next(calls, None) is None, _STEPS_COUNT)
@@ -208,7 +213,7 @@ def _guard(base: sqlite3.Connection) -> None:
 
 
 def _frame(base: sqlite3.Connection, table: str, names: list[str]) -> pd.DataFrame:
-    """Return the columns of a table that are used; an empty frame if the file lacks the table."""
+    """Return the used columns of a table; an empty frame if the file does not have the table."""
     if table not in names:
         return pd.DataFrame()
     _, needed, optional = _TABLES[table]

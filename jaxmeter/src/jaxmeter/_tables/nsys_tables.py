@@ -91,7 +91,7 @@ _MODULE = re.compile(r"XlaModule:#(?P<notes>.*)#")
 _NOTE = re.compile(r"(?P<key>\w+)=(?P<value>.*?)(?=,\w+=|$)")
 
 Known = Mapping[str, Mapping[str, Instruction]]
-"""The instructions of programs, by the name of the program and then of the instruction."""
+"""The instructions of programs, by the name of the program, then by the name of the instruction."""
 
 
 def nsys_tables(
@@ -99,9 +99,10 @@ def nsys_tables(
 ) -> dict[str, pd.DataFrame]:
     """Return all tables of a capture by name.
 
-    A kernel is joined with the call that launched it by process and correlation number. The call is
-    joined with the innermost ``Thunk`` range around it on its thread. All kernels of a CUDA graph
-    have the same call, and therefore the same operation if there is a range around the call.
+    Each kernel is joined with the call that launched it, by process and correlation number. A call
+    is joined with the innermost ``Thunk`` range around the call on the same thread. XLA writes such
+    a range for each operation. All kernels of a CUDA graph have the same call, and so the same
+    operation.
 
     Parameters
     ----------

@@ -109,9 +109,10 @@ def save(
     *,
     notes: Mapping[str, Any] | None = None,
 ) -> Path:
-    """Write each table as ``NAME.parquet`` and ``NAME.csv``, and ``environment.json``.
+    """Write each table as a Parquet file and as a CSV file, with the environment in a third file.
 
-    Each file is either replaced completely or left unchanged.
+    The files are ``NAME.parquet``, ``NAME.csv`` and ``environment.json``. Each file is either
+    replaced completely or left unchanged.
 
     Parameters
     ----------
@@ -120,8 +121,8 @@ def save(
     folder : Path
         The folder for the files; it is created if it does not exist.
     environment : Environment, optional
-        The environment in which the numbers were measured. By default it is this machine, without
-        JAX's backend.
+        The environment in which the numbers were measured. The default is the environment of this
+        machine, without JAX's backend.
     notes : mapping, optional
         More entries for ``environment.json``, such as the path of a trace.
 

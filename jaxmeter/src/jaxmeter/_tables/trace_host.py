@@ -20,12 +20,12 @@ schema(
     {
         "name": (TEXT, "name of the event"),
         "keywords": (TEXT, "keywords as JSON; empty if there are none"),
-        "kind": (TEXT, "`annotation`, `step`, or `python`, a frame of the interpreter"),
+        "kind": (TEXT, "`annotation`, `step`, or `python` for a frame of the interpreter"),
         "count": (WHOLE, "number of events"),
         "total_seconds": (REAL, "duration of all events, seconds"),
         "self_seconds": (
             REAL,
-            "duration of all events without such events inside them, seconds",
+            "duration of all events, without the time of other listed events inside them, seconds",
         ),
     },
 )
@@ -121,6 +121,6 @@ def phase_table(trace: Trace) -> pd.DataFrame:
 
 
 def _phase(name: str) -> int:
-    """Return the position in `_NAMES` of the phase to which an event belongs; -1 if to none."""
+    """Return the position of an event's phase in `_NAMES`; -1 if the event belongs to no phase."""
     patterns = enumerate(_PHASES.values())
     return next((number for number, pattern in patterns if pattern.search(name)), -1)

@@ -86,7 +86,7 @@ schema(
         "op_events_count": (WHOLE, "number of events that are runs of operations"),
         "busy_seconds": (REAL, "time with an event under way, including waiting, seconds"),
         "op_busy_seconds": (REAL, "time with an operation under way, seconds"),
-        "op_self_seconds": (REAL, "sum of the self times of its operations, seconds"),
+        "op_self_seconds": (REAL, "sum of the self times of the thread's operations, seconds"),
         "op_occupancy": (REAL, "op_busy_seconds divided by the span of the trace, 0 to 1"),
     },
 )
@@ -96,7 +96,7 @@ schema(
     {
         "name": (TEXT, "name of the annotation"),
         "step": (WHOLE, "step number"),
-        "start_seconds": (REAL, "start of the step in the time of the trace, seconds"),
+        "start_seconds": (REAL, "start of the step on the clock of the trace, seconds"),
         "duration_seconds": (REAL, "duration of the step, seconds"),
         "op_self_seconds": (
             REAL,
@@ -109,7 +109,7 @@ schema(
 _DETAIL = re.compile(r"(\w+):(\S+)")
 
 Ops = Sequence[Instruction | None]
-"""The instruction of each entry of `Trace.ops`; None if its HLO is not known."""
+"""The instruction of each entry of `Trace.ops`; None if the HLO of the entry is not known."""
 
 
 def trace_tables(trace: Trace, hlo: Mapping[str, str] | None = None) -> dict[str, pd.DataFrame]:

@@ -1,4 +1,4 @@
-"""Get the tables that xprof, TensorBoard's plugin, makes of a trace, and list the empty tables."""
+"""Get the tables that xprof, a plugin of TensorBoard, makes of a trace; list the empty tables."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ Convert = Callable[[list[str], str, dict[str, Any]], Any]
 def xprof_tables(
     path: Path, programs: Iterable[str] = (), convert: Convert | None = None
 ) -> dict[str, pd.DataFrame]:
-    """Return ``xprof_tools`` and the tables with data that xprof makes of a trace.
+    """Return the table ``xprof_tools``, and all tables with data that xprof makes of a trace.
 
     Parameters
     ----------
@@ -48,8 +48,8 @@ def xprof_tables(
     programs : iterable of str
         The names of the programs for xprof's memory viewer, such as ``jit_f(30)``.
     convert : callable, optional
-        A function that returns JSON for ``convert([path], tool, options)``. By default it is
-        xprof's own.
+        A function that is called as ``convert([path], tool, options)`` and returns JSON. The
+        default is xprof's own function.
 
     Raises
     ------
@@ -92,7 +92,7 @@ def _xprof(path: Path) -> Convert:
 def _tables(answer: Any) -> list[pd.DataFrame]:
     """Return the tables in the answer of a tool of xprof.
 
-    An answer is JSON of Google's visualisation library, or lists the heap at its peak.
+    An answer has the JSON form of Google's visualisation library, or lists the heap at its peak.
     """
     if isinstance(answer, list):
         return [table for part in answer for table in _tables(part)]

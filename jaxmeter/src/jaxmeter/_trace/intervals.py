@@ -55,7 +55,10 @@ def self_times(starts: np.ndarray, durations: np.ndarray) -> tuple[np.ndarray, f
 
 
 def union(starts: np.ndarray, durations: np.ndarray) -> float:
-    """Return the length of the union of intervals with (n,) starts and durations in one unit."""
+    """Return the length of the union of time intervals.
+
+    `starts` and `durations` have shape (n,) and the same unit. The result has this unit too.
+    """
     order = np.argsort(starts, kind="stable")
     begin = starts[order]
     end = np.maximum.accumulate((starts + durations)[order])

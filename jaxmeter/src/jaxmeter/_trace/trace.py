@@ -22,7 +22,7 @@ from jaxmeter.errors import JaxmeterError
 
 # Marks that thread pools write about their own work: two for each task, without duration.
 _MARKS = ("ThreadpoolListener::", "end: ")
-# Lines of devices that repeat others, in older and newer converters.
+# Lines of devices that repeat the events of other lines, in older and newer versions of JAX.
 _DERIVED = {"Steps", "XLA Modules", "Framework Ops", "Framework Name Scope", "Source code"}
 # Statistics that are read into columns of their own.
 _READ = {"hlo_op", "hlo_module", "program_id", "run_id", "device_ordinal"}
@@ -107,7 +107,7 @@ def capture(case: Case, folder: Path, *, repeat: int = 3, cold: bool = False) ->
     case : Case
         The case; `runner` runs it.
     folder : Path
-        The folder for traces. This trace gets its own folder below ``plugins/profile`` there.
+        The folder for traces. The trace is written to a new folder in its ``plugins/profile``.
     repeat : int
         Number of runs in the trace, at least 1.
     cold : bool
@@ -154,7 +154,7 @@ def capture(case: Case, folder: Path, *, repeat: int = 3, cold: bool = False) ->
 def trace_file(place: Path) -> Path:
     """Return a trace file: `place` itself if it is a file, otherwise the newest trace below it.
 
-    A trace of several hosts has a file for each host, of which one is returned.
+    A trace of several hosts has a file for each host; only one of these files is returned.
 
     Raises
     ------
@@ -166,8 +166,8 @@ def trace_file(place: Path) -> Path:
     found = sorted(_files(place), key=lambda path: path.stat().st_mtime)
     if not found:
         raise JaxmeterError(
-            f"trace: got {str(place)!r}, which has no *.xplane.pb in it or below; give a folder "
-            "written by jax.profiler.trace, or package.module:function to trace"
+            f"trace: got {str(place)!r}, which contains no *.xplane.pb file; give a folder "
+            "that jax.profiler.trace wrote, or an .xplane.pb file"
         )
     return found[-1]
 

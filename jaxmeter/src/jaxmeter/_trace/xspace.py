@@ -1,8 +1,8 @@
 """Check that a trace file is complete, and read the HLO of its programs.
 
-`jax.profiler.ProfileData` does neither. It gives only events, while the HLO is in metadata without
-events (plane ``/host:metadata``). Older versions of JAX read a part of a truncated file without an
-error, or abort if a file is not a trace.
+`jax.profiler.ProfileData` cannot do this. It returns only events, but the HLO is stored as metadata
+without events, in the plane ``/host:metadata``. In older versions of JAX it reads a part of a
+truncated file without an error, and aborts the process if the file is not a trace.
 
 The layout is that of tsl's ``xplane.proto``: a space has planes (field 1), and a plane has a name
 (2), lines (3) and event metadata (4). The field numbers never change. The encoding is described in
@@ -72,9 +72,9 @@ def _check_events(path: Path, space: memoryview) -> None:
 
 
 def programs(path: Path, wanted: set[str]) -> dict[str, str]:
-    """Return the HLO text of each wanted program of a trace by name, such as ``jit_f(30)``.
+    """Return the HLO text of each wanted program in a trace, by name, such as ``jit_f(30)``.
 
-    A program without HLO in the trace is left out.
+    A program is left out if the trace does not contain its HLO.
     """
     return {
         name: _hlo_text(bytes(module))
@@ -90,7 +90,7 @@ def programs(path: Path, wanted: set[str]) -> dict[str, str]:
 
 
 def _hlo_text(module: bytes) -> str:
-    """Return the text of a serialized HLO module, empty if this jaxlib cannot convert it."""
+    """Return the text of a serialized HLO module; empty if this jaxlib cannot convert it."""
     try:
         from jaxlib._hlo import HloModule  # type: ignore[import-not-found]
     except ImportError:  # jaxlib up to 0.8 or so
@@ -137,7 +137,7 @@ def _parts(data: memoryview, number: int) -> Iterator[memoryview]:
 
 
 def _text(data: memoryview, number: int) -> str:
-    """Return the first field with the given number as text; empty if there is no such field."""
+    """Return the first field with the given number as a string; empty if there is none."""
     return next((bytes(value).decode("utf-8", "replace") for value in _parts(data, number)), "")
 
 

@@ -1,8 +1,8 @@
-"""Find what JAX's persistent cache did for each compile, from JAX's events and log messages.
+"""Read from JAX's events and log messages how the persistent cache handled each compile.
 
-https://docs.jax.dev/en/latest/persistent_compilation_cache.html describes the messages. They have
-the level DEBUG, which is switched on here. A filter then drops the messages that the program's own
-settings would not print.
+https://docs.jax.dev/en/latest/persistent_compilation_cache.html describes the messages. Their level
+is DEBUG, so this module sets the level of the loggers to DEBUG. A filter then drops the messages
+that the program's own settings would not print.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class CacheEvents:
                 logger.setLevel(logging.DEBUG)
 
     def taken(self, *, is_hit: bool) -> dict[str, Any]:
-        """Return what the cache did for the compile that just ended, and forget its events."""
+        """Return how the cache handled the compile that just ended, and forget its events."""
         found = self._found
         self._local.found = {}
         if is_hit:

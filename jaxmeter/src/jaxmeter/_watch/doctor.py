@@ -1,4 +1,4 @@
-"""Run a program twice with one persistent cache; find the time saved and the programs missed."""
+"""Run a program twice with one persistent cache, and find the saved time and the cache misses."""
 
 from __future__ import annotations
 
@@ -11,12 +11,14 @@ from jaxmeter._records.run import RunCompile, WatchedRun
 from jaxmeter._watch.launch import watch_program
 
 KEYS_OPTION = "JAXMETER_WATCH_KEYS"
-"""If this variable is set in the environment, the recorder keeps a hash of each part of a key."""
+"""If this environment variable is set, the recorder keeps a hash of each part of a cache key."""
 _FOLDER_OPTION = "JAX_COMPILATION_CACHE_DIR"
 
 
 def diagnose_cache(command: Sequence[str], folder: Path) -> CacheDiagnosis:
-    """Run a program twice with a new persistent cache that keeps every compiled program.
+    """Run a program twice with a new persistent cache, and return the times and the cache misses.
+
+    The cache keeps every compiled program. If the first run fails, there is no second run.
 
     Parameters
     ----------
@@ -64,7 +66,7 @@ def _watched(command: Sequence[str], folder: Path, variables: dict[str, str]) ->
 
 
 def _shows_other_options(one: RunCompile, stored_count: int) -> bool:
-    """Return whether a compile used other options of the cache than its environment sets."""
+    """Return whether a compile used cache options that differ from the environment variables."""
     is_elsewhere = stored_count == 0 and one.cache in ("hit", "written")
     return is_elsewhere or one.cache_reason.startswith(("jax_", "it took <", "its size"))
 

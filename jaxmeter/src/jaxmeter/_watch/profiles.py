@@ -1,4 +1,4 @@
-"""When the process ends, compile its slowest functions once more under the compile profiler."""
+"""When the process ends, compile its slowest functions again under the compile profiler."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ from jaxmeter._retrace.watch import Seen
 
 
 class Slowest:
-    """The slowest compile of each of the slowest functions, without the values of arrays."""
+    """The functions that took longest to compile, with the arguments of their slowest compiles.
+
+    Only the shapes and dtypes of arrays are kept.
+    """
 
     def __init__(self, count: int) -> None:
         self._count = count
@@ -41,7 +44,11 @@ class Slowest:
             del self._kept[min(self._kept, key=lambda key: self._kept[key][0])]
 
     def forget(self) -> None:
-        """Forget all functions: the child of a fork has no threads of XLA, so it cannot compile."""
+        """Forget all functions.
+
+        This is called in the child of a fork. The child has no threads of XLA, so it cannot compile
+        the functions.
+        """
         self._kept.clear()
 
     def profile(self, write: Callable[..., None]) -> None:

@@ -199,7 +199,7 @@ def _compile(draft: _Draft, process: int, id: str, own: float, began: float) -> 
 
 
 def _own_seconds(drafts: list[_Draft]) -> list[float]:
-    """Return the seconds of each compile, without other compiles that ran within its stages."""
+    """Return the seconds of each compile, without the time of other compiles that ran inside."""
     own = [0.0] * len(drafts)
     stages = [
         (event["thread"], event["time"] - event["seconds"], event["time"], number)

@@ -23,14 +23,15 @@ from jaxmeter._retrace.watch import Seen, Watch
 from jaxmeter._watch.cache_events import CacheEvents
 
 _LARGE_BYTES = 1_000_000
-"""If a program captures fewer bytes, the variables that hold its arrays are not searched for."""
+"""The variables that hold captured arrays are searched for only if a program captures at least this
+many bytes."""
 _ARRAYS_COUNT = 5
 _FRAMES_COUNT = 40
 _until_the_end = contextlib.ExitStack()
 
 
 def record(events: Any) -> None:
-    """Write events with ``events.write`` from now on until the process ends."""
+    """Record compiles with ``events.write`` until the process ends."""
     recorder = Recorder(events.write)
     _until_the_end.enter_context(listening(recorder))
     jax.clear_caches = recorder.noticing(jax.clear_caches)
@@ -40,7 +41,7 @@ def record(events: Any) -> None:
         recorder.slowest = Slowest(count)
         if hasattr(os, "register_at_fork"):
             os.register_at_fork(after_in_child=recorder.slowest.forget)
-        atexit.register(recorder.profile)  # before JAX ends, which was registered earlier
+        atexit.register(recorder.profile)  # runs before JAX's own exit handler
     events.write("jax", version=jax.__version__)
 
 
@@ -101,7 +102,7 @@ class Recorder(Watch):
             self.slowest.profile(self.write)
 
     def noticing(self, clear: Callable[[], None]) -> Callable[[], None]:
-        """Wrap `jax.clear_caches` so that each call of it is also recorded as an event."""
+        """Wrap `jax.clear_caches` so that each call is also recorded as an event."""
 
         @functools.wraps(clear)
         def cleared() -> None:
@@ -198,9 +199,9 @@ def _local(name: str, frames: list[FrameType]) -> Any:
 def _stack(frame: FrameType | None = None) -> list[list[Any]]:
     """Return the lines of the stack to show, each as a list [file, line, function, is_library].
 
-    These are the program's own lines, the innermost first. If a library called JAX, its innermost
-    line comes before them. If the stack has no line of the program, the three innermost lines of
-    libraries are returned.
+    The lines of the program come in order, the innermost first. If a library called JAX, the
+    library's innermost line comes before them. If the stack has no line of the program, the three
+    innermost lines of libraries are returned.
     """
     if frame is None:
         import sys

@@ -10,15 +10,15 @@ from jaxmeter._render.units import place_text
 
 _CACHE_SUGGESTION = (
     "set JAX_COMPILATION_CACHE_DIR, and JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS below its "
-    "default of 1; jaxmeter cache measures what it saves"
+    "default of 1; measure the saving with jaxmeter cache"
 )
 
 
 def savings(compiles: Sequence[RunCompile]) -> tuple[Saving, ...]:
     """Return the changes that would save time, the largest saving first.
 
-    Each compile counts in at most one saving within this run. The saving by the persistent cache
-    concerns later runs; it is last, and its compiles may count in another saving too.
+    Each compile counts in at most one saving of this run. The last entry is the saving by the
+    persistent cache. It concerns later runs, so its compiles may also count in another saving.
     """
     again: dict[tuple[str, ...], list[RunCompile]] = defaultdict(list)
     outside: dict[str, list[RunCompile]] = defaultdict(list)

@@ -2,8 +2,8 @@
 
 Python imports ``sitecustomize`` when it starts (https://docs.python.org/3/library/site.html). So
 every Python process of a watched program runs this file, even if it does not use JAX or belongs to
-another environment. The file imports only the standard library, and JAX only after the program has
-imported it.
+another environment. At first, the file imports only the standard library. It imports the recorder,
+which needs JAX, as soon as the program has imported JAX.
 """
 
 import atexit
@@ -20,8 +20,8 @@ _SOURCE = os.environ.get("JAXMETER_WATCH_SOURCE", "")
 class Events:
     """The event file of this process, with a line of JSON for each event.
 
-    The file is opened for each event. Therefore all events are kept however the process ends, and a
-    program that closes unknown file descriptors does not close this file.
+    The file is opened and closed for each event. Therefore all events are kept however the process
+    ends, and the file stays usable if the program closes unknown file descriptors.
     """
 
     def __init__(self):
