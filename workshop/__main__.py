@@ -14,7 +14,7 @@ from workshop.lessons import lesson_files, run_lesson
 DESCRIPTION = """Check the exercises in order, and show the first that is not solved.
 
   python -m workshop             show the next exercise
-  python -m workshop hint [N]    also show its first N hints
+  python -m workshop hint [N]    also show the first N hints
   python -m workshop list        list all exercises
   python -m workshop lesson N    run the code of a lesson
   python -m workshop verify      check that unsolved files fail and solutions pass
@@ -24,8 +24,8 @@ DESCRIPTION = """Check the exercises in order, and show the first that is not so
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code.
 
-    The code is 0 if the command succeeded, also if an exercise is not solved yet, 1 if ``verify``
-    found something wrong, and 2 for a wrong argument.
+    The exit code is 2 for a wrong argument, 1 if ``verify`` found something wrong, and 0 otherwise.
+    An exercise that is not solved yet does not change the exit code.
     """
     parser = argparse.ArgumentParser(
         prog="python -m workshop",
@@ -81,7 +81,7 @@ def _list() -> int:
 
 
 def verify() -> int:
-    """Check that each unsolved file fails in its check or in JAX, and that its solution passes."""
+    """Check that each unsolved exercise fails, in its check or in JAX, and its solution passes."""
     import jax
 
     wrong = 0

@@ -1,4 +1,4 @@
-"""The exercises in their order: their files, how to load a file, and which ones are solved."""
+"""Load, check and explain the exercises, and remember which exercises are solved."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from types import ModuleType
 FOLDER = Path(__file__).parent
 EXERCISES, SOLUTIONS = FOLDER / "exercises", FOLDER / "solutions"
 SOLVED = FOLDER / ".solved.json"
-"""The exercises that passed, each with a digest of what was checked; git ignores it."""
+"""The file that lists the solved exercises, each with a digest of its code. Git ignores it."""
 
 
 class Unsolved(Exception):
-    """The error of a check that found a wrong quantity; its message gives the wanted quantity."""
+    """Raised by a check if an exercise is not solved. The message says what is still wrong."""
 
     hint: int
-    """The number of the hint that concerns this failure, from 0."""
+    """The number of the hint that concerns this failure, counted from 0."""
 
 
 def expect(condition: bool, message: str, *, hint: int = 0) -> None:
@@ -39,10 +39,10 @@ class Exercise:
     Parameters
     ----------
     name : str
-        Folder and file without its ending, ``1_tracing/1_side_effects``.
+        Folder and file name without the ending, such as ``1_tracing/1_side_effects``.
     check : callable
-        Function that takes the loaded file as a module. It raises `Unsolved`, or any error that the
-        code in the file raises.
+        A function that takes the loaded file as a module. It raises `Unsolved` if the exercise is
+        not solved. Errors that the code of the file raises are passed on.
     hints : tuple of str
         Hints, from the vaguest to the clearest.
     """
@@ -74,7 +74,7 @@ class Exercise:
         return self.hints[first:] + self.hints[:first]
 
     def new_problem(self) -> Exception | None:
-        """Return what `problem` does, but check a file that passed again only after a change."""
+        """Return the same as `problem`, but skip the check of a solved exercise without changes."""
         now, passed = self._digest(), _passed()
         if passed.get(self.name) == now:
             return None
@@ -84,7 +84,7 @@ class Exercise:
         return problem
 
     def _digest(self) -> str:
-        """Return a digest of what the check depends on: the file, the checks and JAX."""
+        """Return a digest of the file, of the code of the checks, and of the version of JAX."""
         digest = hashlib.sha256(importlib.metadata.version("jax").encode())
         for file in (self.file(), *sorted((FOLDER / "checks").glob("*.py"))):
             digest.update(file.read_bytes() if file.exists() else b"")
@@ -108,7 +108,7 @@ def load(path: Path) -> ModuleType:
 
 
 def explained(problem: Exception, path: Path) -> str:
-    """Return a problem as text for a participant: a check's message, or an error and its line."""
+    """Return the text for a participant: the message of a check, or an error with its line."""
     if isinstance(problem, Unsolved):
         return str(problem)
     if isinstance(problem, SyntaxError):

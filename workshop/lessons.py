@@ -27,7 +27,7 @@ def source_of(lesson: Path) -> str:
 
 
 def run_lesson(lesson: Path) -> None:
-    """Run a lesson in its folder, as the site does; an error names the lesson and the line."""
+    """Run a lesson in its folder, as the site does. A traceback names the lesson and the line."""
     before = Path.cwd()
     os.chdir(FOLDER)
     try:

@@ -1,8 +1,8 @@
 """Write SQLite files in the layout of nsys exports, without a capture, for tests and lesson 5.
 
-Tables and columns follow the "SQLite Schema Reference" of Nsight Systems; the columns that the
-test `test_a_real_capture_has_this_layout` reads were seen in exports of versions 2022.4.2 and
-2023.4.4.
+Tables and columns follow the "SQLite Schema Reference" of Nsight Systems. The test
+`test_a_real_capture_has_this_layout` reads some of the columns from a real capture. Exports of nsys
+2022.4.2 and 2023.4.4 contained these columns.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def write(
     with closing(sqlite3.connect(path)) as base:
         for table, records in rows.items():
             columns: Any = TABLES[table].split()
-            # As objects: absent integers would make the others floats.
+            # As objects, because pandas turns integers into floats if one is missing.
             frame = pd.DataFrame(list(records), columns=columns, dtype=object)
             frame.to_sql(table, base, index=False)
     return path
@@ -82,7 +82,7 @@ def text_range(
 ) -> Row:
     """Return the row of an NVTX range, with times in nanoseconds.
 
-    The range is pushed and popped if its kind is 59, and started and ended if it is 60.
+    A push-pop range has the kind 59. A start-end range has the kind 60.
     """
     named = {"text": text, "textId": text_id, "globalTid": thread}
     return {"start": start, "end": end, "eventType": kind, **named}

@@ -1,7 +1,7 @@
 """Record the measurements that the lessons show: ``python -m workshop.record``.
 
-The measurements take about five minutes. In a lesson nobody has to wait for them, and all
-participants see the same numbers.
+The measurements take about five minutes. They are recorded so that nobody has to wait in a lesson,
+and all participants see the same numbers.
 """
 
 from __future__ import annotations
@@ -47,14 +47,20 @@ def environment_of(record: jaxmeter.Record) -> dict[str, str | None]:
 
 
 def write(name: str, environment: dict[str, str | None], samples: list[list[float]]) -> None:
-    """Write lists of seconds to a JSON file, with four digits and one list on each line."""
+    """Write lists of seconds to a JSON file, each list on its own line.
+
+    The seconds are rounded to four significant digits.
+    """
     lines = ",\n  ".join(json.dumps([float(f"{s:.4g}") for s in row]) for row in samples)
     text = f'{{"environment": {json.dumps(environment)},\n "seconds": [\n  {lines}\n ]}}\n'
     (FOLDER / name).write_text(text)
 
 
 def history() -> None:
-    """Measure a made-up history whose later commits are slower, and write the process medians."""
+    """Measure a made-up history of commits, and write the median of each process.
+
+    From commit number `SLOWER_FROM` onwards, the commits use the slower function.
+    """
     rounds = [
         [measured("history", repeat=200, slower=n >= SLOWER_FROM) for n in range(COMMITS)]
         for _ in range(PROCESSES_A_COMMIT)
@@ -73,7 +79,7 @@ def identical() -> None:
 
 
 def comparisons() -> None:
-    """Compare the function with itself and with a slower version, and write both comparisons."""
+    """Compare `selu` with itself, then with the slower function; write both comparisons."""
     effort = jaxmeter.Effort(turns=25, steady_seconds=0.5, compiles=1)
     for name, slower in (("equal", "false"), ("slower", "true")):
         sides = [
@@ -85,7 +91,7 @@ def comparisons() -> None:
 
 
 def main() -> None:
-    """Measure everything."""
+    """Make all measurements."""
     FOLDER.mkdir(exist_ok=True)
     identical()
     history()

@@ -32,7 +32,7 @@ def argument(module: ModuleType) -> None:
 
 
 def method(module: ModuleType) -> None:
-    """Check that a Telescope is a pytree of arguments, and that two Telescopes share a program."""
+    """Check that a Telescope is a pytree of arrays, and that two Telescopes share a program."""
     masks = [jnp.linspace(0.0, 1.0, 32), jnp.linspace(1.0, 0.0, 32)]
     telescopes = [module.Telescope(jnp.outer(mask, mask), mask) for mask in masks]
     leaves = jax.tree.leaves(telescopes[0])
@@ -64,10 +64,10 @@ def folding(module: ModuleType) -> None:
     try:
         audit = jaxmeter.audit(module.rank, prepared, x)
     except jaxmeter.JaxmeterError:
-        expect(False, "`rank` should take two arguments: what `prepare` returns, and x")
+        expect(False, "`rank` should take two arguments: the result of `prepare`, and x")
         return
     primitives = jaxmeter.inventory(module.rank, prepared, x).primitives or {}
-    expect("sort" not in primitives, "the program sorts in every call, or while compiling")
+    expect("sort" not in primitives, "the program still sorts, in every call or while compiling")
     expect(
         audit.captured_bytes == 0, f"`rank` captures {audit.captured_bytes:,} bytes, not 0", hint=1
     )
@@ -89,8 +89,8 @@ EXERCISES = (
         method,
         (
             "`static_argnums=0` makes the object part of the program, with its arrays.",
-            "Make it a dataclass with `jax.tree_util.register_dataclass` as decorator, then jit "
-            "the method without static arguments.",
+            "Make Telescope a dataclass with the decorator `jax.tree_util.register_dataclass`. "
+            "Then jit the method without static arguments.",
         ),
     ),
     Exercise(

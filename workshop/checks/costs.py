@@ -25,7 +25,7 @@ def _inside(equation) -> int:
 
 
 def unrolled(module: ModuleType) -> None:
-    """Check that the program of `smoothed` holds one round, whatever the number of rounds."""
+    """Check that the program of `smoothed` contains one round, for any number of rounds."""
     u = jnp.outer(jnp.arange(6.0), jnp.arange(5.0))
     counts = [_equations(lambda u, n=n: module.smoothed(u, n), u) for n in (4, 40)]
     expect(
@@ -81,8 +81,8 @@ EXERCISES = (
         "5_costs/1_unrolled",
         unrolled,
         (
-            "The Python loop is unrolled: each round has equations of its own.",
-            "`jax.lax.fori_loop(0, rounds, lambda _, u: ..., u)` holds one round.",
+            "The Python loop is unrolled: each round has its own equations.",
+            "`jax.lax.fori_loop(0, rounds, lambda _, u: ..., u)` contains one round.",
         ),
     ),
     Exercise(
@@ -97,7 +97,7 @@ EXERCISES = (
         "5_costs/3_stacked",
         stacked,
         (
-            "Each component that is stacked becomes a loop of its own.",
+            "Each stacked component is computed by its own loop.",
             "A rotation of all points is one matrix product, `points @ matrix.T`.",
         ),
     ),

@@ -1,4 +1,4 @@
-"""Count and compare what the exercises produce."""
+"""Count traces and compiles, and compare results, for the checks."""
 
 from __future__ import annotations
 

@@ -72,7 +72,7 @@ EXERCISES = (
         shapes,
         (
             "Pad each series to LIMIT numbers, and pass the length of the series too.",
-            "Pad with NumPy: operations of JAX on each length would compile for each length.",
+            "Pad with NumPy: padding with JAX would compile a program for each length.",
             "Make a mask, jnp.arange(LIMIT) < count, and sum only where it is true, in mean and "
             "in variance.",
         ),

@@ -35,7 +35,7 @@ def _inventories() -> list[jaxmeter.Inventory]:
 
 
 def culprits(module: ModuleType) -> None:
-    """Check that the quantities grow most at the given commits."""
+    """Check that each given commit is the one at which the quantity grows most."""
     given = {name: getattr(module, name) for name in ("CAPTURED", "EQUATIONS", "MEMORY")}
     for name, number in given.items():
         expect(isinstance(number, int), f"{name} is {number!r}; give the number of a commit")
@@ -50,7 +50,7 @@ def culprits(module: ModuleType) -> None:
         wanted = growth.index(max(growth)) + 1
         expect(
             given[name] == wanted,
-            f"{name} is {given[name]}, but the quantity grows more elsewhere: {values}",
+            f"{name} is {given[name]}, but the quantity grows more at another commit: {values}",
             hint=1,
         )
 
@@ -66,7 +66,7 @@ def lock(module: ModuleType) -> None:
     captures = any(one.name == "captured_bytes" for one in diff.sizes)
     expect(
         diff.same is True,
-        "not as locked: " + ("; ".join(changes) or "another program"),
+        "the program is not as locked: " + ("; ".join(changes) or "another program"),
         hint=0 if captures else 1,
     )
 
@@ -98,7 +98,7 @@ EXERCISES = (
         culprits,
         (
             "Lesson 6 prints the quantities of each commit. Commits are counted from 0.",
-            "Which number grows most from one commit to the next, relative to its size before?",
+            "Which number grows most from one commit to the next, relative to its earlier size?",
         ),
     ),
     Exercise(
@@ -113,8 +113,8 @@ EXERCISES = (
         "6_review/3_verdicts",
         verdicts,
         (
-            '"different" needs an interval without 1 and an effect above 3 %; "same" an interval '
-            "within 3 % of 1.",
+            'The verdict is "different" if 1 is not in the interval and the effect is above 3 %. '
+            'The verdict is "same" if the whole interval is within 3 % of 1.',
             "Otherwise the verdict is inconclusive: more processes could decide.",
             "STEP is the number of the first commit with a longer bar in lesson 6.",
         ),

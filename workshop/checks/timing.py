@@ -37,7 +37,10 @@ class _Machine:
 
 
 class _Answer:
-    """An answer that is ready at a set time. To wait for it or to read it advances the clock."""
+    """An answer that is ready at a set time.
+
+    To wait for the answer, or to read it, advances the clock.
+    """
 
     def __init__(self, machine: _Machine, ready_at: float) -> None:
         self.machine, self.ready_at = machine, ready_at
@@ -86,7 +89,7 @@ def callbacks(module: ModuleType) -> None:
 
 
 def processes(module: ModuleType) -> None:
-    """Check that `p_value` compares medians of processes, and that ENOUGH is the right number."""
+    """Check that `p_value` compares medians of processes, and that ENOUGH is just enough."""
     recorded = json.loads((FOLDER / "recorded" / "identical.json").read_text())["seconds"]
     left, right = recorded[0::2], recorded[1::2]
     a, b = ([statistics.median(samples) for samples in side] for side in (left, right))
@@ -131,7 +134,8 @@ EXERCISES = (
         (
             "Calls within a process are not independent. What is one sample?",
             "Take `statistics.median` of each process, and compare these numbers.",
-            "Lesson 2 prints the smallest p of n against n. Which is the first n with p < 0.005?",
+            "Lesson 2 prints the smallest possible p for n processes against n. Which is the first "
+            "n with p < 0.005?",
         ),
     ),
 )

@@ -59,9 +59,10 @@ EXERCISES = (
         "1_tracing/1_side_effects",
         side_effects,
         (
-            "Python code in `step` runs while it is traced. What runs in each call?",
+            "Python code in `step` runs only while `step` is traced. Which code runs in each call?",
             "Count in `run`, or let `step` take the count and return it, increased by one.",
-            "A static count, or one that is a Python number in some calls only, is a new trace.",
+            "A static count makes a trace for each value. A count that is a Python number in one "
+            "call and an array in the next makes two traces.",
         ),
     ),
     Exercise(

@@ -3,7 +3,7 @@
 `transform` multiplies x by the matrix of the cosine transform. The matrix is captured. Make it the
 first argument.
 
-See the difference, with the path of this file as FILE:
+To see the difference, run this command, with the path of this file as FILE:
 
     .venv/bin/jaxmeter audit FILE:transform --arg f32[600]
 """

@@ -1,10 +1,10 @@
 """Move work out of the program.
 
-`rank` counts the numbers of a table below each x. It sorts the captured table, and the compiler
-computes this sort, slowly. `prepare(table)` should do the work that depends on the table alone, and
-`rank(prepared, x)` the rest.
+`rank` counts the numbers of a table below each x. It sorts the captured table. The compiler
+evaluates this sort at compile time, slowly. `prepare(table)` should do the work that depends on the
+table alone, and `rank(prepared, x)` should do the rest.
 
-See what the compile costs, with the path of this file as FILE:
+To see the cost of the compile, run this command, with the path of this file as FILE:
 
     .venv/bin/jaxmeter audit FILE:rank --arg f32[3]
 """

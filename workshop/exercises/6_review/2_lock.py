@@ -1,8 +1,8 @@
-"""Mend a program until it is as locked.
+"""Mend a program until it matches the locked version.
 
-This is the field of lesson 6 with two regressions. The check compares it with the first version,
-which was locked: captured bytes, equations, instructions and all other quantities should be the
-same.
+This is the field of lesson 6 with two regressions. The first version of the field was locked, and
+the check compares your program with it. Captured bytes, equations, instructions and all other
+quantities should be the same.
 """
 
 import jax

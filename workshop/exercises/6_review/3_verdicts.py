@@ -1,8 +1,8 @@
 """Judge recorded comparisons.
 
-Lesson 2 prints two comparisons: of `selu` with itself, and with a slower version. Which verdict
-does each comparison give for the steady-state time: "same", "different" or "inconclusive"? From
-which commit on is the history of lesson 6 slower?
+Lesson 2 prints two comparisons: `selu` with itself (EQUAL), and `selu` with a slower version
+(SLOWER). Which verdict does each comparison give for the steady-state time: "same", "different" or
+"inconclusive"? Which commit in the history of lesson 6 is the first slower commit (STEP)?
 """
 
 EQUAL = ""

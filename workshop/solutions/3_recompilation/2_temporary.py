@@ -1,7 +1,7 @@
 """One function for every rate.
 
-`descend` goes down the slope of |x|^2, with a step for each rate. It compiles in each step, and
-again in the next call. It should compile only once.
+`descend` minimises |x|^2 by gradient descent, with one step for each rate. JAX compiles in each
+step, and again in the next call. Make one compile serve all steps and all calls.
 """
 
 import jax

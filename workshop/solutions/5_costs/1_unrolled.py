@@ -1,9 +1,9 @@
 """The same answer with fewer equations.
 
-`smoothed` smooths u on a grid, in a number of rounds. Its program holds the operations of every
-round. Make it hold one round, for any number of rounds.
+`smoothed` smooths u on a grid, in a number of rounds. The program contains the operations of every
+round. Make the program contain only one round, for any number of rounds.
 
-See what the compile costs, with the path of this file as FILE:
+To see the cost of the compile, run this command, with the path of this file as FILE:
 
     .venv/bin/jaxmeter compile FILE:smoothed --arg f32[64,64] --static rounds=10
 """

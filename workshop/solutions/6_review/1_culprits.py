@@ -1,7 +1,7 @@
 """Name the commits.
 
-The repository of lesson 6 has seven commits, 0 to 6. Which of them makes each quantity grow
-most: the captured bytes, the equations, or the temporaries?
+The repository of lesson 6 has seven commits, 0 to 6. There are three quantities: the captured
+bytes, the equations and the temporaries. At which commit does each quantity grow most?
 """
 
 CAPTURED = 2

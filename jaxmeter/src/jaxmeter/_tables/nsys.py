@@ -117,7 +117,7 @@ def nsys_profile(nsys: str, command: Sequence[str], report: Path) -> Path:
     if not made.is_file():
         raise JaxmeterError(
             f"nsys: profile wrote no {str(made)!r}; profile again. If there is a .qdstrm file "
-            "instead, first install the host part of Nsight Systems, which converts such files"
+            "instead, the importer of nsys is missing: install the host part of Nsight Systems"
         )
     return made
 
