@@ -241,5 +241,5 @@ def test_an_audit_comes_back_from_json(weights):
 
 @pytest.mark.parametrize("text", ["", "[]", '{"name": 3}'])
 def test_text_of_no_audit_is_refused(text):
-    with pytest.raises(RecordError, match="give the text of Audit.to_json"):
+    with pytest.raises(RecordError, match="give the output of Audit.to_json"):
         Audit.from_json(text)

@@ -84,7 +84,7 @@ def test_writing_a_section_keeps_the_others_and_sorts_all(tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("<<<<<<< HEAD", "not TOML .*; correct it"),
+        ("<<<<<<< HEAD", "not TOML .*; correct the file"),
         ('["jax"."m:f"]\ntraces = -1', "jax: m:f: got traces=-1; give a whole number >= 0"),
         ('["jax"."m:f"]\ntraces = "1"', "jax: m:f: got traces='1'; give a whole number$"),
         ("traces = 1", "got traces=1; give lines such as"),

@@ -148,7 +148,7 @@ def test_a_late_attack_on_the_meter_keeps_the_phases_before_it_and_is_no_success
 def test_a_record_too_long_to_send_is_a_failure_that_says_so(attacked):
     record = attacked("returns_a_number_with_an_endless_name")
     assert record.failure is not None and record.failure.phase == "setup"
-    assert "the record has 3" in record.failure.output
+    assert "answer has 3" in record.failure.output
 
 
 def test_a_worker_that_cannot_be_started_is_a_record():

@@ -204,7 +204,7 @@ def test_of_its_own(jaxmeter):
 @pytest.mark.parametrize(
     ("limit", "message"),
     [
-        ("capturd_bytes = 3", "got a limit on 'capturd_bytes'; limit one of captured_bytes, "),
+        ("capturd_bytes = 3", "got a limit on 'capturd_bytes'; use one of captured_bytes, "),
         ("traces = -1", "got traces=-1; give a whole number >= 0"),
         ("traces = true", "got traces=True; give a whole number"),
     ],
@@ -242,7 +242,7 @@ def test_marked_tests_are_compared_with_the_lock_file(run, pytester):
     result = run(LOCKED)
     result.assert_outcomes(passed=3)
     result.stdout.fnmatch_lines(
-        ["*lock.toml has no section 'jax *, cpu, *', tests not compared: 2; *"]
+        ["*lock.toml has no section 'jax *, cpu, *'; tests not compared: 2; *"]
     )
     assert not file.exists()
     run(LOCKED, options=["--jaxmeter-lock"]).assert_outcomes(passed=3)

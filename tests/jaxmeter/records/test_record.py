@@ -104,7 +104,7 @@ def test_numpy_scalars_become_plain_numbers():
 @pytest.mark.parametrize("length", [0, 1, 50, 500, -1])
 def test_a_truncated_text_is_refused_and_said_to_be(length):
     text = FULL.to_json()[:length]
-    with pytest.raises(RecordError, match=r"Record\.from_json: got \d+ .*truncated or made by"):
+    with pytest.raises(RecordError, match=r"Record\.from_json: got \d+ .*truncated or from"):
         Record.from_json(text)
 
 

@@ -188,7 +188,7 @@ def test_a_program_without_jax_that_prints_much_is_run_as_it_is(plain, capfd, mo
     printed = capfd.readouterr()
     assert len(printed.out) == 100_000_000
     assert "No module named 'a_module_that_is_not_there'" in printed.err
-    assert "no process imported JAX, of 1 Python process" in printed.err
+    assert "no process imported JAX (1 Python process)" in printed.err
     assert "does that Python have JAX?" in printed.err
     assert main(["watch", "--", "a-program-that-is-not-there"]) == 2
     assert "got the program 'a-program-that-is-not-there'" in capfd.readouterr().err

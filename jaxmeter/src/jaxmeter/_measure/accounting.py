@@ -1,5 +1,5 @@
-"""Read memory figures: the compiler's plan of a program, and the peaks of the process and the
-device."""
+"""Read memory figures: the compiler's memory plan for a program, and the peak memory of the process
+and of the device."""
 
 from __future__ import annotations
 
@@ -33,8 +33,7 @@ def compiler_account(compiled: jax.stages.Compiled) -> dict[str, int | None]:
 
 
 def _devices_count(compiled: jax.stages.Compiled) -> int | None:
-    """Return the number of devices that a program runs on; None if the program does not report
-    it."""
+    """Return the number of devices that a program runs on; None if the number is unknown."""
     try:
         shardings = jax.tree.leaves((compiled.input_shardings, compiled.output_shardings))
     except Exception:  # a program that was loaded may have none
@@ -51,8 +50,8 @@ def rss_bytes() -> int | None:
 def peak_rss_bytes() -> int:
     """Return the peak resident set size of this process in bytes.
 
-    The peak is counted from the last successful call of `reset_peak_rss`, or else from the start of
-    the process.
+    The peak is the maximum since the last successful call of `reset_peak_rss`, or since the start
+    of the process if there was no such call.
     """
     # ru_maxrss outlives exec on Linux: a child of a large process would begin with the parent's
     # peak.
@@ -64,8 +63,7 @@ def peak_rss_bytes() -> int:
 
 
 def reset_peak_rss() -> bool:
-    """Reset the peak resident set size to the current size; return whether the system allowed
-    it."""
+    """Reset the peak resident set size to the current size; return whether this succeeded."""
     try:
         _CLEAR_REFS.write_text("5")  # proc(5): 5 resets the peak and touches nothing else
     except OSError:
@@ -74,9 +72,9 @@ def reset_peak_rss() -> bool:
 
 
 def device_peak_bytes() -> int | None:
-    """Return the peak memory of the first device in bytes since the process began.
+    """Return the peak memory of the first device since the process began, in bytes.
 
-    Return None if the backend, such as CPU, does not report it.
+    Return None if the backend does not report the peak; the CPU backend does not.
     """
     stats = jax.local_devices()[0].memory_stats()
     return None if stats is None else stats.get("peak_bytes_in_use")

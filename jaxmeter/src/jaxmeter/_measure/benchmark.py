@@ -47,11 +47,11 @@ class BenchmarkCase(PlainData):
         killed.
     env : dict
         Environment variables that are added to those of this process or replace them. The
-        persistent compilation cache is off in workers (JAX_ENABLE_COMPILATION_CACHE=false) unless
-        it is set here.
+        persistent compilation cache is off in workers unless ``env`` sets
+        JAX_ENABLE_COMPILATION_CACHE.
     path : tuple of str
-        Entries to put in front of ``sys.path``. Without an entry for it, the current directory is
-        not on the worker's ``sys.path``.
+        Entries to put in front of ``sys.path``. The current directory is not on the worker's
+        ``sys.path`` unless it is one of these entries.
     cpus : tuple of int or None
         The CPUs to bind the worker to. On a system that cannot bind a process, the measurement
         fails.

@@ -27,7 +27,7 @@ class Case:
     ----------
     fn : callable
         The function to measure. A plain function is passed to `jax.jit`. A function that is already
-        jitted is used as it is; then the runs of its Python body cannot be counted.
+        jitted is used unchanged, and the runs of its Python body cannot be counted.
     args, kwargs : tuple, mapping
         The arguments of ``fn``. Donated arguments are copied before each call.
     jit_options : mapping
@@ -68,10 +68,10 @@ def case_of(
     args: tuple[Any, ...] = (),
     kwargs: Mapping[str, Any] = FrozenDict(),
 ) -> Case:
-    """Return the `Case` that a public function got as an argument, or make it from a callable and
-    its arguments.
+    """Return the `Case` that a public function got as an argument, or make a `Case` from a callable
+    and its arguments.
 
-    Errors name ``call``, the public function.
+    Error messages name ``call``, the public function.
     """
     if not isinstance(fn, Case):
         if not callable(fn):
@@ -80,7 +80,7 @@ def case_of(
     if args or kwargs:
         raise JaxmeterError(
             f"{call}: got arguments besides a Case: {len(args) + len(kwargs)}; "
-            "put them into the case, Case(fn, args)"
+            "put the arguments into the case: Case(fn, args)"
         )
     return fn
 
@@ -88,7 +88,7 @@ def case_of(
 def numbers(call: str, what: str, named: Any) -> dict[str, float]:
     """Return a mapping of names to numbers as a dictionary of floats.
 
-    Errors name ``call``, the function of jaxmeter, and ``what``, the mapping.
+    Error messages name ``call``, the jaxmeter function, and ``what``, the name of the mapping.
     """
     advice = 'give a dictionary of numbers by name, such as {"error_relative": 1e-7}'
     if not isinstance(named, Mapping):
@@ -128,7 +128,8 @@ def name_of(fn: Any) -> str:
 
 
 def is_partial(fn: Any) -> bool:
-    """Return whether a callable is a partial of Python, of JAX or of a library such as equinox."""
+    """Return whether a callable is a partial: of functools, of JAX or of a library such as
+    equinox."""
     return (
         type(fn).__name__ in ("partial", "Partial")
         and callable(getattr(fn, "func", None))

@@ -1,4 +1,4 @@
-"""Count Python executions, traces and compiles, with wrappers and the events of JAX."""
+"""Count Python executions with a wrapper, and traces and compiles with JAX's monitoring events."""
 
 from __future__ import annotations
 
@@ -24,16 +24,20 @@ _CACHE_HIT = "/jax/compilation_cache/cache_hits"
 
 
 class Listener:
-    """Base class of listeners to the events of JAX."""
+    """Base class of listeners to JAX's monitoring events."""
 
     def on_trace(self, fun_name: str, seconds: float) -> None:
-        """Handle the trace of a function; for a function ``step`` the name is ``step``."""
+        """Handle the trace of a function. The name is the function's own, such as ``step``."""
 
     def on_lowering(self, fun_name: str, seconds: float) -> None:
-        """Handle the lowering of a program; for a function ``step`` the name is ``jit(step)``."""
+        """Handle the lowering of a program. The name is the program's, such as ``jit(step)``."""
 
     def on_compile(self, fun_name: str, seconds: float, *, is_hit: bool) -> None:
-        """Handle the compile of a program, or its read from the persistent cache if ``is_hit``."""
+        """Handle the compile of a program.
+
+        If ``is_hit`` is true, the program was read from the persistent cache instead of being
+        compiled.
+        """
 
 
 @dataclass
@@ -76,7 +80,7 @@ class ExecutionCounter:
 
 @contextmanager
 def listening(listener: L) -> Iterator[L]:
-    """Pass the events of JAX to a listener within a ``with`` block."""
+    """Pass JAX's monitoring events to a listener within a ``with`` block."""
     _register_once()
     _listening.append(listener)
     try:

@@ -1,4 +1,4 @@
-"""Make errors of the user's function clear: add notes, and remove the frames of jaxmeter."""
+"""Make errors of the user's function clear: add notes, and hide the frames of jaxmeter."""
 
 from __future__ import annotations
 
@@ -44,7 +44,8 @@ def raise_from_call(
     *,
     where: str = "",
 ) -> NoReturn:
-    """Raise the error of a call of the user's function with notes, or a clearer error in its place.
+    """Raise an error for a failed call of the user's function: the original error with notes, or a
+    clearer error.
 
     Parameters
     ----------
@@ -55,14 +56,15 @@ def raise_from_call(
     error : Exception
         The exception that the call raised.
     where : str
-        Which of several calls failed, such as `` in call 2``.
+        A phrase that says which of several calls failed, such as `` in call 2``.
 
     Raises
     ------
     JaxmeterError
         If the arguments do not match the function's signature, or a static argument has no hash.
     Exception
-        Otherwise ``error`` itself, with notes that name the call and say what to try.
+        Otherwise ``error`` itself. A note on it names the call. If the error is about a tracer,
+        another note says what to try.
     """
     name, given, message = name_of(fn), _given(args, kwargs), message_of(error)
     # An error in the body is not about the arguments of the call.
@@ -89,7 +91,7 @@ def raise_from_call(
 
 
 def is_for_filter_jit(value: Any) -> bool:
-    """Return whether a value is a module of equinox with leaves that are not arrays.
+    """Return whether a value is an equinox module with leaves that are not arrays.
 
     Such leaves are functions or Python numbers. equinox.filter_jit holds them fixed, but jax.jit
     does not.
@@ -102,7 +104,7 @@ def is_for_filter_jit(value: Any) -> bool:
 def _shown(error: Exception) -> TracebackType | None:
     """Return the part of an error's traceback to show.
 
-    Return None for an error of jaxmeter, because its message is sufficient.
+    Return None for a `JaxmeterError`, because its message is sufficient.
     """
     if isinstance(error, JaxmeterError):
         return None
@@ -113,10 +115,10 @@ def _shown(error: Exception) -> TracebackType | None:
 def _first_frame(
     traceback: TracebackType | None, *, in_packages: bool = False
 ) -> TracebackType | None:
-    """Return a traceback from the first frame of the user's code on; None if there is none.
+    """Return the part of a traceback that begins with the first frame of the user's code.
 
-    With ``in_packages``, a frame in any installed package other than JAX and jaxmeter counts as
-    well.
+    Return None if there is no such frame. If ``in_packages`` is true, a frame in an installed
+    package other than JAX and jaxmeter counts as the user's code.
     """
     while traceback is not None:
         file = traceback.tb_frame.f_code.co_filename
@@ -128,9 +130,9 @@ def _first_frame(
 
 
 def _unbound(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> str:
-    """Return why arguments do not match the signature of a function; empty if they match.
+    """Return the reason why arguments do not match the signature of a function.
 
-    The text is also empty if the signature is unknown.
+    Return an empty string if they match, or if the signature is unknown.
     """
     try:
         signature = inspect.signature(fn)
@@ -151,8 +153,9 @@ def _advice(name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> str:
             "numbers in the arguments fixed, but a plain function gets them as tracers"
         )
     return (
-        "if Python needs the value of an argument, make it static: --static NAME on the command "
-        f"line, jaxmeter.Case({name}, args, jit_options={{'static_argnames': 'NAME'}}) in Python"
+        "if Python needs the value of an argument, make it static: give --static NAME on the "
+        f"command line, or jaxmeter.Case({name}, args, jit_options={{'static_argnames': 'NAME'}}) "
+        "in Python"
     )
 
 

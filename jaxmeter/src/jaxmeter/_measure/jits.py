@@ -1,9 +1,10 @@
-"""Find the `jax.jit` that a call reaches through methods, partials, objects and other libraries.
+"""Find the jitted function that a call reaches through methods, partials, objects and libraries.
 
-A function that equinox or flax has jitted contains a `jax.jit` of its own. The function passes the
-arrays in its arguments, and in the object that it is a method of, to this `jax.jit`. It holds
-everything else fixed. jaxmeter traces the inner `jax.jit` with the same arguments that the library
-makes for it, so the traced program is the program that a call runs.
+Libraries such as equinox and flax have their own jit. A function that such a library has jitted
+contains an inner function, made by `jax.jit`. A call passes the arrays in its arguments to the
+inner function and holds everything else fixed. For a method, the arrays in the object are passed
+as well. jaxmeter traces the inner function with the same arguments as a call, so the traced program
+is the program that a call runs.
 """
 
 from __future__ import annotations
@@ -21,26 +22,28 @@ _JaxJit = type(jax.jit(len))
 
 
 class _Left(BaseException):
-    """Raised to leave a library's function with a result, before the function runs anything.
+    """Raised to leave a library's function with a result, before the function runs its program.
 
-    It is not an Exception, because the library might handle that.
+    The base class is not Exception, because the library might catch every Exception.
     """
 
 
 class KnownJit:
-    """A callable that calls one jitted function, with the methods of `jax.jit`.
+    """A wrapper around a callable that calls one jitted function.
+
+    The wrapper has the methods of a function made by `jax.jit`, such as ``trace`` and ``lower``.
 
     Parameters
     ----------
     fn : callable
         The callable: a bound method, a partial, an object, or a function jitted by a library.
     owner : object
-        The jitted function that ``fn`` calls, jitted by JAX or by a library.
+        The function that ``fn`` calls, jitted by JAX or by a library.
     attribute : str
         The attribute in which a library's function keeps its `jax.jit`; empty for a function jitted
         by JAX.
     args, keywords : tuple, mapping
-        The arguments that ``fn`` passes in addition to those of a call.
+        The arguments that ``fn`` adds to the arguments of each call.
     """
 
     def __init__(
@@ -77,9 +80,10 @@ class KnownJit:
         return self.trace(*args, **kwargs).lower()
 
     def leave_with(self, use: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping) -> Any:
-        """Return the result of ``use`` for the arguments that a call passes to `jax.jit`.
+        """Call the function with ``use`` in place of its own `jax.jit`; return the result of
+        ``use``.
 
-        The call ends there, and the program is not run.
+        The call ends as soon as ``use`` returns, so the program is not run.
         """
         if not self.attribute:
             return self.call_with(use, args, kwargs)
@@ -109,9 +113,10 @@ class KnownJit:
 
 
 def jit_of(fn: Any) -> Any:
-    """Return the jitted function that a call of ``fn`` reaches: made by `jax.jit`, or a `KnownJit`.
+    """Return the jitted function that a call of ``fn`` reaches.
 
-    Return None if ``fn`` does more than call a jitted function; jaxmeter must then jit ``fn``.
+    This is ``fn`` itself if ``fn`` was made by `jax.jit`, and otherwise a `KnownJit`. Return None
+    if ``fn`` does more than call a jitted function; jaxmeter must then jit ``fn``.
     """
     if isinstance(fn, (_JaxJit, KnownJit)):
         return fn

@@ -52,7 +52,7 @@ def split(
 
 
 def merged(fixed: Mapping[int, Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Call:
-    """Return the arguments of a call, with the fixed leaves of `split` put back into them."""
+    """Return the arguments of a call, with the fixed leaves from `split` put back."""
     leaves, tree = _flat((args, dict(kwargs)))
     args, kwargs = tree.unflatten(fixed.get(number, leaf) for number, leaf in enumerate(leaves))
     return tuple(map(_inside, args)), {name: _inside(value) for name, value in kwargs.items()}

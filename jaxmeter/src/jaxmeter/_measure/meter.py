@@ -1,4 +1,4 @@
-"""Measure a case in this process, phase by phase."""
+"""Measure a case, a function with its arguments, in this process and phase by phase."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def measure(
     fn : Case or callable
         A case, or a function with its arguments.
     *args : Any
-        The function's arguments; for keyword arguments or options of jit give a `Case`.
+        The function's arguments. For keyword arguments or jit options, give a `Case` instead.
     repeat : int
         The number of steady-state samples.
     max_seconds : float or None
@@ -77,7 +77,8 @@ def measure(
     Raises
     ------
     JaxmeterError
-        If an argument cannot be used, or a steady-state run is traced again.
+        If an argument has a wrong type or value, or if a steady-state run traces the function
+        again.
     Exception
         Any exception of the function or of its check, with a note that names the phase.
     """
@@ -108,8 +109,10 @@ def measure_case(
     compiles: int,
     clock: Clock,
 ) -> None:
-    """Measure a case phase by phase; after an exception, ``progress`` has all earlier
-    measurements."""
+    """Measure a case phase by phase, and put the measurements into ``progress``.
+
+    If a phase raises an exception, ``progress`` keeps the measurements made before.
+    """
     with listening(Events()) as events:
         run = Run(case, progress, events, clock)
         try:
@@ -240,8 +243,10 @@ class Run:
             self.note_samples(samples)
 
     def recompile(self, count: int) -> None:
-        """Trace, lower and compile again ``count`` times; the counts in the record leave this
-        out."""
+        """Trace, lower and compile again ``count`` times.
+
+        The counts in the record do not include these traces and compiles.
+        """
         for _ in range(count):
             phases = timed_recompile(self.clock, self.jitted, self.case)
             self.progress.note(recompiles=(*self.progress.record.recompiles, phases))

@@ -1,7 +1,7 @@
 """Time each phase separately: trace, lower, compile, first call, steady state.
 
-The first call is not a steady-state run. It is tens of times slower, because JAX sets up its fast
-path in it.
+The first call is not a steady-state run. In the first call, JAX sets up the fast path for later
+calls. The first call is therefore tens of times slower.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Clock = Callable[[], float]
 Arguments = tuple[tuple[Any, ...], dict[str, Any]]
 
 MIN_SAMPLES_COUNT = 3
-"""The number of samples to take even if they take longer than ``max_seconds``."""
+"""The minimum number of samples, even if these take longer than ``max_seconds``."""
 
 
 def timed(clock: Clock, call: Callable[[], T]) -> tuple[T, float]:
@@ -58,13 +58,13 @@ def run_steady(
 ) -> Any:
     """Run a compiled function for ``repeat`` samples; return the answer of the last run.
 
-    Sampling stops early when the samples add up to more than ``max_seconds``, but not before there
-    are `MIN_SAMPLES_COUNT`. If the function is traced again, a RetraceError is raised, because the
-    time of that run would include tracing.
+    Sampling stops early when the samples add up to more than ``max_seconds``, but at least
+    `MIN_SAMPLES_COUNT` samples are taken. If the function is traced again, a RetraceError is
+    raised, because the time of that run would include tracing.
 
-    ``arguments`` makes the arguments of each run, which is not timed. ``traces_count`` returns how
-    often the function was traced, compiled or run by Python so far. ``on_sample`` is called with
-    the seconds of each sample.
+    ``arguments`` makes the arguments before each run, outside the timed part. ``traces_count``
+    returns how often the function was traced, compiled or run by Python so far. ``on_sample`` is
+    called with the seconds of each sample.
     """
     limit = math.inf if max_seconds is None else max_seconds
     spent = 0.0
@@ -100,7 +100,7 @@ def retrace_error(name: str) -> RetraceError:
 def fresh_arguments(
     lowered: jax.stages.Lowered, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Callable[[], Arguments]:
-    """Return a function that makes the arguments of each run.
+    """Return a function that makes the arguments for each run.
 
     If the program donates arguments, the function copies them, because a call deletes donated
     arrays.

@@ -1,4 +1,4 @@
-"""Build a record phase by phase, and keep what was measured if a phase fails."""
+"""Build a record phase by phase. If a phase fails, the record keeps all earlier measurements."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from typing import Any
 from jaxmeter._records.record import Failure, Record
 
 ADVICE = "try: "
-"""The beginning of the notes of an error that say what to try."""
+"""The prefix of a note on an exception that gives advice."""
 
 UNFINISHED = "Unfinished"
-"""The kind of failure of a record that is still being made."""
+"""The ``kind`` of the failure in a record while the measurement is still running."""
 
 
 class Progress:
-    """A record that is being made; if a phase fails, it keeps the measurements of earlier phases.
+    """A record under construction, which keeps the earlier measurements if a phase fails.
 
     ``report`` is called with the unfinished record whenever a phase begins, and from time to time
     within a long phase. The failure in an unfinished record names the current phase.
@@ -43,7 +43,7 @@ class Progress:
         self.note(**{section: dataclasses.replace(getattr(self.record, section), **fields)})
 
     def publish(self) -> None:
-        """Report the record so far as unfinished."""
+        """Report the record so far, marked as unfinished."""
         if self._report is not None:
             failure = Failure(self.phase, UNFINISHED, f"ended without a message in {self.phase}")
             self._report(dataclasses.replace(self.record, status="failed", failure=failure))
@@ -62,22 +62,23 @@ class Progress:
 
 
 _LONGEST = {"phase": 40, "kind": 120, "message": 2000, "traceback": 12_000, "output": 4000}
-"""The maximum number of characters of each text of a failure."""
+"""The maximum number of characters in each field of a `Failure`."""
 
 
 def capped(failure: Failure) -> Failure:
-    """Return a failure with its texts shortened and without unpaired surrogates.
+    """Return a failure with its strings shortened and with unpaired surrogates replaced.
 
-    The texts come from the target, so they may have any length.
+    The strings come from the measured program, so they may have any length.
     """
     texts = {name: _capped(getattr(failure, name), limit) for name, limit in _LONGEST.items()}
     return Failure(**texts)
 
 
 def _capped(text: str, limit: int) -> str:
-    """Return a text of at most `limit` characters.
+    """Return a string, shortened to at most `limit` characters.
 
-    A longer text keeps its beginning and its end, which gets three quarters of the characters.
+    A longer string loses its middle. One quarter of the kept characters are from its beginning, and
+    three quarters are from its end.
     """
     if len(text) > limit:
         gap = f" ... {len(text) - limit} characters left out ... "
@@ -87,7 +88,7 @@ def _capped(text: str, limit: int) -> str:
 
 
 def message_of(error: BaseException) -> str:
-    """Return the text of an exception, or a substitute if the exception cannot make its text."""
+    """Return the message of an exception, or a substitute if its ``__str__`` fails."""
     try:
         return _plain(str(error))
     except BaseException:  # an exception class of the target whose own __str__ fails
@@ -95,7 +96,7 @@ def message_of(error: BaseException) -> str:
 
 
 def advice_of(error: BaseException) -> str:
-    """Return what to try, from the notes of an error; empty if no note gives advice."""
+    """Return the advice in the notes of an exception; empty if no note gives advice."""
     notes = (note for note in getattr(error, "__notes__", ()) if note.startswith(ADVICE))
     return next(notes, "").removeprefix(ADVICE)
 
@@ -115,8 +116,8 @@ def _traceback_of(error: BaseException) -> str:
 
 
 def _plain(text: str) -> str:
-    """Return a text as a plain str.
+    """Return a string as a plain ``str``.
 
-    The target may define a subclass of str with methods of its own.
+    The measured program may define a subclass of ``str`` that overrides methods.
     """
     return str.__str__(text)

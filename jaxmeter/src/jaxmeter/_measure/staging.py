@@ -27,13 +27,13 @@ class Staged:
 def staged(case: Case, *, call: str = "staged") -> Staged:
     """Trace and lower a case, without compiling or running it.
 
-    Errors name ``call``, the function of jaxmeter that needs the program, such as ``audit``.
+    Error messages name ``call``, the jaxmeter function that needs the program, such as ``audit``.
 
     Raises
     ------
     JaxmeterError
-        If the arguments do not match the function, or the case has options of jit for a function
-        that is already jitted.
+        If the arguments do not match the function, or if the function is already jitted and the
+        case has jit options.
     Exception
         Any exception of tracing or lowering.
     """
@@ -45,12 +45,12 @@ def staged(case: Case, *, call: str = "staged") -> Staged:
 def prepared(case: Case) -> Case:
     """Return a case that JAX can trace.
 
-    If the callable passes each call on to a jitted function, the new case contains that function.
-    Examples are methods and functions that another library has jitted.
+    If the callable only calls a jitted function, the new case contains the jitted function. For
+    example, the callable may be a jitted method, or a function that another library has jitted.
 
-    If the callable is not jitted yet, the leaves of its arguments that are not arrays or numbers
-    are held fixed, and such leaves of its answer become None. This does not apply if the options of
-    jit name static arguments.
+    If the callable is not jitted, leaves of its arguments that are neither arrays nor numbers are
+    held fixed, and such leaves of its answer become None. The case is returned unchanged if its jit
+    options name static arguments.
     """
     jit = jit_of(case.fn)
     if jit is not None and (jit is case.fn or not case.jit_options):
@@ -76,7 +76,7 @@ def prepared(case: Case) -> Case:
 def trace(call: str, jitted: Any, case: Case) -> Any:
     """Trace a prepared case.
 
-    An error names ``call``, the function of jaxmeter, and its traceback begins in the user's code.
+    Error messages name ``call``, the jaxmeter function that needs the trace.
     """
     try:
         return jitted.trace(*case.args, **case.kwargs)
@@ -87,14 +87,14 @@ def trace(call: str, jitted: Any, case: Case) -> Any:
 def jitted(case: Case, counter: ExecutionCounter | None = None) -> Any:
     """Return the jitted function of a case.
 
-    A function that is already jitted is returned as it is. A plain function is wrapped and then
-    jitted; ``counter`` provides the wrapper if it is given. Without a new wrapper, JAX would use
-    its earlier trace of the function, although a global array may have changed since.
+    A function that is already jitted is returned unchanged. A plain function is wrapped and then
+    jitted. The wrapper comes from ``counter`` or is new. Without a new wrapper, JAX would use an
+    earlier trace of the function, although a global array may have changed since.
 
     Raises
     ------
     JaxmeterError
-        If the case has options of jit for a function that is already jitted.
+        If the function is already jitted and the case has jit options.
     """
     if not isinstance(case.fn, jax.stages.Wrapped):
         counter = counter or ExecutionCounter(case.fn)

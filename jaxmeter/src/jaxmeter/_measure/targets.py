@@ -22,7 +22,7 @@ _TARGET = re.compile(rf"({_NAME}|.*\.py):{_NAME}")
 
 
 def is_target(text: str) -> bool:
-    """Return whether a text has the form ``package.module:function`` or ``file.py:function``."""
+    """Return whether a string has the form ``package.module:function`` or ``file.py:function``."""
     return _TARGET.fullmatch(text) is not None
 
 
@@ -68,8 +68,11 @@ def module_of(target: str) -> ModuleType:
 
 
 def _module_name(path: Path) -> str:
-    """Return the module name for a file: the name of the file, unless another module has that
-    name."""
+    """Return a module name for a file.
+
+    This is the name of the file without ``.py``, followed by its folder if another module has the
+    name already.
+    """
     name = path.stem
     if name in sys.modules:
         found: Any = sys.modules[name]
@@ -91,7 +94,8 @@ def resolve(
     target : str
         ``package.module:function``, ``package.module:Class.method`` or ``file.py:function``.
     call, wanted : str
-        For error messages: the name of the caller, and what the function should do.
+        For error messages: the name of the caller, and a phrase that completes "name a function
+        that ...".
 
     Raises
     ------

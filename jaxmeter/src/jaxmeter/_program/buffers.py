@@ -1,6 +1,6 @@
-"""Read the buffers of a program from XLA's buffer assignment, and the operations that compute them.
+"""Read the buffers of a program from XLA's buffer assignment, with the operation of each buffer.
 
-XLA writes the assignment only to files in a folder. A compiler option requests it for one program.
+XLA writes the buffer assignment only to a file. A compiler option of the program names the folder.
 """
 
 from __future__ import annotations
@@ -30,8 +30,7 @@ Source = Literal["assignment", "instructions"]
 def compiled_with_buffers(
     lowered: jax.stages.Lowered,
 ) -> tuple[jax.stages.Compiled, tuple[Buffer, ...], Source]:
-    """Compile a program; return it with its buffers and their source, as `buffers_in` gives
-    them."""
+    """Compile a program; return the program, its buffers and their source (see `buffers_in`)."""
     with temporary_folder() as folder:
         try:
             compiled = lowered.compile(compiler_options={"xla_dump_to": str(folder)})
@@ -45,17 +44,17 @@ def compiled_with_buffers(
 def buffers_in(
     assignment: str, program: Iterable[Instruction]
 ) -> tuple[tuple[Buffer, ...], Source]:
-    """Return the buffers of a program, the largest first, and the source from which they were read.
+    """Return the buffers of a program, the largest first, and their source.
 
-    If the assignment contains no buffers, the results of the instructions outside fusions are
-    returned instead.
+    The source is ``assignment``. If the assignment contains no buffers, the source is
+    ``instructions``, and each buffer is the result of an instruction outside fusions.
 
     Parameters
     ----------
     assignment : str
         The text of XLA's buffer assignment; may be empty.
     program : iterable of Instruction
-        The instructions of the optimised program, for the operation and scope of each buffer.
+        The instructions of the optimised program. They give the operation and scope of each buffer.
     """
     known = {instruction.name: instruction for instruction in program}
     found = list(_assigned(assignment, known))

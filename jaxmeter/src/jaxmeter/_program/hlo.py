@@ -1,5 +1,5 @@
-"""Read HLO text: instructions with their operands, called computation, named scope and source
-line."""
+"""Read the instructions in HLO text, each with its operands, called computation, named scope and
+source line."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _FIELD = re.compile(r"(\w+)=(\d{1,18})\b")
 MOVING_OPCODES = frozenset(
     ("parameter", "constant", "bitcast", "tuple", "get-tuple-element", "broadcast", "copy")
 )
-"""Opcodes that only move or name data. Versions of a compiler add and remove these freely."""
+"""Opcodes that only move or name data. Versions of the compiler emit different numbers of them."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -59,7 +59,7 @@ class Instruction:
     """The computation that contains the instruction."""
     is_root: bool
     arguments: str
-    """The text in the parentheses: operands, or the value of a constant."""
+    """The text in the parentheses after the opcode: operands, or the value of a constant."""
     calls: str
     """The computation that a fusion, call, loop or reduction calls; empty for other
     instructions."""
@@ -69,7 +69,7 @@ class Instruction:
     call_target: str
     """The name of the foreign function of a custom call; empty for other instructions."""
     op_name: str
-    """JAX's name of the operation, without the outermost function:
+    """JAX's name for the operation, without the outermost function, such as
     ``transpose(jvp(layer))/dot_general``."""
     source: str
     """``/path/file.py:12``; empty if the compiler gives no source line."""
@@ -156,7 +156,7 @@ def _array_bytes(match: re.Match[str]) -> int:
     if dtype in ("token", "opaque"):
         return 0
     bits = _NUMBER.search(dtype)
-    # Types narrower than a byte take one; pred has no width in its name.
+    # Types narrower than a byte take one byte; pred has no width in its name.
     sizes = [*_NUMBER.findall(match["shape"]), "1" if bits is None else bits.group()]
     if max(map(len, sizes)) <= 18:
         *shape, width = map(int, sizes)
@@ -164,8 +164,8 @@ def _array_bytes(match: re.Match[str]) -> int:
         if found <= _LARGEST_ARRAY_BYTES:
             return found
     raise JaxmeterError(
-        f"hlo: got the array {match.group():.60}, which is larger than any memory; give the text "
-        "of a program that was compiled"
+        f"hlo: got the array {match.group():.60}, which is larger than any memory; give the HLO "
+        "text of a compiled program"
     )
 
 
@@ -178,11 +178,12 @@ def bodies(every: Iterable[Instruction]) -> dict[str, list[Instruction]]:
 
 
 def named_instructions(text: str) -> dict[str, Instruction]:
-    """Return the instructions of a module by name, and fill in names and sources that XLA left out.
+    """Return the instructions of an HLO module by name, with missing `op_name` and `source` filled
+    in.
 
-    A fusion, call or loop without an `op_name` gets the `op_name` and source of the root of its
-    computation. If the root has none either, it gets the most frequent ones of that computation.
-    Any other instruction without an `op_name` gets the `op_name` and source of an operand.
+    A fusion, call or loop without an `op_name` gets the `op_name` and `source` of the root of the
+    computation that it calls. If the root has no `op_name` either, the most frequent `op_name` in
+    that computation is used. Any other instruction gets the `op_name` and `source` of an operand.
     """
     known = {instruction.name: instruction for instruction in instructions(text)}
     parts = {name: _named_part(body) for name, body in bodies(known.values()).items()}
@@ -199,8 +200,8 @@ def named_instructions(text: str) -> dict[str, Instruction]:
 
 
 def _named_part(body: Iterable[Instruction]) -> Instruction | None:
-    """Return the instruction that gives its name to the caller of a computation; None if none has a
-    name."""
+    """Return the instruction of a computation whose name the caller of the computation gets; None
+    if no instruction has a name."""
     named = [part for part in body if part.op_name]
     if not named:
         return None
@@ -288,7 +289,7 @@ def hlo_file(path: Path) -> tuple[str, str]:
     return name, text
 
 
-# Metadata may contain braces in its quoted texts.
+# Metadata may contain braces in its quoted strings.
 _METADATA = re.compile(r',? ?metadata=\{(?:[^{}"]|"(?:[^"\\]|\\.)*")*\}')
 _TABLES_TEXT = re.compile(rf"^(?:{'|'.join(_TABLES)})\n(?:.+\n)*", re.MULTILINE)
 
@@ -296,7 +297,7 @@ _TABLES_TEXT = re.compile(rf"^(?:{'|'.join(_TABLES)})\n(?:.+\n)*", re.MULTILINE)
 def strip_hlo(text: str) -> str:
     """Return HLO text without source lines, scopes and the name of the module.
 
-    These can change although the program does not.
+    These parts can change even if the program does not.
     """
     text = _TABLES_TEXT.sub("", _METADATA.sub("", text))
     return re.sub(r"^HloModule [^,\n]+", "HloModule", text, flags=re.MULTILINE)

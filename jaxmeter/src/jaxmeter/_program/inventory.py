@@ -42,15 +42,15 @@ def inventory(fn: Case | Callable[..., Any], *args: Any, **kwargs: Any) -> Inven
     Parameters
     ----------
     fn : Case, callable or jax.stages.Compiled
-        The function, jitted or not; a case, which may have options of jit; or a compiled program,
-        which has no known jaxpr.
+        The function, jitted or not; a case, which may have jit options; or a compiled program. The
+        jaxpr of a compiled program is not known.
     *args, **kwargs : Any
         The arguments of the function; `jax.ShapeDtypeStruct` may stand for arrays.
 
     Raises
     ------
     JaxmeterError
-        If ``fn`` is none of these, or if arguments are given with a case or a compiled program.
+        If ``fn`` has another type, or if arguments are given with a case or a compiled program.
     Exception
         Any exception of tracing or compiling.
     """
@@ -167,7 +167,7 @@ def diff(before: Source, now: Source, *args: Any, **kwargs: Any) -> ProgramDiff:
     Raises
     ------
     JaxmeterError
-        If a program is none of these, or if arguments are given but no callable.
+        If a program has another type, or if arguments are given although no program is a callable.
     Exception
         Any exception of tracing or compiling.
     """

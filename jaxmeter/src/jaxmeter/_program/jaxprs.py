@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 JIT = ("jit", "pjit")
-"""Names that versions of JAX give to the primitive of a nested jitted function."""
+"""The names of the primitive of a nested jitted function, in different versions of JAX."""
 
 
 def inner(jaxpr: Any) -> Any:
-    """Return the open jaxpr inside a jaxpr, which may be closed or open.
+    """Return the open jaxpr of a jaxpr that may be closed or open.
 
     From JAX 0.12 on, closed and open jaxprs have the same type.
     """
@@ -39,14 +39,14 @@ def _jaxprs_in(parameter: Any) -> Iterator[Any]:
 
 
 def label(equation: Any) -> str:
-    """Return a name for the sub-jaxprs of an equation: ``scan``, ``jit(step)``."""
+    """Return a name for the sub-jaxprs of an equation, such as ``scan`` or ``jit(step)``."""
     name = equation.params.get("name")
     primitive = equation.primitive.name
     return f"{primitive}({name})" if isinstance(name, str) else primitive
 
 
 def scan_counts(params: Mapping[str, Any]) -> tuple[int, int]:
-    """Return the number of constant operands of a scan and the number of carried operands.
+    """Return two numbers for a scan: its constant operands and its carried operands.
 
     The scan iterates over the remaining operands.
     """
@@ -59,7 +59,8 @@ def scan_counts(params: Mapping[str, Any]) -> tuple[int, int]:
 def equations_count(jaxpr: Any) -> int:
     """Count the equations in a jaxpr and its sub-jaxprs.
 
-    The equation that contains a sub-jaxpr counts as one; a shared sub-jaxpr counts at each use.
+    An equation that contains a sub-jaxpr counts as one, in addition to the equations of the
+    sub-jaxpr. A sub-jaxpr that several equations share counts at each use.
     """
     known: dict[int, int] = {}  # each shared jaxpr is walked once
 

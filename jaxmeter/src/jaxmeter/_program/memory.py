@@ -39,7 +39,7 @@ def memory(fn: Case | Callable[..., Any], *args: Any, run: bool = True, **kwargs
     Parameters
     ----------
     fn : Case or callable
-        The function, jitted or not; or a case, which may have options of jit.
+        The function, jitted or not; or a case, which may have jit options.
     *args, **kwargs : Any
         The arguments of the function. If one of them is a `jax.ShapeDtypeStruct`, the function is
         not run.
@@ -127,12 +127,13 @@ def tradeoff(
     max_seconds: float | None = None,
     measured: Callable[[Case], Record] | None = None,
 ) -> Tradeoff:
-    """Measure a function for several choices of parameters, to find the best in time and memory.
+    """Measure a function for several choices of parameters, to find the best choices in time and
+    memory.
 
     Parameters
     ----------
     make : callable
-        ``make(**parameters)`` returns the `Case` of a choice.
+        ``make(**choice)`` returns the `Case` to measure for one choice of parameters.
     parameters : iterable of mapping
         The choices, such as ``[{"chunk": 16}, {"chunk": 64}]``.
     repeat, max_seconds : int, float or None
@@ -189,9 +190,9 @@ def _is_plain(value: Any) -> bool:
 def pareto_front(
     sizes: Sequence[tuple[float, int | None]],
 ) -> Iterator[tuple[int, bool]]:
-    """Yield the position of each (seconds, bytes), the fastest first, and whether it is best.
+    """Yield the position of each pair (seconds, bytes), the fastest first, and whether it is best.
 
-    It is best if no other choice is both faster and smaller. Unknown bytes count as 0.
+    A pair is best if no other pair is both faster and smaller. Unknown bytes count as 0.
     """
     smallest = float("inf")
     for n in sorted(range(len(sizes)), key=lambda n: (sizes[n][0], sizes[n][1] or 0)):

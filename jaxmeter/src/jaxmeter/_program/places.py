@@ -56,8 +56,8 @@ def is_python(file: str) -> bool:
 def user_places(places: Iterable[Place]) -> list[Place]:
     """Return the places that are neither in JAX nor in Python itself, in the given order.
 
-    ``places`` must begin with the innermost place. The result ends at the first line of jaxmeter,
-    because the lines outside it only called jaxmeter.
+    ``places`` must begin with the innermost place. Lines of jaxmeter, and the lines that called
+    jaxmeter, are left out.
     """
     found = []
     for place in places:
@@ -69,8 +69,8 @@ def user_places(places: Iterable[Place]) -> list[Place]:
 
 
 def places_of_equation(equation: Any) -> list[Place]:
-    """Return the user's lines that made an equation, the innermost first; empty if JAX kept
-    none."""
+    """Return the user's lines that made an equation, the innermost first; empty if they are not
+    known."""
     traceback = equation.source_info.traceback
     frames = () if traceback is None else traceback.frames
     return user_places(Place(f.file_name, f.line_num, f.function_name) for f in frames)
@@ -106,7 +106,7 @@ def places_of_frame(frame: FrameType | None) -> list[Place]:
 
 
 def author_place(places: list[Place]) -> Place | None:
-    """Return the innermost line outside installed packages, which the user can change.
+    """Return the innermost line outside installed packages: a line that the user can change.
 
     If all lines are in installed packages, return the innermost line; None if there are no lines.
     """

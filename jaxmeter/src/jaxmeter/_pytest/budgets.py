@@ -1,4 +1,7 @@
-"""Read limits on quantities from ``[tool.jaxmeter.budgets]``, for all tests or for some of them."""
+"""Read the limits on quantities from the table ``[tool.jaxmeter.budgets]`` of pyproject.toml.
+
+A limit applies to all tests, or to the tests that match a pattern.
+"""
 
 from __future__ import annotations
 
@@ -22,9 +25,9 @@ Budget = dict[str, int | None]
 def read_budgets(file: Path) -> dict[str, Budget]:
     """Return the budgets in a pyproject.toml, by the pattern of the tests that they apply to.
 
-    Limits in the table itself apply to all tests, which have the pattern ``*``. Limits in a
-    sub-table apply to the tests whose identifier, such as ``tests/test_step.py::test_step``,
-    matches the name of the sub-table as a glob.
+    Limits in the table itself apply to all tests and have the pattern ``*``. The name of a
+    sub-table is a glob pattern. Its limits apply to the tests whose identifiers match the pattern.
+    An identifier looks like ``tests/test_step.py::test_step``.
     """
     where, table = tool_table(file, "budgets")
     narrower = {name: value for name, value in table.items() if isinstance(value, Mapping)}
@@ -36,12 +39,12 @@ def read_budgets(file: Path) -> dict[str, Budget]:
 
 
 def checked_budget(where: str, limits: Mapping[str, Any]) -> Budget:
-    """Check limits and return them as a budget; an error names ``where``, the place of the
-    limits."""
+    """Check limits and return them as a budget; error messages begin with ``where``, the place of
+    the limits."""
     for name, limit in limits.items():
         if name not in QUANTITIES:
             raise JaxmeterError(
-                f"{where}: got a limit on {name!r}; limit one of {', '.join(QUANTITIES)}"
+                f"{where}: got a limit on {name!r}; use one of {', '.join(QUANTITIES)}"
             )
         checked(where, name, limit, Limit)
     return dict(limits)

@@ -1,6 +1,7 @@
 """Compare the quantities of tests that have the mark ``jaxmeter_lock`` with the lock file.
 
-The name of an entry contains the test and the function, ``tests/test_step.py::test_step step``.
+An entry of the lock file is named after the test and the function, such as
+``tests/test_step.py::test_step step``.
 """
 
 from __future__ import annotations
@@ -33,13 +34,14 @@ class LockedTests:
     is_writing: bool
     """Whether to write the quantities instead of comparing them."""
     missing_section: str = ""
-    """The section that the file lacks, if the last test was not compared for that reason; or
+    """If the lock file has no section for the last test, the name of this section; otherwise
     empty."""
 
     def take(self, test: str, measured: Sequence[Metered]) -> str | None:
-        """Compare the functions that a test has measured with the lock file, or write them to it.
+        """Compare the quantities that a test has measured with the lock file, or write them to the
+        file.
 
-        Return the differences as a text; None if there are none or nothing was compared.
+        Return the differences as a string; None if nothing differs or nothing was compared.
 
         Raises
         ------
@@ -79,6 +81,6 @@ def summary(missing: Sequence[str]) -> str:
     """
     names = ", ".join(map(repr, dict.fromkeys(missing)))
     return (
-        f"jaxmeter: {LOCK_FILE} has no section {names}, tests not compared: {len(missing)}; write "
+        f"jaxmeter: {LOCK_FILE} has no section {names}; tests not compared: {len(missing)}; write "
         "the section with pytest --jaxmeter-lock"
     )

@@ -1,6 +1,6 @@
-"""Measure the quantities of a function, each at its first use, and explain them.
+"""Measure the quantities of a function, each at its first use, and explain their values.
 
-The pytest fixture returns a `Metered`; the class does not need pytest itself.
+The pytest fixture ``jaxmeter`` returns a `Metered`. The class itself does not need pytest.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ from jaxmeter.errors import JaxmeterError, RetraceError
 class Metered:
     """A function and its quantities, each of which is measured at its first use.
 
-    For quantities of constants the function is traced and lowered. For all others it is also
-    compiled and run. If the function is already jitted, its cache is cleared, because earlier
-    traces would not be counted. ``after_call`` is called with this object after each call of
-    `again`.
+    To measure captured arrays, the function is only traced and lowered. To measure any other
+    quantity, the function is also compiled and run. If the function is already jitted, its cache is
+    cleared first, so that its trace is counted. ``after_call`` is called with this object after
+    each call of `again`.
     """
 
     captured_bytes: Quantity
@@ -73,8 +73,8 @@ class Metered:
         if known is not None:  # a property that raised an AttributeError, which Python dropped
             return known.__get__(self, type(self))
         raise AttributeError(
-            f"jaxmeter: got the unknown quantity {name!r}; use one of {', '.join(QUANTITIES)}, or "
-            "audit, record and again(...)"
+            f"jaxmeter: got the unknown name {name!r}; use audit, record, again(...) or one of the "
+            f"quantities {', '.join(QUANTITIES)}"
         )
 
     def __repr__(self) -> str:
@@ -96,7 +96,7 @@ class Metered:
         Raises
         ------
         RetraceError
-            If a call is traced again for the same arguments.
+            If a call with the same arguments is traced again.
         JaxmeterError
             If an argument is a `jax.ShapeDtypeStruct`.
         """
@@ -107,8 +107,8 @@ class Metered:
             audited = [name for name, quantity in QUANTITIES.items() if quantity.section == "audit"]
             raise JaxmeterError(
                 f"jaxmeter: got a jax.ShapeDtypeStruct among the arguments of {self.name}, but "
-                f"this quantity needs a run; give arrays, or use only {', '.join(audited)} and "
-                "set other budgets to None"
+                f"this quantity needs a run; give arrays. Only {', '.join(audited)} need no run: "
+                "set the budgets of all other quantities to None"
             )
         case = Case(self._jitted, self._case.args, self._case.kwargs)
         with listening(Events()) as events:
@@ -124,7 +124,7 @@ class Metered:
         return record
 
     def again(self, *args: Any, **kwargs: Any) -> Any:
-        """Call the function again, which may retrace it; return its answer."""
+        """Call the function again, and return its answer. The call may retrace the function."""
         self._run_once()
         now = self._signature(args, kwargs)
         with listening(Events()) as events:
@@ -164,7 +164,7 @@ class Metered:
         return Quantity(int(value), name, functools.partial(self._explain, name), self.name)
 
     def locked(self) -> dict[str, int]:
-        """Return the quantities for the lock file, without quantities that this JAX does not
+        """Return the quantities for the lock file, except those that this version of JAX does not
         report."""
         self._run_once()
         record = self.record if self._retrace is None else self._retrace.record

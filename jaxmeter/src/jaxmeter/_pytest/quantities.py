@@ -1,4 +1,4 @@
-"""Define the quantities that a test can limit, with advice for each if its limit is exceeded."""
+"""Define the quantities that a test can limit, and the advice to show if a limit is exceeded."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ class Described(NamedTuple):
     """The section that contains a quantity, and advice if the quantity is too large."""
 
     section: str
-    """A section of a record; ``audit`` for the audit, ``""`` for counts of events."""
+    """A section of a record; ``audit`` for a quantity of the audit; empty for a count of events."""
     advice: str
 
 
 _CAPTURED = "pass the array as an argument"
-_LARGER = "see what was added to the function; compare jax.make_jaxpr of both versions"
+_LARGER = "look for code that was added: compare jax.make_jaxpr of the old and the new function"
 _MEMORY = (
     "work in pieces (jax.lax.map with batch_size, jax.lax.scan), recompute in the backward pass "
     "(jax.checkpoint), or donate arguments that are not needed afterwards"
 )
 _TRACES = (
-    "each call whose arguments differ from all calls before in structure, shape, dtype, weak type "
-    "or a static value is traced again: pad to one shape, pass Python numbers as "
+    "a call is traced again if its arguments differ from those of every earlier call in structure, "
+    "shape, dtype, weak type or a static value: pad arrays to one shape, pass Python numbers as "
     "jnp.asarray(number, dtype), and make static only arguments that seldom change"
 )
 

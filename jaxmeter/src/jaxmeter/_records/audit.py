@@ -1,4 +1,4 @@
-"""Define audits and calibrations of the time that embedding costs, as immutable plain data."""
+"""Define, as immutable plain data, audits of captured arrays and calibrations of their cost."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Literal
 from jaxmeter._records.plain_data import Result
 
 DEFAULT_THRESHOLD_BYTES = 1_000_000
-"""A variable may be embedded if all its occurrences in a program have at most this many bytes.
+"""A variable may be embedded if its occurrences in a program together have at most this many bytes.
 
-Tables, masks and quadrature rules are smaller than this. Embedding costs time and memory in
-proportion to the size. Lowering and compiling copy each constant several times, and the compiler
-itself computes operations on constants alone, which is slow.
+Tables, masks and quadrature rules are usually smaller than this. The time and memory that embedding
+costs are proportional to the size, because lowering and compiling copy each constant several times.
+The compiler also evaluates operations that have only constants as operands, and this is slow.
 """
 
 MEGABYTE_BYTES = 1_000_000
@@ -46,21 +46,22 @@ class AuditedArray:
     dtype: str
     bytes: int
     where: str
-    """The sub-programs around its first use, such as ``jit(outer)/scan``; empty at the top
+    """The sub-programs that contain its first use, such as ``jit(outer)/scan``; empty at the top
     level."""
     path: str
     """The Python expression of the array in the function, ``optical_path.coronagraph.cube``; empty
     if it is not known."""
     match: Match
-    """The relation of the captured array to the array at the path. It is the ``same`` array, a
-    ``view`` of it, or an array with ``equal`` values, which may have been converted. ``unknown``:
-    the captured array was made while the function was traced."""
+    """The relation of the captured array to the array at the path. ``same``: the same array.
+    ``view``: a view of the array at the path. ``equal``: another array with equal values, perhaps
+    after a conversion. ``unknown``: the captured array was made while the function was traced."""
     argument: str
-    """The variable to pass as an argument instead; the path begins with it."""
+    """The variable to pass as an argument instead of capturing it; ``path`` begins with this
+    variable."""
     uses: tuple[Use, ...]
     embedded_count: int
-    """How often the array is a constant of the program; 0 if its elements are all equal, or if it
-    is never used."""
+    """How often the array is a constant of the program; 0 if its elements are all equal, or if the
+    array is never used."""
     hidden_count: int
     """How often JAX passes the array as a hidden argument; above 0 only if
     JAX_USE_SIMPLIFIED_JAXPR_CONSTANTS is set."""
@@ -71,15 +72,16 @@ class AuditedArray:
 
 @dataclass(frozen=True)
 class Folding:
-    """An operation that has only captured arrays as operands; the compiler computes it (constant
-    folding)."""
+    """An operation that has only captured arrays as operands. The compiler evaluates such an
+    operation in every compile. This is called constant folding."""
 
     operation: str
     """The name of the operation, such as ``sort``, ``cumsum`` or ``dot_general``."""
     shape: str
     """The type of the first operand: ``float32[64, 3]``."""
     seconds: float
-    """The estimated time that the operation adds to every compile, to the order of magnitude."""
+    """The time that the operation adds to every compile. The estimate is right to the order of
+    magnitude."""
     uses: tuple[Use, ...]
     """The line of the operation; empty if it is not known."""
 
@@ -103,9 +105,9 @@ class Audit(Result):
     jax: str
     """The version of JAX, on which embedding depends."""
     embedding_seconds: float | None = None
-    """Seconds that the embedded bytes add to every compile, without the foldings. They are
-    estimated from the calibration of this machine, and None if there is no calibration
-    (`jaxmeter.calibrate`)."""
+    """The seconds that the embedded bytes add to every compile, without the foldings. This is an
+    estimate from the calibration of this machine (`jaxmeter.calibrate`). None if there is no
+    calibration."""
     foldings: tuple[Folding, ...] = ()
     """The operations that the compiler folds, the slowest first. Operations that take a small
     fraction of a second are left out."""
@@ -124,7 +126,7 @@ class Audit(Result):
         arrays."""
         folded = (
             f"compute {folding.operation} of {folding.shape} once, before the call, and pass the "
-            "result as an argument: the compiler folds it in every compile, in roughly "
+            "result as an argument: every compile evaluates this operation, which takes roughly "
             f"{folding.seconds:g} s"
             for folding in self.foldings
         )

@@ -9,7 +9,7 @@ from jaxmeter._records.plain_data import Result
 
 @dataclass(frozen=True)
 class CachedProgram:
-    """A program that was compiled in the first run, or only in the second run."""
+    """A program that the first or the second run compiled."""
 
     id: str
     line: str
@@ -40,8 +40,8 @@ class CacheDiagnosis(Result):
     """The time of the whole second run; None if the first run failed."""
     first_compile_seconds: float
     second_compile_seconds: float
-    """Like ``first_compile_seconds``, the time of compiles and of reads of the cache, without
-    traces and lowerings."""
+    """The time of compiles and cache reads in the second run, without traces and lowerings.
+    ``first_compile_seconds`` is the same time in the first run."""
     stored_bytes: int
     stored_count: int
     programs: tuple[CachedProgram, ...]

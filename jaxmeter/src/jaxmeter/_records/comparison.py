@@ -27,8 +27,9 @@ class Criteria:
     """The probability that two equal functions are called different in any of their times. Each of
     the four times of a comparison is tested at a quarter of this probability."""
     trimmed_share: Annotated[float, Meta(ge=0, le=0.25)] = 0.0
-    """The share of rounds that the mean leaves out at each end, rounded down to whole rounds. With
-    0.125 and eight rounds, a single disturbed process does no harm."""
+    """The share of ratios that the mean leaves out at each end, the smallest and the largest. Their
+    number is rounded down. Each process gives one ratio. With a share of 0.125 and eight processes,
+    a single disturbed process does no harm."""
     tolerance: Annotated[float, Meta(ge=0, le=1e9)] = 0.0
     """The largest difference of answers that are still called the same, as a share of the largest
     number in the first answer. 0 requires equal bits."""
@@ -44,14 +45,14 @@ class Effort:
     turns: Annotated[int, Meta(ge=1)] = 200
     """Maximum number of turns. A turn measures a block of steady-state calls of each function."""
     turn_seconds: Seconds = 3e-4
-    """The number of calls in a block is chosen to take this long, and is at least one. With short
-    blocks, machine noise affects both functions alike."""
+    """The intended duration of a block, from which the number of calls in it is chosen. Each block
+    has at least one call. With short blocks, machine noise affects both functions alike."""
     steady_seconds: Seconds = 1.0
-    """No turn begins after this time, but at least five turns are measured."""
+    """The time after which no further turn begins. At least five turns are measured in any case."""
     compiles: Annotated[int, Meta(ge=0)] = 3
     """Maximum number of timed compiles of each function."""
     compile_seconds: Seconds = 10.0
-    """No timed compile begins after this time."""
+    """The time after which no further timed compile begins."""
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -59,26 +60,28 @@ class Effort:
 
 @dataclass(frozen=True)
 class Side:
-    """A function and its arguments, as given on a command line; a fresh process makes them."""
+    """A function and its arguments, written as on a command line. A fresh process imports the
+    function and makes the arguments."""
 
     target: str
     """``package.module:function`` or ``file.py:function``."""
     arg: tuple[str, ...] = ()
-    """Arguments, each given as a type and shape such as ``f32[64,3]``, a number, a text or a tuple.
-    An array of a given type and shape is filled with ones."""
+    """Arguments. Each is given as a number, a string, a tuple, or a type and shape such as
+    ``f32[64,3]``. An array of a given type and shape is filled with ones."""
     npz: str | None = None
     """A file that contains the arguments, as saved by numpy."""
     pickle: str | None = None
     """A file with a pickled tuple of arguments, or a pair (args, kwargs)."""
     param: tuple[str, ...] = ()
-    """``name=value``, for the function that makes the case."""
+    """Keyword arguments of a function that makes a case, each written ``name=value``."""
     static: tuple[str, ...] = ()
     """The names of static arguments of a function that is not jitted."""
     no_args: bool = False
-    """Whether the function takes no arguments and is itself measured, instead of making a case."""
+    """Whether to measure the function itself, called without arguments, instead of the case that it
+    makes."""
     call: tuple[str, ...] = ()
-    """The arguments of further calls, such as ``f32[64,3] n=3``, which are made after the
-    measurement to count their retraces."""
+    """The arguments of further calls, one string for each call, such as ``f32[64,3] n=3``. These
+    calls are made after the measurement, and their retraces are counted."""
 
 
 @dataclass(frozen=True)
@@ -103,16 +106,16 @@ class Timing:
     """``steady_seconds``, or one of the phases ``trace_seconds``, ``lower_seconds``,
     ``compile_seconds``."""
     ratio: float
-    """The time of the second function divided by the time of the first: the geometric mean over the
-    processes, weighted by their errors."""
+    """The time of the second function divided by the time of the first: the weighted geometric mean
+    over the processes."""
     low: float
     """The interval from ``low`` to ``high`` contains the true ratio with a confidence of 1 -
     significance. In a comparison this is the confidence for all times together. In `compare_times`
     it is the confidence for each time alone."""
     high: float
     p_value: float
-    """The probability that equal functions give a ratio at least as far from 1, corrected for the
-    number of times that are compared."""
+    """The probability that equal functions give a ratio at least as far from 1. It is corrected for
+    the number of quantities that are compared."""
     ratios: tuple[float, ...]
     """The ratio in each process."""
     verdict: Verdict
@@ -207,9 +210,9 @@ class Comparison(Result):
         - ``inconclusive`` if a decisive quantity is inconclusive;
         - ``same`` otherwise.
 
-        The times of phases are not decisive: they count only if they differ. They take a few
-        milliseconds of Python, and these scatter too much to be called the same after six
-        processes.
+        The times of tracing, lowering and compiling are not decisive: they count only if they
+        differ. A phase may take only a few milliseconds of Python, and such times scatter too much
+        to be called the same after six processes.
         """
         verdicts = {one.verdict for one in (*self.differences, *self.decisive)}
         if self.failures or not verdicts:

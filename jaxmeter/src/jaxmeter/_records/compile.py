@@ -10,14 +10,14 @@ from jaxmeter._records.plain_data import Result, freeze_mappings
 
 Stage = Literal["trace", "lower", "HLO passes", "constant folding", "emit", "LLVM", "other"]
 """The stages of a compile. ``emit`` translates HLO to LLVM's representation. ``LLVM`` optimises
-this and makes machine code. ``other`` is the rest of the compile, such as linking."""
+that representation and makes machine code. ``other`` is all other compile time, such as linking."""
 Basis = Literal["measured", "by instructions", "by equations", "by estimate", "unattributed"]
 
 
 @dataclass(frozen=True)
 class CompileRow:
-    """The seconds of one stage that belong to one source line and, from ``emit`` on, to one
-    kernel."""
+    """The seconds of one stage that belong to one source line and, in the stages ``emit`` and
+    ``LLVM``, to one kernel."""
 
     stage: Stage
     seconds: float
@@ -28,8 +28,8 @@ class CompileRow:
     of each line, or to the audit's estimate of each folding. ``unattributed``: the line is not
     known."""
     source: str = ""
-    """The user's line, ``/path/file.py:12``, or for code of an installed package the user's line
-    that calls the package; empty if it is not known."""
+    """The user's line, such as ``/path/file.py:12``; empty if the line is not known. For code of an
+    installed package, this is the user's line that calls the package."""
     kernel: str = ""
     """The name of the kernel, which is the name of an instruction in the optimised HLO."""
     scope: str = ""
@@ -143,8 +143,8 @@ class CompileProfile(Result):
     passes: dict[str, float]
     """Seconds of each HLO pass."""
     stacks: dict[str, tuple[str, ...]]
-    """The calls that lead to each line, each written ``function file:line``, the outermost
-    first."""
+    """The calls that lead to each line, the outermost first. A call is written
+    ``function file:line``."""
     advice: tuple[CompileAdvice, ...]
     """The suggested changes, the largest effect first."""
     unpaired_kernels_count: int = 0

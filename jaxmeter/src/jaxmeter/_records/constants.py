@@ -1,4 +1,4 @@
-"""Define the arrays that entered a program other than as arguments, as immutable plain data."""
+"""Define, as immutable plain data, the arrays in a program that are not its arguments."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ class ConstantArray:
     dtype: str
     bytes: int
     where: str
-    """The sub-programs around its first use, such as ``jit(outer)/scan``; empty at the top
+    """The sub-programs that contain its first use, such as ``jit(outer)/scan``; empty at the top
     level."""
 
 
 @dataclass(frozen=True)
 class Constants:
-    """Arrays that entered the program other than as arguments, counted in three ways.
+    """The arrays in a program that the user did not pass as arguments, counted in three ways.
 
     ``captured`` arrays are closed over: they are the distinct arrays in the jaxpr and all its
     sub-jaxprs. ``embedded`` arrays are constants in the StableHLO that the compiler gets, except
@@ -37,6 +37,6 @@ class Constants:
     hidden_argument_bytes: int | None = None
     hidden_argument_count: int | None = None
     folding_alarms_count: int | None = None
-    """The number of XLA's warnings that folding a constant takes over 1 s; counted in worker
-    processes only."""
+    """The number of XLA's warnings that constant folding takes more than 1 s. Only worker processes
+    count these warnings."""
     arrays: tuple[ConstantArray, ...] = ()

@@ -1,7 +1,7 @@
-"""Read files that others may have made, write files as a whole, and make temporary folders.
+"""Read files that others may have made, write files completely, and make temporary folders.
 
-A path may name a FIFO, on which a reader waits for ever, a link to an endless device, or a sparse
-file of gigabytes. So only regular files of a limited size are read.
+Only regular files of a limited size are read. Other files can block the reader: a FIFO makes it
+wait for ever, a device may have no end, and a sparse file may have many gigabytes.
 """
 
 from __future__ import annotations
@@ -117,8 +117,8 @@ def write_file(path: str | Path, content: str | bytes) -> None:
                 draft.unlink(missing_ok=True)
     except OSError as error:
         raise FileError(
-            f"cannot write {str(path)!r} ({error.strerror or error}); nothing was changed: free "
-            "space there, or give a writable path"
+            f"cannot write {str(path)!r} ({error.strerror or error}), and nothing was changed; "
+            "free space there, or give a writable path"
         ) from error
 
 
@@ -127,7 +127,7 @@ def temporary_folder(prefix: str = "jaxmeter-") -> Iterator[Path]:
     """Make a temporary folder for a ``with`` block, and remove the folders of killed processes.
 
     A process holds a lock on its folder. The system releases the lock when the process ends, even
-    if it is killed. A folder with the same prefix and user but without a lock is removed.
+    if it is killed. Folders of this user with the same prefix but without a lock are removed.
 
     Raises
     ------
@@ -143,7 +143,7 @@ def temporary_folder(prefix: str = "jaxmeter-") -> Iterator[Path]:
     except OSError as error:
         raise FileError(
             f"cannot make a temporary folder in {tempfile.gettempdir()!r} "
-            f"({error.strerror or error}); free space there, or set TMPDIR"
+            f"({error.strerror or error}); free space there, or set TMPDIR to another folder"
         ) from error
     try:
         yield folder
@@ -170,7 +170,7 @@ def _held_folder(prefix: str) -> tuple[Path, int] | None:
 
 
 def _clear(prefix: str) -> None:
-    """Remove the temporary folders of this user's processes that have ended."""
+    """Remove the temporary folders that ended processes of this user left behind."""
     for entry in os.scandir(tempfile.gettempdir()):
         if not (entry.name.startswith(prefix) and entry.name.endswith(_HELD)):
             continue

@@ -1,4 +1,4 @@
-"""Define the contents of programs, and the differences of two programs, as immutable plain data."""
+"""Define the contents of a program and the differences of two programs, as immutable plain data."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class SourceLine:
     """A source line, and the equations that it adds to a jaxpr."""
 
     file: str
-    """The path of the file from the folder of its package on, such as ``package/module.py``."""
+    """The path of the file, beginning with its outermost package, such as ``package/module.py``."""
     line: int
     function: str
     text: str
@@ -113,15 +113,15 @@ class LineChange:
 
 @dataclass(frozen=True)
 class ProgramDiff(Result):
-    """The differences between two programs, in every quantity that is known of both."""
+    """The differences between two programs, in every quantity that is known for both."""
 
     before: str
     """The name of the first program."""
     now: str
     same: bool | None
     """Whether the programs are the same: the fingerprints of the optimised programs and the values
-    of the captured arrays are equal. Values that the compiler has folded into large constants are
-    not compared."""
+    of the captured arrays are equal. None if a fingerprint is not known. Values that the compiler
+    has folded into large constants are not compared."""
     values: bool | None = None
     """Whether the captured arrays have the same values; None if the values of either program are
     not known."""
@@ -130,10 +130,12 @@ class ProgramDiff(Result):
     primitives: tuple[Change, ...] = ()
     opcodes: tuple[Change, ...] = ()
     arrays: tuple[Change, ...] = ()
-    """The numbers of HLO constants that differ, by type."""
+    """The types of HLO constants whose numbers differ."""
     fusions: tuple[FusionChange, ...] = ()
     lines: tuple[LineChange, ...] = ()
-    """The source lines that differ: first new lines, then removed lines, then other lines with the
-    largest change of results first."""
+    """The source lines that differ: first new lines, then removed lines, then lines that both
+    programs have. In each of these groups, the line with the largest change in the bytes of results
+    comes first."""
     versions: tuple[str, str] | None = None
-    """The two versions of JAX, if they differ. The version alone makes programs differ."""
+    """The two versions of JAX, if they differ. A different version of JAX is enough to make
+    programs differ."""

@@ -15,8 +15,8 @@ Quantities = Mapping[str, int]
 
 @dataclass(frozen=True)
 class LockChange:
-    """A quantity that differs from the lock file, or a function or quantity that only one side
-    has."""
+    """A difference between the lock file and the measurement: a quantity that changed, or a
+    function or quantity that only one of the two has."""
 
     function: str
     quantity: str
@@ -32,8 +32,8 @@ class LockCheck(Result):
     """The result of comparing quantities with a section of the lock file."""
 
     section: str
-    """The name of the section: the version of JAX, the backend and the settings, ``jax 0.10.2,
-    cpu``."""
+    """The name of the section. It contains the version of JAX, the backend and the settings:
+    ``jax 0.10.2, cpu``."""
     functions: dict[str, dict[str, int]] = FrozenDict()
     """The quantities of each function that was measured."""
     changes: tuple[LockChange, ...] = ()
@@ -48,8 +48,8 @@ class LockCheck(Result):
         """The lines to paste into the lock file: changed quantities, under the headings of their
         functions.
 
-        There are no lines for functions and quantities that are missing now. Delete the lines of
-        these from the lock file.
+        Functions and quantities that are missing now have no lines here. Delete their old lines
+        from the lock file.
         """
         changed: dict[str, set[str]] = {}
         for change in self.changes:
@@ -64,7 +64,7 @@ class LockCheck(Result):
 
 
 def lock_lines(section: str, function: str, quantities: Quantities) -> Iterator[str]:
-    """Yield the lines of a function in the lock file, its quantities sorted by name."""
+    """Yield the lines of a function in the lock file, with the quantities sorted by name."""
     yield f"[{_quoted(section)}.{_quoted(function)}]"
     for name, value in sorted(quantities.items()):
         yield f"{name} = {value}"

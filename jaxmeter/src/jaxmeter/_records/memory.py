@@ -1,4 +1,4 @@
-"""Define the memory of a program, and its tradeoff with time, as immutable plain data."""
+"""Define the memory of a program, and tradeoffs of memory and time, as immutable plain data."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ class Buffer:
     shape: str
     """The type and shape, such as ``f32[64,3]``."""
     opcode: str
-    """The kind of the instruction that computes the value: ``dot``, ``fusion``, ``parameter``."""
+    """The kind of instruction that computes the value, such as ``dot`` or ``fusion``."""
     scope: str
     """The operation that computes the value, with its named scopes: ``layer/dot_general``. For an
-    argument it is the name of the argument."""
+    argument, this is the name of the argument."""
     instruction: str
     """The name of the instruction in the HLO."""
     offset_bytes: int | None
@@ -34,8 +34,8 @@ class Allocator:
     """How JAX allocates the memory of a device, according to the environment variables."""
 
     preallocate: bool | None
-    """Whether JAX allocates its share of the memory at its start. None if the backend has no such
-    option."""
+    """Whether JAX allocates its whole share of the memory at the start. None if the backend has no
+    such option."""
     fraction: float | None
     """The share of the device's memory, as set by XLA_CLIENT_MEM_FRACTION or
     XLA_PYTHON_CLIENT_MEM_FRACTION."""
@@ -43,7 +43,7 @@ class Allocator:
     """The value of XLA_PYTHON_CLIENT_ALLOCATOR: ``default``, ``platform``, ``bfc`` or
     ``cuda_async``."""
     limit_bytes: int | None
-    """The maximum number of bytes that the device reports."""
+    """The memory limit that the device reports, in bytes."""
     in_use_bytes: int | None
     """The bytes of all arrays that this process has on the device now."""
 
@@ -62,7 +62,7 @@ class MemoryUse(Result):
     """The source of the buffers: the compiler's buffer assignment, or the results of the
     instructions if the compiler reports no assignment."""
     ran: bool
-    """Whether the function was run, which is needed for the peaks."""
+    """Whether the function was run. If not, its peak memory is not known."""
     allocator: Allocator
 
 

@@ -96,15 +96,15 @@ class PlainData:
     """Base class of the frozen dataclasses that are stored as JSON."""
 
     derived: ClassVar[tuple[str, ...]] = ()
-    """The names of properties that the JSON contains too, for readers without jaxmeter."""
-    unreadable_advice: ClassVar[str] = "give the text of {name}.to_json"
-    """The advice if a text cannot be read."""
+    """The names of properties that are also written to the JSON, for readers without jaxmeter."""
+    unreadable_advice: ClassVar[str] = "give the output of {name}.to_json"
+    """The advice in the error message if a string cannot be read."""
 
     def __post_init__(self) -> None:
         freeze_mappings(self)
 
     def to_data(self) -> dict[str, Any]:
-        """Return dictionaries, lists and scalars that ``json.dumps(..., allow_nan=False)`` accepts.
+        """Return the object as data that ``json.dumps(..., allow_nan=False)`` accepts.
 
         Raises
         ------
@@ -121,7 +121,7 @@ class PlainData:
         return data | {name: getattr(self, name) for name in self.derived}
 
     def to_json(self, *, indent: int | None = None) -> str:
-        """Return strict JSON text from which `from_json` makes an equal object.
+        """Return a string of strict JSON from which `from_json` makes an equal object.
 
         Raises
         ------
@@ -132,15 +132,16 @@ class PlainData:
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Self:
-        """Return the object from a text that `to_json` wrote.
+        """Return the object that a string from `to_json` describes.
 
-        An absent field gets its default value, so texts that are older than the field can be read.
+        An absent field gets its default value, so a string that is older than the field can be
+        read.
 
         Raises
         ------
         RecordError
-            If the text is truncated, does not describe an object of this class, or has a field that
-            the class does not have.
+            If the string is truncated, does not describe an object of this class, or has a field
+            that the class does not have.
         """
         advice = cls.unreadable_advice.replace("{name}", cls.__name__)
         try:
@@ -148,7 +149,7 @@ class PlainData:
         except (ValueError, RecursionError) as error:
             raise RecordError(
                 f"{cls.__name__}.from_json: got {len(text)} characters that are not valid JSON "
-                f"({error}), truncated or made by another program; {advice}"
+                f"({error}) and may be truncated or from another program; {advice}"
             ) from None
         try:
             cls.check_version(data)
@@ -165,12 +166,12 @@ class PlainData:
 
 
 def strict_json(text: str | bytes) -> Any:
-    """Return the data in a JSON text; NaN, infinities and repeated names are errors.
+    """Return the data in a JSON string; NaN, infinities and repeated names are errors.
 
     Raises
     ------
     ValueError, RecursionError
-        If the text is not such JSON.
+        If the string is not such JSON.
     """
     return json.loads(text, object_pairs_hook=_named_once, parse_constant=_refuse_constant)
 
@@ -180,16 +181,16 @@ def _named_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(made) != len(pairs):
         names = [name for name, _ in pairs]
         twice = next(name for name in made if names.count(name) > 1)
-        raise ValueError(f"it has the name {twice!r:.80} twice in one object")
+        raise ValueError(f"the name {twice!r:.80} occurs twice in one object")
     return made
 
 
 def _refuse_constant(constant: str) -> NoReturn:
-    raise ValueError(f"it contains {constant}")
+    raise ValueError(f"{constant} is not allowed in strict JSON")
 
 
 class Result(PlainData):
-    """Base class of the results of jaxmeter, which a notebook shows as tables."""
+    """Base class of the results of jaxmeter. A notebook shows each result as tables."""
 
     def _repr_html_(self) -> str:
         from jaxmeter._render.terminal import html
@@ -213,8 +214,8 @@ def _numpy_scalar(value: Any) -> Any:
 
 
 def _converted(data: Any, cls: type) -> Any:
-    """Return the object of a class that the data describe; raise a RecordError if they do not
-    fit."""
+    """Return the object of a class that the data describe; raise a RecordError if the data do not
+    fit the class."""
     try:
         made = msgspec.convert(data, cls)
     except msgspec.ValidationError:

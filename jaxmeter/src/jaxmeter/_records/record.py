@@ -1,8 +1,8 @@
 """Define the record of one measurement: immutable plain data that can be stored as JSON.
 
-A record keeps raw samples and never a summary of them. A quantity is None if it was not reached, or
-if the backend does not report it. So the record of a failed measurement keeps everything measured
-before the failure. Names end in their units: ``_seconds``, ``_bytes``, ``_count``.
+A record keeps raw samples and never a summary of them. The record of a failed measurement keeps
+everything measured before the failure. A quantity is None if the measurement failed before it, or
+if the backend does not report it. Names end in their units: ``_seconds``, ``_bytes``, ``_count``.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Failure:
     """The phase that failed: start, import, setup, trace, lower, compile, program, first_call,
     steady, check, recompile, end, profile."""
     kind: str
-    """The exception's class name, or Timeout, Signal, Exit, CacheHit, AlreadyCompiled."""
+    """The class name of the exception; or Timeout, Signal, Exit, CacheHit or AlreadyCompiled."""
     message: str
     traceback: str = ""
     output: str = ""
@@ -50,7 +50,8 @@ class Phases:
 
 @dataclass(frozen=True)
 class Counts:
-    """The numbers of runs, traces and compiles over all phases, for the measured function alone."""
+    """The numbers of runs, traces and compiles of the measured function until the end of the
+    steady-state runs."""
 
     python_executions_count: int | None = None
     """Runs of the Python body; None if the function was already jitted."""
@@ -144,7 +145,7 @@ class Record(Result):
     failure: Failure | None = None
     phases: Phases = Phases()
     setup_seconds: float | None = None
-    """The time of calling the target, which made the case."""
+    """The time that the target took to make the case."""
     samples_seconds: tuple[float, ...] = ()
     """The raw times of the steady-state runs, in the order in which they were taken."""
     recompiles: tuple[Phases, ...] = ()
@@ -165,7 +166,9 @@ class Record(Result):
     """Time from the start to the end of the worker process; None if there was no worker process."""
     schema: int = SCHEMA
 
-    unreadable_advice: ClassVar[str] = "measure again, or read it with the jaxmeter that wrote it"
+    unreadable_advice: ClassVar[str] = (
+        "measure again, or read the record with the jaxmeter that wrote it"
+    )
 
     @property
     def compiles(self) -> tuple[Phases, ...]:
@@ -177,13 +180,13 @@ class Record(Result):
         compiles.
 
         The same work takes longer only if something disturbs it; for this reason, the documentation
-        of Python's `timeit` recommends the minimum. Costs of the first compile alone do not show in
-        the minimum; see ``phases`` for them.
+        of Python's `timeit` recommends the minimum. The minimum does not show costs that only the
+        first compile has; see ``phases`` for these costs.
 
         Parameters
         ----------
         count : int, optional
-            How many compiles to use, from the first on; by default all.
+            How many compiles to use, beginning with the first; by default all.
         """
         names = ("trace_seconds", "lower_seconds", "compile_seconds")
         taken = {name: [getattr(one, name) for one in self.compiles[:count]] for name in names}

@@ -173,8 +173,8 @@ class WatchedFunction:
     compiles_count: int
     cache_hits_count: int
     objects_count: int | None
-    """The number of function objects with this code that were traced; None if this JAX does not
-    report it."""
+    """The number of function objects with this code that were traced; None if this version of JAX
+    does not report it."""
     trace_seconds: float
     compile_seconds: float
     places: tuple[Place, ...]

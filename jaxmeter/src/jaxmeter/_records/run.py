@@ -98,7 +98,7 @@ class RunCompile:
 
     @property
     def author(self) -> Line | None:
-        """The innermost line of the user's own code, else of a library; None if no line is
+        """The innermost line of the user's own code, or else of a library; None if no line is
         known."""
         own = (line for line in self.stack if not line.is_library)
         return next(own, self.stack[0] if self.stack else None)

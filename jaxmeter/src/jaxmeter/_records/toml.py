@@ -23,11 +23,13 @@ def read_toml(file: Path) -> dict[str, Any]:
     except FileNotFoundError:
         return {}
     except (ValueError, RecursionError) as error:  # of UTF-8 and of TOML
-        raise JaxmeterError(f"{file}: got text that is not TOML ({error}); correct it") from None
+        raise JaxmeterError(
+            f"{file}: got text that is not TOML ({error}); correct the file"
+        ) from None
 
 
 def tool_table(pyproject: Path, name: str) -> tuple[str, dict[str, Any]]:
-    """Return the place of the table ``[tool.jaxmeter.name]``, for error messages, and its content.
+    """Return a name of the table ``[tool.jaxmeter.name]`` for error messages, and its content.
 
     Raises
     ------

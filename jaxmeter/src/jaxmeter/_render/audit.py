@@ -94,7 +94,7 @@ def _variable(arrays: list[AuditedArray]) -> Row:
 
 
 def _families(arrays: Iterable[AuditedArray]) -> list[tuple[str, list[AuditedArray]]]:
-    """Group similar arrays that differ only in one consecutive index, such as ``W[0..59]``.
+    """Group similar arrays whose paths differ only in one index that counts up: ``W[0..59]``.
 
     Return each group with its common path. Every other array is a group of its own.
     """
@@ -135,7 +135,7 @@ def _embedded(arrays: list[AuditedArray]) -> int:
 
 
 def _short(path: str) -> str:
-    """Return a path without its middle, if it is long: ``self.layers...[3].weight``."""
+    """Return a path; a long path loses its middle: ``self.layers...[3].weight``."""
     if len(path) <= _PATH_CHARACTERS:
         return path
     ends = [match.start() for match in re.finditer(r"[.\[]", path)]

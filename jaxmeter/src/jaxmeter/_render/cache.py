@@ -7,7 +7,7 @@ from jaxmeter._render.sheet import Code, Sheet, Table, row
 from jaxmeter._render.units import bytes_text, count_text, place_text, seconds_text
 
 _THRESHOLDS_SECONDS = (1.0, 0.3, 0.1, 0.0)
-"""Values of JAX's minimum compile time for a program to be kept; the first is JAX's default."""
+"""Values to try for JAX's minimum compile time of a program to keep. The first is JAX's default."""
 _ENOUGH_SHARE = 0.95
 
 
@@ -61,8 +61,8 @@ def cache_sheet(found: CacheDiagnosis) -> Sheet:
     ]
     if found.sets_options:
         notes.append(
-            "the program sets options of the cache in its code, and these were used: they override "
-            "the environment, so change them in the code"
+            "the program sets options of the cache in its code; these options override the "
+            "environment, so change them in the code"
         )
     settings = (
         "export JAX_COMPILATION_CACHE_DIR=$HOME/.cache/jax",

@@ -62,7 +62,7 @@ def _notes(comparison: Comparison, names: tuple[str, str]) -> list[str]:
         notes.append(
             f"times are from {count} processes, each with interleaved calls of both functions; "
             f"times of {names[1]} are computed as times of {names[0]} multiplied by the ratio; "
-            "p and intervals are corrected for the number of times"
+            "p and intervals are corrected because several times are compared"
         )
         if count < MIN_PROCESSES_COUNT:
             notes.append(
@@ -125,7 +125,7 @@ def _timing(comparison: Comparison, one: Timing) -> Row:
 
 def _seconds(comparison: Comparison, quantity: str) -> float | None:
     """Return the time of the first function: the median over processes of the median in each
-    process. None if no process has measured it."""
+    process. None if no process measured this time."""
     medians = []
     for process in comparison.processes:
         samples = process.a.samples_seconds

@@ -16,7 +16,7 @@ from jaxmeter._render.units import place_text, seconds_text
 
 _ROW_PIXELS = 18
 _LEAST_SHARE = 1e-3
-"""The width of the narrowest box that is drawn, as a share; narrower parts are only in the JSON."""
+"""The width of the narrowest box that is drawn, as a share of the drawing."""
 _CHARACTER_SHARE = 0.0065
 """The width of a character, as a share of a drawing that is 1000 pixels wide."""
 _HUES = {"trace": 210, "lower": 180, "HLO passes": 50, "constant folding": 0, "emit": 30}
@@ -33,8 +33,9 @@ svg text {{ font: 11px monospace; pointer-events: none; fill: #111; }}
 rect {{ stroke: Canvas; stroke-width: 0.5; }}
 </style></head><body>
 <h1>{title}</h1>
-<p>{headline} The width of a box is its time, and the boxes below it are its parts:
-stage, calls, source line, primitive and kernel. Point at a box to read it.</p>
+<p>{headline} The width of a box shows its time. The boxes below a box are its parts. From top to
+bottom they are stage, calls, source line, primitive and kernel. Point at a box to see its name and
+time.</p>
 <svg role="img" aria-label="{title}">
 {boxes}
 </svg></body></html>

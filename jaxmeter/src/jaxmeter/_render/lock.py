@@ -1,4 +1,4 @@
-"""Describe a check of the lock file."""
+"""Describe the result of comparing quantities with the lock file."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ def _notes(found: LockCheck) -> tuple[str, ...]:
     notes = []
     if verdicts & {"regression", "new"}:
         notes.append(
-            "if the change is intended, run jaxmeter lock, or replace the old lines by the new ones"
+            "if a change is intended, run jaxmeter lock, or replace the old lines with the new ones"
         )
     if "improvement" in verdicts:
-        notes.append("to keep this improvement, run jaxmeter lock, or replace the old lines")
+        notes.append("to keep an improvement, run jaxmeter lock, or replace the old lines")
     if "missing" in verdicts:
         notes.append(
             "if a missing function or quantity was removed on purpose, run jaxmeter lock, or "

@@ -1,4 +1,4 @@
-"""A plain description of a result, a `Sheet`, and its three renderings: text, rich, Markdown."""
+"""Define `Sheet`, a plain description of a result, and write it as text, Markdown or for rich."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from jaxmeter._render.units import quantity_text
 
 
 class Code(str):
-    """A text that is shown as code in Markdown, such as a name or a source line."""
+    """A string that is shown as code in Markdown, such as a name or a source line."""
 
 
 Text = str | tuple[str, ...]
-"""A tuple is shown as its pieces with spaces between them."""
+"""A string, or a tuple of strings that are shown with spaces between them."""
 
 
 class Row(NamedTuple):

@@ -92,7 +92,7 @@ def html(result: Any) -> str:
 
 
 def show(result: Any, *, every: bool = False) -> None:
-    """Print a result: as tables of rich in a terminal, otherwise as plain text without colours.
+    """Print a result: in a terminal with the library rich, otherwise as plain text without colours.
 
     Parameters
     ----------

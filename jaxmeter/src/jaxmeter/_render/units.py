@@ -42,9 +42,9 @@ def count_text(count: int, what: str) -> str:
 
 
 def quantity_text(quantity: str, value: float) -> str:
-    """Return a value as text, with the unit at the end of the quantity's name.
+    """Return a value as text, with the unit in which the name of the quantity ends.
 
-    A quantity that ends in neither ``seconds`` nor ``bytes`` has no unit.
+    If the name ends in neither ``seconds`` nor ``bytes``, the value has no unit.
     """
     if quantity.endswith("seconds"):
         return seconds_text(value)
@@ -69,7 +69,7 @@ def place_text(place: str) -> str:
 
 def _cell_text(place: str) -> str | None:
     """Return the notebook cell and line of a place in IPython's temporary files; None if the place
-    is in no cell."""
+    is not in a cell."""
     ipython = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython else None
     numbers = getattr(getattr(shell, "compile", None), "_filename_map", {})
@@ -78,7 +78,7 @@ def _cell_text(place: str) -> str | None:
 
 
 def devices_notes(count: int | None) -> tuple[str, ...]:
-    """Return the note that numbers are per device, if a program runs on several devices."""
+    """Return a note that the numbers are per device; nothing if a program runs on one device."""
     if count is None or count < 2:
         return ()
     numbers = "flops, bytes accessed, arguments, outputs and temporaries"

@@ -70,9 +70,9 @@ def in_worker(
 ) -> EndedWorker:
     """Run the module of a worker on a task, in a fresh process and within a time limit.
 
-    The variables in ``env`` override the environment variables of this process. When the worker
-    ends, or after ``timeout_seconds``, it is killed with every process that it started. The module
-    of the worker calls `worker.run_worker`.
+    The variables in ``env`` override the environment variables of this process. After
+    ``timeout_seconds`` the worker is killed. When the worker has ended, every process that it
+    started is killed. The module of the worker calls `worker.run_worker`.
     """
     token = secrets.token_hex(16).encode()
     given = token + b"\n" + task.to_json().encode()
@@ -116,7 +116,8 @@ def in_worker(
 def _watch(
     process: subprocess.Popen, pipes: list[_Pipe], task: _Outgoing, timeout_seconds: float
 ) -> int | None:
-    """Read the pipes until the process ends; return its exit code, or None at the time limit.
+    """Read the pipes until the process ends; return its exit code, or None if the time limit
+    expired.
 
     The function does not wait for the end of a pipe, because a child that outlives the worker may
     keep the pipe open.
@@ -170,14 +171,14 @@ class _Pipe:
 
 
 class _Outgoing:
-    """A text that is written to a process without waiting, because the process may not read it."""
+    """Data that are written to a process without waiting, because the process may not read them."""
 
     def __init__(self, stream, content: bytes) -> None:
         os.set_blocking(stream.fileno(), False)
         self.stream, self._left = stream, memoryview(content)
 
     def write(self) -> bool:
-        """Write as much as the pipe accepts; return whether any text is left to write."""
+        """Write as much as the pipe accepts; return whether any data are left to write."""
         try:
             self._left = self._left[os.write(self.stream.fileno(), self._left) :]
         except BrokenPipeError:
@@ -192,7 +193,8 @@ class _Outgoing:
 
 
 class _Output:
-    """The last part of a worker's output, and the number of XLA's folding alarms in all of it."""
+    """The last part of a worker's output, and the number of XLA's warnings of slow constant folding
+    in the whole output."""
 
     def __init__(self) -> None:
         self.end = b""

@@ -20,9 +20,9 @@ def run_case(case: BenchmarkCase) -> Record:
     Returns
     -------
     Record
-        A record is returned whatever the target does. If an import fails, or there is an exception,
-        a crash or a timeout, ``status`` and ``failure`` report it, and the record keeps everything
-        measured before. Long texts of the target are shortened.
+        A record is returned whatever the target does. ``status`` and ``failure`` report a failed
+        import, an exception, a crash or a timeout. In each of these cases, the record keeps
+        everything measured before. Long messages and output of the target are shortened.
 
     Raises
     ------
@@ -32,8 +32,8 @@ def run_case(case: BenchmarkCase) -> Record:
     Notes
     -----
     POSIX only. All processes that the measured process has started are killed when it ends, when
-    its time limit expires, or when this process is interrupted. On Linux this includes every
-    descendant, on other systems the process group.
+    its time limit expires, or when this process is interrupted. On Linux every descendant is
+    killed. On other systems only the process group is killed.
 
     The target runs in the process that measures it. What the target prints or writes is never
     mistaken for a record. But a target that changes jaxmeter or the clock in its own memory can
@@ -57,8 +57,8 @@ def run_case(case: BenchmarkCase) -> Record:
 def with_ending(record: Record, ended: EndedWorker, timeout_seconds: float) -> Record:
     """Return the record with the facts that only the parent process knows.
 
-    These are the duration of the worker and its folding alarms and, if the measurement failed, how
-    the worker ended and what it printed.
+    These facts are the duration of the worker, and the number of XLA's warnings of slow constant
+    folding. If the measurement failed, they also include how the worker ended, and its output.
     """
     alarms = ended.folding_alarms_count
     constants = dataclasses.replace(record.constants, folding_alarms_count=alarms)

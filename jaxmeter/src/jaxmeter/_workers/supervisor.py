@@ -1,4 +1,4 @@
-"""Supervise a worker: end every process that it leaves behind, then exit with its exit status.
+"""Supervise a worker: end every process that the worker leaves behind, then exit as the worker did.
 
 A worker process forks once, before it imports any part of its task. The child does the work, and
 the parent becomes the supervisor and waits for the child. On Linux the supervisor adopts every

@@ -57,10 +57,16 @@ def _sender(answers: int, token: bytes) -> Callable[[PlainData], None]:
             leave(0)  # the target has forked, and this is its child
         now = fstat(answers)
         if (now.st_dev, now.st_ino) != (pipe.st_dev, pipe.st_ino):
-            raise OSError("the target has closed the pipe of the worker's answers")
+            raise OSError(
+                "the target closed the pipe of the worker's answers; let the target close only "
+                "files that it opened"
+            )
         text = answer.to_json().encode()
         if len(text) > ANSWER_BYTES:
-            raise ValueError(f"the record has {len(text)} bytes, but the limit is {ANSWER_BYTES}")
+            raise ValueError(
+                f"the worker's answer has {len(text)} bytes, but the limit is {ANSWER_BYTES}; "
+                "take fewer samples and compiles, or return fewer extras and checks from the target"
+            )
         set_blocking(answers, True)
         left = memoryview(b"\n" + token + text + b"\n")
         while left:
@@ -154,7 +160,7 @@ def _bind(cpus: tuple[int, ...]) -> None:
     except OSError as error:
         there = sorted(os.sched_getaffinity(0))
         raise JaxmeterError(
-            f"BenchmarkCase: got cpus={cpus} ({error}); give only CPUs of {there}"
+            f"BenchmarkCase: got cpus={cpus} ({error}); give only CPUs from {there}"
         ) from error
 
 

@@ -18,12 +18,12 @@ _ROWS_COUNT = 500
 _LEAST_SHARE = 0.0005
 """The minimum width of a box in the timeline, as a share of the run."""
 _OPEN_SHARE = 0.1
-_NO_PROFILES = "None: jaxmeter watch --profile 3 compiles the three slowest functions once more."
+_NO_PROFILES = "None. To profile the three slowest functions, run jaxmeter watch --profile 3."
 _STAGES = ("trace", "lower", "compile")
 
 
 def run_page(run: WatchedRun) -> str:
-    """Return the page: totals, avoidable time, timeline, tree of stacks, compiles, processes."""
+    """Return the HTML: totals, avoidable time, timeline, tree of stacks, compiles, processes."""
     slowest = sorted(run.compiles, key=lambda one: -one.own_seconds)
     more = len(slowest) - _ROWS_COUNT
     return PAGE.format(

@@ -1,4 +1,4 @@
-"""The HTML template of the page of a program's compiles: its style, sections and script."""
+"""The HTML template of the page that shows a program's compiles: style, sections and script."""
 
 PAGE = """<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8"><title>{title}</title>
@@ -50,9 +50,9 @@ ul {{ padding-left: 1.2rem; margin: .3rem 0; }}
 <div class="numbers">{numbers}</div>
 <ul>{notes}</ul>
 <h2>Avoidable time</h2>
-<p class="quiet">Each compile counts in at most one line about this run. The line about the
-persistent cache concerns later runs. Each time is the sum of trace, lowering and compile, without
-other compiles within them.</p>
+<p class="quiet">The row about the persistent cache concerns later runs. In the other rows, each
+compile is counted at most once. Each time is the sum of trace, lowering and compile, without the
+time of other compiles within them.</p>
 <table><thead><tr><th>time</th><th>compiles</th><th>kind</th><th>cause</th><th>what to do</th></tr>
 </thead><tbody>{savings}</tbody></table>
 <h2>Timeline</h2>
@@ -61,8 +61,8 @@ other compiles within them.</p>
 <span style="color:var(--hit)"></span>read from the persistent cache</p>
 {timelines}
 <h2>Lines that compiled</h2>
-<p class="quiet">The program's own calls, the outermost first, with the innermost line of a
-library.</p>
+<p class="quiet">The calls in the program's own files that led to compiles, the outermost first. If
+a library called JAX, its innermost line is shown last.</p>
 <div class="tree">{tree}</div>
 <h2>Compiles</h2>
 <table id="compiles"><thead><tr><th>id</th><th>line</th><th>cause</th><th>all</th>

@@ -35,10 +35,10 @@ def headline(run: WatchedRun) -> str:
     if not any(process.jax for process in run.processes):
         count = len(run.processes)
         return (
-            f"no process imported JAX, of {count} Python {'process' if count == 1 else 'processes'}"
+            f"no process imported JAX ({count} Python {'process' if count == 1 else 'processes'})"
         )
     text = (
-        f"of {seconds_text(run.seconds)} this run traced, lowered and compiled for "
+        f"this run took {seconds_text(run.seconds)}, of which it traced, lowered and compiled for "
         f"{seconds_text(run.busy_seconds)}: {count_text(run.compiles_count, 'program')} compiled"
     )
     if run.cache_hits_count:
@@ -99,7 +99,7 @@ def captured_text(one: RunCompile) -> str:
 
 
 def cache_text(one: RunCompile) -> str:
-    """Return what the persistent cache did for a compile, and why."""
+    """Return the outcome of a compile in the persistent cache, and the reason for it."""
     return f"{one.cache}: {one.cache_reason}" if one.cache_reason else one.cache
 
 
