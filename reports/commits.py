@@ -57,11 +57,11 @@ def ordered_commits(
 
 
 def known_commits(repository: Path, hashes: Iterable[str]) -> list[Commit]:
-    """Return the commits with these hashes that the repository has, in topological order.
+    """Return the repository's commits that have these hashes, in topological order.
 
     Return an empty list if git cannot be run.
     """
-    # Git could take any other folder name for a branch, which is another commit.
+    # Only full hashes: git could take any other folder name for a branch, which is another commit.
     names = {name for name in hashes if FULL_NAME.fullmatch(name)}
     try:
         done = subprocess.run(

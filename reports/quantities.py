@@ -2,7 +2,8 @@
 
 There are three kinds of numbers. *Exact* numbers are the same in all processes of a commit, so any
 difference counts. *Noisy* numbers (times, resident memory) need several processes and statistics.
-*Errors* are differences between the answer and the known answer; they may change within rounding.
+*Errors* are differences between a computed answer and the known answer. Rounding may change them a
+little.
 """
 
 import json
@@ -53,7 +54,7 @@ Kind = Literal["exact", "noisy", "error"]
 
 @dataclass(frozen=True)
 class Metric:
-    """A quantity with a column in `measurements`; smaller is always better."""
+    """A quantity with a column in the table `measurements`; smaller values are always better."""
 
     name: str
     kind: Kind
@@ -67,7 +68,7 @@ class Metric:
 
     @property
     def title(self) -> str:
-        """Return the name as words, without its unit."""
+        """The name as words, without its unit."""
         stem = self.name.removesuffix(f"_{self.unit}").replace("trace_lower_", "trace + lower + ")
         words = stem.replace("_", " ").replace("steady", "steady-state")
         return words.replace("hlo", "HLO").replace("rss", "RSS")
@@ -103,12 +104,13 @@ KNOWN = (
 )
 COMPILE_PHASES = ("trace_seconds", "lower_seconds", "compile_seconds")
 
-# Of the C++ package, of the machine, or summarised from samples that have metrics already.
+# Beginnings of names that are not metrics: numbers of the C++ package, numbers of the machine, and
+# summaries of samples that have metrics already.
 NOT_OURS = (
     *("reference_", "baseline_", "wall_", "factory_", "steady_m", "naive_", "failure_", "load_"),
     "parameter_",
 )
-# Given by the problem, sums of others, and bytes that depend on more than the program.
+# Given by the problem, sums of other numbers, and bytes that depend on more than the program.
 NOT_METRICS = ("array_bytes", "ready_seconds", "ram_bytes", "device_peak_bytes", "alias_bytes")
 
 
@@ -127,7 +129,7 @@ def metrics_of(names: Iterable[str]) -> tuple[Metric, ...]:
 
 
 def measurement_row(stored: StoredRecord, compiles_count: int | None = 1) -> Row:
-    """Return all numbers of a process by name; a number that it did not measure is None.
+    """Return all numbers of a process by name; a number that was not measured is None.
 
     The time of each compile phase is the minimum over the first `compiles_count` compiles, or over
     all compiles if `compiles_count` is None.
@@ -180,7 +182,7 @@ def place_row(stored: StoredRecord) -> Row:
 def _parameters(params: dict[str, Any]) -> Row:
     """Return parameters as columns.
 
-    Chunk sizes become text, because "auto" is a chunk size. The chunk size None, which puts all
+    Chunk sizes become strings, because "auto" is a chunk size. The chunk size None, which puts all
     points in one chunk, becomes "none".
     """
     row: Row = dict.fromkeys(PARAMETERS)
@@ -221,7 +223,7 @@ def naive_std(first_call: float | None, steady: Sequence[float]) -> float | None
 
 
 def _std(values: Sequence[float]) -> float:
-    """Return the standard deviation; this is much faster than `statistics.stdev`."""
+    """Return the standard deviation, much faster than `statistics.stdev` does."""
     mean = math.fsum(values) / len(values)
     return math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1))
 

@@ -1,7 +1,7 @@
 """Make tidy tables of the measurements in a store; wrap pandas functions with precise types.
 
-In `measurements`, each row is one process. Only the samples of a process are summarised, as its
-median and standard deviation. The column names end in units.
+In `measurements`, each row is one process. The samples of a process are summarised as a median and
+a standard deviation; nothing else is summarised. The column names end in units.
 
 The tables contain every commit and every environment of the store. Code that summarises the tables
 groups by both, because numbers of two machines or two JAX versions are never pooled.
@@ -108,8 +108,8 @@ def rows(frame: pd.DataFrame) -> list[Row]:
 def groups(frame: Any, names: Sequence[str]) -> Iterator[tuple[Row, Any]]:
     """Yield the groups of rows that agree in the columns `names`, sorted by these columns.
 
-    Each group is a dictionary with the values of these columns, and a table of its rows. Rows with
-    a missing value form groups too.
+    Each group is a pair: a dictionary with the values of these columns, and a table of its rows.
+    Rows with a missing value form groups too.
     """
     for key, group in frame.groupby(list(names), dropna=False, sort=True):
         yield dict(zip(names, key, strict=True)), group

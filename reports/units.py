@@ -37,7 +37,8 @@ def unit_for(values: Iterable[float], units: tuple[Unit, ...]) -> Unit:
 def own_unit(value: float, shared: Unit, units: tuple[Unit, ...]) -> Unit:
     """Return the unit of one value in a column whose other values are in the unit `shared`.
 
-    It is `shared` unless the value is in bytes, or `shared` would show less than 0.1 or over 9999.
+    The unit is `shared`, unless the value is a number of bytes, or `shared` would show a number
+    below 0.1 or above 9999.
     """
     size = abs(value) / shared.factor
     if units is BYTES:
@@ -58,7 +59,10 @@ def significant(value: float, digits: int = 3) -> str:
 
 
 def in_unit(value: float, unit: Unit) -> str:
-    """Write a value in `unit`, without its name: bytes as an integer, else with three digits."""
+    """Write a value in `unit`, without the unit's name.
+
+    A whole number of bytes is written as an integer, any other value with three digits.
+    """
     if unit.name == "B" and value == round(value):
         return f"{value:.0f}"
     return significant(value / unit.factor)

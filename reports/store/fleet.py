@@ -2,10 +2,11 @@
 
     FLEET/project=NAME/environment=NAME/month=YYYY-MM/records.parquet
 
-Each row is a record: its place, its known metrics as columns, and the whole record as JSON text. A
-digest of place and content makes a record count once, even if it is added several times. Two
-different records of the same place are both kept, unlike in a store. The file of a month is
-replaced as a whole, so a reader sees either the old file or the new file.
+Each row is a record: its place, its known metrics as columns, and the whole record as JSON text.
+Each record has a digest of its place and content. Records with equal digests count once, so a
+record may be added several times. Two different records of the same place are both kept, unlike in
+a store. The file of a month is replaced as a whole, so a reader sees either the old file or the new
+file.
 """
 
 import fcntl
@@ -40,7 +41,7 @@ TEXTS = ("digest", "machine", "commit", "environment_key", "case", "status", "st
 COLUMNS = (*TEXTS, "round_index", *NUMBERS, "record")
 
 # Two processes of the same code are an A/A test. A machine is skipped if a quarter of its A/A pairs
-# differ by more than this; a review calls a time "not judged" from the same share on.
+# differ by more than this; a review uses the same limit to call a time "not judged".
 MOST_SCATTER = 0.2
 FEWEST_PAIRS = 20
 SCATTER = """
@@ -56,7 +57,7 @@ SCATTER = """
 
 @dataclass(frozen=True)
 class Compacted:
-    """The numbers of records that were added or were there already, and the refused files."""
+    """How many records were added, how many were there already, and the refused files."""
 
     added_count: int
     same_count: int
@@ -169,7 +170,8 @@ def read_any(root: str | Path) -> Store:
     Raises
     ------
     ReportError
-        If `read_store` raises it, a fleet has several projects, or DuckDB is missing.
+        If a store cannot be read or has no record, if a fleet has several projects or cannot be
+        read, or if DuckDB is missing.
     """
     root = Path(root)
     if not is_fleet(root):

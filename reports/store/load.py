@@ -84,7 +84,10 @@ class SkippedFile:
     path: Path
     reason: str
     is_truncated: bool = False
-    """Whether the file is not JSON: a write that was killed leaves such a file."""
+    """Whether the file is not valid JSON.
+
+    A process that is killed while it writes leaves such a file.
+    """
 
 
 @dataclass(frozen=True)
@@ -101,9 +104,9 @@ def read_store(root: str | Path, *, commit: str | None = None) -> Store:
 
     The name of a case may contain slashes (`casing_variants/w7x-closure-d6`). Files with other
     names, such as the `.tmp` file of an interrupted write, are ignored. A truncated file that has
-    not changed for a minute is renamed to the ending ``.unreadable``. A file with another schema,
-    or with fields that this version of jaxmeter does not know, is skipped but not renamed, so that
-    the version that wrote it can read it.
+    not changed for a minute gets the ending ``.unreadable``. A file with another schema, or with
+    fields that this version of jaxmeter does not know, is skipped but not renamed, so that the
+    version that wrote it can read it.
 
     Parameters
     ----------
@@ -126,11 +129,15 @@ def read_store(root: str | Path, *, commit: str | None = None) -> Store:
     records, skipped = scan(root, commit or "")
     skipped = [_renamed(root, file) if file.is_truncated else file for file in skipped]
     if not records and not skipped:
-        raise ReportError(f"read_store: {root} holds no records; measure first (make report)")
+        raise ReportError(
+            f"read_store: {root} holds no records; measure first (make report), or name another "
+            "folder with --store"
+        )
     if not records:
         raise ReportError(
             f"read_store: none of the {len(skipped)} files in {root} could be read; the first is "
-            f"{skipped[0].path}: {skipped[0].reason}"
+            f"{skipped[0].path}: {skipped[0].reason}; measure again, or use the version of "
+            "jaxmeter that wrote the files"
         )
     return Store(root, tuple(records), tuple(skipped))
 

@@ -27,7 +27,10 @@ class _Process:
     environment_key: str
     case: str
     cpus: int | None
-    """CPUs of the machine: the maximum over its folder, since some processes are bound to one."""
+    """Number of CPUs of the machine: the largest number that a process in its folder recorded.
+
+    A process that is bound to one CPU records only this CPU.
+    """
     machine: str | None = None
     python: str | None = None
     jax: str | None = None

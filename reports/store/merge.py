@@ -21,7 +21,7 @@ NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
 
 @dataclass(frozen=True)
 class Merged:
-    """The numbers of records that were copied or were there already, and the refused files.
+    """How many records were copied, how many were there already, and the refused files.
 
     A file is refused if it is not a record, or if another record, a link or something else is at
     its destination.
@@ -71,7 +71,9 @@ def read_source(
         raise ReportError(f"{call}: {into} lies in {source}; name a folder outside the sources")
     found, unread = _contents(source)
     if not found and not unread:
-        raise ReportError(f"{call}: {source} holds no records; measure first")
+        raise ReportError(
+            f"{call}: {source} holds no records; measure first, or name another folder"
+        )
     return found, unread
 
 
@@ -104,7 +106,8 @@ def with_machines(found: Sequence[StoredRecord]) -> Iterator[tuple[StoredRecord,
     """Yield each record with the name of its machine.
 
     A record without a machine takes the machine of the other records in its environment folder, if
-    these name exactly one: at the same commit if any does, otherwise at all commits.
+    they name exactly one machine. Records at the same commit decide if any of them names a machine,
+    otherwise the records at all commits.
     """
     known: defaultdict[tuple[str, ...], set[str]] = defaultdict(set)
     for stored in found:
