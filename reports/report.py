@@ -18,8 +18,8 @@ from .tables import rows
 
 INTERVALS = (
     "An interval is the narrowest pair of order statistics that contains the true median with at "
-    "least 95 % probability. With fewer than six processes it is the whole range, and the text "
-    "says so."
+    "least 95 % probability. With fewer than six processes, the interval is the whole range of "
+    "the values, and the text says so."
 )
 
 
@@ -133,7 +133,8 @@ def chosen_place(
     commit, environment : str or None
         Beginnings of the names to consider; None considers all names.
     by : str
-        A column of `environments`; the environment with its largest value is returned.
+        A column of `environments`. The environment with the largest value in this column is
+        returned.
 
     Raises
     ------

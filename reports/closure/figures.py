@@ -1,4 +1,4 @@
-"""Draw the figures of the closure report: bars, seconds against bytes, runs in order."""
+"""Draw the closure report's figures: bars for variants, time against bytes, and runs in order."""
 
 import base64
 from collections.abc import Iterable, Mapping, Sequence
@@ -75,11 +75,12 @@ def variants(table: pd.DataFrame, measured: pd.DataFrame, name: str) -> Figure:
     return Figure(
         f"{name}_variants",
         "Each variant: compile time, steady-state run, memory, constants",
-        "Bars start at zero and show the median over processes for times, the maximum for bytes. "
-        "Each dot is one process. Each panel has its own scale. Compile time is the sum of trace, "
-        "lower and compile. Captured bytes belong to arrays that the function closes over. "
-        "Embedded bytes belong to constants in the program that the compiler receives. Hidden "
-        "bytes are captured, but passed as arguments at run time (1 MB = 10⁶ bytes).",
+        "Bars start at zero and show the median over processes for times, and the maximum over "
+        "processes for bytes. Each dot is one process. Each panel has its own scale. Compile "
+        "time is the sum of trace, lower and compile. Captured bytes belong to arrays that the "
+        "function closes over. Embedded bytes belong to constants in the program that the "
+        "compiler receives. Hidden bytes are captured, but passed as arguments at run time (1 MB "
+        "= 10⁶ bytes).",
         tuple(panels),
     )
 
@@ -92,8 +93,8 @@ def _bars(
 ) -> Drawing:
     """Draw horizontal bars from zero, and dots for the values of processes.
 
-    `bars` has the values of each variant by the word that is printed behind the bar. `dots` has the
-    values of the processes of each variant.
+    `bars` has the values of each variant, by the word that is printed behind the value's bar.
+    `dots` has one value for each process of each variant.
     """
     words = bytes_ if units is BYTES else seconds
     dots = {variant: [v for v in group if not pd.isna(v)] for variant, group in dots.items()}
@@ -133,7 +134,11 @@ def _bars(
 
 
 def embedded(points: Any, slope: float, name: str) -> Figure:
-    """Draw the extra compile time over the argument variant against embedded bytes, and a fit."""
+    """Draw extra compile time against extra embedded bytes, with a fitted line.
+
+    Both are differences from the argument variant of the same problem. `slope` is the slope of the
+    line in seconds per megabyte.
+    """
     last = points["extra_bytes"].max() / 1e6
     fitted = 0.0 if pd.isna(slope) else slope * linear_ticks(last)[-1]
     heading = "Extra compile time over the argument variant"
@@ -259,7 +264,10 @@ def picture(path: Path) -> Figure:
 def _linear_plot(
     heading: str, axis: str, last: float, unit: str, top: float
 ) -> tuple[Drawing, Scale, Scale]:
-    """Return a panel with linear axes from zero to `last` and `top`, and both scales."""
+    """Return a panel with two linear axes, and the scales of both axes.
+
+    The horizontal axis runs from zero to `last`, the vertical axis from zero to `top`.
+    """
     across = Axis(linear_ticks(last), lambda tick: f"{tick:g}", axis)
     up = Axis(linear_ticks(top), lambda tick: f"{tick:g} {unit}")
     return plot(heading, f"{axis} against {unit}", across, up)

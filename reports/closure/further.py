@@ -1,4 +1,4 @@
-"""Make the closure report's sections on spread, changed arrays, array size and audit."""
+"""Make the closure report's sections on spread, changed arrays, array sizes and the audit."""
 
 import math
 import statistics
@@ -29,8 +29,9 @@ LEAST_AUDITED_BYTES = 1000
 def spread(cases: pd.DataFrame, runs: pd.DataFrame, script: pd.DataFrame) -> Section:
     """Return the section on the reasons why standard deviations differ.
 
-    `cases` is the result of `summaries.variants`, and `script` of `summaries.script_calls`. `runs`
-    has the seconds of every run in the processes that computed frames; run 0 is the first call.
+    `cases` is the result of `summaries.variants`. `script` is the result of
+    `summaries.script_calls`. `runs` has the seconds of every run in the processes that computed
+    frames. Run 0 is the first call after compiling.
     """
     runs, script = (_at_largest_size(found) for found in (runs, script))
     drawn = () if runs.empty else (figures.runs_in_order(runs),)
@@ -138,8 +139,8 @@ def change(cases: pd.DataFrame) -> Section | None:
 def break_even(curve: pd.DataFrame, cases: pd.DataFrame) -> Section | None:
     """Return the section on the array sizes for which capture is fine.
 
-    `curve` is the result of `summaries.curve`, and `cases` of `summaries.variants`. Return None if
-    `curve` is empty.
+    `curve` is the result of `summaries.curve`. `cases` is the result of `summaries.variants`.
+    Return None if `curve` is empty.
     """
     if curve.empty:
         return None
@@ -168,9 +169,9 @@ def break_even(curve: pd.DataFrame, cases: pd.DataFrame) -> Section | None:
         _break_even_lead(curve, cases),
         tuple(_break_even_sentences(curve)),
         (
-            "The measured program is the smallest with one array. It multiplies the array, or the "
-            "result of an operation on the array, by a number and sums the products. The compiler "
-            "may fold the operation on the constant.",
+            "The measured program is the smallest program that uses an array. It multiplies the "
+            "array, or the result of an operation on the array, by a number and sums the "
+            "products. The compiler may fold the operation on the constant.",
         ),
         (figures.break_even(curve),),
         (made,),
@@ -192,14 +193,18 @@ def _break_even_lead(curve: pd.DataFrame, cases: pd.DataFrame) -> str:
     typical = frame["trace_lower_compile_median_seconds"]
     return (
         f"{said}. A program that compiles in {seconds(typical)}, as the frame does at the smallest "
-        f"size, takes a tenth longer with {bytes_(NOTICED * typical / cost * 1e6)}. Below this "
-        "size, closing over an array that never changes is fine."
+        f"size, takes a tenth longer with {bytes_(NOTICED * typical / cost * 1e6)} captured. Below "
+        "this size, closing over an array that never changes is fine."
     )
 
 
 def _break_even_sentences(curve: pd.DataFrame) -> Iterator[str]:
     """Yield sentences on the compile time that a captured array costs, for each operation on it."""
-    names = {"none": "The array alone", "exp": "Its exp", "cumsum": "Its cumulative sum"}
+    names = {
+        "none": "The array alone",
+        "exp": "The array's exp",
+        "cumsum": "The array's cumulative sum",
+    }
     for operation, name in names.items():
         found = curve.loc[curve["operation"] == operation].dropna(subset="extra_median_seconds")
         if found.empty:
@@ -210,11 +215,12 @@ def _break_even_sentences(curve: pd.DataFrame) -> Iterator[str]:
         )
         noticed = [n for i, n in enumerate(sizes) if min(costs[i:]) > NOTICED]
         if noticed:
-            said += f"; more than a tenth of a second from {bytes_(noticed[0])} on"
+            said += f"; more than a tenth of a second for {bytes_(noticed[0])} or more"
         cost = _slope(curve, operation)
         if operation != "none" and cost > 0:
             said += (
-                f"; {significant(1e3 * cost)} ms for each megabyte from {bytes_(LARGE_BYTES)} on"
+                f"; {significant(1e3 * cost)} ms for each megabyte of arrays of "
+                f"{bytes_(LARGE_BYTES)} or more"
             )
         yield f"{said}."
     yield from too_few(curve)
@@ -226,7 +232,10 @@ def _break_even_sentences(curve: pd.DataFrame) -> Iterator[str]:
 
 
 def audited(path: Path) -> Section | None:
-    """Return the section on arrays that an audit found behind static callables, or None."""
+    """Return the section on arrays that an audit found behind static callables.
+
+    Return None if `path` does not exist or lists no array of at least a kilobyte.
+    """
     try:
         audit = Audit.from_json(read_file(path))
     except FileNotFoundError:
@@ -263,9 +272,9 @@ def audited(path: Path) -> Section | None:
         f"static-callable variant embeds, {bytes_(sum(row['array_bytes'] for row in found))} in "
         "all, although the system is passed as an argument.",
         paragraphs=(
-            "JAX warns about captured arrays from 2 GB on. The simulator of the published table "
-            "had two arrays behind static callables, although its captured bytes were given as "
-            "zero.",
+            "JAX warns about captured arrays only if they have 2 GB or more. The simulator of "
+            "the published table had two arrays behind static callables, although its captured "
+            "bytes were given as zero.",
         ),
         tables=(made,),
     )

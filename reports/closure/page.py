@@ -19,8 +19,8 @@ FRAMES_LESSON = (
     "variant takes the system as an argument, but reaches two of its tables through callables in "
     "the system's metadata. Each process compares its frame with the frame that the argument "
     "variant computed from the same arrays in another process.",
-    "The published numbers are of another program and machine, so compare each closure only with "
-    "its own argument variant.",
+    "The published numbers were measured with another program on another machine, so compare "
+    "each closure only with its own argument variant.",
 )
 CASING_LESSON = (
     *variants.LESSON,
@@ -94,7 +94,7 @@ def make_closure_report(
 def _frames(
     here: dict[str, pd.DataFrame], commit: str, picture: Path | None
 ) -> list[Section | None]:
-    """Return the sections on the simulated frames; empty if no frame was measured."""
+    """Return the sections on the simulated frames; an empty list if no frame was measured."""
     cases, measured = here["closure_versus_argument"], here["measurements"]
     if cases.empty:
         return []
@@ -116,7 +116,10 @@ def _frames(
 
 
 def _runs(measured: pd.DataFrame, samples: pd.DataFrame) -> pd.DataFrame:
-    """Return the seconds of every run in processes that computed frames; run 0 is the first."""
+    """Return the seconds of every run after compiling, in the processes that computed frames.
+
+    Run 0 is the first call. Run i + 1 is the steady-state run with `sample_index` i.
+    """
     good = (measured["status"] == "ok") & (measured["suite"] == summaries.FRAMES)
     names = ["case", "round_index", "size", "workload", "variant", "run", "seconds"]
     first = measured.loc[good].assign(run=0, seconds=measured["first_call_seconds"])

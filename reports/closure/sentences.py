@@ -131,8 +131,8 @@ def _slope(cases: pd.DataFrame) -> Iterator[str]:
         large = points.loc[points["extra_bytes"] >= LARGE_BYTES]
         yield (
             f"Each embedded megabyte adds {significant(1e3 * cost)} ms of compile time "
-            f"(fit to the {len(large)} of {counted(len(points), 'case')} above 1 MB; published: "
-            f"{significant(1e3 * published_seconds_per_megabyte())} ms)."
+            f"(fit to the {len(large)} of {counted(len(points), 'case')} that embed over 1 MB; "
+            f"published: {significant(1e3 * published_seconds_per_megabyte())} ms)."
         )
 
 
@@ -157,7 +157,10 @@ def _memory(cases: pd.DataFrame) -> Iterator[str]:
 
 
 def _equality(cases: pd.DataFrame) -> Iterator[str]:
-    """Yield a sentence on the largest differences of rate maps, and of counts drawn from them."""
+    """Yield a sentence on the largest differences between variants in rate maps and in counts.
+
+    The counts are random draws from the rate maps.
+    """
     row = row_of_largest(cases, "rate_difference_relative")
     if row is None:
         return

@@ -97,8 +97,9 @@ def script_calls(measured: pd.DataFrame) -> pd.DataFrame:
 def curve(measured: pd.DataFrame) -> pd.DataFrame:
     """Return the cost of closing over one array, by environment, operation and array size.
 
-    The columns ``extra_*`` give the compile time minus the compile time, in the same round, of the
-    same program with the array as an argument.
+    The columns ``extra_*`` give the extra compile time: the compile time of the program that closes
+    over the array, minus the compile time of the same program with the array as an argument. Both
+    are of the same round.
     """
     found = []
     where = [*PLACE, "operation", "array_bytes"]
@@ -136,8 +137,8 @@ def extra_seconds(table: pd.DataFrame) -> pd.DataFrame:
 def slope(size_bytes: Any, seconds: Any) -> float:
     """Return seconds per megabyte, from a line through the origin that fits seconds against bytes.
 
-    The least-squares fit has weights of one over the bytes, so that the largest point does not
-    dominate. Points below `LARGE_BYTES` are left out; if no others remain, the result is NaN.
+    In the least-squares fit, each point has the weight 1 / bytes, so that the largest point does
+    not dominate. Points below `LARGE_BYTES` are left out; if no others remain, the result is NaN.
     """
     large = (size_bytes >= LARGE_BYTES) & seconds.notna()
     return float(seconds[large].sum() / size_bytes[large].sum() * 1e6) if large.any() else math.nan

@@ -1,8 +1,10 @@
-"""Compare closure and argument for each version of JAX, measured here or kept in the repository.
+"""Compare closure and argument for each version of JAX.
 
-Few machines have every Python interpreter. Therefore ``studies/closure/measured`` has a file
-``<environment-key>.csv`` for each environment. It contains the rows of some variants, and where,
-when and with which versions these were measured.
+The rows of a version are measured here, or read from a file in the repository.
+
+Files are kept because few machines have a Python interpreter for every version of JAX. Each
+environment has a file ``studies/closure/measured/<environment-key>.csv``. The file contains the
+rows of some variants, with the machine, date and versions of their measurement.
 """
 
 from pathlib import Path
@@ -47,8 +49,8 @@ COLUMNS = (
 def rows_by_version(cases: pd.DataFrame, environments: pd.DataFrame) -> pd.DataFrame:
     """Return the rows for the table of versions.
 
-    `cases` is the result of `summaries.variants`, and `environments` of `tables.environments`. Each
-    row has columns of both.
+    `cases` is the result of `summaries.variants`. `environments` is the result of
+    `tables.environments`. Each row has columns of both tables.
     """
     if cases.empty:
         return pd.DataFrame(columns=pd.Index(COLUMNS))
@@ -71,8 +73,9 @@ def keep(found: pd.DataFrame, environment: str, folder: Path = KEPT) -> Path:
     fitting = [key for key in keys if key.startswith(environment)]
     if len(fitting) != 1:
         raise ReportError(
-            f"keep: {environment!r} is the beginning of {len(fitting)} environment keys with "
-            f"measured frames ({', '.join(keys) or 'none'}); give the beginning of exactly one key"
+            f"keep: {len(fitting)} environment keys begin with {environment!r}; give the beginning "
+            "of exactly one of the keys with measured variants: "
+            f"{', '.join(keys) or 'none was measured yet'}"
         )
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{fitting[0]}.csv"

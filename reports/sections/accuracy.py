@@ -26,7 +26,7 @@ METHODS = {OURS: "error_relative", "C++ reference": "reference_error_relative"}
 
 
 def summary(measured: pd.DataFrame) -> pd.DataFrame:
-    """Return a row for each problem, suite and method: errors against the limit 10^-digits.
+    """Return a row for each problem, suite and method, with its errors and the limit 10^-digits.
 
     The largest and smallest errors are over all processes and variants of the suite. If any error
     is NaN, `error_worst_relative` is NaN and `is_within` is False.
@@ -117,7 +117,7 @@ def _reference_error(errors: pd.DataFrame, worst: Any) -> str:
 
 
 def figure(errors: pd.DataFrame) -> Figure:
-    """Draw the largest error against digits, on a logarithmic axis, and the limit."""
+    """Draw the largest error and the limit against digits; the axis of errors is logarithmic."""
     finite = errors.loc[errors["error_worst_relative"] > 0]
     levels = [*finite["error_worst_relative"], *errors["limit_relative"]]
     ticks = decades(min(levels), max(levels))

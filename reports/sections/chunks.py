@@ -1,4 +1,4 @@
-"""Make the section on chunk sizes: time and temporary memory of each pair of sizes."""
+"""Make the section on chunk sizes: time and temporary memory for each pair of chunk sizes."""
 
 import math
 from typing import Any
@@ -29,7 +29,9 @@ AUTO = "auto"
 
 
 def summary(measured: pd.DataFrame) -> pd.DataFrame:
-    """Return a row for each problem and pair of chunk sizes, with its ratio to the fastest pair.
+    """Return a row for each problem and pair of chunk sizes.
+
+    The columns `steady_to_fastest_*` give the time of a pair relative to the fastest pair.
 
     `is_fastest` marks the smallest steady-state median; the interval of `steady_to_fastest_ratio`
     shows whether a pair differs significantly from the fastest pair.
@@ -90,7 +92,7 @@ def section(cases: pd.DataFrame) -> Section:
 
 
 def sentences(cases: pd.DataFrame) -> list[str]:
-    """Return a sentence on each problem: the fastest pair, and the ratio of "auto" to it."""
+    """Return a sentence on each problem: the fastest pair, and how "auto" compares with it."""
     said = []
     for _, problem in groups(cases, PROBLEM):
         if not any_of(problem["is_fastest"]):
@@ -182,7 +184,7 @@ def _map(cases: Any, column: str, units: tuple[Unit, ...], title: str) -> Drawin
 
 
 def _level(value: float, values: Any) -> float:
-    """Return how far a value is from the minimum to the maximum, from 0 to 1, logarithmically."""
+    """Return the logarithmic position of a value between the minimum (0) and the maximum (1)."""
     low, high = values.min(), values.max()
     if low <= 0:
         return value / (high or 1.0)

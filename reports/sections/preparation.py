@@ -22,7 +22,7 @@ ALL_TIMES = {**TIMES, "choose_seconds": "choose", "tables_seconds": "tables"}
 
 
 def summary(measured: pd.DataFrame) -> pd.DataFrame:
-    """Return a row for each problem for which the preparation itself was measured."""
+    """Return a row for each problem in which the preparation itself was measured."""
     prepared = succeeded(measured, "casing_bytes", suite=SUITE)
     return table_of(
         [{**key, **case_summary(group, ALL_TIMES)} for key, group in groups(prepared, PROBLEM)]

@@ -78,11 +78,11 @@ def summary(measured: pd.DataFrame, *, gradient: bool = False) -> pd.DataFrame:
 
 
 def _evaluations_to_repay(row: Mapping[str, Any]) -> float:
-    """Return after how many evaluations the compile time of vcjax is repaid; NaN if never.
+    """Return the number of evaluations that repay the compile time of vcjax; NaN if none do.
 
-    It is the smallest n with compile + set-up of vcjax + (n - 1) e_vcjax <= set-up of the reference
-    + (n - 1) e_reference, where e is the time of one evaluation. Both set-ups include the first
-    evaluation.
+    The result is the smallest n with compile + set-up of vcjax + (n - 1) e_vcjax <= set-up of the
+    reference + (n - 1) e_reference, where e is the time of one evaluation. Both set-ups include the
+    first evaluation.
     """
     saved_each = row["reference_evaluation_median_seconds"] - row["evaluation_median_seconds"]
     ours = row["all_compile_median_seconds"] + row["setup_median_seconds"]
@@ -169,7 +169,7 @@ def sentences(problems: pd.DataFrame) -> list[str]:
             tail = f"which is repaid after {counted(int(repaid), 'evaluation')}"
         compiled = seconds(row["all_compile_median_seconds"])
         said.append(f"{problem_name(row)}: tracing and compiling took {compiled}, {tail}.")
-    # Say so if a package had less or more than one processor.
+    # Add a sentence if a package used more or less than one processor.
     highest = problems[[f"{load}_highest_ratio" for load in LOADS]].max(axis=None)
     lowest = problems[[f"{load}_lowest_ratio" for load in LOADS]].min(axis=None)
     if highest > 1.1:
@@ -186,7 +186,7 @@ def sentences(problems: pd.DataFrame) -> list[str]:
 
 
 def figure(problems: pd.DataFrame, name: str) -> Figure:
-    """Draw two panels of paired marks, vcjax and the reference, on a logarithmic time axis."""
+    """Draw two panels with a logarithmic time axis and marks for vcjax and the reference."""
     return Figure(
         name,
         "vcjax and the C++ reference, one thread each",
