@@ -16,9 +16,9 @@ STORE = "results/records"
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code.
 
-    The docstring of each command explains the codes 0 and 1. An error that the user can correct
-    gives 2 and one line on stderr. A bug in the reports gives 2 and a traceback, because 1 would
-    read as a regression.
+    The docstring of each command explains the codes 0 and 1. The code 2 means an error. If the user
+    can correct the error, it is one line on stderr. A bug in the reports prints a traceback, and
+    does not exit with 1 because 1 means a regression.
     """
     options = _parser().parse_args(argv)
     try:
@@ -36,7 +36,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def build(options: argparse.Namespace) -> int:
-    """Write the report of a commit; exit with 0, or with 1 if no process of it succeeded."""
+    """Write the report of a commit; exit with 1 if none of its processes succeeded, else with 0."""
     from .report import make_report, write_report
 
     report = make_report(options.store, commit=options.commit, environment=options.environment)
@@ -81,7 +81,7 @@ def closure(options: argparse.Namespace) -> int:
 
 
 def history(options: argparse.Namespace) -> int:
-    """Write the page of every metric across commits; exit with 0 if it was written."""
+    """Write a page that shows every metric across commits; exit with 0 if it was written."""
     from .history import make_history, write_history, write_reviews
     from .store.fleet import is_fleet, read_any
 
@@ -99,10 +99,10 @@ def history(options: argparse.Namespace) -> int:
 
 
 def review(options: argparse.Namespace) -> int:
-    """Compare two commits; exit with 0 without a gated regression, with 1 if there is one.
+    """Compare two commits; exit with 1 if there is a gated regression, else with 0.
 
-    Exit with 2 if the commits cannot be compared, because a commit was not measured or both were
-    measured on different machines or JAX versions.
+    Exit with 2 if the commits cannot be compared: a commit was not measured, or the two commits
+    were measured on different machines or with different versions of JAX.
     """
     from jaxmeter import JaxmeterError
 
@@ -158,7 +158,7 @@ def triage(options: argparse.Namespace) -> int:
 
 
 def merge(options: argparse.Namespace) -> int:
-    """Copy stores into one; exit with 0 if it has every record, with 1 if some were refused."""
+    """Copy several stores into one; exit with 1 if some records were refused, else with 0."""
     from .store.merge import merge_stores
 
     merged = merge_stores(options.sources, options.into)
@@ -169,7 +169,7 @@ def merge(options: argparse.Namespace) -> int:
 
 
 def compact(options: argparse.Namespace) -> int:
-    """Add stores to a fleet; exit with 0 if it has every record, with 1 if some were refused."""
+    """Add stores to a fleet; exit with 1 if some records were refused, else with 0."""
     from .store.fleet import compact as add
 
     done = add(options.sources, options.into, project=options.project, remove=options.remove)
@@ -215,7 +215,7 @@ def _parser() -> argparse.ArgumentParser:
         "--environment",
         help="beginning of an environment key (default: the environment with the most processes)",
     )
-    about = "beginning of an environment key; write its rows to studies/closure/measured"
+    about = "environment, by the beginning of its key: write its rows to studies/closure/measured"
     option("--keep", action="append", default=[], metavar="ENVIRONMENT", help=about)
 
     command("history", history, "write a page of every metric across commits", "results/history")
@@ -232,9 +232,8 @@ def _parser() -> argparse.ArgumentParser:
     option("--pair", type=Path, help=about)
     option("--environment", help="beginning of an environment's name, if there are several")
     option("--gate-times", action="store_true", help="fail the review for longer times too")
-    option(
-        "--minimum-effect", type=float, help="smallest change of a time that counts (default: 0.05)"
-    )
+    about = "smallest relative change of a time that counts (default: 0.05)"
+    option("--minimum-effect", type=float, help=about)
     option("--significance", type=float, help="share of reviews with a false alarm (default: 0.01)")
     option("--markdown", action="store_true", help="print the whole review as Markdown")
 
@@ -242,7 +241,7 @@ def _parser() -> argparse.ArgumentParser:
     option("sources", nargs="+", help="folders of measured cases")
     option("--into", required=True, help="folder of the merged store")
 
-    option = command("compact", compact, "add stores to a fleet, in Parquet (docs/fleet.md)")
+    option = command("compact", compact, "add stores to a fleet of Parquet files (docs/fleet.md)")
     option("sources", nargs="+", help="folders of measured cases")
     option("--into", required=True, help="folder of the fleet")
     option("--project", required=True, help="name of the project of these records")

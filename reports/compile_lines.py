@@ -1,8 +1,8 @@
 """Find the source lines and kernels that explain a case's compile time and its changes.
 
-They come from a profile of one process at each commit (`jaxmeter.CompileSummary`). The seconds of
-the profile are scaled to the case's median time of trace, lower and compile at this commit. The
-profile thus gives the share of each line, and all processes together give the total time.
+The lines and kernels come from a profile of one process at each commit (`jaxmeter.CompileSummary`).
+The profile gives the share of each line. Its seconds are scaled so that the total is the case's
+median time of trace, lower and compile at this commit, over all processes.
 """
 
 from collections import Counter, defaultdict
@@ -21,7 +21,7 @@ EXACT_SHARE, NOISY_SHARE = 0.01, 0.03
 
 @dataclass(frozen=True)
 class CompileLines:
-    """A compile profile, and the time in seconds that it is scaled to."""
+    """A compile profile, and the total time in seconds that the profile is scaled to."""
 
     profile: CompileSummary
     seconds: float
@@ -70,8 +70,8 @@ def line_changes(base: CompileLines, head: CompileLines) -> tuple[LineChange, ..
 
     Lines are matched by file, function and text, because edits elsewhere in a file move them. Lines
     with a changed number of equations, kernels or instructions are preferred, because these numbers
-    are exact. If there are none, the lines whose time changed in the direction of the total time
-    are returned.
+    are exact. If there are no such lines, the result has the lines whose time changed in the same
+    direction as the total time.
     """
     before, after = _by_line(base), _by_line(head)
     changes = []
@@ -102,13 +102,13 @@ def line_changes(base: CompileLines, head: CompileLines) -> tuple[LineChange, ..
 
 
 def slowest_lines(lines: CompileLines, most: int = 3) -> str:
-    """Return the slowest lines of a compile as text, such as "a.py:3 1.20 s, b.py:7 0.31 s"."""
+    """Return the slowest lines of a compile as a string, such as "a.py:3 1.20 s, b.py:7 0.31 s"."""
     shown = (f"{one.source} {seconds(lines.scaled(one.seconds))}" for one in lines.profile.lines)
     return ", ".join(list(shown)[:most])
 
 
 class _Line:
-    """The sums over all lines that have the same text in the same function."""
+    """Sums of seconds and counts over all lines that have the same text in the same function."""
 
     def __init__(self) -> None:
         self.source, self.seconds = "", 0.0
@@ -138,6 +138,9 @@ def _slowest_kernel(lines: CompileLines, source: str) -> str:
 def compile_lines(
     profiles: Iterable[CompileSummary | None], median_seconds: float
 ) -> CompileLines | None:
-    """Return the first profile, scaled to the median time; None if either is missing or 0."""
+    """Return the first profile with a positive time, scaled to the median time.
+
+    Return None if there is no such profile, or if the median time is 0.
+    """
     profile = next((one for one in profiles if one is not None and one.seconds > 0), None)
     return CompileLines(profile, median_seconds) if profile and median_seconds > 0 else None

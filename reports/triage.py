@@ -31,7 +31,7 @@ class Change:
 
     @property
     def magnitude(self) -> float:
-        """The absolute logarithm of the ratio after/before; infinite if one of them is 0."""
+        """The absolute logarithm of the ratio after/before; infinite if either value is 0."""
         ratio = self.step.ratio
         return abs(math.log(ratio)) if 0 < ratio < math.inf else math.inf
 

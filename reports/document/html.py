@@ -1,4 +1,4 @@
-"""Write pages as HTML that contains its styles, scripts and figures."""
+"""Write each page as one HTML file that contains its styles, scripts and figures."""
 
 import functools
 from collections.abc import Sequence

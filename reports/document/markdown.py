@@ -56,7 +56,7 @@ def escaped(text: str) -> str:
     # Links, images and their targets; then underscores that are not within a word.
     text = re.sub(r"\](?=[(:\[])", r"\\]", text)
     text = re.sub(r"(?<![^\W_])_|_(?![^\W_])", r"\\_", text)
-    # The beginning of a quotation, a heading or a list.
+    # The beginning of a block quote, a heading or a list.
     text = re.sub(r"^(?=>|#{1,6} |[-+=] )", r"\\", text)
     return _without_mentions(text)
 

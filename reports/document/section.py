@@ -35,7 +35,8 @@ class Figure:
 class Section:
     """A section of a page.
 
-    `lead` is its main sentence. `texts` are pairs (summary, text), whose texts the page folds.
+    `lead` is the main sentence. `texts` has pairs (summary, text): the page shows each summary and
+    folds the text below it.
     """
 
     name: str
@@ -70,7 +71,7 @@ class Document:
     footer : tuple of str
         Paragraphs at the end of the page.
     files : tuple of str
-        Addresses of files next to the page, linked from the footer by their names.
+        Names of tables. The footer links the CSV file of each table, in `tables` next to the page.
     has_contents : bool
         Whether the head lists the sections and their leads.
     """

@@ -173,7 +173,10 @@ def log_scale(low: float, high: float, start: float, end: float) -> Callable[[fl
 
 
 def linear_ticks(high: float, count: int = 4) -> list[float]:
-    """Return round numbers from 0 to at least `high`, in about `count` steps of 1, 2 or 5."""
+    """Return ticks from 0 to at least `high`, with about `count` equal steps between them.
+
+    The step is 1, 2 or 5 times a power of ten.
+    """
     if high <= 0 or not math.isfinite(high):
         return [0.0, 1.0]
     rough = high / count

@@ -1,4 +1,4 @@
-"""Make tables of text from data frames, which are then written as HTML or Markdown."""
+"""Make tables of text cells from data frames, to be written as HTML or Markdown."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -103,7 +103,7 @@ def table(
 
 
 def problem_name(row: Any) -> str:
-    """Return `w7x half period, d = 6`, or `N = 64` for a row with a size."""
+    """Return a name such as `w7x half period, d = 6`, or `N = 64` for a row with a size."""
     if not pd.isna(row.get("size")):
         return f"N{NO_BREAK}={NO_BREAK}{int(row['size'])}"
     digits = "" if pd.isna(row["digits"]) else f", {digits_name(row)}"
@@ -111,7 +111,7 @@ def problem_name(row: Any) -> str:
 
 
 def workload_name(row: Any) -> str:
-    """Return `w7x half period`, from the row's workload and half_period."""
+    """Return a name such as `w7x half period`, from the row's workload and half_period."""
     workload = "unnamed" if pd.isna(row["workload"]) else str(row["workload"])
     if pd.isna(row["half_period"]):
         return workload
@@ -119,14 +119,17 @@ def workload_name(row: Any) -> str:
 
 
 def digits_name(row: Any) -> str:
-    """Return `d = 6`, with spaces that do not break."""
+    """Return the requested digits, such as `d = 6`, with spaces at which lines do not break."""
     return f"d{NO_BREAK}={NO_BREAK}{int(row['digits'])}"
 
 
 def row_head(
     title: str, text: Callable[[Any], str], note: Callable[[Any], str] = lambda row: ""
 ) -> Column:
-    """Return the first column, with the name and a note of each row, sorted by row order."""
+    """Return the first column, with the name and a note of each row.
+
+    This column is sorted by the original order of the rows.
+    """
 
     def cells(found: Sequence[Row]) -> list[Cell]:
         return [

@@ -22,7 +22,7 @@ def processes(table: pd.DataFrame) -> str:
 
 
 def ratio_words(row: Any, stem: str, noun: str) -> str:
-    """Return text such as `compiling takes 5.2 times as long (4.9 to 5.6, 6 pairs)`."""
+    """Return a phrase such as `compiling takes 5.2 times as long (4.9 to 5.6, 6 pairs)`."""
     middle, low, high = (row[f"{stem}{part}_ratio"] for part in ("", "_low", "_high"))
     if math.isnan(middle):
         return f"{noun} could not be compared"
@@ -32,7 +32,7 @@ def ratio_words(row: Any, stem: str, noun: str) -> str:
 
 
 def ratio_range(row: Any, stem: str) -> str:
-    """Return text such as `2.41× (2.3 to 2.6, 6 pairs)`."""
+    """Return a phrase such as `2.41× (2.3 to 2.6, 6 pairs)`."""
     middle = row[f"{stem}_ratio"]
     return "not compared" if math.isnan(middle) else f"{ratio(middle)} ({range_only(row, stem)})"
 
@@ -47,7 +47,7 @@ def range_only(row: Any, stem: str) -> str:
 
 
 def too_few(table: pd.DataFrame) -> list[str]:
-    """Return a warning if some case has fewer processes than a 95 % interval needs."""
+    """Return a list with a warning if a case has too few processes for a 95 % interval."""
     count = min((int(n) for n in table["processes_count"]), default=MIN_VALUES_COUNT)
     if count >= MIN_VALUES_COUNT:
         return []

@@ -50,7 +50,7 @@ def write_document(document: Document, tables: Mapping[str, pd.DataFrame], out: 
 
 def _write_table(frame: pd.DataFrame, path: Path) -> None:
     frame.to_csv(path.with_suffix(".csv"), index=False)
-    # Columns of text and missing values have no type of their own where all values are missing.
+    # A column of text has no type of its own if all its values are missing.
     untyped = {name: "string" for name in frame.columns if frame[name].dtype == object}
     frame.astype(untyped).to_parquet(path.with_suffix(".parquet"), index=False)
 

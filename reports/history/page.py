@@ -1,4 +1,4 @@
-"""Write the history as one page, with all numbers as JSON that the page's script draws."""
+"""Write the history as one page; it has all numbers as JSON, and a script that draws them."""
 
 import json
 import math
@@ -51,7 +51,7 @@ def history_page(history: History, reviews: Reviews) -> str:
 
 
 def compact(history: History, reviews: Reviews) -> dict[str, Any]:
-    """Return the data of the page's script; numbers that are not finite become text."""
+    """Return the data of the page's script; numbers that are not finite become strings."""
     metrics = {s.metric.name: s.metric for one in history.environments for s in one.series}
     index = {name: i for i, name in enumerate(metrics)}
     return {
@@ -95,8 +95,8 @@ def _environment(
 def _numbers(series: Series, at: tuple[int, ...]) -> list[Any]:
     """Return commits, values, samples, change points and the threshold in percent.
 
-    A 0 stands for the commits if they are all commits of the environment, and for the samples if
-    there are none.
+    A 0 replaces the commits if the series has every commit of the environment. A 0 replaces the
+    samples if the series has none.
     """
 
     def rounded(values: Iterable[float]) -> list[float | int | str]:

@@ -1,8 +1,8 @@
 """Write a review of each commit at which a series of the history has a change point.
 
 A review is written again only if its inputs have changed: the records of its two commits, or the
-code that reads, compares and draws the records. The reviews are made from the records, because they
-show arrays and parameters that the history's table does not contain.
+code that reads, compares and draws the records. The reviews are made from the records, because a
+review shows arrays and parameters that the history's table does not contain.
 """
 
 import functools

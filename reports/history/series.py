@@ -50,8 +50,9 @@ class Series:
     samples : tuple of tuple of float, shape (n, processes)
         The values of the processes; empty if all processes of an exact metric agree.
     lines : dict of int to str
-        Text on the source lines of compile times, by the index of a value: the lines that
-        explain a change point, or else the slowest lines. It has only commits that were profiled.
+        For series of compile times: a description of source lines, by the index of a value. It
+        gives the lines that explain a change point, or else the slowest lines. Only the values of
+        profiled commits have a description.
     """
 
     case: str
@@ -79,7 +80,7 @@ class Environment:
     Attributes
     ----------
     conditions : dict of int to str
-        Python version, load and date of the measurements, as text by position of the commit.
+        Python version, load and date of the measurements of a commit, by the commit's position.
     failed : tuple of Failed
         The cases and commits without a value, because every process failed.
     """
@@ -92,7 +93,7 @@ class Environment:
 
 @dataclass(frozen=True)
 class History:
-    """All series of a store by environment, its commits in order, and its skipped files."""
+    """All series of a store by environment, with the store's ordered commits and skipped files."""
 
     commits: tuple[Commit, ...]
     environments: tuple[Environment, ...]
@@ -114,7 +115,7 @@ def make_history(store: Store, *, repository: Path | None = None) -> History:
     Raises
     ------
     ReportError
-        If no process succeeded, or asv is missing.
+        If no process succeeded, or asv is not installed.
     """
     measured = tables.measurements(store)
     if not any_of(measured["status"] == "ok"):
@@ -143,7 +144,7 @@ def make_history(store: Store, *, repository: Path | None = None) -> History:
 
 
 def _all_series(table: pd.DataFrame) -> Iterator[Series]:
-    """Return a series for each case and metric measured in it, in the order of the metrics."""
+    """Yield a series for each case and each metric measured in the case, in the metrics' order."""
     metrics = metrics_of(name for name in table if any_of(table[name].notna()))
     for key, case in groups(table.sort_values(["position", "round_index"]), ["case"]):
         at = case["position"].to_numpy()
@@ -224,7 +225,7 @@ def _reason(row: Row) -> str:
 
 
 def _conditions(table: pd.DataFrame) -> dict[int, str]:
-    """Return text on Python, load and date of the measurements, by position of the commit."""
+    """Return Python version, load and date of the measurements, by position of the commit."""
     made = {}
     for key, found in groups(table.sort_values("started_utc", na_position="first"), ["position"]):
         versions = {name: last_known(found[f"{name.lower()}_version"]) for name in VERSIONS}

@@ -29,7 +29,8 @@ except ImportError:
 
 Finder = Literal["exact", "asv", "asv+ruptures", "ruptures"]
 
-# Levels closer than this are equal: within machine noise, and below what a reader acts on.
+# Levels that differ by a smaller share count as equal: the difference is within machine noise, and
+# too small for a reader to act on.
 SMALLEST_NOISY_STEP = 0.02
 RESOLUTION = 1e-9  # of clocks, in seconds; bytes and counts are integers
 SMALLEST_ERROR_STEP = 0.25
@@ -127,14 +128,16 @@ def _by_asv(values: Sequence[float]) -> list[int]:
 def _by_ruptures(values: Sequence[float]) -> list[int]:
     """Return the change points that ruptures finds; none if ruptures is not installed.
 
-    The input is the logarithms of the values in units of their noise. The noise is estimated from
-    the median difference of neighbours, which a few jumps do not change. The penalty is twice the
-    BIC penalty of a mean and a position, 2 ln(n) noise variances, because times have heavy tails.
+    ruptures gets the logarithms of the values, divided by their noise. The noise is estimated from
+    the median difference of neighbours, which a few jumps do not change. In the BIC criterion, a
+    change point adds two parameters, a mean and a position, and costs 2 ln(n) noise variances. The
+    penalty is twice this cost, because times have heavy tails.
     """
     if ruptures is None or min(values) <= 0:
         return []
     logs = np.log(np.asarray(values, dtype=float))
-    # 1.4826 median|x| is the deviation of a normal x; neighbours differ by sqrt(2) of it.
+    # 1.4826 median|x| is the standard deviation of a normal x. The deviation of the difference of
+    # two neighbours is sqrt(2) times the deviation of one value.
     noise = 1.4826 * float(np.median(np.abs(np.diff(logs)))) / math.sqrt(2)
     scaled = (logs - np.median(logs)) / max(noise, 1e-3)
     model: Any = ruptures.KernelCPD(kernel="linear", min_size=2).fit(scaled[:, None])

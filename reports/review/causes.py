@@ -100,7 +100,7 @@ def _case_names(findings: Sequence[Finding]) -> str:
 
 
 def _kind(finding: Finding, seen: Mapping[str, tuple[str, ...]]) -> str:
-    """Return the kind of cause of a finding, given the evidence in its case."""
+    """Return the kind of cause of a finding, given the evidence of the finding's case."""
     name = finding.metric.name
     if finding.only_at:
         return "one_sided"
@@ -161,7 +161,7 @@ def _arrays(pair: tuple[CaseResults, CaseResults]) -> tuple[str, ...]:
 
 
 def _program(by_name: Mapping[str, Finding]) -> tuple[str, ...]:
-    """Return text on the changed numbers of the program; empty if none changed."""
+    """Return a line with the changed numbers of the program; an empty tuple if none changed."""
     changes = []
     for name, words in PROGRAM.items():
         finding = by_name.get(name)

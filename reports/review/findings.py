@@ -36,12 +36,15 @@ GATED = (
     "low_precision_count",
     "flops",
 )
-"""Exact metrics whose growth fails a review; larger errors always fail it, times on request."""
+"""Exact metrics that fail a review if they grow.
+
+A larger error always fails a review. A longer time fails it only if the user asks for that.
+"""
 # Growth by less is reported but does not fail a review.
 SMALL_BYTES = 1024
 SMALL_SHARE_OF_FLOPS = 0.05  # as the minimum effect of times
 
-ERROR_FACTOR = 1.25  # an error larger by this factor is a regression; less is summation order
+ERROR_FACTOR = 1.25  # a larger ratio of errors is a regression; a smaller one is summation order
 ERROR_CHANGE = 1e-3  # relative changes of an error below this are not reported
 ROUNDING = 1e-13
 
@@ -92,12 +95,12 @@ class Finding:
 
     @property
     def reach(self) -> float:
-        """The largest change within the interval, as a share."""
+        """The largest relative change, in either direction, that the interval allows."""
         return max(self.high, 1 / max(self.low, 1e-9)) - 1
 
     @property
     def ratio(self) -> float:
-        """Head over base; NaN where base is 0."""
+        """Head over base; NaN if base is 0."""
         return self.head / self.base if self.base else math.nan
 
 
@@ -142,7 +145,7 @@ def is_more_often(head: tuple[int, int], base: tuple[int, int]) -> bool:
     """Return whether an event is more frequent at HEAD, given (events, processes) of each commit.
 
     A larger share of the processes alone may be chance. Therefore HEAD must also have more events
-    than BASE, or the event in all its processes.
+    than BASE, or the event must occur in every process of HEAD.
     """
     more = head[0] * base[1] > base[0] * head[1]
     return more and (head[0] > base[0] or head[0] == head[1])
@@ -176,7 +179,7 @@ def _exact(metric: Metric, base: list[float], head: list[float]) -> tuple[Verdic
 
 
 def small_change(metric: Metric, before: float, after: float) -> str:
-    """Return why a change of a gated metric is too small to be judged; else ""."""
+    """Return the reason if a change of a gated metric is too small to be judged, else ""."""
     if metric.unit == "bytes" and abs(after - before) < SMALL_BYTES:
         return f"less than {SMALL_BYTES} bytes"
     if metric.name == "flops" and abs(after - before) < SMALL_SHARE_OF_FLOPS * before:

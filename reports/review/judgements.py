@@ -15,7 +15,7 @@ from .verdict import Review
 Outcome = Literal["passes", "regression", "improvement", "mixed", "not judged"]
 MAX_REASONS = 2
 BUSY_SHARE = 1.0
-"""Load per CPU above which a machine is busy; a measurement alone uses one CPU."""
+"""Load per CPU above which a machine counts as busy; the measurement itself uses one CPU."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ def _exact(review: Review) -> Judgement:
 
 
 def _place(review: Review, case: str) -> str:
-    """Return the edited line nearest to the change in a case, as `` (line file:line)``."""
+    """Return the edited line nearest to the change in a case, such as `` (line a.py:3)``."""
     line = review.commits.programs.get(case, "").partition("\n")[0]
     found = re.search(r"(?:edited|new|gone|changed most|called from):? (\S+?:\d+)", line)
     return f" (line {found[1]})" if found else ""

@@ -10,7 +10,8 @@ from .verdict import Review
 
 LEAD = (
     "Source lines of the cases whose compile time or program changed. The times come from one "
-    "profile of each commit, scaled to the median time of trace, lower and compile."
+    "profile of each commit. They are scaled so that the whole profile takes the median time of "
+    "trace, lower and compile."
 )
 
 

@@ -1,7 +1,7 @@
 """Read the two commits of a review, from one store or from the folder of a pair.
 
-Only numbers of one environment are compared, from one environment folder of each commit. All other
-environments and folders are listed as left out.
+Only numbers of one environment are compared. At each commit they come from one environment folder.
+All other environments and folders are listed as left out.
 """
 
 import math
@@ -22,7 +22,7 @@ from ..quantities import Metric, Row, measurement_row
 from ..store.load import SkippedFile, Store, StoredRecord, read_store
 from ..store.machines import UNKNOWN, environment_names
 
-PROGRAM_BYTES = 2**20  # the text of how two programs differ
+PROGRAM_BYTES = 2**20  # limit for a file that describes how two programs differ
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class CaseResults:
         return tuple(row for row in self.failed if row["status"] != "skipped")
 
     def values(self, metric: Metric) -> dict[int, float]:
-        """Return the values of a metric by round; an error is NaN if its check gave no number."""
+        """Return the values of a metric by round; an error is NaN if its check gave NaN."""
         rows = {i: row[metric.name] for i, row in self.good.items() if metric.name in row}
         found = {i: float(value) for i, value in rows.items() if value is not None}
         if metric.kind == "error":
@@ -90,8 +90,8 @@ class LeftOut:
 class CommitPair:
     """The results of BASE and HEAD in one environment.
 
-    `programs` maps a case to text on the differences between its two programs. `about` maps the
-    hash of a commit to its date, subject and author, if git knows the commit.
+    `programs` maps a case to a description of the differences between its two programs. `about`
+    maps the hash of a commit to its date, subject and author, if git knows the commit.
     """
 
     base: CommitResults
@@ -131,8 +131,9 @@ def read_commits(
     Raises
     ------
     ReportError
-        If the store lacks a commit, both commits are the same, they have no environment in common,
-        or several common environments match `environment`.
+        If `root` is not a folder, or a name does not match exactly one commit of the store. Also if
+        both names stand for the same commit, if the commits have no environment in common, or if
+        `environment` does not match exactly one common environment.
     """
     if not root.is_dir():
         raise ReportError(
@@ -154,7 +155,8 @@ def read_pair(folder: Path, *, environment: str | None = None) -> CommitPair:
     Raises
     ------
     ReportError
-        If a folder is missing or empty, or the commits have no environment in common.
+        If a folder is missing or does not contain exactly one commit, or if no common environment
+        can be chosen.
     """
     for name in ("base", "head"):
         if not (folder / name).is_dir():
@@ -182,8 +184,8 @@ def _text(path: Path) -> str:
 def _commit_named(root: Path, name: str, repository: Path | None) -> str:
     """Return the commit in `root` that `name` stands for.
 
-    It is the commit with this name, the only commit whose name begins with it, or the commit for
-    which git uses the name.
+    `name` is the full name of a commit in `root`, the beginning of exactly one such name, or a name
+    that git knows.
     """
     held = sorted(path.name for path in root.iterdir() if path.is_dir())
     found = [commit for commit in held if name and commit.startswith(name)]
@@ -195,7 +197,10 @@ def _commit_named(root: Path, name: str, repository: Path | None) -> str:
         return found[0]
     newest = ", ".join(commit[:12] for commit in held[:6])
     what = f"{len(found)} commits that match" if found else "no commit that matches"
-    raise ReportError(f"review: {root} has {what} {name!r}; it holds {newest or 'nothing'}")
+    raise ReportError(
+        f"review: {root} has {what} {name!r}; give the beginning of exactly one of its commits: "
+        f"{newest or 'it has none'}"
+    )
 
 
 def _commit_of_git(repository: Path, name: str) -> str:
@@ -239,7 +244,8 @@ def _only_commit(store: Store) -> str:
     commits = {stored.commit for stored in store.records}
     if len(commits) != 1:
         raise ReportError(
-            f"review: {store.root} holds {len(commits)} commits; exactly one is needed"
+            f"review: {store.root} must contain exactly one commit, but has {len(commits)}; "
+            "measure into a new folder with python -m benchmarks.measuring.pair BASE HEAD"
         )
     return commits.pop()
 
@@ -265,11 +271,13 @@ def _chosen_environment(found: Sequence[Mapping[str, Any]], asked: str | None) -
     if len(common) > 1:
         raise ReportError(
             f"review: both commits were measured in {len(common)} environments "
-            f"({'; '.join(common)}); "
-            f"{'--environment names none or several' if asked else 'choose one with --environment'}"
+            f"({'; '.join(common)}); give --environment the beginning of exactly one of these names"
         )
     if asked and common:
-        raise ReportError(f"review: no environment begins with {asked!r}; both have {common[0]}")
+        raise ReportError(
+            f"review: no environment begins with {asked!r}; leave out --environment, because both "
+            f"commits have only {common[0]}"
+        )
     base, head = ("; ".join(sorted(one)) for one in found)
     raise ReportError(
         "review: numbers of two machines or two JAX versions are never compared; BASE was measured "
@@ -279,9 +287,10 @@ def _chosen_environment(found: Sequence[Mapping[str, Any]], asked: str | None) -
 
 
 def _environment_folders(folders: Sequence[Mapping[str, list[StoredRecord]]]) -> list[str]:
-    """Return the environment folder of each commit.
+    """Return the environment folder that is compared, for each commit.
 
-    It is a common folder if there is one, otherwise the folder with the most successful processes.
+    If both commits have folders of the same name, it is one of these: the folder with the most
+    successful processes. Otherwise it is each commit's folder with the most successful processes.
     """
     counts = [
         {key: sum(one.record.status == "ok" for one in found) for key, found in side.items()}
@@ -310,7 +319,7 @@ def _other_environments(found: Sequence[Mapping[str, Any]], chosen: str) -> Iter
 def _other_folders(folders: Sequence[Mapping[str, Any]], keys: Sequence[str]) -> Iterable[LeftOut]:
     for commit, found, key in zip(("BASE", "HEAD"), folders, keys, strict=True):
         for other in sorted(set(found) - {key}):
-            why = f"another folder of this environment at {commit}; {key} is compared"
+            why = f"another folder of this environment at {commit}; only {key} is compared"
             yield LeftOut(other, why)
 
 

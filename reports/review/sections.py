@@ -63,7 +63,7 @@ def facts(review: Review) -> tuple[Fact, ...]:
 
 
 def _commit(review: Review, name: str, commit: str) -> Fact:
-    """Return a commit with its subject and author, where git knows them."""
+    """Return the fact on a commit, with the commit's subject and author if git knows them."""
     known = review.commits.about.get(commit.partition("+")[0])
     note = f"{known.subject} ({known.author})" if known else ""
     return Fact(name, _short(commit), note)
@@ -72,7 +72,8 @@ def _commit(review: Review, name: str, commit: str) -> Fact:
 def sections(review: Review) -> tuple[Section, ...]:
     """Return the sections of a review in order.
 
-    They are on broken cases, causes, source lines, times, cases not compared, and all numbers.
+    The sections are on broken cases, causes, source lines, times, cases not compared, and all
+    numbers.
     """
     return tuple(_sections(review))
 
@@ -116,7 +117,7 @@ def _not_compared(review: Review) -> Iterator[Section]:
         yield Section("flaky", "Failed processes", lead, lines)
     table = _lost_table(review, is_regression=False)
     if table.rows or review.commits.left_out:
-        lead = "These have no numbers at both commits that could be compared."
+        lead = "For these, the two commits have no numbers that can be compared."
         lines = tuple(f"{entry.name}: {entry.reason}" for entry in review.commits.left_out)
         tables = (table,) if table.rows else ()
         yield Section("missing", "Not compared", lead, lines, tables=tables)
@@ -208,7 +209,7 @@ def _number(finding: Finding, value: float) -> Cell:
 
 
 def _change(finding: Finding) -> str:
-    """Return head over base as text, or the difference if the ratio would round to one."""
+    """Return head over base as a string, or the difference if the ratio would round to one."""
     base, head = finding.base, finding.head
     if finding.only_at:
         return f"only at {finding.only_at}"

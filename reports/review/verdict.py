@@ -29,8 +29,8 @@ MAX_CHARACTERS = 300  # of an error's message
 class Policy:
     """The criteria for a difference of times, and whether longer times fail a review.
 
-    Reviews from the command line and from the history use the default criteria, and so do the
-    detection rates in docs/detection.md.
+    The command line and the history use the default criteria. The detection rates in
+    docs/detection.md were measured with them.
     """
 
     criteria: Criteria = Criteria(minimum_effect=0.05, significance=0.01, trimmed_share=0.125)
@@ -71,12 +71,14 @@ class Review:
 
     @property
     def broken(self) -> tuple[LostCase, ...]:
-        """Cases that work at BASE and not at HEAD, which fail the review too."""
+        """Cases that work at BASE and fail at HEAD; any such case fails the review."""
         return tuple(entry for entry in self.lost if entry.is_regression)
 
     @property
     def exit_code(self) -> int:
-        """The exit code: 1 with a gated regression, 2 if nothing could be judged, else 0.
+        """The exit code: 1 if the review fails, 2 if nothing could be judged, else 0.
+
+        A gated regression or a broken case fails the review.
 
         If times are gated, the code is also 2 if no time was tested, or if a tested time may have
         changed by more than `MAX_REACH`. Not every time needs a test, because cases that are
@@ -195,7 +197,7 @@ class Review:
 
     @property
     def _gaps(self) -> str:
-        """Text on everything that the verdict does not cover, which must not read as a pass."""
+        """Everything that the verdict does not cover, listed so that it does not read as a pass."""
         elsewhere = [entry for entry in self.commits.left_out if not entry.is_asked]
         unpaired = sum(f.verdict == "unpaired" for f in self.untested)
         once = sum(f.verdict != "unpaired" and f.rounds_count == 1 for f in self.untested)

@@ -1,4 +1,4 @@
-// Sorts a table by the column whose heading is pressed; pressed again, the other way round.
+// Sort a table by the column whose heading is pressed. Pressing it again reverses the order.
 for (const button of document.querySelectorAll("th button")) {
   button.addEventListener("click", () => {
     const heading = button.closest("th");
