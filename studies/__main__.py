@@ -23,7 +23,7 @@ STUDIES = {
     ),
     "detection": ("studies.detection.study", "injected regressions that a review finds"),
     "edits": ("studies.detection.edits", "innocent-looking edits that a review finds"),
-    "timed": ("studies.detection.timed", "edits that only the times of operations show"),
+    "timed": ("studies.detection.timed", "edits that change only the times of operations"),
     "lock": ("studies.detection.lock", "injected regressions that jaxmeter lock --check finds"),
     "closure": ("studies.closure.study", "the cost of closing over arrays"),
     "compile": (

@@ -34,7 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Rewrite the documents of docs/ whose tables changed."""
+    """Rewrite the tables of each document in docs/ whose tables changed."""
     for path in sorted((ROOT / "docs").glob("*.md")):
         text = path.read_text(encoding="utf-8")
         written = with_tables(text, TABLES)

@@ -35,7 +35,7 @@ def measured(study: str, name: str) -> Path:
 def read_rows(path: Path) -> list[Row]:
     """Return the rows of a CSV or JSON Lines file, or [] if the file does not exist.
 
-    The file may be gzipped. Values from a CSV file are text. An incomplete last line, which a
+    The file may be gzipped. Values from a CSV file are strings. An incomplete last line, which a
     killed run leaves behind, is ignored.
     """
     if not path.exists():
@@ -49,7 +49,7 @@ def read_rows(path: Path) -> list[Row]:
 
 
 def write_rows(path: Path, rows: Iterable[Row]) -> None:
-    """Write rows to a CSV file, in place of any rows in it.
+    """Write rows to a CSV file, which is replaced if it exists.
 
     The columns are the keys of all rows, in the order in which they first appear. The same rows
     always give the same bytes, gzipped or not.
@@ -83,7 +83,7 @@ def append_row(path: Path, row: Row) -> None:
 
 
 def replace_file(path: Path, data: bytes) -> None:
-    """Write a file through a temporary file, so that it is never incomplete."""
+    """Write a file by renaming a complete temporary file, so that it is never incomplete."""
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_suffix(f".{os.getpid()}.tmp")
     draft.write_bytes(data)
@@ -117,8 +117,8 @@ def in_worker(
         )
     except subprocess.TimeoutExpired:
         raise StudyError(
-            f"{target} did not finish within {timeout_seconds:.0f} s and was stopped; "
-            "rerun it while nothing else runs"
+            f"{target} did not finish within {timeout_seconds:.0f} s and was stopped; rerun it "
+            "while nothing else runs, or with a longer --timeout if the study has one"
         ) from None
     if done.returncode:
         raise StudyError(f"{target} failed with exit code {done.returncode}; see its error above")

@@ -20,7 +20,10 @@ DISTANCES = (0.5, 0.1, 0.03, 1e-3, 1e-5)
 TARGETS = (8, 24)
 """Size (nphi, ntheta) of the target grid over a whole field period."""
 PLACES = [(i, j) for i in range(4) for j in range(3 * (i % 2), 24, 5)]
-"""Points of a grid of 4 x 24 on the surface, on whose normals the points off the surface lie."""
+"""Indices of points in a grid of 4 x 24 on the surface.
+
+The points off the surface lie on the normals of the surface at these points.
+"""
 EXTRA_DIGITS = {"field": 2, "off": 2, "gradient": 4, "off gradient": 4}
 """Digits that the grid of B resolves in addition to the digits asked for."""
 _FINEST = 1e-13

@@ -20,7 +20,10 @@ COLUMNS = (
     *("quad_nphi", "quad_ntheta", "src_nphi", "src_ntheta", "refused", "code"),
 )
 MEANINGFUL = 1e-3
-"""Least error in units of 10^-digits for which the estimate matters; others are negligible."""
+"""Least error, in units of 10^-digits, for which the estimate matters.
+
+Smaller errors are negligible.
+"""
 
 
 def kept_rows(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:

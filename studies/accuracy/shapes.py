@@ -76,7 +76,7 @@ class Shape:
         conductor = CentralConductor(0.5 * major)
         pair = (height + 2.0 * a, height + 0.5 * a)
         if field == "coils":
-            # A thin torus would need more close coils than the study can afford; it has loops.
+            # A thin torus would need too many close coils for the study; it gets loops instead.
             radius = max(1.4 * float(np.hypot(r - major, z).max()), 0.2 * major)
             if radius < 0.8 * major:
                 return _coils(4 * nfp, major, radius), (self._loop(0.2 * a, 0.0),)
@@ -90,7 +90,8 @@ class Shape:
     def _loop(self, current: float, share: float) -> ToroidalLoop:
         """Return a loop inside the surface.
 
-        It lies at a share of the way from the middle of the cross-sections to the curve theta = 0.
+        `share` is the loop's place on the way from the middle of the cross-sections (0) to the
+        curve theta = 0 (1).
         """
         nfp, count = self.surface.nfp, 64
         phi = 2 * np.pi / nfp * np.arange(count) / count

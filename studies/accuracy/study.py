@@ -1,14 +1,14 @@
 """Measure errors in units of 10^-digits, and error estimates, by shape: docs/accuracy.md.
 
-    python -m studies accuracy                          # hours; rerun to resume
-    python -m studies accuracy --digits 3 6 9           # an hour on two cores
-    python -m studies accuracy --shapes QA --quantities field
-    python -m studies accuracy --save                   # replace committed rows by those measured
+    python -m studies accuracy                      # measure everything, in hours; rerun to resume
+    python -m studies accuracy --digits 3 6 9       # measure three digits, in an hour on two cores
+    python -m studies accuracy --shapes QA --quantities field     # measure one shape and quantity
+    python -m studies accuracy --save               # replace committed rows by measured rows
 
 The exact result is the Biot-Savart field of currents outside and inside. The grid of B resolves two
 more digits than are asked for (four more for gradients), so the measured error is the error of the
 quadrature. Each quantity on each shape is measured in a process of its own. Programs are compiled
-without LLVM's optimisation, which takes most of the time and changes results by rounding only.
+without LLVM's optimisation, because it takes most of the time and changes results only by rounding.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Measure the missing rows, or with ``--save`` replace committed rows by measured ones."""
+    """Measure the missing rows, or with ``--save`` replace committed rows by measured rows."""
     if options.save:
         newest = {_key(row): row["code"] for row in read_rows(options.out)}
         rows = [row for row in read_rows(options.out) if row["code"] == newest[_key(row)]]

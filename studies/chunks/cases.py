@@ -41,7 +41,7 @@ def process_rows(
     sizes: Sequence[Sequence[int]],
     code: str,
 ) -> Iterator[Row]:
-    """Measure an operator at all tile sizes, "auto" included, and yield one row with all results.
+    """Measure an operator at all tile sizes, including "auto", and yield one row with all results.
 
     Only the first process records traces and lists buffers, because traces of small tiles take
     longer than everything else. `code` identifies the measured code.

@@ -1,14 +1,17 @@
 """Find the best tile sizes on this machine, and compare "auto" with them: docs/chunks.md.
 
-    python -m studies chunks                # under an hour on two quiet cores; rerun to resume
-    python -m studies chunks --operators B --grid quick --rounds 1      # two minutes
-    . results/chunks/w7x/chunks.env         # use the recommendation; chunks.md there explains it
+    # Measure everything, in under an hour on two quiet cores; rerun to resume.
+    python -m studies chunks
+    # Measure one operator at a few sizes, in two minutes.
+    python -m studies chunks --operators B --grid quick --rounds 1
+    # Use the recommended sizes in this shell; results/chunks/w7x/chunks.md explains them.
+    . results/chunks/w7x/chunks.env
 
-The operators are the field on the surface (B), the field off it (BOFF) and the gradient (GRADB). A
-tile size is a number of sources and a number of targets. For each size the study measures time,
-temporaries, arithmetic intensity, fusions and the far field's share of the time. Each process
-interleaves all sizes of one operator, so that the machine noise is the same for all sizes. The
-first process of each operator also records a trace of every size. Let nothing else run.
+The operators are the field on the surface (B), the field off the surface (BOFF) and the gradient
+(GRADB). A tile size is a number of sources and a number of targets. For each size the study
+measures time, temporaries, arithmetic intensity, fusions and the far field's share of the time.
+Each process interleaves all sizes of one operator, so that machine noise affects all sizes alike.
+The first process of each operator also records a trace of every size. Let nothing else run.
 """
 
 from __future__ import annotations
@@ -57,10 +60,12 @@ def run(options: argparse.Namespace) -> int:
     numbers = [options.rounds, options.repeat]
     numbers += [*(options.chunk_sizes or ()), *(options.target_chunk_sizes or ())]
     if min(numbers) < 1:
-        raise StudyError(f"got {min(numbers)} for --rounds, --repeat or a size; give 1 or more")
+        raise StudyError(
+            f"got {min(numbers)} for --rounds, --repeat or a tile size; give 1 or more"
+        )
     chosen = {name: value for name, value in os.environ.items() if name.startswith("VCJAX_CHUNK_")}
     if any(chosen.values()):
-        raise StudyError(f'the environment sets {chosen}, which hide "auto"; unset them')
+        raise StudyError(f'the environment variables {chosen} replace "auto"; unset them')
     folder = options.out or RESULTS / "chunks" / options.case
     processes, failures = measure(options, folder / "processes.jsonl")
     if not processes:

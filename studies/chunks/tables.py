@@ -1,4 +1,4 @@
-"""Make the tables and the page of the tile size study, and the tables of docs/chunks.md."""
+"""Make the tables and the page of the tile-size study, and the tables of docs/chunks.md."""
 
 from __future__ import annotations
 
@@ -15,7 +15,11 @@ WITHIN = 0.03
 """Sizes at most this much slower than the fastest are candidates. The candidate with the least
 memory is recommended."""
 SIZE = ["chunk_size", "target_chunk_size"]
-NAMES = {"B": "The field on the surface", "BOFF": "The field off it", "GRADB": "The gradient"}
+NAMES = {
+    "B": "The field on the surface",
+    "BOFF": "The field off the surface",
+    "GRADB": "The gradient",
+}
 
 COLUMNS = {
     "operator": "`B`, `BOFF` (off the surface) or `GRADB`, as in the names VCJAX_CHUNK_*",
@@ -29,7 +33,7 @@ COLUMNS = {
     "least_ratio": "least ratio_to_auto in any process",
     "largest_ratio": "largest ratio_to_auto in any process",
     "flops_per_byte": "arithmetic intensity, flops over accessed_bytes",
-    "is_recommended": "whether it has the least temporaries of the sizes within 3 % of the fastest",
+    "is_recommended": "whether its temporaries are least among the sizes within 3 % of the fastest",
     "temp_bytes": "temporaries of the program, as the compiler reports them, bytes",
     "largest_temp_bytes": "largest temporary, bytes",
     "run_peak_bytes": "peak memory during a call, minus the memory before the call, bytes",
@@ -38,7 +42,7 @@ COLUMNS = {
     "instructions_count": "instructions of the optimised program",
     "fusions_count": "fusions of the optimised program",
     "far_fraction": "share of the scope far_field or far_gradient in the self time of a trace",
-    "kernels_count": "kernels launched in that trace; 0 on a CPU",
+    "kernels_count": "kernels launched in the same trace; 0 on a CPU",
     "error_relative": "error over the largest total field; for BOFF the error estimate",
 }
 ADVICE_COLUMNS = {
@@ -46,7 +50,7 @@ ADVICE_COLUMNS = {
     "chunk_size": "recommended sources in a tile",
     "target_chunk_size": "recommended targets in a tile",
     "ratio_to_best": "time of the recommended size over the time of the fastest size",
-    "held_out_ratio_to_best": "the same ratio in half of the processes, for a choice by the rest",
+    "held_out_ratio_to_best": "the same ratio in half of the processes, for the others' choice",
     "auto_ratio_to_best": 'time of "auto" over the time of the fastest size',
     "temp_bytes": "temporaries of the recommended size, bytes",
     "auto_temp_bytes": 'temporaries of "auto", bytes',
@@ -111,7 +115,9 @@ def _advice(sizes: Any, found: Any) -> Row:
 
 
 def _held_out(found: Any, temp_bytes: Any) -> float | None:
-    """Return the time over the best, in half of the processes, of the size that the others choose.
+    """Return the held-out ratio of times, of the chosen size over the fastest size.
+
+    One half of the processes chooses the size, and the other half gives the ratio.
 
     Return None if there is a single process.
     """
@@ -125,7 +131,7 @@ def _held_out(found: Any, temp_bytes: Any) -> float | None:
 
 
 def page(sizes: pd.DataFrame, advice: pd.DataFrame, where: Environment, case: str) -> str:
-    """Return a Markdown page: the recommendations next to "auto", and a map of each operator."""
+    """Return a Markdown page: the recommendations next to "auto", and a map for each operator."""
     parts = [
         "# Tile sizes\n",
         f"`python -m studies chunks --case {case}` on {where.cpus_available} cores of "
@@ -176,7 +182,7 @@ def advice_table(advice: pd.DataFrame) -> str:
 
 
 def map_table(sizes: pd.DataFrame, operator: str) -> str:
-    """Return a Markdown table of times over the fastest size, by sources and targets."""
+    """Return a Markdown table of times relative to the fastest size, by sources and targets."""
     sizes = sizes.loc[sizes["operator"] == operator]
     shown = sizes["ratio_to_best"].map("{:.3f}".format)
     for column, sign in (("is_auto", "*"), ("is_recommended", "**")):

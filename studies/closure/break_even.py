@@ -1,8 +1,9 @@
-"""Benchmark cases that find the size from which capturing an array costs more than passing it.
+"""Define benchmark cases that show when capturing an array costs more than passing it.
 
-Each program multiplies one array by a number and sums it, so that only the array makes compile
-times differ. If the array is captured, the compiler also computes an operation on it, "exp" or
-"cumsum", while it compiles (constant folding).
+Each program multiplies one array by a number and sums the products, so that compile times differ
+only because of the array. Some programs first apply an operation to the array, "exp" or "cumsum".
+If the array is captured, the compiler evaluates this operation at compile time. This is called
+constant folding.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ def cases(*, rounds: int) -> list[PlannedCase]:
 
 
 def scaled_sum(*, operation: str, variant: str, array_bytes: int) -> Case:
-    """Return the case that multiplies one array by a number and sums it.
+    """Return the case that multiplies one array by a number and sums the products.
 
     Parameters
     ----------
@@ -58,7 +59,7 @@ def scaled_sum(*, operation: str, variant: str, array_bytes: int) -> Case:
     variant : {"argument", "closure"}
         Whether the array is passed or captured.
     array_bytes : int
-        Size of the array, float32, so a multiple of 4.
+        Size of the float32 array; a multiple of 4.
 
     Raises
     ------

@@ -1,8 +1,8 @@
 """Estimate the memory of each case, so that cases larger than the memory are skipped.
 
-The bytes of a system's arrays follow from its size. Two factors were measured at 64 to 192 pixels
-on a CPU: how often a process holds each byte of an array that it passes, and how often lowering
-and compiling copy each captured byte.
+The size of a simulated system determines the bytes of its arrays. Two factors were measured on a
+CPU with systems of 64 to 192 pixels: the number of copies of an array that is passed, and the
+number of copies of an array that is captured and compiled.
 """
 
 from __future__ import annotations

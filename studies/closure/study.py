@@ -1,7 +1,7 @@
 """Measure the cost of closing over arrays, with the installed Python and JAX: docs/closure.md.
 
 Each record is a file, ``results/closure/cases/<commit>/<environment>/<case>/<round>.json``. The
-commit is the last one that changed the measured code, and the environment names the versions of
+commit is the last commit that changed the measured code, and the environment names the versions of
 Python and JAX. If the study runs in several environments, the page shows them next to each other.
 The study also writes an audit for each environment and a picture of the frame. Rerun to resume.
 """
@@ -53,7 +53,7 @@ VERSION_VARIANTS = ("closure", "argument", "simplified")
 CLOSELY = {64: ("closure", "argument"), 128: ("closure", "argument", "simplified", "hoisted")}
 FEW_ROUNDS = {64: 1, 128: 2}
 LIKE_CLOSURE = ("cached", "simplified")
-"""Variants whose programs, like the closure's, keep the old cube after the cube is changed."""
+"""Variants that, like the closure, still use the old cube after the cube is changed."""
 # Twenty minutes less the environment and the page. Every case has its first round.
 QUICK_BUDGET_SECONDS, QUICK_CASING_BUDGET_SECONDS = 880.0, 170.0
 AUDITED_SIZE = 64
@@ -136,7 +136,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def versions_table() -> str:
-    """Return a table of the time to trace, lower and compile: ratios of closure to argument."""
+    """Return a table of compile times, as ratios of closure to argument, by version of JAX."""
     lines = []
     for path in sorted(measured("closure", "").glob("*.csv"), key=lambda path: path.name):
         for row in read_rows(path):

@@ -1,6 +1,6 @@
-"""Run a process of the comparison: import a program, then set it up and evaluate it twice.
+"""Run a process of the comparison: import a program, set it up, evaluate it, and do it again.
 
-The second set-up and the further evaluations give the times in the steady state. Arguments come as
+The second set-up and the evaluations after it give the times in the steady state. Arguments come as
 JSON on standard input; the inputs and the result are NumPy files. The process imports only the
 program and NumPy, so that it costs as much as a user's process. Times are CPU seconds.
 """

@@ -1,13 +1,14 @@
-"""Compare vcjax with the C++ package `virtual_casing`, cold and steady: docs/compare.md.
+"""Compare vcjax with the C++ package `virtual_casing`, cold and in steady state: docs/compare.md.
 
-    make compare                                       # digits 3 and 6
-    python -m studies compare --digits 3 6 9 12 --rounds 6
+    make compare                                               # compare at 3 and 6 digits
+    python -m studies compare --digits 3 6 9 12 --rounds 6     # more digits and processes
 
 The operations on W7-X are the field, its gradient, and the field at points off the surface. Each
 measurement is a process of its own, bound to one CPU. The table shows the time of the whole
 process, compile time, set-up and evaluation time in the steady state, peak memory and error. vcjax
-runs twice: with an empty compilation cache, which it fills, and with that cache. The study needs
-`pip install virtual-casing`. Times are CPU seconds, medians over the processes. Rerun to resume.
+runs twice: first with an empty compilation cache, which this run fills, and then with the filled
+cache. The study needs `pip install virtual-casing`. Times are in CPU seconds and are medians over
+the processes. Rerun to resume.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from studies.harness import RESULTS, Row, StudyError, append_row, read_rows
 OPERATIONS = ("B", "grad B", "off surface")
 PROGRAMS = ("vcjax", "vcjax, cached", "C++")
 POINTS, DISTANCE = 300, 0.3
-"""Number of points off the surface, all inside, and their distance from it in minor radii."""
+"""Number of points, all inside the surface, and their distance from it in minor radii."""
 _MINOR_RADIUS = 0.5
 _CACHE_LIMITS = {"JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0"}
 
@@ -51,7 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Measure the rows that the file does not hold yet, and print the table."""
+    """Measure the rows that the file does not contain yet, and print the table."""
     held = {(r["operation"], r["digits"], r["round"]) for r in read_rows(options.out)}
     problems = itertools.product(options.digits, options.operations)
     for number, (digits, operation) in itertools.product(range(options.rounds), list(problems)):
@@ -120,7 +121,7 @@ def _process(given: dict[str, Any], cache: str, timeout_seconds: float) -> dict[
 
 
 def _points(problem: Any) -> np.ndarray:
-    """Return points (POINTS, 3) inside the surface, next to 8 rows of it."""
+    """Return points inside the surface, shape (POINTS, 3), opposite 8 rows of surface points."""
     import vcjax
 
     symmetry = {"nfp": problem.nfp, "half_period": problem.half_period}

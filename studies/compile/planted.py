@@ -1,6 +1,7 @@
-"""Functions with one line that is slow to compile, which a compile profile has to rank first.
+"""Define functions with one slow line, which a compile profile has to rank first.
 
-The slow line has the comment ``# planted``. The other lines do work of the usual kind.
+The slow line takes long to compile and has the comment ``# planted``. The other lines do work of
+the usual kind.
 """
 
 from __future__ import annotations

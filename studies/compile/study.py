@@ -1,9 +1,9 @@
 """Profile the compile of functions with a known slow line, or of the programs of vcjax.
 
-The functions are in `studies.compile.planted`, and their rows in ``slow_lines_jax_VERSION.csv``, a
-file for each version of JAX. With ``--programs`` the study profiles the programs of vcjax instead.
-The exit code is 1 if a profile does not rank the slow line first, or attributes less than 80 % of
-the time to lines.
+The functions are in `studies.compile.planted`. Their rows are written to
+``slow_lines_jax_VERSION.csv``, one file for each version of JAX. With ``--programs`` the study
+profiles the programs of vcjax instead. The exit code is 1 if a profile does not rank the slow line
+first, or attributes less than 80 % of the time to source lines.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ def with_cpu_seconds(call: Callable[[], T]) -> tuple[T, float]:
 
 
 def program_rows() -> Iterator[Row]:
-    """Yield for each program of vcjax a row with its totals and rows for its slowest lines."""
+    """Yield a row of totals for each program of vcjax, then a row for each of its slowest lines."""
     for name, make in PROGRAMS.items():
         found = jaxmeter.compile_profile(make())
         whole = {

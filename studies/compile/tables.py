@@ -31,7 +31,7 @@ def _found(row: Row | None) -> str:
 
 
 def costs() -> str:
-    """Return a table of the rows' sums, the kernels and the cost of profiling, by JAX version."""
+    """Return a table of the profiles' sums, kernels and costs, by version of JAX."""
     lines = []
     for version in VERSIONS:
         rows = _rows(f"slow_lines_jax_{version}.csv")

@@ -1,13 +1,14 @@
 """Measure whether a review finds twenty edits of vcjax that each make an operation worse.
 
-    python -m studies edits                    # all of HEAD, then A/A tests; rerun to resume
-    python -m studies edits --only copy_of_weights --copies 0
+    python -m studies edits                # all edits of HEAD, then A/A tests; rerun to resume
+    python -m studies edits --only copy_of_weights --copies 0      # one edit, no A/A test
 
 Each edit of edits.toml changes a few characters in a copy of the commit's package, as a commit that
 looks innocent might do. A review compares the copy with the commit by the exact quantities of two
 operations: the operation that the edit makes worse, and an operation that the edit does not affect.
-Unedited copies are measured with all of these operations, and every two of them are an A/A test.
-The exit code is 1 if a review misses an edit or reports anything about an unaffected operation.
+Unedited copies are measured with all of these operations, and every two unedited copies are an A/A
+test. The exit code is 1 if a review misses an edit or reports anything about an unaffected
+operation.
 """
 
 from __future__ import annotations
@@ -62,13 +63,13 @@ class Edit:
         Raises
         ------
         StudyError
-            If the file does not hold the old text exactly once.
+            If the file does not contain the old text exactly once.
         """
         text = (package / self.file).read_text(encoding="utf-8")
         if (count := text.count(self.old)) != 1:
             raise StudyError(
-                f"edit {self.name}: vcjax/{self.file} holds the old text {count} times, not once; "
-                "bring edits.toml up to date"
+                f"edit {self.name}: vcjax/{self.file} contains the old text {count} times, not "
+                "once; update the edit in studies/detection"
             )
         return text.replace(self.old, self.new)
 
@@ -191,7 +192,7 @@ def reviewed(folder: Path, base: Copy, head: Copy) -> Mapping[str, Any]:
 
 
 def edit_row(edit: Edit, package: Path, review: Mapping[str, Any]) -> Row:
-    """Return the row of an edit: the regressions that its review finds, and the line it names."""
+    """Return the row of an edit: the regressions and the line that its review names."""
     own = f"{SUITE}/{edit.operation}"
     findings = [one for one in review["findings"] if one["verdict"] in ALARMS]
     found = [one["metric"] for one in findings if one["case"] == own and _fails(one)]

@@ -1,10 +1,15 @@
 """Sort the findings of a review and of asv into finds and false alarms, and make tables of runs.
 
 Each injected regression has metrics of its own. A run *finds* the regression if one of these
-metrics is a regression in a case that the injected code affects. A *false alarm* is any finding in
-an A/A test, any finding in a case that the injected code does not affect, and, if the injected code
-leaves the program as it is, any finding in other cases for a metric that the code cannot
-change.
+metrics is a regression in a case that the injected code affects. A *false alarm* is one of the
+following:
+
+- any finding in an A/A test;
+
+- any finding in a case that the injected code does not affect;
+
+- any finding for a metric that the injected code cannot change, if the code does not change the
+  program.
 """
 
 from __future__ import annotations
@@ -43,13 +48,13 @@ class Regression:
     Attributes
     ----------
     found_by : tuple of str
-        Metrics of which one or more must regress, or the name of the error with which a case
-        fails.
+        Metrics that find the regression if one or more of them regress. A name may also be the name
+        of the error with which a case fails.
     exact_case : str or None
         The smallest case in which a metric other than a time shows the regression.
     explains : tuple of str or None
-        Metrics that also regress because of it. None means all metrics of the same case, because
-        the regression changes the program.
+        Other metrics that may regress because of the injected code. None means all metrics of the
+        same case, because the code changes the program.
     """
 
     found_by: tuple[str, ...]

@@ -1,6 +1,6 @@
 """Measure whether the lock file finds injected regressions, and whether it gives false alarms.
 
-    python -m studies lock                # with the installed JAX, in ten minutes
+    python -m studies lock                # measure with the installed JAX, in ten minutes
 
 Each regression that exact quantities show is injected into a copy of vcjax, and
 ``jaxmeter lock --check`` runs on the copy. The unchanged package is checked many times, in worker
@@ -90,7 +90,7 @@ def injected_row(jax: str, name: str) -> Row:
 
 
 def equal_row(jax: str, targets: Sequence[str], count: int) -> Row:
-    """Check this checkout in processes with different hash seeds, and return one row."""
+    """Check the unchanged package in processes with different hash seeds, and return one row."""
     found: list[Row] = []
     with temporary_folder("vcjax-lock-") as folder:
         for seed in range(SEEDS):

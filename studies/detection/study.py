@@ -1,14 +1,14 @@
 """Measure how often a review finds an injected regression, and how often it gives a false alarm.
 
-    python -m studies detection --exact          # regressions that need no times, an hour
-    python -m studies detection --minutes 60     # all; rerun to resume
+    python -m studies detection --exact          # only regressions without times, in an hour
+    python -m studies detection --minutes 60     # all regressions; rerun to resume
     python -m studies detection --minutes 0      # print the table of the runs so far
 
 A run measures a commit against itself and reviews the pair. One side has a regression of
 studies/detection/injected, or no change in an A/A test. asv judges the same samples. Runs are
 numbered, and the runs of the same number are interleaved and share the unchanged side. After each
 number the table of all runs so far is written to OUT/COMMIT/detection.md, next to the page and the
-records of each run. ``--keep`` writes a row for each run, and ``--judge-again`` reviews all pairs
+records of each run. ``--keep FILE`` writes a row for each run. ``--judge-again`` reviews all pairs
 again by the current rules.
 
 A single run takes about four minutes, as long as a review. Several runs together take two to three
@@ -135,7 +135,7 @@ def write_table(commit: str, options: argparse.Namespace, out: Path) -> str:
         if is_done(folder / name)
     ]
     runs.sort(key=lambda row: options.only.index(row["injected"]))
-    text = f"Of commit {commit[:12]}:\n\n{findings.markdown(runs)}"
+    text = f"Runs of commit {commit[:12]}:\n\n{findings.markdown(runs)}"
     out.mkdir(parents=True, exist_ok=True)
     (out / "detection.md").write_text(text, encoding="utf-8")
     if options.keep:

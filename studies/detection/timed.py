@@ -1,6 +1,6 @@
 """Measure whether reviews find three edits of vcjax that each make an operation a tenth slower.
 
-    python -m studies timed --runs 10             # quiet; rerun to resume
+    python -m studies timed --runs 10             # on a quiet machine; rerun to resume
     python -m studies timed --runs 10 --busy 1    # while another process keeps a core busy
     python -m studies timed --judge-again         # review all measured runs by the current rules
 

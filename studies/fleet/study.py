@@ -1,6 +1,6 @@
 """Measure a fleet: a million records in Parquet files, queries of them, and a history page.
 
-    python -m studies fleet results/records            # ten minutes of one core
+    python -m studies fleet results/records            # takes ten minutes on one core
 
 The records are generated from the records of a store, with other commits, machines and days, and
 with noise on the times. ``python -m reports compact`` compacts the stores of eight projects, which
@@ -60,7 +60,9 @@ def run(options: argparse.Namespace) -> int:
     found = [Record.from_json(read_file(path)) for path in paths]
     real = [one for one in found if one.status == "ok" and one.samples_seconds and one.environment]
     if not real:
-        raise StudyError(f"{options.store} holds no timed records; run `make report` first")
+        raise StudyError(
+            f"{options.store} holds no timed records; run `make report`, or name another store"
+        )
     rows: list[Row] = []
 
     def note(what: str, **numbers: Any) -> None:

@@ -1,1 +1,1 @@
-"""Compare what jaxmeter reports about captured arrays with what is true by construction."""
+"""Compare jaxmeter's reports on captured arrays with the truth, known by construction."""

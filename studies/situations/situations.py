@@ -1,4 +1,4 @@
-"""Compare what jaxmeter reports about captured arrays with what is true by construction.
+"""Compare jaxmeter's reports on captured arrays with the truth, known by construction.
 
 The programs of ``tests/jaxmeter`` are measured in fresh processes, with JAX's default constants and
 with simplified constants. The rows are written to ``jax_VERSION.csv``. The exit code is 1 if any
@@ -49,7 +49,7 @@ def run(options: argparse.Namespace) -> int:
 def rows(simplified: bool) -> Iterator[Row]:
     """Yield a row for each program that captures arrays: bytes, and the audit's paths and lines.
 
-    With default constants, a row for each way in which a function can hold an array follows.
+    With default constants, also yield a row for each way in which a function can hold an array.
     """
     from tests.jaxmeter.capture import capture_situations, held_situations
 
@@ -99,5 +99,5 @@ def row(situation: str, constants: str, **pairs: tuple[Any, Any]) -> Row:
 
 
 def text(value: Any) -> str:
-    """Return a value as text; the items of a list are joined by semicolons."""
+    """Return a value as a string; the items of a list are joined by semicolons."""
     return "; ".join(map(str, value)) if isinstance(value, list) else str(value)

@@ -1,9 +1,9 @@
 """Inject changes that `jaxmeter compare` finds without measuring times: docs/trust.md.
 
-Each of four changes is injected into a hundred pairs of functions, of seven kinds and several
-sizes. The changes are a captured array of 4096 bytes, another value in an array that both functions
-capture, a call that retraces, and one more temporary buffer. For each changed pair the study also
-measures a pair of equal functions. Rerun to resume.
+Each of four changes is injected into the second function of a hundred pairs. The functions are of
+seven kinds and several sizes. The changes are a captured array of 4096 bytes, another value in an
+array that both functions capture, a call that retraces, and one more temporary buffer. For each
+changed pair the study also measures an A/A pair: two equal functions. Rerun to resume.
 """
 
 from __future__ import annotations
@@ -36,7 +36,10 @@ def captured(kind: str, seed: int, injected: bool) -> Made:
 
 
 def revalued(kind: str, seed: int, injected: bool) -> Made:
-    """Return a case that captures an array of 1024 float32, one number changed if `injected`."""
+    """Return a case that captures an array of 1024 float32.
+
+    If `injected`, one number of the array is changed.
+    """
     values = np.random.default_rng(seed).normal(size=1024).astype("float32")
     values[seed % 1024] += 1.0 if injected else 0.0
     return _holding(plain(kind, seed), values), ()
@@ -53,9 +56,11 @@ def _holding(case: Case, values: np.ndarray) -> Case:
 
 
 def retraced(kind: str, seed: int, injected: bool) -> Made:
-    """Return a case with the arguments of four more calls; if `injected`, one of them retraces.
+    """Return a case with the arguments of four more calls.
 
-    The call that retraces has another shape or dtype, or passes the argument by keyword.
+    If `injected`, one of the calls retraces.
+
+    This call has another shape or dtype, or passes the argument by keyword.
     """
     case = plain(kind, seed)
     (x,) = case.args
@@ -68,7 +73,7 @@ def retraced(kind: str, seed: int, injected: bool) -> Made:
 
 
 def buffered(kind: str, seed: int, injected: bool) -> Made:
-    """Return a case that sorts an array, and if `injected` a second array of the same size.
+    """Return a case that sorts an array; if `injected`, it sorts a second array of the same size.
 
     The arrays are one to three times as large as the argument.
     """
@@ -111,7 +116,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Measure the pairs that the file does not hold yet and print the table."""
+    """Measure the pairs that the file does not contain yet, and print the table."""
     done = {(row["change"], int(row["number"])) for row in read_rows(options.out)}
     wanted = itertools.product(CHANGES, range(options.pairs))
     missing = [one for one in wanted if one not in done]
@@ -122,7 +127,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def rows(pairs: list[tuple[str, int]]) -> Iterator[Row]:
-    """Measure an equal and a changed pair for each (change, number), and yield both rows."""
+    """Measure an A/A pair and a changed pair for each (change, number), and yield both rows."""
     for change, number in pairs:
         # Both rows at once, so that an interrupted run never leaves one of them alone.
         yield from [_row(change, number, injected) for injected in (False, True)]
@@ -148,7 +153,7 @@ def _row(change: str, number: int, injected: bool) -> Row:
 
 
 def found_table(path: Path) -> str:
-    """Return a table of how many changes were found, and how many A/A pairs differ at all."""
+    """Return a table with the numbers of changes that were found and of A/A pairs that differ."""
     rows = pd.read_csv(path).assign(differs=lambda row: row["differing_count"] > 0)
     lines = []
     for change, (*_, sentence) in CHANGES.items():

@@ -1,4 +1,8 @@
-"""Measure, without jaxmeter, how much of a time grows with the length of a loop or program."""
+"""Measure without jaxmeter which share of a time grows with the length of a loop or program.
+
+The time is the steady-state time of a loop, or the compile time of a program that repeats a loop
+body. The rest of the time does not depend on the length.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +22,9 @@ EFFECTS = (("loop", 0.10), ("loop", -0.10), ("unrolled", 0.20), ("unrolled", 0.5
 
 
 def growing_shares() -> dict[str, dict[str, float]]:
-    """Return the share of each time that grows with the length, measured at twice the length.
+    """Return the share of each time that grows with the length.
+
+    The share is measured by doubling the length.
 
     The times are the steady-state time of each loop and the compile time of each unrolled program.
     """
@@ -39,7 +45,10 @@ def injected_effects(shares: Shares) -> dict[str, dict[str, float]]:
 
 
 def ratios(form: str, more: Mapping[str, float]) -> dict[str, float]:
-    """Return the ratio of longer to original time for each kind; `more` gives the share to add."""
+    """Return the ratio of times, longer over original, for each kind of function.
+
+    `more` gives the share of its length by which the loop or program of a kind is made longer.
+    """
     seconds = steady_seconds if form == "loop" else compile_seconds
     found = {}
     for kind, share in more.items():
@@ -53,7 +62,7 @@ def ratios(form: str, more: Mapping[str, float]) -> dict[str, float]:
 def steady_seconds(case: Case, least_seconds: float = 0.05) -> float:
     """Return the median time of a call in a block of calls.
 
-    The block is so long that data which other programs left in the caches does not matter.
+    The block is so long that data from other programs in the caches does not matter.
     """
     call = jax.jit(case.fn)
     taken: list[float] = []

@@ -1,8 +1,9 @@
 """Measure compile times of a function that captures 256 MB, before and after hoisting.
 
-The function has three forms: with the array captured, after `jaxmeter.hoist`, and with the array as
-an argument that was written by hand. `jaxmeter.compare` compares the hoisted form with each of the
-other two, in fresh processes. docs/trust.md shows the result.
+The function has three forms: ``captured`` captures the array, ``hoisted`` is the result of
+`jaxmeter.hoist`, and ``by_hand`` was written with the array as an argument. `jaxmeter.compare`
+compares the hoisted form with each of the other two forms, in fresh processes. docs/trust.md shows
+the result.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def row(number: int, by_hand: ComparedProcess, captured: ComparedProcess) -> Row:
-    """Return the row of one process of each of the two comparisons."""
+    """Return the row for one process of each comparison; the two processes have the same number."""
     sides = by_hand.b_compiles, by_hand.a_compiles
     pairs = np.array([[_total(phases) for phases in side] for side in sides])
     hoisted_seconds, by_hand_seconds = np.median(pairs, axis=1)

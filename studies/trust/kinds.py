@@ -1,7 +1,11 @@
-"""Functions of seven kinds, in three forms: as people write them, as a loop, and unrolled.
+"""Make functions of seven kinds, in three forms: plain, as a loop, and unrolled.
 
-The length of a loop is an argument, so that 100 and 110 iterations are the same program and differ
-only in their work. An unrolled program takes longer to compile the more loop bodies it has.
+Plain functions are as people write them. A loop repeats a loop body. An unrolled program has a copy
+of the loop body for each iteration.
+
+The length of a loop is an argument, so that loops of 100 and of 110 iterations have the same
+program and differ only in their work. An unrolled program takes longer to compile if it has more
+loop bodies.
 """
 
 from __future__ import annotations
@@ -26,11 +30,11 @@ class Kind:
     plain_shape: tuple[int, ...]
     body_shape: tuple[int, ...]
     length: int
-    """Number of iterations of the loop with which longer loops are compared."""
+    """Number of iterations of the original loop. Longer loops are compared with it."""
 
 
 UNROLLED_COUNT = 20
-"""Number of bodies in the unrolled program with which longer programs are compared."""
+"""Number of bodies in the original unrolled program. Longer programs are compared with it."""
 
 
 def _matmul(x: Any) -> Any:
@@ -82,7 +86,7 @@ def plain(kind: str, seed: int) -> Case:
 
 
 def loop(kind: str, seed: int, more: float = 0.0) -> Case:
-    """Return a case with a new loop of a kind, longer by the share `more` of its length.
+    """Return a case with a new loop of a kind, made longer by the share `more` of its length.
 
     All lengths have the same program.
     """
@@ -96,7 +100,7 @@ def loop(kind: str, seed: int, more: float = 0.0) -> Case:
 
 
 def unrolled(kind: str, seed: int, more: float = 0.0) -> Case:
-    """Return a case with a kind's loop unrolled; the number of bodies grows by the share `more`."""
+    """Return a case with a kind's unrolled loop; `more` is the share of additional bodies."""
     made = KINDS[kind]
     count = round(UNROLLED_COUNT * (1 + more))
 

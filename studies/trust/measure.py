@@ -1,14 +1,16 @@
 """Measure how often `jaxmeter compare` is wrong, and how small an effect it finds: docs/trust.md.
 
-    python -m studies trust shares                   # how much of a time grows with the length
-    python -m studies trust measure --minutes 60     # pairs of functions; rerun to resume
+    python -m studies trust shares                   # measure shares of times (see below)
+    python -m studies trust measure --minutes 60     # measure pairs of functions; rerun to resume
     python -m studies trust check                    # time the injected effects without jaxmeter
-    python -m studies verdicts quiet=results/trust/pairs.jsonl
+    python -m studies verdicts quiet=results/trust/pairs.jsonl     # judge the measured pairs
 
 Each process measures thirty pairs with the code of `jaxmeter.compare`. Each pair has its own
-functions, programs and arrays. Only a part of a loop's time grows with the length of the loop,
-because a call has a cost of its own, and only a part of a compile time grows with the number of
-operations. ``shares`` measures these parts.
+functions, programs and arrays.
+
+An effect is injected by making a loop or a program longer. Not all of its time grows with the
+length, because a call and a compile have fixed costs. ``shares`` measures the share of the time
+that grows.
 """
 
 from __future__ import annotations
@@ -52,16 +54,16 @@ FILES = {"shares": "shares.json", "measure": "pairs.jsonl", "check": "check.json
 class Pair:
     """Two functions to compare.
 
-    ``A/A`` pairs are equal functions. In ``injected`` pairs the second loop takes longer, or
-    shorter, by a known share of its time. In ``compile`` pairs the second program has more of the
-    same operations, so it takes longer to trace, lower and compile.
+    In ``A/A`` pairs both functions are equal. In ``injected`` pairs the second loop takes longer,
+    or shorter, by a known share of its time. In ``compile`` pairs the second program has more of
+    the same operations, so it takes longer to trace, lower and compile.
     """
 
     study: str
     kind: str
     form: str
     effect: float
-    """The share of the first function's time by which the second function takes longer."""
+    """How much longer the second function takes, as a share of the first function's time."""
     seed: int
     compiles: int = 0
     """Number of timed recompilations of each function."""
@@ -72,7 +74,7 @@ class Pair:
 
 
 def first_plan() -> list[Pair]:
-    """Return the pairs of the first plan, the most important first, with the kinds mixed."""
+    """Return the pairs of the first plan: the most important pairs first, in random order."""
     both = _pairs(EQUAL, ["plain"], range(20), compiles=2) + _pairs(EQUAL, ["loop"], range(10))
     both += _pairs("injected", ["loop"], range(15), [0.10])
     others = _pairs("injected", ["loop"], range(5), [0.03, 0.05, 0.20])
@@ -82,10 +84,11 @@ def first_plan() -> list[Pair]:
 
 
 def second_plan() -> list[Pair]:
-    """Return the pairs of the second plan, which the first plan lacks.
+    """Return the pairs of the second plan, none of which is in the first plan.
 
-    These are A/A pairs, loops included, with as many compiles as `jaxmeter.compare` makes, pairs
-    with a shorter steady-state time, and pairs with a longer compile time.
+    The plan has three groups: A/A pairs of plain functions and of loops, with as many compiles as
+    `jaxmeter.compare` makes; pairs with a shorter steady-state time; and pairs with a longer
+    compile time.
     """
     seeds = range(SECOND_SEED, SECOND_SEED + 6)
     equal = _pairs(EQUAL, ["plain", "loop"], seeds, compiles=3)
@@ -141,7 +144,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def measure(pairs: list[Pair], out: Path, shares: Shares, processes: int, minutes: float) -> None:
-    """Measure the rows that the file does not hold yet, with `CHUNK` pairs in each process."""
+    """Measure the rows that the file does not contain yet, with `CHUNK` pairs in each process."""
     deadline = time.monotonic() + 60 * minutes
     chunks = [pairs[start : start + CHUNK] for start in range(0, len(pairs), CHUNK)]
     # The six processes that `jaxmeter.compare` uses come first, for all pairs.
@@ -155,7 +158,7 @@ def measure(pairs: list[Pair], out: Path, shares: Shares, processes: int, minute
 
 
 def process_rows(pairs: list[Row], process: int, shares: Shares) -> Iterator[Row]:
-    """Measure pairs in this process and yield a row for each."""
+    """Measure pairs in this process and yield a row for each pair."""
     random.Random(process).shuffle(pairs)  # so that no pair always follows the same other pair
     for fields in pairs:
         yield pair_row(Pair(**fields), process, shares)

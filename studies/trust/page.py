@@ -24,18 +24,18 @@ def rows_of(file: str, **wanted: object) -> pd.DataFrame:
 
 
 def found(column: str = "different", **wanted: Any) -> str:
-    """Return the sum of a column and the number of pairs, such as "3 of 40"; "" without pairs."""
+    """Return the sum of a column and the number of pairs, such as "3 of 40"; "" if none match."""
     rows = rows_of("samples.csv" if "design" in wanted else "verdicts.csv", **wanted)
     return f"{rows[column].sum()} of {rows['pairs'].sum()}" if len(rows) else ""
 
 
 def equal(**wanted: Any) -> list[str]:
-    """Return the counts of `found` for equal functions, one for each condition."""
+    """Return the result of `found` on equal functions for each condition."""
     return [found(condition=condition, study=EQUAL, **wanted) for condition in CONDITIONS]
 
 
 def equal_functions() -> str:
-    """Return a table of the verdicts on equal functions, by all four times."""
+    """Return a table of the verdicts on equal functions, judged by all four times."""
     columns = ["pairs", "same", "inconclusive", "different"]
     rows = rows_of("verdicts.csv", study=EQUAL, has_phases=True, processes=6)
     counts = rows.set_index("condition").loc[list(CONDITIONS), columns]
@@ -50,7 +50,10 @@ def fewer_processes() -> str:
 
 
 def designs() -> str:
-    """Return a table of how often each design calls equal functions different, by steady state."""
+    """Return a table of how often each design calls equal functions different.
+
+    Only the steady-state time is judged.
+    """
     one_side = "interleaved, all ratios on one side, 3 %"
     lines = (
         ("`jaxmeter compare`", 6, {"column": "steady_different"}),
@@ -81,7 +84,7 @@ def injected_effects() -> str:
 
 
 def hoisting_seconds() -> str:
-    """Return a table of the least and largest time to compile each way to pass an array."""
+    """Return a table of the least and largest compile time for each way to pass an array."""
     ends = rows_of("hoisting.csv").agg(["min", "max"])
     lines = [
         (form.replace("_", " "), *(f"{seconds:.2g} s" for seconds in ends[f"{form}_seconds"]))

@@ -1,12 +1,20 @@
 """Judge the rows of `python -m studies trust measure` with the code of `jaxmeter.compare`.
 
-    python -m studies verdicts quiet=pairs.jsonl loaded=loaded.jsonl
+    python -m studies verdicts quiet=pairs.jsonl loaded=loaded.jsonl     # CONDITION=FILE ...
 
-``rounds.csv.gz`` keeps the ratios of each process. ``samples.csv`` counts how often designs that
-`jaxmeter.compare` does not follow call two functions different; these need all samples, which are
-not kept. ``verdicts.csv``, made from the rounds, counts the verdicts of `jaxmeter.compare` for each
-condition, study, effect and number of processes, separately with and without compile times. Rows
-of other conditions are kept. If no file is given, only ``verdicts.csv`` is written again.
+The command writes three tables:
+
+- ``rounds.csv.gz`` keeps the ratios of each process.
+
+- ``samples.csv`` counts how often other designs than that of `jaxmeter.compare` call two functions
+  different. Other designs need all samples, which are not kept.
+
+- ``verdicts.csv`` is made from the rounds. It counts the verdicts of `jaxmeter.compare` for each
+  condition, study, effect and number of processes. Pairs with and without compile times are counted
+  separately.
+
+A condition is the state of the machine, such as quiet or loaded. Rows of other conditions are kept.
+If no file is given, only ``verdicts.csv`` is written again.
 """
 
 from __future__ import annotations
@@ -49,13 +57,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Write the rounds and samples of the given files, and the verdicts on all rounds."""
+    """Write the rounds and sample counts of the given files, and the verdicts on all rounds."""
     for given in options.rows:
         condition, _, file = given.partition("=")
         rows = [{"condition": condition, **row} for row in read_rows(Path(file))]
         if not rows:
             raise StudyError(
-                f"got {given!r}; give CONDITION=FILE with rows of `studies trust measure`"
+                f"got {given!r}; give CONDITION=FILE, where FILE has rows of `python -m studies "
+                "trust measure`"
             )
         new = {"rounds.csv.gz": map(round_row, rows), "samples.csv": sample_rows(rows)}
         for name, of_condition in new.items():
@@ -92,7 +101,7 @@ def counted(
     counts: Sequence[int],
     judge: Callable[[list[Processes]], Row],
 ) -> Iterator[Row]:
-    """Yield what `judge` returns for the pairs of each group, for each number of processes.
+    """Yield the result of `judge` for the pairs of each group and each number of processes.
 
     A group is all rows with the same values in the columns `names`. A pair is left out if it has
     too few processes.
@@ -108,7 +117,7 @@ def counted(
 
 
 def one_function_per_process(pair: Processes) -> bool:
-    """Return whether a pair differs if each process measures one of its functions only.
+    """Return whether a pair differs if each process measures only one function of the pair.
 
     The first function of each process is compared with the second function of the next process.
     """
@@ -123,8 +132,8 @@ def one_function_per_process(pair: Processes) -> bool:
 def samples_differ(pair: Processes) -> bool:
     """Return whether a Mann-Whitney test calls the samples of a pair different.
 
-    The samples are of the first function in the first process of the pair, and of the second
-    function in the last process.
+    The test compares the first function's samples in the pair's first process with the second
+    function's samples in the pair's last process.
     """
     return mannwhitneyu(pair[0]["a"], pair[-1]["b"]).pvalue < CRITERIA.significance
 
@@ -157,7 +166,7 @@ def sample_rows(rows: Sequence[Row]) -> Iterator[Row]:
 def verdict_rows(rounds: Sequence[Row]) -> Iterator[Row]:
     """Yield a row for each condition, study, effect and number of processes.
 
-    Pairs with phases, which are the times to trace, lower and compile, have rows of their own.
+    Pairs that have the times to trace, lower and compile are counted in separate rows.
     """
     marked = [row | {"has_phases": row[PHASE_COLUMNS[0]] != ""} for row in rounds]
     names = ("condition", "study", "effect", "has_phases")
@@ -165,7 +174,7 @@ def verdict_rows(rounds: Sequence[Row]) -> Iterator[Row]:
 
 
 def verdict_counts(pairs: Sequence[Processes]) -> Row:
-    """Return counts of verdicts, and medians of the ratios and of half the widths of intervals."""
+    """Return counts of verdicts, and medians of ratios and of the half widths of intervals."""
     found = [compared(pair) for pair in pairs]
     verdicts = Counter(one.verdict for one in found)
     differing = Counter(one.quantity for comparison in found for one in comparison.differences)
