@@ -1,8 +1,8 @@
 """jaxmeter: find out what JAX did with a function.
 
-Importing this package imports neither JAX nor the package's own modules: each name is loaded when
-it is first used. A watched program therefore starts quickly, and records can be read in a process
-without JAX.
+Importing this package imports neither JAX nor the package's own modules. A public name is imported
+when the name is first used. A watched program therefore starts quickly, and records can be read in
+a process without JAX.
 """
 
 # ruff: noqa: I001  (grouped by idea)

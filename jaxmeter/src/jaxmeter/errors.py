@@ -18,7 +18,7 @@ class JaxmeterError(ValueError):
 class RecordError(JaxmeterError):
     """Raised if a string is not a valid record.
 
-    The record is truncated, was written by another program or has another schema.
+    For example, the record is truncated, was written by another program or has another schema.
     """
 
 

@@ -26,7 +26,7 @@ from jaxmeter._records.constants import ConstantArray, Constants
 
 _TENSOR = re.compile(r"tensor<((?:\d+x)*)(.+?)>$")
 _PLAIN = re.compile(r"x(f32|f64|u?i(8|16|32|64))>$")
-"""Types whose values are compared as bytes. Values of other types are compared as text."""
+"""Types whose values are compared as bytes. For other types, the printed values are compared."""
 _LENGTHS = re.compile(r"tensor<(?:[1-9]\d*x)+[^\dx]")
 # If a larger array is the only one of its shape and dtype, it is matched by these, not by values.
 _COMPARED_BYTES = 1_000_000

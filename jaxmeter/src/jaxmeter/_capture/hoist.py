@@ -156,7 +156,7 @@ def _described(hoisted: Callable[..., Any], name: str) -> Callable[..., Any]:
 def _named(
     fn: Callable[..., Any], arrays: dict[Hashable, Any], arguments: Mapping[str, Any]
 ) -> dict[str, Hashable]:
-    """Return the keys of the arrays by path; each path is used once."""
+    """Return a dictionary from a unique path of each array to the key of the array."""
     held = holders_of(fn, arrays, arguments)
     named: dict[str, Hashable] = {}
     for key in arrays:

@@ -94,7 +94,7 @@ def _taking(closed_jaxpr: Any, held: Values) -> Callable[..., list[Any]]:
 
 
 def _traced_again(closed_jaxpr: Any, held: Values) -> Any:
-    """Return a closed jaxpr that takes ``held`` as first arguments instead of capturing them."""
+    """Return a closed jaxpr that takes the values of ``held`` as its first arguments."""
     avals = [variable.aval for variable in inner(closed_jaxpr).invars]
     shapes = [
         jax.ShapeDtypeStruct(aval.shape, aval.dtype, weak_type=aval.weak_type) for aval in avals

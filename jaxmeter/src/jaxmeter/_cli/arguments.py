@@ -150,7 +150,7 @@ def parse_arguments(
 
 
 def static_options(fn: Callable[..., Any], names: Sequence[str]) -> dict[str, Any]:
-    """Return the options of `jax.jit` that make the named arguments static."""
+    """Return the options of `jax.jit` that make the arguments of these names static."""
     for name in names:
         if not _takes(fn, name):
             raise JaxmeterError(f"--static: got {name!r}; {name_of(fn)} takes {_taken(fn)}")

@@ -90,5 +90,5 @@ def _not_finite_count(a: np.ndarray) -> int:
 
 
 def _numbers(a: np.ndarray) -> np.ndarray:
-    """Return an array in double precision, so that dtypes such as bfloat16 can be compared too."""
+    """Return an array in double precision, so that dtypes such as bfloat16 can be compared."""
     return a.astype(np.complex128 if np.iscomplexobj(a) else np.float64)

@@ -101,8 +101,8 @@ def compare(
     """
     if isinstance(processes, bool) or not isinstance(processes, int) or processes < 2:
         raise JaxmeterError(
-            f"compare: got processes={processes!r}; give a whole number, 2 or more; for a "
-            f"verdict on times give {DEFAULT_PROCESSES_COUNT}"
+            f"compare: got processes={processes!r}; give a whole number, 2 or more, or "
+            f"{DEFAULT_PROCESSES_COUNT} for verdicts on times"
         )
     path = tuple(entry or os.getcwd() for entry in sys.path) if path is None else tuple(path)
     done: list[ComparedProcess] = []

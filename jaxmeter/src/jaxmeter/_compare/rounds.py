@@ -131,9 +131,10 @@ def adjacent_rounds(
 
 
 def _median_error(values: Sequence[float]) -> float:
-    """Return the standard error of the median, sqrt(pi / (2 n)) sigma for normal samples.
+    """Return the standard error of the median.
 
-    Sigma is estimated from the interquartile range, on which outliers have little effect.
+    For n samples of a normal distribution, this error is sqrt(pi / (2 n)) sigma. Sigma is estimated
+    from the interquartile range, on which outliers have little effect.
     """
     low, _, high = statistics.quantiles(values, n=4, method="inclusive")
     return math.sqrt(math.pi / (2 * len(values))) * (high - low) / 1.349

@@ -14,7 +14,7 @@ from jaxmeter._records.compile import CompileAdvice, CompiledKernel, CompileRow
 Spent = dict[str, float]
 """Seconds by source line."""
 LEAST_SHARE = 0.05
-"""Advice is left out if it may save less than this share of all seconds."""
+"""Advice that may save less than this share of the total time is left out."""
 _REPEATS_COUNT = 8
 _OPERANDS_COUNT = 8
 _BRANCHES_COUNT = 8

@@ -15,16 +15,17 @@ from jaxmeter._compile.record import Interval
 
 TASK = "TaskDispatcher::dispatch"
 _FILE_CLOCK_SECONDS = 5e-3
-"""The largest error of a file's time, which comes from a coarser clock."""
+"""The largest error of a file's time. File times come from a coarser clock than task times."""
 _LEAST_SECONDS = 1e-3
 _NEVER = 1e9
 
 
 def pair(tasks: Sequence[Interval], written: Mapping[str, float]) -> dict[int, str]:
-    """Return the kernel of each task, by the task's position; tasks without a kernel are left out.
+    """Return the kernel of each task, by the position of the task in ``tasks``.
 
-    A file can belong to a task that was running when the file was written. The pairing minimises
-    the sum of the times between the writing of a file and the end of its task.
+    Tasks without a kernel are left out. A file can belong only to a task that was running when the
+    file was written. The pairing minimises the sum of the times between the writing of a file and
+    the end of its task.
 
     Parameters
     ----------

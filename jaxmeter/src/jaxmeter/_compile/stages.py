@@ -31,7 +31,7 @@ class StageSeconds(NamedTuple):
     """The elapsed time of a compile, divided by stage, kernel and pass."""
 
     seconds: dict[tuple[Stage, str], float]
-    """Seconds by stage and kernel. The kernel is empty for work that is not for a single kernel."""
+    """Seconds by stage and kernel. The kernel is empty for work on several kernels or on none."""
     passes: dict[str, float]
     """Seconds of each HLO pass."""
     unpaired: frozenset[str]

@@ -48,7 +48,7 @@ def innermost(works: Iterable[Work]) -> list[Work]:
 def divide(
     workers: Sequence[Work], main: Sequence[Work], seconds: float, rest: Hashable
 ) -> defaultdict[Hashable, float]:
-    """Return the seconds of each key; their sum is the elapsed time.
+    """Return the seconds of each key. The seconds of all keys sum to the elapsed time.
 
     Parameters
     ----------

@@ -31,7 +31,8 @@ class Sampler:
 
     def __init__(self) -> None:
         self.stacks: dict[tuple[Place, ...], float] = defaultdict(float)
-        """Seconds by stack, the innermost line first. An empty stack has no line of the user."""
+        """Seconds by stack, the innermost line first. The empty stack stands for
+        samples without a line of the user's code."""
 
     @contextlib.contextmanager
     def sampling(self) -> Iterator[None]:
@@ -113,7 +114,7 @@ class Equations:
     def author(self, source: str) -> str:
         """Return the line to show for an innermost line.
 
-        For a line of a package, this is the line of the user's code that calls it.
+        For a line of a package, return the line of the user's code that calls the package.
         """
         place = author_place(self.stacks.get(source, []))
         return source if place is None else place.source
