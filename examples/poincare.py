@@ -28,7 +28,7 @@ def coil_field(points, curves):
 
 
 def trace(start, casing, B, curves):
-    """Return (R, Z) of field lines after every period, by Runge-Kutta steps in phi."""
+    """Return positions (R, Z) of field lines after every period, by Runge-Kutta steps in phi."""
 
     def slope(phi, line):
         radius, height = line
@@ -90,7 +90,7 @@ def main(picture="poincare.png") -> None:
     start = np.stack([0.7 + np.linspace(0.24, 0.3, LINES), np.zeros(LINES)])
     hits = np.asarray(jax.jit(trace)(start, casing, problem.B, curves))
     lost = np.isnan(hits).any(axis=(0, 1))
-    print(f"{LINES} lines over {PERIODS} periods, {int(lost.sum())} of them met the plasma")
+    print(f"{LINES} lines over {PERIODS} periods, {int(lost.sum())} of them hit the plasma")
 
     boundary = surface.points(1, 100, half_period=False)
     figure, axes = plt.subplots(figsize=(5, 5), layout="constrained")

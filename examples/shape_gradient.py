@@ -1,6 +1,7 @@
-"""Differentiate the mean of B_ext^2 in the surface points; check the slope by moving the surface.
+"""Differentiate the mean of B_ext^2 with respect to the surface points, and check the derivative.
 
-Sources, targets, normals and weights all move with X.
+The check compares the derivative with a central difference for a moved surface. Sources, targets,
+normals and weights all move with the surface points X.
 Run: pip install .; python examples/shape_gradient.py
 """
 
@@ -15,7 +16,7 @@ def main() -> None:
     jax.config.update("jax_enable_x64", True)
     problem = problems.rotating_ellipse(4)
     rule = vcjax.choose(problem.X, problem.B, 4, nfp=4, half_period=True, trg_nphi=6, trg_ntheta=12)
-    # Pass the tables as an argument: made inside, they would be embedded in the program.
+    # Pass the tables as an argument: if made inside, they would be embedded in the program.
     constants = vcjax.tables(rule)
 
     @jax.jit

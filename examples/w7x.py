@@ -1,6 +1,6 @@
-"""Split the field on the boundary of Wendelstein 7-X; compare error and error estimate.
+"""Split the field on the boundary of Wendelstein 7-X, and compare the error with its estimate.
 
-The currents of the problem are known, so the exact answer is known too.
+The currents of the problem are known, so the exact fields are known too.
 Run: pip install .; python examples/w7x.py
 """
 

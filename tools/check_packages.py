@@ -1,8 +1,9 @@
 """Build both packages, check them, install the wheels into a clean environment and try them.
 
-    python -m tools.check_packages
+    python -m tools.check_packages    # prints the versions if both packages work
 
-pip downloads what the packages need. The trial cannot import anything of the checkout.
+pip downloads the dependencies. The trial runs outside the checkout, so that it uses only the
+installed wheels.
 """
 
 from __future__ import annotations

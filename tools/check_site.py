@@ -1,9 +1,10 @@
-"""Check a built site: links lead to a file and an anchor in it, and loaded files are local.
+"""Check that the links of a built site lead somewhere, and that its pages load only local files.
 
-    python -m tools.check_site results/site
+    python -m tools.check_site results/site    # prints a line for each problem
 
-Pages must work offline, so a picture, script or style from another server is an error. Links to
-other servers are allowed, and are not visited.
+A link must lead to a file of the site, and to an anchor in this file if it names one. Pages must
+work offline, so a picture, script or style sheet from another server is an error. Links to other
+servers are allowed, and are not visited.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ NAMING = {"search", "next", "prev", "index", "author", "canonical"}
 
 @dataclass
 class Page(HTMLParser):
-    """The links, the loaded files and the anchors of a page."""
+    """The links of a page, the files that it loads, and its anchors."""
 
     links: list[str] = field(default_factory=list)
     loaded: list[str] = field(default_factory=list)
@@ -78,7 +79,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = sys.argv[1:] if argv is None else argv
     site = Path(arguments[0] if arguments else "results/site")
     if not (site / "index.html").is_file():
-        print(f"check_site: no index.html in {site}; build it: make docs", file=sys.stderr)
+        print(f"check_site: no index.html in {site}; build the site: make docs", file=sys.stderr)
         return 2
     found = list(dict.fromkeys(problems(site)))
     for line in found:

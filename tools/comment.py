@@ -4,10 +4,11 @@
 
 The command may write to the pull request, so it runs in a workflow of its own, with the code of the
 default branch. From the reviewed branch it takes only one file of bounded size: ``review.md`` in
-the artefact "comment" of the run ID. That text is not trusted: mentions, links and all HTML except
-folded parts are disabled in it. Only an open pull request with the label "benchmark", whose last
-commit is COMMIT, gets a comment. If the commits could not be measured, the comment says so, because
-readers would take the review of an earlier push for the verdict on this push.
+the artefact "comment" of the run ID. The text of this file is not trusted: mentions, links and all
+HTML except folded parts are disabled in it. A pull request gets a comment only if it is open, has
+the label "benchmark", and has COMMIT as its last commit. If the commits could not be measured, the
+comment says so, because readers would take the review of an earlier push for the verdict on this
+push.
 
 The command runs GitHub's ``gh``. Exit codes: 0 if the comment was written or none is needed, 2 if
 GitHub refused.
@@ -44,7 +45,9 @@ def main(argv=None):
     try:
         number = pull_request(options.branch, options.head)
         if number is None:
-            print(f"tools.comment: no open pull request labelled {LABEL} ends in {options.head}")
+            print(
+                f"tools.comment: no open pull request labelled {LABEL} has the head {options.head}"
+            )
             return 0
         write(number, body(artefact(options.run), options.head))
     except (OSError, subprocess.SubprocessError) as error:
@@ -89,13 +92,13 @@ def unpacked(archive):
 
 
 def body(review, head):
-    """Return the text of the comment on the commit `head`; `review` is None if there is none."""
+    """Return the text of the comment on the commit `head`; `review` is None without a review."""
     if review is None:
-        message = f"**No review of {head[:10]}**: it could not be measured; see the log."
+        message = f"**No review of {head[:10]}**: this commit could not be measured; see the log."
         return f"{MARK}\n{message}\n"
     text = f"{MARK}\n{harmless(review)}"
     if len(text) > MAX_CHARACTERS:
-        text = f"{text[:MAX_CHARACTERS]}\n\n… cut: the artefact has the rest."
+        text = f"{text[:MAX_CHARACTERS]}\n\n… cut here; the artefact contains the whole review."
     return text
 
 
@@ -103,7 +106,7 @@ def harmless(text):
     """Return Markdown without mentions, references, links, images, HTML or diagrams.
 
     Tables, lists and fences stay. Zero-width spaces break all text that GitHub would convert to
-    something else. They work in fences too, where a backslash or an entity would be visible.
+    something else. They also work in fences, where a backslash or an entity would be visible.
     """
     for pattern in _INVISIBLE:
         text = re.sub(pattern, "", text)

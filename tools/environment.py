@@ -5,9 +5,9 @@ the standard library. It avoids new syntax, so that an old interpreter can still
 that it is too old.
 
 Packages have the versions of ``locks/pyX.Y-jaxZ.txt`` if that file exists, so that a measurement
-can be repeated; otherwise pip takes the newest versions. By default JAX has the newest version with
-a lock file for this Python. ``--jax`` chooses another version, and ``--write-lock`` writes the lock
-file.
+can be repeated; otherwise pip takes the newest versions. By default, JAX is installed in the newest
+version that has a lock file for this Python. ``--jax`` chooses another version, and
+``--write-lock`` writes the lock file.
 
 Two files inside the environment hold its state: ``.installed.json`` lists the installed extras and
 the settings they were installed from; ``.installing`` exists only while pip runs. A run that finds
@@ -43,7 +43,7 @@ def check_interpreter():
     if sys.version_info[:2] < OLDEST:
         wanted = ".".join(str(part) for part in OLDEST)
         raise EnvironmentProblem(
-            f"{sys.executable} is Python {found}, vcjax needs {wanted} or newer; "
+            f"{sys.executable} is Python {found}, but vcjax needs {wanted} or newer; "
             f"name another interpreter: make PYTHON=python{wanted} ..."
         )
     try:
@@ -60,7 +60,7 @@ def check_interpreter():
 def lock_file(jax=None):
     """Return the path of this Python's lock file for a version of JAX.
 
-    If `jax` is None, it is the lock file with the newest JAX. If there is none, return None.
+    If `jax` is None, return the lock file with the newest JAX. Without a lock file, return None.
     """
     start = "py{}.{}-jax".format(*sys.version_info[:2])
     names = os.listdir(LOCKS) if os.path.isdir(LOCKS) else []
@@ -72,7 +72,7 @@ def lock_file(jax=None):
 
 
 def fingerprint(jax=None):
-    """Return a digest of what an installation depends on, such as interpreter and lock file."""
+    """Return a digest of all that an installation depends on, such as interpreter and lock file."""
     digest = hashlib.sha256()
     base = getattr(sys, "_base_executable", sys.executable)
     digest.update(repr((sys.version, os.path.realpath(base), ROOT, jax)).encode())
@@ -98,7 +98,7 @@ def installed():
 def check_names(extras, jax):
     """Raise `EnvironmentProblem` if an extra or the version of JAX has special characters.
 
-    pip would read more than a name or a version in them.
+    pip would interpret such an argument as more than a name or a version.
     """
     for name in extras:
         if not re.fullmatch(r"[a-z][a-z0-9-]*", name):
@@ -152,7 +152,8 @@ def install(extras, optional, jax=None):
     extras, optional : list of str
         Extras of pyproject.toml.
     jax : str, optional
-        The version of JAX; by default that of the lock file, or the newest without lock file.
+        The version of JAX; by default the version of the lock file, or the newest version if there
+        is no lock file.
     """
     check_names(extras, jax)
     wanted = fingerprint(jax)
@@ -184,7 +185,7 @@ def install(extras, optional, jax=None):
         )
     for extra in optional:
         if run_pip([*pins, "--only-binary", ":all:", *requirements(extra)]) != 0:
-            print(f"no wheel for the optional extra '{extra}' here: its tests will skip")
+            print(f"no wheel for the optional extra '{extra}' here: its tests will be skipped")
     compile_modules()
     os.remove(INSTALLING)
     with open(INSTALLED + ".new", "w") as stream:
@@ -198,7 +199,7 @@ def write_lock():
     versions = subprocess.check_output(command, text=True)
     jax = re.search(r"^jax==(.+)$", versions, re.MULTILINE)
     if jax is None:
-        raise EnvironmentProblem(f"{VENV} holds no jax==VERSION; create it first: make report")
+        raise EnvironmentProblem(f"{VENV} contains no JAX; create it first: make report")
     os.makedirs(LOCKS, exist_ok=True)
     path = os.path.join(LOCKS, "py{}.{}-jax{}.txt".format(*sys.version_info[:2], jax[1]))
     with open(path, "w") as stream:
@@ -211,12 +212,12 @@ def main():
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("extras", nargs="*", help="extras of pyproject.toml to install")
     parser.add_argument(
-        "--also", default="", help="further extras, as one text separated by spaces"
+        "--also", default="", help="further extras in one string, separated by spaces"
     )
     parser.add_argument(
         "--optional", nargs="*", default=[], help="extras to install if they have a wheel here"
     )
-    parser.add_argument("--jax", help="version of JAX; if empty, the locked or newest one")
+    parser.add_argument("--jax", help="version of JAX; if empty, as in the lock file")
     parser.add_argument(
         "--write-lock", action="store_true", help="write the lock file, and install nothing"
     )

@@ -25,10 +25,10 @@ def main(argv=None):
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("base", help="a commit or branch")
     parser.add_argument("head", nargs="?", default="HEAD", help="a commit or branch; default HEAD")
-    parser.add_argument("--out", type=Path, help="default results/reviews/BASE..HEAD")
-    parser.add_argument("--budget", default=str(pair.BUDGET_SECONDS), help="seconds to measure")
+    parser.add_argument("--out", type=Path, help="folder; default results/reviews/BASE..HEAD")
+    parser.add_argument("--budget", default=str(pair.BUDGET_SECONDS), help="seconds of measuring")
     parser.add_argument("--cases", nargs="+", help="patterns of cases to measure")
-    parser.add_argument("--gate-times", action="store_true", help="fail for longer times as well")
+    parser.add_argument("--gate-times", action="store_true", help="also fail if a time regresses")
     options = parser.parse_args(argv)
     try:
         base, head = commits(options.base, options.head)
@@ -51,7 +51,8 @@ def commits(base, head):
     Raises
     ------
     CheckoutError
-        If git does not have the commits, or `base` contains `head`, so that nothing is compared.
+        If git does not have the commits, or if `base` contains `head`, so that there is nothing to
+        compare.
     """
     start, end = branched_off(base, head), commit_named(head)
     if start == end:

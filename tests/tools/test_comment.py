@@ -75,7 +75,7 @@ def test_without_a_review_the_comment_says_so_and_a_long_one_is_cut(github):
     github.archive = zipped("x" * 1_000_000)
     assert write_comment() == 0
     text = github.written[1][2]
-    assert len(text) < 65_536 and text.endswith("has the rest.")
+    assert len(text) < 65_536 and text.endswith("contains the whole review.")
 
 
 @pytest.mark.parametrize(

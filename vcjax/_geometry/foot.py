@@ -1,18 +1,19 @@
-"""Search for the foot of a point: the point of the surface that is nearest to it.
+"""Search for the foot of a point: the nearest point of the surface.
 
 The search takes the nearest node of a coarse grid and continues with Newton steps. The coarse grid
-is divided into sectors of theta and searched in each, because two sheets of the surface may be
-almost equally near.
+is divided into sectors of theta, and each sector is searched, because two sheets of the surface may
+be almost equally near.
 
 Positions (u, v) on the surface are counted in quadrature nodes, u along phi over the whole torus
 and v along theta. Between nodes the surface is the local Lagrange interpolant. Nodes are stored for
 one field period, so each point is first rotated into this period.
 
-Let r be the vector from the surface to the point, and x_i, x_ij the derivatives of the surface.
-Half the square of the distance has the gradient -x_i . r and the Hessian x_i . x_j - x_ij . r.
-Beyond a centre of curvature the Hessian is indefinite. It is then shifted so that each step
-descends, and a step that does not come nearer is retried at a quarter of its length (J. Nocedal,
-S. J. Wright, Numerical Optimization, 2006, section 3.4).
+Let r be the vector from the surface to the point, and let x_i and x_ij be the first and second
+derivatives of a surface point in u and v. Half the square of the distance has the gradient
+-x_i . r and the Hessian x_i . x_j - x_ij . r. Beyond a centre of curvature the Hessian is
+indefinite. A multiple of the identity is then added to the Hessian, so that each step descends. A
+step that does not come nearer is retried at a quarter of its length (J. Nocedal, S. J. Wright,
+Numerical Optimization, 2006, section 3.4).
 """
 
 from collections.abc import Callable
@@ -33,8 +34,8 @@ _SECTORS = 8
 """Number of ranges of theta in which the nearest coarse node is searched for."""
 _DESCENTS = 4
 """Number of sectors in which Newton steps start: those with the nearest coarse nodes. With two
-sectors, one point in a thousand next to a flat section found a far sheet. Four sectors cost less
-than a coarse grid of twice as many nodes."""
+sectors, the search ended on the wrong sheet for one in a thousand points next to a thin
+cross-section. Four sectors cost less than a coarse grid of twice as many nodes."""
 _LEAST_CURVATURE = 0.1
 """Least eigenvalue of the shifted Hessian, in units in which both tangents have length 1."""
 _TILE = 64
@@ -88,7 +89,7 @@ def nearest(points: Float[Array, "n 3"], surface: Periods, rule: Rule, used: Any
     ----------
     points : (n, 3) laboratory components; n is a value of `filled_count`.
     surface : nodes of the surface.
-    used : traced number of points to search for, counted from the first; None for all of them.
+    used : traced number of points to process, counted from the first; None for all of them.
     """
     stride = -(-rule.patch_phi // 4), -(-rule.patch_theta // 4)
     starts = _nearest_nodes(points, surface, stride, rule, used)
@@ -147,10 +148,14 @@ def distance_from(
 
 
 def _nearest_nodes(points, surface: Periods, stride: tuple[int, int], rule: Rule, used):
-    """Return positions (u, v), (n, _DESCENTS) each, from which the Newton steps start.
+    """Return the positions (u, v) from which the Newton steps start.
 
     The coarse grid consists of every `stride`-th row and column of nodes. In each sector of theta
     the node nearest to the point is found, and the `_DESCENTS` nearest of these nodes are returned.
+
+    Returns
+    -------
+    u, v : (n, _DESCENTS) each.
     """
     coarse = one_period(surface.nodes, rule)[:, :: stride[0], :: stride[1]]
     rows, columns = coarse.shape[1:]
@@ -197,7 +202,7 @@ def _turned(points, turn):
 
 
 def _stencils(surface: Periods, row, column, rule: Rule) -> Float[Array, "t 3 p q"]:
-    """Return the points of the Lagrange stencils around nodes (row, column), (t,) each.
+    """Return the surface points of the Lagrange stencils around t nodes (row, column).
 
     A stencil has ``count = rule.lagrange_count`` nodes along each axis, with the offsets
     1 - count/2 .. count/2 from its node.
@@ -212,7 +217,7 @@ def _weighted(stencils, weights):
 
 
 def _newton_step(points, u, v, surface: Periods, rule: Rule):
-    """Return the `Foot` at positions (u, v), and the Newton steps (du, dv) from there, (t,) each.
+    """Return the `Foot` at positions (u, v), and the pair of Newton steps (du, dv) from there.
 
     Parameters
     ----------
@@ -251,14 +256,14 @@ def _newton_step(points, u, v, surface: Periods, rule: Rule):
 def _along_both(weights: Callable, u, v, count: int):
     """Return ``weights(fraction, count)`` for the fractional parts of u and of v.
 
-    Both results, (..., t, count) each, are computed in one call.
+    The two results have the shape (..., t, count) and are computed in one call.
     """
     both = jnp.concatenate([u, v])
     return jnp.split(weights(both - jnp.floor(both), count), 2, axis=-2)
 
 
 def _lagrange_factors(fraction, count: int):
-    """Return the factors of the Lagrange weights at t fractions, and their slopes.
+    """Return the factors of the Lagrange weights at t fractions, and the slopes of the factors.
 
     Weight k is the product over j of factor [:, k, j]. The factors with j = k are 1 and have the
     slope 0.
@@ -280,8 +285,8 @@ def lagrange_weights(fraction: Float[Array, " t"], count: int) -> Float[Array, "
 
     Parameters
     ----------
-    fraction : (t,) positions after node 0, from 0 to 1.
-    count : number of nodes; they lie at 1 - count/2 .. count/2.
+    fraction : (t,) positions relative to node 0, in node spacings, from 0 to 1.
+    count : number of nodes, which lie at 1 - count/2 .. count/2.
     """
     return jnp.prod(_lagrange_factors(fraction, count)[0], axis=2)
 

@@ -4,7 +4,9 @@ from typing import Any
 
 
 def dual_basis(x_phi, x_theta, xp: Any):
-    """Return the dual tangents of phi and theta, and the unit normal along x_phi x x_theta.
+    """Return the dual tangents of phi and theta, and the unit normal.
+
+    The normal has the direction of the cross product of x_phi and x_theta.
 
     Parameters
     ----------
@@ -13,7 +15,7 @@ def dual_basis(x_phi, x_theta, xp: Any):
 
     Returns
     -------
-    (3, 3, n, m), the three vectors along the first axis, their components along the second.
+    (3, 3, n, m) array: the three vectors along the first axis, their components along the second.
     """
     normal = xp.cross(x_phi, x_theta, axis=0)
     square = (normal**2).sum(axis=0)
@@ -22,7 +24,7 @@ def dual_basis(x_phi, x_theta, xp: Any):
 
 
 def total_gradient(basis, slopes):
-    """Return the gradient [i, k] = d_i B_k, (3, 3, n, m), of a field without divergence and curl.
+    """Return the gradient [i, k] = d_i B_k of a field without divergence and curl.
 
     The gradient is the tensor D in the docstring of `vcjax._gradient`. It does not depend on the
     sign of the normal.
@@ -30,8 +32,12 @@ def total_gradient(basis, slopes):
     Parameters
     ----------
     basis : (3, 3, n, m) from `dual_basis`.
-    slopes : pair of (3, n, m), the derivatives of the field in phi and in theta, with components in
-        the same frame as the basis.
+    slopes : pair of (3, n, m) arrays, the derivatives of the field in phi and in theta, with
+        components in the same frame as the basis.
+
+    Returns
+    -------
+    (3, 3, n, m)
     """
     *dual, normal = basis
     D = sum(e[:, None] * slope for e, slope in zip(dual, slopes, strict=True))

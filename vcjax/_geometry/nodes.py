@@ -1,8 +1,8 @@
-"""Arrays on the quadrature grid of a rule: values at nodes and targets, and the surface.
+"""Arrays on the quadrature grid of a rule: the nodes of a surface, and values at nodes and targets.
 
-Arrays on the *continued nodes* hold one field period in laboratory components, continued beyond
-the period on every side by the rule's overlap. The nodes around a target are then a slice of the
-array, and no vector has to be rotated.
+Arrays on the *continued nodes* hold the values of one field period in laboratory components. They
+are continued beyond the period on every side by the rule's overlap. The values around a target are
+then a slice of the array, and no vector has to be rotated.
 """
 
 from collections.abc import Callable
@@ -25,7 +25,7 @@ from vcjax._quadrature.tables import Tables
 def target_rows(rule: Rule) -> Int[Array, " tphi"]:
     """Return the indices of the target rows.
 
-    Under a trace the program computes them; they are not embedded as a constant.
+    Under a trace the program computes the indices; they are not embedded as a constant.
     """
     return jnp.arange(rule.trg_shape[0])
 
@@ -37,9 +37,9 @@ def one_period(continued: Any, rule: Rule) -> Any:
 
 
 def at_targets(nodes: Any, rule: Rule) -> Any:
-    """Return the values (k, tphi, ttheta) at the targets, from values (k, row, column) at nodes.
+    """Return the values at the targets, from the values at the nodes of one period.
 
-    The nodes are those of one period.
+    The shapes are (k, tphi, ttheta) at the targets and (k, row, column) at the nodes.
     """
     return nodes[:, : rule.trg_shape[0] * rule.stride_phi : rule.stride_phi, :: rule.stride_theta]
 
@@ -68,8 +68,8 @@ def windows(
 def set_up(function: Callable, rule: Rule, *values: Any) -> Any:
     """Return ``function(rule, *values, xp)``, computed with NumPy on the host where possible.
 
-    Compiling the function would take longer than computing it with NumPy. JAX computes it if a
-    value is traced, or is an array that is divided among several processes.
+    Compiling the function would take longer than running it with NumPy. JAX runs the function if a
+    value is traced, or if an array is divided among several processes.
     """
     if on_host(*values):
         found = function(rule, *jax.tree.map(np.asarray, values), np)
@@ -112,8 +112,9 @@ def surface_nodes(
     """
     if not isinstance(constants, Tables) or constants.rule != rule:
         raise VcjaxError(
-            "Preparing a surface got constants of another rule; make them with vcjax.tables(rule) "
-            "from the rule that you pass, or leave them out."
+            "Preparing a surface got constants of another rule; leave them out, or make them from "
+            "the rule that you pass, with vcjax.tables, vcjax.gradient_tables or "
+            "vcjax.off_surface_tables."
         )
     samples = resampled(as_rows(X), constants.samples_phi, constants.samples_theta)
     samples = samples.reshape(-1, X.shape[1])

@@ -1,20 +1,22 @@
-"""Patches: interpolation from their grid to polar nodes, and shift of their grid to a point.
+"""Interpolation from the grid of a patch to its polar nodes, and shift of the grid to a point.
 
 A patch is the rectangle of grid nodes around a target. The interpolation to polar nodes is a
-product of local Lagrange interpolations in phi and theta, the same for every target. With dense
-matrices it would be the largest part of preparing a surface. Two properties reduce it to a tenth:
+product of local Lagrange interpolations in phi and theta, and is the same for every target. With
+dense matrices this interpolation would take most of the time of preparing a surface. Two properties
+reduce its time to a tenth:
 
 - The polar nodes are symmetric under both reflections. Therefore the even and odd parts of the
-  patch values are interpolated to the nodes of one quadrant only: four products, each a sixteenth
-  of the work.
+  patch values are interpolated to the nodes of one quadrant only. This takes four products, each
+  with a sixteenth of the work.
 - Stencils are local. Nodes sorted by their theta offset are divided into a few groups, and each
   group needs only a few columns of the patch.
 
 The four parities form one batch of products, which makes the program four times smaller. The even
-and odd parts are stacked so that they are computed once; the transpose is as fast.
+and odd parts are stacked, so that each is computed only once. The transposed program is as fast.
 
-The foot of a point off the surface lies between nodes. The nodes around it are interpolated to a
-grid of the same spacing that is centred at the foot. From there on all points are treated alike.
+The foot of a point off the surface lies between nodes. The values at the nodes around the foot are
+first interpolated to a grid of the same spacing that is centred at the foot. The interpolation to
+polar nodes is then the same for every point.
 """
 
 import functools
@@ -85,18 +87,19 @@ def _butterfly(values: Float[Array, "4 m node"]) -> Float[Array, "4 m node"]:
 
 
 def _grouped_products(phi, theta, stencils: np.ndarray, count: int):
-    """Return, for each group of polar nodes, the columns that it reads and its matrix.
+    """Return, for each group of polar nodes, the columns that the group reads and its matrix.
 
     Parameters
     ----------
-    phi, theta : (2, node, row), (2, node, column) even and odd interpolation along each axis.
+    phi, theta : (2, node, row) and (2, node, column) even and odd parts of the interpolation along
+        each axis.
     stencils : (node, 2) from `theta_stencils`.
     count : number of groups.
 
     Returns
     -------
-    List of (columns, matrix): a slice, and (parity, node, row * column) the product of the
-    interpolations along phi and theta.
+    List of pairs (columns, matrix): a slice, and the product of the interpolations along phi and
+    theta, (parity, node, row * column).
     """
     edges = np.linspace(0, stencils.shape[0], count + 1).astype(int)
     groups = []
@@ -115,15 +118,15 @@ def _flat(values: Float[Array, "4 m row column"]) -> Float[Array, "4 m node"]:
 def _parts(values: Float[Array, "m p q"]) -> Float[Array, "4 m i j"]:
     """Return four times the even and odd parts of values, along both axes.
 
-    The values lie on -E..E along each axis, the parts on 0..E. Values on the axes of the patch get
-    the factor four as well; the interpolation matrices allow for that.
+    The values lie on -E..E along each axis, the parts on 0..E. Values on the axes of the patch are
+    multiplied by four as well; the interpolation matrices allow for this factor.
     """
     halves = [(slice(n // 2, None), slice(n // 2, None, -1)) for n in values.shape[1:]]
     return jnp.stack(_signed_sums(*(values[:, i, j] for i in halves[0] for j in halves[1])))
 
 
 def _join(parts: Float[Array, "4 m i j"]) -> Float[Array, "m p q"]:
-    """Apply the transpose of `_parts` to parts whose odd ones are 0 on the axes of the patch."""
+    """Apply the transpose of `_parts`. The odd parts must be 0 on the axes of the patch."""
     twice = (1.0 + (np.arange(n) == 0) for n in parts.shape[2:])
     right, left, below, corner = _signed_sums(*(parts * np.multiply.outer(*twice)))
     above = jnp.concatenate([corner[:, :0:-1, :0:-1], below[:, :0:-1]], axis=2)
@@ -150,7 +153,8 @@ def shift(windows, du, dv, rule: Rule):
     Parameters
     ----------
     windows : (t, c, p, q) from `cut`.
-    du, dv : (t,) positions of the feet after the nodes just below them, in nodes, from 0 to 1.
+    du, dv : (t,) positions of the feet relative to the nodes just below them, in node spacings,
+        from 0 to 1.
 
     Returns
     -------

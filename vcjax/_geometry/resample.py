@@ -3,12 +3,12 @@
 Cartesian components rotate with the toroidal angle phi, so they are not periodic over a field
 period. Components in the co-rotating frame, which rotates with phi, are periodic. All resampling
 is therefore done on one field period in the co-rotating frame, as two small dense products
-``D_phi @ W @ D_theta.T``. They are exact for band-limited data, linear, differentiable, and fast on
-any device.
+``D_phi @ W @ D_theta.T``. The products are exact for band-limited data, linear, differentiable, and
+fast on any device.
 
-Compiled programs resample with `resampled`; its matrices are made on the host. Inside this package
-arrays are component-first, ``(3, nphi, ntheta)``. Components that do not rotate with phi are called
-laboratory components.
+Compiled programs resample with `resampled`, whose matrices are made on the host. Inside this
+package arrays are component-first, ``(3, nphi, ntheta)``. Components that do not rotate with phi
+are called laboratory components.
 """
 
 from typing import Any
@@ -89,14 +89,16 @@ def field_angles(rows: int, nfp: int, half_period: bool) -> tuple[float, float]:
 
 
 def surface_period(X, nfp: int, half_period: bool):
-    """Return one period of a surface in the co-rotating frame, its first row at phi = 0.
+    """Return one period of a surface in the co-rotating frame, with the first row at phi = 0.
 
-    The Nyquist mode of a surface that is given on few points may not vanish, and its interpolant is
-    a matter of convention. This function follows the convention of the BIEST-based reference code:
+    If a surface is given on few points, its Nyquist mode may not vanish. The interpolant of this
+    mode is a matter of convention. This function follows the convention of the BIEST-based
+    reference code:
 
     1. Complete the full torus in Cartesian components.
     2. Shift a half-period grid to phi = 0 by a Fourier phase whose Nyquist row counts as +N/2.
-    3. Enlarge the toroidal grid by the factor (nphi + 1)/nphi; the Nyquist row is split in halves.
+    3. Enlarge the toroidal grid by the factor (nphi + 1)/nphi. The Nyquist row is split into two
+       halves.
 
     After these steps the data are band-limited, and every exact method agrees.
 
@@ -157,7 +159,8 @@ def interpolation_matrices(count: int, start: float, period: float, points: np.n
 
     Returns
     -------
-    value, derivative : (a, count) each. For an even count the Nyquist mode is a cosine.
+    value, derivative : (a, count) each. For an even count the Nyquist mode is interpolated as a
+        cosine.
     """
     modes = np.arange((count - 1) // 2 + 1)
     scale = 2 * np.pi / period
@@ -200,12 +203,15 @@ def tangents(samples, phi, theta):
 
 
 def tangents_at(samples: np.ndarray, nfp: int, angles: np.ndarray, ntheta: int):
-    """Return `tangents` of a surface at given toroidal angles, on `ntheta` equal steps of theta.
+    """Return points and tangents of a surface at given toroidal angles, in equal steps of theta.
+
+    The results are those of `tangents`.
 
     Parameters
     ----------
     samples : (3, n, m) co-rotating components from `surface_period`.
     angles : (a,) toroidal angles.
+    ntheta : number of steps of theta.
     """
     theta = equispaced(0.0, 2 * np.pi / ntheta, ntheta)
     phi_matrices = interpolation_matrices(samples.shape[1], 0.0, 2 * np.pi / nfp, angles)
@@ -225,7 +231,7 @@ def resampled(values: Any, phi: Any, theta: Any) -> Any:
     values : (i, m) samples; each row holds one component along theta, see `as_rows`.
     phi : (3, a, i images) matrix along phi; it combines all rows, each with all of its images.
     theta : (images, b, m) matrices along theta, one for each image of a row. The first image is the
-        row itself; half periods have more.
+        row itself; half periods have more images.
 
     Returns
     -------
@@ -245,8 +251,8 @@ def resampled(values: Any, phi: Any, theta: Any) -> Any:
 def _product(a: Any, b: Any) -> Any:
     """Return a @ b.
 
-    Products of NumPy arrays are computed in blocks of rows, so small that OpenBLAS starts no
-    threads. Threads would wait for longer than they compute.
+    Products of NumPy arrays are computed in blocks of rows. The blocks are so small that OpenBLAS
+    starts no threads, which would wait longer than they compute.
     """
     if not (isinstance(a, np.ndarray) and isinstance(b, np.ndarray)):
         return a @ b
@@ -276,8 +282,9 @@ def laboratory_matrices(value: np.ndarray, slope: np.ndarray, angles, given):
     ----------
     value, slope : (a, n) from `interpolation_matrices`.
     angles : (a,) toroidal angles of the interpolated points.
-    given : (n,) toroidal angles from which the samples must be rotated into the co-rotating frame:
-        those of their rows for laboratory components, 0 for co-rotating components.
+    given : (n,) angles by which the samples must be rotated back into the co-rotating frame. For
+        laboratory components these are the toroidal angles of the rows, for co-rotating components
+        they are 0.
 
     Returns
     -------
@@ -322,8 +329,8 @@ def surface_period_matrices(
 
     The map acts on each poloidal mode separately, and in the same way on all modes but the constant
     and the highest. For a half period it mixes a row, its mirror image, and the Hilbert transforms
-    of both, which come from the phase of the Nyquist row. The coefficients are found by applying
-    the map to rows that hold a single poloidal mode each.
+    of both. The Hilbert transforms come from the phase of the Nyquist row. The coefficients are
+    found by applying the map to rows that hold a single poloidal mode each.
 
     Returns
     -------

@@ -14,10 +14,11 @@ def surface_points(
 
     Parameters
     ----------
-    X : (nphi, ntheta, 3) Cartesian points of the surface, in any length unit.
+    X : (n, m, 3) Cartesian points of the surface, in any length unit.
     nfp : number of field periods.
-    half_period : whether X covers half a field period of a stellarator-symmetric surface, at
-        phi = (i + 1/2) pi / (nfp nphi), or a whole period, at phi = 2 pi i / (nfp nphi).
+    half_period : if True, X covers half a field period of a stellarator-symmetric surface, with row
+        i at phi = (i + 1/2) pi / (nfp n). If False, X covers a whole period, with row i at
+        phi = 2 pi i / (nfp n).
     nphi, ntheta : numbers of toroidal and poloidal points of the new grid.
 
     Returns
@@ -68,7 +69,7 @@ def outward_normals(
 def surface_frame(
     call: str, X, nfp: int, half_period: bool, nphi: int, ntheta: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return points and both tangents of a surface on a grid, (nphi, ntheta, 3) each.
+    """Return points and both tangents of a surface on a grid, as arrays (nphi, ntheta, 3).
 
     Errors name `call` as their origin; the other parameters are those of `surface_points`.
     """

@@ -1,9 +1,10 @@
 """The far part: a trapezoidal sum of the whole kernel over all nodes but the target.
 
 The sources are divided into blocks and the targets into tiles. For a block with centre c, write
-y' = y - c for the sources and x' = x - c for the targets. The sum of the field's kernel over the
-sources is linear in seven moments. A pair of tile and block is therefore the matrix of w = 1/r^3,
-(targets, sources), times a matrix of seven columns:
+y' = y - c for the sources and x' = x - c for the targets. Let B be the field and n the normal at a
+source, and r the distance between source and target. The sum of the field's kernel over the sources
+of a block is linear in seven moments. The contribution of a block to a tile is therefore the matrix
+of w = 1/r^3, (targets, sources), times a matrix of seven columns:
 
     F = n x B,  s = n.B,  g = s y' - y' x F,
     4 pi T(x) = sum over blocks of  -x' (w s) + x' x (w F) + (w g).
@@ -43,12 +44,13 @@ class Kernel(NamedTuple):
     ----------
     name : name of the kernel's scope in traces.
     power : exponent in w = 1/r^power, the matrix of a tile.
-    moments : function of sources (3, n), relative to the block's centre, and densities (s, F),
-        (4, n); it returns their moments (k, n).
-    combine : function of targets (3, t), relative to the centre, and weighted moments (k, t); it
-        returns values (3, ..., t).
+    moments : function of the sources relative to the block's centre, (3, n), and of the densities s
+        and F, (4, n). It returns their moments (k, n).
+    combine : function of the targets relative to the block's centre, (3, t), and of the weighted
+        moments, (k, t). It returns values (3, ..., t).
     rank : number of component axes of the values: 1 for a field, 2 for a gradient.
-    largest_block : largest number of sources in a block that keeps the kernel accurate, if bounded.
+    largest_block : largest number of sources in a block for which the kernel is accurate; None if
+        blocks of every size are accurate.
     """
 
     name: str
@@ -71,14 +73,15 @@ def far_sum(
     punctured: Float[Array, ""] | None = None,
     used: Any = None,
 ) -> Float[Array, "*components t"]:
-    """Return the kernel over 4 pi, summed over all sources but the target itself.
+    """Return a kernel divided by 4 pi, summed over all sources but the target itself.
 
     The field's kernel is {B x (n x r) - B (n.r)} / r^3.
 
     Parameters
     ----------
-    tiles : largest sizes of tiles, and their dtype.
-    targets : (t, 3) laboratory components; a target that is a source must be exactly equal to it.
+    tiles : largest sizes of tiles, and the dtype in which they are computed.
+    targets : (t, 3) laboratory components. A target that is also a source must have exactly the
+        coordinates of the source.
     sources, area_normals, B : (3, row, column) laboratory components at the nodes of one period;
         the length of a normal is the area that its node stands for.
     turns : (nfp, 3, 3) rotations by 0 .. nfp - 1 periods.
@@ -114,7 +117,7 @@ def _source_blocks(sources, area_normals, B, largest: int, rule: Rule):
     -------
     centres : (k, 3) means of the sources in each block.
     offsets : (k, 3, n) sources relative to the centre of their block.
-    densities : (k, 4, n) s = n.B, then F = n x B.
+    densities : (k, 4, n) scalar product of area normal and field, then their cross product.
     """
     rows, columns = sources.shape[1:]
     high, wide = block_shape((rows, columns), largest, rule.patch_phi / rule.patch_theta)
@@ -139,7 +142,7 @@ def block_shape(grid: tuple[int, int], largest: int, aspect: float) -> tuple[int
     ----------
     grid : numbers of rows and columns to be divided into blocks.
     largest : largest number of nodes in a block.
-    aspect : number of rows over number of columns of a block that is about square.
+    aspect : number of rows over number of columns of a block that is about square on the surface.
     """
     rows, columns = grid
     high = min(max(int(np.sqrt(largest * aspect)), 1), rows, largest)
@@ -149,10 +152,14 @@ def block_shape(grid: tuple[int, int], largest: int, aspect: float) -> tuple[int
 
 
 def _turned_tiles(targets: Float[Array, "t 3"], turns, largest: int):
-    """Return equal tiles of targets (k, 3, each * nfp), each target rotated back by every turn.
+    """Return equal tiles of targets, with each target rotated back by every turn.
 
     A tile contains all `nfp` images of its targets. It has at most `largest` points, but always at
     least one target. The last tile is padded with the last target.
+
+    Returns
+    -------
+    (k, 3, each * nfp) for k tiles of `each` targets.
     """
     count, nfp = targets.shape[0], turns.shape[0]
     tiles = -(-count // max(1, largest // nfp))
@@ -167,21 +174,23 @@ def _turned_tiles(targets: Float[Array, "t 3"], turns, largest: int):
 def _tiled_sum(
     kernel: Kernel, tiles: Float[Array, "k 3 each"], used, blocks, punctured, dtype: str
 ) -> Float[Array, "... t"]:
-    """Sum a kernel over all blocks of sources, in an outer loop, for all tiles, in an inner loop.
+    """Sum a kernel over all blocks of sources (outer loop) for all tiles of targets (inner loop).
 
     XLA's CPU compiler fuses a slice of a scanned array into the loop that reads it, and this loop
     then does not vectorise. With the block loop outside, the block is an operand of the inner loop,
     and the kernel runs four times faster.
 
-    For derivatives nothing of a tile is kept. Of each block the weighted moments are kept, a few
-    numbers for each target. With them a derivative computes all pairs twice instead of three times.
+    For derivatives, no values of pairs are stored. Only the weighted moments of each block are
+    stored, which are a few numbers for each target. With these moments, a derivative computes all
+    pairs twice instead of three times.
 
     Parameters
     ----------
     tiles : (k, 3, each) targets from `_turned_tiles`.
     used : number of tiles to evaluate, or None for all.
     blocks : from `_source_blocks`.
-    punctured, dtype : as for `far_sum`.
+    punctured : as for `far_sum`.
+    dtype : dtype in which pairs are computed.
     """
     points = tiles.swapaxes(0, 1).reshape(3, -1)
     if punctured is None:

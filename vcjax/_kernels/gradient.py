@@ -1,34 +1,37 @@
-"""The kernel of the gradient: far part (`vcjax._kernels.far`), near part (`vcjax._kernels.near`).
+"""The kernel of the gradient: its far part and its near part.
 
-Far part. Let F = n x B and s = n.B at the source, and r = x - y. The field is a sum of
-r_m A_mk / r^3, where A_mk = (e_m x F)_k - s delta_mk, and its gradient is a sum of
+The kernel of the field is in `vcjax._kernels.far` and `vcjax._kernels.near`.
+
+Far part. Let F = n x B and s = n.B at the source y, and r = x - y for the target x. The field is a
+sum of r_m A_mk / r^3, where A_mk = (e_m x F)_k - s delta_mk, and its gradient is a sum of
 
     d_i (r_m / r^3) A_mk = {r^2 A_ik - 3 r_i r_m A_mk} / r^5.
 
-Both terms are polynomials in x and y. A tile is therefore the matrix of w = 1/r^5, (targets,
-sources), times a matrix of 32 columns. For a block of sources with centre c, y' = y - c and
-g = s y' - y' x F, the columns are
+The numerator is a polynomial in x and y. The contribution of a block of sources to a tile of
+targets is therefore the matrix of w = 1/r^5, (targets, sources), times a matrix of 32 columns. If c
+is the centre of the block, y' = y - c and g = s y' - y' x F, the columns are
 
     q,  q y'^2,  q y'_i  with q = (s, F),  and  g,  y'_i g.
 
-The expansion of squared distances loses as many digits as (size of the block / r)^2 has. It would
-lose seven digits for a centre that is far from all sources, such as the origin. Therefore the size
-of blocks is bounded.
+The expansion of squared distances loses as many digits as (size of the block / r)^2 has. With a
+centre that is far from all sources, such as the origin, it would lose seven digits. Therefore the
+size of blocks is bounded.
 
 Near part. With the normal n at y, the gradient of the field's kernel is
 
     d_i {B x (n x r) - B (n.r)} / r^3 = B x (n x K_i) - (n.K_i) B,  K_im = d_i (r_m / r^3).
 
-Its near part has K_im = N1(alpha r) delta_im / r^3 - 3 N2(alpha r) r_i r_m / r^5, where
-N2(t) = N1(t) + 4 t^3 exp(-t^2) / (3 sqrt(pi)). For each i it needs four weights at each node of a
-patch, V_i = n x K_i and s_i = n.K_i. The field needs four weights in total.
+In the near part, K_im = N1(alpha r) delta_im / r^3 - 3 N2(alpha r) r_i r_m / r^5, with N1 and alpha
+from `vcjax._kernels.near` and N2(t) = N1(t) + 4 t^3 exp(-t^2) / (3 sqrt(pi)). At each node of a
+patch the near part needs four weights for each i: V_i = n x K_i and s_i = n.K_i. The field needs
+only four weights in total.
 
-The integral is Hadamard's finite part. Along a ray with the radius rho from the target, the
-integrand is a/rho^2 + b/rho + ..., where b cancels against the opposite ray and a is the kernel of
-the tangent plane. The radial rule sums 1/rho^2 to S, but the finite part of its integral is -1.
-Therefore (-1 - S) times the tangent plane's kernel is added at the centre of each patch. The far
-kernel K - K_near is smooth. Its value at r = 0, 4 alpha^3 / (3 sqrt(pi)) delta_im, is missing from
-the sum over all other nodes, and is added at the centre too.
+The integral is Hadamard's finite part. At the radius rho of a ray from the target, the integrand is
+a/rho^2 + b/rho + ..., where b cancels against the opposite ray and a is the kernel of the tangent
+plane. For the integral of 1/rho^2 from 0 to 1, the radial rule gives a sum S, but the finite part
+is -1. Therefore (-1 - S) times the tangent plane's kernel is added at the centre of each patch. The
+far kernel K - K_near is smooth. Its value at r = 0, 4 alpha^3 / (3 sqrt(pi)) delta_im, is missing
+from the sum over all other nodes, and is added at the centre too.
 """
 
 from collections.abc import Callable, Sequence
@@ -86,8 +89,9 @@ def gradient_weights_at(
 ) -> Callable:
     """Return a function that computes the near weights of the gradient for a block of targets.
 
-    The function takes (row, columns), the indices of t targets in one row, and returns weights
-    (t, 12, patch): s_i and V_i (see the module's docstring) for i = x, y, z.
+    The function takes the index of a row of targets and the indices of t targets in this row. It
+    returns weights of shape (t, 12, patch): s_i and V_i (see the module's docstring) for
+    i = x, y, z.
 
     Parameters
     ----------
@@ -135,7 +139,7 @@ def _near_kernel(nodes, weights, alpha, axis: int):
 
 
 def _twelve(r, normal, isotropic, directed, axis: int):
-    """Return (n.K_i, n x K_i) for i = x, y, z, twelve values along `axis`.
+    """Return (n.K_i, n x K_i) for i = x, y, z, as twelve values along `axis`.
 
     Here K_im = isotropic delta_im - directed r_i r_m, and n is `normal`.
     """
@@ -160,8 +164,9 @@ def _units(normal: Sequence[Array], axis: int) -> list[Array]:
 def _finite_part(patch, constants: GradientTables, rule: Rule) -> Float[Array, "ttheta 12"]:
     """Return (-1 - S) times the tangent plane's kernel, summed over the angles of the polar rule.
 
-    The plane is spanned by the derivatives of the patch interpolation, because the polar nodes use
-    the same interpolation. Derivatives of the surface would leave ten times more rounding error.
+    The tangent plane is spanned by the derivatives of the patch interpolation, because the polar
+    nodes use the same interpolation. With derivatives of the surface, the rounding error would be
+    ten times as large.
 
     Parameters
     ----------

@@ -1,19 +1,22 @@
 """The near part: a smooth cut-off splits the kernel, and a polar rule integrates the singular part.
 
-The kernel is split according to 1/r = erfc(alpha r)/r + erf(alpha r)/r. The second term is entire
-in r^2, and the trapezoidal rule for it converges like exp(-(pi/(alpha h))^2) wherever the target
-lies, h being the spacing of the nodes. The first term falls off like exp(-alpha^2 r^2) and is
-confined to a patch of grid nodes around the target. The far part is the trapezoidal sum of the
-*whole* kernel over all nodes but the target. It is corrected on the patch by
+Let r be the distance between source and target, and alpha a cut-off rate. The kernel is split
+according to 1/r = erfc(alpha r)/r + erf(alpha r)/r. The second term is entire in r^2. The
+trapezoidal rule for this term converges like exp(-(pi/(alpha h))^2) wherever the target lies, h
+being the spacing of the nodes. The first term falls off like exp(-alpha^2 r^2) and is confined to a
+patch of grid nodes around the target. The far part is the trapezoidal sum of the *whole* kernel
+over all nodes but the target. It is corrected on the patch by
 
     (polar integral of the near kernel)  -  (grid sum of the near kernel).
 
-This correction is linear in the field. It is given by a scalar s and a vector V at each patch node:
+This correction is linear in the field B. It is a sum over the nodes j of the patch, with a scalar
+weight s and a vector weight V at each node:
 
     near(B) = sum_j  B_j x V_j - s_j B_j .
 
-The near kernel is N1(alpha r) {B x (n x r) - B (n.r)} / r^3 with N1(t) = erfc(t) + 2 t
-exp(-t^2)/sqrt(pi), because grad(erfc(alpha r)/r) = -N1(alpha r) r / r^3 (Ewald's splitting).
+With the normal n, the near kernel is N1(alpha r) {B x (n x r) - B (n.r)} / r^3, where
+N1(t) = erfc(t) + 2 t exp(-t^2)/sqrt(pi). This follows from Ewald's splitting,
+grad(erfc(alpha r)/r) = -N1(alpha r) r / r^3.
 
 Patches are windows of the continued nodes (`vcjax._geometry.nodes`), in laboratory components.
 """
@@ -119,8 +122,8 @@ def field_weights_at(
 ) -> Callable:
     """Return a function that computes the near weights of the field for a block of targets.
 
-    The function takes (row, columns), the indices of t targets in one row, and returns weights
-    (t, 4, patch): s and V (see the module's docstring).
+    The function takes the index of a row of targets and the indices of t targets in this row. It
+    returns weights of shape (t, 4, patch): s and V (see the module's docstring).
 
     Parameters
     ----------
@@ -133,13 +136,15 @@ def field_weights_at(
 def weights_at(
     nodes: Float[Array, "6 row column"], constants: Tables, rule: Rule, patch_weights: Callable
 ) -> Callable:
-    """Return a function of targets, (row, columns), that applies `patch_weights` to their patches.
+    """Return a function that applies `patch_weights` to the patches of a block of targets.
+
+    The function takes the index of a row of targets and the indices of t targets in this row.
 
     Parameters
     ----------
     nodes : (6, row, column) as for `field_weights_at`.
-    patch_weights : called as ``patch_weights(patch, interpolation, polar_weights, rule)``, where
-        `patch` (t, 6, p, q) contains offsets from the targets, then normals.
+    patch_weights : called as ``patch_weights(patch, interpolation, polar_weights, rule)``. `patch`,
+        (t, 6, p, q), contains offsets from the targets, then normals.
     """
     interpolation = PatchInterpolation(constants, rule)
 
@@ -159,14 +164,14 @@ def _field_weights(patch, interpolation, polar_weights, rule: Rule):
 
 
 def split_weights(kernel, patch, interpolation, polar_weights, rule: Rule):
-    """Return near weights: polar integral minus grid sum of a near kernel.
+    """Return the near weights: the polar integral of a near kernel, minus its grid sum.
 
     The grid sum leaves out the target.
 
     Parameters
     ----------
-    kernel : called as ``kernel(nodes, weights, alpha, axis)``, where `nodes` has offsets and
-        normals, six components along `axis`; it returns k values along `axis`.
+    kernel : called as ``kernel(nodes, weights, alpha, axis)``. `nodes` has six components along
+        `axis`: offsets, then normals. The kernel returns k values along `axis`.
     patch : (ttheta, 6, p, q) offsets from the targets, then normals.
 
     Returns
@@ -207,9 +212,10 @@ def square_radii(u: Float[Array, "*t p"], v: Float[Array, "*t q"], rule: Rule):
 def _cutoff_rates(polar_points, patch, rule: Rule):
     """Return the cut-off rate alpha of each target, (ttheta, 1).
 
-    With R the distance from the target to the rim, alpha is cutoff / R, or less where the spacing h
-    of the nodes could not resolve that. Neither R nor h is differentiated, because results depend
-    on alpha only through the discretisation error.
+    Let R be the distance from the target to the rim of its patch, and h the spacing of the nodes.
+    alpha is cutoff / R, or sqrt(pi / (R h)) if this is less, because the nodes would not resolve a
+    sharper kernel. Neither R nor h is differentiated, because results depend on alpha only through
+    the discretisation error.
 
     Parameters
     ----------
@@ -249,8 +255,8 @@ def _kernel(nodes, weights, alpha, axis: int):
 def field_split(t):
     """Return N1(t), the share of the near part in the kernel r / r^3 at t = alpha r, for t >= 0.
 
-    To rounding error, (1 + 2 t) exp(t^2) erfc(t) is a polynomial in (t - 4)/(t + 4). The erfc of
-    the library takes five times as many instructions.
+    Up to rounding error, (1 + 2 t) exp(t^2) erfc(t) is a polynomial in (t - 4)/(t + 4). JAX's own
+    erfc takes five times as many instructions.
     """
     y = (t - 4.0) / (t + 4.0)
     scaled = functools.reduce(lambda total, c: total * y + c, _SCALED[1:], _SCALED[0])

@@ -26,9 +26,10 @@ from vcjax._quadrature.rule import Rule
 from vcjax._quadrature.tables import OffSurfaceTables
 
 _PUNCTURE = 0.7
-"""Distance from a point below which the far sum leaves nodes out, over the spacing of nodes."""
+"""Distance from a point within which the far sum leaves nodes out, relative to the node spacing."""
 _TILE = 8
-"""Number of points whose patches are made at once; `filled_count` above it is a multiple of it."""
+"""Number of points whose patches are computed at once. All larger values of `filled_count` are
+multiples of this number."""
 _GROUPS = 5
 """Number of groups of polar nodes, sorted by radius, in the `PatchInterpolation`."""
 

@@ -1,10 +1,14 @@
 """The computations of a far sum for each pair of target and source, with their derivatives.
 
-A tile is the matrix of w = 1/r^p, (targets, sources), times moments of the sources. If it were
-written plainly, the transpose of its derivative would take four times as long as the tile itself.
-XLA's CPU compiler multiplies matrices fast if no matrix has to be transposed first. It sums a large
-matrix slowly along either axis. Of values that two loops share, it stores those that took a root or
-a quotient. Therefore
+The far sum of a tile of targets is the matrix of w = 1/r^p, (targets, sources), times moments of
+the sources. If this product were written plainly, the transpose of its derivative would take four
+times as long as the product itself. Three properties of XLA's CPU compiler matter:
+
+- It multiplies matrices fast if no matrix has to be transposed first.
+- It sums a large matrix slowly along either axis.
+- If two loops share values, it stores the values that took a root or a quotient.
+
+Therefore
 
 - the derivative of r^2, 2 (x - y).(dx - dy), is two matrix products with four rows, and its
   transpose has the same form;
@@ -12,7 +16,7 @@ a quotient. Therefore
   the order in which they are stored;
 - the derivative of w is -p/2 w / r^2, with r^2 computed again, so that only w is stored.
 
-The rules of `pair_weights` and `pair_product` are enough for forward mode and reverse mode, and for
+The derivative rules of `pair_weights` and `pair_product` are enough for forward mode, reverse mode,
 second derivatives and batches.
 """
 
@@ -28,7 +32,7 @@ from jaxtyping import Array, Float
 def pair_weights(
     power: int, x: Float[Array, "3 t"], y: Float[Array, "3 n"], punctured: Float[Array, ""]
 ) -> Float[Array, "t n"]:
-    """Return 1/r^power between targets x and sources y; 0 where r^2 is at most `punctured`."""
+    """Return 1/r^power for targets x and sources y, but 0 where r^2 is at most `punctured`."""
     square = _squares(x, y)
     apart = square > punctured
     return jnp.where(apart, _inverse_power(jnp.where(apart, square, 1), power), 0)

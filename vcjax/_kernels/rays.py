@@ -1,10 +1,11 @@
 """The near part for points off the surface: the near kernel, integrated along rays from the foot.
 
-The patch of a point is centred at its foot, the nearest point of the surface, which lies between
-nodes. The grid around the foot is first shifted to the foot, and then interpolated to polar nodes
-that are the same for every point. Along each ray, the values at the polar nodes are interpolated to
-further nodes, which lie closer to the foot the closer the point is to the surface. With d the
-distance, R the radius of the patch and delta = d/R, the nodes are
+The foot of a point is the nearest point of the surface. It lies between nodes, and is the centre of
+the point's patch. The grid around the foot is first shifted to the foot, and then interpolated to
+polar nodes that are the same for every point. Along each ray, the values at the polar nodes are
+interpolated to further nodes. The closer the point is to the surface, the closer these nodes lie to
+the foot. Let d be the distance of the point from the surface, R the radius of the patch, and
+delta = d/R. In units of R, the radii of the nodes are
 
     rho = delta sinh(s asinh(1/delta)),   s in [0, 1].
 
@@ -12,8 +13,9 @@ The kernel is singular at rho = i delta. In terms of s, the distance of this sin
 decreases only like 1/log(1/delta), so a fixed number of nodes is enough at every distance (P. R.
 Johnston, D. Elliott, Int. J. Numer. Methods Eng. 62 (2005) 564).
 
-The far sum leaves out the nodes next to the point x, where it would lose digits. On the patch these
-nodes get the far kernel, which is smooth, and all other nodes get minus the near kernel:
+The far sum leaves out the nodes next to the point x, because it would lose digits there. On the
+patch these nodes get the far kernel, which is smooth, and all other nodes get minus the near
+kernel:
 
     T = (sum without the nodes next to x)
         + (polar integral of the near kernel)
@@ -105,7 +107,7 @@ def near_part(
 
 
 def _rings(shifted, interpolation, constants: OffSurfaceTables):
-    """Return the values at the polar nodes, (t, c, ring, node), arranged by rings of equal radius.
+    """Return the values at the polar nodes, arranged by rings of equal radius.
 
     The first three components, offsets from the foot, are divided by the radius of their ring. An
     offset vanishes with the radius, and only the quotient has the relative accuracy that points
@@ -114,6 +116,10 @@ def _rings(shifted, interpolation, constants: OffSurfaceTables):
     Parameters
     ----------
     shifted : (t, c, p, q) offsets and other values on the grids around the feet.
+
+    Returns
+    -------
+    (t, c, ring, node)
     """
     t, c = shifted.shape[:2]
     radii = constants.rings[0]
@@ -241,13 +247,13 @@ def _grid_sum(x, windows, offsets, alpha, test_field, punctured, rule: Rule):
     """Return the sums over each patch of the far kernel or of minus the near kernel, (t, 2, 3).
 
     The far kernel is summed over the nodes that the far sum leaves out, and minus the near kernel
-    over all others. The two values are those of the field and of the test field.
+    over all others. The second axis of the result is for the field and the test field.
 
     Parameters
     ----------
     windows : (t, 9, p, q) continued nodes around the feet, from `cut`.
-    offsets : pair of (t,), the positions of the feet after the nodes just below them along phi and
-        theta, in nodes.
+    offsets : pair of (t,) arrays, the positions of the feet along phi and theta relative to the
+        nodes just below them, in node spacings.
     """
     # The nodes of the ellipse around the foot. The foot lies less than one node after the middle.
     first = rule.margin + rule.lagrange_count // 2 - 1

@@ -1,34 +1,43 @@
-"""Choose a rule from digits, surface and field, with host arithmetic in well under a second.
+"""Choose a rule from the requested digits, the surface and a typical field.
 
-Let epsilon be the error that the quadrature may have. It is one digit below the requested error at
-3 digits, and two and a half digits below it from 6 digits on. These margins are set so that W7-X
-and the rotating ellipse meet their error limits. The demands on a rule are:
+All arithmetic is done on the host and takes well under a second.
+
+The near part of the kernel is cut off at a rate alpha (`vcjax._kernels.near`). Let R be the radius
+of a patch, h the spacing of the quadrature nodes, and epsilon the error that the quadrature may
+have. For up to 3 requested digits, epsilon is one digit below the requested error. For 6 digits and
+more, it is two and a half digits below. With these margins W7-X and the rotating ellipse meet their
+error limits. The demands on a rule are:
 
 - The cut-off T = alpha R satisfies T^2 = ln(0.02/epsilon), so that the near kernel is negligible at
   the rim of a patch.
 - The trapezoidal rule for the smooth rest of the kernel needs (pi/(alpha h))^2 >= T^2, that is,
   R/h >= T^2/pi for every target.
-- The polar rule has 6 T radii. On a patch with the axis ratio kappa it has as many angles as the
-  trapezoidal rule on an ellipse needs to converge, 2 ln(1/epsilon) / ln((kappa + 1)/(kappa - 1)),
-  and at least 16.8 T.
+- The polar rule has 6 T radii and at least 16.8 T angles. On a patch with the axis ratio kappa, the
+  trapezoidal rule on an ellipse needs 2 ln(1/epsilon) / ln((kappa + 1)/(kappa - 1)) angles to
+  converge.
 - The Lagrange interpolation to polar nodes has 2 ceil(2 T) points. It is one-sided near the rim,
   where the near kernel is small, so that one node beyond the rim is enough.
-- The grid has 2.8 nodes for each mode of the field that matters, and is fine enough for the
-  Lagrange interpolation of the surface's normals.
+- Along phi and theta, the grid has 2.8 nodes for each wavelength of the highest mode of the field
+  that must be resolved. The amplitudes of all modes above this mode add up to less than the
+  requested error.
+- The grid is fine enough for the Lagrange interpolation of the surface's normals.
 - Grid and polar rule resolve the kernel on other sheets of the surface, at their actual distance
   (`vcjax._quadrature.sheets`).
 
-The kernel of a gradient is more singular by one power of the distance. The same quadrature leaves
-an error in proportion to max |B| / (spacing of nodes), while digits are relative to max |grad B|.
-If B varies slowly, as in vacuum, this takes two to three more digits (`Demand.of_gradient`); if the
-grid of B must be fine anyway, it takes one more. A mode of B counts by the slope of its
-interpolation error on patches (`Slopes.nodes`).
+The kernel of a gradient is more singular by one power of the distance. With the same quadrature,
+the error of a gradient is proportional to max |B| / h, but digits are requested relative to
+max |grad B|. Therefore a quadrature for gradients is chosen for more digits than requested
+(`Demand.of_gradient`). If B varies slowly, as a vacuum field does, these are two to three more
+digits. If B varies so fast that its grid must be fine anyway, one more digit is enough. The grid
+must also be so fine that the interpolation of B on patches gives the derivatives of B with the
+requested digits (`Slopes.nodes`).
 
-The constants were fitted on tori from a circular torus to W7-X. Of the many grids that satisfy the
-demands, the cheapest is taken.
+The constants were fitted on surfaces from a circular torus to W7-X. Of the many grids that satisfy
+the demands, the cheapest is taken.
 
 A rule for points off the surface is valid at every distance. Its grid is as fine as the surface and
-the field require, and points near the surface get patches. No grid is refined for a point.
+the field require. Points near the surface get patches of their own, so the grid does not depend on
+where the points are.
 """
 
 import warnings
@@ -87,12 +96,13 @@ def choose(
     digits : accuracy, from 1 to 13. The error relative to max |B| will be about 10^-digits.
     nfp : number of field periods.
     half_period : if True, the grids of X, B and targets cover half a period of a
-        stellarator-symmetric configuration, at phi = (i + 1/2) pi / (nfp nphi). If False, they
-        cover a whole period, at phi = 2 pi i / (nfp nphi).
-    trg_nphi, trg_ntheta : numbers of points of the target grid; by default those of B.
-    gradient : choose for `prepare_gradient`. The error is then relative to max |grad B|. The grid
-        of B must resolve the derivatives of B as well: if it resolves B to just d digits, the
-        gradient has one or two digits fewer. Rounding limits gradients to about 10 digits.
+        stellarator-symmetric configuration, with row i at phi = (i + 1/2) pi / (nfp nphi). If
+        False, they cover a whole period, with row i at phi = 2 pi i / (nfp nphi).
+    trg_nphi, trg_ntheta : numbers of points of the target grid; by default those of the grid of B.
+    gradient : whether the rule is for `prepare_gradient`. The error is then relative to
+        max |grad B|. The grid of B must resolve the derivatives of B as well: if it resolves B to
+        just d digits, the gradient has one or two digits fewer. Rounding limits gradients to about
+        10 digits.
 
     Returns
     -------
@@ -106,8 +116,9 @@ def choose(
 
     Warns
     -----
-    ContradictionWarning, UnresolvedWarning, NoiseWarning : if X and B cannot give the digits; see
-        ``docs/data.md``.
+    ContradictionWarning, UnresolvedWarning, NoiseWarning : if X and B cannot give the requested
+        digits; see ``docs/data.md``.
+    UserWarning : if the near weights of all targets need more memory than the device has.
     """
     targets: dict[str, Any] = dict(trg_nphi=trg_nphi, trg_ntheta=trg_ntheta)
     rule, samples, spectrum = _rule(
@@ -202,11 +213,11 @@ def choose_off_surface(
     digits : accuracy, from 1 to 13. The error relative to max |B| will be about 10^-digits.
     nfp : number of field periods.
     half_period : whether X and B cover half a period; see `choose`.
-    gradient : choose for `gradient_at`; the error is then relative to max |grad B|.
+    gradient : whether the rule is for `gradient_at`; the error is then relative to max |grad B|.
     max_nphi, max_ntheta : largest numbers of quadrature nodes of the whole torus along phi and
-        theta. They bound the cost of an evaluation, which does not depend on where the points are.
-        If the digits need more nodes, the rule has as many digits as fit, and a warning says so.
-        Evaluations estimate their errors in any case.
+        theta. These limits bound the time of an evaluation, which does not depend on where the
+        points are. If the requested digits need more nodes, the rule is chosen for as many digits
+        as the limits allow, and a warning says so. Every evaluation estimates its own error.
 
     Returns
     -------
@@ -219,9 +230,9 @@ def choose_off_surface(
 
     Warns
     -----
-    ContradictionWarning, UnresolvedWarning, NoiseWarning : if X and B cannot give the digits; see
-        ``docs/data.md``.
-    UserWarning : if `max_nphi` or `max_ntheta` costs digits.
+    ContradictionWarning, UnresolvedWarning, NoiseWarning : if X and B cannot give the requested
+        digits; see ``docs/data.md``.
+    UnresolvedWarning : if `max_nphi` or `max_ntheta` is too small for the requested digits.
     """
     call = "choose_off_surface"
     caps = [
@@ -282,8 +293,8 @@ def resolves(rule: Rule, B: np.ndarray, digits: int, *, gradient: bool = False) 
 def _quadrature_digits(digits: int, gradient: bool) -> int:
     """Return the number of digits to which the grid must resolve the modes of B.
 
-    For a field these are the requested digits. For a gradient one digit is added, but the result is
-    at most 12, because the error is then rounding, which grows as nodes get closer.
+    For a field this is the requested number. For a gradient one digit is added, up to 12 digits.
+    Beyond 12 digits the error is rounding, which grows as nodes get closer.
     """
     return min(digits + 1, 12) if gradient else digits
 

@@ -1,4 +1,4 @@
-"""Search for the cheapest grid and patch that meet the demands of an accuracy."""
+"""Search for the cheapest grid and patch with which a quadrature has the requested accuracy."""
 
 from dataclasses import dataclass
 
@@ -36,11 +36,11 @@ class Costs:
 
     Attributes
     ----------
-    pair : far sum of one source at one target.
-    node : near sum of one patch node.
-    prepared_node : preparation of one patch node.
-    polar_node : preparation of one polar node.
-    interpolation : interpolation between one patch node and one polar node, while preparing.
+    pair : far sum, for each pair of source and target.
+    node : near sum, for each node of a patch.
+    prepared_node : preparation, for each node of a patch.
+    polar_node : preparation, for each polar node of a patch.
+    interpolation : preparation, for each pair of a patch node and a polar node.
     """
 
     pair: float
@@ -56,13 +56,13 @@ GRADIENT_COSTS = Costs(2.4, 40.0, 105.0, 60.0, 0.17)
 
 @dataclass(frozen=True)
 class Demand:
-    """What a quadrature must satisfy to reach an accuracy, whatever the surface.
+    """The conditions that a quadrature must satisfy to reach an accuracy on any surface.
 
     Attributes
     ----------
     epsilon : error that the quadrature may have.
     reach : natural logarithm of 1 / (error that may come from other sheets of the surface).
-    cutoff : T, product of the near kernel's cut-off rate and the radius of a patch.
+    cutoff : T, the product of the near kernel's cut-off rate and the radius of a patch.
     radius_in_nodes : least radius of a patch, in node spacings.
     least_radial_count : least number of radii of the polar rule.
     lagrange_count : number of points of the Lagrange interpolation to polar nodes.
@@ -77,20 +77,20 @@ class Demand:
 
     @classmethod
     def of(cls, digits: int) -> "Demand":
-        """Return the demands of a field that is to have the given number of digits."""
+        """Return the demands for a field with an error of 10^-digits, relative to max |B|."""
         return cls._of(
             float(digits), 1.0 + min(max((digits - 3) / 2, 0.0), 1.5), _REACH_DIGITS, 0.0
         )
 
     @classmethod
     def of_gradient(cls, digits: int, length: float, spacing: float) -> "Demand":
-        """Return the demands of a gradient that is to have `digits`, relative to max |grad B|.
+        """Return the demands for a gradient with an error of 10^-digits, relative to max |grad B|.
 
-        The error of the trapezoidal rule oscillates from node to node, so its slope is
-        2 pi / spacing times as large, whereas max |grad B| is max |B| / length. The quadrature
-        therefore needs log10(2 pi length / spacing) more digits. By far the largest error is that
-        of the smooth rest of the kernel. `_GRADIENT_EXTRA` is therefore added to T^2 in the radius
-        of patches, which raises the exponent of this error by twice as much.
+        The error of the trapezoidal rule oscillates from node to node, so the slope of the error is
+        2 pi / spacing times as large as the error. In contrast, max |grad B| is max |B| / length.
+        The quadrature therefore needs log10(2 pi length / spacing) more digits. The largest error
+        by far comes from the smooth rest of the kernel. Therefore `_GRADIENT_EXTRA` is added to T^2
+        in the radius of patches, which raises the exponent of this error by twice as much.
 
         Parameters
         ----------
@@ -121,13 +121,14 @@ class Demand:
 
         Rims are closer on bent surfaces than on tangent planes. At the distance `radius_in_nodes`
         the near kernel is 0.02 exp(-T^2). At the closest rims it may be larger, up to a third of
-        the error that may come from other sheets. For gradients that allows no smaller distance.
+        the error that may come from other sheets. For gradients, this condition does not allow a
+        smaller distance than `radius_in_nodes`.
         """
         enough = (self.reach + np.log(3 * RIM_KERNEL)) / self.cutoff**2
         return self.radius_in_nodes * float(np.sqrt(min(enough, 1.0)))
 
     def radial_count(self, sheets: Sheets, semi_axes: np.ndarray) -> np.ndarray:
-        """Return the numbers of radii (k,) that resolve the kernel on sheets inside patches.
+        """Return for k patches the numbers of radii that resolve the kernel on sheets inside them.
 
         In the middle of an interval Gauss-Legendre nodes are pi/2 times as far apart as equally
         spaced nodes.
@@ -140,7 +141,7 @@ class Demand:
         return np.maximum(self.least_radial_count, np.ceil(by_sheets))
 
     def angular_count(self, stretch, sheets: Sheets, semi_axes: np.ndarray) -> np.ndarray:
-        """Return the numbers of angles (k,) that resolve the near kernel and sheets inside patches.
+        """Return for k patches the numbers of angles that resolve near kernel and sheets inside.
 
         Parameters
         ----------
@@ -164,7 +165,7 @@ def cheapest(
     Parameters
     ----------
     need : (2,) numbers of nodes along phi (whole torus) and theta that resolve field and surface.
-    sheets : how close the surface comes to itself.
+    sheets : measurements of how close the surface comes to itself.
     rims : distances to the rims of patches at a sample of the surface.
     images : number of copies of the target grid in a torus.
     trg_shape : (nphi, ntheta) of the target grid.
@@ -194,7 +195,7 @@ def cheapest(
             )
     raise VcjaxError(
         "choose found no quadrature for this surface: its parametrisation is too uneven or too "
-        "stretched, or the surface too thin. Ask for fewer digits, or resample the surface so "
+        "stretched, or the surface is too thin. Ask for fewer digits, or resample the surface so "
         "that its points are spread more evenly."
     )
 
@@ -218,7 +219,7 @@ def least_spacing(plan: dict, metric: np.ndarray) -> float:
 def _cheapest_of(
     grids: np.ndarray, demand: Demand, sheets: Sheets, rims: Rims, targets: int, costs: Costs
 ) -> dict | None:
-    """Return the sizes of the cheapest of k grids, with patch, radii and angles; None if none fits.
+    """Return the sizes of the cheapest of k grids and of its patches; None if no grid fits.
 
     Parameters
     ----------
@@ -256,9 +257,9 @@ def _multiples(unit: int, least: float, most: float, count: int) -> np.ndarray:
 
 
 def _deciding(metric: np.ndarray) -> np.ndarray:
-    """Return the columns of a metric (3, n) whose demands imply those of all other columns.
+    """Return the points of a metric (3, n) whose demands imply the demands of all other points.
 
-    With e = E/G and f = (F/G)^2, all that `_fitting_patches` and `_stretch` demand of a point has
+    With e = E/G and f = (F/G)^2, each demand of `_fitting_patches` and `_stretch` at a point has
     the form f <= c(e) with a concave function c. If the corners of the upper hull of all (e, f)
     meet a demand, so do all points below the hull.
     """

@@ -17,20 +17,20 @@ _LEAST_MODE = 1e-3
 class Rims:
     """Distances from sample points of a surface to the rims of their patches.
 
-    For evaluation off the surface, distances are measured from every point on the normal through a
-    sample point, on both sides. Let A be the square of the distance from the sample point to the
-    rim, s the height of the rim above the tangent plane, and d the height of a point on the normal.
-    The rim is at the distance R from this point, R^2 = A - 2 d s + d^2, and the accuracy depends on
-    R^4 / (R^2 - d^2) (`vcjax._kernels.rays`). This is least at d = s/2, where it is about
-    A - s^2 / 2.
+    For evaluation off the surface, the rim must be far enough from every point on the normal
+    through a sample point, on both sides of the surface. Let A be the square of the distance from
+    the sample point to the rim, s the height of the rim above the tangent plane, and d the height
+    of a point on the normal. The distance R of this point from the rim satisfies
+    R^2 = A - 2 d s + d^2. The accuracy depends on R^4 / (R^2 - d^2) (see `vcjax._kernels.rays`).
+    This quotient is least at d = s/2, where it is about A - s^2 / 2.
 
     Parameters
     ----------
     samples : (3, n, m) co-rotating points of one period, from `resample.surface_period`.
     metric : (3, k) first fundamental form (E, F, G) at points of the surface.
     both_sides : whether distances are measured from points off the surface as well.
-    points : number of points computed on each rim; gradients, which suffer more from a close rim,
-        take more.
+    points : number of points computed on each rim. Gradients need more points, because a close rim
+        increases their error more.
 
     Attributes
     ----------
@@ -94,7 +94,7 @@ class Rims:
         return None
 
     def _room(self, quad, semi_axes, radius_in_nodes: float, rows: slice) -> np.ndarray:
-        """Return the squares of least distances to the rims over those required, (k, row).
+        """Return the squared ratio of the least to the required distance from the rims, (k, row).
 
         Parameters
         ----------

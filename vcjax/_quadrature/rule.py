@@ -19,8 +19,8 @@ _LARGEST_CUTOFF = 10.0
 class Rule:
     """Sizes and constants of a quadrature: an immutable, hashable object made by `vcjax.choose`.
 
-    For points off the surface `vcjax.choose_off_surface` makes the rule. Every surface point of a
-    target grid is the centre of a patch, an ellipse of quadrature nodes on which the singular near
+    For points off the surface, `vcjax.choose_off_surface` makes the rule. Every point of the target
+    grid is the centre of a patch, an ellipse of quadrature nodes on which the singular near
     part of the kernel is integrated in polar coordinates.
 
     Attributes
@@ -32,7 +32,7 @@ class Rule:
     quad_nphi, quad_ntheta : numbers of quadrature nodes of the *whole* torus along phi and theta.
         The targets are among the nodes.
     patch_phi, patch_theta : semi-axes of a patch, in quadrature nodes.
-    margin : number of nodes around a patch that the interpolation to polar nodes may use.
+    margin : number of nodes on each side of a patch that the interpolation to polar nodes may use.
     radial_count, angular_count : numbers of radii and angles of the polar nodes of a patch.
     lagrange_count : number of points of the local Lagrange interpolation; even.
     cutoff : largest product of the near kernel's cut-off rate alpha and the radius of a patch. The
@@ -65,9 +65,9 @@ class Rule:
         self.check()
 
     def check(self) -> None:
-        """Raise `VcjaxError` if a value has a wrong type or range, or if values contradict another.
+        """Raise `VcjaxError` if a value has a wrong type or range, or values do not fit together.
 
-        Values contradict each other, for example, if the targets are not among the nodes.
+        Values do not fit together, for example, if the targets are not among the nodes.
         """
         wrong = [n for n, low in _LEAST.items() if not _is_integer(getattr(self, n), low)]
         wrong += [
@@ -86,14 +86,14 @@ class Rule:
         if wrong:
             got = ", ".join(f"{name}={getattr(self, name)!r}" for name in wrong)
             raise VcjaxError(
-                f"Rule got {got}, of a wrong type or out of range; vcjax.choose makes rules of "
-                "valid values."
+                f"Rule got values that have a wrong type or are out of range: {got}. Make rules "
+                "with vcjax.choose or vcjax.choose_off_surface."
             )
         missed = [demand for demand, met in self._demands().items() if not met]
         if missed:
             raise VcjaxError(
-                f"Rule got sizes that do not fit together; it needs {', '.join(missed)}. "
-                "vcjax.choose makes rules of valid sizes."
+                f"Rule got sizes that do not fit together; a rule needs {', '.join(missed)}. "
+                "Make rules with vcjax.choose or vcjax.choose_off_surface."
             )
 
     def _demands(self) -> dict[str, bool]:

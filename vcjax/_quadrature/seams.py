@@ -99,7 +99,10 @@ def _check(call, name, values, parity, nfp, half_period, limit) -> None:
 
 
 def _neighbours(values, parity, nfp: int, half_period: bool):
-    """Return the rows before the first row and after the last, (3, 1, ntheta) each, by symmetry."""
+    """Return the row before the first and the row after the last, which follow from symmetry.
+
+    Each row has the shape (3, 1, ntheta).
+    """
     period = np.full(1, 2 * np.pi / nfp)
     if half_period:
         image = resample.mirror(values, parity)

@@ -5,9 +5,9 @@ torus at different angles cannot meet. Therefore the surface crosses itself if a
 its cross-sections does.
 
 Two sheets may come close without crossing, for example in a thin cross-section. The quadrature for
-a target on one sheet must then resolve the kernel on the other sheet. Outside the patch around the
-target, the trapezoidal rule must resolve it. If the patch bends around the fold between the sheets,
-the polar rule must.
+a target on one sheet must then resolve the kernel on the other sheet. If the other sheet lies
+outside the patch around the target, the trapezoidal rule must resolve the kernel. If the patch
+bends around the fold between the sheets, the polar rule must resolve it.
 """
 
 from dataclasses import dataclass
@@ -35,8 +35,8 @@ class Sheets:
 
     For each sample point p, consider the ball that touches the surface at p and again at a point q.
     Its radius is rho. A point off the surface whose nearest surface point is p is never closer than
-    rho to the sheet around q. Points on the surface are never closer than 2 rho, and if only these
-    are evaluated, 2 rho takes the place of rho below.
+    rho to the sheet around q. A point on the surface is never closer than 2 rho. If only points on
+    the surface are evaluated, 2 rho takes the place of rho below.
 
     Attributes
     ----------
@@ -44,8 +44,8 @@ class Sheets:
         hole of the torus.
     along_phi, along_theta : (n,) lengths of the tangents dX/dphi and dX/dtheta at p, over rho.
     nodes : (2, n) numbers of nodes along phi (whole torus) and theta for which the lines of the
-        grid are 2 pi rho apart. Here rho is that of a ball that touches next to q on another
-        cross-section, if this ball is smaller.
+        grid are 2 pi rho apart. If a ball that touches the surface next to q, on another
+        cross-section, is smaller, its radius takes the place of rho here.
     """
 
     separation: np.ndarray
@@ -54,7 +54,7 @@ class Sheets:
     nodes: np.ndarray
 
     def nodes_beyond(self, angle: float) -> np.ndarray:
-        """Return the largest `nodes`, (2,), of points with a separation above `angle`."""
+        """Return the largest two `nodes` of points with a separation above `angle`."""
         first = np.searchsorted(self.separation, angle, side="right")
         return self.nodes[:, first:].max(axis=1, initial=0.0)
 
@@ -132,7 +132,9 @@ def sheets_of(samples: np.ndarray, nfp: int, *, both_sides: bool) -> Sheets:
 
 
 def _beside(touching, curves, normal, along_phi, along_theta, rows: int):
-    """Return the radii of balls that touch at p and, on another cross-section, next to q.
+    """Return the radii of balls that touch the surface at p and next to q.
+
+    q is on the cross-section of p. The point next to q is on another cross-section.
 
     If cross-sections rotate fast along phi, the sheet around q is closer to p than q itself. A ball
     that touches the surface at p, where the normal is n_p, also touches the tangent plane at q if
@@ -171,9 +173,9 @@ def _beside(touching, curves, normal, along_phi, along_theta, rows: int):
 
 
 def nodes_for_sheets(sheets: Sheets, reach: float) -> np.ndarray:
-    """Return the numbers of nodes, (2,), that resolve the kernel on other sheets.
+    """Return the two numbers of nodes that resolve the kernel on other sheets.
 
-    They are counted along phi (whole torus) and theta.
+    The first is counted along phi around the whole torus, the second along theta.
 
     Parameters
     ----------
@@ -210,7 +212,7 @@ def _sample(samples: np.ndarray, nfp: int, most: tuple[int, int]):
 
 
 def check_crossings(call: str, samples: np.ndarray, nfp: int) -> None:
-    """Raise an error, which names `call`, for a surface that crosses itself.
+    """Raise an error that names `call` if a surface crosses itself.
 
     Nothing is checked if the toroidal angle does not increase along the first axis of the grid,
     because cross-sections are then not in order.
@@ -231,8 +233,8 @@ def check_crossings(call: str, samples: np.ndarray, nfp: int) -> None:
         row, j, k = (int(i) for i in np.argwhere(crossing)[0])
         columns = x.shape[1]
         raise VcjaxError(
-            f"{call} got a surface that crosses itself: its cross-section at the toroidal angle "
-            f"{np.degrees(angles[row]):.3g} degrees does, near theta = {360 * j / columns:.3g} and "
+            f"{call} got a surface that crosses itself in the cross-section at the toroidal angle "
+            f"{np.degrees(angles[row]):.3g} degrees, near theta = {360 * j / columns:.3g} and "
             f"{360 * k / columns:.3g} degrees. Check the order of the points of X along theta "
             "(second axis), and whether they resolve the shape of the surface."
         )
@@ -263,11 +265,15 @@ def _sections(turned, values, angles, period: float) -> np.ndarray:
 
 
 def _sides(r: np.ndarray, z: np.ndarray) -> np.ndarray:
-    """Return twice the signed areas, (rows, j, k), of triangles of edge j and point k of curves.
+    """Return twice the signed areas of the triangles that edge j and point k of each curve form.
 
     Parameters
     ----------
     r, z : (rows, columns) coordinates of the points of closed curves, one curve in each row.
+
+    Returns
+    -------
+    (rows, j, k)
     """
     along_r, along_z = (np.roll(v, -1, axis=1) - v for v in (r, z))
     to_r, to_z = (v[:, None] - v[:, :, None] for v in (r, z))

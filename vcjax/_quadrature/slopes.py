@@ -42,7 +42,7 @@ class Slopes:
 
     @cached_property
     def steepest(self) -> float:
-        """Return the largest component of grad B.
+        """Return the largest component of grad B on the surface.
 
         The result is at least max |B| over ten times the largest radius of the torus, because the
         gradient of a uniform field vanishes.
@@ -67,13 +67,13 @@ class Slopes:
         return self.spectrum.largest / self.steepest
 
     def nodes(self, by_modes: np.ndarray, digits: int, lagrange_count: int) -> np.ndarray:
-        """Return the numbers of nodes, (2,), for an accurate interpolation of B on patches.
+        """Return the two numbers of nodes for an accurate interpolation of B on patches.
 
-        Numbers of nodes are counted along phi (whole torus) and theta.
+        The first is counted along phi around the whole torus, the second along theta.
 
         Parameters
         ----------
-        by_modes : (2,) least numbers of nodes.
+        by_modes : (2,) least values of these numbers.
         digits : accuracy of the gradient relative to `steepest`.
         lagrange_count : number of points of the Lagrange interpolation on patches.
         """
@@ -96,10 +96,10 @@ def missed_slope(
 ) -> Float[np.ndarray, "n m"]:
     """Estimate the error that interpolation on patches causes in the derivative along an axis.
 
-    Between nodes that are h apart, the error of a value (`spectrum.interpolation_error`) oscillates
-    like sin(pi x / h), so its slope at a node is pi/h times as large. The estimate does not depend
-    on the phase of a wave at a node: it is the modulus of the complex signal that the modes above 0
-    form.
+    Between nodes that are h apart, the error of an interpolated value
+    (`spectrum.interpolation_error`) oscillates like sin(pi x / h). At a node, the slope of this
+    error is therefore pi/h times its amplitude. The estimate does not depend on the phase of a wave
+    at a node: it is the modulus of the complex signal that the modes above 0 form.
 
     Parameters
     ----------
@@ -107,8 +107,8 @@ def missed_slope(
     axis : 1 or 2.
     turns : fraction of a turn by which mode 1 advances from node to node.
     count : number of points of the Lagrange interpolation.
-    tail : whether to add the derivative of the last two modes, an estimate of the modes that the
-        grid of the values does not resolve.
+    tail : whether to add the derivative of the last two modes. It estimates the derivative of the
+        modes that the grid of the values does not resolve.
     """
     size = values.shape[axis]
     modes = np.arange(size // 2 + 1)

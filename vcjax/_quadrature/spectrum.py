@@ -20,7 +20,7 @@ _LEAST_NODES = 24.0
 
 
 def spectral_tail(B: Float[np.ndarray, "nphi ntheta 3"], *, nfp: int, half_period: bool) -> float:
-    """Return the share of a field in the highest modes of its grid, relative to max |B|.
+    """Return the amplitude of the highest modes of a field on its grid, relative to max |B|.
 
     This number estimates the part of the field that its grid does not resolve, and that no
     quadrature can recover. For an accuracy of d digits it should be below about 10^-d.
@@ -96,22 +96,22 @@ def _resolved_mode(share: np.ndarray, tolerance: float) -> int:
 
 
 def nodes_for_field(spectrum: Spectrum, digits: int, nfp: int) -> np.ndarray:
-    """Return the numbers of nodes, (2,), along phi (whole torus) and theta that resolve a field."""
+    """Return the two numbers of nodes that resolve a field, along phi (whole torus) and theta."""
     tolerance = 10.0**-digits * spectrum.largest
     modes = [_resolved_mode(spectrum.shares(axis), tolerance) for axis in (1, 2)]
     return np.maximum(NODES_PER_MODE * np.array([modes[0] * nfp, modes[1]]), _LEAST_NODES)
 
 
 def nodes_for_surface(samples: np.ndarray, nfp: int, epsilon: float, count: int) -> np.ndarray:
-    """Return the numbers of nodes, (2,), for an accurate interpolation of a surface on patches.
+    """Return the two numbers of nodes for an accurate interpolation of a surface on patches.
 
-    Numbers of nodes are counted along phi (whole torus) and theta. The normals decide, because they
-    have more modes than the points.
+    The first is counted along phi around the whole torus, the second along theta. The normals
+    decide, because they have more modes than the points.
 
     Parameters
     ----------
     samples : (3, n, m) co-rotating points of one period.
-    epsilon : allowed error of the normals, relative to the longest.
+    epsilon : allowed error of the normals, relative to the longest normal.
     count : number of points of the Lagrange interpolation.
     """
     angles = resample.grid_angles(4 * samples.shape[1], nfp, False)
@@ -144,9 +144,10 @@ def interpolation_error(share, modes_per_node: float, count: int, xp: Any = np):
 
 
 def midway(count: int) -> float:
-    """Return the error of Lagrange interpolation midway between two nodes, over sin(pi w)^count.
+    """Return the error of Lagrange interpolation midway between nodes, divided by sin(pi w)^count.
 
-    The value is exact to leading order in w, the turns of a wave from node to node. It follows from
+    Here w is the number of turns by which a wave advances from node to node. The value is exact to
+    leading order in w. It follows from
     the remainder of the interpolation: the derivative of order `count`, times the product of the
     distances to the nodes, over the factorial of `count`.
     """
@@ -181,11 +182,11 @@ def unresolved(samples: Any, rule: Rule, xp: Any):
 
 
 def unresolved_at(distance: Float[Array, " n"], unresolved, spacing, rule: Rule):
-    """Return the effect of the errors `unresolved` at n distances from the surface.
+    """Return the effect of the errors from `unresolved` at n distances from the surface.
 
     Around a cylinder of radius a, the field of the m-th mode decays like (1 + d/a)^-m with the
-    distance d. Here a is the radius of a circle as long as the longest cross-section or axis. The
-    near kernel of a patch decays like exp(-(alpha d)^2) up to the end of its range.
+    distance d. Here 2 pi a is `spacing` times the number of nodes along phi or theta. The near
+    kernel of a patch decays like exp(-(alpha d)^2) up to the end of its range.
 
     Parameters
     ----------

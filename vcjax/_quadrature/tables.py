@@ -21,8 +21,8 @@ CORE = 0.15
 """Radius of the core of a patch, relative to the patch. In the core the kernel of points near the
 surface is nearly singular."""
 _CORE_NODES = 8
-"""Number of nodes on each ray in the core, over the rule's cut-off; enough for points as close as
-1e-10 patch radii."""
+"""Number of nodes on each ray in the core, divided by the rule's cut-off. It is enough for points
+as close as 1e-10 patch radii."""
 
 
 @pytree
@@ -69,7 +69,7 @@ class Tables:
 @pytree
 @dataclass(frozen=True, eq=False)
 class GradientTables:
-    """The constants of a rule for `prepare_gradient`: those of the field, and derivatives.
+    """The constants of a rule for `prepare_gradient`: tables of the field, and derivative matrices.
 
     Attributes
     ----------
@@ -90,7 +90,7 @@ class GradientTables:
 @pytree
 @dataclass(frozen=True, eq=False)
 class OffSurfaceTables:
-    """The constants of a rule for `prepare_off_surface`: those of the field, and rays.
+    """The constants of a rule for `prepare_off_surface`: tables of the field, and nodes of rays.
 
     Attributes
     ----------
@@ -112,8 +112,8 @@ class OffSurfaceTables:
 def tables(rule: Rule) -> Tables:
     """Return the constants of a rule for `prepare`.
 
-    `prepare` makes them itself unless they are passed. Under an outer ``jit``, make them outside
-    and pass them as an argument of the outer function.
+    `prepare` makes the tables itself unless they are passed. If you call `prepare` in a function
+    under ``jit``, make the tables outside this function and pass them to it as an argument.
 
     Parameters
     ----------
@@ -237,7 +237,7 @@ def radii(rule: Rule) -> tuple[np.ndarray, np.ndarray]:
     """Return the radii of polar nodes and their weights: Gauss-Legendre nodes on [0, 1].
 
     A rule with a core has Gauss-Legendre nodes on [0, CORE], followed by others on [CORE, 1].
-    Intervals begin at 0 instead of -1, because the near kernel has a |rho|^3 term.
+    The first interval begins at 0 instead of -1, because the near kernel has a |rho|^3 term.
     """
     if not rule.core_count:
         return _gauss_legendre(rule.radial_count)
@@ -255,8 +255,9 @@ def _gauss_legendre(count: int, first: float = 0.0, last: float = 1.0):
 def polar_quadrant(rule: Rule) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the polar nodes of the first quadrant of a patch.
 
-    They are sorted by v, so that consecutive polar nodes take their values from few columns of the
-    patch. With a core they are sorted by radius, which is nearly as good, and then by angle.
+    The nodes are sorted by v, so that consecutive nodes take their values from few columns of the
+    patch. If the rule has a core, they are sorted by radius, which is nearly as good, and then by
+    angle.
 
     Returns
     -------
@@ -308,9 +309,9 @@ def lagrange_rows(points: np.ndarray, reach: int, count: int) -> np.ndarray:
 def centre_slopes(reach: int, count: int) -> np.ndarray:
     """Return the derivatives at 0 of local Lagrange interpolation from the integers -reach..reach.
 
-    They are exactly the derivatives of the interpolant of `lagrange_rows`, whose stencil changes at
-    0. Only with these derivatives does the finite part cancel the singular part of the integrals to
-    rounding error.
+    These are exactly the derivatives of the interpolant of `lagrange_rows`. Its stencil changes at
+    0, so the derivatives from the right and from the left differ. Only with these derivatives does
+    the finite part cancel the singular part of the integrals to rounding error.
 
     Parameters
     ----------

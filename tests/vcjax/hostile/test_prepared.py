@@ -158,7 +158,9 @@ def test_a_rule_edited_into_nonsense_is_refused_where_it_is_made_and_where_it_is
     for name, value in change.items():
         object.__setattr__(edited, name, value)
     for call in (vcjax.prepare, vcjax.prepare_gradient):
-        with pytest.raises(VcjaxError, match=f"^{call.__name__} got .*vcjax.choose makes rules"):
+        with pytest.raises(
+            VcjaxError, match=f"^{call.__name__} got .*Make rules with vcjax.choose"
+        ):
             call(edited, torus.X)
     with pytest.raises(VcjaxError, match="^tables got "):
         vcjax.tables(edited)
