@@ -1,7 +1,7 @@
 """The cost of closing over a coronagraph's arrays instead of passing them as arguments.
 
-``studies.closure`` measures these cases and more. Under asv they run on the full grid only, at the
-two smaller sizes.
+The study ``studies.closure`` measures all of these cases, and others. asv measures frames only on
+the full grid, at the two smaller sizes.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ def frame_case(variant: str, size: int, *, rounds: int) -> PlannedCase:
 
 
 def change_case(variant: str, size: int, *, rounds: int) -> PlannedCase:
-    """Return the planned case that computes a frame with one variant, before and after a change.
+    """Return the planned case that computes a frame before and after an array changes.
 
-    The change makes the cube of the coronagraph's images twice as bright.
+    The array is the cube of the coronagraph's images, which becomes twice as bright.
     """
     return _of_variant("coronagraph_change", "changed", variant, size, rounds=rounds)
 
@@ -69,7 +69,7 @@ def _case(name: str, function: str, params: dict, **options: Any) -> PlannedCase
 
 
 def casing_case(variant: str, *, rounds: int) -> PlannedCase:
-    """Return the planned case of the external field of W7-X at six digits, with one variant."""
+    """Return the planned case that computes the external field of W7-X at six digits."""
     return PlannedCase(
         name=f"casing_variants/w7x-{variant}-d6",
         target="benchmarks.cases.field:external_field",
@@ -93,6 +93,9 @@ class CoronagraphVariants(common.CaseSuite):
         return self.measured()
 
     def case(self, grid: str, variant: str, size: int) -> PlannedCase:
-        """Return the planned case for a variant and a size; suites leave out the larger sizes."""
+        """Return the planned case for a variant and a size.
+
+        Only the full grid measures it, and only at the two smaller sizes.
+        """
         rounds = ROUNDS if grid == "full" and size <= 128 else 0
         return frame_case(variant, size, rounds=rounds)

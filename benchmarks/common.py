@@ -54,23 +54,23 @@ MEANINGS = {
     "trace_lower_compile_seconds": "Trace, lower and compile, added up.",
     "steady_median_seconds": "Median of the steady-state calls.",
     "steady_std_seconds": "Standard deviation of the steady-state calls.",
-    "prepare_seconds": "Time of making tables and of prepare, in the steady state.",
-    "prepare_compile_seconds": "Time by which the first prepare exceeds a steady-state one.",
+    "prepare_seconds": "Time to make the tables and prepare the surface, in the steady state.",
+    "prepare_compile_seconds": "Time that the first prepare takes longer than later ones.",
     "setup_seconds": "Time from a new surface to its first result, in the steady state.",
     "reference_setup_seconds": "Time of the C++ package for set-up and first evaluation.",
     "evaluation_seconds": "Time of one evaluation, interleaved with the C++ package.",
     "reference_evaluation_seconds": "Time of the C++ package for one evaluation after the first.",
     "value_seconds": "Time to prepare and evaluate, interleaved with gradients.",
     "gradient_seconds": "Time of the gradient, interleaved with values.",
-    "calls_seconds": "Time of all calls of a habit, with their compiles.",
+    "calls_seconds": "Time of all calls of a habit, compiles included.",
     "executions_count": "Number of runs of the Python code.",
     "compiles_count": "Number of compiled programs.",
-    "equations_count": "Number of copies of the loop's body in the program.",
+    "equations_count": "Number of copies of the loop's body in the traced program.",
     "captured_bytes": "Bytes of the arrays that the function closes over, nested jits included.",
     "embedded_bytes": "Bytes of the constants in the program that the compiler receives.",
     "temp_bytes": "Bytes of the program's temporaries on one device.",
     "process_peak_bytes": "Peak memory of the process that traces and calls the gradient.",
-    "error_relative": "Largest error against the known answer, relative to the largest total.",
+    "error_relative": "Largest error over the largest component of the total field or gradient.",
     "reference_error_relative": "Error of the C++ package, defined like error_relative.",
     "modes_error_relative": "Relative difference of reverse and forward mode, along one direction.",
     "rate_difference_relative": "Difference from the argument variant's rates, over their maximum.",
@@ -100,10 +100,10 @@ class CaseSuite(ABC):
     suite: str
     """First part of the name of each case."""
     params: tuple[tuple, ...]
-    """The whole grid, the same on every machine; cases with 0 rounds are not measured."""
+    """The whole grid, which is the same on every machine; cases with 0 rounds are not measured."""
     param_names: tuple[str, ...]
     quantities: tuple[str, ...]
-    """Names of what is measured; each gets a ``track_`` method."""
+    """Names of the measured quantities; each gets a ``track_`` method."""
     timeout = 60
     quick_budget_seconds: float = 240.0
     """On the small and quick grids, rounds after the first start only within these seconds."""
@@ -120,7 +120,7 @@ class CaseSuite(ABC):
 
     @abstractmethod
     def case(self, *args: Any, **kwargs: Any) -> PlannedCase:
-        """Return the planned case of a point; the first argument is the grid, "quick" or "full"."""
+        """Return the planned case of a grid point; the first argument is "quick" or "full"."""
 
     def plan(self, grid: str) -> list[PlannedCase]:
         """Return all cases of a grid that are measured at least once.
@@ -139,9 +139,10 @@ class CaseSuite(ABC):
         return None if grid == "full" else self.quick_budget_seconds
 
     def measured(self) -> dict[str, Summary]:
-        """Measure the cases and return the summary of each one by its name.
+        """Measure the cases, and return the summary of each case by its name.
 
-        With VCJAX_BENCH_RESUME=1, successful records that the store holds are kept.
+        With VCJAX_BENCH_RESUME=1, a round with a successful record in the store is not measured
+        again.
         """
         from benchmarks.measuring.runner import measure_plan
         from benchmarks.measuring.store import RecordStore, environment_name, store_root
@@ -158,13 +159,15 @@ class CaseSuite(ABC):
         return {name: summarise(found) for name, found in records.items()}
 
     def setup(self, cache: dict[str, Summary], *point: Any) -> None:
-        """Skip cases that this grid leaves out or that could not run here.
+        """Skip cases that this grid leaves out, or that need a package which is not installed.
 
         asv skips a benchmark whose setup raises NotImplementedError.
         """
         summary = cache.get(self.case("full", *point).name)
         if summary is None:
-            raise NotImplementedError("the grid leaves this case out: set VCJAX_BENCH_GRID=full")
+            raise NotImplementedError(
+                "this grid does not measure the case; VCJAX_BENCH_GRID=full measures most cases"
+            )
         if summary["status"] == "skipped":
             raise NotImplementedError(summary["message"])
 
@@ -194,8 +197,8 @@ def _track(suite: type[CaseSuite], quantity: str) -> Callable[..., Any]:
         summary = cache.get(suite().case("full", *point).name)
         if summary is not None and len(summary["times"].get(quantity, ())) == 1:
             raise NotImplementedError(
-                "only one process measured this time, so asv would compare it by a factor of 1.1: "
-                "read the report, or compare commits with make review"
+                "only one process measured this quantity, and asv would compare a single time by a "
+                "factor of 1.1 alone; read the report, or compare commits with make review"
             )
 
     track.__doc__ = MEANINGS[quantity]

@@ -1,8 +1,8 @@
 """Time of prepare and of the external field against the number of devices.
 
 The devices are virtual: XLA divides the machine's cores among them, so more devices than cores
-cannot help. The suite shows what it costs to divide the targets over devices, and how many cores
-are idle with one device.
+cannot help. The suite shows the cost of dividing the targets over devices, and how many cores are
+idle with one device.
 """
 
 from __future__ import annotations

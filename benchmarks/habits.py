@@ -1,4 +1,4 @@
-"""Suites for habits of using `jax.jit`, with their compiles, and for the sizes of loops."""
+"""Suites for habits, which are common ways of using `jax.jit`, and for kinds of loops."""
 
 from __future__ import annotations
 
@@ -39,7 +39,10 @@ def _case(suite: str, point: str, function: str, grid: str, params: dict[str, An
 
 
 class Habits(common.CaseSuite):
-    """Counts that the workshop's first three lessons state, tracked over versions of JAX."""
+    """Runs of Python code, compiles and time of each habit.
+
+    The first three lessons of the workshop state the counts. asv tracks them over versions of JAX.
+    """
 
     suite = "habits"
     params = (HABITS,)
@@ -55,7 +58,7 @@ class Habits(common.CaseSuite):
 
 
 class Loops(common.CaseSuite):
-    """Size and compile time of loops of sines, by kind of loop and number of rounds."""
+    """Program size, compile time and run time of a loop of sines, by kind and number of rounds."""
 
     suite = "loops"
     params = (LOOPS, (10, 100, 1000))

@@ -9,8 +9,8 @@ from benchmarks.measuring.plan import PlannedCase
 class MemorySweep(common.CaseSuite):
     """Temporary memory of the external field and its gradient on ``case_vc_large``, by tile size.
 
-    Numbers are float64. With automatic tile sizes the aim is 10 MiB for the field and 20 MiB for
-    the gradient. The tile size must not change the error.
+    Arrays are float64. With automatic tile sizes the aims are at most 10 MiB for the field and at
+    most 20 MiB for the gradient. The tile size must not change the error.
     """
 
     suite = "memory_sweep"

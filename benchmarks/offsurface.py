@@ -11,9 +11,9 @@ POINT_COUNT = 128
 class OffSurface(common.CaseSuite):
     """Cost and error of the separated fields at points near the W7-X boundary, by distance.
 
-    The boundary is half a period with a minor radius of 0.5 metres. Points lie on both sides, at a
-    distance in metres. The aims at nine digits are errors of at most 1e-8, and at every distance at
-    most three times the time of the farthest points.
+    The boundary is half a period with a minor radius of 0.5 metres. Points lie on both sides of the
+    boundary, at the same distance, given in metres. There are two aims at nine digits: the error is
+    at most 1e-8, and points at any distance take at most three times the time of the farthest.
     """
 
     suite = "off_surface"

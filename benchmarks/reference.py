@@ -1,4 +1,7 @@
-"""Time and error of vcjax and of the C++ package: one thread, one process, interleaved calls."""
+"""Time and error of vcjax and of the C++ package.
+
+Both run in the same process with one thread, and their calls are interleaved.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +53,7 @@ class AgainstReference(common.CaseSuite):
         )
 
     def value(self, cache, quantity, point):
-        """Return the value of a quantity; in the records its error has the name in `error`."""
+        """Return the value of a quantity; records have its error under the name in `error`."""
         return super().value(cache, quantity.replace("error_relative", self.error), point)
 
 

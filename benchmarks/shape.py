@@ -1,4 +1,4 @@
-"""The cost of the gradient of a scalar in the surface, beside the cost of the scalar itself."""
+"""The cost of a scalar of the external field, and of its gradient with respect to the surface."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from benchmarks.measuring.plan import PlannedCase
 
 
 class ShapeGradient(common.CaseSuite):
-    """Cost of a scalar of the external field on W7-X, and of its gradient in the surface points X.
+    """Cost of a scalar of the external field on W7-X, and of its gradient.
 
-    The surface is half a period, and one thread computes. The aims at six digits (160 000 nodes):
-    the gradient takes at most four times the value's time, the process needs less than 1 GB, and
-    forward and reverse mode agree to 1e-10.
+    The gradient is with respect to the surface points X. The surface is half a period, and one
+    thread computes. The aims at six digits (160 000 nodes) are: the gradient takes at most four
+    times as long as the scalar, the process needs less than 1 GB, and forward and reverse mode
+    agree to 1e-10.
     """
 
     suite = "shape_gradient"

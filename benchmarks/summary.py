@@ -2,8 +2,7 @@
 
 A time has one sample for each *process*. The calls within a process share a memory layout and a
 short stretch of machine noise, so they agree far better with each other than with calls of another
-process.
-Exact metrics (bytes, counts) must be equal in all processes.
+process. Exact metrics (bytes, counts) must be equal in all processes.
 """
 
 from __future__ import annotations
@@ -36,8 +35,8 @@ class Summary(TypedDict):
 def summarise(records: Sequence[Record]) -> Summary:
     """Return the summary of a case from its records, one record for each process.
 
-    Extras and checks whose names end in ``_seconds`` become times. All others become numbers: the
-    largest value of the processes.
+    Extras and checks whose names end in ``_seconds`` become times. From all others the summary has
+    the largest value of the processes.
     """
     ok = [record for record in records if record.status == "ok"]
     bad = [record for record in records if record.status != "ok"]

@@ -1,6 +1,8 @@
-"""Cases that compute a frame of a coronagraph, in variants that reach its arrays differently.
+"""Cases that compute a frame, which is an exposure of a simulated coronagraph.
 
-A second kind of case also measures a frame after an array has changed.
+All variants compute the same frame. They differ in how the program gets the coronagraph's arrays,
+for example as arguments or as captured constants. The cases of `changed` also measure the frame
+after an array has changed.
 """
 
 from __future__ import annotations
@@ -24,9 +26,9 @@ from benchmarks.workloads.coronagraph import Frame, Observation, RateMaps, Syste
 from jaxmeter import Case
 
 LARGEST_DIFFERENCE = 1e-5
-"""Largest accepted difference between the rate maps of a variant and of the argument variant.
+"""Largest accepted difference between the rates of a variant and of the variant "argument".
 
-It is relative to the map's maximum. Rounding errors of single precision are smaller.
+The difference is relative to the maximum rate. Rounding errors of single precision are smaller.
 """
 
 PUBLISHED = ("closure", "argument")
@@ -67,12 +69,13 @@ def preparation(*, size: int) -> Case:
 def frame(*, size: int, variant: str) -> Case:
     """Return the case that computes a frame with one of `VARIANTS`.
 
-    Its check compares the frame with that of the argument variant.
+    Its check compares the frame with the frame of the variant "argument".
 
     Raises
     ------
     ValueError
-        If the variant is unknown, or does not fit the process's setting of simplified constants.
+        If the variant is unknown, or does not fit the value of
+        JAX_USE_SIMPLIFIED_JAXPR_CONSTANTS in this process.
     """
     variants.check_variant("frame", variant, VARIANTS)
     given, expected = _given(size)
@@ -85,9 +88,9 @@ def frame(*, size: int, variant: str) -> Case:
 
 
 def frame_to_audit(variant: str, size: int) -> Case:
-    """Return a case that computes a frame of a new system, to be inspected and not to be run.
+    """Return a case that computes a frame of a new system.
 
-    Its rate maps are zero, so its results are meaningless.
+    Its program is for inspection only: its rate maps are zero, so its results are meaningless.
     """
     dark = jnp.zeros((size, size), jnp.float32)
     maps = RateMaps(dark, dark, dark, dark)
@@ -96,10 +99,11 @@ def frame_to_audit(variant: str, size: int) -> Case:
 
 
 def changed(*, size: int, variant: str) -> Case:
-    """Return the case of `frame`, with a check that also measures a change of the cube.
+    """Return the case of `frame`, with a check that also measures a change of an array.
 
-    The check changes the cube and measures the next frame. For the variants of the published table
-    (`PUBLISHED`) it also times calls as a script would.
+    The array is the cube of the coronagraph's images. The check changes the cube and measures the
+    next frame. For the variants in `PUBLISHED` the check also times the calls of a simple script:
+    a first call, which compiles, and `SCRIPT_CALLS` further calls.
     """
     variants.check_variant("changed", variant, VARIANTS)
     given, expected = _given(size)
@@ -116,10 +120,12 @@ def changed(*, size: int, variant: str) -> Case:
 def _after_change(
     variant: str, given: Given, program: Program, jitted: Callable[..., Frame]
 ) -> dict[str, float]:
-    """Return compiles and seconds of the frame after the cube is made twice as bright.
+    """Return the compiles and the seconds that a frame takes after a change of the cube.
 
-    If the cube is an argument, the same program is called with the new cube. If it is not, or if
-    the frame stays the same, the variant is made again.
+    The cube is made twice as bright. The same program is called again, with the new cube if the
+    cube is an argument. If the frame stays the same, the program has captured the cube, or values
+    computed from it. Then the variant is made again with the new cube, and this call is measured
+    instead.
     """
     cube = given.system.coronagraph.cube
     brighter = jax.block_until_ready(2.0 * cube)
@@ -133,7 +139,7 @@ def _after_change(
         again = VARIANTS[variant](given._replace(system=system, maps=maps))
         result, compiles, seconds = _watched(jax.jit(again.function), again.arguments)
         if np.array_equal(before, result.rate):
-            raise WrongAnswer(f"{variant}: the frame does not follow a change of the cube")
+            raise WrongAnswer(f"{variant}: the frame is the same with a cube twice as bright")
     return {
         "change_compiles_count": compiles,
         "change_seconds": seconds,
@@ -142,9 +148,10 @@ def _after_change(
 
 
 def _as_a_script(program: Program) -> dict[str, float]:
-    """Return seconds of the call that compiles, ``script_call_00_seconds``, and of later calls.
+    """Return the seconds of each call that a simple script makes.
 
-    All calls are kept. A measurement by jaxmeter leaves out its warm-up calls, which are slower.
+    Call 0, ``script_call_00_seconds``, compiles. The next calls are warm-up calls, which are slower
+    than later calls and which a measurement by jaxmeter leaves out.
     """
     # A function that JAX has not seen, so that it is compiled.
     jitted = jax.jit(lambda *arguments: program.function(*arguments))
@@ -164,7 +171,7 @@ def _watched(function: Callable[..., Frame], arguments: Any) -> tuple[Frame, int
 def _given(size: int) -> tuple[Given, Frame]:
     """Return the inputs of every variant, and the frame to compare with.
 
-    They are read from the file that `preparation` stored, or made here if there is no file.
+    They are read from the file that `preparation` stored. If there is no file, they are computed.
     """
     observation, key = coronagraph.observation(), _key()
     path = _stored(size)
@@ -182,7 +189,7 @@ def _given(size: int) -> tuple[Given, Frame]:
 
 
 def _compared(answer: Frame, expected: Frame) -> dict[str, float]:
-    """Return the differences between a frame and that of the argument variant.
+    """Return the differences between a frame and the expected frame.
 
     Raises
     ------
@@ -193,7 +200,7 @@ def _compared(answer: Frame, expected: Frame) -> dict[str, float]:
     difference = float(np.abs(ours - theirs).max() / theirs.max())
     if not difference <= LARGEST_DIFFERENCE:
         raise WrongAnswer(
-            f"rates differ by {difference:.2e} of their maximum, limit {LARGEST_DIFFERENCE:.0e}"
+            f"rates differ by {difference:.2e} of their maximum; limit {LARGEST_DIFFERENCE:.0e}"
         )
     differing = np.count_nonzero(np.asarray(answer.counts) != np.asarray(expected.counts))
     return {"rate_difference_relative": difference, "differing_pixels_count": float(differing)}
@@ -223,7 +230,7 @@ def _closure(given: Given) -> Program:
 
 
 def _cached(given: Given) -> Program:
-    """Return a program that captures the rate maps of star and disk, which were computed before.
+    """Return a program that captures the rate maps of star and disk instead of computing them.
 
     The system is an argument of the program.
     """
@@ -240,10 +247,10 @@ def _hoisted(given: Given) -> Program:
 
 
 def _static_callable(given: Given) -> Program:
-    """Return a program whose argument is the system, but which captures two of its tables.
+    """Return a program that captures two tables of the system and takes the rest as an argument.
 
-    Static callables in the system replace the tables: one for the off-axis images, one for the
-    solution of Kepler's equation.
+    The two tables have the off-axis images and the solutions of Kepler's equation. In the system
+    each table is replaced by a static callable.
     """
 
     def tables(system: System) -> tuple[Any, ...]:

@@ -1,4 +1,4 @@
-"""Cases that evaluate a prepared casing, called in worker processes."""
+"""Cases that evaluate a prepared casing; they run in worker processes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,10 @@ from jaxmeter import Case
 LARGEST_ERROR = 0.1
 
 SMALL_ARRAYS = ("field_phi", "field_theta")
-"""The smallest arrays of a casing, two interpolation matrices; "cached" closes over them."""
+"""The smallest arrays of a casing, two interpolation matrices.
+
+The variant "cached" closes over these arrays only.
+"""
 
 
 def external_field(
@@ -46,21 +49,24 @@ def external_field(
     half_period : bool
         Whether the problem covers half a field period.
     variant : str
-        One of `VARIANTS`: how the jitted function reaches the casing. "simplified" closes over it,
-        in a worker started with JAX_USE_SIMPLIFIED_JAXPR_CONSTANTS=1.
+        One of `VARIANTS`, which are ways to give the casing to the jitted function. The variant
+        "simplified" closes over the casing and must run in a worker that was started with
+        JAX_USE_SIMPLIFIED_JAXPR_CONSTANTS=1.
     chunk_size, target_chunk_size : int or "auto"
         Numbers of sources and targets in a tile of the far-field sum.
     far_dtype : str, optional
         Type of the far-field sum. It is not passed if None, because older versions of vcjax do
         not take it.
     device_count : int, optional
-        Number of devices over which the targets are divided: all devices of the process.
+        Number of devices over which the targets are divided. It must be the number of devices in
+        the process. By default the targets are not divided.
 
     Raises
     ------
     ValueError
-        If the variant is unknown or does not fit the process's setting of simplified constants,
-        or if the process has another number of devices.
+        If the variant is unknown or does not fit the value of
+        JAX_USE_SIMPLIFIED_JAXPR_CONSTANTS in this process, or if `device_count` is not the number
+        of devices in the process.
     """
     variants.check_variant("external_field", variant, VARIANTS)
     if device_count is None:

@@ -1,4 +1,7 @@
-"""Cases of habits of using `jax.jit`: runs of Python code, compiles, and the time of all calls."""
+"""Cases for habits, which are common ways of using `jax.jit`, and for loops.
+
+The case of a habit counts runs of Python code and compiles, and times all calls together.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +52,10 @@ class Habit:
 
 
 def selu(x: jax.Array) -> jax.Array:
-    """Return the SELU activation of each number; it takes five kinds of operation."""
+    """Return the SELU activation of each number.
+
+    Without jit, JAX compiles five operations to compute it.
+    """
     return 1.05 * jnp.where(x > 0, x, 1.67 * jnp.exp(x) - 1.67)
 
 
@@ -84,13 +90,13 @@ def shapes(habit: Habit) -> None:
 
 
 def eager_selu(habit: Habit) -> None:
-    """Compute `selu` without jit, as in a fresh process."""
+    """Compute `selu` without jit, starting with empty caches as in a fresh process."""
     habit.ran()
     selu(habit.x)
 
 
 def jitted_selu(habit: Habit) -> None:
-    """Compute `selu` with jit, as in a fresh process."""
+    """Compute `selu` with a new jitted function, which has no compiled program yet."""
     habit.ran()
     jax.jit(lambda x: selu(x))(habit.x)
 
@@ -115,13 +121,13 @@ def static_forms(habit: Habit) -> None:
 
 
 def temporary_function(habit: Habit) -> None:
-    """Jit a new lambda in each of twenty rounds."""
+    """Jit and call a new lambda in each of twenty rounds."""
     for _ in range(ROUNDS):
         jax.jit(lambda x: habit.body(x))(habit.x)
 
 
 def named_function(habit: Habit) -> None:
-    """Jit the same function in each of twenty rounds."""
+    """Jit and call the same function in each of twenty rounds."""
 
     def named(x: jax.Array) -> jax.Array:
         return habit.body(x)
@@ -131,7 +137,7 @@ def named_function(habit: Habit) -> None:
 
 
 def temporary_partial(habit: Habit) -> None:
-    """Jit a new partial in each of twenty rounds."""
+    """Jit and call a new partial in each of twenty rounds."""
 
     def added(k: int, x: jax.Array) -> jax.Array:
         return habit.body(x) + k
@@ -141,7 +147,7 @@ def temporary_partial(habit: Habit) -> None:
 
 
 def bound_method(habit: Habit) -> None:
-    """Jit a bound method in each of five rounds, without keeping the jitted function."""
+    """Jit and call a bound method in each of five rounds, without keeping the jitted function."""
     for _ in range(5):
         jax.jit(habit.body)(habit.x)
 
@@ -154,7 +160,7 @@ def loop_around_jit(habit: Habit) -> None:
 
 
 def while_loop(habit: Habit) -> None:
-    """Call a jitted while loop with three numbers of rounds."""
+    """Call a jitted while loop three times, with different numbers of rounds."""
 
     def rounds(n: int, x: jax.Array) -> jax.Array:
         habit.ran()
@@ -166,7 +172,7 @@ def while_loop(habit: Habit) -> None:
 
 
 def cond(habit: Habit) -> None:
-    """Call a jitted conditional twice, so that each branch runs once."""
+    """Call a jitted conditional twice, once for each branch."""
 
     def either(flag: bool, x: jax.Array) -> jax.Array:
         habit.ran()
@@ -178,7 +184,7 @@ def cond(habit: Habit) -> None:
 
 
 def make_jaxpr_first(habit: Habit) -> None:
-    """Make the jaxpr of a function, then jit the same function."""
+    """Make the jaxpr of a function, then jit and call the same function."""
 
     def body(x: jax.Array) -> jax.Array:
         return habit.body(x)
@@ -211,16 +217,16 @@ HABITS: dict[str, tuple[Callable[[Habit], None], Expected]] = {
 
 
 def observed(name: str, x: jax.Array) -> dict[str, float]:
-    """Return the counts of a habit, with the seconds of its calls and compiles.
+    """Run a habit, and return its counts and the seconds that its calls take, compiles included.
 
     Raises
     ------
     WrongAnswer
-        If a count differs from the expected one.
+        If a count differs from its expected value.
     """
     call, expected = HABITS[name]
     habit = Habit(x)
-    # Eager operations are compiled by functions of JAX's own, which may have been used before.
+    # JAX's own functions compile eager operations, and may have done so before in this process.
     is_eager = name == "eager_selu"
     if is_eager:
         jax.clear_caches()
@@ -257,13 +263,17 @@ def _repeated(kind: str, rounds: int, x: jax.Array) -> jax.Array:
 
 
 def loop(*, kind: str, rounds: int, size: int = 1000) -> Case:
-    """Return the case of a jitted loop of the kind ``python``, ``fori_loop`` or ``scan``."""
+    """Return the case of a loop that replaces an array by its sine `rounds` times.
+
+    `kind` is the kind of loop: ``python``, ``fori_loop`` or ``scan``.
+    """
     x = jnp.linspace(-1.0, 1.0, size, dtype=jnp.float32)
     jaxpr = str(jax.make_jaxpr(functools.partial(_repeated, kind, rounds))(x))
     sines = jaxpr.count("= sin ")
     if sines != (rounds if kind == "python" else 1):
         raise WrongAnswer(
-            f"{kind} loop of {rounds} rounds: its program has {sines} sines, not as expected"
+            f"{kind} loop of {rounds} rounds: its program has {sines} sines; a Python loop "
+            "should have one for each round, the other kinds should have one in all"
         )
-    function = functools.partial(_repeated, kind, rounds)  # another one, not traced yet
+    function = functools.partial(_repeated, kind, rounds)  # a new function, not traced yet
     return Case(function, (x,), extras={"equations_count": float(sines)})

@@ -1,4 +1,7 @@
-"""The case of off-surface points at one distance, called in worker processes."""
+"""The case that evaluates fields at off-surface points, which all have the same distance.
+
+It runs in worker processes.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +34,8 @@ def fields_at_distance(*, workload: str, digits: int, distance: float, point_cou
         error = error_at(problem, points, found)
         if not error <= 10.0 ** (1 - digits):
             raise WrongAnswer(
-                f"{workload} at distance {distance:g}: error {error:.2e} exceeds {digits} digits"
+                f"{workload} at distance {distance:g}: error {error:.2e}; "
+                f"the limit at {digits} digits is {10.0 ** (1 - digits):.0e}"
             )
         return {"error_relative": error, "estimate_relative": float(np.max(found.error))}
 
@@ -40,9 +44,10 @@ def fields_at_distance(*, workload: str, digits: int, distance: float, point_cou
 
 
 def points_at_distance(problem: Problem, distance: float, count: int) -> np.ndarray:
-    """Return points (count, 3) at a distance from the surface, alternately inside and outside.
+    """Return points at a distance from the surface, alternately inside and outside.
 
-    They lie on the normals of a grid over the surface, with 8 values of phi.
+    The points lie on surface normals, which start at a grid over the surface with 8 values of phi.
+    The result has the shape (count, 3).
     """
     options: dict[str, Any] = {"nfp": problem.nfp, "half_period": problem.half_period}
     options |= {"nphi": 8, "ntheta": -(-count // 8)}
@@ -61,8 +66,8 @@ def error_at(
 ) -> float:
     """Return the largest error of separated fields, or their gradients, relative to max |B|.
 
-    Points inside the surface count with their external field, points outside with their internal
-    field. ``exact(sources, points)`` returns the known field, or gradient, of given sources.
+    Inside the surface the external field is compared, outside it the internal field.
+    ``exact(sources, points)`` returns the known field, or its gradient, of given sources.
     """
     external, internal = (exact(sources, points) for sources in (problem.outside, problem.inside))
     inside = np.asarray(found.inside).reshape(-1, *[1] * (external.ndim - 1))

@@ -101,7 +101,7 @@ def chosen(problem: Problem, quantity: Quantity = FIELD) -> tuple[vcjax.Rule, di
 
 
 def choose(problem: Problem, quantity: Quantity = FIELD) -> vcjax.Rule:
-    """Return the rule for a problem and its own target grid."""
+    """Return the rule for a problem, with the target grid of the problem."""
     return vcjax.choose(
         problem.X,
         problem.B,
@@ -132,7 +132,7 @@ class Timing:
 def timed_interleaved(first: Callable, second: Callable, count: int) -> tuple[Timing, Timing]:
     """Time two calls alternately, `count` times each, and return a timing for each.
 
-    The alternation stops earlier if it has taken more than `ENOUGH_SECONDS`.
+    Both calls are timed fewer times if this takes more than `ENOUGH_SECONDS`.
     """
     times: tuple[list, list] = ([], [])
     started = time.perf_counter()

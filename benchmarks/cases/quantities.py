@@ -1,4 +1,8 @@
-"""The field on a surface and its gradient: calls of vcjax and the C++ package; error limits."""
+"""The two quantities that are measured on a surface: the field, and its gradient.
+
+Each quantity names the functions of vcjax and of the C++ package that compute it, and has limits
+for its error.
+"""
 
 from __future__ import annotations
 
@@ -11,17 +15,17 @@ from vcjax.problems import Problem
 
 
 class WrongAnswer(ArithmeticError):
-    """The result of a measured program has a larger error than its digits allow."""
+    """The result of a measured program is wrong, or its error is larger than the limit."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Quantity:
-    """A result of the virtual casing principle and the calls that lead to it.
+    """A quantity that virtual casing computes, with the functions that compute it.
 
     Parameters
     ----------
     name : str
-        Prefix of the name of its check, ``<name>error_relative``; empty for the field.
+        Prefix in the name of the quantity's error, ``<name>error_relative``; empty for the field.
     gradient : bool
         The argument `gradient` of `vcjax.choose`.
     tables, prepare, evaluate : callable
@@ -29,11 +33,12 @@ class Quantity:
     reference_method : str
         The method of the C++ package's class that evaluates this quantity.
     error : callable
-        Called as ``error(problem, result)``; returns the error relative to the largest component
-        of the total.
+        Called as ``error(problem, result)``; returns the largest error relative to the largest
+        component of the total field or total gradient.
     w7x_limits : mapping
-        Error limits by digits on the W7-X boundary: the errors of the C++ reference. A case with a
-        larger error has failed. Elsewhere the limit is ten times what the digits promise.
+        Limits for the error on the W7-X boundary, by number of digits. They are the errors of the
+        C++ package. On other boundaries, and at other numbers of digits, the limit is
+        10**(1 - digits). A case with a larger error has failed.
     """
 
     name: str
@@ -47,11 +52,11 @@ class Quantity:
 
     @property
     def error_name(self) -> str:
-        """The name of the check that holds the error of vcjax."""
+        """The name of vcjax's error among the checks of a record."""
         return f"{self.name}error_relative"
 
     def checked_error(self, problem: Problem, result: Any) -> float:
-        """Return the error if it is within the limit of the problem's digits.
+        """Return the error of a result, if it is within the limit for the problem's digits.
 
         Raises
         ------

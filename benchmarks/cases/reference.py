@@ -1,4 +1,7 @@
-"""Cases that compare vcjax with the C++ package ``virtual_casing``, called in worker processes."""
+"""Cases that compare vcjax with the C++ package ``virtual_casing``.
+
+They run in worker processes.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +28,10 @@ def external_field(*, workload: str, digits: int, half_period: bool) -> Case:
 
 
 def external_gradient(*, workload: str, digits: int, half_period: bool) -> Case:
-    """Return a case like that of `external_field`, for the gradient of the external field."""
+    """Return the case that evaluates the gradient of the external field.
+
+    Its check runs the C++ package too.
+    """
     return _against_reference(GRADIENT, workload, digits, half_period)
 
 
@@ -48,16 +54,18 @@ def _against_reference(quantity: Quantity, workload: str, digits: int, half_peri
 def compare(
     prepared: preparing.Prepared, evaluate: Callable[..., jax.Array], quantity: Quantity
 ) -> dict[str, float]:
-    """Return times of vcjax and of the C++ package, and the package's error.
+    """Return times of vcjax and of the C++ package, and the error of the C++ package.
 
-    The calls are interleaved, and vcjax is compiled before. Times are medians in seconds:
+    vcjax is compiled first. Then calls of both packages are interleaved. Times are medians in
+    seconds:
 
-    - ``setup_seconds`` and ``reference_setup_seconds``: a new surface to its first result. For
-      vcjax: choose, tables, prepare, evaluate; for the reference: a new object, its set-up and its
-      first evaluation, in which it makes its quadrature;
-    - ``evaluation_seconds`` and ``reference_evaluation_seconds``: one more evaluation.
+    - ``setup_seconds`` and ``reference_setup_seconds``: the time from a new surface to its first
+      result. vcjax chooses a rule, makes its tables, prepares the surface and evaluates. The C++
+      package makes an object, sets it up and evaluates, and computes its quadrature meanwhile;
+    - ``evaluation_seconds`` and ``reference_evaluation_seconds``: the time of one more evaluation.
 
-    ``cpu_per_wall`` and ``reference_cpu_per_wall`` are 1 if one thread did the work.
+    ``cpu_per_wall`` and ``reference_cpu_per_wall`` are ratios of processor time to elapsed time.
+    They are 1 if one thread did the work.
     """
     problem = prepared.problem
     reference = Reference(problem, quantity)
@@ -85,7 +93,7 @@ def compare(
 class Reference:
     """The C++ package with the inputs of a problem.
 
-    Inputs are flat lists, in which the component is the first index.
+    The C++ package takes flat lists, in which the component is the first index.
     """
 
     def __init__(self, problem: Problem, quantity: Quantity) -> None:
@@ -126,8 +134,8 @@ class Reference:
         values = np.asarray(getattr(self._casing, self._quantity.reference_method)(self._field))
         axes = (3, 3) if self._quantity.gradient else (3,)
         grid = self._problem.trg_nphi, self._problem.trg_ntheta
-        # Components first. The gradient of a field without curl is symmetric: its two component
-        # axes need no order.
+        # Components first. The gradient of a field without curl is symmetric, so the order of its
+        # two component axes does not matter.
         values = values.reshape(-1, *grid)
         self.result = np.moveaxis(values, 0, -1).reshape(*grid, *axes)
 

@@ -1,4 +1,4 @@
-"""The case that differentiates a field in the surface, called in worker processes."""
+"""The case that differentiates a field with respect to the surface; it runs in worker processes."""
 
 from __future__ import annotations
 
@@ -18,10 +18,11 @@ LARGEST_DIFFERENCE = 1e-10
 
 
 def shape_gradient(*, workload: str, digits: int) -> Case:
-    """Return the case that differentiates a scalar of the external field in the surface points.
+    """Return the case that differentiates a scalar with respect to the surface points.
 
-    Its check runs after all samples. It times value and gradient alternately, and compares the
-    gradient along a direction with forward mode.
+    The scalar is a weighted sum of squares of the external field. The check of the case runs after
+    all samples. It times the scalar and its gradient alternately, and compares the slope along one
+    direction with the slope by forward mode.
     """
     problem = problem_named(workload, digits=digits)
     rule, extras = preparing.chosen(problem)
@@ -60,5 +61,5 @@ def shape_gradient(*, workload: str, digits: int) -> Case:
 
 
 def _slope(value, X, along, *rest):
-    """Return the derivative of the value along a direction, by forward mode."""
+    """Return the derivative of `value` along a direction, by forward mode."""
     return jax.jvp(lambda X: value(X, *rest), (X,), (along,))[1]

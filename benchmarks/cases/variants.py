@@ -1,8 +1,8 @@
-"""Variants of a program that reach its data in different ways.
+"""Variants of a program that get the same data in different ways.
 
-Each function takes a program and returns another program that computes the same. The programs
-differ in which arrays are arguments. The compiler gets only the shape of an argument, but the bytes
-of a captured array.
+Each function takes a program and returns another program that computes the same result. The
+programs differ in which arrays are arguments. The compiler knows only the shape and type of an
+argument, but it gets all bytes of a captured array.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import jaxmeter
 
 
 class Program(NamedTuple):
-    """A function to jit and its arguments; the first argument is the data."""
+    """A function to jit, and its arguments; the first argument is the data."""
 
     function: Callable[..., Any]
     arguments: tuple[Any, ...]
@@ -46,20 +46,22 @@ def closure(program: Program) -> Program:
 
 
 def hoisted(program: Program) -> Program:
-    """Return a program that closes over the data, with its arrays hoisted to arguments."""
+    """Return a program that closes over the data, but whose captured arrays become arguments."""
     function, arguments = closure(program)
     function, constants = jaxmeter.hoist(function, *arguments)
     return Program(function, (constants, *arguments))
 
 
 def check_variant(call: str, variant: str, known: Iterable[str]) -> None:
-    """Check that a variant is known and fits the process's setting of simplified constants.
+    """Check that a variant is known and fits this process.
+
+    The variant "simplified" needs a process with JAX_USE_SIMPLIFIED_JAXPR_CONSTANTS=1. All other
+    variants need a process without simplified constants.
 
     Raises
     ------
     ValueError
-        If the variant is unknown, if it is "simplified" in a process without simplified
-        constants, or if it is another variant in a process with them.
+        If the variant is unknown, or does not fit this process.
     """
     if variant not in known:
         raise ValueError(f"{call} got variant={variant!r}; give one of {', '.join(known)}")

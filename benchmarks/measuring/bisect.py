@@ -33,7 +33,7 @@ STORE = ROOT / "results" / "bisect"
 ERROR_FACTOR = 1.25  # errors that differ by a smaller factor count as equal
 
 Value = float | str | None
-"""A number, the kind of a failure, or None if a commit cannot be measured."""
+"""Value of a metric: a number, the kind of a failure, or None if a commit cannot be measured."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -78,33 +78,32 @@ def commits_between(base: str, head: str) -> list[str]:
     Raises
     ------
     CheckoutError
-        If git does not have these commits, or HEAD has no commit that BASE does not have.
+        If git does not have one of the commits, or BASE contains all commits of HEAD.
     """
     names = commit_named(base), commit_named(head)
     listed = git("rev-list", "--first-parent", "--reverse", f"{names[0]}..{names[1]}")
     later = listed.decode().split()
     if not later:
-        raise CheckoutError(
-            f"{head} has no commits that are not in {base}; give the older commit first"
-        )
+        raise CheckoutError(f"{base} contains all commits of {head}; give an older commit first")
     return [names[0], *later]
 
 
 def first_change(commits: Sequence[str], value_of: Callable[[str], Value]) -> tuple[int, int]:
-    """Return the indices of two commits: the last with BASE's value, and the next measured one.
+    """Return the indices of the last commit with BASE's value and of the next measured commit.
 
-    Only commits that cannot be measured lie between them. If the value changes several times, one
-    of the changes is found.
+    Only commits that cannot be measured lie between the two. If the value changes several times,
+    the result is one of the changes.
 
     Raises
     ------
     CheckoutError
-        If the first or last commit cannot be measured, or they have the same value.
+        If the first or last commit cannot be measured, or both have the same value.
     """
     first, last = value_of(commits[0]), value_of(commits[-1])
     if first is None or last is None:
         raise CheckoutError(
-            "BASE or HEAD has no value of this metric; name a metric and a case of both"
+            "BASE or HEAD has no value of this metric; "
+            "name a metric and a case that can be measured at both commits"
         )
     if is_same(first, last):
         raise CheckoutError(f"BASE and HEAD have the same value, {first}; name commits that differ")
@@ -125,7 +124,7 @@ def first_change(commits: Sequence[str], value_of: Callable[[str], Value]) -> tu
 def is_same(one: Value, other: Value) -> bool:
     """Return whether two values are equal.
 
-    Errors, which are numbers between 0 and 1, may differ by a factor up to `ERROR_FACTOR`.
+    Numbers between 0 and 1 are errors, which may differ by a factor up to `ERROR_FACTOR`.
     """
     if isinstance(one, float) and isinstance(other, float):
         small, large = sorted((abs(one), abs(other)))
@@ -163,7 +162,10 @@ def measured(commit: str, case: str) -> jaxmeter.Record:
             else:
                 _measure_planned(case, workers, store)
     if not path.exists():
-        raise CheckoutError(f"there is no case {case}; docs/history.md names the cases of a review")
+        raise CheckoutError(
+            f"there is no case {case}; give a case of the quick grid, such as "
+            "memory_sweep/field-cauto-tauto, or an operation, such as operations/external_field"
+        )
     return jaxmeter.Record.from_json(jaxmeter.read_file(path))
 
 
@@ -177,8 +179,8 @@ def _measure_planned(name: str, workers: Workers, store: RecordStore) -> None:
 def value_in(record: jaxmeter.Record, metric: str) -> Value:
     """Return the value of a metric in a record.
 
-    If the answer was wrong or the function was traced again, it is the kind of that failure. After
-    any other failure it is None.
+    If the answer was wrong or the function was traced again, the result is the kind of that
+    failure. After any other failure the result is None.
     """
     if record.status != "ok":
         is_wrong = record.failure is not None and record.failure.kind in (

@@ -1,8 +1,8 @@
-"""Measure the times of operations whose programs changed, on several sides, interleaved.
+"""Measure the times of operations whose programs changed, with the sides interleaved.
 
-A side is BASE or a HEAD. One process measures several operations one after the other. It imports
-and prepares once, takes every program from the compilation cache, and calls each program for about
-a second. Round 0 has the exact quantities; rounds of times begin with 1.
+A side is a commit of a review: BASE or a HEAD. One process measures several operations one after
+the other. It imports and prepares once, takes every program from the compilation cache, and calls
+each program for about a second. Round 0 has the exact quantities; rounds of times begin with 1.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ class TimedSide:
         return ", ".join(self.names[:MAX_NAMES]) + (f" and {more} more" if more > 0 else "")
 
     def has(self, number: int) -> bool:
-        """Return whether every operation has a successful record of a round."""
+        """Return whether every operation has a successful record of this round."""
         return all(kept_record(self.side.store, name, number) for name in self.names)
 
     def measure(self, number: int) -> None:
-        """Measure the times of all operations in one process, as a round of this number."""
+        """Measure the times of all operations in one process, and record them as this round."""
         side = self.side
         if self.names:
             take_operation_times(
@@ -51,7 +51,8 @@ def timed_sides(
 ) -> list[TimedSide]:
     """Return the sides with the operations to time on each.
 
-    On a HEAD they are the operations that changed there, on BASE those that changed on any HEAD.
+    `changed` has the operations that changed on each HEAD. A HEAD times these; BASE times the
+    operations that changed on any HEAD.
     """
     names = dict.fromkeys(name for one in changed for name in one)
     return [
@@ -60,10 +61,10 @@ def timed_sides(
 
 
 def affordable_sides(sides: Sequence[TimedSide], seconds: float) -> list[TimedSide]:
-    """Return the sides with only those operations that can get enough rounds in the time.
+    """Return the sides with only those operations that get enough rounds within `seconds`.
 
-    The cheapest operations are taken first, and at least one is kept. The names of the others are
-    printed, with the time that all operations would take.
+    The cheapest operations are chosen first, and at least one is chosen. The names of the others
+    are printed, with the time that all operations would take.
     """
     costs = _costs(sides)
     left = seconds / ENOUGH_ROUNDS - START_SECONDS * len(sides)
@@ -103,7 +104,7 @@ def take_rounds(
     seconds: float,
     clock: Callable[[], float] = time.monotonic,
 ) -> None:
-    """Measure the missing rounds, as long as another round is expected to end in time."""
+    """Measure the missing rounds, as long as the next round is expected to end within `seconds`."""
     started, cost = clock(), 0.0
     for number in range(1, rounds + 1):
         begun = clock()

@@ -45,7 +45,7 @@ def commit_named(name: str) -> str:
 
 
 def branched_off(base: str, head: str) -> str:
-    """Return the last common commit of `base` and `head`, or `base` if there is none."""
+    """Return the last common commit of `base` and `head`, or `base` if they have none."""
     base, head = commit_named(base), commit_named(head)
     try:
         return git("merge-base", base, head).decode().strip()
@@ -110,6 +110,6 @@ def run_lock(path: Path = LOCK) -> Iterator[int]:
 
 
 def name_owner(lock: int, pid: int) -> None:
-    """Write the number of the process that holds a lock into the lock's file."""
+    """Write the id of the process that holds a lock into the lock's file."""
     os.ftruncate(lock, 0)
     os.pwrite(lock, str(pid).encode(), 0)

@@ -2,18 +2,18 @@
 
 asv measures one commit after the other, and a machine's speed drifts within minutes. Here each
 round starts a fresh process of BASE and a fresh process of HEAD within seconds, in alternating
-order, so drift cancels in the ratio of each round. Both use the interpreter that runs this command,
-the same JAX, and the checkout's benchmarks and jaxmeter. Only the package ``vcjax`` is that of the
-commit. The records are in ``<out>/base`` and ``<out>/head``, in the layout of every store;
-``python -m reports review --pair <out>`` compares them.
+order, so drift cancels in the ratio of each round. Both processes use the interpreter that runs
+this command, the same JAX, and the checkout's benchmarks and jaxmeter. Only the package ``vcjax``
+comes from the commit. ``<out>/base`` and ``<out>/head`` are stores with the records of the two
+commits. ``python -m reports review --pair <out>`` compares them.
 
-An interrupted command resumes when it is run again: rounds that both sides have are kept.
+An interrupted command resumes when it is run again: rounds that both commits have are kept.
 
 For studies ``--inject`` adds a regression to HEAD. A regression is a Python file, given by its path
 or by its name in studies/detection/injected. Its function ``inject`` is called with HEAD's package
-when the package is imported. Each file makes a HEAD of its own, and ``none`` makes a HEAD without a
-regression. All of them share BASE's processes. With several of them, ``<out>/<name>`` is laid out
-like a pair.
+when the package is imported. Several names or paths make several HEADs, each with one regression;
+the name ``none`` makes a HEAD without a regression. All HEADs are compared with the same processes
+of BASE. If there are several HEADs, each has a folder ``<out>/<name>`` with the layout of a pair.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ MOST_ROUNDS = 12
 TIMED_EFFORT = {"repeat": 30, "max_seconds": 1.0, "compiles": 3, "builds": 4}
 OPERATIONS = f"{SUITE}/"
 KEPT = ROOT / "results" / "operations"
-"""Exact metrics of operations, for every review that has a commit of the same code."""
+"""Folder with exact metrics of operations, kept for later reviews of the same code."""
 NOT_INJECTED = "none"
 BUDGET_SECONDS = 270.0
 MAX_LOAD = 2.0
@@ -82,10 +82,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--cases", nargs="+", help="patterns of the quick grid's cases to time")
     parser.add_argument(
-        "--rounds", type=int, default=MOST_ROUNDS, help="maximum of rounds; default 12"
+        "--rounds", type=int, default=MOST_ROUNDS, help="maximum number of rounds; default 12"
     )
     parser.add_argument(
-        "--budget", type=float, default=BUDGET_SECONDS, help="seconds for exact metrics and times"
+        "--budget",
+        type=float,
+        default=BUDGET_SECONDS,
+        help="seconds for exact metrics and times together",
     )
     parser.add_argument(
         "--max-load",
@@ -153,7 +156,8 @@ def chosen_cases(patterns: Sequence[str] | None, rounds: int) -> list[PlannedCas
         found = fnmatch.filter(planned, pattern)
         if not found and not pattern.startswith(OPERATIONS):
             raise CheckoutError(
-                f"got --cases {pattern}, which is no case of the quick grid; give e.g. {TIMED[0]}"
+                f"got --cases {pattern}, which matches no case of the quick grid; "
+                f"give e.g. {TIMED[0]}"
             )
         wanted += found
     effort = TIMED_EFFORT if rounds > 1 else {}
@@ -203,8 +207,8 @@ def measure_times(
 ) -> None:
     """Measure the times of changed operations, then of the cases, then of the operations again.
 
-    The operations get half of the time first. The rest is for the cases, because only they show
-    compile times. Time that the cases leave is for the missing rounds of operations.
+    The operations get half of `seconds` first. The cases get the rest, because only cases show
+    compile times. If the cases need less, the operations get their missing rounds.
     """
     until = clock() + seconds
     operations: Sequence[TimedSide] = ()
@@ -229,14 +233,15 @@ def sides(
     run_case: RunCase = jaxmeter.run_case,
     change: Callable[[str, Path], None] | None = None,
 ) -> Iterator[list[MeasuredSide]]:
-    """Unpack the package of BASE and, for each regression, that of a HEAD; yield all sides.
+    """Unpack the package of BASE, and that of HEAD once for each regression; yield all sides.
 
-    ``change(regression, package)`` changes an unpacked package; by default it is `inject`.
+    ``change(regression, package)`` adds a regression to an unpacked package. The default is
+    `inject`.
 
     Raises
     ------
     CheckoutError
-        If git has no package vcjax of a commit, or the file of a regression is missing.
+        If git cannot read the package vcjax of a commit, or the file of a regression is missing.
     """
     with jaxmeter.temporary_folder("vcjax-pair-") as folder:
 

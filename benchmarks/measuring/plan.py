@@ -1,6 +1,6 @@
 """The plan of a measurement: which cases are measured, how often and in which order.
 
-Every process that asv starts imports this module, so it needs the standard library only.
+Every process that asv starts imports this module, so it imports only the standard library.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 GRIDS = ("small", "quick", "full")
 GRID_VARIABLE = "VCJAX_BENCH_GRID"
 RESUME_VARIABLE = "VCJAX_BENCH_RESUME"
-"""If it is 1, suites keep records of earlier runs; otherwise they measure every case again."""
+"""If this variable is 1, suites keep earlier records; otherwise they measure every case again."""
 SCRATCH_VARIABLE = "VCJAX_BENCH_SCRATCH"
 
 # Workers override settings of the caller that would change a measurement: 12 digits need 64-bit
@@ -26,7 +26,8 @@ WORKER_ENVIRONMENT = {
 
 Scalar = str | int | float | bool | None
 
-# The small grid, to measure dozens of commits: cases of the quick grid, with their rounds.
+# The small grid is for measuring dozens of commits. It has these cases of the quick grid, with
+# these numbers of rounds.
 SMALL_ROUNDS = {
     "casing_variants/w7x-argument-d3": 3,
     "casing_variants/w7x-argument-d6": 3,
@@ -38,42 +39,47 @@ SMALL_ROUNDS = {
 
 @dataclass(frozen=True, kw_only=True)
 class PlannedCase:
-    """A point of a suite's grid: a function, its arguments, and the way to measure it.
+    """A case that a suite plans to measure: a function, its arguments, and the measuring options.
 
     Parameters
     ----------
     name : str
-        ``suite/point``, which is also the folder of the case's records in the store.
+        ``suite/point``, such as ``chunk_sweep/w7x-d6-c256-t20``. It is also the path of the folder
+        of the case's records in the store.
     target : str
         ``package.module:function``, called in the worker with `params`; returns a ``Case``.
     params : mapping
-        Keyword arguments of the target, JSON scalars.
+        Keyword arguments of the target. Each value is a JSON scalar.
     rounds : int
-        Worker processes to run; their medians are the samples. 0 leaves the case unmeasured.
+        Number of worker processes. The median time of each process is one sample. A case with 0
+        rounds is not measured.
     repeat : int
-        Steady-state calls timed in each process.
+        Number of steady-state calls that each process times.
     max_seconds : float
-        Steady-state calls stop after this time, but not before the third.
+        Steady-state calls stop after this time, but not before the third call.
     compiles : int
-        How often each process traces, lowers and compiles.
-    profile_compile : bool
-        Whether the process of round 0 also makes a compile profile, from which a review names
-        source lines.
+        How many times each process that compiles traces, lowers and compiles the function.
     builds : int, optional
-        Number of rounds that compile. Later rounds take the program from the compilation cache
-        and have only steady-state calls. If None, all rounds compile.
+        Number of rounds that compile: rounds 0 to ``builds - 1``. Later rounds take the program
+        from the compilation cache and measure only steady-state calls. If None, all rounds
+        compile.
+    profile_compile : bool
+        Whether the process of round 0 also makes a compile profile. A review uses the profile to
+        name source lines.
     timeout_seconds : float
         Limit for one process; a process that exceeds it gets the status ``timeout``.
     env : mapping
-        Environment variables on top of `WORKER_ENVIRONMENT`, set before anything is imported.
+        Environment variables that are set in addition to `WORKER_ENVIRONMENT`, before anything is
+        imported.
     one_cpu : bool
-        Bind the worker to a single CPU, where the system can.
+        Whether to bind the worker to a single CPU, if the system can do so.
     preparation : PlannedCase, optional
-        A case that is measured once in a run, in its own process, before the first process of
-        this case. Its results go into the folder that `SCRATCH_VARIABLE` names, so that no
-        process of this case repeats work that all of them need.
+        A case that does the work which all processes of this case need. It is measured once in a
+        run, in its own process, before the first process of this case. It stores its results in
+        the folder that `SCRATCH_VARIABLE` names.
     requires : mapping
-        Optional packages by the name of their module; the case is skipped if one is missing.
+        Optional packages that the case needs, by the name of their module. If one is not
+        installed, the case is skipped.
     """
 
     name: str
@@ -97,7 +103,7 @@ class PlannedCase:
 
 
 def grid_from_environment() -> str:
-    """Return the grid that ``VCJAX_BENCH_GRID`` names, "quick" if it is unset.
+    """Return the grid that ``VCJAX_BENCH_GRID`` names, or "quick" if the variable is not set.
 
     Raises
     ------
@@ -113,12 +119,12 @@ def grid_from_environment() -> str:
 def interleaved(cases: Sequence[PlannedCase]) -> Iterator[tuple[PlannedCase, int]]:
     """Yield every (case, round) of the plan, ordered in passes over the cases.
 
-    A machine's speed drifts within minutes. With passes the drift widens the spread of all cases
-    equally and favours none. Every second pass is reversed, which removes a linear drift.
+    A machine's speed drifts within minutes. With passes over all cases, the drift affects the times
+    of every case in the same way. Every second pass is reversed, which removes a linear drift.
 
     The first pass has the first round of every case. The other rounds of a case with few rounds
-    come in the last passes. If a budget ends the plan early, the most important cases, which have
-    many rounds, then have most of their rounds.
+    come in the last passes. The most important cases have many rounds, so they have most of their
+    rounds even if a budget ends the plan early.
     """
     passes = max((case.rounds for case in cases), default=0)
     for number in range(passes):

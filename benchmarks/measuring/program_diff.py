@@ -1,8 +1,8 @@
-"""Write the differences between the programs of two measured commits, which a review shows.
+"""Write the differences between the programs of two measured commits; a review shows them.
 
-``write_diffs`` starts a worker for each side of a case whose optimised programs differ. The worker
-is ``python -m benchmarks.measuring.program_diff CASE OUT``. It compiles the case and writes its
-inventory.
+If the optimised programs of a case differ, ``write_diffs`` starts a worker for each commit. A
+worker is ``python -m benchmarks.measuring.program_diff CASE OUT``. It compiles the case given by
+the JSON string CASE, and writes an inventory of the program to the file OUT.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ def write_diffs(
 ) -> None:
     """Write ``out/programs/<case>.txt`` for the first `MAX_CASES` cases whose programs differ.
 
-    The other cases get no file, because a change of the evaluation mostly changes the programs of
-    all cases in the same way. A file that exists is kept.
+    Other cases get no file, because a change of the code usually changes the programs of all cases
+    in the same way. A file that exists already is kept.
     """
     changed = [case for case in cases if _differ(case, both)]
     for case in changed[:MAX_CASES]:
@@ -54,7 +54,7 @@ def inventory(case: jaxmeter.BenchmarkCase, path: Path) -> jaxmeter.Inventory | 
 
     If the worker fails, print the reason and return None.
     """
-    # A cached program is described as well as one that is compiled here.
+    # The inventory is the same, whether the program is compiled here or comes from the cache.
     caching = {**case.env, **CACHED_ENVIRONMENT}
     environment = {**os.environ, **caching, "PYTHONPATH": os.pathsep.join(case.path)}
     command = [
@@ -85,7 +85,7 @@ def _differ(case: PlannedCase, both: tuple[MeasuredSide, MeasuredSide]) -> bool:
 
 
 def main(argv: Sequence[str]) -> int:
-    """Compile a case, given as JSON text, and write its inventory to a file."""
+    """Compile a case, given as a JSON string, and write its inventory to a file."""
     text, out = argv
     case = jaxmeter.BenchmarkCase.from_json(text)
     make_case = jaxmeter.resolve(case.target, "program_diff", "returns a jaxmeter.Case")

@@ -13,12 +13,12 @@ def write_line(text: str) -> None:
 
 
 class Progress:
-    """Count the rounds of a plan, write a line for each, and collect what failed.
+    """Count the rounds of a plan, write a line for each round, and collect the failures.
 
     Parameters
     ----------
     total : int
-        Planned rounds.
+        Number of planned rounds.
     write : callable
         Function that is called with each line.
     """
@@ -33,7 +33,10 @@ class Progress:
         """Note that a round of a case has begun."""
 
     def end(self, case: str, round_index: int, status: str, message: str = "") -> None:
-        """Note that a round has ended: its record's status, or "kept" for an earlier record."""
+        """Note that a round has ended.
+
+        `status` is the status of the round's record, or "kept" if an earlier run made the record.
+        """
         self.done += 1
         note = f": {message}" if message else ""
         if status not in SUCCEEDED:

@@ -1,9 +1,9 @@
 """``python -m benchmarks.measuring.run``: measure the checked-out commit, or a range of commits.
 
-Without ``--commits`` it measures the package vcjax of HEAD in the interpreter that runs this
-command, with the working tree's benchmarks and jaxmeter. Uncommitted changes of vcjax are not
-measured. With ``--commits HEAD~10..HEAD`` asv measures those commits in every JAX version of
-asv.conf.json.
+Without ``--commits`` the command measures the package vcjax of HEAD in the interpreter that runs
+the command, with the working tree's benchmarks and jaxmeter. Uncommitted changes of vcjax are not
+measured. With ``--commits HEAD~10..HEAD`` asv measures those commits with every JAX version that
+asv.conf.json lists.
 
 An interrupted or killed command resumes when it is run again: finished rounds are kept in the
 store.
@@ -75,7 +75,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         "--grid", choices=GRIDS, default="quick", help="which cases are measured, and how often"
     )
     parser.add_argument(
-        "--commits", help="a range of commits, for every JAX version of asv.conf.json"
+        "--commits", help="range of commits to measure with every JAX version of asv.conf.json"
     )
     options = parser.parse_args(argv)
     try:
@@ -134,11 +134,13 @@ def measure_range(grid: str, commits: str) -> int:
     CheckoutError
         If git has no such commits, or another process measures in this checkout.
     """
-    # asv splits the text like a shell and hands the words to git.
+    # asv splits the string like a shell and passes the words to git.
     if not re.fullmatch(r"[^-\s'\"\\][^\s'\"\\]*", commits):
-        raise CheckoutError(f"{commits!r} is no range; give one such as --commits HEAD~10..HEAD")
+        raise CheckoutError(
+            f"{commits!r} is no range of commits; give e.g. --commits HEAD~10..HEAD"
+        )
     if not int(git("rev-list", "--count", "--end-of-options", commits)):
-        raise CheckoutError(f"{commits!r} holds no commit; give a range: --commits HEAD~10..HEAD")
+        raise CheckoutError(f"{commits!r} holds no commit; give e.g. --commits HEAD~10..HEAD")
     with run_lock() as lock:
         repair_asv_folder(ROOT / ".asv")
         subprocess.run([*ASV, "machine", "--yes"], cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
@@ -170,9 +172,9 @@ def asv_command(grid: str, commits: str) -> list[str]:
 def repair_asv_folder(folder: Path) -> None:
     """Clean up files of a killed asv that would make later runs of asv fail.
 
-    asv does not write its results atomically, so a result file may be truncated; such a file is
-    renamed to ``.unreadable``. Lock files in asv's clones of the project are removed, because they
-    would stop every later checkout.
+    asv does not write its results atomically, so a result file may be truncated. Truncated files
+    are renamed to ``.unreadable``. Lock files in asv's clones of the project are removed, because
+    they would stop every later checkout.
     """
     for path in sorted((folder / "results").rglob("*.json")):
         try:

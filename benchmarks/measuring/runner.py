@@ -111,7 +111,8 @@ class Workers:
 def _steady_only(record: jaxmeter.Record) -> jaxmeter.Record:
     """Return the record without phases, counts and resident memory.
 
-    A program from the compilation cache has no such numbers. Its failure ``CacheHit`` becomes "ok".
+    A process that takes its program from the compilation cache cannot measure these. jaxmeter
+    records such a process as the failure ``CacheHit``, which here becomes the status "ok".
     """
     if record.failure is not None and record.failure.kind == "CacheHit":
         record = dataclasses.replace(record, status="ok", failure=None)
@@ -131,7 +132,7 @@ def _steady_only(record: jaxmeter.Record) -> jaxmeter.Record:
 
 
 def installed_package() -> Path | None:
-    """Return the folder of vcjax in site-packages, where asv installs it, or None if absent."""
+    """Return the folder of vcjax in site-packages, where asv installs vcjax; None without one."""
     try:
         folder = Path(str(importlib.metadata.distribution("vcjax").locate_file("vcjax")))
     except importlib.metadata.PackageNotFoundError:
@@ -140,7 +141,7 @@ def installed_package() -> Path | None:
 
 
 def one_cpu() -> tuple[int, ...] | None:
-    """Return a single CPU this process may use, or None where the system cannot bind processes."""
+    """Return one CPU that this process may use, or None if the system cannot bind processes."""
     if not hasattr(os, "sched_getaffinity"):
         return None
     # The last one: system work tends to gather on the first.
@@ -173,18 +174,19 @@ def measure_plan(
     Parameters
     ----------
     cases : sequence of PlannedCase
-        The plan; cases of 0 rounds are left out of the result.
+        The plan. Cases with 0 rounds are left out of the result.
     store : RecordStore
         Store for the records.
     progress : Progress, optional
-        Receives each round; by default it prints lines of text.
+        Receives the status of each round. The default prints a line for each round.
     budget_seconds : float, optional
-        No round after the first starts beyond this time, so that a slow machine measures fewer
-        processes for each case. Every case gets its first round.
+        Every case gets its first round. Later rounds start only within this time, so a slow
+        machine measures fewer processes for each case.
     resume : bool
-        Whether rounds with an ``ok`` record in the store are kept instead of measured again.
+        Whether rounds that have an ``ok`` record in the store are not measured again.
     workers : Workers, optional
-        Workers of the whole run, which share preparations between plans; by default new workers.
+        Workers of the whole run, which share preparations between plans. The default makes new
+        workers.
     run_case, clock : callables
         Replaced in tests; `run_case` is used by new workers only.
 

@@ -29,8 +29,8 @@ def store_root() -> Path:
 def environment_name() -> str:
     """Return the name of this environment's records.
 
-    It is asv's name of the environment, or, outside asv, the versions of Python and JAX and the
-    kind of device that JAX would choose.
+    Under asv it is asv's name of the environment. Outside asv it consists of the versions of Python
+    and JAX, and the kind of device that JAX would choose.
     """
     if "ASV_ENV_NAME" in os.environ:
         return re.sub(r"[^\w.+-]+", "-", os.environ["ASV_ENV_NAME"])
@@ -60,9 +60,9 @@ class RecordStore:
     def read(self, case: PlannedCase, round_index: int) -> Record | None:
         """Return the record of one round of a case, or None if there is none.
 
-        A file that is not a record (truncated, of another schema, not a regular file, too large)
-        is renamed to ``.unreadable``, and a record of other parameters to ``.stale``. The case is
-        then measured again, and nothing is deleted.
+        A file that cannot be read as a record (truncated, another schema, not a regular file, too
+        large) is renamed to ``.unreadable``. A record of another target or of other parameters is
+        renamed to ``.stale``. The case is then measured again; nothing is deleted.
         """
         path = self.path(case, round_index)
         try:
@@ -83,7 +83,7 @@ class RecordStore:
         Raises
         ------
         FileError
-            If the file cannot be written: no space, no permission, or something else at its path.
+            If the file cannot be written, for example without space or permission.
         """
         path = self.path(case, round_index)
         try:
@@ -91,7 +91,8 @@ class RecordStore:
         except OSError as error:
             raise FileError(
                 f"cannot make the folder {str(path.parent)!r} ({error.strerror or error}); free "
-                f"space there, or name another folder with {STORE_VARIABLE}"
+                f"space or give permission there, or name another folder: {STORE_VARIABLE} for "
+                "suites, --out for pairs"
             ) from error
         write_file(path, record.to_json())
         return path

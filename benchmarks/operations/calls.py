@@ -1,4 +1,7 @@
-"""Calls as users make them, through every interface; their traces and compiles are counted."""
+"""Operations that call vcjax as a user does, through every interface.
+
+The worker counts the traces and compiles of these calls.
+"""
 
 from __future__ import annotations
 
@@ -61,7 +64,10 @@ def called_for_gradients() -> Calls:
 
 @operation("vcjax.choose", "vcjax.tables", "vcjax.gradient_tables")
 def called_for_ten_digits() -> Calls:
-    """Compute a field and a gradient to ten digits; rounding on the host shows in their errors."""
+    """Compute a field and a gradient to ten digits.
+
+    At ten digits their errors show rounding errors of the computations on the host.
+    """
     sizes: dict[str, Any] = {"shape": (4, 48), "src_shape": (4, 72), "trg_shape": (2, 6)}
     problem = problems.axisymmetric(10, **sizes)
 
@@ -105,7 +111,10 @@ def called_off_the_surface() -> Calls:
 
 @operation("vcjax.dense_operator", "vcjax.DenseOperator.apply")
 def called_for_a_matrix() -> Calls:
-    """Make the matrices of both fields; apply that of the external field to a field and a batch."""
+    """Make the matrices of the external and internal field.
+
+    The matrix of the external field is applied to one field and to a batch of fields.
+    """
     problem, casing = PROBLEM(), inputs.casing()
 
     def run():
@@ -136,7 +145,7 @@ def called_for_trust() -> Calls:
 
 @operation("vcjax.surface_points", "vcjax.surface_tangents", "vcjax.config")
 def called_for_the_surface() -> Calls:
-    """Resample a surface on the host, which compiles nothing."""
+    """Compute points and tangents of a surface on the host, which compiles nothing."""
     problem = PROBLEM()
     symmetry: dict[str, Any] = {"nfp": problem.nfp, "half_period": problem.half_period}
     shape = dict(zip(("nphi", "ntheta"), problem.X.shape[:2], strict=True))
@@ -153,7 +162,7 @@ def called_for_the_surface() -> Calls:
 def called_as_virtual_casing() -> Calls:
     """Call the methods of `VirtualCasing`, which has the interface of the C++ package.
 
-    Evaluations are called twice.
+    Each method that evaluates is called twice.
     """
     problem = PROBLEM()
     flat = functools.partial(_component_first, flat=True)
@@ -176,7 +185,8 @@ def called_as_virtual_casing() -> Calls:
 def called_as_virtual_casing_jax() -> Calls:
     """Call the methods of `VirtualCasingJAX`, which has the interface of the JAX package.
 
-    Evaluations are called twice. Methods named ``..._jit`` are the same functions and left out.
+    Each method that evaluates is called twice. Methods named ``..._jit`` are left out, because they
+    are the same functions.
     """
     problem = PROBLEM()
 
@@ -204,7 +214,10 @@ def called_as_virtual_casing_jax() -> Calls:
     *("vcjax.wout.from_wout", "vcjax.wout.read_wout", "vcjax.wout.tokamak_path"),
 )
 def called_for_an_equilibrium() -> Calls:
-    """Read an equilibrium, and separate its field by `simsopt` and by `vcjax.wout.from_wout`."""
+    """Read an equilibrium, and separate its field through both interfaces for VMEC outputs.
+
+    They are `vcjax.interfaces.simsopt` and `vcjax.wout.from_wout`.
+    """
 
     def run():
         with warnings.catch_warnings():

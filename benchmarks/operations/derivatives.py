@@ -1,4 +1,7 @@
-"""Programs that differentiate a scalar in the field, the surface or the points."""
+"""Programs that differentiate a scalar with respect to the field, the surface or the points.
+
+The scalar is half the sum of squares of a computed field or gradient.
+"""
 
 from __future__ import annotations
 
@@ -19,9 +22,10 @@ def _half_square(values: Any) -> Any:
 
 
 def _scaled_alike(gradients: Any, values: Any, expected: float) -> float:
-    """Return the difference of sum(gradients * values) from `expected`, relative to all terms.
+    """Return the difference of sum(gradients * values) from `expected`, but at least `ROUNDING`.
 
-    For a homogeneous function, Euler's theorem gives the expected sum: degree times value.
+    The difference is relative to the sum of the terms' absolute values. For a homogeneous function,
+    Euler's theorem gives the expected sum: the degree times the function's value.
     """
     pairs = list(zip(jax.tree.leaves(gradients), jax.tree.leaves(values), strict=True))
     largest = sum(float(jnp.abs(g * v).sum()) for g, v in pairs)
@@ -45,19 +49,28 @@ def _in_the_field(evaluate: Callable[..., Any], casing: Any) -> Program:
 
 @operation("vcjax.external_field")
 def field_slope_in_the_field() -> Program:
-    """Return the program that differentiates a scalar of the external field in B."""
+    """Return the program that differentiates a scalar of the external field.
+
+    The derivative is with respect to the total field B.
+    """
     return _in_the_field(vcjax.external_field, inputs.casing())
 
 
 @operation("vcjax.internal_gradient")
 def gradient_slope_in_the_field() -> Program:
-    """Return the program that differentiates a scalar of the internal gradient in B."""
+    """Return the program that differentiates a scalar of the internal gradient.
+
+    The derivative is with respect to the total field B.
+    """
     return _in_the_field(vcjax.internal_gradient, inputs.gradient_casing())
 
 
 @operation("vcjax.prepare", "vcjax.external_field")
 def field_slope_in_the_surface() -> Program:
-    """Return the program that differentiates a scalar of the external field in X."""
+    """Return the program that differentiates a scalar of the external field.
+
+    The derivative is with respect to the surface points X.
+    """
     rule = inputs.rule()
 
     def value(X, B, constants):
@@ -68,7 +81,10 @@ def field_slope_in_the_surface() -> Program:
 
 @operation("vcjax.prepare_gradient", "vcjax.external_gradient")
 def gradient_slope_in_the_surface() -> Program:
-    """Return the program that differentiates a scalar of the external gradient in X."""
+    """Return the program that differentiates a scalar of the external gradient.
+
+    The derivative is with respect to the surface points X.
+    """
     rule = inputs.rule(gradient=True)
 
     def value(X, B, constants):
@@ -90,8 +106,9 @@ def _in_the_surface(value: Callable[..., Any], constants: Any, degree: int) -> P
 def _checked(answer: Any, run: Any, arguments: tuple, degree: int) -> dict[str, float]:
     """Return the errors of two identities that the gradient of a scalar must satisfy.
 
-    The scalar is homogeneous in the surface's size, of the given degree, as far as the quadrature
-    is accurate. It is quadratic in the field B, and so is its gradient in the surface.
+    First, the scalar is a homogeneous function of the surface's size, with the given degree. This
+    holds up to the error of the quadrature. Second, the scalar and its gradient with respect to the
+    surface are quadratic functions of the field B.
     """
     found, gradient = answer
     given, B, constants = arguments
@@ -106,7 +123,10 @@ def _checked(answer: Any, run: Any, arguments: tuple, degree: int) -> dict[str, 
 
 @operation("vcjax.prepare_off_surface", "vcjax.field_at")
 def field_slope_in_the_points() -> Program:
-    """Return the program that differentiates a scalar of off-surface fields, in points and X."""
+    """Return the program that differentiates a scalar of off-surface fields.
+
+    The derivative is with respect to the off-surface points and the surface points X.
+    """
     rule = inputs.off_surface_rule()
     constants = vcjax.off_surface_tables(rule)
 
@@ -125,7 +145,10 @@ def field_slope_in_the_points() -> Program:
 
 @operation("vcjax.gradient_at")
 def gradient_slope_in_the_points() -> Program:
-    """Return the program that differentiates a scalar of off-surface gradients in the points."""
+    """Return the program that differentiates a scalar of off-surface gradients.
+
+    The derivative is with respect to the off-surface points.
+    """
 
     def value(points, B, casing):
         return _half_square_of(vcjax.gradient_at(casing, B, points))

@@ -1,4 +1,4 @@
-"""The source lines in which two commits differ, and the line nearest to a changed program."""
+"""Find the source lines in which two commits differ, and the one nearest to a program's change."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-MAX_FAR = 3  # if none is near, more edits than these do not explain a changed program
+MAX_FAR = 3  # if no edit is near and there are more than these, none explains the change
 Place = tuple[str, str, int]
 """File, function and line number of a place in a program of HEAD."""
 
@@ -17,14 +17,14 @@ Place = tuple[str, str, int]
 class EditedLine:
     """A line of code that is new in HEAD.
 
-    If an edit only removes lines, it is the line after them.
+    An edit that only removes lines is represented by the line after the removed lines.
     """
 
     file: str
-    """Path of the file, from the folder of its package on, such as ``vcjax/_casing.py``."""
+    """Path of the file, starting with its package, such as ``vcjax/_casing.py``."""
     line: int
     function: str
-    """The top-level function or class that contains the line, or an empty text."""
+    """The top-level function or class that contains the line, or an empty string."""
     text: str
     edit: int = 0
     """The number of the edit, within its file, that the line belongs to."""
@@ -34,9 +34,10 @@ class EditedLine:
 
 
 def edited_lines(base: Path, head: Path) -> tuple[EditedLine, ...]:
-    """Return the lines of code that differ between two folders of one package.
+    """Return the lines of code in which two versions of a package differ.
 
-    Comments and docstrings do not count as code.
+    `base` and `head` are the folders of the two versions. Comments and docstrings do not count as
+    code.
     """
     names = {path.relative_to(side) for side in (base, head) for path in side.rglob("*.py")}
     return tuple(one for name in sorted(names) for one in _of_file(base, head, name))
@@ -95,12 +96,16 @@ def _code_lines(text: str, lines: Sequence[str]) -> set[int]:
 def nearest(edits: Sequence[EditedLine], seen: Sequence[Place]) -> EditedLine | None:
     """Return the edited line nearest to a change of a program, or None if no edit is near.
 
+    The nearest edit is on a line where the program changed. The next nearest is in the same
+    function, then in the same file. If all edits are in other files, the first edited line is
+    returned if there are at most `MAX_FAR` edits, otherwise None.
+
     Parameters
     ----------
+    edits : sequence of EditedLine
+        The lines that were edited.
     seen : sequence of Place
-        Places where the program changed, the largest change first. An edit of one of these lines
-        is preferred, then an edit in one of their functions, then one in one of their files. If
-        all edits are elsewhere, one is returned only if there are at most `MAX_FAR`.
+        Places where the program changed, the largest change first.
     """
 
     def distance(edit: EditedLine) -> tuple[int, int]:

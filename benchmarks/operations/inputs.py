@@ -21,7 +21,7 @@ PROBLEM = functools.partial(problems.rotating_ellipse, DIGITS)
 POINT_COUNT = 400  # more points than a tile has
 DISTANCE = 0.04  # at this distance no point needs a patch of its own
 ROUNDING = 1e-11
-"""Violations of an identity below this value are rounding, and are reported as this value."""
+"""A violation of an identity below this value is rounding, and is reported as this value."""
 ROUNDING_OF_GRADIENTS = 1e-6  # the finite part is a difference of large numbers
 
 
@@ -41,23 +41,23 @@ def off_surface_rule() -> vcjax.Rule:
 
 
 def surface() -> jax.Array:
-    """Return the points of the surface, (nphi, ntheta, 3)."""
+    """Return the points of the surface, shape (nphi, ntheta, 3)."""
     return jnp.asarray(PROBLEM().X)
 
 
 def total() -> jax.Array:
-    """Return the total field, (src_nphi, src_ntheta, 3)."""
+    """Return the total field, shape (src_nphi, src_ntheta, 3)."""
     return jnp.asarray(PROBLEM().B)
 
 
 def points(count: int = POINT_COUNT) -> jax.Array:
-    """Return points on both sides of the surface, (count, 3)."""
+    """Return points on both sides of the surface, shape (count, 3)."""
     return jnp.asarray(points_at_distance(PROBLEM(), DISTANCE, count))
 
 
 @functools.cache
 def casing(**options: Any) -> vcjax.Casing:
-    """Return the prepared surface; `options` are keyword arguments of `vcjax.prepare`, hashable."""
+    """Return the prepared surface; `options` are hashable keyword arguments of `vcjax.prepare`."""
     return vcjax.prepare(rule(), PROBLEM().X, **options)
 
 
@@ -93,10 +93,11 @@ def violation(found: Any, expected: Any, floor: float = ROUNDING) -> float:
 def linearity(
     run: Callable[..., Any], *arguments: Any, floor: float = ROUNDING
 ) -> dict[str, float]:
-    """Return the violation of linearity of a program in its second argument, a field.
+    """Return how far a program is from linear in its second argument, which is a field.
 
-    A field times 3 is rounded differently. If some part of the program computes in single
-    precision, the violation is therefore about 1e-8, at any number of digits.
+    The result for 3 times the field is compared with 3 times the result for the field. The two are
+    rounded differently. If a part of the program computes in single precision, the difference is
+    therefore about 1e-8, at any number of digits.
     """
     first, field, *rest = arguments
     once = jax.tree.map(lambda leaf: leaf * 3.0, run(first, field, *rest))

@@ -1,8 +1,8 @@
 """Keep the exact metrics of operations for later reviews of the same code.
 
 The exact metrics of an operation follow from the code, the versions of the packages and the
-processor. They are measured once for each combination, and later reviews copy them. A second review
-against the same commit therefore measures only the new edit.
+processor. They are measured once for each combination, and later reviews copy their records. A
+second review against the same BASE therefore measures only HEAD.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import jaxmeter
 from benchmarks.measuring.store import environment_name
 
 MAX_FOLDERS = 20
-"""Number of commits whose metrics are kept; those of the oldest commits are removed."""
+"""Number of combinations whose metrics are kept; the metrics of the oldest are removed."""
 _PACKAGES = ("jax", "jaxlib", "numpy", "scipy")
 _OPTIONS = ("JAX_", "XLA_")
 """First letters of the environment variables that change programs."""
@@ -52,14 +52,14 @@ def code_digest(package: Path, benchmarks: Path) -> str:
 
 
 def take_kept(kept: Path, suite: Path, details: Path, only: Sequence[str]) -> int:
-    """Copy kept records of operations into a store without them, and return their number.
+    """Copy kept records of operations into a store that lacks them, and return their number.
 
     Parameters
     ----------
     kept : Path
         The folder of one digest, filled by `keep`.
     suite : Path
-        The folder of the store that has, or gets, a folder for each operation.
+        The folder in the store that contains a folder for each operation.
     details : Path
         The folder for descriptions of what each operation compiled.
     only : sequence of str
@@ -78,7 +78,7 @@ def take_kept(kept: Path, suite: Path, details: Path, only: Sequence[str]) -> in
 def keep(kept: Path, suite: Path, details: Path) -> None:
     """Copy the successful records of operations to `kept`; parameters as for `take_kept`.
 
-    Remove the oldest folders next to `kept`, so that `MAX_FOLDERS` remain.
+    Then remove the oldest folders next to `kept`, so that `MAX_FOLDERS` folders remain.
     """
     for name in _succeeded(suite, details):
         _copied(name, (suite, details), (kept / "records", kept / "details"))
@@ -100,7 +100,7 @@ def _succeeded(suite: Path, details: Path) -> Iterator[str]:
 
 
 def _copied(name: str, sources: tuple[Path, Path], targets: tuple[Path, Path]) -> bool:
-    """Copy details and record of an operation; return False if the target has a record already."""
+    """Copy the record and details of an operation; return False if the target has the record."""
     if (targets[0] / name / "0.json").exists():
         return False
     for file, source, target in zip(

@@ -30,12 +30,15 @@ def measure_operations(
     only: Sequence[str] = ("*",),
     kept: Path | None = None,
 ) -> None:
-    """Measure every operation without a successful record in the store, with two parallel workers.
+    """Measure every operation that has no successful record in the store.
+
+    Two workers share the operations and run in parallel.
 
     Parameters
     ----------
     store : RecordStore
-        Store for a record of each operation, which has failed if the operation ended its worker.
+        Store for a record of each operation. If an operation ended its worker, its record has the
+        status "failed".
     details : Path
         Folder for the descriptions of what each operation compiled.
     imports : sequence of Path
@@ -43,7 +46,7 @@ def measure_operations(
     only : sequence of str
         Patterns of the operations' names.
     kept : Path, optional
-        The folder `results/operations`, where records are kept for later reviews of the same code.
+        The folder ``results/operations``, which keeps records for later reviews of the same code.
     """
 
     def run(first: int) -> None:
@@ -71,7 +74,7 @@ def take_operation_times(
     *,
     round_index: int,
 ) -> None:
-    """Measure the steady-state times of operations in one process, as a round numbered 1 or more.
+    """Measure the steady-state times of operations in one process, as round 1 or a later round.
 
     The operations run one after the other. They share imports and prepared inputs, and their
     programs come from the compilation cache. Records of an earlier process are replaced.
@@ -123,7 +126,7 @@ def _work(
 
 
 def _ended(command: Sequence[str], environment: Mapping[str, str]) -> str | None:
-    """Run a worker; return None if it succeeds, else its exit status and the end of its errors."""
+    """Run a worker; return None if it succeeds, else its exit status and the end of its stderr."""
     done = subprocess.run(command, env=environment, capture_output=True)
     for line in done.stdout.decode(errors="replace").splitlines():
         if line.startswith(f"{SUITE}/"):
@@ -196,10 +199,10 @@ def _details(name: str, folders: Sequence[Path]) -> Iterator[bytes]:
 
 
 class Difference(NamedTuple):
-    """The differences of two programs, or of what two sequences of calls compiled."""
+    """The differences between an operation's programs, or compiled calls, at BASE and HEAD."""
 
     text: str = ""
-    """Empty if nothing differs."""
+    """A description of the differences; empty if nothing differs."""
     places: Sequence[Place] = ()
     """The places that differ, the largest difference first."""
     same_program: bool = True
@@ -207,7 +210,10 @@ class Difference(NamedTuple):
 
 
 def difference(base: bytes, head: bytes) -> Difference:
-    """Return how two operations differ, from the JSON descriptions of what they compiled."""
+    """Return how an operation differs between BASE and HEAD.
+
+    `base` and `head` are the JSON descriptions of the operation's program or calls.
+    """
     if base == head:
         return Difference()
     if "functions" in json.loads(head):
@@ -223,7 +229,7 @@ def difference(base: bytes, head: bytes) -> Difference:
 
 
 def _attribution(found: jaxmeter.ProgramDiff) -> Iterator[str]:
-    """Yield a text that names the source line whose part of the program changed most."""
+    """Yield a string that names the source line whose part of the program changed most."""
     for change in found.lines[:1]:
         verb = "new" if change.before is None else "gone" if change.now is None else "changed most"
         line = change.line
@@ -260,7 +266,10 @@ def _counts(one: jaxmeter.WatchedFunction | None) -> tuple[int, int]:
 
 
 def _short(file: str) -> str:
-    """Return the part of a path from its last folder ``vcjax`` on, else its last two parts."""
+    """Return the end of a path, starting with its last folder ``vcjax``.
+
+    If the path has no such folder, return its last two parts.
+    """
     parts = Path(file).parts
     start = max((i for i, part in enumerate(parts) if part == "vcjax"), default=len(parts) - 2)
     return "/".join(parts[max(start, 0) :])

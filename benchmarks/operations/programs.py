@@ -46,21 +46,21 @@ def internal_field() -> Program:
 
 @operation("vcjax.external_field")
 def field_in_single_precision() -> Program:
-    """Return the program for the field, with its far part summed in single precision."""
+    """Return the program for the external field, with the far field in single precision."""
     error = PROBLEM().external_error
     return _evaluation(vcjax.external_field, inputs.casing(), error, far_dtype="float32")
 
 
 @operation("vcjax.prepare", "vcjax.external_field")
 def field_of_streamed_weights() -> Program:
-    """Return the program for the field that computes near weights in every evaluation."""
+    """Return the program that computes the near weights and evaluates the external field."""
     casing = inputs.casing(near_weights="streamed")
     return _evaluation(vcjax.external_field, casing, PROBLEM().external_error)
 
 
 @operation("vcjax.external_field")
 def fields_of_a_batch() -> Program:
-    """Return the program that evaluates three fields at once, by ``vmap``."""
+    """Return the program that evaluates a batch of three fields by ``vmap``."""
 
     def batch(casing, B):
         return jax.vmap(lambda one: vcjax.external_field(casing, one))(B)
@@ -76,7 +76,7 @@ def fields_of_a_batch() -> Program:
 
 @operation("vcjax.prepare", "vcjax.external_field")
 def field_on_two_devices() -> Program:
-    """Return the program for the field, with targets divided over two virtual devices."""
+    """Return the program for the external field, with targets on two virtual devices."""
     casing = vcjax.prepare(inputs.rule(), PROBLEM().X, devices=jax.devices()[:2])
     return _evaluation(vcjax.external_field, casing, PROBLEM().external_error)
 
@@ -111,7 +111,8 @@ def prepare_gradient() -> Program:
 def _preparation(prepare: Callable[..., Any], rule: Any, constants: Any, degree: int) -> Program:
     """Return the program that prepares a traced surface.
 
-    Its check uses that near weights scale with the surface's size to the power `degree`.
+    Its check uses the fact that near weights are proportional to a power of the surface's size. The
+    exponent is `degree`.
     """
 
     def function(X, constants):
@@ -215,7 +216,7 @@ def self_test() -> Program:
 
 @operation("vcjax.self_test")
 def self_test_of_gradients() -> Program:
-    """Return the program for the error of the quadrature of gradients at each target."""
+    """Return the program for the error of the gradient's quadrature at each target."""
     return _self_test(inputs.gradient_casing())
 
 

@@ -1,4 +1,4 @@
-"""The table: each operation with the public names that it measures."""
+"""The table of operations, each with the public names that it measures."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Program:
 
 @dataclass(frozen=True)
 class Calls:
-    """Public calls as a user makes them, in sequence; they may compile many programs.
+    """A sequence of public calls, as a user makes them; the calls may compile many programs.
 
     ``check(answer)`` returns named numbers.
     """
@@ -66,10 +66,11 @@ OPERATIONS: dict[str, Operation] = {}
 
 
 def operation(*covers: str) -> Callable[[Callable[[], Program | Calls]], Callable[[], Case]]:
-    """Return a decorator that adds a function to the table.
+    """Return a decorator that adds a function to the table, as the operation that it makes.
 
-    The decorator replaces the function by one that returns the operation's `jaxmeter.Case`, so that
-    commands of jaxmeter can use it by its name ``module:function``.
+    `covers` are the public names that the operation measures. The decorator replaces the function
+    with one that returns the operation's `jaxmeter.Case`, so that commands of jaxmeter can use the
+    operation by its name ``module:function``.
     """
 
     def entered(make: Callable[[], Program | Calls]) -> Callable[[], Case]:

@@ -1,11 +1,11 @@
 """``python -m benchmarks.operations.worker STORE DETAILS``: measure operations in this process.
 
 Operations are measured one after the other, and JAX's caches are cleared between them. A program
-that an earlier worker compiled comes from the persistent compilation cache. It is the same program
-with the same quantities, so a commit that changed nothing is measured in seconds.
+that an earlier worker compiled comes from the persistent compilation cache. A cached program has
+the same quantities, so a commit that changed nothing is measured in seconds.
 
-With ``--round N``, N at least 1, only steady-state times are measured: the record of that round has
-only samples.
+``--round 0``, the default, measures exact quantities. With a larger number only steady-state times
+are measured, and the record of that round has only samples.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ from benchmarks.operations.table import OPERATIONS, Calls, Operation, Program
 SUITE = "operations"
 CURRENT = "current"
 LOW_PRECISION = ("float32", "complex64", "float16", "bfloat16")
-TIMEOUT_SECONDS = 600.0  # of an operation
-SAMPLES_SECONDS = 1.0  # calls of an operation in a process, if they are enough
+TIMEOUT_SECONDS = 600.0  # limit for one operation
+SAMPLES_SECONDS = 1.0  # calls of an operation stop after this time, if there are enough
 MIN_SAMPLES, MAX_SAMPLES = 3, 300
 
 
@@ -49,11 +49,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         "details", type=Path, help="folder for descriptions of what each operation compiled"
     )
     parser.add_argument(
-        "--part", default="0/1", help="K/N: operation K and every N-th after it, such as 0/2"
+        "--part",
+        default="0/1",
+        help="K/N: measure operation K and every N-th operation after it; default 0/1",
     )
     parser.add_argument("--only", nargs="+", default=["*"], help="patterns of operations' names")
     parser.add_argument(
-        "--round", type=int, default=0, help="0: exact quantities; 1 or more: times"
+        "--round", type=int, default=0, help="0: measure exact quantities; 1 or more: times"
     )
     options = parser.parse_args(argv)
     # Set before the backend starts; the machine's cores are divided among the devices.
@@ -94,8 +96,8 @@ def measured(
 ) -> tuple[jaxmeter.Record, jaxmeter.Inventory | jaxmeter.Watched | None]:
     """Measure an operation; return its record, and a description of what it compiled.
 
-    The description is the inventory of a program or a report of watched calls. It is None if the
-    operation failed or is timed. The record of a timed operation has only samples.
+    The description is the inventory of a program or a report of watched calls. If the operation
+    failed or is timed, the description is None. The record of a timed operation has only samples.
     """
     host = dataclasses.replace(jaxmeter.host_environment(), **jaxmeter.jax_environment())
     record = jaxmeter.Record(f"{SUITE}/{one.name}", "ok", target=one.target, environment=host)
@@ -129,7 +131,7 @@ def _program(record: jaxmeter.Record, made: Program) -> tuple[jaxmeter.Record, j
         counts=jaxmeter.Counts(traces_count=executions_count(), compiles_count=1),
         checks=dict(made.check(answer, jitted)),
         extras={"low_precision_count": _low_precision_count(jitted, made.arguments)},
-        # Without the compile: about the time that a process with times needs before its samples.
+        # Leaves out the compile: a process that measures times needs about this before its samples.
         wall_seconds=time.perf_counter() - started,
     )
     return record, dataclasses.replace(found, name=record.name)

@@ -10,16 +10,16 @@ from vcjax.problems import Problem
 
 
 def case_vc(*, digits: int = 5, half_period: bool = False) -> Problem:
-    """Return the smallest problem: a narrow torus, sources 6 x 5, targets 4 x 4, nfp 1.
+    """Return the smallest problem: a narrow torus (nfp 1) with 6 x 5 sources and 4 x 4 targets.
 
-    It has too few sources for its digits, so the error is about 0.1 with any method. Its purpose is
-    to measure the cost of a call that computes almost nothing.
+    It has too few sources for its digits, so the error is about 0.1 with any method. The problem is
+    for measuring the cost of a call that computes almost nothing.
     """
     return _torus("case_vc", digits, half_period, (6, 5), (4, 4))
 
 
 def case_vc_large(*, digits: int = 6, half_period: bool = False) -> Problem:
-    """Return the problem of `case_vc` with sources 14 x 10 and targets 10 x 8.
+    """Return the problem of `case_vc` with 14 x 10 sources and 10 x 8 targets.
 
     Its error is about 1e-2.
     """
@@ -27,17 +27,19 @@ def case_vc_large(*, digits: int = 6, half_period: bool = False) -> Problem:
 
 
 def w7x(*, digits: int = 6, half_period: bool = True) -> Problem:
-    """Return the problem of W7-X: nfp 5, surface 10 x 20, sources 6d x 32d, targets 20 x 40.
+    """Return the problem on the boundary of W7-X, with nfp 5.
 
-    The targets cover half a period; d is the number of digits.
+    The surface is given at 10 x 20 points. For d digits there are 6d x 32d sources. The 20 x 40
+    targets cover half a period.
     """
     return problems.w7x(digits, half_period=half_period)
 
 
 def rotating_ellipse(*, digits: int = 6, half_period: bool = True) -> Problem:
-    """Return the rotating ellipse: nfp 4, surface 10 x 20, sources 3d x 15d, targets 19 x 29.
+    """Return the problem on the boundary of a rotating ellipse, with nfp 4.
 
-    The targets cover half a period; d is the number of digits.
+    The surface is given at 10 x 20 points. For d digits there are 3d x 15d sources. The 19 x 29
+    targets cover half a period.
     """
     return problems.rotating_ellipse(digits, half_period=half_period)
 
@@ -45,7 +47,7 @@ def rotating_ellipse(*, digits: int = 6, half_period: bool = True) -> Problem:
 CASES: dict[str, Callable[..., Problem]] = {
     case.__name__: case for case in (case_vc, case_vc_large, w7x, rotating_ellipse)
 }
-"""Every case takes the keywords ``digits`` and ``half_period``, both with a default."""
+"""The functions that make the problems; each takes the keywords ``digits`` and ``half_period``."""
 
 
 def problem_named(
@@ -56,12 +58,12 @@ def problem_named(
     Parameters
     ----------
     name : one of `CASES`.
-    digits, half_period : by default those of the problem.
+    digits, half_period : arguments of the problem's function; None means its defaults.
 
     Raises
     ------
-    VcjaxError : if the name is unknown, the digits are out of range, or a half period is asked
-        of a torus without symmetry.
+    VcjaxError : if the name is unknown, the digits are out of range, or `half_period` is True for
+        ``case_vc`` or ``case_vc_large``.
     """
     if name not in CASES:
         raise VcjaxError(f"problem_named got name={name!r}; give one of {', '.join(CASES)}.")
@@ -72,7 +74,7 @@ def problem_named(
 def _torus(name, digits, half_period, shape, trg_shape):
     if half_period:
         raise VcjaxError(
-            f"{name} got half_period=True; it covers the full torus. "
+            f"{name} got half_period=True; this problem covers the full torus. "
             "Give half_period=False, or take w7x or rotating_ellipse."
         )
     return problems.axisymmetric(digits, shape=shape, src_shape=shape, trg_shape=trg_shape)

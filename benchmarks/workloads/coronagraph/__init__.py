@@ -1,9 +1,9 @@
 """A coronagraph image simulator: star, planets, disk and zodiacal light on a photon counter.
 
-``scene``, ``optics`` and ``detector`` define its parts as equinox modules whose arrays are all
-leaves. They use ``resampling``, ``splines``, ``kepler``, ``off_axis`` and ``folding``. ``model``
-computes rate maps and frames. ``propagation`` computes images by Fourier optics, and ``example``
-makes a whole system.
+``scene``, ``optics`` and ``detector`` define the parts of a system as equinox modules. All arrays
+of these modules are pytree leaves. The modules use ``resampling``, ``splines``, ``kepler``,
+``off_axis`` and ``folding``. ``model`` computes rate maps and frames. ``propagation`` computes
+images by Fourier optics, and ``example`` makes a whole system.
 
 Every function computes in the dtype of its arrays; `example.system` makes float32 arrays.
 """

@@ -30,12 +30,13 @@ class Detector(eqx.Module):
         Parameters
         ----------
         rate : array
-            Photons a second in each pixel, not negative.
+            Photons per second in each pixel; not negative.
         exposure : float, seconds
         key : random key
         thinned : bool
-            Draw the counted photons directly: if photons are Poisson distributed and each is
-            counted with probability q, the counts are Poisson distributed with q times the mean.
+            Whether to draw the counted photons directly, instead of first drawing the photons
+            that arrive. The distribution is the same: if each photon is counted with
+            probability q, the counts are Poisson distributed with q times the mean.
         """
         arriving, counting = jax.random.split(key)
         mean = rate * exposure

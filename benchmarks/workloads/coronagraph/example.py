@@ -18,7 +18,7 @@ from .scene import Disk, Observation, Planets, Star, Zodi, lambert_phase_curve
 from .splines import MapSpline, Plane, map_spline
 
 JUPITER_RADIUS = 4.78e-4
-"""Astronomical units."""
+"""Radius of Jupiter in astronomical units."""
 ARCSECOND = np.pi / 648000.0
 
 
@@ -32,7 +32,7 @@ def system(size: int) -> System:
 
 
 def structure() -> Any:
-    """Return the tree of a system without its arrays, to restore a system from stored arrays."""
+    """Return the pytree structure of a system, to restore a system from stored arrays."""
     nothing = [jnp.zeros((1,) * axes, jnp.float32) for axes in range(5)]
     optics = Coronagraph(
         cube=nothing[4],
@@ -81,7 +81,7 @@ def _f32(values) -> jnp.ndarray:
 def _flux() -> Plane:
     """Return the flux of a pulsating black body of 5800 K, by wavelength and time.
 
-    Its mean at 1.05 micrometres is 4.5e9 photons a second, square metre and micrometre.
+    Its mean at 1.05 micrometres is 4.5e9 photons per second, square metre and micrometre.
     """
     wavelengths = np.linspace(0.5, 2.1, 33)
     times = np.linspace(0.0, 100.0, 41)

@@ -1,11 +1,12 @@
 """Convolution with images that vary over the field and are stored for a quarter of the field.
 
 If the pupil is its own mirror image in rows and in columns, mirrored sources have mirrored images.
-The images of sources in one quadrant are then enough: sources of the other quadrants are folded
-into it, imaged there, and mirrored back.
+The images of sources in one quadrant are then enough: sources in the other quadrants are folded
+into the first quadrant, and their images are mirrored back.
 
-Sources lie at whole offsets -N/2 ... N/2-1 from the centre. Pixels of images lie at half-integer
-offsets, so mirroring an image reverses its array.
+N is the number of rows, and of columns, of an image. Sources lie at whole offsets -N/2 ... N/2-1
+from the centre. The pixels of an image lie at half-integer offsets, so mirroring an image reverses
+its array.
 """
 
 from __future__ import annotations
@@ -16,10 +17,11 @@ from jaxtyping import Float
 
 
 def fold(sources: Float[Array, "size size"]) -> Float[Array, "4 quarter quarter"]:
-    """Return the sources by quadrant: (+, +), (+, -), (-, +), (-, -) in rows and columns.
+    """Return the sources of each quadrant, mirrored into the first quadrant.
 
-    A quadrant has N/2 + 1 offsets in each direction. Sources on an axis belong to the quadrants
-    with the sign +, so each source is counted once.
+    The order of the quadrants is (+, +), (+, -), (-, +), (-, -), the signs of the row and column
+    offsets. For N x N sources a quadrant has N/2 + 1 offsets in each direction. Sources on an axis
+    belong to the quadrants with the sign +, so each source is counted once.
     """
     half = sources.shape[0] // 2
     quadrants = []
@@ -33,7 +35,7 @@ def fold(sources: Float[Array, "size size"]) -> Float[Array, "4 quarter quarter"
 
 
 def unfold(images: Float[Array, "4 size size"]) -> Float[Array, "size size"]:
-    """Return the image of all sources from the images of the folded quadrants."""
+    """Return the image of all sources, given the images of the four folded quadrants."""
     plus_plus, plus_minus, minus_plus, minus_minus = images
     return plus_plus + plus_minus[:, ::-1] + minus_plus[::-1] + minus_minus[::-1, ::-1]
 

@@ -22,12 +22,16 @@ class KeplerTable(eqx.Module):
     """Sine and cosine of the eccentric anomaly, tabulated and interpolated in 2 x 2 patches."""
 
     values: Float[Array, "2 e m"]
-    """Rows are eccentricities 0 to `LARGEST_ECCENTRICITY`, columns mean anomalies 0 to 2 pi."""
+    """Sine and cosine of the eccentric anomaly.
+
+    Rows are eccentricities from 0 to `LARGEST_ECCENTRICITY`, columns are mean anomalies from 0 to
+    2 pi.
+    """
 
     def __call__(
         self, turns: Float[Array, ""], eccentricity: Float[Array, ""]
     ) -> tuple[Float[Array, ""], Float[Array, ""]]:
-        """Return sine and cosine of the eccentric anomaly for a mean anomaly in turns.
+        """Return the sine and cosine of the eccentric anomaly; `turns` is the mean anomaly / 2 pi.
 
         Both are NaN for an eccentricity beyond the table. No error is raised, because the
         eccentricity may be traced.
@@ -47,7 +51,11 @@ class KeplerTable(eqx.Module):
 
 
 def kepler_table(eccentricities: int = ECCENTRICITIES, anomalies: int = ANOMALIES) -> KeplerTable:
-    """Return a table of solutions of Kepler's equation E - e sin E = M, by Newton's method."""
+    """Return a table of solutions of Kepler's equation, computed by Newton's method.
+
+    The equation is E - e sin E = M, with the eccentric anomaly E, the eccentricity e and the mean
+    anomaly M. The arguments are the numbers of rows (e) and columns (M).
+    """
     e = np.linspace(0.0, LARGEST_ECCENTRICITY, eccentricities)[:, None]
     m = np.linspace(0.0, 2 * np.pi, anomalies)[None, :]
     anomaly = m + e * np.sin(m) / (1.0 - e * np.cos(m))
@@ -57,10 +65,10 @@ def kepler_table(eccentricities: int = ECCENTRICITIES, anomalies: int = ANOMALIE
 
 
 class Orbits(eqx.Module):
-    """Orbital elements with an entry for each planet; angles in radians, times in days."""
+    """Orbital elements with an entry for each planet; angles are in radians, times in days."""
 
     semi_major_axis: Float[Array, " planets"]
-    """Astronomical units."""
+    """Semi-major axis in astronomical units."""
     eccentricity: Float[Array, " planets"]
     inclination: Float[Array, " planets"]
     node: Float[Array, " planets"]
@@ -72,16 +80,17 @@ class Orbits(eqx.Module):
     period: Float[Array, " planets"]
 
     def position(self, time: Float[Array, ""], solve: Callable) -> Float[Array, "3 ..."]:
-        """Return a planet's position: north, east and away from us, in astronomical units.
+        """Return the position of a planet relative to its star, in astronomical units.
 
-        For several planets, map this method with `jax.vmap`.
+        The components are to the north, to the east, and away from us. For several planets, map
+        this method with `jax.vmap`.
 
         Parameters
         ----------
         time : float, days
         solve : callable
-            Called with mean anomaly in turns and eccentricity; returns sine and cosine of the
-            eccentric anomaly.
+            Called with the mean anomaly / 2 pi and the eccentricity. Returns the sine and cosine
+            of the eccentric anomaly.
         """
         e = self.eccentricity
         # Turns, because in radians single precision would move a planet by 1e-5 of its pixel.

@@ -1,4 +1,4 @@
-"""Compute the rate maps of a system and an exposure, and a frame from the rate maps."""
+"""Compute the rate maps of a system and an observation, and a frame from the rate maps."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class System(eqx.Module):
     """Everything that is constant between exposures."""
 
     diameter: Float[Array, ""]
-    """Diameter of the telescope, metres."""
+    """Diameter of the telescope in metres."""
     throughput: Float[Array, ""]
     """Throughput of everything except coronagraph and detector."""
     coronagraph: Coronagraph
@@ -38,7 +38,7 @@ class System(eqx.Module):
 
 
 class RateMaps(NamedTuple):
-    """Photons a second in each pixel of the detector, by source."""
+    """Photons per second in each pixel of the detector, for each source of light."""
 
     star: Float[Array, "size size"]
     planets: Float[Array, "size size"]
@@ -52,7 +52,7 @@ class RateMaps(NamedTuple):
 
 
 class Frame(NamedTuple):
-    """One exposure: the counts and the expected rate in each pixel."""
+    """An exposure: the counts and the expected rate in each pixel."""
 
     counts: Int[Array, "size size"]
     rate: Float[Array, "size size"]
@@ -74,8 +74,8 @@ def frame(
         The scene with the telescope, and the exposure.
     key : random key
     known : mapping, optional
-        Rate maps that were computed before, by their names in `RateMaps`; they are used as
-        they are.
+        Rate maps that are already computed, by their names in `RateMaps`. They are not computed
+        again.
     thinned : bool
         See `Detector.counts`.
     """
@@ -144,7 +144,7 @@ _RATES = {"star": star_rate, "planets": planets_rate, "disk": disk_rate, "zodi":
 
 
 def _collected(system: System, observation: Observation) -> Float[Array, ""]:
-    """Return bandwidth times area times throughput, which turns flux into photons a second."""
+    """Return bandwidth times area times throughput: photons per second for unit flux."""
     area = jnp.pi / 4 * system.diameter**2
     return observation.bandwidth * area * system.throughput
 
@@ -155,12 +155,12 @@ def _stellar_photons(system: System, observation: Observation) -> Float[Array, "
 
 
 def _resolution(system: System, observation: Observation) -> Float[Array, ""]:
-    """Return the wavelength over the diameter, radians."""
+    """Return the wavelength divided by the telescope's diameter, in radians."""
     return observation.wavelength / MICROMETRES / system.diameter
 
 
 def _pixel_au(system: System, observation: Observation) -> Float[Array, ""]:
-    """Return the side of the optics' pixel at the star, astronomical units."""
+    """Return the side of a pixel in astronomical units at the star's distance."""
     angle = system.coronagraph.pixel * _resolution(system, observation)
     return angle * ARCSECONDS * system.star.distance
 

@@ -1,4 +1,4 @@
-"""Point spread functions off the axis, interpolated in a table."""
+"""Images of point sources off the axis, interpolated from a table of images."""
 
 from __future__ import annotations
 
@@ -16,13 +16,14 @@ class OffAxisTable(eqx.Module):
 
     images: Float[Array, "entries size size"]
     positions: Float[Array, "entries 2"]
-    """Row and column offset of each source, in pixels from the centre, none negative."""
+    """Row and column offset of each source from the centre, in pixels; none is negative."""
 
     def __call__(self, position: Float[Array, " 2"]) -> Float[Array, "size size"]:
-        """Return the image of a source of unit flux at a row and column offset in pixels.
+        """Return the image of a source of unit flux; `position` is its row and column offset.
 
-        It is the mean of the four nearest images of the table. Each is shifted to the source and
-        weighted by the inverse square of its distance.
+        Offsets are in pixels. The image is the weighted mean of the images of the four nearest
+        sources in the table, each shifted to the position. Weights are inverse squares of the
+        distances.
         """
         place = jnp.abs(position)
         squares = jnp.sum((place - self.positions) ** 2, axis=-1)
@@ -40,10 +41,10 @@ class OffAxisTable(eqx.Module):
 def shifted(
     image: Float[Array, "rows columns"], shift: Float[Array, " 2"]
 ) -> Float[Array, "rows columns"]:
-    """Move an image by fractions of pixels, columns first, then rows.
+    """Return an image that is shifted by a number of rows and columns, which may be fractions.
 
-    A phase of the Fourier transform moves each axis. The axis is first padded to four times its
-    length, so that light that leaves on one side does not return on the other.
+    A phase factor in the Fourier transform shifts each axis. The axis is first padded to four times
+    its length, so that light that leaves on one side does not return on the other side.
     """
     moved = _shifted_along_rows(image, shift[1])
     return _shifted_along_rows(moved.T, shift[0]).T

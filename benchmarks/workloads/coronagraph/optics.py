@@ -1,4 +1,4 @@
-"""A coronagraph as arrays: its images of light from anywhere in the field."""
+"""A coronagraph, described by its images of sources anywhere in the field of view."""
 
 from __future__ import annotations
 
@@ -19,37 +19,40 @@ from .splines import MapSpline, map_spline
 TABLE_SIDE = 18
 """The off-axis table has 18 x 18 = 324 entries."""
 DIAMETERS = np.linspace(0.0, 1.2, 13)
-"""Diameters of stars, in wavelengths over the telescope's diameter."""
+"""Angular diameters of stars, in units of wavelength / telescope diameter."""
 # Far below what a photon counter detects; a logarithm needs a positive number.
 _FAINTEST = 1e-16
 
 
 class Coronagraph(eqx.Module):
-    """Images of sources of unit flux: fractions of the light that falls on the pupil."""
+    """Images of sources of unit flux. Pixels are fractions of the light that falls on the pupil."""
 
     cube: Float[Array, "quarter quarter size size"]
-    """Image of a source at each whole offset of one quadrant, see `folding`."""
+    """Image of a source at each whole offset in one quadrant; see the module `folding`."""
     off_axis: Callable
-    """Called with row and column offset in pixels, returns an image; such as `OffAxisTable`."""
+    """A callable that takes a row and column offset in pixels and returns an image.
+
+    An example is `OffAxisTable`.
+    """
     stellar: MapSpline
-    """Logarithm of a star's image, by the star's diameter in units of `DIAMETERS`."""
+    """Logarithm of a star's image, by the star's diameter in the units of `DIAMETERS`."""
     sky_transmission: Float[Array, "size size"]
     """Image of uniform light that has one unit of flux in each pixel of the field."""
     pixel: Float[Array, ""]
-    """Side of a pixel, in wavelengths over the telescope's diameter."""
+    """Side of a pixel, in units of wavelength / telescope diameter."""
 
     @property
     def size(self) -> int:
-        """The number of rows, and of columns, of the images."""
+        """The number of rows of an image, which is also the number of columns."""
         return self.sky_transmission.shape[0]
 
 
 def build(instrument: Instrument) -> Coronagraph:
     """Compute all images of an instrument.
 
-    Besides the result this needs memory for one row of the cube, which is 1 / (size/2 + 1) of the
-    cube, and for the complex field of that row. JAX takes the cube without a copy if the backend
-    supports that.
+    Besides the result, this needs memory for one row of the cube and for the complex field of that
+    row. A row is 1 / (size/2 + 1) of the cube. JAX takes the cube without a copy if the backend
+    can.
     """
     propagator = Propagator(instrument)
     size, quarter = instrument.size, instrument.size // 2 + 1
@@ -78,7 +81,7 @@ def _off_axis(
 
 
 def _even_light(cube: Float32[np.ndarray, "q q size size"]) -> Float32[np.ndarray, "size size"]:
-    """Return the image of sources of unit flux at all whole offsets, added row by row."""
+    """Return the image of a field that has a source of unit flux at every whole offset."""
     size = cube.shape[-1]
     quadrants = np.asarray(fold(jnp.ones((size, size), jnp.float32)))
     images = np.zeros((4, size, size), np.float32)

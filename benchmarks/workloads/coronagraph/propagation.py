@@ -1,12 +1,15 @@
 """Fourier optics of an apodised Lyot coronagraph: pupil, focal-plane mask, Lyot stop, detector.
 
-Sources: R. Soummer, Apodized pupil Lyot coronagraphs for arbitrary telescope apertures, ApJ 618
-(2005) L161 (the apodiser: the prolate function of pupil and mask); R. Soummer et al., Fast
-computation of Lyot-style coronagraph propagation, Opt. Express 15 (2007) 15935 (matrix Fourier
-transforms, only the mask's own area sampled).
+Sources:
 
-Lengths in the pupil are in its diameters, angles in wavelengths over the diameter. NumPy computes
-the images once, on the host in single precision, with errors below 1e-6 of the peak.
+- for the apodiser, the prolate function of pupil and mask: R. Soummer, Apodized pupil Lyot
+  coronagraphs for arbitrary telescope apertures, ApJ 618 (2005) L161;
+- for the matrix Fourier transforms, which sample only the area of the mask: R. Soummer et al., Fast
+  computation of Lyot-style coronagraph propagation, Opt. Express 15 (2007) 15935.
+
+Lengths in the pupil are in units of the pupil's diameter, angles in units of wavelength / diameter.
+NumPy computes the images once, on the host. It uses single precision; errors are below 1e-6 of the
+peak.
 """
 
 from __future__ import annotations
@@ -28,11 +31,12 @@ class Instrument:
     Parameters
     ----------
     size : int
-        Rows and columns of an image, an even number; the field of view does not depend on it.
+        Number of rows and of columns of an image; an even number. A larger size gives smaller
+        pixels in the same field of view.
     field_of_view : float
-        Side of the image in wavelengths over the diameter.
+        Side of the image, in units of wavelength / diameter.
     mask_radius : float
-        Radius of the opaque spot, in wavelengths over the diameter.
+        Radius of the opaque spot, in units of wavelength / diameter.
     stop_radius : float
         Radius of the Lyot stop, in diameters of the pupil.
     """
@@ -48,14 +52,14 @@ class Instrument:
 
     @property
     def pixel(self) -> float:
-        """Side of a pixel in wavelengths over the diameter."""
+        """Side of a pixel, in units of wavelength / diameter."""
         return self.field_of_view / self.size
 
 
 class Propagator:
     """The propagation of light through an instrument, from point sources to images.
 
-    Images are fractions of the light that falls on the pupil.
+    Pixels of images are fractions of the light that falls on the pupil.
 
     Parameters
     ----------
@@ -89,9 +93,9 @@ class Propagator:
         Parameters
         ----------
         sources : array
-            Row and column angles, in wavelengths over the diameter.
+            Row and column angles, in units of wavelength / diameter.
         masked : bool
-            Whether the mask is in its place; the Lyot stop always is.
+            Whether the mask is in its place. The Lyot stop is always in its place.
         """
         field = _both_axes(self._to_image, self.at_stop(sources, masked=masked))
         return np.abs(field) ** 2 * np.float32(self._scale)
@@ -115,9 +119,9 @@ class Propagator:
         return (phase / PUPIL_SAMPLES).astype(np.complex64)
 
     def _apodiser(self, pupil: Float32[np.ndarray, "m m"]) -> Float32[np.ndarray, "m m"]:
-        """Return the apodiser: the function, of maximum 1, that mask and pupil reproduce.
+        """Return the apodiser, a function on the pupil with maximum 1, by power iteration.
 
-        It is computed by power iteration.
+        Propagation to the mask and back to the pupil reproduces the apodiser up to a factor.
         """
         made = pupil
         for _ in range(60):
@@ -141,7 +145,7 @@ def _both_axes(
 def quarter_rows(
     propagator: Propagator, offsets: Float64[np.ndarray, " q"]
 ) -> Iterator[Float32[np.ndarray, "q size size"]]:
-    """Yield images of the sources at each pair of offsets, a row of sources at a time."""
+    """Yield the images of sources at all pairs of offsets, one row of sources at a time."""
     for row in offsets:
         yield propagator.images(np.stack([np.full_like(offsets, row), offsets], axis=1))
 
@@ -151,9 +155,10 @@ def stellar_images(
 ) -> Float64[np.ndarray, "n size size"]:
     """Return the images of uniform round stars on the axis.
 
-    Diameters are in wavelengths over the telescope's diameter. The image is the mean over points of
-    the star, at Gauss-Legendre nodes in the square of the radius and at twelve equally spaced
-    angles. Only points in one quadrant are imaged, and the result is mirrored.
+    Diameters are in units of wavelength / telescope diameter. The image of a star is the mean of
+    the images of points on the star. The points are at Gauss-Legendre nodes in the square of the
+    radius and at twelve equally spaced angles. Only points in one quadrant are imaged; the result
+    is mirrored.
     """
     nodes, weights = np.polynomial.legendre.leggauss(3)
     radii = np.sqrt(0.5 * (nodes + 1.0))

@@ -12,7 +12,10 @@ from jaxtyping import Float
 
 
 def keys_weights(fraction: Float[Array, " *grid"]) -> Float[Array, " 4 *grid"]:
-    """Return weights of the samples at -1, 0, 1 and 2 for a point at `fraction`, from 0 to 1."""
+    """Return the weights of the samples at -1, 0, 1 and 2 for a point at `fraction`.
+
+    The fraction is between 0 and 1.
+    """
     t, s = fraction, 1.0 - fraction
     return jnp.stack(
         [
@@ -30,17 +33,17 @@ def resample(
     *,
     area_ratio: Float[Array, ""] | float = 1.0,
 ) -> Float[Array, "height width"]:
-    """Return the image interpolated at other points; outside the image it is zero.
+    """Return an image interpolated at other points; values outside the image are zero.
 
     Parameters
     ----------
     image : array
         Light in each pixel.
     coordinates : array
-        Row and column of each point, in pixels of `image`; 0 is the middle of the first pixel.
+        Row and column of each point, in pixels of `image`. The middle of the first pixel is at 0.
     area_ratio : float
-        Area of a new pixel, in pixels of `image`. The light in a pixel is proportional to its
-        area, so the sum over all pixels is conserved.
+        Area of a new pixel, in pixels of `image`. Interpolated values are multiplied by this
+        ratio, which conserves the sum over all pixels.
     """
     below = jnp.floor(coordinates)
     row_weights, column_weights = jnp.unstack(keys_weights(coordinates - below), axis=1)
@@ -66,7 +69,7 @@ def rotated_grid(
     size : int
         Rows and columns of the new grid.
     centre, image_centre : float
-        Index of the centre on the new grid and on the image, the same for rows and columns.
+        Index of the centre on the new grid and on the image; rows and columns have the same.
     scale : float
         Side of a new pixel, in pixels of the image.
     angle : float, radians

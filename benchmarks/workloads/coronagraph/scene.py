@@ -18,26 +18,26 @@ class Observation(eqx.Module):
     """The settings of an exposure."""
 
     wavelength: Float[Array, ""]
-    """Micrometres."""
+    """Wavelength in micrometres."""
     bandwidth: Float[Array, ""]
-    """Micrometres."""
+    """Width of the wavelength band in micrometres."""
     time: Float[Array, ""]
-    """Days."""
+    """Time of the exposure in days."""
     roll: Float[Array, ""]
-    """Position angle of the telescope, radians."""
+    """Position angle of the telescope in radians."""
     exposure: Float[Array, ""]
-    """Seconds."""
+    """Duration of the exposure in seconds."""
 
 
 class Star(eqx.Module):
     """The star in the centre."""
 
     flux: Plane
-    """Photons a second, square metre and micrometre, by wavelength and time."""
+    """Photons per second, square metre and micrometre, by wavelength and time."""
     diameter: Float[Array, ""]
-    """Radians."""
+    """Angular diameter in radians."""
     distance: Float[Array, ""]
-    """Parsec."""
+    """Distance from us in parsec."""
 
 
 class Planets(eqx.Module):
@@ -45,9 +45,9 @@ class Planets(eqx.Module):
 
     orbits: Orbits
     radius: Float[Array, " planets"]
-    """Astronomical units."""
+    """Radii in astronomical units."""
     phase_curve: Float[Array, " n"]
-    """Geometric albedo times phase function, at phase angles from 0 to pi."""
+    """Geometric albedo times phase function, at equally spaced phase angles from 0 to pi."""
     solve_kepler: Callable
     """A `kepler.KeplerTable`, or a callable with the same arguments and results."""
 
@@ -73,25 +73,25 @@ class Planets(eqx.Module):
 
 
 class Disk(eqx.Module):
-    """Dust round the star."""
+    """Dust around the star."""
 
     brightness: MapSpline
     """Brightness in each pixel of a map, relative to the star, by wavelength in micrometres."""
     pixel: Float[Array, ""]
-    """Side of a pixel of the map, astronomical units."""
+    """Side of a pixel of the map in astronomical units."""
 
 
 class Zodi(eqx.Module):
-    """Light of the dust in our own system, uniform over the field."""
+    """Light scattered by dust in our solar system, uniform over the field of view."""
 
     wavelengths: Float[Array, " n"]
-    """Micrometres."""
+    """Wavelengths of the samples in micrometres."""
     brightness: Float[Array, " n"]
-    """Photons a second, square metre, micrometre and square arcsecond."""
+    """Photons per second, square metre, micrometre and square arcsecond."""
 
 
 def lambert_phase_curve(albedo: float, samples: int) -> Float[Array, " n"]:
-    """Return the phase curve of a sphere that scatters evenly, at phase angles 0 to pi.
+    """Return the phase curve of a Lambert sphere, at equally spaced phase angles from 0 to pi.
 
     Source: V. V. Sobolev, Light scattering in planetary atmospheres (1975), section 9.3.
     """

@@ -1,4 +1,4 @@
-"""Interpolation by cubics: of maps that depend on one number, and of values on a plane grid."""
+"""Cubic interpolation of maps that depend on one number, and of values on a regular grid."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class MapSpline(eqx.Module):
 
 
 def map_spline(knots: np.ndarray, maps: Float[np.ndarray, "n rows columns"]) -> MapSpline:
-    """Return the cubic spline through maps, with the not-a-knot condition at its ends."""
+    """Return the cubic spline through maps at given knots, with the not-a-knot end condition."""
     coefficients: Float32[np.ndarray, "4 m rows columns"]
     coefficients = CubicSpline(knots, maps, axis=0).c.astype(np.float32)
     return MapSpline(jnp.asarray(knots, jnp.float32), jnp.asarray(coefficients))

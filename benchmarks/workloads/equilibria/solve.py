@@ -2,15 +2,17 @@
 
 NAME is one of `NAMES`:
 
-- ``tokamak``: a D-shaped tokamak of finite pressure (volume-averaged beta 2.9 %), R0 = 6 m,
-  a = 2 m, 5 T, with a fixed boundary;
-- ``ellipse``: a rotating ellipse of three field periods, beta 1 %, with a fixed boundary;
-- ``free_boundary_8``, ``free_boundary_12``: a tokamak of 6 MA and 5 T in the field of known coils,
-  `vcjax.problems.tokamak_coils`, with 8 and 12 poloidal modes.
+- ``tokamak``: a D-shaped tokamak with a fixed boundary, a major radius of 6 m, a minor radius of
+  2 m, a magnetic field of 5 T and a volume-averaged beta of 2.9 %;
+- ``ellipse``: a rotating ellipse with a fixed boundary, three field periods and a beta of 0.6 %;
+- ``free_boundary_8``, ``free_boundary_12``: a tokamak with a free boundary, a plasma current of
+  6 MA and a magnetic field of 5 T, with 8 and 12 poloidal modes. Known coils,
+  `vcjax.problems.tokamak_coils`, hold the plasma.
 
-It needs ``pip install vmecpp``, a large package on which vcjax does not depend. Some bad inputs,
-such as a plasma current that the coils push outwards, make the solver end its whole process.
-Therefore it runs in a process of its own, and the result is written only if it has converged.
+The script needs ``pip install vmecpp``, a large package on which vcjax does not depend. Some bad
+inputs, such as a plasma current that the coils push outwards, make the solver VMEC++ end its whole
+process. Therefore the solver runs in a separate process, and a file is written only if the solver
+has converged.
 """
 
 import argparse
@@ -23,9 +25,10 @@ TIMEOUT_SECONDS = 600
 
 
 def tokamak():
-    """Return the input of a tokamak with a given boundary and given iota.
+    """Return the VMEC++ input for a tokamak with a fixed boundary and a given iota profile.
 
-    The boundary is R = R0 + a cos(theta + delta sin(theta)), Z = kappa a sin(theta).
+    The boundary is R = R0 + a cos(theta + delta sin(theta)), Z = kappa a sin(theta), with the major
+    radius R0, the minor radius a, the triangularity delta and the elongation kappa.
     """
     import numpy as np
     import vmecpp  # pyright: ignore[reportMissingImports]
@@ -56,10 +59,10 @@ def tokamak():
 
 
 def ellipse():
-    """Return the input of a rotating ellipse without net current.
+    """Return the VMEC++ input for a rotating ellipse without net plasma current.
 
-    The boundary is R = R0 + b cos(theta) - c cos(theta - 3 phi),
-    Z = b sin(theta) + c sin(theta - 3 phi).
+    The fixed boundary is R = R0 + b cos(theta) - c cos(theta - 3 phi),
+    Z = b sin(theta) + c sin(theta - 3 phi), with R0 = 3 m, b = 0.6 m and c = 0.2 m.
     """
     import numpy as np
     import vmecpp  # pyright: ignore[reportMissingImports]
@@ -87,7 +90,11 @@ def ellipse():
 
 
 def free_boundary(mpol: int, surfaces: int):
-    """Return the input of a tokamak of 6 MA in the field of known coils, with a first boundary."""
+    """Return the VMEC++ input for a free-boundary tokamak in the field of known coils.
+
+    The plasma current is 6 MA. The initial guess of the boundary is a torus with a circular cross
+    section. `mpol` is the number of poloidal modes, `surfaces` the number of flux surfaces.
+    """
     import numpy as np
     import vmecpp  # pyright: ignore[reportMissingImports]
 
@@ -116,7 +123,10 @@ def free_boundary(mpol: int, surfaces: int):
 
 
 def coil_field(r, phi, z):
-    """Return (B_R, B_phi, B_Z) of the coils at cylindrical points; the solver calls this."""
+    """Return the field (B_R, B_phi, B_Z) of the coils at points given in cylindrical coordinates.
+
+    The solver calls this function.
+    """
     import numpy as np
 
     from vcjax.problems import magnetic_field, tokamak_coils
@@ -138,7 +148,7 @@ NAMES = {
 
 
 def solve(name: str, path: str) -> None:
-    """Solve the equilibrium with this name in this process, and save it to `path`."""
+    """Compute the equilibrium with this name in this process, and save it to `path`."""
     import vmecpp  # pyright: ignore[reportMissingImports]
 
     problem = NAMES[name]()
@@ -151,7 +161,7 @@ def solve(name: str, path: str) -> None:
 
 
 def main(arguments: list[str]) -> int:
-    """Solve in a new process, write the file if that succeeds, and return the exit code."""
+    """Run the solver in a new process, write the file if it succeeds, and return the exit code."""
     parser = argparse.ArgumentParser(description="Compute an equilibrium of this folder again.")
     parser.add_argument("name", choices=NAMES)
     parser.add_argument("output", type=Path, help="NetCDF file to write")
@@ -165,7 +175,10 @@ def main(arguments: list[str]) -> int:
         command = [sys.executable, __file__, "--in-this-process", options.name, str(made)]
         status = subprocess.run(command, timeout=TIMEOUT_SECONDS, check=False).returncode
         if status != 0 or not made.exists():
-            print(f"solve: no file written, the solver ended with status {status}", file=sys.stderr)
+            print(
+                f"solve: no file written; the solver ended with status {status}",
+                file=sys.stderr,
+            )
             return 1
         options.output.write_bytes(made.read_bytes())
     return 0
