@@ -88,8 +88,8 @@ def jitted(case: Case, counter: ExecutionCounter | None = None) -> Any:
     """Return the jitted function of a case.
 
     A function that is already jitted is returned unchanged. A plain function is wrapped and then
-    jitted. The wrapper comes from ``counter`` or is new. Without a new wrapper, JAX would use an
-    earlier trace of the function, although a global array may have changed since.
+    jitted; ``counter`` may provide the wrapper. The wrapper makes JAX trace the function again.
+    Without it, JAX might use an earlier trace, although a global array may have changed since.
 
     Raises
     ------

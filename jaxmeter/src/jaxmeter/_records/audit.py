@@ -46,8 +46,8 @@ class AuditedArray:
     dtype: str
     bytes: int
     where: str
-    """The sub-programs that contain its first use, such as ``jit(outer)/scan``; empty at the top
-    level."""
+    """The sub-programs that contain the first use of the array, such as ``jit(outer)/scan``; empty
+    at the top level."""
     path: str
     """The Python expression of the array in the function, ``optical_path.coronagraph.cube``; empty
     if it is not known."""

@@ -13,8 +13,8 @@ class ConstantArray:
     dtype: str
     bytes: int
     where: str
-    """The sub-programs that contain its first use, such as ``jit(outer)/scan``; empty at the top
-    level."""
+    """The sub-programs that contain the first use of the array, such as ``jit(outer)/scan``; empty
+    at the top level."""
 
 
 @dataclass(frozen=True)

@@ -62,7 +62,7 @@ def check_fields(instance: Any) -> None:
 
     Call this function in ``__post_init__``. Bounds are given in the annotations as `msgspec.Meta`.
     If the annotations say so, lists become tuples, and whole numbers become floats. An error names
-    the field, its value and its type.
+    the field and its value, and says which type is wanted.
     """
     freeze_mappings(instance)
     cls = type(instance)

@@ -160,7 +160,8 @@ class Record(Result):
     extras: dict[str, float] = FrozenDict()
     """The numbers that were measured while the case was made."""
     compile_summary: CompileSummary | None = None
-    """The slowest lines and kernels in a profile of a further compile, if this was requested."""
+    """The slowest lines and kernels in a profile of a further compile, if a profile was
+    requested."""
     environment: Environment | None = None
     wall_seconds: float | None = None
     """Time from the start to the end of the worker process; None if there was no worker process."""

@@ -93,7 +93,8 @@ class RunCompile:
 
     @property
     def is_jax(self) -> bool:
-        """Whether the function belongs to JAX; it is then usually an operation outside any jit."""
+        """Whether the function belongs to JAX. Such a function is usually an operation outside any
+        jit."""
         return self.why == "JAX's own"
 
     @property

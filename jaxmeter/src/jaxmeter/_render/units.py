@@ -57,7 +57,7 @@ def type_text(array: Any) -> str:
 
 
 def place_text(place: str) -> str:
-    """Return ``file:line``, relative to the current directory if the file is below it.
+    """Return ``file:line``, with a relative path if the file is inside the current directory.
 
     A line in a notebook is given by the number of its cell: ``In [3]:7``.
     """

@@ -31,8 +31,8 @@ def run_case(case: BenchmarkCase) -> Record:
 
     Notes
     -----
-    POSIX only. All processes that the measured process has started are killed when it ends, when
-    its time limit expires, or when this process is interrupted. On Linux every descendant is
+    POSIX only. All processes that the worker process has started are killed when the worker ends,
+    when its time limit expires, or when this process is interrupted. On Linux every descendant is
     killed. On other systems only the process group is killed.
 
     The target runs in the process that measures it. What the target prints or writes is never
