@@ -1,8 +1,8 @@
 """Share imports, options, progress, output and exit codes among the scripts of this folder.
 
 The scripts import this module before other modules of the project, because it changes the import
-path. It adds the checkout and jaxmeter after installed packages, and this folder last. In another
-order, the script `trace.py` would hide Python's module `trace`.
+path. The checkout and jaxmeter come after the installed packages, and this folder comes last. In
+another order, the script `trace.py` would hide Python's module `trace`.
 """
 
 from __future__ import annotations

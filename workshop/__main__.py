@@ -107,7 +107,7 @@ def _states(exercise: Exercise) -> list[tuple[Path, bool, str]]:
 
 
 def _lesson(number: int | None) -> int:
-    """Run a lesson."""
+    """Run the code of a lesson, and return the exit code."""
     lessons = lesson_files()
     if number is None or not 1 <= number <= len(lessons):
         print(f"workshop: got lesson {number}; give a number from 1 to {len(lessons)}")

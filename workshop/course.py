@@ -74,7 +74,7 @@ class Exercise:
         return self.hints[first:] + self.hints[:first]
 
     def new_problem(self) -> Exception | None:
-        """Return the same as `problem`, but skip the check of a solved exercise without changes."""
+        """Return the same as `problem`, but do not check a solved, unchanged exercise again."""
         now, passed = self._digest(), _passed()
         if passed.get(self.name) == now:
             return None

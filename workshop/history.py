@@ -1,4 +1,4 @@
-"""Make the repository of lesson 6: a small program with injected regressions in its commits."""
+"""Make the git repository of lesson 6, with injected regressions in a small program."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ COMMITS, SLOWER_FROM, PROCESSES_A_COMMIT = 20, 12, 3
 
 
 def measured(name: str, *, repeat: int = 30, **params: bool) -> jaxmeter.Record:
-    """Measure the activation in a fresh process with `repeat` calls, and return the record.
+    """Measure `repeat` calls of an activation function in a fresh process; return the record.
 
     Raises
     ------
@@ -73,7 +73,7 @@ def history() -> None:
 
 
 def identical() -> None:
-    """Measure the same function in several processes, and write the times of all calls."""
+    """Measure `selu` in several processes, and write the times of all calls."""
     records = [measured("identical processes") for _ in range(PROCESSES)]
     write("identical.json", environment_of(records[0]), [list(r.samples_seconds) for r in records])
 

@@ -89,7 +89,7 @@ def callbacks(module: ModuleType) -> None:
 
 
 def processes(module: ModuleType) -> None:
-    """Check that `p_value` compares medians of processes, and that ENOUGH is just enough."""
+    """Check that `p_value` compares medians of processes, and that ENOUGH is minimal."""
     recorded = json.loads((FOLDER / "recorded" / "identical.json").read_text())["seconds"]
     left, right = recorded[0::2], recorded[1::2]
     a, b = ([statistics.median(samples) for samples in side] for side in (left, right))

@@ -97,7 +97,7 @@ def call_arguments(given: Any, number: int) -> tuple[tuple[Any, ...], dict[str, 
 
 
 class _CallLog:
-    """A function, and the record of what JAX did in each of its calls."""
+    """A function, and a record of the traces and compiles in each of its calls."""
 
     def __init__(self, name: str, case: Case, clock: Clock) -> None:
         self.name, self.fn, self.clock = name, case.fn, clock
@@ -108,7 +108,7 @@ class _CallLog:
         self.earlier: list[Signature] = []
 
     def call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        """Call the function, and append what JAX did and why to `calls`."""
+        """Call the function, and append the traces, compiles and causes of the call to `calls`."""
         number = len(self.calls)
         now = signature(self.fn, args, kwargs, self.static)
         if self.counter is not None:

@@ -1,4 +1,4 @@
-"""Watch a block of code: report what JAX traces and compiles there, how often, where and why."""
+"""Watch a block of code: report which functions JAX traces and compiles, where and why."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Seen(NamedTuple):
     """Where the function is defined, as ``file:line``; empty if it is not known."""
     seconds: float
     frames: list[types.FrameType]
-    """The stack from the innermost function of JAX outwards."""
+    """The frames of the stack, from the innermost function of JAX outwards."""
     call: Call | None
     """The call that led to the trace, lowering or compile; None if the call is not known."""
     explanation: Explanation
@@ -144,7 +144,7 @@ class Watch(Listener):
 
 
 def _frames() -> list[types.FrameType]:
-    """Return the stack from the innermost function of JAX outwards."""
+    """Return the frames of the stack, from the innermost function of JAX outwards."""
     frames = []
     frame: types.FrameType | None = sys._getframe(1)
     while frame is not None:

@@ -117,7 +117,7 @@ def dump_program(
 
 
 def hlo_of(case: Case) -> dict[str, str]:
-    """Compile a case, and return the text of its optimised HLO by the name of the module.
+    """Compile a case, and return a dictionary from the module's name to its optimised HLO text.
 
     The dictionary is empty if the backend does not give the text.
     """

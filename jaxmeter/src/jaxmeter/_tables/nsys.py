@@ -1,8 +1,8 @@
 """Make captures of Nsight Systems with ``nsys``, and read the SQLite files that it exports.
 
 NVIDIA describes the layout in "SQLite Schema Reference" (docs.nvidia.com/nsight-systems). nsys
-leaves out empty tables. Times are in nanoseconds. A string may be stored as a number, by which the
-table ``StringIds`` gives the string.
+leaves out empty tables. Times are in nanoseconds. A string may be stored as a number; the table
+``StringIds`` lists the strings by number.
 """
 
 from __future__ import annotations

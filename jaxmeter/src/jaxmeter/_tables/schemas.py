@@ -1,4 +1,4 @@
-"""Describe tables by schemas, make frames that match them, save them, and write docs/tables.md."""
+"""Define the schemas of tables, make and save tables that match, and write docs/tables.md."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def schema(name: str, title: str, columns: Mapping[str, tuple[str, str]]) -> Sch
 
 
 def frame(name: str, rows: Any) -> pd.DataFrame:
-    """Return a table with the columns of its schema, in the schema's order and with its kinds.
+    """Return a table with all columns of its schema, in order, with values of the right kinds.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ def frame(name: str, rows: Any) -> pd.DataFrame:
     Raises
     ------
     JaxmeterError
-        If a column is not in the schema, or a value does not match its kind.
+        If a column is not in the schema, or a value does not match the kind of its column.
     """
     known = SCHEMAS[name].columns
     given = pd.DataFrame(rows if isinstance(rows, (Mapping, pd.DataFrame)) else list(rows))

@@ -69,7 +69,7 @@ class Trace:
     path : the file.
     lines : the threads and streams with events.
     names : the different names of events.
-    ops : program, such as ``jit_f(30)``, and instruction of each operation.
+    ops : the program, such as ``jit_f(30)``, and the instruction of each operation, as pairs.
     events_count : number of all events in the file, including marks of thread pools.
     """
 
@@ -107,7 +107,7 @@ def capture(case: Case, folder: Path, *, repeat: int = 3, cold: bool = False) ->
     case : Case
         The case; `runner` runs it.
     folder : Path
-        The folder for traces. The trace is written to a new folder in its ``plugins/profile``.
+        The folder for traces. This trace gets a new folder in the subfolder ``plugins/profile``.
     repeat : int
         Number of runs in the trace, at least 1.
     cold : bool
@@ -222,7 +222,7 @@ def _lines(plane: Any) -> Iterator[Any]:
 
 
 def _read(plane: str, line: Any, names: dict, ops: dict) -> tuple[Line, int]:
-    """Return the events of a line, and their number including marks of thread pools."""
+    """Return the events of a line, and the number of all events, including thread-pool marks."""
     codes, kinds, starts, durations = array("q"), array("q"), array("d"), array("d")
     notes: dict[int, dict[str, Any]] = {}
     seen = 0

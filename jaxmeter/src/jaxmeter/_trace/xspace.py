@@ -4,9 +4,9 @@
 without events, in the plane ``/host:metadata``. In older versions of JAX it reads a part of a
 truncated file without an error, and aborts the process if the file is not a trace.
 
-The layout is that of tsl's ``xplane.proto``: a space has planes (field 1), and a plane has a name
-(2), lines (3) and event metadata (4). The field numbers never change. The encoding is described in
-protobuf.dev/programming-guides/encoding.
+The layout is defined in tsl's ``xplane.proto``. A space has planes (field 1). A plane has a name
+(field 2), lines (field 3) and event metadata (field 4). The field numbers never change.
+protobuf.dev/programming-guides/encoding describes the encoding.
 """
 
 from __future__ import annotations
