@@ -119,7 +119,7 @@ def external_field(
 ) -> Float[Array, "trg_nphi trg_ntheta 3"]:
     """Return the field of the currents outside the surface, B_ext = B/2 + T[B], at the targets.
 
-    It is linear in B, and differentiable in B and in the casing. See `vcjax._casing` for T.
+    The field is linear in B, and differentiable in B and in the casing. See `vcjax._casing` for T.
 
     Parameters
     ----------
@@ -176,7 +176,7 @@ def _field(casing: Casing, B, tiles: Tiles, sign: float):
 
 
 def casing_operator(casing: Casing, nodes: Float[Array, "3 row column"], tiles: Tiles):
-    """Return T[B] at the targets, (3, tphi, ttheta), in laboratory components.
+    """Return T[B] at the targets in laboratory components, shape (3, tphi, ttheta).
 
     Parameters
     ----------

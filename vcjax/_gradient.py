@@ -141,8 +141,8 @@ def external_gradient(
 ) -> Float[Array, "trg_nphi trg_ntheta 3 3"]:
     """Return the gradient of the field of the currents outside the surface, at the targets.
 
-    It is linear in B, and differentiable in B and in the casing. See `vcjax._gradient` for the
-    equations.
+    The gradient is linear in B, and differentiable in B and in the casing. See `vcjax._gradient`
+    for the equations.
 
     Parameters
     ----------

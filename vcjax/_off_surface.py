@@ -381,6 +381,6 @@ def _is_inside(transform, known) -> Bool[Array, " n"]:
 
     Parameters
     ----------
-    transform, known : (n, 3) T of the test field, and the test field.
+    transform, known : (n, 3) each; T of the test field, and the test field itself.
     """
     return ((transform - 0.5 * known) * known).sum(axis=1) > 0

@@ -158,7 +158,7 @@ class Equilibrium:
 
 
 def _phase(m, n, phi, theta):
-    """Return the angles m theta - n phi, (nphi, ntheta, modes)."""
+    """Return the angles m theta - n phi, shape (nphi, ntheta, modes)."""
     return np.multiply.outer(theta, m)[None] - np.multiply.outer(phi, n)[:, None]
 
 

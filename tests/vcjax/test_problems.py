@@ -181,7 +181,7 @@ def test_errors_are_relative_to_the_largest_component_of_the_field():
     wrong[1, 2, 0] += 1e-3 * np.abs(problem.B).max()
     assert problem.external_error(wrong) == pytest.approx(1e-3)
     assert problem.internal_error(problem.B_int) == 0.0
-    with pytest.raises(vcjax.VcjaxError, match=r"external_error.*\(2, 3\).*give \(8, 20, 3\)"):
+    with pytest.raises(vcjax.VcjaxError, match=r"external_error.*\(2, 3\).*shape \(8, 20, 3\)"):
         problem.external_error(np.zeros((2, 3)))
 
 

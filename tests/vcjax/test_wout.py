@@ -190,7 +190,7 @@ def spoilt(values):
 @pytest.mark.parametrize(
     "changes, said",
     [
-        (dict(xn=None, bsupumnc=None), "lacks xn, bsupumnc"),
+        (dict(xn=None, bsupumnc=None), "lacks the variables xn, bsupumnc"),
         (dict(lasym__logical__=np.int32(1)), "without stellarator symmetry"),
         (dict(lasym__logical__=np.zeros(3)), "a single number"),
         (dict(nfp=np.ones((1, 1))), "a single number"),

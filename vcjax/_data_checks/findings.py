@@ -25,7 +25,7 @@ _CURRENT, _FLUX = 5e-3, 1e-3
 _ALIASED = 1.5
 """The part of a field that its grid misses can look like a current this many times as large."""
 _DOUBT = 0.003
-"""If B belongs to another surface, the current is at least this times the part that X misses."""
+"""If B belongs to another surface, the current is above this fraction of the part that X misses."""
 
 
 class Missed(NamedTuple):

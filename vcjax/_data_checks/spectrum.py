@@ -24,9 +24,9 @@ _LEAST = 4
 _ALONE = 0.5
 """Least share of the corner that an outlier explains; points of smooth data explain up to 0.35."""
 _EVEN = 0.7
-"""If the ratio of the last two amplitudes to the two before is larger, the amplitudes are noise."""
+"""Least ratio of the last two amplitudes to the two before that indicates noise."""
 _FLAT = 0.1
-"""If the power per mode in the outer corner is below this times the inner, there is no noise."""
+"""Least ratio of power per outer mode to power per inner mode that indicates noise."""
 
 
 @dataclass(frozen=True, eq=False)

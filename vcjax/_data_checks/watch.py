@@ -35,7 +35,7 @@ def check_chosen(call: str, rule: Rule, X, B, samples: np.ndarray, spectrum: Spe
     Parameters
     ----------
     call : the call that the warnings name.
-    X, B : (nphi, ntheta, 3) and (src_nphi, src_ntheta, 3).
+    X, B : surface points (nphi, ntheta, 3) and field (src_nphi, src_ntheta, 3).
     samples : ``resample.surface_period`` of X.
     spectrum : ``field_spectrum`` of B.
     """

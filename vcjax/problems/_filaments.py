@@ -245,9 +245,10 @@ def _elements(call, filaments, targets, refinement):
 
 
 def _sum_elements(points, elements, targets):
-    """Return the sums (m, 3) over j of dl_j x r_j / |r_j|^3 at targets x, with r_j = x - y_j.
+    """Return the sum over j of dl_j x r_j / |r_j|^3, with r_j = x - y_j, at each target x.
 
-    The difference r_j is formed first, so that no digits cancel later.
+    The result has the shape (m, 3). The difference r_j is formed first, so that no digits cancel
+    later.
     """
     field = np.empty_like(targets)
     step = max(1, _TILE_BYTES // (8 * len(points)))
@@ -266,9 +267,10 @@ def _sum_elements(points, elements, targets):
 
 
 def _sum_gradients(points, elements, targets):
-    """Return the sums (m, 3, 3) over j of dl_j x K_i(r_j) at targets x, with r_j = x - y_j.
+    """Return the sum over j of dl_j x K_i(r_j), with r_j = x - y_j, at each target x.
 
-    The kernel K_im = delta_im / |r|^3 - 3 r_i r_m / |r|^5 is symmetric.
+    The kernel K_im = delta_im / |r|^3 - 3 r_i r_m / |r|^5 is symmetric. The result has the shape
+    (m, 3, 3), and i is its second index.
     """
     gradient = np.empty((len(targets), 3, 3))
     step = max(1, _TILE_BYTES // (8 * len(points)))
