@@ -1,8 +1,8 @@
 """Arrays on the quadrature grid of a rule: the nodes of a surface, and values at nodes and targets.
 
-Arrays on the *continued nodes* hold the values of one field period in laboratory components. They
-are continued beyond the period on every side by the rule's overlap. The values around a target are
-then a slice of the array, and no vector has to be rotated.
+Arrays on the *continued nodes* hold the values of one field period in laboratory components. The
+values are continued beyond the period on every side by the rule's overlap. The values around a
+target are then a slice of the array, and no vector has to be rotated.
 """
 
 from collections.abc import Callable

@@ -13,7 +13,7 @@ is the centre of the block, y' = y - c and g = s y' - y' x F, the columns are
 
     q,  q y'^2,  q y'_i  with q = (s, F),  and  g,  y'_i g.
 
-The expansion of squared distances loses as many digits as (size of the block / r)^2 has. With a
+If (size of the block / r)^2 is 10^k, the expansion of squared distances loses k digits. With a
 centre that is far from all sources, such as the origin, it would lose seven digits. Therefore the
 size of blocks is bounded.
 

@@ -136,12 +136,12 @@ def transform_gradients(
 def known_field(
     sources: Float[Array, "3 row column"], points: Float[Array, "3 ..."]
 ) -> Float[Array, "3 ..."]:
-    """Return the test field, whose transform T is known: a sum of e_z and e_phi/R.
+    """Return the test field, a sum of e_z and e_phi/R, of which T is known.
 
-    Its currents flow outside the torus. T of the test field is therefore the field itself at points
-    inside and 0 at points outside. This distinguishes inside from outside, and the deviation from
-    the known values is an error of the quadrature that does not depend on B. The test field is at
-    most 1 on the surface, and bounded near the z axis.
+    The currents of the test field flow outside the torus. Therefore T of the test field is the
+    field itself at points inside and 0 at points outside. This distinguishes inside from outside.
+    The deviation from the known values is an error of the quadrature that does not depend on B. The
+    test field is at most 1 on the surface, and bounded near the z axis.
 
     Parameters
     ----------

@@ -185,8 +185,8 @@ def _polar_sum(x, foot, rings, alpha, delta, test_field, constants: OffSurfaceTa
 def _along_rays(rings, delta, constants: OffSurfaceTables, rule: Rule):
     """Return the nodes along the rays of each point, with their weights and values.
 
-    Outside the core of the patch the nodes are the rings. Inside the core their radii depend on the
-    distance of the point from the surface.
+    Outside the core of the patch, the nodes lie on the rings. Inside the core, the radii of the
+    nodes depend on the distance of the point from the surface.
 
     Returns
     -------

@@ -4,9 +4,9 @@ All arithmetic is done on the host and takes well under a second.
 
 The near part of the kernel is cut off at a rate alpha (`vcjax._kernels.near`). Let R be the radius
 of a patch, h the spacing of the quadrature nodes, and epsilon the error that the quadrature may
-have. For up to 3 requested digits, epsilon is one digit below the requested error. For 6 digits and
-more, it is two and a half digits below. With these margins W7-X and the rotating ellipse meet their
-error limits. The demands on a rule are:
+have. For up to 3 requested digits, epsilon is a tenth of the requested error. For 6 digits and
+more, it is 10^-2.5 times the requested error. With these margins W7-X and the rotating ellipse meet
+their error limits. The demands on a rule are:
 
 - The cut-off T = alpha R satisfies T^2 = ln(0.02/epsilon), so that the near kernel is negligible at
   the rim of a patch.
@@ -27,8 +27,8 @@ error limits. The demands on a rule are:
 The kernel of a gradient is more singular by one power of the distance. With the same quadrature,
 the error of a gradient is proportional to max |B| / h, but digits are requested relative to
 max |grad B|. Therefore a quadrature for gradients is chosen for more digits than requested
-(`Demand.of_gradient`). If B varies slowly, as a vacuum field does, these are two to three more
-digits. If B varies so fast that its grid must be fine anyway, one more digit is enough. The grid
+(`Demand.of_gradient`). If B varies slowly, as a vacuum field does, two to three more digits are
+needed. If B varies so fast that its grid must be fine anyway, one more digit is enough. The grid
 must also be so fine that the interpolation of B on patches gives the derivatives of B with the
 requested digits (`Slopes.nodes`).
 

@@ -87,10 +87,11 @@ class Demand:
         """Return the demands for a gradient with an error of 10^-digits, relative to max |grad B|.
 
         The error of the trapezoidal rule oscillates from node to node, so the slope of the error is
-        2 pi / spacing times as large as the error. In contrast, max |grad B| is max |B| / length.
-        The quadrature therefore needs log10(2 pi length / spacing) more digits. The largest error
-        by far comes from the smooth rest of the kernel. Therefore `_GRADIENT_EXTRA` is added to T^2
-        in the radius of patches, which raises the exponent of this error by twice as much.
+        2 pi / spacing times as large as the error. By the definition of `length`, max |grad B| is
+        max |B| / length. The quadrature therefore needs log10(2 pi length / spacing) more digits.
+        The largest error by far comes from the smooth rest of the kernel. Therefore
+        `_GRADIENT_EXTRA` is added to T^2 in the radius of patches, which raises the exponent of
+        this error by twice as much.
 
         Parameters
         ----------
@@ -120,9 +121,9 @@ class Demand:
         """Least distance of a rim from its target in node spacings, on bent surfaces.
 
         Rims are closer on bent surfaces than on tangent planes. At the distance `radius_in_nodes`
-        the near kernel is 0.02 exp(-T^2). At the closest rims it may be larger, up to a third of
-        the error that may come from other sheets. For gradients, this condition does not allow a
-        smaller distance than `radius_in_nodes`.
+        the near kernel is 0.02 exp(-T^2). At the closest rims this value may be larger, up to a
+        third of the error that may come from other sheets. For gradients, this condition does not
+        allow a smaller distance than `radius_in_nodes`.
         """
         enough = (self.reach + np.log(3 * RIM_KERNEL)) / self.cutoff**2
         return self.radius_in_nodes * float(np.sqrt(min(enough, 1.0)))
@@ -141,7 +142,7 @@ class Demand:
         return np.maximum(self.least_radial_count, np.ceil(by_sheets))
 
     def angular_count(self, stretch, sheets: Sheets, semi_axes: np.ndarray) -> np.ndarray:
-        """Return for k patches the numbers of angles that resolve near kernel and sheets inside.
+        """Return for k patches the numbers of angles that resolve near kernel and other sheets.
 
         Parameters
         ----------

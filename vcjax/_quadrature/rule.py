@@ -20,8 +20,8 @@ class Rule:
     """Sizes and constants of a quadrature: an immutable, hashable object made by `vcjax.choose`.
 
     For points off the surface, `vcjax.choose_off_surface` makes the rule. Every point of the target
-    grid is the centre of a patch, an ellipse of quadrature nodes on which the singular near
-    part of the kernel is integrated in polar coordinates.
+    grid is the centre of a patch, an ellipse of quadrature nodes on which the singular near part of
+    the kernel is integrated in polar coordinates.
 
     Attributes
     ----------

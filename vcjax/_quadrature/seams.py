@@ -2,7 +2,7 @@
 
 Seams are where one period meets the next, and where one turn in theta meets the next. The curves of
 the grid break at a seam if a surface is open, a point is missing or repeated, nfp is wrong, the
-grid is shifted against the convention, or the data do not have the symmetry that a half period
+grid is shifted relative to the convention, or the data do not have the symmetry that a half period
 implies. The second difference of the values is then far larger at the seam than anywhere else.
 """
 

@@ -54,7 +54,10 @@ class Sheets:
     nodes: np.ndarray
 
     def nodes_beyond(self, angle: float) -> np.ndarray:
-        """Return the largest two `nodes` of points with a separation above `angle`."""
+        """Return the maximum of `nodes` over the points with a separation above `angle`.
+
+        The maximum is taken along phi and along theta separately.
+        """
         first = np.searchsorted(self.separation, angle, side="right")
         return self.nodes[:, first:].max(axis=1, initial=0.0)
 

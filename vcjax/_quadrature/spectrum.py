@@ -147,9 +147,8 @@ def midway(count: int) -> float:
     """Return the error of Lagrange interpolation midway between nodes, divided by sin(pi w)^count.
 
     Here w is the number of turns by which a wave advances from node to node. The value is exact to
-    leading order in w. It follows from
-    the remainder of the interpolation: the derivative of order `count`, times the product of the
-    distances to the nodes, over the factorial of `count`.
+    leading order in w. It follows from the remainder of the interpolation: the derivative of order
+    `count`, times the product of the distances to the nodes, divided by the factorial of `count`.
     """
     return math.comb(count, count // 2) / 2**count
 
