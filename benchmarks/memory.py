@@ -1,4 +1,4 @@
-"""Temporary memory of small problems, as the compiler reports it."""
+"""Temporary memory of small problems, as reported by the compiler."""
 
 from __future__ import annotations
 

@@ -53,7 +53,10 @@ class AgainstReference(common.CaseSuite):
         )
 
     def value(self, cache, quantity, point):
-        """Return the value of a quantity; records have its error under the name in `error`."""
+        """Return the value of a quantity.
+
+        Records store the quantity ``error_relative`` under the name in `error`.
+        """
         return super().value(cache, quantity.replace("error_relative", self.error), point)
 
 

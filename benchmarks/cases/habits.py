@@ -60,14 +60,14 @@ def selu(x: jax.Array) -> jax.Array:
 
 
 def side_effect_in_jit(habit: Habit) -> None:
-    """Call a jitted function with a side effect in Python ten times."""
+    """Call ten times a jitted function that has a side effect in Python."""
     jitted = jax.jit(lambda x: habit.body(x))
     for _ in range(CALLS):
         jitted(habit.x)
 
 
 def side_effect_in_callback(habit: Habit, *, ordered: bool) -> None:
-    """Call a jitted function with a callback to Python ten times."""
+    """Call ten times a jitted function that has a callback to Python."""
 
     def called(x: jax.Array) -> jax.Array:
         if ordered:

@@ -123,7 +123,7 @@ def timed(call: Callable[[], T]) -> tuple[float, T]:
 
 @dataclasses.dataclass(frozen=True)
 class Timing:
-    """Median time of a call, and the mean number of processors that it kept busy."""
+    """Median time of a call, and the mean number of processors that the call kept busy."""
 
     wall_seconds: float
     cpu_per_wall: float
@@ -159,7 +159,10 @@ def array_bytes(tree: Any) -> float:
 
 
 def scratch_file(name: str) -> Path | None:
-    """Return the path of a temporary file that the workers of a run share; None outside a run."""
+    """Return the path of a temporary file that the workers of a run share.
+
+    Outside a run, return None.
+    """
     scratch = os.environ.get(SCRATCH_VARIABLE)
     return Path(scratch) / name if scratch else None
 

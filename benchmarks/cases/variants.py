@@ -35,7 +35,7 @@ class Hidden:
     function: Callable[..., Any]
 
     def __call__(self, *arguments: Any) -> Any:
-        """Return what the hidden callable returns."""
+        """Call the hidden callable, and return its result."""
         return self.function(*arguments)
 
 

@@ -3,7 +3,7 @@
 The command measures an exact metric of one case, such as ``temp_bytes`` of
 ``operations/external_field``. It measures BASE and HEAD, then the commit in the middle between
 them, and so on: about log2(n) measurements for n commits. An exact metric needs only one process
-for each commit, and the machine may be busy. Measurements are kept in ``results/bisect``, so an
+for each commit, even on a busy machine. Measurements are kept in ``results/bisect``, so an
 interrupted command resumes when it is run again. Exit codes: 0 if the commit is found, 2 if not.
 """
 
@@ -65,7 +65,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     before, after = (commits[place] for place in found)
     print(f"{options.metric} of {options.case} changed at {_subject(after)}")
     if found[1] - found[0] > 1:
-        print(f"or at one of the {found[1] - found[0] - 1} commits before that cannot be measured")
+        print(f"or at one of the {found[1] - found[0] - 1} commits before; they cannot be measured")
     print(f"make review BASE={before[:10]} HEAD={after[:10]}")
     return 0
 

@@ -40,7 +40,7 @@ def git(*arguments: str) -> bytes:
 
 
 def commit_named(name: str) -> str:
-    """Return the full hash of a commit, named in any way that git accepts."""
+    """Return the full hash of a commit; `name` is any name of the commit that git accepts."""
     return git("rev-parse", "--verify", "--end-of-options", f"{name}^{{commit}}").decode().strip()
 
 

@@ -132,7 +132,10 @@ def _steady_only(record: jaxmeter.Record) -> jaxmeter.Record:
 
 
 def installed_package() -> Path | None:
-    """Return the folder of vcjax in site-packages, where asv installs vcjax; None without one."""
+    """Return the folder of vcjax in site-packages, or None if there is no such folder.
+
+    asv installs vcjax there.
+    """
     try:
         folder = Path(str(importlib.metadata.distribution("vcjax").locate_file("vcjax")))
     except importlib.metadata.PackageNotFoundError:

@@ -83,7 +83,7 @@ class RecordStore:
         Raises
         ------
         FileError
-            If the file cannot be written, for example without space or permission.
+            If the file cannot be written, for example because there is no space or no permission.
         """
         path = self.path(case, round_index)
         try:

@@ -27,7 +27,7 @@ class EditedLine:
     """The top-level function or class that contains the line, or an empty string."""
     text: str
     edit: int = 0
-    """The number of the edit, within its file, that the line belongs to."""
+    """The number, within the file, of the edit that contains the line."""
 
     def __str__(self) -> str:
         return f"edited: {self.file}:{self.line} in {self.function or 'the module'}: {self.text}"

@@ -42,12 +42,12 @@ class Calls:
 
 @dataclass(frozen=True)
 class Operation:
-    """A row of the table.
+    """A row of the table of operations.
 
     Attributes
     ----------
     name : the operation's name; its records belong to the case ``operations/<name>``.
-    covers : public names that it measures, such as ``vcjax.external_field``.
+    covers : public names that the operation measures, such as ``vcjax.external_field``.
     make : function that makes the program or calls; called when the operation is measured.
     """
 

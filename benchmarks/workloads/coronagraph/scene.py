@@ -22,7 +22,7 @@ class Observation(eqx.Module):
     bandwidth: Float[Array, ""]
     """Width of the wavelength band in micrometres."""
     time: Float[Array, ""]
-    """Time of the exposure in days."""
+    """Time at which the exposure is made, in days."""
     roll: Float[Array, ""]
     """Position angle of the telescope in radians."""
     exposure: Float[Array, ""]
