@@ -249,7 +249,7 @@ def test_rows_of_an_environment_are_kept_and_shown_where_it_is_not_measured(made
 
 @pytest.mark.parametrize("beginning, count", [("py3", 2), ("py2", 0)])
 def test_an_ambiguous_environment_is_not_kept(made, tmp_path, beginning, count):
-    with pytest.raises(ReportError, match=f"beginning of {count} environment keys"):
+    with pytest.raises(ReportError, match=f"keep: {count} environment keys"):
         versions.keep(made.tables["versions"], beginning, tmp_path)
     assert not list(tmp_path.iterdir())
 
@@ -274,7 +274,8 @@ def test_the_rules_on_capture_have_their_numbers(made):
     # A tenth of 3 seconds and the rest of building, at 10 ms a megabyte.
     assert "takes a tenth longer with 33" in even.lead
     assert any(
-        said.startswith("Its exp: 8.04 s of extra compile time at 100 MB") for said in even.findings
+        said.startswith("The array's exp: 8.04 s of extra compile time at 100 MB")
+        for said in even.findings
     )
 
 

@@ -115,7 +115,7 @@ def test_numbers_below_1_are_refused(command, arguments, capsys):
 def test_sizes_set_in_the_environment_are_refused(command, monkeypatch, capsys):
     monkeypatch.setenv("VCJAX_CHUNK_B", "64")
     assert command[0]() == 2
-    assert "hide" in capsys.readouterr().err
+    assert "replace" in capsys.readouterr().err
 
 
 def test_the_first_process_measures_all_sizes_with_memory_and_the_share_of_the_far_field():
