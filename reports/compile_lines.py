@@ -68,10 +68,10 @@ class LineChange:
 def line_changes(base: CompileLines, head: CompileLines) -> tuple[LineChange, ...]:
     """Return the lines whose compile time changed most, at most `MOST_LINES`.
 
-    Lines are matched by file, function and text, because edits elsewhere in a file move them. Lines
-    with a changed number of equations, kernels or instructions are preferred, because these numbers
-    are exact. If there are no such lines, the result has the lines whose time changed in the same
-    direction as the total time.
+    Lines are matched by file, function and text, because an edit elsewhere in a file changes the
+    line numbers. Lines with a changed number of equations, kernels or instructions are preferred,
+    because these numbers are exact. If there are no such lines, the result has the lines whose time
+    changed in the same direction as the total time.
     """
     before, after = _by_line(base), _by_line(head)
     changes = []

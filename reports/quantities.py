@@ -2,8 +2,8 @@
 
 There are three kinds of numbers. *Exact* numbers are the same in all processes of a commit, so any
 difference counts. *Noisy* numbers (times, resident memory) need several processes and statistics.
-*Errors* are differences between a computed answer and the known answer. Rounding may change them a
-little.
+*Errors* are differences between a computed answer and the known answer. Rounding may change an
+error a little.
 """
 
 import json

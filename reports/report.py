@@ -50,7 +50,7 @@ def make_report(
     Parameters
     ----------
     store : path
-        Folder of records, <commit>/<environment-key>/<case>/<round>.json.
+        Folder with the records, at <commit>/<environment-key>/<case>/<round>.json.
     commit, environment : str, optional
         Beginnings of a commit hash and of an environment key. The default is the commit that was
         measured last, in the environment where it was measured last.

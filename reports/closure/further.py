@@ -281,6 +281,6 @@ def audited(path: Path) -> Section | None:
 
 
 def _short(file: str) -> str:
-    """Return the path below the repository, so that no folder of the machine is shown."""
+    """Return a file's path relative to the repository, so that no other folder is shown."""
     parts: Sequence[str] = Path(file).parts
     return "/".join(parts[parts.index("benchmarks") :]) if "benchmarks" in parts else parts[-1]

@@ -46,12 +46,12 @@ def make_closure_report(
     Parameters
     ----------
     store : path
-        Folder of the study's records, <commit>/<environment-key>/<case>/<round>.json.
+        Folder with the study's records, at <commit>/<environment-key>/<case>/<round>.json.
     casing_store : path, optional
         Folder of the records from which the variants of the virtual casing are taken.
     audits, picture : path, optional
-        Folder of audits, <commit>/<environment-key>.json, and a PNG file. The page leaves them out
-        if they do not exist.
+        Folder with the audits, at <commit>/<environment-key>.json, and path of a PNG file. The page
+        leaves out an audit or a picture that does not exist.
     commit, environment : str, optional
         Beginnings of a commit hash and of an environment key. The default is the commit that was
         measured last, in its environment with the most processes.

@@ -1,4 +1,4 @@
-"""Write the history as one page; it has all numbers as JSON, and a script that draws them."""
+"""Write the history as one page that contains all numbers as JSON and a script that draws them."""
 
 import json
 import math

@@ -1,4 +1,4 @@
-"""Make series of measurements: one metric of one case in one environment, over all commits."""
+"""Make series: the values of one metric of one case in one environment, over all commits."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -50,9 +50,9 @@ class Series:
     samples : tuple of tuple of float, shape (n, processes)
         The values of the processes; empty if all processes of an exact metric agree.
     lines : dict of int to str
-        For series of compile times: a description of source lines, by the index of a value. It
-        gives the lines that explain a change point, or else the slowest lines. Only the values of
-        profiled commits have a description.
+        For series of compile times: a description of source lines, by the index of a value. The
+        description names the lines that explain a change point, or else the slowest lines. Only the
+        values of profiled commits have a description.
     """
 
     case: str

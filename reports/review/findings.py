@@ -274,7 +274,7 @@ def rounds_of(base: CaseResults, head: CaseResults) -> tuple[int, ...]:
 
 
 def _starts(rows: Mapping[int, Row]) -> dict[int, datetime]:
-    """Return the start time of each process by round, if it is known."""
+    """Return the start time of each process by round, without processes of unknown start time."""
     starts = {}
     for index, row in rows.items():
         with contextlib.suppress(ValueError):

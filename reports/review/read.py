@@ -78,7 +78,7 @@ class CommitResults:
 class LeftOut:
     """An environment or a folder from which the review takes no number, and the reason.
 
-    `is_asked` is true for an environment of both commits if the user chose a different one.
+    `is_asked` is true if both commits have the environment, but the user chose another environment.
     """
 
     name: str
@@ -289,8 +289,8 @@ def _chosen_environment(found: Sequence[Mapping[str, Any]], asked: str | None) -
 def _environment_folders(folders: Sequence[Mapping[str, list[StoredRecord]]]) -> list[str]:
     """Return the environment folder that is compared, for each commit.
 
-    If both commits have folders of the same name, it is one of these: the folder with the most
-    successful processes. Otherwise it is each commit's folder with the most successful processes.
+    A folder name that both commits have is preferred. If there are several choices, the folder with
+    the most successful processes is compared.
     """
     counts = [
         {key: sum(one.record.status == "ok" for one in found) for key, found in side.items()}

@@ -32,7 +32,7 @@ def title(review: Review) -> str:
 
 
 def _short(commit: str) -> str:
-    """Return the beginning of a commit's name, with the regression injected into it, if any."""
+    """Return the beginning of a commit's name, and the name of an injected regression, if any."""
     name, plus, injected = commit.partition("+")
     return f"{name[:10]}{plus}{injected}"
 
@@ -63,7 +63,7 @@ def facts(review: Review) -> tuple[Fact, ...]:
 
 
 def _commit(review: Review, name: str, commit: str) -> Fact:
-    """Return the fact on a commit, with the commit's subject and author if git knows them."""
+    """Return a `Fact` that names a commit, with its subject and author if git knows them."""
     known = review.commits.about.get(commit.partition("+")[0])
     note = f"{known.subject} ({known.author})" if known else ""
     return Fact(name, _short(commit), note)

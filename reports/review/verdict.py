@@ -306,7 +306,7 @@ def _message(row: Row) -> str:
 
 
 def _names(findings: Sequence[Finding]) -> str:
-    """Return the titles of the metrics as text: `peak RSS, first call and 2 others`."""
+    """Return the titles of the findings' metrics, such as `peak RSS, first call and 2 others`."""
     names = list(dict.fromkeys(f.metric.title for f in findings))
     more = len(names) - MAX_NAMES
     others = f" and {counted(more, 'other')}" if more > 0 else ""

@@ -55,7 +55,7 @@ def summary(measured: pd.DataFrame) -> pd.DataFrame:
 
 
 def chunk_order(chunk: str) -> tuple[int, int]:
-    """Return the sorting key of a chunk size: numbers, then "none" (one chunk), then "auto"."""
+    """Return the sorting key of a chunk size: numbers come first, then "none", then "auto"."""
     if chunk.isdecimal():
         return (0, int(chunk))
     return (2, 0) if chunk == AUTO else (1, 0)

@@ -46,7 +46,7 @@ _Seconds = Annotated[float, msgspec.Meta(ge=0, le=1e9)]  # up to thirty years
 
 
 class _Parameters(msgspec.Struct):
-    """Parameters that group measurements; all records must have the same types for them."""
+    """Parameters that group measurements; each must have the same type in all records."""
 
     workload: str | None = None
     variant: str | None = None

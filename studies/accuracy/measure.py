@@ -243,7 +243,7 @@ def _tails(B: np.ndarray, shape: Shape):
 
 @lru_cache
 def _frame(name: str):
-    """Return points of the surface and their outward unit normals, (n, 3) each."""
+    """Return points of the surface and their outward unit normals, shape (n, 3) each."""
     shape = shapes()[name]
     options: dict[str, Any] = dict(nphi=4, ntheta=24, **_symmetry(shape))
     x = vcjax.surface_points(shape.points(), **options)
@@ -255,7 +255,7 @@ def _frame(name: str):
 
 
 def _points(shape: Shape):
-    """Return points (n, 3) off the surface, and the distance and side at which each was placed."""
+    """Return points off the surface, shape (n, 3), with the distance and side of each point."""
     x, normal = _frame(shape.name)
     points, distances, sides = [], [], []
     for distance in DISTANCES:
@@ -271,7 +271,7 @@ def _points(shape: Shape):
 
 
 def _is_inside(shape: Shape, points, places) -> np.ndarray:
-    """Return whether each point is inside the surface, (n,).
+    """Return whether each point is inside the surface, shape (n,).
 
     Points next to the surface are on the side where they were placed. For all others the winding
     number of the cross-section around the point decides.

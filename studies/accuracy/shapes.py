@@ -48,13 +48,13 @@ class Shape:
         return -(-whole // 2) if self.symmetric else whole
 
     def points(self):
-        """Return the points X of the surface, (nphi, ntheta, 3)."""
+        """Return the points X of the surface, shape (nphi, ntheta, 3)."""
         return self.surface.points(
             self.rows(self.grid[0]), self.grid[1], half_period=self.symmetric
         )
 
     def section(self, phi: float, count: int = 400):
-        """Return R and Z of the cross-section at a toroidal angle, (2, count)."""
+        """Return R and Z of the cross-section at a toroidal angle, shape (2, count)."""
         theta = 2 * np.pi * np.arange(count) / count
         return np.stack(np.broadcast_arrays(*self.surface.shape(np.full(count, phi), theta)))
 

@@ -85,7 +85,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def measure(options: argparse.Namespace, file: Path) -> tuple[list[Row], int]:
-    """Measure the processes that the file does not hold yet.
+    """Measure the processes that the file does not contain yet.
 
     Return the rows of all wanted processes, and the number of processes that failed.
     """

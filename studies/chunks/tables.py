@@ -12,8 +12,10 @@ from jaxmeter import Environment
 from studies.harness import Row, measured, table
 
 WITHIN = 0.03
-"""Sizes at most this much slower than the fastest are candidates. The candidate with the least
-memory is recommended."""
+"""Largest share by which a candidate is slower than the fastest size.
+
+The candidate with the fewest bytes of temporaries is recommended.
+"""
 SIZE = ["chunk_size", "target_chunk_size"]
 NAMES = {
     "B": "The field on the surface",
@@ -101,7 +103,7 @@ def _sizes(found: Any) -> Any:
 
 
 def _chosen(ratios: Any, temp_bytes: Any) -> tuple[int, int]:
-    """Return the size with the least temporaries among those within 3 % of the fastest."""
+    """Return the size with the least temporaries of all sizes within 3 % of the fastest size."""
     sizes: Any = pd.DataFrame({"temp_bytes": temp_bytes, "ratio": ratios})
     good = sizes[ratios <= ratios.min() * (1 + WITHIN)]
     return good.sort_values(["temp_bytes", "ratio"], na_position="first").index[0]

@@ -1,4 +1,4 @@
-"""Run a process of the comparison: import a program, set it up, evaluate it, and do it again.
+"""Run a process of the comparison: import a program, then set it up and evaluate it repeatedly.
 
 The second set-up and the evaluations after it give the times in the steady state. Arguments come as
 JSON on standard input; the inputs and the result are NumPy files. The process imports only the

@@ -36,8 +36,9 @@ from studies.detection.findings import ALARMS, EQUAL, REGRESSION
 from studies.harness import RESULTS, ROOT, Row, StudyError, measured, read_rows, table, write_rows
 
 UNTOUCHED = ("apply_dense_operator", "self_test")
-"""Operations that edits of other operations do not affect. With each edit the first of them is
-measured too, or the second if the edit is about the first."""
+"""Operations that edits of other operations do not affect. With each edit the first of these
+operations is measured too, or the second if the edit changes the first.
+"""
 COPIES_COUNT = 4  # unedited copies; with the commit itself they make ten pairs
 
 

@@ -1,6 +1,6 @@
 """Measure how often a review finds an injected regression, and how often it gives a false alarm.
 
-    python -m studies detection --exact          # only regressions without times, in an hour
+    python -m studies detection --exact          # only regressions that need no times; an hour
     python -m studies detection --minutes 60     # all regressions; rerun to resume
     python -m studies detection --minutes 0      # print the table of the runs so far
 

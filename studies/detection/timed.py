@@ -142,7 +142,10 @@ def _is_found(edit: Edit | None, finding: Mapping[str, Any]) -> bool:
 
 
 def _is_explained(edit: Edit | None, finding: Mapping[str, Any]) -> bool:
-    """Return whether an edit may cause a finding in its own operation or in all of them pooled."""
+    """Return whether an edit may cause a finding.
+
+    An edit may cause findings in its own operation and in the pooled times of all operations.
+    """
     return edit is not None and finding["case"] not in {
         f"{SUITE}/{name}" for name in OPERATIONS if name != edit.operation
     }

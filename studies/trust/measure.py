@@ -8,9 +8,9 @@
 Each process measures thirty pairs with the code of `jaxmeter.compare`. Each pair has its own
 functions, programs and arrays.
 
-An effect is injected by making a loop or a program longer. Not all of its time grows with the
-length, because a call and a compile have fixed costs. ``shares`` measures the share of the time
-that grows.
+An effect is injected by making a loop or a program longer. Not all of the time grows with the
+length, because each call and each compile has a fixed cost. ``shares`` measures the share of the
+time that grows.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class Pair:
 
 
 def first_plan() -> list[Pair]:
-    """Return the pairs of the first plan: the most important pairs first, in random order."""
+    """Return the pairs of the first plan: the most important pairs, shuffled, then the others."""
     both = _pairs(EQUAL, ["plain"], range(20), compiles=2) + _pairs(EQUAL, ["loop"], range(10))
     both += _pairs("injected", ["loop"], range(15), [0.10])
     others = _pairs("injected", ["loop"], range(5), [0.03, 0.05, 0.20])
