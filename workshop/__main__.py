@@ -110,7 +110,7 @@ def _lesson(number: int | None) -> int:
     """Run the code of a lesson, and return the exit code."""
     lessons = lesson_files()
     if number is None or not 1 <= number <= len(lessons):
-        print(f"workshop: got lesson {number}; give a number from 1 to {len(lessons)}")
+        print(f"workshop: got lesson {number or 'without a number'}; give 1 to {len(lessons)}")
         return 2
     run_lesson(lessons[number - 1])
     return 0
