@@ -10,8 +10,8 @@ from jaxmeter import bytes_text
 from studies.harness import Row, measured, read_rows, table
 
 HEADER = (
-    "operation", "digits", "program", "whole process", "of it compiling", "set-up again",
-    "evaluation again", "peak memory", "error",
+    "operation", "digits", "program", "whole process", "compile time", "further set-up",
+    "further evaluation", "peak memory", "error",
 )  # fmt: skip
 _LABELS = ("operation", "digits", "program")
 
