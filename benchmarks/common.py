@@ -116,7 +116,11 @@ class CaseSuite(ABC):
 
     @abstractmethod
     def setup_cache(self) -> dict[str, Summary]:
-        """Return ``self.measured()``; every suite repeats this method."""
+        """Return ``self.measured()``.
+
+        Every suite must define this method itself, because asv identifies a cache by
+        file and line.
+        """
 
     @abstractmethod
     def case(self, *args: Any, **kwargs: Any) -> PlannedCase:

@@ -46,7 +46,7 @@ class Habit:
         self.executions += 1
 
     def body(self, x: Any) -> Any:
-        """Return a linear function of `x`, and count the run."""
+        """Return 0.5 x + 1, and count this run of the Python code."""
         self.ran()
         return 0.5 * x + 1.0
 

@@ -160,7 +160,7 @@ def called_for_the_surface() -> Calls:
 
 @operation("vcjax.interfaces.VirtualCasing")
 def called_as_virtual_casing() -> Calls:
-    """Call the methods of `VirtualCasing`, which has the interface of the C++ package.
+    """Call the methods of `VirtualCasing`, which has the interface of the C++ `virtual_casing`.
 
     Each method that evaluates is called twice.
     """
@@ -183,10 +183,10 @@ def called_as_virtual_casing() -> Calls:
 
 @operation("vcjax.interfaces.VirtualCasingJAX", "vcjax.interfaces.build_offsurface_levels")
 def called_as_virtual_casing_jax() -> Calls:
-    """Call the methods of `VirtualCasingJAX`, which has the interface of the JAX package.
+    """Call the methods of `VirtualCasingJAX`, which has the interface of `virtual_casing_jax`.
 
     Each method that evaluates is called twice. Methods named ``..._jit`` are left out, because they
-    are the same functions.
+    are other names of the same methods.
     """
     problem = PROBLEM()
 

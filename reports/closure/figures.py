@@ -242,7 +242,9 @@ def picture(path: Path) -> Figure:
     try:
         content = read_file(path, PICTURE_BYTES)
         if not content.startswith(b"\x89PNG"):
-            raise FileError(f"got {str(path)!r}, which is not a PNG picture; make it again")
+            raise FileError(
+                f"got {str(path)!r}, which is not a PNG picture; delete it, then run make closure"
+            )
     except (OSError, FileError) as error:
         panel = Drawing("A simulated frame", f"The picture cannot be read: {error}", 40)
     else:

@@ -92,7 +92,7 @@ def section(cases: pd.DataFrame) -> Section:
 
 
 def sentences(cases: pd.DataFrame) -> list[str]:
-    """Return a sentence on each problem: the fastest pair, and how "auto" compares with it."""
+    """Return a sentence on each problem: the fastest chunk sizes, and how "auto" compares."""
     said = []
     for _, problem in groups(cases, PROBLEM):
         if not any_of(problem["is_fastest"]):

@@ -77,7 +77,8 @@ def _vcjax(given: SimpleNamespace, inputs: Any) -> Callable:
 
 
 def _reference(given: SimpleNamespace, inputs: Any) -> Callable:
-    """Return a function that sets the C++ package up and returns a function that evaluates it.
+    """Return a function that sets up the C++ package and returns a function that
+    evaluates a field.
 
     The package takes and returns flat lists, components first.
     """

@@ -48,8 +48,8 @@ class Regression:
     Attributes
     ----------
     found_by : tuple of str
-        Metrics that find the regression if one or more of them regress. A name may also be the name
-        of the error with which a case fails.
+        Names of metrics. A review finds the regression if at least one of these metrics regresses.
+        An entry may also be the name of the error with which a case fails, like ``WrongAnswer``.
     exact_case : str or None
         The smallest case in which a metric other than a time shows the regression.
     explains : tuple of str or None

@@ -49,7 +49,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Measure and review the missing runs; write a row for each copy."""
+    """Measure and review the runs that OUT has no rows of, and write a row for each copy of vcjax.
+
+    With ``--judge-again``, only review the measured runs again.
+    """
     commit = commit_named(options.commit)
     machine = f"{options.busy} busy" if options.busy else QUIET
     rows = read_rows(options.out)
@@ -72,7 +75,10 @@ def run(options: argparse.Namespace) -> int:
 
 
 def measure(commit: str, folder: Path, seconds: float) -> None:
-    """Measure the times of the commit and of all copies; a rerun keeps finished rounds."""
+    """Measure the times of the commit, its edited copies and its equal copies.
+
+    A rerun keeps finished rounds.
+    """
     copies = (*EDITS, *COPIES)
     with run_lock(), sides([commit] * 2, folder, regressions=copies, change=change) as found:
         names = [(EDITS[name].operation,) if name in EDITS else OPERATIONS for name in copies]

@@ -141,4 +141,4 @@ def test_an_unsolved_check_says_what_it_wants():
 
 def test_a_lesson_that_does_not_exist_is_bad_usage(capsys):
     assert command.main(["lesson", "7"]) == 2
-    assert "from 1 to 6" in capsys.readouterr().out
+    assert "got lesson 7; give 1 to 6" in capsys.readouterr().out

@@ -165,7 +165,10 @@ class Spectrum:
 
     @cached_property
     def _corner(self) -> "_Corner":
-        """The corner with less power. The field of a helical surface fills the other corner."""
+        """One of the two corners of the spectrum: the corner with less power, in which noise shows.
+
+        On a helical surface a smooth field fills the other corner.
+        """
         corners = _corners(*self.values.shape[1:])
         return min(corners, key=lambda corner: self._power[corner.modes].sum())
 

@@ -164,8 +164,8 @@ def _near_parts(
     ----------
     needed : (n,) whether a point is so near to the surface that it needs a patch.
     test_field, punctured : as for `near_part`.
-    used : None if a derivative may be taken; otherwise the loop ends after the points that need a
-        patch.
+    used : None if a derivative may be taken: the loop then covers all tiles. With any other value
+        the loop ends after the points that need a patch.
     """
     order = jnp.argsort(~needed)
     tile = min(_TILE, len(points))

@@ -96,8 +96,8 @@ def sheets_of(samples: np.ndarray, nfp: int, *, both_sides: bool) -> Sheets:
     Parameters
     ----------
     samples : (3, n, m) co-rotating points of one period.
-    both_sides : whether points off the surface are to be evaluated. Points on the surface are twice
-        as far from other sheets.
+    both_sides : whether points off the surface are to be evaluated. If not, the distance to other
+        sheets is twice as large: 2 rho in place of rho, see `Sheets`.
     """
     _, tangents = _sample(samples, nfp, _SHEETS)
     curves, along_phi, along_theta = (v.transpose(1, 2, 0) for v in tangents)

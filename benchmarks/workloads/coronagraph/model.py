@@ -116,7 +116,10 @@ def planets_rate(system: System, observation: Observation) -> Float[Array, "size
 
 
 def disk_rate(system: System, observation: Observation) -> Float[Array, "size size"]:
-    """Return the rate map of the disk; each point of the disk has its own image."""
+    """Return the rate map of the disk, the sum of the images of its points.
+
+    The image of a point depends on its position, so the sum is not a convolution.
+    """
     brightness = system.disk.brightness(observation.wavelength)
     scale = _pixel_au(system, observation) / system.disk.pixel
     grid = rotated_grid(

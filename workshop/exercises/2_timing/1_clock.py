@@ -1,7 +1,7 @@
 """Measure the steady state.
 
-`call_seconds` should return the seconds of five complete steady-state calls of a jitted function.
-`clock()` returns seconds.
+`call_seconds` should return a list of five times in seconds: one for each of five complete
+steady-state calls of a jitted function. `clock()` returns the current time in seconds.
 """
 
 

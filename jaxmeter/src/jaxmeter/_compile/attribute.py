@@ -152,7 +152,7 @@ def compile_rows(
     """
     all_kernels = [name for _, name in stages.seconds if name]
     compiled = [part for name in dict.fromkeys(all_kernels) for part in kernels.inside(name)]
-    # XLA's older emitters make one module of the whole program.
+    # XLA's older emitters put the whole program into one module.
     compiled = compiled or kernels.computing
     estimates: dict[Origin, float] = defaultdict(float)
     for folding in foldings:
