@@ -39,7 +39,7 @@ def test_programs_with_other_captured_values_are_not_the_same():
     found = jaxmeter.diff(lambda x: x + TABLE, lambda x: x + other, X)
     assert (found.same, found.values) == (False, False)
     assert found == ProgramDiff.from_json(found.to_json())
-    assert jaxmeter.table(found) == ("<lambda> -> <lambda>: the same but for captured values")
+    assert jaxmeter.table(found) == ("<lambda> -> <lambda>: the same except for captured values")
 
 
 def test_an_operation_that_the_compiler_removes_differs_in_the_jaxpr_alone():
@@ -143,7 +143,7 @@ def test_different_versions_of_jax_are_shown():
     now = jaxmeter.inventory(step, W, X)
     found = jaxmeter.diff(dataclasses.replace(now, jax="0.1"), now)
     assert found.versions == ("0.1", jax.__version__)
-    assert "of JAX 0.1 and" in jaxmeter.table(found)
+    assert "with JAX 0.1 and" in jaxmeter.table(found)
 
 
 def test_a_diff_renders_and_survives_json():

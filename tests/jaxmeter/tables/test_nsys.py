@@ -70,7 +70,9 @@ def test_kernels_are_joined_with_the_operation_that_launched_them(tmp_path, meta
     [{"jit_g": HLO.replace("jit_f", "jit_g")}, {"jit_f": HLO.replace("fusion.1", "fusion.7")}],
 )
 def test_the_text_of_another_program_is_refused(tmp_path, hlo):
-    with pytest.raises(JaxmeterError, match=r"not the program that ran.* 2 operations of jit_f"):
+    with pytest.raises(
+        JaxmeterError, match="does not match the capture: 2 operations of jit_f ran"
+    ):
         read(rows.write(tmp_path / "a.sqlite", FULL), hlo)
 
 

@@ -79,7 +79,7 @@ def case_of(
         return Case(fn, args, kwargs)
     if args or kwargs:
         raise JaxmeterError(
-            f"{call}: got arguments besides a Case: {len(args) + len(kwargs)}; "
+            f"{call}: got a Case and separate arguments ({len(args) + len(kwargs)} of them); "
             "put the arguments into the case: Case(fn, args)"
         )
     return fn

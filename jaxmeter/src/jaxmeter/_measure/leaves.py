@@ -31,8 +31,8 @@ def split(
     kwargs: Mapping[str, Any],
     static: tuple[Collection[int], Collection[str]] = ((), ()),
 ) -> tuple[dict[int, Any], Call]:
-    """Return the leaves that JAX cannot trace, by position, and the arguments with None in their
-    place.
+    """Return the leaves that JAX cannot trace, by position, and the arguments with these leaves
+    replaced by None.
 
     ``static`` contains the positions and the names of the static arguments.
     """

@@ -78,8 +78,8 @@ def run_steady(
         args, kwargs = arguments()
         with no_garbage_collection():
             answer, seconds = timed(clock, functools.partial(call, *args, **kwargs))
-        # Counted after the run rather than forbidden by jax.no_tracing: that also refuses
-        # programs with effects, which do not take JAX's fast path, though they are not traced.
+        # Count traces after the run. jax.no_tracing would also refuse programs with effects: they
+        # do not take JAX's fast path, although they are not traced.
         if traces_count() != traces_before:
             raise retrace_error(name_of(call))
         if taken >= 0:

@@ -11,7 +11,7 @@ from typing import Any
 from jaxmeter._records.record import Failure, Record
 
 ADVICE = "try: "
-"""The prefix of a note on an exception that gives advice."""
+"""A note on an exception gives advice if it begins with this prefix."""
 
 UNFINISHED = "Unfinished"
 """The ``kind`` of the failure in a record while the measurement is still running."""

@@ -7,7 +7,8 @@ from jaxmeter._render.sheet import Code, Sheet, Table, row
 from jaxmeter._render.units import bytes_text, count_text, place_text, seconds_text
 
 _THRESHOLDS_SECONDS = (1.0, 0.3, 0.1, 0.0)
-"""Values to try for JAX's minimum compile time of a program to keep. The first is JAX's default."""
+"""Values to try for the minimum compile time of the programs that JAX keeps in the cache. The first
+is JAX's default."""
 _ENOUGH_SHARE = 0.95
 
 

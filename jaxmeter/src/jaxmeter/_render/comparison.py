@@ -62,7 +62,7 @@ def _notes(comparison: Comparison, names: tuple[str, str]) -> list[str]:
         notes.append(
             f"times are from {count} processes, each with interleaved calls of both functions; "
             f"times of {names[1]} are computed as times of {names[0]} multiplied by the ratio; "
-            "p and intervals are corrected because several times are compared"
+            "p and intervals are corrected for multiple comparisons"
         )
         if count < MIN_PROCESSES_COUNT:
             notes.append(

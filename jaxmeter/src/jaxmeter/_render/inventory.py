@@ -79,15 +79,17 @@ def _headline(diff: ProgramDiff) -> str:
     verdict = {
         True: "the same optimised program",
         False: "another program",
-        None: "different, as far as is known" if changes else "no known difference",
+        None: "the known quantities differ" if changes else "no known difference",
     }[diff.same]
     if diff.values is False:
         is_alone = not diff.fusions and not changes
         verdict = (
-            "the same but for captured values" if is_alone else f"{verdict}, other values captured"
+            "the same except for captured values"
+            if is_alone
+            else f"{verdict}, with other captured values"
         )
     if diff.versions is not None:
-        verdict += f", of JAX {diff.versions[0]} and {diff.versions[1]}"
+        verdict += f", with JAX {diff.versions[0]} and {diff.versions[1]}"
     return f"{diff.before} -> {diff.now}: {verdict}"
 
 

@@ -17,8 +17,8 @@ _SIZES = {
     "arguments": "argument_bytes",
     "outputs": "output_bytes",
     "temporaries": "temp_bytes",
-    "of arguments reused": "alias_bytes",
-    "process, above start": "peak_above_start_bytes",
+    "reused arguments": "alias_bytes",
+    "process peak above start": "peak_above_start_bytes",
     "device peak": "device_peak_bytes",
 }
 

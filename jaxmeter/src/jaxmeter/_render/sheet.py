@@ -32,9 +32,10 @@ def row(*cells: Text, details: Iterable[Text] = ()) -> Row:
 
 
 def quantities(result: Any, fields: Mapping[str, str]) -> Iterator[Row]:
-    """Yield a row for each field of a result that is not None.
+    """Yield a row for each field in ``fields`` that is not None in a result.
 
-    ``fields`` maps the name to show to the path of the field, such as ``memory.temp_bytes``.
+    ``fields`` maps the name shown in the row to the path of the field, such as
+    ``memory.temp_bytes``.
     """
     for name, field in fields.items():
         value = operator.attrgetter(field)(result)

@@ -49,8 +49,8 @@ def retraces(
     -------
     Retraces
         One entry for each call. An entry has the numbers of traces, compiles and cache hits that
-        JAX reports, the number of executions of the Python body, and the time in seconds. Causes
-        are given only for a call after the first that traced or compiled.
+        JAX reports, the number of executions of the Python body, and the time in seconds. Each
+        call that traced or compiled has causes, except the first call.
 
     Raises
     ------

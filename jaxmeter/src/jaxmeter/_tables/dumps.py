@@ -26,7 +26,10 @@ schema(
     "operation, named scope and source line, and constants by shape and value.",
     {
         "what": (TEXT, "`size`, `buffer`, `opcode`, `fusion`, `constant`, `precision`, `call`"),
-        "item": (TEXT, "properties by which the rows were matched; for `size`, its name"),
+        "item": (
+            TEXT,
+            "properties by which the rows were matched; for `size`, the name of the quantity",
+        ),
         "before_count": (WHOLE, "number of matching items before"),
         "now_count": (WHOLE, "number of matching items now"),
         "before_bytes": (WHOLE, "size of matching items before, bytes"),
@@ -207,7 +210,9 @@ def dump_text(path: Path) -> str:
     except FileNotFoundError:
         raise
     except (OSError, FileError) as error:
-        raise JaxmeterError(f"dump: cannot read {str(path)!r} ({error}); dump again") from None
+        raise JaxmeterError(
+            f"dump: cannot read {str(path)!r} ({error}); give a dump with readable files"
+        ) from None
 
 
 _SIZES = (

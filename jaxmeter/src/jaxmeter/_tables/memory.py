@@ -75,8 +75,8 @@ def memory_table(points: Sequence[Point]) -> pd.DataFrame:
     ----------
     points : sequence of Point
         The choices with their records. A choice counts as failed unless all its records are ``ok``.
-        The numbers of the allocator are read from the checks of the choice's first record, to
-        which `allocator_checks` added them.
+        The numbers of the allocator, from `allocator_checks`, are read from the checks of the
+        choice's first record.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Make the tables of an nsys capture: kernels with operation and scope, copies and NVTX ranges."""
+"""Make the tables of an nsys capture: memory copies, NVTX ranges, kernels with their scopes."""
 
 from __future__ import annotations
 
@@ -31,18 +31,18 @@ schema(
             REAL,
             "duration of all launches, seconds; launches on different streams may overlap",
         ),
-        "memcpy_count": (WHOLE, "number of copies"),
+        "memcpy_count": (WHOLE, "number of memory copies"),
         "nvtx_ranges_count": (WHOLE, "number of NVTX ranges; if it is 0, see `nsys_nvtx`"),
         "thunk_ranges_count": (WHOLE, "number of NVTX ranges that XLA wrote for its operations"),
     },
 )
 schema(
     "nsys_memcpy",
-    "Each row sums the copies of one kind on one device.",
+    "Each row sums the memory copies of one kind on one device.",
     {
         "copy_kind": (TEXT, "`host to device`, `device to host`, `device to device`, ..."),
         "device": (TEXT, "number of the GPU"),
-        "count": (WHOLE, "number of copies"),
+        "count": (WHOLE, "number of memory copies"),
         "bytes": (WHOLE, "size of all copies, bytes"),
         "total_seconds": (REAL, "duration of all copies, seconds"),
         "bytes_per_second": (REAL, "bytes divided by total_seconds"),
@@ -181,8 +181,9 @@ def _check_ran(name: str, known: Mapping[str, Instruction], ranges: pd.DataFrame
     if (programs and name not in programs) or (ran and not any(op in known for op in ran)):
         listed = ", ".join(sorted(programs)) or "unknown programs"
         raise JaxmeterError(
-            f"hlo: got a text of {name}, which is not the program that ran: the capture has "
-            f"{len(ran)} operations of {listed}; give the HLO text of the program that ran"
+            f"hlo: got the HLO text of {name}, which does not match the capture: {len(ran)} "
+            f"operations of {listed} ran; give the HLO text of the same compile of the program "
+            "that ran"
         )
 
 

@@ -25,7 +25,10 @@ schema(
     {
         "path": (TEXT, "the `.xplane.pb` file"),
         "file_bytes": (WHOLE, "size of the file, bytes"),
-        "events_count": (WHOLE, "number of events, including marks of thread pools"),
+        "events_count": (
+            WHOLE,
+            "number of events, including the marks that thread pools write about their own work",
+        ),
         "op_events_count": (WHOLE, "number of events that are runs of operations of programs"),
         "lines_count": (WHOLE, "number of threads and streams with events"),
         "programs_count": (WHOLE, "number of programs that ran operations"),
@@ -82,7 +85,10 @@ schema(
     {
         "device": (TEXT, "plane of the trace"),
         "thread": (TEXT, "name of the thread or stream"),
-        "events_count": (WHOLE, "number of events, without marks of thread pools"),
+        "events_count": (
+            WHOLE,
+            "number of events, without the marks that thread pools write about their own work",
+        ),
         "op_events_count": (WHOLE, "number of events that are runs of operations"),
         "busy_seconds": (REAL, "time with an event under way, including waiting, seconds"),
         "op_busy_seconds": (REAL, "time with an operation under way, seconds"),
@@ -162,9 +168,9 @@ def _check_ran(
     if 2 * sum(1 for op in ran if op.lstrip("%") in known) <= len(ran):
         listed = ", ".join(sorted({program for program, _ in ops})) or "nothing"
         raise JaxmeterError(
-            f"hlo: got a text of {name}, which is not the program that ran: the trace has "
-            f"{len(ran)} operations of {name}, and its programs are {listed}; give the HLO text of "
-            "a program that ran"
+            f"hlo: got the HLO text of {name}, which does not match the trace: {len(ran)} "
+            f"operations of {name} ran, and the programs in the trace are {listed}; give the HLO "
+            "text of the same compile of a program that ran"
         )
 
 

@@ -107,7 +107,7 @@ def _reason(old: RunCompile | None, new: RunCompile | None) -> str:
     parts, others = old.cache_key_parts, new.cache_key_parts
     changed = [name for name in parts if others.get(name, parts[name]) != parts[name]]
     if not changed:
-        return "not known: this JAX does not show the parts of its key"
+        return "not known: this version of JAX does not show the parts of the cache key"
     if changed == ["computation"]:
         return "key changed by the program itself: something in it differs from run to run"
     return f"key changed by {', '.join(changed)}"

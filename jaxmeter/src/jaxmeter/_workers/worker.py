@@ -98,7 +98,7 @@ def work(case: BenchmarkCase, report: Callable[[Record], Any] | None = None) -> 
             _work(case, progress)
     except BaseException:  # SystemExit too
         if progress.record.status == "ok":
-            raise  # the failure could not be recorded: the target has changed what that needs
+            raise  # the target has changed something that is needed to record the failure
     return progress.record
 
 
@@ -111,8 +111,8 @@ def _work(benchmark: BenchmarkCase, progress: Progress) -> None:
     sys.path[:0] = benchmark.path
     progress.enter("import")
     make_case = resolve(benchmark.target, "BenchmarkCase", "returns a jaxmeter.Case")
-    # The target's module may have configured JAX; only now does the backend start. And an import
-    # of JAX that fails is kept in the record.
+    # The target's module may have configured JAX; only now does the backend start. If the
+    # import of JAX fails, the record keeps the failure.
     from jaxmeter._measure.case import Case
     from jaxmeter._measure.meter import measure_case, rejected_if_not_compiled
 

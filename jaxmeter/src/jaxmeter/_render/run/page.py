@@ -178,7 +178,7 @@ def _process(process: RunProcess) -> str:
     return _cells(
         {
             "process": f"{process.number}",
-            "pid": f"{process.pid}, of {process.parent}" + ", forked" * process.forked,
+            "pid": f"{process.pid}, child of {process.parent}" + ", forked" * process.forked,
             "program": shlex.join(process.argv),
             "Python": f"{process.python}, {process.executable}",
             "JAX": process.jax or "not imported",

@@ -103,7 +103,7 @@ def _run_hidden():
         if error.name != "sitecustomize":
             raise
     finally:
-        # Python's import of this file needs an entry with the file's name.
+        # The import of this file, which is still under way, needs its entry in sys.modules.
         sys.modules.setdefault(__name__, ours)  # pyright: ignore[reportArgumentType]
 
 
