@@ -1,7 +1,7 @@
 """The cost of closing over a coronagraph's arrays instead of passing them as arguments.
 
 The study ``studies.closure`` measures all of these cases, and others. asv measures frames only on
-the full grid, at the two smaller sizes.
+the full grid, at the two smallest sizes.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ SIZES = (64, 128, 192, 256)
 ROUNDS = 6
 """Processes for each variant: the minimum that can show a difference at p = 0.0022."""
 REQUIRES = {"equinox": "equinox"}
-# The published program computes in single precision; matrix products on the host would wait for
-# each other's threads on a busy machine.
+# The program of the published measurement (docs/closure.md) computes in single precision. Matrix
+# products on the host would wait for each other's threads on a busy machine.
 ENVIRONMENT = {"JAX_ENABLE_X64": "0", "OPENBLAS_NUM_THREADS": "1"}
 
 

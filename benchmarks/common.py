@@ -55,7 +55,7 @@ MEANINGS = {
     "steady_median_seconds": "Median of the steady-state calls.",
     "steady_std_seconds": "Standard deviation of the steady-state calls.",
     "prepare_seconds": "Time to make the tables and prepare the surface, in the steady state.",
-    "prepare_compile_seconds": "Time that the first prepare takes longer than later ones.",
+    "prepare_compile_seconds": "Extra time of the first prepare, compared with later ones.",
     "setup_seconds": "Time from a new surface to its first result, in the steady state.",
     "reference_setup_seconds": "Time of the C++ package for set-up and first evaluation.",
     "evaluation_seconds": "Time of one evaluation, interleaved with the C++ package.",
@@ -70,10 +70,10 @@ MEANINGS = {
     "embedded_bytes": "Bytes of the constants in the program that the compiler receives.",
     "temp_bytes": "Bytes of the program's temporaries on one device.",
     "process_peak_bytes": "Peak memory of the process that traces and calls the gradient.",
-    "error_relative": "Largest error over the largest component of the total field or gradient.",
+    "error_relative": "Largest error / largest component of the total field or gradient.",
     "reference_error_relative": "Error of the C++ package, defined like error_relative.",
     "modes_error_relative": "Relative difference of reverse and forward mode, along one direction.",
-    "rate_difference_relative": "Difference from the argument variant's rates, over their maximum.",
+    "rate_difference_relative": "Difference from the argument variant's rates / their maximum.",
 }
 UNITS = {"seconds": "seconds", "bytes": "bytes", "count": "1", "relative": "1"}
 # Raised by hand when the meaning of a quantity changes: asv does not hash helper code.
@@ -170,7 +170,7 @@ class CaseSuite(ABC):
         summary = cache.get(self.case("full", *point).name)
         if summary is None:
             raise NotImplementedError(
-                "this grid does not measure the case; VCJAX_BENCH_GRID=full measures most cases"
+                "this grid leaves the case out; set VCJAX_BENCH_GRID=full to measure most cases"
             )
         if summary["status"] == "skipped":
             raise NotImplementedError(summary["message"])
@@ -201,8 +201,8 @@ def _track(suite: type[CaseSuite], quantity: str) -> Callable[..., Any]:
         summary = cache.get(suite().case("full", *point).name)
         if summary is not None and len(summary["times"].get(quantity, ())) == 1:
             raise NotImplementedError(
-                "only one process measured this quantity, and asv would compare a single time by a "
-                "factor of 1.1 alone; read the report, or compare commits with make review"
+                "only one process measured this quantity, and asv judges a single time by a factor "
+                "of 1.1, without a test; read the report, or compare commits with make review"
             )
 
     track.__doc__ = MEANINGS[quantity]

@@ -29,7 +29,7 @@ class DeviceSweep(common.CaseSuite):
         return self.measured()
 
     def case(self, grid: str, device_count: int, digits: int) -> PlannedCase:
-        """Return the planned case for a number of devices; the quick grid does not measure it."""
+        """Return the planned case for a number of devices; the quick grid leaves it out."""
         return PlannedCase(
             name=f"{self.suite}/w7x-d{digits}-n{device_count}",
             target="benchmarks.cases.field:external_field",

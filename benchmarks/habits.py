@@ -53,7 +53,7 @@ class Habits(common.CaseSuite):
         return self.measured()
 
     def case(self, grid: str, name: str) -> PlannedCase:
-        """Return the planned case for a habit; only the full grid measures it."""
+        """Return the planned case for a habit; it is measured only on the full grid."""
         return _case(self.suite, name, "habit", grid, {"name": name})
 
 
@@ -69,6 +69,6 @@ class Loops(common.CaseSuite):
         return self.measured()
 
     def case(self, grid: str, kind: str, rounds: int) -> PlannedCase:
-        """Return the planned case for a loop; only the full grid measures it."""
+        """Return the planned case for a loop; it is measured only on the full grid."""
         params = {"kind": kind, "rounds": rounds}
         return _case(self.suite, f"{kind}-{rounds}", "loop", grid, params)

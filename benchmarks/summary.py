@@ -35,8 +35,8 @@ class Summary(TypedDict):
 def summarise(records: Sequence[Record]) -> Summary:
     """Return the summary of a case from its records, one record for each process.
 
-    Extras and checks whose names end in ``_seconds`` become times. From all others the summary has
-    the largest value of the processes.
+    Extras and checks whose names end in ``_seconds`` become times. For every other extra and check
+    the summary has the largest value of all processes.
     """
     ok = [record for record in records if record.status == "ok"]
     bad = [record for record in records if record.status != "ok"]

@@ -1,7 +1,7 @@
 r"""Profile one operation of vcjax on one benchmark case.
 
-The record has the times of all phases, constants, memory and the error of the result. A trace is
-written if --trace-dir is given. Two examples:
+The record has the constants, the memory, the error of the result, and the times of all phases. A
+trace is written if --trace-dir is given. Two examples:
 
     python profiling/profile_vc.py --case case_vc --op B --jit --repeat 5 \
         --chunk-size auto --target-chunk-size auto --trace-dir DIR
@@ -181,7 +181,7 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
     add("--op", default="B", help=f"one of {', '.join(OPERATIONS)}")
     add("--jit", action="store_true", help="jit the operation and time its phases")
     add("--repeat", type=_count, default=5, help="steady-state runs to time")
-    add("--digits", type=int, help="digits of a case that is available with several digits")
+    add("--digits", type=int, help="number of digits; the default depends on the case")
     add("--half-period", action=argparse.BooleanOptionalAction, help="cover half a period")
     add("--chunk-size", type=_size, default="auto", help='sources in a tile, or "auto"')
     add("--target-chunk-size", type=_size, default="auto", help='targets in a tile, or "auto"')

@@ -283,8 +283,8 @@ def folder_for(options: argparse.Namespace, kind: str, name: str) -> Path:
     if not there.is_dir() or not os.access(there, os.W_OK):
         what = "cannot be written" if there.is_dir() else "is a file"
         raise JaxmeterError(
-            f"got --out {str(folder)!r}, but {str(there)!r} {what}; give a folder that can be "
-            "written"
+            f"cannot write tables to {str(folder)!r}: {str(there)!r} {what}; give a folder "
+            "for --out that can be written"
         )
     return folder
 

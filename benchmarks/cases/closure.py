@@ -102,8 +102,9 @@ def changed(*, size: int, variant: str) -> Case:
     """Return the case of `frame`, with a check that also measures a change of an array.
 
     The array is the cube of the coronagraph's images. The check changes the cube and measures the
-    next frame. For the variants in `PUBLISHED` the check also times the calls of a simple script:
-    a first call, which compiles, and `SCRIPT_CALLS` further calls.
+    next frame. For the variants in `PUBLISHED`, which the published measurement has too (see
+    docs/closure.md), the check also times the calls of a simple script: a first call, which
+    compiles, and `SCRIPT_CALLS` further calls.
     """
     variants.check_variant("changed", variant, VARIANTS)
     given, expected = _given(size)

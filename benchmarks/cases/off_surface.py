@@ -1,4 +1,4 @@
-"""The case that evaluates fields at off-surface points, which all have the same distance.
+"""The case that evaluates fields at points that all have the same distance from the surface.
 
 It runs in worker processes.
 """

@@ -21,8 +21,8 @@ def shape_gradient(*, workload: str, digits: int) -> Case:
     """Return the case that differentiates a scalar with respect to the surface points.
 
     The scalar is a weighted sum of squares of the external field. The check of the case runs after
-    all samples. It times the scalar and its gradient alternately, and compares the slope along one
-    direction with the slope by forward mode.
+    all samples. It times the scalar and its gradient alternately. It also computes the derivative
+    along one direction twice, from the gradient and by forward mode, and compares the two values.
     """
     problem = problem_named(workload, digits=digits)
     rule, extras = preparing.chosen(problem)

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-MAX_FAR = 3  # if no edit is near and there are more than these, none explains the change
+MAX_FAR = 3  # if no edit is near and there are more edits than this, none explains the change
 Place = tuple[str, str, int]
 """File, function and line number of a place in a program of HEAD."""
 
@@ -96,8 +96,8 @@ def _code_lines(text: str, lines: Sequence[str]) -> set[int]:
 def nearest(edits: Sequence[EditedLine], seen: Sequence[Place]) -> EditedLine | None:
     """Return the edited line nearest to a change of a program, or None if no edit is near.
 
-    The nearest edit is on a line where the program changed. The next nearest is in the same
-    function, then in the same file. If all edits are in other files, the first edited line is
+    An edit on a line where the program changed is nearest. Edits in the same function come next,
+    then edits in the same file. If all edits are in other files, the first edited line is
     returned if there are at most `MAX_FAR` edits, otherwise None.
 
     Parameters

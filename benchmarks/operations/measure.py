@@ -59,7 +59,7 @@ def measure_operations(
     if kept is not None:
         kept /= code_digest(imports[0] / "vcjax", imports[0] / "benchmarks")
         if count := take_kept(kept, suite, details, only):
-            print(f"{SUITE}: {count} records of the same code are kept", flush=True)
+            print(f"{SUITE}: {count} records of the same code are reused", flush=True)
     with ThreadPoolExecutor(WORKERS_COUNT) as pool:
         list(pool.map(run, range(WORKERS_COUNT)))
     if kept is not None:

@@ -47,7 +47,7 @@ BEHAVIOURS = {
         "a Python loop has an equation for each round",
         "a fori_loop has the same equations for any number of rounds",
         "a jitted body is traced once for 1020 rounds",
-        "a while_loop compiles once for every number of rounds",
+        "a while_loop compiles once for all numbers of rounds",
         "cond is one compile for both values",
         "where computes both sides in every call",
         "vmap turns cond into select",

@@ -69,7 +69,7 @@ def rotated_grid(
     size : int
         Rows and columns of the new grid.
     centre, image_centre : float
-        Index of the centre on the new grid and on the image; rows and columns have the same.
+        Index of the centre on the new grid and on the image, the same for rows and columns.
     scale : float
         Side of a new pixel, in pixels of the image.
     angle : float, radians

@@ -3,7 +3,7 @@
 `transform` multiplies x by the matrix of the cosine transform. The matrix is captured. Make it the
 first argument.
 
-To see the difference, run this command, with the path of this file as FILE:
+To see the captured matrix, run this command before you change the file. FILE is its path:
 
     .venv/bin/jaxmeter audit FILE:transform --arg f32[600]
 """
