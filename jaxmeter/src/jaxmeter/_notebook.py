@@ -132,7 +132,7 @@ def _case(fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Case:
 def _divided(command: str, source: str) -> tuple[list[ast.stmt], ast.Call]:
     """Split a cell into its statements and its last expression.
 
-    The expression is returned as a call that makes a case of it.
+    The expression is returned as a call that makes a `Case` from it.
     """
     body = ast.parse(source).body
     end = body[-1] if body else None

@@ -76,7 +76,7 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
         if message is not None:
             pytest.fail(message, pytrace=False)
         if locked.missing_section:
-            # With the test's report, which a process of pytest-xdist sends to the first one.
+            # With the test's report, which a worker of pytest-xdist sends to the main process.
             item.user_properties.append((_LOCK_MARK, locked.missing_section))
     return result
 

@@ -63,9 +63,9 @@ def hoist(
     shard_map are kept. Captured scalars stay captured. If ``hoisted`` is differentiated, a rule of
     custom derivatives captures its arrays again. In this case, hoist the derivative instead.
 
-    The results have the same bits as the results of a function whose arguments are written by hand.
-    They may differ in the last bit from the results of ``fn`` if some operations of ``fn`` depend
-    only on captured arrays, because the compiler folds such operations for constants but not for
+    The results have the same bits as if the arrays had been made arguments of ``fn`` by hand. They
+    may differ in the last bit from the results of ``fn`` if some operations of ``fn`` depend only
+    on captured arrays, because the compiler folds such operations for constants but not for
     arguments.
     """
     case = case_of("hoist", fn, args, kwargs)

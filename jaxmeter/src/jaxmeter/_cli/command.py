@@ -136,7 +136,10 @@ def add_param(parser: argparse.ArgumentParser) -> None:
 
 def add_static(parser: argparse.ArgumentParser) -> None:
     """Add the option ``--static``: the name of a static argument."""
-    text = "a static argument of a function that is not jitted; strings need no quotes"
+    text = (
+        "a static argument of a function that is not jitted; a string for this argument needs no "
+        "quotes in --arg"
+    )
     _repeatable(parser, "--static", metavar="NAME", help=text)
 
 

@@ -40,10 +40,10 @@ from jaxmeter._records.comparison import Criteria, Timing, Verdict
 
 DEFAULT_CRITERIA = Criteria()
 PROCESS_SPREAD = 0.01
-"""Assumed standard deviation between processes of the log ratio of two equal functions. It limits
-the weight of a process whose samples scatter little."""
+"""Assumed standard deviation, from process to process, of the log ratio of two equal functions. It
+limits the weight of a process whose samples scatter little."""
 MIN_ROUNDS_COUNT = 3
-"""The smallest number of rounds of a case for which two versions are compared."""
+"""The smallest number of rounds from which two versions of a case are compared."""
 
 Cases = tuple[str, ...]
 _Key = TypeVar("_Key", bound=Hashable)
@@ -96,7 +96,7 @@ def compare_cases(
     while machine noise shifts each ratio differently. Pooled rounds find such a change even if no
     case alone is significant.
 
-    Pooled rounds are weighted equally. In some cases, processes differ by much more than their
+    Pooled rounds are weighted equally. The processes of some cases differ by much more than their
     samples scatter. With weights from the scatter of samples, the steadiest case would decide.
 
     Parameters

@@ -80,10 +80,10 @@ class Kernels:
 
         XLA leaves some instructions without a source line, such as the parts of a cumulative sum.
         They are not counted if other instructions of the kernel have a line. But if more than half
-        of the kernel's instructions have no line, they get a line. If a single line had such
-        operations before optimisation, they get this line. Otherwise they get the line of the
-        nearest kernel with a known line: first among the kernels that this kernel reads, then among
-        the kernels that read this kernel.
+        of the kernel's instructions have no line, they get a line. If only one source line had
+        instructions with the same opcode before optimisation, they get that line. Otherwise they
+        get the line of the nearest kernel with a known line: first among the kernels that this
+        kernel reads, then among the kernels that read this kernel.
         """
         counts = Counter(map(self.origin, self.inside(kernel)))
         unknown = sum(count for origin, count in counts.items() if not origin.source)
@@ -148,7 +148,7 @@ def compile_rows(
         The kernels of the program. The seconds of the HLO passes are divided over the program's
         instructions before optimisation.
     foldings : iterable of Folding
-        The audit's estimates, by which the seconds of constant folding are divided.
+        The audit's estimates. The seconds of constant folding are divided in proportion to them.
     """
     all_kernels = [name for _, name in stages.seconds if name]
     compiled = [part for name in dict.fromkeys(all_kernels) for part in kernels.inside(name)]

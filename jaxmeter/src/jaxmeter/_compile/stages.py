@@ -28,7 +28,7 @@ _CODE_GENERATION = ("Codegen", "JitCompiler::Compile")
 
 
 class StageSeconds(NamedTuple):
-    """The elapsed time of a compile, divided by stage, kernel and pass."""
+    """The elapsed time of a compile, split up by stage, kernel and pass."""
 
     seconds: dict[tuple[Stage, str], float]
     """Seconds by stage and kernel. The kernel is empty for work on several kernels or on none."""
@@ -44,7 +44,7 @@ def kernel_of(module: str) -> str:
 
 
 def stage_seconds(recording: Recording) -> StageSeconds:
-    """Divide the elapsed time of a compile by stage, kernel and pass."""
+    """Split up the elapsed time of a compile by stage, kernel and pass."""
     by_thread: dict[str, list[Interval]] = defaultdict(list)
     for event in recording.events:
         by_thread[event.thread].append(event)

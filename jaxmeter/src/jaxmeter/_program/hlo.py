@@ -200,8 +200,10 @@ def named_instructions(text: str) -> dict[str, Instruction]:
 
 
 def _named_part(body: Iterable[Instruction]) -> Instruction | None:
-    """Return the instruction of a computation whose name the caller of the computation gets; None
-    if no instruction has a name."""
+    """Return the instruction that gives its `op_name` to the caller of a computation.
+
+    Return None if no instruction of the computation has an `op_name`.
+    """
     named = [part for part in body if part.op_name]
     if not named:
         return None
@@ -217,8 +219,10 @@ def _origin(
     steps: Iterator[int],
     depth: int = 4,
 ) -> Instruction | None:
-    """Return the instruction from which an unnamed instruction gets its name; None if there is
-    none."""
+    """Return the instruction from which an instruction without an `op_name` gets one.
+
+    Return None if there is none.
+    """
     inside = parts.get(instruction.calls)
     if inside is not None:
         return inside
@@ -284,7 +288,7 @@ def hlo_file(path: Path) -> tuple[str, str]:
     if not name:
         raise JaxmeterError(
             f"hlo: got {str(path)!r}, which contains no HLO text; write compiled.as_text() to a "
-            "file, or dump the program with profiling/xla_dump.py"
+            "file, or dump the program with jaxmeter.tables.dump_program"
         )
     return name, text
 

@@ -32,7 +32,8 @@ SUGGESTIONS: dict[str, str] = {
     "static value": "make {argument} static only if Python has to know it; a program is compiled "
     "for each value and for each type of the value",
     "static number": "pass {argument} as an array, jnp.asarray({argument}), unless Python has to "
-    "know it: this library's jit makes Python numbers static and compiles a program for each",
+    "know it: the function is jitted by a library, such as equinox, that makes Python numbers "
+    "static, and a program is compiled for each number",
     "new object": "make {argument} once, outside the code that repeats the call, or give its "
     "class __eq__ and __hash__",
     "new function": "call jax.jit once, on a function that is defined once, outside the code that "
