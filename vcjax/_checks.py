@@ -147,7 +147,7 @@ def check_points(call: str, points) -> None:
 
 
 def check_casing(call: str, casing, kind: type, prepare: str) -> None:
-    """Raise `VcjaxError` for a casing of another kind, or with changed dtypes or shapes.
+    """Raise `VcjaxError` unless a casing is of type `kind`, with the dtypes and shapes of its rule.
 
     Calls such as `jax.tree.map` can change the arrays of a casing.
     """
@@ -192,7 +192,10 @@ def _shapes(casing) -> dict[str, tuple[int, ...]]:
 
 
 def check_constants(call: str, constants, kind: type, make: str) -> None:
-    """Raise `VcjaxError` for tables of another kind or dtype; `surface_nodes` checks their rule."""
+    """Raise `VcjaxError` unless tables are of type `kind` and contain float64 arrays.
+
+    `surface_nodes` checks that the tables belong to the rule.
+    """
     if not isinstance(constants, kind):
         raise VcjaxError(
             f"{call} got constants of type {type(constants).__name__}; pass {make}(rule) with the "

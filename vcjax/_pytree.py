@@ -10,7 +10,10 @@ from vcjax._version import VERSION
 
 
 class _Devices:
-    """The mesh in the state of a casing. Copies share the mesh; pickling raises `VcjaxError`."""
+    """Stand-in for the mesh of a casing that is being copied or pickled.
+
+    Copies share the mesh; pickling raises `VcjaxError`.
+    """
 
     def __init__(self, mesh: Mesh):
         self.mesh = mesh

@@ -28,8 +28,8 @@ class Frame(NamedTuple):
 
     Attributes
     ----------
-    along_phi, along_theta : (3, n, m) derivatives of the surface points in phi and in theta, in
-        components that rotate with phi.
+    along_phi, along_theta : (3, n, m) derivatives of the surface points with respect to phi and
+        theta, in components that rotate with phi.
     nfp : number of field periods.
     half_period : whether the first half of the rows are the mirror images of the second half.
     """

@@ -17,7 +17,7 @@ from vcjax._errors import ContradictionWarning, NoiseWarning, UnresolvedWarning,
 from vcjax._quadrature.rule import Rule
 
 _MARGIN = 3.0
-"""A grid may miss this many times 10^-digits, because the estimate is up to 2.3 times too large."""
+"""Limit of the estimated missed part, over 10^-digits; estimates are up to 2.3 times too large."""
 _LARGEST_MISSED = 0.1
 """Largest share of max |B| that a grid may miss, however few digits are requested."""
 _CURRENT, _FLUX = 5e-3, 1e-3
@@ -25,7 +25,7 @@ _CURRENT, _FLUX = 5e-3, 1e-3
 _ALIASED = 1.5
 """The part of a field that its grid misses can look like a current this many times as large."""
 _DOUBT = 0.003
-"""If B belongs to another surface, the current is above this fraction of the part that X misses."""
+"""If B fits a surface other than X, the current is above this times `WatchedSurface.missed`."""
 
 
 class Missed(NamedTuple):

@@ -38,9 +38,10 @@ def lacks_for_surface(rule: Rule, samples: Float[np.ndarray, "3 a b"]) -> float:
 def _patch_radius(rule: Rule, samples: np.ndarray) -> float:
     """Return the radius, in nodes, of the largest disc that fits into every patch of the surface.
 
-    A patch is an ellipse in the angles, and about an ellipse on the surface. Its semi-axes on the
-    surface are the singular values of [x_phi P_phi h_phi, x_theta P_theta h_theta]. Here x_phi and
-    x_theta are the tangents, P the semi-axes of the patch in nodes, and h the steps of the angles.
+    A patch is an ellipse in the angles, and approximately an ellipse on the surface. Its semi-axes
+    on the surface are the singular values of [x_phi P_phi h_phi, x_theta P_theta h_theta]. Here
+    x_phi and x_theta are the tangents, P the semi-axes of the patch in nodes, and h the steps of
+    the angles.
     """
     angles = resample.grid_angles(min(2 * samples.shape[1], _SAMPLE), rule.nfp, False)
     columns = min(2 * samples.shape[2], _SAMPLE)

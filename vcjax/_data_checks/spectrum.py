@@ -24,7 +24,7 @@ _LEAST = 4
 _ALONE = 0.5
 """Least share of the corner that an outlier explains; points of smooth data explain up to 0.35."""
 _EVEN = 0.7
-"""Least ratio of the last two amplitudes to the two before that indicates noise."""
+"""Ratio of the last two amplitudes to the previous two, above which they may be noise."""
 _FLAT = 0.1
 """Least ratio of power per outer mode to power per inner mode that indicates noise."""
 
@@ -60,7 +60,7 @@ class Spectrum:
 
     @cached_property
     def largest(self) -> float:
-        """The largest length of a vector."""
+        """The length of the longest vector."""
         return float(np.sqrt((self.values**2).sum(axis=0).max()))
 
     @cached_property

@@ -85,7 +85,7 @@ def _check_numbers(path, data):
 
 
 def _check_modes(path, data):
-    """Raise `VcjaxError` unless mode numbers are integers and toroidal ones multiples of nfp."""
+    """Raise `VcjaxError` unless all mode numbers are integers and each n is a multiple of nfp."""
     nfp = data["nfp"]
     if not 1 <= nfp <= _NFP_LIMIT or nfp % 1:
         raise _foreign(path, f"nfp = {nfp:g}; it must be an integer from 1 to {_NFP_LIMIT}")

@@ -9,8 +9,8 @@ and v along theta. Between nodes the surface is the local Lagrange interpolant. 
 one field period, so each point is first rotated into this period.
 
 Let r be the vector from the surface to the point, and let x_i and x_ij be the first and second
-derivatives of a surface point in u and v. Half the square of the distance has the gradient
--x_i . r and the Hessian x_i . x_j - x_ij . r. Beyond a centre of curvature the Hessian is
+derivatives of a surface point with respect to u and v. Half the square of the distance has the
+gradient -x_i . r and the Hessian x_i . x_j - x_ij . r. Beyond a centre of curvature the Hessian is
 indefinite. A multiple of the identity is then added to the Hessian, so that each step descends. A
 step that does not come nearer is retried at a quarter of its length (J. Nocedal, S. J. Wright,
 Numerical Optimization, 2006, section 3.4).
@@ -271,7 +271,7 @@ def _lagrange_factors(fraction, count: int):
     Returns
     -------
     factors : (t, count, count).
-    slopes : (count, count) derivatives of the factors in the fraction.
+    slopes : (count, count) derivatives of the factors with respect to the fraction.
     """
     nodes = equispaced(1.0 - count // 2, 1.0, count, jnp)
     same = jnp.eye(count, dtype=bool)
@@ -292,7 +292,7 @@ def lagrange_weights(fraction: Float[Array, " t"], count: int) -> Float[Array, "
 
 
 def _lagrange_slopes(fraction, count: int) -> Float[Array, "3 t count"]:
-    """Return `lagrange_weights` and their first and second derivatives in the fraction."""
+    """Return `lagrange_weights` and their first two derivatives with respect to the fraction."""
     factors, slopes = _lagrange_factors(fraction, count)
 
     def product(a, b):

@@ -32,8 +32,8 @@ def total_gradient(basis, slopes):
     Parameters
     ----------
     basis : (3, 3, n, m) from `dual_basis`.
-    slopes : pair of (3, n, m) arrays, the derivatives of the field in phi and in theta, with
-        components in the same frame as the basis.
+    slopes : pair of (3, n, m) arrays, the derivatives of the field with respect to phi and
+        theta, with components in the same frame as the basis.
 
     Returns
     -------

@@ -15,7 +15,7 @@ from vcjax._geometry import resample
 from vcjax._quadrature.rule import Rule
 
 NODES_PER_MODE = 2.8
-"""Quadrature nodes for each mode of a field that is above the requested error."""
+"""Quadrature nodes for each wavelength of the highest mode that must be resolved."""
 _LEAST_NODES = 24.0
 
 

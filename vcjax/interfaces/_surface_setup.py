@@ -72,7 +72,7 @@ class SurfaceSetup:
             self.unit_normal("setup")
 
     def casing(self, kind: str, B: Any, wanted: CasingOptions = _DEFAULT) -> Any:
-        """Return a casing for fields as fine as B; prepare it if there is none yet.
+        """Return a casing that resolves fields with structure as fine as B; prepare it if needed.
 
         Parameters
         ----------

@@ -1,8 +1,8 @@
 """Ready-made problems that are as hard to resolve as the tests of the ``virtual_casing`` package.
 
-For W7-X and the rotating ellipse, the currents have such distances from the surface that, for each
-number of digits, interpolation from the source grid has the same error as for the fields of that
-package. The tests of vcjax compare these errors.
+For W7-X and the rotating ellipse, the distances of the currents from the surface were chosen
+accordingly: for each number of digits, interpolation from the source grid has the same error as
+with the fields of that package. The tests of vcjax compare these errors.
 """
 
 import functools
@@ -115,7 +115,7 @@ def axisymmetric(
     ----------
     digits : d, the accuracy that the source grid is designed for.
     cross_section : ``"shaped"`` (egg-shaped) or ``"circular"``.
-    minor_radius : a, above 0 and up to 1.2, in the unit of the major radius.
+    minor_radius : a, above 0 and up to 1.2, in the length unit in which the major radius is 2.
     shape : (nphi, ntheta) of the surface over the full turn. With few points, the surface through
         them differs from the exact torus.
     src_shape : (nphi, ntheta) of the source grid; by default (6, 8d).

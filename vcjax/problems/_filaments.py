@@ -48,7 +48,7 @@ class Filament(ABC):
     def curve(
         self, parameter: Float[np.ndarray, " n"]
     ) -> tuple[Float[np.ndarray, "n 3"], Float[np.ndarray, "n 3"]]:
-        """Return points of the curve at given parameters, and derivatives in the parameter."""
+        """Return points of the curve at given parameters, and derivatives with respect to them."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class ToroidalLoop(Filament):
     nfp: int = 1
 
     def curve(self, parameter):
-        """Return points of the loop at given toroidal angles, and derivatives in the angle."""
+        """Return points of the loop at given toroidal angles phi, and their phi derivatives."""
         radius, radius_slope = _cosine_series(self.r, self.nfp, parameter)
         height, height_slope = _sine_series(self.z, self.nfp, parameter)
         cosine, sine = np.cos(parameter), np.sin(parameter)
@@ -98,7 +98,9 @@ class PoloidalCoil(Filament):
     radius: float
 
     def curve(self, parameter):
-        """Return points of the coil at given angles about its axis, and derivatives in the angle.
+        """Return points of the coil at given angles about its axis, and their derivatives.
+
+        The derivatives are taken with respect to the angle.
 
         The angle is 0 at the top of the coil and increases towards larger R.
         """
