@@ -215,7 +215,7 @@ def _parser() -> argparse.ArgumentParser:
         "--environment",
         help="beginning of an environment key (default: the environment with the most processes)",
     )
-    about = "environment, by the beginning of its key: write its rows to studies/closure/measured"
+    about = "beginning of an environment key: write its rows to studies/closure/measured"
     option("--keep", action="append", default=[], metavar="ENVIRONMENT", help=about)
 
     command("history", history, "write a page of every metric across commits", "results/history")

@@ -76,7 +76,7 @@ def known_commits(repository: Path, hashes: Iterable[str]) -> list[Commit]:
 
 
 def revisions(repository: Path, since: str) -> set[str]:
-    """Return the hashes of the commits that HEAD contains and the commit `since` does not.
+    """Return the hashes of HEAD and its ancestors, without `since` and the ancestors of `since`.
 
     Raises
     ------

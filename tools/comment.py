@@ -5,10 +5,10 @@
 The command may write to the pull request, so it runs in a workflow of its own, with the code of the
 default branch. From the reviewed branch it takes only one file of bounded size: ``review.md`` in
 the artefact "comment" of the run ID. The text of this file is not trusted: mentions, links and all
-HTML except folded parts are disabled in it. A pull request gets a comment only if it is open, has
-the label "benchmark", and has COMMIT as its last commit. If the commits could not be measured, the
-comment says so, because readers would take the review of an earlier push for the verdict on this
-push.
+HTML except collapsed sections are disabled in it. A pull request gets a comment only if it is open,
+has the label "benchmark", and has COMMIT as its last commit. If the commits could not be measured,
+the comment says so, because readers would take the review of an earlier push for the verdict on
+this push.
 
 The command runs GitHub's ``gh``. Exit codes: 0 if the comment was written or none is needed, 2 if
 GitHub refused.
@@ -94,7 +94,10 @@ def unpacked(archive):
 def body(review, head):
     """Return the text of the comment on the commit `head`; `review` is None without a review."""
     if review is None:
-        message = f"**No review of {head[:10]}**: this commit could not be measured; see the log."
+        message = (
+            f"**No review of {head[:10]}**: this commit could not be measured; "
+            "the workflow's log has the reason."
+        )
         return f"{MARK}\n{message}\n"
     text = f"{MARK}\n{harmless(review)}"
     if len(text) > MAX_CHARACTERS:

@@ -199,7 +199,7 @@ def write_lock():
     versions = subprocess.check_output(command, text=True)
     jax = re.search(r"^jax==(.+)$", versions, re.MULTILINE)
     if jax is None:
-        raise EnvironmentProblem(f"{VENV} contains no JAX; create it first: make report")
+        raise EnvironmentProblem(f"{VENV} contains no JAX; install it first: make report")
     os.makedirs(LOCKS, exist_ok=True)
     path = os.path.join(LOCKS, "py{}.{}-jax{}.txt".format(*sys.version_info[:2], jax[1]))
     with open(path, "w") as stream:

@@ -44,11 +44,11 @@ def spread(cases: pd.DataFrame, runs: pd.DataFrame, script: pd.DataFrame) -> Sec
         tuple(_script_sentences(script)),
         (
             "One run that takes d longer than the others raises the standard deviation of n runs "
-            "by about d / √n. If one of twenty runs takes 28 ms longer, this gives the published "
-            "6.2 ms and leaves the median unchanged. The first call after compiling can be such a "
-            "run: JAX sets up its fast path during this call, and the memory of the results is "
-            "touched for the first time. A standard deviation that describes the program leaves "
-            "this call out. The figures show whether this happened here.",
+            "by about d / √n. If one of twenty runs takes 28 ms longer, this gives the 6.2 ms of "
+            "the published closure and leaves the median unchanged. The first call after compiling "
+            "can be such a run: JAX sets up its fast path during this call, and the memory of the "
+            "results is touched for the first time. A standard deviation that describes the "
+            "program leaves this call out. The figures show whether this happened here.",
         ),
         drawn,
     )
@@ -111,7 +111,7 @@ def change(cases: pd.DataFrame) -> Section | None:
     outcomes = ["the same program" if row["follows"] else "a new program" for row in rows(cases)]
     columns = (
         HEAD,
-        text("Followed by", "outcome", "The program that gave the frame of the new cube"),
+        text("Frame from", "outcome", "The program that gave the frame of the new cube"),
         count("Programs compiled", "change_compiles_count"),
         time("Until the next frame", "change"),
     )
@@ -125,9 +125,10 @@ def change(cases: pd.DataFrame) -> Section | None:
     return Section(
         "change",
         "When an array changes",
-        f"After the cube has changed, {'; '.join(parts)}.",
+        f"After the cube of images has changed, {'; '.join(parts)}.",
         paragraphs=(
-            "The cube is replaced by a cube that is twice as bright. If the cube is an argument, "
+            "The cube has nearly all bytes of the system. It is replaced by a cube that is twice "
+            "as bright. If the cube is an argument, "
             "the program is called with the new cube. A program that embeds the cube returns the "
             "old frame, without an error, until the function is created again. The cached variant "
             "also returns the old frame, until its maps are computed again.",

@@ -19,8 +19,8 @@ FRAMES_LESSON = (
     "variant takes the system as an argument, but reaches two of its tables through callables in "
     "the system's metadata. Each process compares its frame with the frame that the argument "
     "variant computed from the same arrays in another process.",
-    "The published numbers were measured with another program on another machine, so compare "
-    "each closure only with its own argument variant.",
+    "The published numbers, which docs/closure.md explains, were measured with another program on "
+    "another machine, so compare each closure only with its own argument variant.",
 )
 CASING_LESSON = (
     *variants.LESSON,

@@ -98,7 +98,8 @@ def kept(folder: Path = KEPT) -> pd.DataFrame:
             found.append(pd.read_csv(path)[list(COLUMNS)])
         except (OSError, ValueError, KeyError) as error:
             raise ReportError(
-                f"kept: cannot read {path}: {error}; write it again with reports closure --keep"
+                f"kept: cannot read {path}: {error}; restore the file from git, or delete it and "
+                "run python -m reports closure --keep ENVIRONMENT"
             ) from error
     return pd.concat(found, ignore_index=True) if found else pd.DataFrame(columns=pd.Index(COLUMNS))
 

@@ -35,8 +35,8 @@ class Figure:
 class Section:
     """A section of a page.
 
-    `lead` is the main sentence. `texts` has pairs (summary, text): the page shows each summary and
-    folds the text below it.
+    `lead` is the main sentence. `texts` has pairs (summary, text): the page shows each summary,
+    with the text collapsed below it.
     """
 
     name: str

@@ -31,7 +31,7 @@ Reviews = dict[tuple[str, str, str], str]
 
 
 def write_reviews(history: History, store: str | Path, out: str | Path) -> Reviews:
-    """Write the missing or outdated reviews of commits with a change point below `out`/reviews.
+    """Write the missing or outdated reviews of commits with a change point to `out`/reviews.
 
     Only the `MOST` newest commits of each environment get a review.
 

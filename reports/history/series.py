@@ -120,7 +120,8 @@ def make_history(store: Store, *, repository: Path | None = None) -> History:
     measured = tables.measurements(store)
     if not any_of(measured["status"] == "ok"):
         raise ReportError(
-            "make_history: no process of the store succeeded; run reports build to see why"
+            "make_history: no process of the store succeeded; "
+            "run python -m reports build to see why"
         )
     names = environment_names(store.records)
     table = measured.assign(environment=names)

@@ -130,7 +130,7 @@ def _evidence(pair: tuple[CaseResults, CaseResults], findings: Iterable[Finding]
     counts = [by_name[name] for name in COUNTS if name in by_name]
     if counts:
         seen["retraces"] = tuple(
-            f"{f.metric.title}: {f.base:.0f} became {f.head:.0f} in one process" for f in counts
+            f"{f.metric.title}: {f.base:.0f} became {f.head:.0f} per process" for f in counts
         )
     program = _program(by_name)
     is_same = _is_same_program(pair)

@@ -52,7 +52,7 @@ def _exact(review: Review) -> Judgement:
     cases = counted(len({f.case for f in exact}), "case")
     changed = {f.case for f in exact if f.verdict == "changed"}
     if not reasons:
-        numbers = f"{len(changed)} with another program or answer" if changed else "all equal"
+        numbers = f"{len(changed)} with a changed program or answer" if changed else "all equal"
         reasons = [f"{cases}, {numbers}"]
     place = next(filter(None, (_place(review, f.case) for f in (*worse, *better))), "")
     reasons[0] += place

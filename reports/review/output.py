@@ -175,7 +175,7 @@ def _more(count: int, noun: str) -> list[str]:
 
 
 def _folded_text(summary: str, text: str) -> str:
-    """Return a folded code block with the text, cut to `MAX_TEXT_CHARACTERS`."""
+    """Return a collapsed code block with the text, cut to `MAX_TEXT_CHARACTERS`."""
     shown, cut = text.rstrip(), ""
     if len(shown) > MAX_TEXT_CHARACTERS:
         cut = f"Cut here: {len(shown) - MAX_TEXT_CHARACTERS} more characters are on the page.\n\n"

@@ -137,7 +137,8 @@ def read_commits(
     """
     if not root.is_dir():
         raise ReportError(
-            f"review: {root} is not a folder; measure first, or name the store with --store"
+            f"review: {root} is not a folder; measure first (make commits), or name the store with "
+            "--store"
         )
     one, other = (_commit_named(root, name, repository) for name in (base, head))
     if one == other:
@@ -213,7 +214,7 @@ def _commit_of_git(repository: Path, name: str) -> str:
 
 
 def _in_one_environment(stores: tuple[Store, Store], asked: str | None) -> CommitPair:
-    # Both commits are named at once, because the records of one may complete the other's.
+    # The environments of both commits are named at once: records of one may complete the other's.
     everything = (*stores[0].records, *stores[1].records)
     named = list(zip(environment_names(everything), everything, strict=True))
     count = len(stores[0].records)
@@ -245,7 +246,7 @@ def _only_commit(store: Store) -> str:
     if len(commits) != 1:
         raise ReportError(
             f"review: {store.root} must contain exactly one commit, but has {len(commits)}; "
-            "measure into a new folder with python -m benchmarks.measuring.pair BASE HEAD"
+            "measure into a new folder: python -m benchmarks.measuring.pair BASE HEAD --out FOLDER"
         )
     return commits.pop()
 

@@ -141,8 +141,8 @@ def _untested(review: Review) -> tuple[str, ...]:
     notes = []
     if unpaired:
         notes.append(
-            f"{unpaired} of the times could not be tested, because BASE and HEAD were measured one "
-            "after the other and machine noise may explain any difference. "
+            f"{unpaired} of the times could not be tested, because BASE and HEAD were not measured "
+            "interleaved, so machine noise may explain any difference. "
             "python -m benchmarks.measuring.pair measures both interleaved."
         )
     if few:

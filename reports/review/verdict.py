@@ -164,9 +164,9 @@ class Review:
             parts.append(f"{counted(len(self.broken), 'case')} broken")
         slower = [f for f in self.slower if not f.is_gated]
         if slower:
-            parts.append(f"{counted(len(slower), 'time')} longer (informs only)")
+            parts.append(f"{counted(len(slower), 'time')} became longer (not gated)")
         if self.faster:
-            parts.append(f"{counted(len(self.faster), 'time')} shorter")
+            parts.append(f"{counted(len(self.faster), 'time')} became shorter")
         improved = [f for f in self.of("improvement") if f.metric.kind != "noisy"]
         if improved:
             parts.append(f"{counted(len(improved), 'exact metric')} improved")
@@ -177,7 +177,7 @@ class Review:
         for verdict, text in verdicts:
             noisy = [f for f in self.of(verdict) if f.metric.kind == "noisy" and not f.is_primary]
             if noisy:
-                parts.append(f"{_names(noisy)} {text} (informs only)")
+                parts.append(f"{_names(noisy)} {text} (not gated)")
         return parts
 
     @property
@@ -202,9 +202,9 @@ class Review:
         unpaired = sum(f.verdict == "unpaired" for f in self.untested)
         once = sum(f.verdict != "unpaired" and f.rounds_count == 1 for f in self.untested)
         counts = (
-            (once, "time", "measured once, not tested"),
+            (once, "time", "with one round, not tested"),
             (len(self.untested) - unpaired - once, "time", "with too few rounds, not tested"),
-            (unpaired, "time", "measured unpaired, not tested"),
+            (unpaired, "time", "without paired rounds, not tested"),
             (len(self.inconclusive), "exact metric", "inconclusive"),
             (len(self.lost) - len(self.broken), "case", "not compared"),
             (len(self.flaky), "case", "with failed processes"),
@@ -258,7 +258,7 @@ def _lost(name: str, base: CaseResults | None, head: CaseResults | None) -> Lost
         commit, where = ("HEAD", "BASE (new)") if base is None else ("BASE", "HEAD (removed)")
         failed = _failed(head or base, commit)
         return LostCase(
-            name, f"not measured at {where}, or on another grid{failed and f'; {failed}'}"
+            name, f"not measured at {where}, or measured on another grid{failed and f'; {failed}'}"
         )
     if base.good and is_more_often(_counts(head), _counts(base)):
         first = head.broken[0]

@@ -78,7 +78,7 @@ def summary(measured: pd.DataFrame, *, gradient: bool = False) -> pd.DataFrame:
 
 
 def _evaluations_to_repay(row: Mapping[str, Any]) -> float:
-    """Return the number of evaluations that repay the compile time of vcjax; NaN if none do.
+    """Return how many evaluations repay the compile time of vcjax; NaN if it is never repaid.
 
     The result is the smallest n with compile + set-up of vcjax + (n - 1) e_vcjax <= set-up of the
     reference + (n - 1) e_reference, where e is the time of one evaluation. Both set-ups include the

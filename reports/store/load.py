@@ -21,9 +21,9 @@ from jaxmeter import FileError, Record, read_file
 
 from ..errors import ReportError
 
-# Endings of files that were renamed, by an earlier reader or before a case was measured again.
+# Endings of files that were renamed, by an earlier report or before a case was measured again.
 RENAMED = {
-    ".unreadable": "renamed by an earlier reader: incomplete, or of another schema",
+    ".unreadable": "renamed by an earlier report: incomplete, or of another schema",
     ".stale": "renamed by the benchmarks: measured with other parameters",
 }
 # A file that is younger than this may still be growing, for example as a copy from elsewhere.

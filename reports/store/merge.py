@@ -72,7 +72,8 @@ def read_source(
     found, unread = _contents(source)
     if not found and not unread:
         raise ReportError(
-            f"{call}: {source} holds no records; measure first, or name another folder"
+            f"{call}: {source} holds no records; measure first (make report), "
+            "or name another folder"
         )
     return found, unread
 
@@ -106,8 +107,8 @@ def with_machines(found: Sequence[StoredRecord]) -> Iterator[tuple[StoredRecord,
     """Yield each record with the name of its machine.
 
     A record without a machine takes the machine of the other records in its environment folder, if
-    they name exactly one machine. Records at the same commit decide if any of them names a machine,
-    otherwise the records at all commits.
+    they name exactly one machine. If records at the same commit name a machine, only these records
+    count; otherwise the records at all commits count.
     """
     known: defaultdict[tuple[str, ...], set[str]] = defaultdict(set)
     for stored in found:

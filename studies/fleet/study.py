@@ -225,7 +225,7 @@ def _table() -> str:
     rows = read_rows(measured("fleet", "rows.csv"))
     titles = {
         "compacted": "compacting the stores of {} projects, one by one",
-        "night": "adding a night to one of them",
+        "night": "adding the records of a night to one of them",
         "fleet": "the fleet of a million records",
         "query": "one series of a project, by DuckDB",
         "query all": "the same, looked for in the whole fleet",

@@ -246,7 +246,7 @@ function refresh() {
   for (const series of found) if (!cards.has(series)) cards.set(series, newCard(series));
   const shown = found.map((series) => cards.get(series));
   byId("cards").replaceChildren(...shown);
-  byId("no-cards").textContent = found.length ? "" : chosen.length ? "No series matches; clear the search, or select all kinds." :
+  byId("no-cards").textContent = found.length ? "" : chosen.length ? "No series matches; clear the search, select all kinds, or show series without a change point too." :
     "No process succeeded in this environment.";
   shown.slice(0, 12).forEach(draw);
   shown.slice(12).forEach((card) => { if (!card.dataset.drawn) seen.observe(card); });

@@ -137,7 +137,7 @@ def test_findings_that_only_inform_are_counted_in_the_verdict(pair):
     assert review.exit_code == 0
     assert regressions(review) == {(CLOSURE, "peak_rss_bytes")}
     assert review.verdict == (
-        "peak RSS regressed (informs only); 2 exact metrics changed; other only at HEAD; "
+        "peak RSS regressed (not gated); 2 exact metrics changed; other only at HEAD; "
         "2 cases compared."
     )
 

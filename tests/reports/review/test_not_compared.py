@@ -144,7 +144,7 @@ def test_cases_measured_once_raise_no_alarm_where_others_are_tested(made_up, pai
     review = reviewed(root, gate_times=True)
     assert review.exit_code == 0 and review.outcome == "Passes"
     assert review.verdict == (
-        "No regression or improvement; 3 cases compared (2 times measured once, not tested)."
+        "No regression or improvement; 3 cases compared (2 times with one round, not tested)."
     )
     assert "1 paired round" in review_markdown(review)
 

@@ -104,7 +104,7 @@ def test_times_measured_on_two_days_are_not_tested(pair):
     review = reviewed(root)
     assert review.exit_code == 0 and regressions(review) == set()
     assert {f.verdict for f in review.untested} == {"unpaired"} and len(review.untested) == 4
-    assert "measured one after the other" in review_markdown(review)
+    assert "BASE and HEAD were not measured interleaved" in review_markdown(review)
 
 
 def test_commits_measured_one_after_the_other_are_unpaired_however_short_they_are(pair):
@@ -116,7 +116,7 @@ def test_commits_measured_one_after_the_other_are_unpaired_however_short_they_ar
                 row["started_utc"] = f"2026-11-20T10:{minutes + i:02d}:00+00:00"
     review = make_review(commits)
     assert regressions(review) == set() and {f.verdict for f in review.untested} == {"unpaired"}
-    assert review.verdict.endswith("(4 times measured unpaired, not tested).")
+    assert review.verdict.endswith("(4 times without paired rounds, not tested).")
 
 
 def test_a_round_does_not_count_if_a_failed_process_started_in_between(pair):
