@@ -90,8 +90,8 @@ class Shape:
     def _loop(self, current: float, share: float) -> ToroidalLoop:
         """Return a loop inside the surface.
 
-        `share` is the loop's place on the way from the middle of the cross-sections (0) to the
-        curve theta = 0 (1).
+        `share` is the loop's place: 0 is the middle of the cross-sections, and 1 is the curve at
+        theta = 0.
         """
         nfp, count = self.surface.nfp, 64
         phi = 2 * np.pi / nfp * np.arange(count) / count

@@ -1,7 +1,7 @@
 """Measure errors in units of 10^-digits, and error estimates, by shape: docs/accuracy.md.
 
     python -m studies accuracy                      # measure everything, in hours; rerun to resume
-    python -m studies accuracy --digits 3 6 9       # measure three digits, in an hour on two cores
+    python -m studies accuracy --digits 3 6 9       # 3, 6 and 9 digits, in an hour on two cores
     python -m studies accuracy --shapes QA --quantities field     # measure one shape and quantity
     python -m studies accuracy --save               # replace committed rows by measured rows
 
@@ -48,7 +48,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Measure the missing rows, or with ``--save`` replace committed rows by measured rows."""
+    """Measure the rows that the file does not contain yet.
+
+    With ``--save`` replace committed rows by measured rows instead.
+    """
     if options.save:
         newest = {_key(row): row["code"] for row in read_rows(options.out)}
         rows = [row for row in read_rows(options.out) if row["code"] == newest[_key(row)]]

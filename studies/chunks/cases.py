@@ -25,7 +25,11 @@ POINTS_COUNT = 800
 
 
 class Evaluation(NamedTuple):
-    """An operator: a function of `arguments` and two tile sizes, and the error of its result."""
+    """The evaluation of an operator, to be measured at several tile sizes.
+
+    `function` takes `arguments`, then the number of sources and the number of targets in a tile.
+    `error` returns the error of the result of `function`.
+    """
 
     function: Callable[..., Any]
     arguments: tuple[Any, ...]

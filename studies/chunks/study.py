@@ -40,7 +40,7 @@ GRIDS = {
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of this study to its parser."""
     parser.add_argument("--case", default="w7x", help="problem of benchmarks.workloads.casing")
-    parser.add_argument("--digits", type=int, help="digits of the case, if it has a choice")
+    parser.add_argument("--digits", type=int, help="digits of the case, if not its default")
     parser.add_argument("--operators", nargs="+", choices=OPERATORS, default=OPERATORS)
     parser.add_argument("--grid", choices=tuple(GRIDS), default="full")
     parser.add_argument(
@@ -56,7 +56,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Measure the missing processes, and write the tables, the page and the variables to set."""
+    """Measure the processes that the folder does not contain yet, and write the results.
+
+    The results are the tables, the page, and the environment variables with the recommended sizes.
+    """
     numbers = [options.rounds, options.repeat]
     numbers += [*(options.chunk_sizes or ()), *(options.target_chunk_sizes or ())]
     if min(numbers) < 1:
@@ -80,7 +83,10 @@ def run(options: argparse.Namespace) -> int:
     text = tables.page(sizes, advice, environment, options.case)
     replace_file(folder / "chunks.md", text.encode())
     print(tables.advice_table(advice))
-    print(f"tables, page and variables: {folder}\nto use them: . {folder / 'chunks.env'}")
+    print(
+        f"tables, page and variables: {folder}\n"
+        f"to use the recommended sizes: . {folder / 'chunks.env'}"
+    )
     return 1 if failures else 0
 
 

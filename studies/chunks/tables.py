@@ -12,7 +12,7 @@ from jaxmeter import Environment
 from studies.harness import Row, measured, table
 
 WITHIN = 0.03
-"""Largest share by which a candidate is slower than the fastest size.
+"""A size is a candidate if it is at most this share slower than the fastest size.
 
 The candidate with the fewest bytes of temporaries is recommended.
 """
@@ -52,7 +52,8 @@ ADVICE_COLUMNS = {
     "chunk_size": "recommended sources in a tile",
     "target_chunk_size": "recommended targets in a tile",
     "ratio_to_best": "time of the recommended size over the time of the fastest size",
-    "held_out_ratio_to_best": "the same ratio in half of the processes, for the others' choice",
+    "held_out_ratio_to_best": "ratio_to_best in half of the processes, of the size that the "
+    "other half chose",
     "auto_ratio_to_best": 'time of "auto" over the time of the fastest size',
     "temp_bytes": "temporaries of the recommended size, bytes",
     "auto_temp_bytes": 'temporaries of "auto", bytes',
@@ -117,7 +118,7 @@ def _advice(sizes: Any, found: Any) -> Row:
 
 
 def _held_out(found: Any, temp_bytes: Any) -> float | None:
-    """Return the held-out ratio of times, of the chosen size over the fastest size.
+    """Return the time of a chosen size over the time of the fastest size, on held-out processes.
 
     One half of the processes chooses the size, and the other half gives the ratio.
 

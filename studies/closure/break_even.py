@@ -21,7 +21,7 @@ OPERATIONS = {"none": lambda array: array, "exp": jnp.exp, "cumsum": jnp.cumsum}
 WAYS = ("argument", "closure")
 SIZES_BYTES = tuple(10**power for power in range(3, 10))
 LARGEST_CUMSUM_BYTES = 10**6
-"""Larger arrays are left out: the compiler takes minutes to fold the sum of a megabyte."""
+"""Larger arrays are left out: constant folding of their cumulative sums takes minutes."""
 UNCERTAIN_BYTES = (10**6, 10**8)
 """Between these sizes more rounds help. For smaller arrays the difference is lost in the spread of
 compile times, and for larger arrays a few rounds show it."""

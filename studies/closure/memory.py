@@ -39,7 +39,7 @@ def needed_by(variant: str, array_bytes: float) -> float:
 
 
 def needs(cases: Sequence[PlannedCase]) -> dict[str, float]:
-    """Return the estimated bytes for the process of each case and of its preparation, by name.
+    """Return the estimated peak memory, in bytes, of each case and of its preparation, by name.
 
     Cases of the virtual casing have no estimate.
     """

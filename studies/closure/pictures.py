@@ -21,7 +21,10 @@ _ENLARGED = 3
 
 
 def audit_of_static_callables(size: int) -> jaxmeter.Audit:
-    """Return the audit of a frame whose tables are reached through static callables."""
+    """Return the audit of a program whose arrays are reached through static callables.
+
+    The program simulates a frame: an image of the coronagraph.
+    """
     return jaxmeter.audit(closure.frame_to_audit("static_callable", size))
 
 
@@ -38,7 +41,7 @@ def write_picture(size: int, path: Path) -> None:
 
 
 def picture(size: int) -> bytes:
-    """Return a frame of the coronagraph as a PNG whose scale shows faint and bright counts."""
+    """Return a frame of the coronagraph as a PNG whose colours show faint and bright counts."""
     observation, key = coronagraph.observation(), jax.random.key(20)
     made = jax.jit(coronagraph.frame)(coronagraph.system(size), observation, key)
     counts = np.asarray(made.counts, float)[::-1]  # north is up

@@ -2,8 +2,9 @@
 
 Each record is a file, ``results/closure/cases/<commit>/<environment>/<case>/<round>.json``. The
 commit is the last commit that changed the measured code, and the environment names the versions of
-Python and JAX. If the study runs in several environments, the page shows them next to each other.
-The study also writes an audit for each environment and a picture of the frame. Rerun to resume.
+Python and JAX. If the study runs in several environments, the page that
+``python -m reports closure`` writes shows them next to each other. The study also writes an audit
+for each environment and an image of the coronagraph. Rerun to resume.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ CASING_MEASURED = (
     *JAXMETER,
 )
 GRIDS = ("quick", "full", "versions")
-GRID_HELP = "full: also sizes 192 and 256; versions: the cases shown for other versions of JAX"
+GRID_HELP = "full: also sizes 192 and 256; versions: only the cases that compare versions of JAX"
 SMALL, LARGE = (64, 128), (192, 256)
 LARGE_VARIANTS = ("closure", "argument", "simplified", "hoisted")
 VERSION_VARIANTS = ("closure", "argument", "simplified")

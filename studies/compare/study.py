@@ -121,7 +121,10 @@ def _process(given: dict[str, Any], cache: str, timeout_seconds: float) -> dict[
 
 
 def _points(problem: Any) -> np.ndarray:
-    """Return points inside the surface, shape (POINTS, 3), opposite 8 rows of surface points."""
+    """Return points inside the surface, shape (POINTS, 3).
+
+    The points lie on the normals at 8 rows of surface points.
+    """
     import vcjax
 
     symmetry = {"nfp": problem.nfp, "half_period": problem.half_period}

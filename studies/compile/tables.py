@@ -31,7 +31,7 @@ def _found(row: Row | None) -> str:
 
 
 def costs() -> str:
-    """Return a table of the profiles' sums, kernels and costs, by version of JAX."""
+    """Return a table of checks and costs of the profiles, by version of JAX."""
     lines = []
     for version in VERSIONS:
         rows = _rows(f"slow_lines_jax_{version}.csv")

@@ -70,7 +70,7 @@ class Edit:
         if (count := text.count(self.old)) != 1:
             raise StudyError(
                 f"edit {self.name}: vcjax/{self.file} contains the old text {count} times, not "
-                "once; update the edit in studies/detection"
+                "once; update the edit in studies/detection, or give another --commit"
             )
         return text.replace(self.old, self.new)
 
@@ -118,7 +118,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Measure and review the missing copies; write a row for each edit and for each A/A test."""
+    """Measure and review the copies without results; write a row for each edit and A/A test."""
     names = options.only or list(EDITS)
     if unknown := [name for name in names if name not in EDITS]:
         raise StudyError(f"got --only {unknown[0]}; give some of {', '.join(EDITS)}")

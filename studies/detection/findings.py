@@ -139,7 +139,8 @@ def asv_regressions(pair: Path) -> list[tuple[str, str]]:
     base, head = (_summaries(pair / side) for side in ("base", "head"))
     if not base or not head:
         raise StudyError(
-            f"{pair} is not a measured pair: base or head has no records; measure it first"
+            f"{pair} is not a measured pair: base or head has no records; measure it with "
+            "`python -m benchmarks.measuring.pair`"
         )
     return asv_regressed(base, head)
 

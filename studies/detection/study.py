@@ -5,11 +5,11 @@
     python -m studies detection --minutes 0      # print the table of the runs so far
 
 A run measures a commit against itself and reviews the pair. One side has a regression of
-studies/detection/injected, or no change in an A/A test. asv judges the same samples. Runs are
-numbered, and the runs of the same number are interleaved and share the unchanged side. After each
-number the table of all runs so far is written to OUT/COMMIT/detection.md, next to the page and the
-records of each run. ``--keep FILE`` writes a row for each run. ``--judge-again`` reviews all pairs
-again by the current rules.
+studies/detection/injected, or no change in an A/A test. asv judges the same samples. The runs of
+each regression are numbered. Runs of different regressions with the same number are interleaved and
+share the unchanged side. After each number the table of all runs so far is written to
+OUT/COMMIT/detection.md, next to the page and the records of each run. ``--keep FILE`` writes a row
+for each run. ``--judge-again`` reviews all pairs again by the current rules.
 
 A single run takes about four minutes, as long as a review. Several runs together take two to three
 minutes each. With ``--exact`` a run is one round of the smallest case that shows the regression.
@@ -50,11 +50,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--judge-again", action="store_true", help="review all pairs again")
     parser.add_argument("--out", type=Path, default=RESULTS / "detection", help="folder of runs")
     parser.add_argument("--keep", type=Path, metavar="FILE", help="write a row for each run")
-    parser.add_argument("--budget", default="270", help="seconds for the runs of a number")
+    parser.add_argument("--budget", default="270", help="seconds for all runs of the same number")
 
 
 def run(options: argparse.Namespace) -> int:
-    """Measure and review the missing runs, and print the table."""
+    """Measure and review the runs that OUT does not contain yet, and print the table."""
     known = [EQUAL, *(EXACT if options.exact else INJECTED)]
     options.only = options.only or known
     unknown = [name for name in options.only if name not in known]

@@ -62,7 +62,7 @@ def ratios(form: str, more: Mapping[str, float]) -> dict[str, float]:
 def steady_seconds(case: Case, least_seconds: float = 0.05) -> float:
     """Return the median time of a call in a block of calls.
 
-    The block is so long that data from other programs in the caches does not matter.
+    The block is so long that it does not matter what other programs left in the processor's caches.
     """
     call = jax.jit(case.fn)
     taken: list[float] = []

@@ -50,9 +50,10 @@ def fewer_processes() -> str:
 
 
 def designs() -> str:
-    """Return a table of how often each design calls equal functions different.
+    """Return a table of the false alarms of each design of a comparison.
 
-    Only the steady-state time is judged.
+    A false alarm is a difference reported between equal functions. Only the steady-state time is
+    judged.
     """
     one_side = "interleaved, all ratios on one side, 3 %"
     lines = (
@@ -64,7 +65,7 @@ def designs() -> str:
         ("the same, and medians 3 % apart", 2, {"design": "samples, two processes, 3 %"}),
     )
     shown = [(name, count, *equal(processes=count, **wanted)) for name, count, wanted in lines]
-    return table(("called different by", "processes", *CONDITIONS), shown)
+    return table(("design", "processes", *CONDITIONS), shown)
 
 
 def injected_effects() -> str:

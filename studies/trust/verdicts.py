@@ -6,8 +6,8 @@ The command writes three tables:
 
 - ``rounds.csv.gz`` keeps the ratios of each process.
 
-- ``samples.csv`` counts how often other designs than that of `jaxmeter.compare` call two functions
-  different. Other designs need all samples, which are not kept.
+- ``samples.csv`` counts how often other designs than that of `jaxmeter.compare` report a difference
+  between two functions. Other designs need all samples, which the three tables do not contain.
 
 - ``verdicts.csv`` is made from the rounds. It counts the verdicts of `jaxmeter.compare` for each
   condition, study, effect and number of processes. Pairs with and without compile times are counted
@@ -130,7 +130,7 @@ def one_function_per_process(pair: Processes) -> bool:
 
 
 def samples_differ(pair: Processes) -> bool:
-    """Return whether a Mann-Whitney test calls the samples of a pair different.
+    """Return whether a Mann-Whitney test finds a difference between the samples of a pair.
 
     The test compares the first function's samples in the pair's first process with the second
     function's samples in the pair's last process.

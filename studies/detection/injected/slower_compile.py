@@ -1,7 +1,8 @@
 """A compile time that is longer by a fifth of the compiler's own time.
 
-The size is right by construction: JAX reports how long the compiler took while the compile is still
-being timed, and the regression waits for a share of that time. The program is unchanged.
+The size of the regression is right by construction: JAX reports how long the compiler took while
+the compile is still being timed, and the regression waits for a share of that time. The program is
+unchanged.
 """
 
 import time
@@ -13,7 +14,7 @@ COMPILED = "/jax/core/compile/backend_compile_duration"
 
 
 def inject(vcjax):
-    """Make the compilation of every program that evaluates the field longer."""
+    """Make every program that evaluates the field take longer to compile."""
     good = vcjax.external_field
     traced = []
 

@@ -1,7 +1,7 @@
 """An evaluation that is longer by a tenth of its own time.
 
-The size is right by construction, in every case and under any machine noise: the program reads the
-clock before and after its work, and waits for a share of the time in between.
+The size of the regression is right by construction, in every case and under any machine noise: the
+program reads the clock before and after its work, and waits for a share of the time in between.
 """
 
 import time
