@@ -66,7 +66,7 @@ OPERATIONS = f"{SUITE}/"
 KEPT = ROOT / "results" / "operations"
 """Folder with exact metrics of operations, kept for later reviews of the same code."""
 NOT_INJECTED = "none"
-BUDGET_SECONDS = 270.0
+BUDGET_SECONDS = 255.0
 MAX_LOAD = 2.0
 
 
