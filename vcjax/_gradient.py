@@ -99,6 +99,10 @@ def prepare_gradient(
     Raises
     ------
     VcjaxError : for the same reasons as `prepare`.
+
+    Warns
+    -----
+    UnresolvedWarning : if the rule was chosen for fields, or for a smoother surface.
     """
     call = "prepare_gradient"
     check_preparation(call, rule, X, "vcjax.choose(..., gradient=True)")

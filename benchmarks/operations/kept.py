@@ -8,6 +8,7 @@ second review against the same BASE therefore measures only HEAD.
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import fnmatch
 import hashlib
 import importlib.metadata
@@ -21,9 +22,12 @@ from benchmarks.measuring.store import environment_name
 
 MAX_FOLDERS = 20
 """Number of combinations whose metrics are kept; the metrics of the oldest are removed."""
-_PACKAGES = ("jax", "jaxlib", "numpy", "scipy")
-_OPTIONS = ("JAX_", "XLA_")
-"""First letters of the environment variables that change programs."""
+_OPTIONS = ("CUDA_", "JAX_", "OMP_", "VCJAX_CHUNK_", "XLA_")
+"""Beginnings of the names of environment variables that change programs or answers."""
+_PASSING = ("started_utc", "load_1min_before", "load_1min_after")
+"""Fields of an environment that differ from run to run."""
+_NOTE = "code"
+"""The file next to the details of a side, with the digest of the code that its records are of."""
 
 
 def code_digest(package: Path, benchmarks: Path) -> str:
@@ -35,20 +39,44 @@ def code_digest(package: Path, benchmarks: Path) -> str:
         The folder ``vcjax`` that is measured.
     benchmarks : Path
         The folder ``benchmarks`` whose operations are measured.
+
+    Raises
+    ------
+    JaxmeterError
+        If a folder has no file.
     """
     digest = hashlib.sha256()
     for folder in (package, benchmarks, Path(jaxmeter.__file__).parent):
         root = folder.resolve()
-        for path in sorted(root.rglob("*")):
-            if path.is_file() and "__pycache__" not in path.parts:
-                digest.update(f"\0{folder.name}/{path.relative_to(root)}\0".encode())
-                digest.update(path.read_bytes())
-    facts = [f"{name} {importlib.metadata.version(name)}" for name in _PACKAGES]
-    facts += [f"{key}={value}" for key, value in sorted(os.environ.items()) if key[:4] in _OPTIONS]
-    host = jaxmeter.host_environment()
-    facts += [environment_name(), host.machine, str(host.cpu_model)]
-    digest.update("\0".join(facts).encode())
+        paths = [p for p in root.rglob("*") if p.is_file() and "__pycache__" not in p.parts]
+        if not paths:
+            raise jaxmeter.JaxmeterError(f"code_digest: got the folder {folder}, which has no file")
+        for path in sorted(paths):
+            digest.update(f"\0{folder.name}/{path.relative_to(root)}\0".encode())
+            digest.update(path.read_bytes())
+    facts = {f"{one.metadata['Name']} {one.version}" for one in importlib.metadata.distributions()}
+    facts |= {f"{key}={text}" for key, text in os.environ.items() if key.startswith(_OPTIONS)}
+    host = dataclasses.asdict(jaxmeter.host_environment())
+    facts |= {f"{key}: {value}" for key, value in host.items() if key not in _PASSING}
+    digest.update("\0".join([environment_name(), *sorted(facts)]).encode())
     return digest.hexdigest()[:20]
+
+
+def remove_unusable(suite: Path, details: Path, digest: str) -> None:
+    """Remove the records of operations that a review of the code with this digest cannot use.
+
+    These are all records of other code, and records without details, which an interrupted worker
+    may leave. The digest is then noted next to the details. Parameters as for `take_kept`.
+    """
+    note = details / _NOTE
+    is_same = note.is_file() and note.read_text() == digest
+    usable = set(_succeeded(suite, details)) if is_same else set()
+    for path in suite.glob("*/0.json"):
+        if path.parent.name not in usable:
+            path.unlink()
+            (details / f"{path.parent.name}.json").unlink(missing_ok=True)
+    details.mkdir(parents=True, exist_ok=True)
+    jaxmeter.write_file(note, digest)
 
 
 def take_kept(kept: Path, suite: Path, details: Path, only: Sequence[str]) -> int:
@@ -65,14 +93,15 @@ def take_kept(kept: Path, suite: Path, details: Path, only: Sequence[str]) -> in
     only : sequence of str
         Patterns of the operations' names.
     """
+    source, target = (kept / "records", kept / "details"), (suite, details)
     chosen = [
         name
-        for name in _succeeded(kept / "records", kept / "details")
+        for name in set(_succeeded(*source)) - set(_succeeded(*target))
         if any(fnmatch.fnmatch(name, pattern) for pattern in only)
     ]
-    return sum(
-        _copied(name, (kept / "records", kept / "details"), (suite, details)) for name in chosen
-    )
+    for name in chosen:
+        _copy(name, source, target)
+    return len(chosen)
 
 
 def keep(kept: Path, suite: Path, details: Path) -> None:
@@ -80,8 +109,9 @@ def keep(kept: Path, suite: Path, details: Path) -> None:
 
     Then remove the oldest folders next to `kept`, so that `MAX_FOLDERS` folders remain.
     """
-    for name in _succeeded(suite, details):
-        _copied(name, (suite, details), (kept / "records", kept / "details"))
+    source, target = (suite, details), (kept / "records", kept / "details")
+    for name in set(_succeeded(*source)) - set(_succeeded(*target)):
+        _copy(name, source, target)
     if kept.exists():
         kept.touch()
         folders = sorted(kept.parent.iterdir(), key=lambda path: path.stat().st_mtime)
@@ -99,13 +129,10 @@ def _succeeded(suite: Path, details: Path) -> Iterator[str]:
                 yield name
 
 
-def _copied(name: str, sources: tuple[Path, Path], targets: tuple[Path, Path]) -> bool:
-    """Copy the record and details of an operation; return False if the target has the record."""
-    if (targets[0] / name / "0.json").exists():
-        return False
+def _copy(name: str, sources: tuple[Path, Path], targets: tuple[Path, Path]) -> None:
+    """Copy an operation's files, the record last: a record without details is not used."""
     for file, source, target in zip(
         (f"{name}.json", f"{name}/0.json"), sources[::-1], targets[::-1], strict=True
     ):
         (target / file).parent.mkdir(parents=True, exist_ok=True)
         jaxmeter.write_file(target / file, jaxmeter.read_file(source / file))
-    return True

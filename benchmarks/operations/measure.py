@@ -17,7 +17,7 @@ from benchmarks.measuring.plan import WORKER_ENVIRONMENT, PlannedCase
 from benchmarks.measuring.runner import CACHED_ENVIRONMENT
 from benchmarks.measuring.store import RecordStore
 from benchmarks.operations.edited import EditedLine, Place, nearest
-from benchmarks.operations.kept import code_digest, keep, take_kept
+from benchmarks.operations.kept import code_digest, keep, remove_unusable, take_kept
 
 SUITE = "operations"
 WORKERS_COUNT = 2
@@ -55,15 +55,28 @@ def measure_operations(
     for path in store.root.glob(f"{SUITE}/*/0.json"):
         if kept_record(store, path.parent.name, 0) is None:
             path.unlink()
-    suite = store.root / SUITE
+    suite, digest = store.root / SUITE, ""
     if kept is not None:
-        kept /= code_digest(imports[0] / "vcjax", imports[0] / "benchmarks")
-        if count := take_kept(kept, suite, details, only):
-            print(f"{SUITE}: {count} records of the same code are reused", flush=True)
+        digest = code_digest(imports[0] / "vcjax", imports[0] / "benchmarks")
+        remove_unusable(suite, details, digest)
+        with _said():
+            if count := take_kept(kept / digest, suite, details, only):
+                print(f"{SUITE}: {count} records of the same code are reused", flush=True)
     with ThreadPoolExecutor(WORKERS_COUNT) as pool:
         list(pool.map(run, range(WORKERS_COUNT)))
-    if kept is not None:
-        keep(kept, suite, details)
+    # Somebody may have edited the benchmarks in the meantime.
+    if kept is not None and code_digest(imports[0] / "vcjax", imports[0] / "benchmarks") == digest:
+        with _said():
+            keep(kept / digest, suite, details)
+
+
+@contextlib.contextmanager
+def _said() -> Iterator[None]:
+    """Print an error of keeping records, without which a review is only slower."""
+    try:
+        yield
+    except (OSError, jaxmeter.FileError) as error:
+        print(f"{SUITE}: records cannot be kept for later reviews: {error}", flush=True)
 
 
 def take_operation_times(

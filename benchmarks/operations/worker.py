@@ -77,12 +77,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         faulthandler.dump_traceback_later(TIMEOUT_SECONDS, exit=True)
         record, detail = measured(one, is_timed=options.round > 0)
         faulthandler.cancel_dump_traceback_later()
+        # Details first: a record without them would never be compared.
+        if detail is not None:
+            jaxmeter.write_file(options.details / f"{one.name}.json", detail.to_json())
         store.write(case, options.round, record)
         spent = time.process_time() - started
         if not options.round:
             print(f"{case.name}: {record.status}, {spent:.1f} s of processor time", flush=True)
-        if detail is not None:
-            jaxmeter.write_file(options.details / f"{one.name}.json", detail.to_json())
     return 0
 
 

@@ -1,14 +1,16 @@
 """Exact metrics of operations are kept by the code that they were measured with."""
 
 import os
+import shutil
 
 import pytest
 
 from benchmarks.measuring.plan import PlannedCase
 from benchmarks.measuring.store import RecordStore
 from benchmarks.operations import kept as kept_module
+from benchmarks.operations import measure
 from benchmarks.operations.kept import code_digest, keep, take_kept
-from jaxmeter import Record
+from jaxmeter import JaxmeterError, Record
 from jaxmeter._records.record import Status
 
 
@@ -46,16 +48,76 @@ def test_the_oldest_folders_are_removed(measured, tmp_path, monkeypatch):
     assert {path.name for path in (tmp_path / "kept").iterdir()} == {"c", "d"}
 
 
+def written(folder, text="1"):
+    (folder / "__pycache__").mkdir(parents=True, exist_ok=True)
+    (folder / "one.py").write_text(text)
+
+
 def test_the_digest_follows_code_and_options_alone(tmp_path, monkeypatch):
-    package, benchmarks = tmp_path / "vcjax", tmp_path / "benchmarks"
-    for folder in (package, benchmarks):
-        (folder / "__pycache__").mkdir(parents=True)
-        (folder / "one.py").write_text("1")
-    first = code_digest(package, benchmarks)
-    (package / "__pycache__" / "one.pyc").write_text("2")
-    assert code_digest(package, benchmarks) == first
-    monkeypatch.setenv("JAX_ENABLE_X64", "maybe")
-    assert code_digest(package, benchmarks) != first
-    monkeypatch.undo()
-    (benchmarks / "one.py").write_text("2")
-    assert code_digest(package, benchmarks) != first
+    folders = tmp_path / "vcjax", tmp_path / "benchmarks"
+    for folder in folders:
+        written(folder)
+    first = code_digest(*folders)
+    (folders[0] / "__pycache__" / "one.pyc").write_text("2")
+    assert code_digest(*folders) == first
+    for name in ("JAX_ENABLE_X64", "VCJAX_CHUNK_B"):
+        monkeypatch.setenv(name, "maybe")
+        assert code_digest(*folders) != first
+        monkeypatch.undo()
+    for folder in folders:
+        written(folder, "2")
+        assert code_digest(*folders) != first
+        written(folder)
+    with pytest.raises(JaxmeterError, match="code_digest: got the folder .*no file"):
+        code_digest(tmp_path / "nothing", folders[1])
+
+
+@pytest.fixture
+def measuring(tmp_path, monkeypatch):
+    """Measure an operation with a stand-in for the workers; return the number of measurements."""
+    count = 0
+
+    def work(store, details, imports, only, *, part):
+        nonlocal count
+        case = PlannedCase(name="operations/field", target="m:t", params={}, rounds=1)
+        if part[0] == 0 and store.read(case, 0) is None:
+            count += 1
+            (details / "field.json").write_text(str(count))
+            store.write(case, 0, Record(case.name, "ok", target="m:t"))
+
+    monkeypatch.setattr(measure, "_work", work)
+    for name in ("vcjax", "benchmarks"):
+        written(tmp_path / name)
+
+    def run(side):
+        store = RecordStore(tmp_path / side)
+        details = tmp_path / side / "details"
+        measure.measure_operations(store, details, [tmp_path], kept=tmp_path / "kept")
+        return count
+
+    return run
+
+
+def test_a_later_review_of_the_same_code_measures_nothing(measuring, tmp_path):
+    assert [measuring("a"), measuring("b"), measuring("a")] == [1, 1, 1]
+    assert (tmp_path / "b" / "details" / "field.json").read_text() == "1"
+
+
+def test_records_of_older_code_are_measured_again(measuring, tmp_path):
+    measuring("a")
+    written(tmp_path / "benchmarks", "2")
+    assert [measuring("a"), measuring("b")] == [2, 2]
+    assert (tmp_path / "b" / "details" / "field.json").read_text() == "2"
+
+
+def test_a_record_without_details_is_measured_again(measuring, tmp_path):
+    measuring("a")
+    (tmp_path / "a" / "details" / "field.json").unlink()
+    shutil.rmtree(tmp_path / "kept")
+    assert measuring("a") == 2
+
+
+def test_a_folder_that_cannot_be_written_stops_no_review(measuring, tmp_path, capsys):
+    (tmp_path / "kept").write_text("a file")
+    assert measuring("a") == 1
+    assert "records cannot be kept for later reviews" in capsys.readouterr().out

@@ -48,7 +48,9 @@ def test_caps_that_allow_the_digits_change_nothing(choose):
 @pytest.mark.filterwarnings("ignore::vcjax.UnresolvedWarning")
 def test_caps_cost_digits_as_the_warning_and_the_estimate_show(choose, problem):
     fine = choose(5)
-    with pytest.warns(UserWarning, match="but 5 digits need .* the rule has . digits") as message:
+    with pytest.warns(
+        vcjax.UnresolvedWarning, match="but 5 digits need .* the rule has . digits"
+    ) as message:
         rule = choose(5, max_ntheta=fine.quad_ntheta - 1)
     digits = int(str(message[0].message)[-9])
     assert rule == choose(digits) and rule.quad_ntheta < fine.quad_ntheta

@@ -121,9 +121,9 @@ class Demand:
         """Least distance of a rim from its target in node spacings, on bent surfaces.
 
         Rims are closer on bent surfaces than on tangent planes. At the distance `radius_in_nodes`
-        the near kernel is 0.02 exp(-T^2). At the closest rims this value may be larger, up to a
-        third of the error that may come from other sheets. For gradients, this condition does not
-        allow a smaller distance than `radius_in_nodes`.
+        the near kernel is `RIM_KERNEL` exp(-T^2). At the closest rims this value may be larger, up
+        to a third of the error that may come from other sheets. For gradients, this condition does
+        not allow a smaller distance than `radius_in_nodes`.
         """
         enough = (self.reach + np.log(3 * RIM_KERNEL)) / self.cutoff**2
         return self.radius_in_nodes * float(np.sqrt(min(enough, 1.0)))

@@ -91,7 +91,7 @@ def test_a_zero_field_accepts_any_quadrature(setup, problem, kind):
 def test_a_grid_at_its_caps_is_kept(setup, problem):
     free = setup.casing("off", problem.B)
     capped = CasingOptions(options={"max_nphi": free.rule.quad_nphi - 1})
-    with pytest.warns(UserWarning, match="the rule has 2 digits"):
+    with pytest.warns(vcjax.UnresolvedWarning, match="the rule has 2 digits"):
         coarse, again = (setup.casing("off", problem.B, capped) for _ in range(2))
     assert again is coarse and coarse.rule.quad_nphi < free.rule.quad_nphi
     assert setup.casing("off", problem.B) is free
