@@ -121,7 +121,10 @@ def in_worker(
             "while nothing else runs, or with a longer --timeout if the study has one"
         ) from None
     if done.returncode:
-        raise StudyError(f"{target} failed with exit code {done.returncode}; see its error above")
+        raise StudyError(
+            f"{target} failed with exit code {done.returncode}; see its error above (-9 without an "
+            "error often means that the memory was full)"
+        )
 
 
 def work(target: str, path: Path) -> None:

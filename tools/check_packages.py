@@ -40,7 +40,9 @@ def run(*command: str | Path, cwd: Path = ROOT) -> None:
     kept = {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "PYTHONHOME")}
     done = subprocess.run([str(part) for part in command], cwd=cwd, env=kept, check=False)
     if done.returncode:
-        print(f"check_packages: failed: {' '.join(map(str, command))}", file=sys.stderr)
+        print(
+            f"check_packages: this command failed: {' '.join(map(str, command))}", file=sys.stderr
+        )
         sys.exit(done.returncode)
 
 

@@ -103,10 +103,13 @@ def check_names(extras, jax):
     for name in extras:
         if not re.fullmatch(r"[a-z][a-z0-9-]*", name):
             raise EnvironmentProblem(
-                f"got the extra {name!r}; name extras of pyproject.toml: make EXTRAS='trace plot'"
+                f"{name!r} cannot be the name of an extra; give names from pyproject.toml: "
+                "make EXTRAS='trace plot'"
             )
     if jax is not None and not re.fullmatch(r"[0-9]+(\.[0-9a-z]+)*", jax):
-        raise EnvironmentProblem(f"got JAX {jax!r}; give a version: make JAX=0.7.2 ...")
+        raise EnvironmentProblem(
+            f"JAX={jax} is not a version; give one, such as make JAX=0.7.2 ..."
+        )
 
 
 def run_pip(arguments):
@@ -181,11 +184,14 @@ def install(extras, optional, jax=None):
     if run_pip([*pins, "-e", "jaxmeter", "-e", wish]) != 0:
         raise EnvironmentProblem(
             f"pip could not install {wish} (its message is above); "
-            "remove the cause, then run the same command again"
+            "mend the cause, then run the same command again"
         )
     for extra in optional:
         if run_pip([*pins, "--only-binary", ":all:", *requirements(extra)]) != 0:
-            print(f"no wheel for the optional extra '{extra}' here: its tests will be skipped")
+            print(
+                f"the optional extra '{extra}' was not installed, usually because it has no wheel "
+                "here: its tests will be skipped"
+            )
     compile_modules()
     os.remove(INSTALLING)
     with open(INSTALLED + ".new", "w") as stream:

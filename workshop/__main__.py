@@ -63,7 +63,7 @@ def _next(hints: int) -> int:
         for hint in exercise.hints_for(problem)[:hints]:
             print("Hint:", hint)
         if hints < len(exercise.hints):
-            print(f"A hint: {_shown(Path(sys.executable))} -m workshop hint {hints + 1}")
+            print(f"For a hint: {_shown(Path(sys.executable))} -m workshop hint {hints + 1}")
         return 0
     print(f"All {len(exercises)} exercises are solved. Now audit a function of your own:")
     print("  .venv/bin/jaxmeter audit step.py:step --arg f32[500]")

@@ -73,7 +73,8 @@ def versions() -> list[tuple[str, str]]:
             head, arguments, tail = source.partition("def jaxmeter_arguments")
             if old not in head:
                 raise ValueError(
-                    f"commit {subject!r} replaces {old!r}, which the version before does not have"
+                    f"commit {subject!r} should replace {old!r}, but the version before it does "
+                    "not contain this text"
                 )
             source = head.replace(old, new) + arguments + tail
         found.append((subject, source))

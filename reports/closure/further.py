@@ -47,8 +47,8 @@ def spread(cases: pd.DataFrame, runs: pd.DataFrame, script: pd.DataFrame) -> Sec
             "by about d / √n. If one of twenty runs takes 28 ms longer, this gives the 6.2 ms of "
             "the published closure and leaves the median unchanged. The first call after compiling "
             "can be such a run: JAX sets up its fast path during this call, and the memory of the "
-            "results is touched for the first time. A standard deviation that describes the "
-            "program leaves this call out. The figures show whether this happened here.",
+            "results is touched for the first time. A standard deviation of the steady state "
+            "leaves this call out. The figures show whether this happened here.",
         ),
         drawn,
     )
@@ -127,11 +127,11 @@ def change(cases: pd.DataFrame) -> Section | None:
         "When an array changes",
         f"After the cube of images has changed, {'; '.join(parts)}.",
         paragraphs=(
-            "The cube has nearly all bytes of the system. It is replaced by a cube that is twice "
-            "as bright. If the cube is an argument, "
-            "the program is called with the new cube. A program that embeds the cube returns the "
-            "old frame, without an error, until the function is created again. The cached variant "
-            "also returns the old frame, until its maps are computed again.",
+            "The cube of images makes up nearly all bytes of the system. It is replaced by a cube "
+            "that is twice as bright. If the cube is an argument, the program is called with the "
+            "new cube. A program that embeds the cube returns the old frame, without an error, "
+            "until the function is created again. The cached variant also returns the old frame, "
+            "until its maps are computed again.",
         ),
         tables=(made,),
     )
@@ -227,8 +227,8 @@ def _break_even_sentences(curve: pd.DataFrame) -> Iterator[str]:
     yield from too_few(curve)
     yield (
         "Three rules follow. Embed only arrays that are small by the numbers above. Never embed an "
-        "array that changes. Do not embed an array if the program first computes on it without any "
-        "argument, because the compiler then folds this computation in every compile."
+        "array that changes. Do not embed an array if the program computes something from this "
+        "array alone, because the compiler then folds this computation in every compile."
     )
 
 

@@ -24,8 +24,8 @@ FRAMES_LESSON = (
 )
 CASING_LESSON = (
     *variants.LESSON,
-    "The cached variant closes over the matrices of an interpolation, which are the smallest "
-    "arrays of a casing, and takes the other arrays as arguments. The hoisted variant is the "
+    "The cached variant closes over the interpolation matrices, the smallest arrays of a casing, "
+    "and takes the other arrays as arguments. The hoisted variant is the "
     "closure after jaxmeter.hoist. The static-callable variant takes an object that looks like an "
     "argument, but contains the casing in a callable of its metadata.",
 )

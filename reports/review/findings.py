@@ -197,7 +197,7 @@ def _error(base: list[float], head: list[float]) -> tuple[Verdict, str]:
         return "improvement", "the answer is more accurate"
     largest = max(low, high)
     if largest > ROUNDING and abs(high - low) > ERROR_CHANGE * largest:
-        return "changed", "within the effect of the order of summation"
+        return "changed", "another order of summation can cause this"
     return "same", ""
 
 

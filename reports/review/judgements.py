@@ -78,7 +78,7 @@ def _times(review: Review) -> Judgement:
         return Judgement("Times", "not judged", _why_not(review))
     count, reach = len(tested), max(f.reach for f in tested)
     of = f" of {count + len(review.untested)}" if review.untested else ""
-    text = f"{count}{of} times tested, changes above {100 * reach:.0f}% would show"
+    text = f"{count}{of} tested; a change above {100 * reach:.0f}% would be found"
     return Judgement("Times", "passes", text)
 
 
@@ -95,7 +95,7 @@ def _why_not(review: Review) -> str:
     if any(f.verdict == "unpaired" for f in review.untested):
         return f"{busy}the commits were not measured interleaved"
     rounds = max(f.rounds_count for f in review.untested)
-    return f"{busy}{counted(rounds, 'round')} of a case; {MIN_ROUNDS_COUNT} are needed"
+    return f"{busy}at most {counted(rounds, 'round')} per case; {MIN_ROUNDS_COUNT} are needed"
 
 
 def busy_load(review: Review) -> float | None:

@@ -146,7 +146,9 @@ def _untested(review: Review) -> tuple[str, ...]:
             "python -m benchmarks.measuring.pair measures both interleaved."
         )
     if few:
-        notes.append(f"{few} of the times have fewer than {MIN_ROUNDS_COUNT} paired rounds.")
+        notes.append(
+            f"{few} of the times have fewer than {MIN_ROUNDS_COUNT} paired rounds, too few to test."
+        )
     return tuple(notes)
 
 
@@ -253,6 +255,6 @@ def times_figure(findings: Sequence[Finding], criteria: Criteria) -> Figure:
     caption = (
         "Each mark is the weighted geometric mean of the ratios of all rounds, and its line is the "
         "interval. Triangles are longer times, diamonds are shorter times, and circles are "
-        "neither. Times between the dashed lines count as equal."
+        "neither. Ratios between the dashed lines count as equal."
     )
     return Figure("times", "Times, HEAD over BASE", caption, (panel,), columns=1)

@@ -175,12 +175,12 @@ def sentences(problems: pd.DataFrame) -> list[str]:
     if highest > 1.1:
         said.append(
             "More than one thread was used: processor time was up to "
-            f"{ratio_text(highest)} wall time."
+            f"{ratio_text(highest)} the wall time."
         )
     if lowest < 0.9:
         said.append(
             "Other programs used the processor: processor time was down to "
-            f"{ratio_text(lowest)} wall time, so the seconds are too high and the ratios noisy."
+            f"{ratio_text(lowest)} the wall time, so the seconds are too high and the ratios noisy."
         )
     return said
 

@@ -191,9 +191,9 @@ def _stored_record(root: Path, within: Path) -> StoredRecord:
     if _printable(within) != within:
         raise ValueError("its name is not UTF-8")
     if len(within.parts) < 4:
-        raise ValueError("not at <commit>/<environment-key>/<case>/<round>.json")
+        raise ValueError("its path is not <commit>/<environment-key>/<case>/<round>.json")
     if not _ROUND.fullmatch(within.stem):
-        raise ValueError(f"the file's name {within.stem!r} is not the number of a round")
+        raise ValueError(f"its file name, {within.stem!r}, is not the number of a round")
     commit, environment_key, *case, _ = within.parts
     record = Record.from_json(printable_text(read_file(root / within)))
     _check_usable(record)
@@ -257,7 +257,8 @@ def _check_small(record: Record) -> None:
     longest = max(len(text) for text in texts if isinstance(text, str))
     if longest > LONGEST_TEXT:
         raise ValueError(
-            f"a name or setting has {longest} characters; at most {LONGEST_TEXT} are allowed"
+            f"the longest name or setting has {longest} characters; at most {LONGEST_TEXT} are "
+            "allowed"
         )
 
 

@@ -68,7 +68,10 @@ def read_source(
     if not source.is_dir():
         raise ReportError(f"{call}: {source} is not a folder; name folders of records")
     if into.resolve().is_relative_to(source.resolve()):
-        raise ReportError(f"{call}: {into} lies in {source}; name a folder outside the sources")
+        raise ReportError(
+            f"{call}: the destination {into} is inside the source {source}; name a destination "
+            "outside all sources"
+        )
     found, unread = _contents(source)
     if not found and not unread:
         raise ReportError(

@@ -64,11 +64,14 @@ def run(options: argparse.Namespace) -> int:
     numbers += [*(options.chunk_sizes or ()), *(options.target_chunk_sizes or ())]
     if min(numbers) < 1:
         raise StudyError(
-            f"got {min(numbers)} for --rounds, --repeat or a tile size; give 1 or more"
+            f"--rounds, --repeat and each tile size must be 1 or more; got {min(numbers)}"
         )
     chosen = {name: value for name, value in os.environ.items() if name.startswith("VCJAX_CHUNK_")}
     if any(chosen.values()):
-        raise StudyError(f'the environment variables {chosen} replace "auto"; unset them')
+        raise StudyError(
+            'the study must measure the tile sizes of "auto", but these environment variables '
+            f"override them: {', '.join(chosen)}; unset the variables"
+        )
     folder = options.out or RESULTS / "chunks" / options.case
     processes, failures = measure(options, folder / "processes.jsonl")
     if not processes:

@@ -104,7 +104,8 @@ def measured_commit(paths: Sequence[str] = MEASURED) -> str:
     commit = git("log", "-1", "--format=%H", "--", *paths).decode().strip()
     if not commit:
         raise StudyError(
-            f"found no commit that changed {', '.join(paths)}; run the study in a git clone"
+            f"git has no commit of {', '.join(paths)}; run the study in a git clone of the "
+            "repository that contains these files"
         )
     return commit
 

@@ -116,7 +116,9 @@ def _process(given: dict[str, Any], cache: str, timeout_seconds: float) -> dict[
         ) from None
     if done.returncode:
         message = done.stderr.decode().strip().splitlines()[-1:]
-        raise StudyError(f"{given['program']} failed: {' '.join(message)}")
+        raise StudyError(
+            f"{given['program']} failed with exit code {done.returncode}: {' '.join(message)}"
+        )
     return json.loads(done.stdout)
 
 

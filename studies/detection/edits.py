@@ -69,8 +69,9 @@ class Edit:
         text = (package / self.file).read_text(encoding="utf-8")
         if (count := text.count(self.old)) != 1:
             raise StudyError(
-                f"edit {self.name}: vcjax/{self.file} contains the old text {count} times, not "
-                "once; update the edit in studies/detection, or give another --commit"
+                f"edit {self.name}: the text to replace must occur once in vcjax/{self.file}, but "
+                f"occurs {count} times; update the edit in studies/detection, or give another "
+                "--commit"
             )
         return text.replace(self.old, self.new)
 

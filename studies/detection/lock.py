@@ -54,7 +54,10 @@ def run(options: argparse.Namespace) -> int:
     write_rows(options.out, sorted(others + rows, key=lambda row: _order(row["jax"])))
     missed = [row for row in rows if (row["injected"] == EQUAL) != (int(row["differing"]) == 0)]
     for row in missed:
-        print(f"{row['injected']}: {row['differing']} of {row['checks']} checks not as locked")
+        print(
+            f"{row['injected']}: {row['differing']} of {row['checks']} checks differ from the lock "
+            f"file; expected: 0 for {EQUAL!r}, 1 for an injected regression"
+        )
     return 1 if missed else 0
 
 

@@ -55,7 +55,11 @@ def ratios(form: str, more: Mapping[str, float]) -> dict[str, float]:
         once, longer = (FORMS[form](kind, 0, extra) for extra in (0.0, share))
         turns = [seconds(longer) / seconds(once) for _ in range(TURNS[form] + 1)]
         found[kind] = round(statistics.median(turns[1:]), 4)  # the first is cold
-        print(f"{form}, {kind}: {share:.3f} longer takes {found[kind]} times as long", flush=True)
+        print(
+            f"{form}, {kind}: made longer by {share:.1%}, the time is {found[kind]} times the "
+            "original",
+            flush=True,
+        )
     return found
 
 

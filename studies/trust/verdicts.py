@@ -63,8 +63,8 @@ def run(options: argparse.Namespace) -> int:
         rows = [{"condition": condition, **row} for row in read_rows(Path(file))]
         if not rows:
             raise StudyError(
-                f"got {given!r}; give CONDITION=FILE, where FILE has rows of `python -m studies "
-                "trust measure`"
+                f"got {given!r}, which names no file with rows; give CONDITION=FILE, with a FILE "
+                "that `python -m studies trust measure` wrote"
             )
         new = {"rounds.csv.gz": map(round_row, rows), "samples.csv": sample_rows(rows)}
         for name, of_condition in new.items():

@@ -135,7 +135,7 @@ def test_the_kernels_version_and_its_few_bytes_of_memory_make_no_other_machine(m
 
 def test_a_merge_into_its_own_source_and_from_nowhere_are_errors(made_up, tmp_path):
     a = store_of(made_up, tmp_path / "a")
-    with pytest.raises(ReportError, match="a folder outside the sources"):
+    with pytest.raises(ReportError, match="a destination outside all sources"):
         merge_stores([a], a / "all")
     with pytest.raises(ReportError, match="not a folder"):
         merge_stores([tmp_path / "none"], tmp_path / "all")

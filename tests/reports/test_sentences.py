@@ -155,7 +155,7 @@ def test_speed_ups_and_compile_time_are_given_together(full_store):
 
 
 @pytest.mark.parametrize(
-    "own, theirs, said", [(0.5, 1.0, "down to 0.500×"), (1.0, 1.9, "up to 1.90× wall time")]
+    "own, theirs, said", [(0.5, 1.0, "down to 0.500×"), (1.0, 1.9, "up to 1.90× the wall time")]
 )
 def test_a_shared_processor_and_further_threads_are_reported(made_up, tmp_path, own, theirs, said):
     loads = {"cpu_per_wall": own, "reference_cpu_per_wall": theirs}

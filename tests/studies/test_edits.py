@@ -29,7 +29,7 @@ def package(tmp_path):
 
 def test_an_edit_whose_text_is_gone_is_refused(package):
     (package / EDIT.file).write_text("")
-    with pytest.raises(StudyError, match="contains the old text 0 times"):
+    with pytest.raises(StudyError, match="must occur once in .*, but occurs 0 times"):
         EDIT.edited(package)
 
 

@@ -19,7 +19,7 @@ def argument(module: ModuleType) -> None:
     try:
         audit = jaxmeter.audit(module.transform, matrix, x)
     except jaxmeter.JaxmeterError:
-        expect(False, "`transform` should take two arguments: the matrix and x")
+        expect(False, "transform(matrix, x) fails; it should take two arguments, the matrix and x")
         return
     expect(
         audit.captured_bytes == 0,
@@ -48,7 +48,7 @@ def method(module: ModuleType) -> None:
         hint=1,
     )
     found = jaxmeter.retraces(module.observe, [(one, x) for one in telescopes])
-    expect(found.traces_count == 1, f"two telescopes made {found.traces_count} traces, not 1")
+    expect(found.traces_count == 1, f"two telescopes took {found.traces_count} traces, not 1")
     for telescope, mask in zip(telescopes, masks, strict=True):
         wanted = mask * (jnp.outer(mask, mask) @ x)
         expect(
@@ -64,7 +64,7 @@ def folding(module: ModuleType) -> None:
     try:
         audit = jaxmeter.audit(module.rank, prepared, x)
     except jaxmeter.JaxmeterError:
-        expect(False, "`rank` should take two arguments: the result of `prepare`, and x")
+        expect(False, "rank(prepare(table), x) fails; it should take two arguments")
         return
     primitives = jaxmeter.inventory(module.rank, prepared, x).primitives or {}
     expect("sort" not in primitives, "the program still sorts, in every call or while compiling")
@@ -72,7 +72,7 @@ def folding(module: ModuleType) -> None:
         audit.captured_bytes == 0, f"`rank` captures {audit.captured_bytes:,} bytes, not 0", hint=1
     )
     wanted = jnp.array([int((table < value).sum()) for value in x])
-    expect(is_close(module.rank(prepared, x), wanted), f"the ranks should be {wanted}")
+    expect(is_close(module.rank(prepared, x), wanted), f"`rank` should return {wanted}")
 
 
 EXERCISES = (

@@ -18,7 +18,7 @@ def static(module: ModuleType) -> None:
     found = jaxmeter.retraces(module.damped, [(x, rounds) for rounds in range(1, 7)])
     expect(
         found.compiles_count == 1,
-        f"six numbers of rounds took {found.compiles_count} compiles, not 1",
+        f"six calls with different `rounds` took {found.compiles_count} compiles, not 1",
     )
     answer = module.damped(x, 3)
     expect(is_close(answer, np.array([0.729, 1.458])), f"three rounds give {answer}, not x * 0.729")
@@ -30,7 +30,7 @@ def temporary(module: ModuleType) -> None:
     _, first = own_counts(lambda: answers.append(module.descend(x, rates)))
     _, again = own_counts(lambda: module.descend(x, rates))
     wanted = x * (0.8 * 0.6 * 0.4 * 0.2)
-    expect(is_close(answers[0], wanted), f"the answer is {answers[0]}, not {wanted}")
+    expect(is_close(answers[0], wanted), f"`descend` returned {answers[0]}, not {wanted}")
     expect(first == 1, f"four rates took {first} compiles, not 1")
     expect(again == 0, f"the second call took {again} compiles, not 0", hint=1)
 
@@ -45,9 +45,9 @@ def shapes(module: ModuleType) -> None:
     compiles = sum(one.compiles_count for one in watched.report.functions)
     own = sum(one.compiles_count for one in watched.report.functions if not one.is_jax)
     wanted = [float(np.var(s)) for s in series]
-    expect(is_close(answers, wanted), f"the variances are {answers}, not {wanted}", hint=2)
+    expect(is_close(answers, wanted), f"`spread` returned {answers}, not {wanted}", hint=2)
     expect(own == 1, f"four lengths took {own} compiles, not 1")
-    expect(compiles == 1, f"operations outside of jit took {compiles - 1} more compiles", hint=1)
+    expect(compiles == 1, f"operations outside of jit took {compiles - 1} compiles, not 0", hint=1)
 
 
 EXERCISES = (

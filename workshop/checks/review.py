@@ -50,7 +50,8 @@ def culprits(module: ModuleType) -> None:
         wanted = growth.index(max(growth)) + 1
         expect(
             given[name] == wanted,
-            f"{name} is {given[name]}, but the quantity grows more at another commit: {values}",
+            f"{name} is {given[name]}, but the quantity grows by a larger factor at another "
+            f"commit; its values, from commit 0: {values}",
             hint=1,
         )
 
@@ -66,7 +67,8 @@ def lock(module: ModuleType) -> None:
     captures = any(one.name == "captured_bytes" for one in diff.sizes)
     expect(
         diff.same is True,
-        "the program is not as locked: " + ("; ".join(changes) or "another program"),
+        "the program differs from the locked program: "
+        + ("; ".join(changes) or "equal sizes, other operations"),
         hint=0 if captures else 1,
     )
 
@@ -83,13 +85,13 @@ def verdicts(module: ModuleType) -> None:
         given = getattr(module, name.upper())
         expect(
             given == steady.verdict,
-            f"{name.upper()} is {given!r}, which does not fit a ratio between {steady.low:.2f} and "
-            f"{steady.high:.2f}",
+            f"{name.upper()} is {given!r}, which is not the verdict for an interval from "
+            f"{steady.low:.2f} to {steady.high:.2f}",
         )
     history = json.loads((recorded / "history.json").read_text())["seconds"]
     steps = detect_steps([statistics.median(commit) for commit in history])
     wanted = steps[1][0]
-    expect(module.STEP == wanted, f"STEP is {module.STEP!r}, not the first slower commit", hint=2)
+    expect(module.STEP == wanted, f"STEP is {module.STEP!r}; give the first slower commit", hint=2)
 
 
 EXERCISES = (

@@ -61,8 +61,8 @@ def clock(module: ModuleType) -> None:
     """Check that `call_seconds` measures five complete steady-state calls, without the compile."""
     machine = _Machine()
     seconds = module.call_seconds(machine.function, 1.0, machine.clock)
-    expect(len(seconds) == 5, f"`call_seconds` returned {len(seconds)} times, not 5")
-    expect(max(seconds) < COMPILES, f"the compile is among the times: {seconds}")
+    expect(len(seconds) == 5, f"`call_seconds` should return 5 numbers, not {len(seconds)}")
+    expect(max(seconds) < COMPILES, f"a time includes the compile: {seconds}")
     wanted = STARTS + WORKS
     expect(
         all(s == wanted for s in seconds),
@@ -97,7 +97,7 @@ def processes(module: ModuleType) -> None:
     found = float(module.p_value(left, right))
     expect(
         abs(found - wanted) < 1e-12,
-        f"`p_value` returned {found:.3g}; for process medians p is {wanted:.3g}",
+        f"`p_value` returned {found:.3g}, but p is {wanted:.3g} for the medians of the processes",
     )
     enough = next(
         n
@@ -106,7 +106,7 @@ def processes(module: ModuleType) -> None:
     )
     expect(
         module.ENOUGH == enough,
-        f"ENOUGH is {module.ENOUGH!r}, which is not the number in lesson 2",
+        f"ENOUGH is {module.ENOUGH!r}, but lesson 2 shows another number",
         hint=2,
     )
 

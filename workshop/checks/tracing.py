@@ -19,7 +19,7 @@ def side_effects(module: ModuleType) -> None:
     answers = []
     traces, _ = own_counts(lambda: answers.extend([module.run(8.0, 3), module.run(8.0, 5)]))
     for times, (x, count) in zip((3, 5), answers, strict=True):
-        expect(is_close(x, 8.0 / 2**times), f"run(8.0, {times}) should return {8.0 / 2**times}")
+        expect(is_close(x, 8.0 / 2**times), f"run(8.0, {times}) should give x = {8.0 / 2**times}")
         expect(int(count) == times, f"run(8.0, {times}) counts {int(count)} calls, not {times}")
     expect(traces <= 1, f"`step` was traced {traces} times; once is enough", hint=2)
 
@@ -41,10 +41,12 @@ def leak(module: ModuleType) -> None:
         x = jnp.arange(float(size))
         y, largest = module.report(x)
         wanted = np.sin(np.arange(size)) * np.arange(size)
-        expect(is_close(y, wanted), "the first answer of `report` should be y", hint=1)
+        expect(
+            is_close(y, wanted), "`report` should return y first, then the largest value", hint=1
+        )
         expect(
             is_close(float(largest), wanted.max()),
-            f"the largest y is {largest}, not {wanted.max()}",
+            f"`report` returned {largest} as the largest y, not {wanted.max()}",
         )
     try:
         with jax.checking_leaks():

@@ -34,7 +34,7 @@ def test_equal_commits_pass_in_both_lines_where_their_times_are_known_well_enoug
                 row |= {key: x for key, x in first.items() if key.endswith("_seconds")}
     assert lines(make_review(commits)) == (
         ("passes", "2 cases, all equal"),
-        ("passes", "4 times tested, changes above 0% would show"),
+        ("passes", "4 tested; a change above 0% would be found"),
     )
 
 
@@ -59,7 +59,7 @@ def test_times_without_a_verdict_say_why_and_which_load_they_met(pair, load, sai
             row |= {"load_1min_before": load, "cpus_available_count": 2}
     assert lines(make_review(commits))[1] == (
         "not judged",
-        f"{said}2 rounds of a case; 3 are needed",
+        f"{said}at most 2 rounds per case; 3 are needed",
     )
 
 

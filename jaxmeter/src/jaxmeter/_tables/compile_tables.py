@@ -21,12 +21,13 @@ schema(
         ),
         "seconds": (
             REAL,
-            "elapsed time, seconds; the time of parallel work is divided among its rows",
+            "elapsed time, seconds; rows that ran in parallel share the elapsed time",
         ),
         "basis": (
             TEXT,
-            "how the seconds were found: `measured`, `by ...` if a total was divided, or "
-            "`unattributed` if the line is not known",
+            "`measured`, or `unattributed` if the line is not known; `by instructions`, "
+            "`by equations` or `by estimate` if only the total of several rows was measured and "
+            "is divided in proportion to these numbers",
         ),
         "source": (TEXT, "file and line; empty if the line is not known"),
         "kernel": (TEXT, "name of the kernel; empty for stages before kernels exist"),

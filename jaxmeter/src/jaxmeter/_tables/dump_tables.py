@@ -132,8 +132,8 @@ schema(
 )
 schema(
     "dump_precision",
-    "Each row is a type of result and a named scope. It counts the instructions of the optimised "
-    "program that have both.",
+    "Each row counts the instructions of the optimised program in one named scope whose "
+    "results have one type.",
     {
         "dtype": (TEXT, "XLA's name of the type: `f64`, `f32`, `s32`, `pred`"),
         "scope": (TEXT, "named scopes"),

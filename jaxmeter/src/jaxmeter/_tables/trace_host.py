@@ -31,8 +31,9 @@ schema(
 )
 schema(
     "trace_phases",
-    "Each row is the time that a host thread spent in one phase of JAX's work. Each moment counts "
-    "for the innermost event with a name that belongs to a phase.",
+    "Each row is the time that a host thread spent in one phase of JAX's work. The names of events "
+    "show the phase. If such events are nested, the time belongs to the phase of the "
+    "innermost event.",
     {
         "phase": (TEXT, "`trace`, `lower`, `compile`, `dispatch`, `transfer`, `wait`, `execute`"),
         "thread": (TEXT, "name of the thread, or of the pool to which it belongs"),

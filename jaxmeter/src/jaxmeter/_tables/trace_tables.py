@@ -32,7 +32,7 @@ schema(
         "op_events_count": (WHOLE, "number of events that are runs of operations of programs"),
         "lines_count": (WHOLE, "number of threads and streams with events"),
         "programs_count": (WHOLE, "number of programs that ran operations"),
-        "programs_with_hlo_count": (WHOLE, "number of these programs with known HLO"),
+        "programs_with_hlo_count": (WHOLE, "number of these programs for which the HLO is known"),
         "span_seconds": (
             REAL,
             "time from the start of the first event to the end of the last event, seconds",
