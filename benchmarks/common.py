@@ -201,8 +201,9 @@ def _track(suite: type[CaseSuite], quantity: str) -> Callable[..., Any]:
         summary = cache.get(suite().case("full", *point).name)
         if summary is not None and len(summary["times"].get(quantity, ())) == 1:
             raise NotImplementedError(
-                "only one process measured this quantity, and asv judges a single time by a factor "
-                "of 1.1, without a test; read the report, or compare commits with make review"
+                "only one process measured this time, and without a statistical test asv would "
+                "report any change of it by a factor above 1.1; read the time in the report, or "
+                "compare commits with make review"
             )
 
     track.__doc__ = MEANINGS[quantity]

@@ -116,7 +116,9 @@ def choices(options: argparse.Namespace) -> list[dict[str, Any]]:
     texts = [json.dumps(point) for point in found]
     for text in texts:
         if texts.count(text) > 1:
-            raise JaxmeterError(f"--vary: got {text} twice; give each value once")
+            raise JaxmeterError(
+                f"--vary: got the choice {text} twice; give each parameter and each value once"
+            )
     return found
 
 

@@ -76,9 +76,9 @@ def work(argv: Sequence[str] | None) -> bool:
     (total,) = tables["nsys"].to_dict("records")
     print(
         f"\nnsys {total['version'] or 'of unknown version'}: {total['kernels_count']} kernels, "
-        f"{total['kernels_with_op_count']} joined with an operation, "
-        f"{total['kernels_with_scope_count']} with a named scope; "
-        f"{total['nvtx_ranges_count']} ranges"
+        f"{total['kernels_with_op_count']} of them with a known operation and "
+        f"{total['kernels_with_scope_count']} with a known named scope; "
+        f"{total['nvtx_ranges_count']} NVTX ranges"
     )
     if total["kernels_count"]:
         print(scripting.conclusion(tables["kernels"], "total_seconds"))

@@ -227,13 +227,13 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
 
 def _count(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"got {text!r}; give a number of at least 1")
+        raise argparse.ArgumentTypeError(f"got {text!r}; give a whole number, 1 or more")
     return int(text)
 
 
 def _size(text: str) -> int | str:
     if text != "auto" and (not text.isdecimal() or int(text) < 1):
-        raise argparse.ArgumentTypeError(f'got {text!r}; give "auto" or a number of at least 1')
+        raise argparse.ArgumentTypeError(f'got {text!r}; give "auto" or a whole number, 1 or more')
     return text if text == "auto" else int(text)
 
 

@@ -90,7 +90,8 @@ def revisions(repository: Path, since: str) -> set[str]:
         raise ReportError(f"triage: git cannot list the commits since {since}: {error}") from error
     if done.returncode != 0:
         raise ReportError(
-            f"triage: git knows no commit {since!r}; give a date such as 2026-11-01, or a commit"
+            f"triage: git knows no commit {since!r} in {repository}; give a date such as "
+            "2026-11-01, a commit of this clone, or another clone with --repository"
         )
     return set(done.stdout.split())
 

@@ -148,8 +148,9 @@ def chosen_place(
     if chosen.empty:
         held = ", ".join(f"{r['commit']} in {r['environment_key']}" for r in rows(environments))
         raise ReportError(
-            f"make_report: nothing measured for commit {commit!r}, environment {environment!r}; "
-            f"give the beginning of a commit and environment of the store, which holds {held}"
+            f"make_report: nothing measured for commit {commit or 'any'!r} in environment "
+            f"{environment or 'any'!r}; give the beginnings of the names of a commit and of its "
+            f"environment; the store has {held}"
         )
     newest = chosen.sort_values("last_started_utc", na_position="first").iloc[-1]["commit"]
     same = chosen.loc[chosen["commit"] == newest].sort_values(by, na_position="first")

@@ -238,7 +238,10 @@ def observed(name: str, x: jax.Array) -> dict[str, float]:
     compiles = sum(one.compiles_count for one in counted)
     found = Expected(habit.executions, compiles)
     if found != expected:
-        raise WrongAnswer(f"{name}: found {found}, expected {expected}")
+        raise WrongAnswer(
+            f"{name}: {found.executions} executions of the Python code and {found.compiles} "
+            f"compiles; expected {expected.executions} and {expected.compiles}"
+        )
     return {
         "executions_count": found.executions,
         "compiles_count": found.compiles,

@@ -43,7 +43,10 @@ def shape_gradient(*, workload: str, digits: int) -> Case:
         slope = jax.jit(lambda X, along, *rest: _slope(value, X, along, *rest))(X, along, *given)
         difference = float(jnp.abs((found * along).sum() / slope - 1))
         if not difference <= LARGEST_DIFFERENCE:
-            raise WrongAnswer(f"{workload}: forward and reverse mode differ by {difference:.1e}")
+            raise WrongAnswer(
+                f"{workload}: the derivatives by forward and reverse mode differ by "
+                f"{difference:.1e}, limit {LARGEST_DIFFERENCE:.0e}"
+            )
         forward = jax.jit(value)
         jax.block_until_ready(forward(X, *given))
         ours, theirs = preparing.timed_interleaved(

@@ -69,6 +69,7 @@ def check_variant(call: str, variant: str, known: Iterable[str]) -> None:
     if (variant == "simplified") != simplified:
         raise ValueError(
             f"{call} got variant={variant!r} in a process where simplified constants are "
-            f"{'on' if simplified else 'off'}; set JAX_USE_SIMPLIFIED_JAXPR_CONSTANTS in the "
-            "case's env, because JAX reads it when it is imported"
+            f"{'on' if simplified else 'off'}; set JAX_USE_SIMPLIFIED_JAXPR_CONSTANTS="
+            f"{int(not simplified)} in the case's env, because JAX reads the variable only when "
+            "it is imported"
         )

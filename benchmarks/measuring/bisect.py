@@ -65,8 +65,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     before, after = (commits[place] for place in found)
     print(f"{options.metric} of {options.case} changed at {_subject(after)}")
     if found[1] - found[0] > 1:
-        print(f"or at one of the {found[1] - found[0] - 1} commits before; they cannot be measured")
-    print(f"make review BASE={before[:10]} HEAD={after[:10]}")
+        between = found[1] - found[0] - 1
+        print(f"or at one of the {between} commits before it, which cannot be measured")
+    print(f"to compare the two commits: make review BASE={before[:10]} HEAD={after[:10]}")
     return 0
 
 
@@ -84,7 +85,9 @@ def commits_between(base: str, head: str) -> list[str]:
     listed = git("rev-list", "--first-parent", "--reverse", f"{names[0]}..{names[1]}")
     later = listed.decode().split()
     if not later:
-        raise CheckoutError(f"{base} contains all commits of {head}; give an older commit first")
+        raise CheckoutError(
+            f"BASE ({base}) contains all commits of HEAD ({head}); give an older commit as BASE"
+        )
     return [names[0], *later]
 
 
@@ -102,8 +105,9 @@ def first_change(commits: Sequence[str], value_of: Callable[[str], Value]) -> tu
     first, last = value_of(commits[0]), value_of(commits[-1])
     if first is None or last is None:
         raise CheckoutError(
-            "BASE or HEAD has no value of this metric; "
-            "name a metric and a case that can be measured at both commits"
+            f"the metric has no value at {'BASE' if first is None else 'HEAD'}: the case failed "
+            "there, or its record does not have this metric; name a metric and a case that can be "
+            "measured at both commits"
         )
     if is_same(first, last):
         raise CheckoutError(f"BASE and HEAD have the same value, {first}; name commits that differ")

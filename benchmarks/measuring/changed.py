@@ -49,10 +49,10 @@ class TimedSide:
 def timed_sides(
     measured: Sequence[MeasuredSide], changed: Sequence[Sequence[str]]
 ) -> list[TimedSide]:
-    """Return the sides with the operations to time on each.
+    """Return the sides, BASE first, with the operations to time on each.
 
-    `changed` has the operations that changed on each HEAD. A HEAD times these; BASE times the
-    operations that changed on any HEAD.
+    `changed` lists for each HEAD the operations whose programs differ from BASE. On a HEAD only its
+    own operations are timed. On BASE all operations in any of the lists are timed.
     """
     names = dict.fromkeys(name for one in changed for name in one)
     return [

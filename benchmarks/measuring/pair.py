@@ -108,7 +108,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     if not options.budget > 0:
         parser.error(f"got --budget {options.budget:g}; give a number of seconds above 0")
     if len(set(names)) < len(names):
-        parser.error(f"got --inject {' '.join(regressions)}; give each regression once")
+        parser.error(
+            f"got --inject {' '.join(regressions)}; give each regression once, and files with "
+            "different names"
+        )
     try:
         commits = [commit_named(name) for name in (options.base, options.head)]
         pair = "..".join(commit[:10] for commit in commits)
@@ -273,7 +276,8 @@ def inject(regression: str, package: Path) -> None:
     if not source.is_file() or source.stem == "__init__":
         known = ", ".join(sorted(path.stem for path in INJECTED.glob("[a-z]*.py")))
         raise CheckoutError(
-            f"got --inject {regression}; give the path of a Python file, or one of {known}"
+            f"got --inject {regression}, which is neither an existing Python file nor the name of "
+            f"a regression; give the path of a Python file, or one of {known}"
         )
     shutil.copy(source, package / "_injected.py")
     with open(package / "__init__.py", "a", encoding="utf-8") as stream:

@@ -73,7 +73,10 @@ def inventory(case: jaxmeter.BenchmarkCase, path: Path) -> jaxmeter.Inventory | 
         done = None
     if done is None or done.returncode != 0:
         why = done.stderr.decode(errors="replace").strip().splitlines() if done else []
-        print(f"no program of {case.name}: {why[-1] if why else 'timeout'}", flush=True)
+        print(
+            f"cannot compile the program of {case.name}: {why[-1] if why else 'timeout'}",
+            flush=True,
+        )
         return None
     return jaxmeter.Inventory.from_json(jaxmeter.read_file(path))
 

@@ -60,7 +60,11 @@ def measure_interleaved(
             _measure_round(case, 0, measured)
         costs[case.name] = round_seconds(case, measured) or clock() - begun
     if (met := load() or 0.0) > max_load:
-        print(f"times are not judged: load {met:.1f}, above --max-load for each CPU", flush=True)
+        print(
+            f"times are not judged: the load {met:.1f} is above {max_load:.1f}, which is "
+            "--max-load times the number of CPUs",
+            flush=True,
+        )
         return
     ordered = sorted(cases, key=lambda case: not has_changed(case, measured))
     left = budget_seconds - (clock() - started)

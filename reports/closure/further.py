@@ -282,6 +282,9 @@ def audited(path: Path) -> Section | None:
 
 
 def _short(file: str) -> str:
-    """Return a file's path relative to the repository, so that no other folder is shown."""
+    """Return a file's path from the folder ``benchmarks`` on, or only its name elsewhere.
+
+    The page does not show other folders of the machine.
+    """
     parts: Sequence[str] = Path(file).parts
     return "/".join(parts[parts.index("benchmarks") :]) if "benchmarks" in parts else parts[-1]

@@ -281,9 +281,9 @@ def _chosen_environment(found: Sequence[Mapping[str, Any]], asked: str | None) -
         )
     base, head = ("; ".join(sorted(one)) for one in found)
     raise ReportError(
-        "review: numbers of two machines or two JAX versions are never compared; BASE was measured "
-        f"in [{base}], HEAD in [{head}]; measure both in one "
-        "environment with python -m benchmarks.measuring.pair BASE HEAD"
+        "review: the commits have no known environment in common, and numbers of two machines or "
+        f"two JAX versions are never compared; BASE was measured in [{base}], HEAD in [{head}]; "
+        "measure both in one environment with python -m benchmarks.measuring.pair BASE HEAD"
     )
 
 

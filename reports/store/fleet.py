@@ -87,7 +87,10 @@ def compact(
         characters, or if DuckDB is missing.
     """
     if not re.fullmatch(r"[\w.-]+", project):
-        raise ReportError(f"compact: got --project {project!r}; use only letters, digits and ._-")
+        raise ReportError(
+            f"compact: got --project {project!r}; use only letters, digits, dots, hyphens and "
+            "underscores"
+        )
     connection, into = _duckdb().connect(), Path(into)
     added, same, refused = 0, 0, []
     for source in map(Path, sources):
@@ -195,7 +198,10 @@ def read_any(root: str | Path) -> Store:
             [[machine for machine, *_ in aside]],
         ).fetchall()
     except duckdb.Error as error:
-        raise ReportError(f"{root} cannot be read as a fleet: {error}") from error
+        raise ReportError(
+            f"{root} cannot be read as a fleet: {error}; if a file is damaged, restore it, "
+            "or delete it and add its records again with python -m reports compact"
+        ) from error
     return Store(root, tuple(_stored(root, rows)), tuple(_set_aside(aside)))
 
 

@@ -28,7 +28,7 @@ FILE = str(Path(__file__))
         ("nsys", [FILE], 2, "nsys: "),
         ("memory", [TARGET, "--vary", "chunk"], 2, "give NAME=VALUE"),
         ("memory", [TARGET, "--rounds", "0"], 2, "give 1 or more"),
-        ("memory", [TARGET, "--vary", "chunk=2,2"], 2, "give each value once"),
+        ("memory", [TARGET, "--vary", "chunk=2,2"], 2, "and each value once"),
         ("memory", [TARGET, "--arg", "f64[3]"], 2, "name a function that makes a Case"),
     ],
 )

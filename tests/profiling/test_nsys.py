@@ -14,7 +14,7 @@ def test_a_capture_becomes_tables_with_a_warning_if_it_has_no_ranges(nsys, tmp_p
     )
     assert nsys.main([str(path), "--out", str(tmp_path)]) == 0
     printed = capsys.readouterr()
-    assert "1 kernels, 0 joined" in printed.out and "NO NVTX RANGES" in printed.err
+    assert "1 kernels, 0 of them" in printed.out and "NO NVTX RANGES" in printed.err
     assert pd.read_parquet(tmp_path / "kernels.parquet")["kernel"].tolist() == ["fused_sine"]
 
 

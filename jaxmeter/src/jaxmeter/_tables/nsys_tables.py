@@ -178,12 +178,13 @@ def _notes(pattern: re.Pattern[str], text: str) -> dict[str, str]:
 def _check_ran(name: str, known: Mapping[str, Instruction], ranges: pd.DataFrame) -> None:
     programs = {_notes(_MODULE, text).get("hlo_module", "") for text in ranges["text"]} - {""}
     ran = {_notes(_THUNK, text).get("hlo_op", "") for text in ranges["text"]} - {""}
-    if (programs and name not in programs) or (ran and not any(op in known for op in ran)):
-        listed = ", ".join(sorted(programs)) or "unknown programs"
+    matched = sum(1 for op in ran if op in known)
+    if (programs and name not in programs) or (ran and not matched):
+        listed = ", ".join(sorted(programs)) or "unknown"
         raise JaxmeterError(
-            f"hlo: got the HLO text of {name}, which does not match the capture: {len(ran)} "
-            f"operations of {listed} ran; give the HLO text of the same compile of the program "
-            "that ran"
+            f"hlo: got an HLO text of {name} that does not match the capture: its programs are "
+            f"{listed}, and {matched} of its {len(ran)} operations are in the text; give the HLO "
+            "text of the compile that was captured"
         )
 
 

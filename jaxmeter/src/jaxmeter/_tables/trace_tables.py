@@ -165,12 +165,17 @@ def _check_ran(
 ) -> None:
     ran = [op for program, op in ops if name in (program, _module(program))]
     # The HLO lacks some operations of a trace, but never half of them.
-    if 2 * sum(1 for op in ran if op.lstrip("%") in known) <= len(ran):
+    matched = sum(1 for op in ran if op.lstrip("%") in known)
+    if 2 * matched <= len(ran):
         listed = ", ".join(sorted({program for program, _ in ops})) or "nothing"
+        found = (
+            f"only {matched} of the {len(ran)} operations of {name} in the trace are in the text"
+        )
+        if not ran:
+            found = f"no operation of {name} is in the trace"
         raise JaxmeterError(
-            f"hlo: got the HLO text of {name}, which does not match the trace: {len(ran)} "
-            f"operations of {name} ran, and the programs in the trace are {listed}; give the HLO "
-            "text of the same compile of a program that ran"
+            f"hlo: got an HLO text of {name} that does not match the trace: {found}; programs in "
+            f"the trace are {listed}; give the HLO text of the compile that was traced"
         )
 
 
