@@ -140,7 +140,9 @@ def _after_change(
         again = VARIANTS[variant](given._replace(system=system, maps=maps))
         result, compiles, seconds = _watched(jax.jit(again.function), again.arguments)
         if np.array_equal(before, result.rate):
-            raise WrongAnswer(f"{variant}: the frame is the same with a cube twice as bright")
+            raise WrongAnswer(
+                f"{variant}: the frame did not change when the cube became twice as bright"
+            )
     return {
         "change_compiles_count": compiles,
         "change_seconds": seconds,
@@ -201,7 +203,8 @@ def _compared(answer: Frame, expected: Frame) -> dict[str, float]:
     difference = float(np.abs(ours - theirs).max() / theirs.max())
     if not difference <= LARGEST_DIFFERENCE:
         raise WrongAnswer(
-            f"rates differ by {difference:.2e} of their maximum; limit {LARGEST_DIFFERENCE:.0e}"
+            f"the rates differ from the expected rates by {difference:.2e} of the largest rate; "
+            f"the limit is {LARGEST_DIFFERENCE:.0e}"
         )
     differing = np.count_nonzero(np.asarray(answer.counts) != np.asarray(expected.counts))
     return {"rate_difference_relative": difference, "differing_pixels_count": float(differing)}

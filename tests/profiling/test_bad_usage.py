@@ -21,7 +21,7 @@ FILE = str(Path(__file__))
         ("trace", [TARGET, "--out", f"{FILE}/tables"], 2, "is a file; give a folder"),
         ("trace", [FILE], 2, "truncated or not a trace"),
         ("xla_dump", ["nowhere/at_all"], 2, "neither an existing file or folder"),
-        ("xla_dump", ["."], 2, "has no *after_optimizations.txt"),
+        ("xla_dump", ["."], 2, "contains no file *after_optimizations.txt"),
         ("xla_dump", ["profiled:failing"], 3, "AttributeError"),
         ("xla_dump", [TARGET, "--than", "nowhere"], 2, "give one existing folder"),
         ("nsys", ["nowhere/at.all"], 2, "nsys: "),

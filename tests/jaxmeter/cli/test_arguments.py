@@ -179,7 +179,7 @@ def test_a_file_is_a_target_wherever_it_lies_and_is_run_once(module, audited, tm
         ("audit {}:step -p n=3 -a f64[3]", "got --param n=3 and --arg; --param is for a func"),
         ("memory {}:case -p size=3 --no-args", "got --param size=3 and --no-args; --param is"),
         # Static arguments, calls.
-        ("diff {}:step {}:step -a f64[] --static m", "got 'm'; step takes x, scale"),
+        ("diff {}:step {}:step -a f64[] --static m", "got 'm', but step takes x, scale"),
         ("memory {}:jitted -a f64[] --static n", "already jitted; give them to"),
         ("retraces {}:step -c f64[] --static m", "--static: got 'm'; step takes"),
         ("retraces {}:step", "got no calls for"),

@@ -100,8 +100,8 @@ def test_quantities_that_one_function_lacks_are_left_out():
 @pytest.mark.parametrize(
     ("a", "b", "message"),
     [
-        ([], [], "got 0 and 0 records"),
-        ([record()], [record()] * 2, "got 1 and 2 records"),
+        ([], [], "got 0 records of the first side and 0 of the second"),
+        ([record()], [record()] * 2, "got 1 records of the first side and 2 of the second"),
         ([Record("x", "timeout")], [record()], "a record of x with status 'timeout'"),
     ],
 )

@@ -223,11 +223,11 @@ def test_the_error_of_a_round_is_the_standard_error_of_its_median():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (([math.nan], [1.0]), "Round: got nan; give seconds, finite and above 0"),
+        (([math.nan], [1.0]), "Round: got a time of nan s; give finite times above 0"),
         (([1.0], [0.0]), "got 0.0"),
         (([1.0], [math.inf]), "got inf"),
-        (([1.0, 2.0], [1.0]), "got 2 and 1 samples"),
-        (([], [1.0]), "got 0 and 1 samples"),
+        (([1.0, 2.0], [1.0]), "got 2 samples of the first function and 1 of the second"),
+        (([], [1.0]), "got 0 samples of the first function and 1 of the second"),
         ((-1.0,), "Round: got ratio=-1.0"),
     ],
 )

@@ -101,7 +101,7 @@ def test_what_is_no_lock_file_is_an_error(tmp_path, text, message):
 @pytest.mark.parametrize(
     ("table", "message"),
     [
-        ("function = []", "got the key 'function'; give only functions and margins"),
+        ("function = []", "got the key 'function'; give only the keys functions and margins"),
         ("functions = [1]", "got functions="),
         ("margins = {temp = 0.1}", "got a margin for 'temp'; give margins only for traces, "),
         ("margins = {traces = -0.1}", "got margins="),
@@ -176,7 +176,7 @@ def test_a_version_without_a_section_is_bad_usage_said_plainly(write_module, tmp
     name = write_module(FUNCTIONS)
     write_lock(tmp_path / LOCK_FILE, "jax 0.1, tpu", {f"{name}:step": {"traces": 1}})
     assert main(["lock", "--check", f"{name}:step"]) == 2
-    assert "has no section for it (it has 'jax 0.1, tpu')" in capsys.readouterr().err
+    assert "has no section of this name (its sections: 'jax 0.1, tpu')" in capsys.readouterr().err
     (tmp_path / LOCK_FILE).unlink()
     assert main(["lock"]) == 2
     assert "lock: got no functions, and jaxmeter.lock.toml has none" in capsys.readouterr().err

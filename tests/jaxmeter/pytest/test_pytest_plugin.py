@@ -204,7 +204,10 @@ def test_of_its_own(jaxmeter):
 @pytest.mark.parametrize(
     ("limit", "message"),
     [
-        ("capturd_bytes = 3", "got a limit on 'capturd_bytes'; use one of captured_bytes, "),
+        (
+            "capturd_bytes = 3",
+            "got a limit on the unknown quantity 'capturd_bytes'; use one of captured_bytes, ",
+        ),
         ("traces = -1", "got traces=-1; give a whole number >= 0"),
         ("traces = true", "got traces=True; give a whole number"),
     ],

@@ -153,7 +153,10 @@ def static_options(fn: Callable[..., Any], names: Sequence[str]) -> dict[str, An
     """Return the options of `jax.jit` that make the arguments of these names static."""
     for name in names:
         if not _takes(fn, name):
-            raise JaxmeterError(f"--static: got {name!r}; {name_of(fn)} takes {_taken(fn)}")
+            raise JaxmeterError(
+                f"--static: got {name!r}, but {name_of(fn)} takes {_taken(fn)}; give only names of "
+                "arguments that the function takes"
+            )
     return {"static_argnames": tuple(names)} if names else {}
 
 
@@ -230,6 +233,7 @@ def _from_module(
         if not _takes(maker, parameter):
             raise JaxmeterError(
                 f"{command}: got --param {parameter} for {maker_name}, which takes {_taken(maker)}"
+                "; give only parameters that it takes"
             )
     if hook is not None:
         made = hook(name, **params)
@@ -238,7 +242,8 @@ def _from_module(
         if not isinstance(made, Case):
             raise JaxmeterError(
                 f"{command}: got {made!r:.80} from {module_name}.{ARGUMENTS_HOOK}({name!r}); "
-                "return a tuple of arguments, such as (x,) for one argument, or a jaxmeter.Case"
+                "let it return a tuple of arguments, such as (x,) for one argument, or a "
+                "jaxmeter.Case"
             )
         return made
     if _needs_arguments(fn, params):

@@ -41,8 +41,8 @@ def run(options: argparse.Namespace) -> tuple[Retraces, bool]:
         calls = calls_from_options(options.target, options.call)
     if calls is None:
         raise JaxmeterError(
-            f"retraces: got no calls for {options.target}; give --call 'f64[64,3] n=20' for each, "
-            f"or define {CALLS_HOOK}(name) in the module"
+            f"retraces: got no calls for {options.target}; give --call once for each call, such "
+            f"as --call 'f64[64,3] n=20', or define {CALLS_HOOK}(name) in the module"
         )
     with doing(f"calling {name_of(fn)}"):
         found = jaxmeter.retraces(fn, calls, **static)

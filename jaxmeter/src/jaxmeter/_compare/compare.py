@@ -101,8 +101,8 @@ def compare(
     """
     if isinstance(processes, bool) or not isinstance(processes, int) or processes < 2:
         raise JaxmeterError(
-            f"compare: got processes={processes!r}; give a whole number, 2 or more, or "
-            f"{DEFAULT_PROCESSES_COUNT} for verdicts on times"
+            f"compare: got processes={processes!r}; give a whole number of at least 2; "
+            f"{DEFAULT_PROCESSES_COUNT}, the default, is recommended to compare times"
         )
     path = tuple(entry or os.getcwd() for entry in sys.path) if path is None else tuple(path)
     done: list[ComparedProcess] = []
@@ -189,8 +189,9 @@ def compare_records(
     records_a, records_b = tuple(records_a), tuple(records_b)
     if not records_a or len(records_a) != len(records_b):
         raise JaxmeterError(
-            f"compare_records: got {len(records_a)} and {len(records_b)} records; give at "
-            "least one of each, and equally many, measured in rounds"
+            f"compare_records: got {len(records_a)} records of the first side and "
+            f"{len(records_b)} of the second; give the same number of both, at least 1, with one "
+            "record of each side for each round"
         )
     for record in (*records_a, *records_b):
         if record.status != "ok":
@@ -257,8 +258,9 @@ def _side(one: Any, folder: Path) -> Side:
     if not found:
         raise JaxmeterError(
             f"compare: got {one!r:.80}, which a fresh process cannot import; give a function that "
-            "a module or the running script defines under its own name, or a string "
-            f"{TARGET_FORM}; if its source is unknown, write the function to a file first"
+            "is defined at the top level of a module, of the running script or of a notebook cell, "
+            f"or name it in the form {TARGET_FORM}; write a function without a "
+            "known source, such as one typed at a prompt, to a file first"
         )
     return Side(f"{module}:{name}")
 

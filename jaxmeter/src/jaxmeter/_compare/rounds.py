@@ -76,11 +76,13 @@ class Round:
         """
         for seconds in (*a, *b):
             if not (math.isfinite(seconds) and seconds > 0):
-                raise JaxmeterError(f"Round: got {seconds!r}; give seconds, finite and above 0")
+                raise JaxmeterError(
+                    f"Round: got a time of {seconds!r} s; give finite times above 0"
+                )
         if not a or not b or (interleaved and len(a) != len(b)):
             raise JaxmeterError(
-                f"Round: got {len(a)} and {len(b)} samples; give at least one of each, and equally "
-                "many if they are interleaved"
+                f"Round: got {len(a)} samples of the first function and {len(b)} of the second; "
+                "give at least one of each, and the same number of both if they are interleaved"
             )
         if interleaved:
             logs = [math.log(second / first) for first, second in zip(a, b, strict=True)]

@@ -97,9 +97,9 @@ def section_of(call: str, file: Path, name: str) -> Section:
     if name not in sections:
         there = ", ".join(map(repr, sorted(sections))) or "none"
         raise JaxmeterError(
-            f"{call}: got {name!r}, but {file.name} has no section for it (it has {there}); run "
-            "jaxmeter lock without --check to write the section, or use a version of JAX that has "
-            "a section"
+            f"{call}: got {name!r}, but {file.name} has no section of this name (its sections: "
+            f"{there}); run jaxmeter lock without --check to write this section, or use the "
+            "version and settings of JAX that one of the sections names"
         )
     return sections[name]
 
@@ -131,7 +131,9 @@ def read_settings(pyproject: Path) -> tuple[tuple[str, ...], dict[str, float]]:
     where, table = tool_table(pyproject, "lock")
     for name in table:
         if name not in ("functions", "margins"):
-            raise JaxmeterError(f"{where}: got the key {name!r}; give only functions and margins")
+            raise JaxmeterError(
+                f"{where}: got the key {name!r}; give only the keys functions and margins"
+            )
     functions = checked(where, "functions", table.get("functions", []), tuple[str, ...])
     margins = table.get("margins", {})
     margins = checked(where, "margins", margins, dict[str, Annotated[float, Meta(ge=0)]])

@@ -73,8 +73,8 @@ def raise_from_call(
         names = ", ".join(inspect.signature(fn).parameters)
         how = f"[({names},)]" if call == "retraces" else names
         raise JaxmeterError(
-            f"{call}: got {given} for {name}({names}): {problem}; give the arguments after the "
-            f"function, jaxmeter.{call}({name}, {how})"
+            f"{call}: got {given} for {name}({names}): {problem}; give the arguments that the "
+            f"function takes, as in jaxmeter.{call}({name}, {how})"
         ) from None
     if message.startswith("Non-hashable static arguments"):
         values = (*args, *kwargs.values())
@@ -82,7 +82,8 @@ def raise_from_call(
         static = "a static argument" if value is None else f"the static argument {value!r:.80}"
         raise JaxmeterError(
             f"{name}: got {static}, which has no hash, but JAX needs one; give a tuple instead of "
-            "a list, or a frozen dataclass instead of a dictionary"
+            "a list, or a frozen dataclass instead of a dictionary, and pass an array as an "
+            "ordinary argument"
         ) from error
     error.add_note(f"jaxmeter.{call}: raised by {name}{where}, which got {given}")
     if "tracer" in f"{type(error).__name__} {message}".lower():

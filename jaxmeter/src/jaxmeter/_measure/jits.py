@@ -96,8 +96,8 @@ class KnownJit:
         except _Left as left:
             return left.args[0]
         raise JaxmeterError(
-            f"{self.__name__}: got a function of {type(self.owner).__module__} that did not call "
-            "its jax.jit; give jaxmeter the function without that library's jit"
+            f"{self.__name__}: got a function that {type(self.owner).__module__} jits, but this "
+            "jit did not call jax.jit; give jaxmeter the function without this jit"
         )
 
     def call_with(self, jit: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping) -> Any:

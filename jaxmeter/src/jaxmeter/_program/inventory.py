@@ -174,8 +174,8 @@ def diff(before: Source, now: Source, *args: Any, **kwargs: Any) -> ProgramDiff:
     described = (Inventory, Record, Case, jax.stages.Compiled)
     if (args or kwargs) and isinstance(before, described) and isinstance(now, described):
         raise JaxmeterError(
-            f"diff: got arguments ({len(args) + len(kwargs)}), but no function that takes them; "
-            "leave them out"
+            f"diff: got arguments ({len(args) + len(kwargs)} of them), but neither program is a "
+            "function that takes them; leave them out"
         )
     a, b = (_described(program, args, kwargs) for program in (before, now))
     same = _equal(a.program.hlo_fingerprint, b.program.hlo_fingerprint)

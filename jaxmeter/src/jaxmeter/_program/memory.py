@@ -159,8 +159,8 @@ def tradeoff(
     for params in parameters:
         if not isinstance(params, Mapping):
             raise JaxmeterError(
-                f"tradeoff: got {params!r:.80} among the parameters; give dictionaries, such as "
-                '{"n": 3}'
+                f"tradeoff: got {params!r:.80} among the parameters; give each choice as a "
+                'dictionary, such as {"n": 3}'
             )
         case = make(**params)
         if not isinstance(case, Case):

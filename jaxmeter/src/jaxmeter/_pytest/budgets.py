@@ -44,7 +44,8 @@ def checked_budget(where: str, limits: Mapping[str, Any]) -> Budget:
     for name, limit in limits.items():
         if name not in QUANTITIES:
             raise JaxmeterError(
-                f"{where}: got a limit on {name!r}; use one of {', '.join(QUANTITIES)}"
+                f"{where}: got a limit on the unknown quantity {name!r}; use one of "
+                f"{', '.join(QUANTITIES)}"
             )
         checked(where, name, limit, Limit)
     return dict(limits)

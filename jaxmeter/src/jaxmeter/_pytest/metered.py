@@ -107,8 +107,8 @@ class Metered:
             audited = [name for name, quantity in QUANTITIES.items() if quantity.section == "audit"]
             raise JaxmeterError(
                 f"jaxmeter: got a jax.ShapeDtypeStruct among the arguments of {self.name}, but "
-                f"this quantity needs a run; give arrays. Only {', '.join(audited)} need no run: "
-                "set the budgets of all other quantities to None"
+                f"only {', '.join(audited)} can be measured without a run of the function; give "
+                "arrays, or use only these quantities and set all other budgets to None"
             )
         case = Case(self._jitted, self._case.args, self._case.kwargs)
         with listening(Events()) as events:
@@ -159,7 +159,8 @@ class Metered:
         if value is None:
             raise JaxmeterError(
                 f"jaxmeter: got no {name} of {self.name}: JAX {jax.__version__} on "
-                f"{jax.default_backend()} does not report it; use another quantity"
+                f"{jax.default_backend()} does not report this quantity; use "
+                "another one, and remove any budget for this one"
             )
         return Quantity(int(value), name, functools.partial(self._explain, name), self.name)
 

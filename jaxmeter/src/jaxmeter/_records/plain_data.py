@@ -209,7 +209,7 @@ def _finite(data: Any) -> Any:
 
 def _numpy_scalar(value: Any) -> Any:
     if getattr(value, "shape", None) != ():
-        raise TypeError(f"got {value!r:.80}, which is not plain data")
+        raise TypeError(f"got {value!r:.80}, which cannot be written as JSON")
     return value.item()
 
 

@@ -74,8 +74,8 @@ def retraces(
         )
     if not isinstance(calls, Iterable) or isinstance(calls, (str, Mapping, jax.Array)):
         raise JaxmeterError(
-            f"retraces: got calls of type {type(calls).__name__}; give the arguments of each "
-            "call, such as [(x,), (y,)]"
+            f"retraces: got calls of type {type(calls).__name__}; give a list with the "
+            "arguments of each call, such as [(x,), (y,)]"
         )
     log = _CallLog(name_of(fn), prepared(Case(fn, jit_options=jit_options)), clock)
     for given in itertools.chain(first, calls):
@@ -91,7 +91,7 @@ def call_arguments(given: Any, number: int) -> tuple[tuple[Any, ...], dict[str, 
     if not isinstance(given, tuple):
         raise JaxmeterError(
             f"retraces: got {type(given).__name__} for call {number}; give a tuple of arguments, "
-            "such as (x,) for one argument, or a pair of a tuple and a dictionary"
+            "such as (x,) for one argument, or ((x,), {'n': 20}) with arguments by keyword"
         )
     return split_call(given)
 

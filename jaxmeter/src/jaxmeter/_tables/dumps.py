@@ -155,14 +155,14 @@ def read_dump(
             found[match["stem"]] = (match["module"], path)
     if not found:
         raise JaxmeterError(
-            f"dump: got {str(folder)!r}, which has no *after_optimizations.txt; give the "
-            "folder of an XLA dump"
+            f"dump: got {str(folder)!r}, which contains no file *after_optimizations.txt; "
+            "give the folder of an XLA dump, made on a backend that writes dumps"
         )
     names = sorted({name for name, _ in found.values()})
     if module is None and len(names) > 1:
         raise JaxmeterError(
-            f"dump: got {str(folder)!r}, which has {len(names)} programs; give the module, one of "
-            f"{', '.join(names[:20])}"
+            f"dump: got {str(folder)!r}, which has {len(names)} programs; give one of them as "
+            f"module: {', '.join(names[:20])}"
         )
     stems = [stem for stem, (name, _) in found.items() if module in (None, name)]
     if not stems:

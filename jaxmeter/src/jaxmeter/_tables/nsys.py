@@ -151,7 +151,8 @@ def _run(command: list[str], what: str) -> str:
     if done.returncode != 0:
         lines = (done.stderr.strip() or done.stdout.strip()).splitlines()[-12:]
         raise JaxmeterError(
-            f"nsys: {what} failed with exit code {done.returncode}:\n" + "\n".join(lines)
+            f"nsys: could not {what} (exit code {done.returncode}); correct what its output "
+            "reports:\n" + "\n".join(lines)
         )
     return done.stdout
 
@@ -183,8 +184,8 @@ def read_nsys(path: Path) -> NsysCapture:
         ) from None
     except (sqlite3.Error, ValueError, OverflowError) as error:
         raise JaxmeterError(
-            f"nsys: got {str(path)!r}, which is truncated or not an SQLite file of nsys ({error}); "
-            "export it again: nsys export --type sqlite FILE.nsys-rep"
+            f"nsys: got {str(path)!r}, which cannot be read ({error}); if it is truncated or not "
+            "an SQLite file of nsys, export it again: nsys export --type sqlite FILE.nsys-rep"
         ) from None
     if not any(name in names for name in (*_TABLES, "StringIds", "ANALYSIS_DETAILS")):
         raise JaxmeterError(
@@ -226,7 +227,9 @@ def _frame(base: sqlite3.Connection, table: str, names: list[str]) -> pd.DataFra
     columns = ", ".join(f'"{name}"' for name in (*numbers, *texts))
     rows = base.execute(f"SELECT {columns} FROM {table} LIMIT {_MOST_ROWS_COUNT + 1}").fetchall()
     if len(rows) > _MOST_ROWS_COUNT:
-        raise ValueError(f"table {table} has more than {_MOST_ROWS_COUNT:,} rows; profile less")
+        raise ValueError(
+            f"table {table} has more than {_MOST_ROWS_COUNT:,} rows; profile a shorter run"
+        )
     for position, name in enumerate(numbers):
         kinds = {type(row[position]) for row in rows}
         if not kinds <= ({int} if name in needed else {int, type(None)}):

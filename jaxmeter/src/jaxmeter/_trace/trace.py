@@ -146,7 +146,7 @@ def capture(case: Case, folder: Path, *, repeat: int = 3, cold: bool = False) ->
     made = [path for path in _files(folder) if path.stat().st_mtime_ns != before.get(path)]
     if not made:
         raise JaxmeterError(
-            f"capture: JAX left no .xplane.pb in {str(folder)!r}; check that the disk is not full"
+            f"capture: JAX wrote no .xplane.pb to {str(folder)!r}; check that the disk is not full"
         )
     return sorted(made)[-1]
 
@@ -206,8 +206,8 @@ def read_trace(path: Path) -> Trace:
                     lines.append(read)
     if not count:
         raise JaxmeterError(
-            f"trace: got {str(path)!r}, which contains no event; trace a function that runs, with "
-            "jax.block_until_ready inside jax.profiler.trace"
+            f"trace: got {str(path)!r}, which contains no event; run the function inside the "
+            "jax.profiler.trace block, and wait for its result there with jax.block_until_ready"
         )
     return Trace(path, tuple(lines), tuple(names), tuple(ops), count)
 

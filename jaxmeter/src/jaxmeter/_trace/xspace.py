@@ -126,7 +126,7 @@ def _fields(data: memoryview) -> Iterator[tuple[int, memoryview]]:
             length, value = _varint(data, at)
             at = value + length
         else:
-            raise ValueError(f"wire type {kind} at byte {at}")
+            raise ValueError(f"unknown wire type {kind} at byte {at}")
         if at > end:
             raise ValueError(f"only {end - value} of {at - value} bytes follow byte {value}")
         yield key >> 3, data[value:at]

@@ -153,7 +153,8 @@ def _compile_summary(case: Any) -> CompileSummary:
 def _bind(cpus: tuple[int, ...]) -> None:
     if not hasattr(os, "sched_setaffinity"):
         raise JaxmeterError(
-            f"BenchmarkCase: got cpus={cpus}, but {sys.platform} cannot bind a process; give None"
+            f"BenchmarkCase: got cpus={cpus}, but {sys.platform} cannot bind a process to "
+            "CPUs; give None"
         )
     try:
         os.sched_setaffinity(0, cpus)
