@@ -112,8 +112,8 @@ def _check_range(call: str, name: str, values) -> None:
         )
     if largest and not 1 / _LARGEST <= largest <= _LARGEST:
         raise VcjaxError(
-            f"{call} got {name} with a largest value of {largest:.3g}, whose powers exceed the "
-            f"range of floats; give {name} in another unit."
+            f"{call} got {name} with a largest value of {largest:.3g}, whose powers overflow "
+            f"or underflow; give {name} in another unit."
         )
 
 

@@ -76,8 +76,8 @@ class DenseOperator:
             )
         if not isinstance(B, jax.Array | np.ndarray) or B.shape[-3:] != (*self.src_shape, 3):
             raise VcjaxError(
-                f"{call} got B of shape {np.shape(B)}; give an array whose last three axes have "
-                f"the sizes {(*self.src_shape, 3)}."
+                f"{call} got B of shape {np.shape(B)} and type {type(B).__name__}; give a NumPy or "
+                f"JAX array whose last three axes have the sizes {(*self.src_shape, 3)}."
             )
         if not B.size:
             raise VcjaxError(f"{call} got B of shape {B.shape}; give at least one field.")

@@ -48,7 +48,7 @@ def versioned(cls):
         fields = state.get("fields", state)
         missing = {f.name for f in dataclasses.fields(self)} ^ set(fields)
         if made_by != VERSION or missing:
-            other = f", which differs in {', '.join(sorted(missing))}" if missing else ""
+            other = f"; these attributes differ: {', '.join(sorted(missing))}" if missing else ""
             raise VcjaxError(
                 f"Unpickling got a {type(self).__name__} of vcjax {made_by}, but this is vcjax "
                 f"{VERSION}{other}. Choose the rule and prepare the surface again."

@@ -157,7 +157,7 @@ def _warn_of_noise(call: str, noise: float, rule: Rule) -> None:
     warn(
         call,
         f"got B with noise of about {noise:.1g} of max |B|, but {rule.digits} digits were asked "
-        "for. Compute or read B more accurately, smooth it, or ask for fewer digits.",
+        "for. Give more accurate values of B, smooth them, or ask for fewer digits.",
         NoiseWarning,
     )
 
@@ -198,10 +198,10 @@ def _warn_of_points(call: str, crossed: Crossing, surface: WatchedSurface) -> No
     nphi, ntheta = surface.X.shape[:2]
     warn(
         call,
-        f"got X on {nphi} x {ntheta} points, which have noise or miss details of the surface of "
-        f"about {surface.missed:.1g} of the minor radius. B does not fit the smooth surface "
-        f"through these points (n . curl B is {crossed.current:.1g} of max |B| / (minor radius)), "
-        f"but {surface.rule.digits} digits were asked for. Give X on more points, or more "
-        "accurately.",
+        f"got X on {nphi} x {ntheta} points, which are too few or too inaccurate for "
+        f"{surface.rule.digits} digits: noise in X, or details of the surface between the points, "
+        f"amount to about {surface.missed:.1g} of the minor radius. B does not fit the smooth "
+        f"surface through these points: n . curl B is {crossed.current:.1g} of max |B| / (minor "
+        "radius). Give X on more points, or more accurately.",
         UnresolvedWarning,
     )

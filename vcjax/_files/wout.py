@@ -53,7 +53,9 @@ def _check_shapes(path, data):
     for name, shape in expected.items():
         if data[name].shape != shape:
             raise _foreign(
-                path, f"{name} of shape {data[name].shape}; the other variables need {shape}"
+                path,
+                f"{name} of shape {data[name].shape}; to match the other variables it must have "
+                f"shape {shape}",
             )
     if surfaces < 3:
         raise VcjaxError(
@@ -94,7 +96,7 @@ def _check_modes(path, data):
         odd = data[name][data[name] % divisor != 0]
         if odd.size:
             multiple = f"multiples of nfp = {divisor}" if divisor > 1 else "whole numbers"
-            raise _foreign(path, f"{name} of {odd[0]:g}; VMEC writes {multiple}")
+            raise _foreign(path, f"{name} of {odd[0]:.15g}; VMEC writes {multiple}")
 
 
 def _foreign(path, got):

@@ -99,19 +99,21 @@ class Rule:
     def _demands(self) -> dict[str, bool]:
         along, cutoff = self.images * self.trg_shape[0], self.cutoff
         return {
-            f"quad_nphi to be a multiple of the {along} rows of targets of the whole torus": (
-                self.quad_nphi % along == 0
+            f"quad_nphi={self.quad_nphi} to be a multiple of the {along} rows of targets of the "
+            "torus": self.quad_nphi % along == 0,
+            f"quad_ntheta={self.quad_ntheta} to be a multiple of the {self.trg_shape[1]} columns "
+            "of targets": self.quad_ntheta % self.trg_shape[1] == 0,
+            f"angular_count={self.angular_count} to be a multiple of 4": (
+                self.angular_count % 4 == 0
             ),
-            f"quad_ntheta to be a multiple of the {self.trg_shape[1]} columns of targets": (
-                self.quad_ntheta % self.trg_shape[1] == 0
-            ),
-            "angular_count to be a multiple of 4": self.angular_count % 4 == 0,
-            "lagrange_count to be even": self.lagrange_count % 2 == 0,
-            "a patch narrower than the grid": (
+            f"lagrange_count={self.lagrange_count} to be even": self.lagrange_count % 2 == 0,
+            f"a patch with its margin ({2 * self.reach_phi} x {2 * self.reach_theta} nodes) to be "
+            f"narrower than the grid ({self.quad_nphi} x {self.quad_ntheta} nodes)": (
                 2 * self.reach_phi < self.quad_nphi and 2 * self.reach_theta < self.quad_ntheta
             ),
             # Fewer than half of the numbers that `choose` takes for a cut-off are refused.
-            "larger patches or more polar nodes for this cutoff": (
+            "larger values of patch_phi, patch_theta, radial_count, angular_count or "
+            f"lagrange_count for cutoff={cutoff:.3g}": (
                 min(self.patch_phi, self.patch_theta) >= cutoff**2 / (2 * np.pi)
                 and self.radial_count >= 2 * cutoff
                 and self.angular_count >= 4 * cutoff

@@ -92,9 +92,9 @@ def _check(call, name, values, parity, nfp, half_period, limit) -> None:
             times = seam / max(inside.max(), floor)
             raise VcjaxError(
                 f"{call} got {what}: at the {direction} seam {name} bends {times:.3g} times as "
-                "much as anywhere else. Give all points of the period and of the turn in theta, "
-                "without a repeated end point, on the grid that vcjax.choose describes, and check "
-                f"nfp={nfp} and half_period={half_period}."
+                "much as anywhere else. Give points over the whole period and once around in "
+                "theta, without a repeated end point, on the grid that vcjax.choose describes, "
+                f"and check nfp={nfp} and half_period={half_period}."
             )
 
 

@@ -65,9 +65,9 @@ def read_knobs(call: str, kind: str, knobs: dict[str, Any]) -> Knobs:
     if not off and (caps or return_estimate):
         name = "return_estimate" if return_estimate else "max_Nt or max_Np"
         raise VcjaxError(
-            f"{call} got {name}, which belongs to the methods with _offsurf in their name; leave "
-            "it out. On the surface, vcjax.error_estimate estimates the error, and the digits "
-            "determine the quadrature."
+            f"{call} got {name}, which only the methods with _offsurf in their name accept; "
+            "leave it out. On the surface, vcjax.error_estimate estimates the error, and the "
+            "digits determine the quadrature."
         )
     read = Knobs(
         CasingOptions(_digits(call, known), _rule(call, known), caps if off else near),

@@ -91,7 +91,8 @@ def read(filename: str | PathLike[str]) -> dict[str, Any]:
         expected = tuple(3 if axis == "xyz" else sizes.get(axis) for axis in dimensions)
         if data[name].shape != expected or not np.isfinite(data[name]).all():
             raise VcjaxError(
-                f"load got {filename} with {name} of shape {data[name].shape}, but needs finite "
-                f"numbers of shape {expected}. The file is damaged or of another kind; give {kind}."
+                f"load got {filename} with {name} of shape {data[name].shape}; it must have shape "
+                f"{expected} and only finite numbers. The file is damaged or of another "
+                f"kind; give {kind}."
             )
     return {**sizes, **{name: data[name] for name in _ARRAYS}}

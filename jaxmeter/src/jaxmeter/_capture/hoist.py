@@ -191,7 +191,7 @@ def _fitting(name: str, arguments: Any, tree: Any, avals: list[Any]) -> list[Any
         got = cast(Any, jax.typeof(leaf))
         if (got.shape, got.dtype) != (aval.shape, aval.dtype):
             raise JaxmeterError(
-                f"{name}: got {got.dtype}{list(got.shape)}, but was hoisted for "
+                f"{name}: got an argument {got.dtype}{list(got.shape)}, but was hoisted for "
                 f"{aval.dtype}{list(aval.shape)}; {advice}"
             )
     return leaves

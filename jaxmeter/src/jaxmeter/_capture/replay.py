@@ -57,7 +57,8 @@ def replay(closed_jaxpr: Any, values: Values, args: Sequence[Any]) -> list[Any]:
             else:
                 raise JaxmeterError(
                     f"hoist: got an array that is captured inside {equation.primitive.name}, "
-                    "which hoist cannot give another argument; make the array an argument by hand"
+                    "where hoist cannot replace it by an argument; pass the array as an argument "
+                    "in your code"
                 )
         known.update(zip(equation.outvars, answers, strict=True))
     return [read(atom) for atom in body.outvars]
@@ -106,8 +107,8 @@ def _jit(equation: Any, operands: Sequence[Any], held: Values) -> Sequence[Any]:
     params = equation.params
     if any(layout is not None for layout in (*params["in_layouts"], *params["out_layouts"])):
         raise JaxmeterError(
-            f"hoist: got jit({params['name']}) with layouts, which cannot be kept; "
-            "hoist the function without them"
+            f"hoist: got jit({params['name']}) with layouts of its arguments or results, "
+            "which hoist cannot keep; remove these layouts from jax.jit"
         )
     run = _taking(params["jaxpr"], held)
     run.__name__ = params["name"]
