@@ -105,7 +105,7 @@ def test_a_frame_that_differs_is_refused():
     counts, rate = jnp.ones((SIZE, SIZE), jnp.int32), jnp.ones((SIZE, SIZE))
     with pytest.raises(closure.WrongAnswer, match="rates differ from .* limit is 1e-05"):
         case.check(closure.Frame(counts, rate))
-    with pytest.raises(closure.WrongAnswer, match="differ by nan"):
+    with pytest.raises(closure.WrongAnswer, match="differ from the expected rates by nan"):
         case.check(closure.Frame(counts, jnp.nan * rate))
 
 

@@ -23,7 +23,7 @@ BEHAVIOURS = {
         "the use of a leaked tracer raises UnexpectedTracerError",
         "six calls with three shapes are three traces",
         "a Python loop cannot depend on a traced value",
-        "a branch on the dtype is traced",
+        "Python may branch on the dtype",
         "eager selu compiles one program for each of its five kinds of operation",
         "jitted selu is one program",
         "the derivative of where passes through both sides",

@@ -181,7 +181,7 @@ def test_a_file_is_a_target_wherever_it_lies_and_is_run_once(module, audited, tm
         # Static arguments, calls.
         ("diff {}:step {}:step -a f64[] --static m", "got 'm', but step takes x, scale"),
         ("memory {}:jitted -a f64[] --static n", "already jitted; give them to"),
-        ("retraces {}:step -c f64[] --static m", "--static: got 'm'; step takes"),
+        ("retraces {}:step -c f64[] --static m", "--static: got 'm', but step takes"),
         ("retraces {}:step", "got no calls for"),
         ("retraces {}:step -c some", "--call: got 'some'; give a type and shape"),
         ("retraces {}:step -c some", "for anything else use jaxmeter_calls(name)"),

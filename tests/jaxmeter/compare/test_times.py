@@ -224,8 +224,8 @@ def test_the_error_of_a_round_is_the_standard_error_of_its_median():
     ("arguments", "message"),
     [
         (([math.nan], [1.0]), "Round: got a time of nan s; give finite times above 0"),
-        (([1.0], [0.0]), "got 0.0"),
-        (([1.0], [math.inf]), "got inf"),
+        (([1.0], [0.0]), "got a time of 0.0 s"),
+        (([1.0], [math.inf]), "got a time of inf s"),
         (([1.0, 2.0], [1.0]), "got 2 samples of the first function and 1 of the second"),
         (([], [1.0]), "got 0 samples of the first function and 1 of the second"),
         ((-1.0,), "Round: got ratio=-1.0"),
