@@ -75,7 +75,7 @@ def keep(found: pd.DataFrame, environment: str, folder: Path = KEPT) -> Path:
         raise ReportError(
             f"keep: {len(fitting)} environment keys begin with {environment!r}; give the beginning "
             "of exactly one of the keys with measured variants: "
-            f"{', '.join(keys) or 'none was measured yet'}"
+            f"{', '.join(keys) or 'there are none, so run make closure first'}"
         )
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{fitting[0]}.csv"

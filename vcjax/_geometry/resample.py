@@ -229,7 +229,7 @@ def resampled(values: Any, phi: Any, theta: Any) -> Any:
     Parameters
     ----------
     values : (i, m) samples; each row holds one component along theta, see `as_rows`.
-    phi : (3, a, i images) matrix along phi; it combines all rows, each with all of its images.
+    phi : (3, a, i * images) matrix along phi; it combines all rows, each with all of its images.
     theta : (images, b, m) matrices along theta, one for each image of a row. The first image is the
         row itself; half periods have more images.
 
@@ -334,8 +334,8 @@ def surface_period_matrices(
 
     Returns
     -------
-    phi : (3, n, 3 nphi images), with n rows as in `surface_period`. A full period has one image of
-        a row, a half period four.
+    phi : (3, n, 3 * nphi * images), with n rows as in `surface_period`. `images` is the number of
+        images of a row: 1 for a full period, 4 for a half period.
     theta : (images, ntheta, ntheta).
     """
     count = 3 * nphi

@@ -214,7 +214,10 @@ def _guard(base: sqlite3.Connection) -> None:
 
 
 def _frame(base: sqlite3.Connection, table: str, names: list[str]) -> pd.DataFrame:
-    """Return the used columns of a table; an empty frame if the file does not have the table."""
+    """Return the columns of a table that `_TABLES` and `_TEXTS` list.
+
+    Return an empty frame if `names`, the tables of the file, lacks the table.
+    """
     if table not in names:
         return pd.DataFrame()
     _, needed, optional = _TABLES[table]
