@@ -50,8 +50,8 @@ def versioned(cls):
         if made_by != VERSION or missing:
             other = f"; these attributes differ: {', '.join(sorted(missing))}" if missing else ""
             raise VcjaxError(
-                f"Unpickling got a {type(self).__name__} of vcjax {made_by}, but this is vcjax "
-                f"{VERSION}{other}. Choose the rule and prepare the surface again."
+                f"Unpickling got a {type(self).__name__} of vcjax {made_by}, which vcjax {VERSION} "
+                f"cannot read{other}. Choose the rule and prepare the surface again."
             )
         self.__dict__.update(
             (name, value.mesh if isinstance(value, _Devices) else value)

@@ -65,7 +65,7 @@ def test_a_pickle_with_other_fields_or_of_before_versions_is_refused(rule):
     # As it was written when rules had no core: the default would be taken in silence.
     fields = {name: value for name, value in vars(rule).items() if name != "core_count"}
     for state, differs in (
-        ({"vcjax": vcjax.__version__, "fields": fields}, "differs in core_count"),
+        ({"vcjax": vcjax.__version__, "fields": fields}, "attributes differ: core_count"),
         (fields, "of vcjax before 0.1.0"),
         (dict(vars(rule)), "of vcjax before 0.1.0"),
     ):
