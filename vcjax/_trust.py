@@ -132,7 +132,7 @@ def _missed_slopes(samples: np.ndarray, lengths: np.ndarray, rule: Rule) -> floa
 def _shares(samples: np.ndarray, rule: Rule):
     """Return for phi and for theta the pair (amplitudes by mode, node spacing).
 
-    The node spacing is the change of the phase of mode 1 from one node to the next, in turns.
+    The node spacing is the distance from one node to the next, as a fraction of a period.
     """
     return (
         (amplitudes(samples, 1), 1 / rule.period_rows),
