@@ -81,7 +81,10 @@ VERSIONS = {"compile_seconds": "2"}
 
 
 def casing_preparation(digits: int) -> PlannedCase:
-    """Return the planned case that prepares the casing of W7-X, for all cases that evaluate it."""
+    """Return the planned case that prepares the casing of W7-X.
+
+    All cases that evaluate the casing share it as their preparation.
+    """
     return PlannedCase(
         name=f"casing_preparation/w7x-d{digits}",
         target="benchmarks.cases.preparing:preparation",

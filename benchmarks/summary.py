@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Summary(TypedDict):
-    """The results of a case that a suite's ``track_`` methods read.
+    """The results of a case, as the ``track_`` methods of a suite read them.
 
     It is plain data, so reading it does not import JAX.
     """

@@ -78,8 +78,9 @@ def prepare(
         traced.
     constants : ``tables(rule)``; computed here if None.
     near_weights : "float64" stores the weights of the near part; "float32" stores them in half the
-        memory, with an error of about 1e-7; "streamed" recomputes them at every evaluation, which
-        suits many targets or a single evaluation. See ``docs/parameters.md``.
+        memory, which keeps 7 digits of fields and 4 of gradients; "streamed" recomputes them at
+        every evaluation, which suits many targets or a single evaluation. See
+        ``docs/parameters.md``.
     near_block_size : largest number of targets whose weights are computed at once, or "auto". The
         number used is the largest divisor, up to this size, of the number of target columns.
     devices : a mesh or a list of devices among which the targets are divided, here and in every
@@ -93,6 +94,10 @@ def prepare(
     ------
     VcjaxError : if the surface does not have the shape of the rule or contains NaN, if the devices
         cannot be used, if the weights do not fit into memory, or if JAX runs in 32-bit mode.
+
+    Warns
+    -----
+    AccuracyWarning : if weights in "float32" do not keep the digits of the rule.
     """
     check_preparation("prepare", rule, X)
     mesh = device_mesh("prepare", devices, rule.target_count)

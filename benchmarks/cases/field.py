@@ -118,7 +118,8 @@ def _divided(workload: str, digits: int, half_period: bool, device_count: int) -
     if jax.device_count() != device_count:
         raise ValueError(
             f"external_field got device_count={device_count} in a process with "
-            f"{jax.device_count()} devices; set their number by XLA_FLAGS in the case's env"
+            f"{jax.device_count()} devices; in the case's env, add to XLA_FLAGS "
+            f"--xla_force_host_platform_device_count={device_count}"
         )
     problem = workloads.problem_named(workload, digits=digits, half_period=half_period)
     divided = partial(vcjax.prepare, devices=jax.devices())

@@ -66,11 +66,11 @@ OPERATIONS: dict[str, Operation] = {}
 
 
 def operation(*covers: str) -> Callable[[Callable[[], Program | Calls]], Callable[[], Case]]:
-    """Return a decorator that adds a function to the table, as the operation that it makes.
+    """Return a decorator that adds an operation to the table.
 
-    `covers` are the public names that the operation measures. The decorator replaces the function
-    with one that returns the operation's `jaxmeter.Case`, so that commands of jaxmeter can use the
-    operation by its name ``module:function``.
+    The decorated function makes the operation. The decorator replaces it with a function that
+    returns the operation's `jaxmeter.Case`, so that commands of jaxmeter can use the operation by
+    its name ``module:function``. `covers` are the public names that the operation measures.
     """
 
     def entered(make: Callable[[], Program | Calls]) -> Callable[[], Case]:

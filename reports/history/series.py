@@ -65,7 +65,7 @@ class Series:
 
     @property
     def threshold(self) -> float:
-        """The share by which a value must change to stand out; 0 for an exact metric."""
+        """The smallest relative change that counts as a change point; 0 for an exact metric."""
         if self.metric.kind == "exact":
             return 0.0
         if self.metric.kind == "error":

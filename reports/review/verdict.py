@@ -80,8 +80,8 @@ class Review:
 
         A gated regression or a broken case fails the review.
 
-        If times are gated, the code is also 2 if no time was tested, or if a tested time may have
-        changed by more than `MAX_REACH`. Not every time needs a test, because cases that are
+        If times are gated, the code is also 2 if no time was tested, or if an inconclusive time may
+        have changed by more than `MAX_REACH`. Not every time needs a test, because cases that are
         measured once for their exact metrics have times as well.
         """
         if self.failing or self.broken:
@@ -120,7 +120,7 @@ class Review:
 
     @property
     def wide_open(self) -> tuple[Finding, ...]:
-        """Tested times that may have changed by more than `MAX_REACH`."""
+        """Inconclusive times that may have changed by more than `MAX_REACH`."""
         known = (f for f in self.tested if f.verdict == "inconclusive" and not f.pooled)
         return tuple(f for f in known if f.reach > MAX_REACH)
 

@@ -75,7 +75,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def measure(commit: str, folder: Path, seconds: float) -> None:
-    """Measure the times of the commit, its edited copies and its equal copies.
+    """Measure the times of the commit, its edited copies and its unchanged copies.
 
     A rerun keeps finished rounds.
     """

@@ -57,7 +57,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Write the rounds and sample counts of the given files, and the verdicts on all rounds."""
+    """Write the tables of rounds and samples from the given files, then the table of verdicts."""
     for given in options.rows:
         condition, _, file = given.partition("=")
         rows = [{"condition": condition, **row} for row in read_rows(Path(file))]

@@ -185,6 +185,19 @@ def test_weights_in_float32_take_half_the_memory_and_keep_six_digits(plain):
     assert largest_error(value, expected) < 1e-6
 
 
+@pytest.mark.parametrize(
+    "prepare, kept", [(vcjax.prepare, 7), (vcjax.prepare_gradient, 4)], ids=["field", "gradient"]
+)
+def test_a_warning_says_if_float32_weights_lose_digits_of_the_rule(problem, prepare, kept):
+    rule = dataclasses.replace(
+        casing_of(problem, 3, prepare).rule, digits=kept, gradient=prepare is not vcjax.prepare
+    )
+    prepare(rule, problem.X, near_weights="float32")
+    rule = dataclasses.replace(rule, digits=kept + 1)
+    with pytest.warns(vcjax.AccuracyWarning, match=f"float32 keeps about {kept} digits"):
+        prepare(rule, problem.X, near_weights="float32")
+
+
 def test_streamed_weights_carry_the_derivative_in_the_surface():
     problem = small_torus(trg_shape=(2, 4))
     rule = casing_of(problem, 3).rule

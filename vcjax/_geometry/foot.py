@@ -285,8 +285,8 @@ def lagrange_weights(fraction: Float[Array, " t"], count: int) -> Float[Array, "
 
     Parameters
     ----------
-    fraction : (t,) positions relative to node 0, in node spacings, from 0 to 1.
-    count : number of nodes, which lie at 1 - count/2 .. count/2.
+    fraction : (t,) positions between the two middle nodes, from 0 to 1 node spacings.
+    count : even number of nodes, which lie at the positions 1 - count/2 .. count/2.
     """
     return jnp.prod(_lagrange_factors(fraction, count)[0], axis=2)
 

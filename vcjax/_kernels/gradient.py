@@ -2,8 +2,9 @@
 
 The kernel of the field is in `vcjax._kernels.far` and `vcjax._kernels.near`.
 
-Far part. Let F = n x B and s = n.B at the source y, and r = x - y for the target x. The field is a
-sum of r_m A_mk / r^3, where A_mk = (e_m x F)_k - s delta_mk, and its gradient is a sum of
+Far part. Let F = n x B and s = n.B at the source y, and r = x - y for the target x. The field at x
+is a sum over the sources y and over m of r_m A_mk / r^3, where A_mk = (e_m x F)_k - s delta_mk. The
+gradient is a sum of
 
     d_i (r_m / r^3) A_mk = {r^2 A_ik - 3 r_i r_m A_mk} / r^5.
 

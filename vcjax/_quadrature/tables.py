@@ -31,8 +31,8 @@ class Tables:
     """The constants of a rule for `prepare`: matrices along phi and theta, and polar weights.
 
     The matrices of surface and field interpolate to the continued nodes: the quadrature nodes of
-    one period and the rule's overlap on every side, in laboratory components. They are for
-    `resample.resampled`.
+    one period, and the rule's overlap on every side. The results have laboratory components.
+    `resample.resampled` applies the matrices.
 
     The interpolation to the polar nodes of a patch is a product of a matrix for phi and a matrix
     for theta. The polar nodes are symmetric under both reflections, because the number of angles is
@@ -42,8 +42,8 @@ class Tables:
     Attributes
     ----------
     rule : static; the rule of these constants.
-    samples_phi, samples_theta : matrices from a surface X to its samples, those of
-        `resample.surface_period`.
+    samples_phi, samples_theta : matrices from a surface X to the samples that
+        `resample.surface_period` returns.
     surface_phi, surface_theta : pairs of matrices from these samples to the continued nodes: the
         interpolation and its derivative.
     field_phi, field_theta : matrices from a field to the continued nodes.

@@ -20,7 +20,7 @@ def own_counts(call: Callable[[], Any]) -> tuple[int, int]:
 
 
 def is_close(found: Any, wanted: Any) -> bool:
-    """Return whether two trees of numbers have the same shapes, and are equal within 1e-5."""
+    """Return whether two trees of numbers have the same shapes, and nearly equal values."""
     found, wanted = jax.tree.leaves(found), jax.tree.leaves(wanted)
     return len(found) == len(wanted) and all(
         np.shape(a) == np.shape(b) and np.allclose(a, b, rtol=1e-5, atol=1e-6)
