@@ -22,7 +22,7 @@ from vcjax._gradient import GradientCasing, gradient_operator, surface_gradient
 from vcjax._options import Tiles, resolve_tiles
 from vcjax._quadrature.rule import Rule
 from vcjax._quadrature.slopes import missed_slope
-from vcjax._quadrature.spectrum import amplitudes, interpolation_error, midway, spectral_tail
+from vcjax._quadrature.spectrum import missed_value, spectral_tail
 
 
 def self_test(
@@ -92,9 +92,9 @@ def error_estimate(
     largest = float(np.linalg.norm(samples, axis=0).max())
     if isinstance(casing, Casing):
         tail = spectral_tail(np.asarray(B), nfp=rule.nfp, half_period=rule.half_period)
-        shares = _shares(samples, rule)
-        missed = max(interpolation_error(*share, rule.lagrange_count) for share in shares)
-        return violation + tail + midway(rule.lagrange_count) * float(missed) / largest
+        nodes, count = (rule.period_rows, rule.quad_ntheta), rule.lagrange_count
+        missed = max(missed_value(samples, axis, 1 / nodes[axis - 1], count) for axis in (1, 2))
+        return violation + tail + float(missed) / largest
     steepest = float(np.abs(_total_gradient(casing, jnp.asarray(B))).max())
     lengths = np.linalg.norm(np.asarray(casing.dual_basis[:2]), axis=1)
     if steepest <= 1e-10 * largest * lengths.max(axis=(1, 2)).min():
@@ -127,17 +127,6 @@ def _missed_slopes(samples: np.ndarray, lengths: np.ndarray, rule: Rule) -> floa
         slope = missed_slope(samples, axis, turns, rule.lagrange_count, tail=True)
         missed += float((periods * lengths[axis - 1][at] * slope).max())
     return missed
-
-
-def _shares(samples: np.ndarray, rule: Rule):
-    """Return for phi and for theta the pair (amplitudes by mode, node spacing).
-
-    The node spacing is the distance from one node to the next, as a fraction of a period.
-    """
-    return (
-        (amplitudes(samples, 1), 1 / rule.period_rows),
-        (amplitudes(samples, 2), 1 / rule.quad_ntheta),
-    )
 
 
 _total_gradient = jax.jit(surface_gradient)

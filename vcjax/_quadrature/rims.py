@@ -8,9 +8,11 @@ from vcjax._geometry import resample
 
 _BATCH = 64
 """Number of patches whose rims are computed together."""
-# Numbers of sample points along phi and theta whose rims are computed, and the least amplitude of
-# the modes of the surface that are used for that, relative to the largest.
-_RIM_SAMPLE = (10, 24)
+# Numbers of sample points along phi and theta whose rims are computed, first for points on the
+# surface, then for points on both sides of it. There, rims must be farther away, and the coarser
+# sample keeps all digits on the shapes of docs/accuracy.md.
+_SAMPLE, _SAMPLE_BOTH_SIDES = (20, 48), (10, 24)
+# Least amplitude of the modes of the surface that are used, relative to the largest.
 _LEAST_MODE = 1e-3
 
 
@@ -51,15 +53,16 @@ class Rims:
         spectrum = np.fft.fft2(samples, axes=(1, 2), norm="forward")
         phi_modes, theta_modes = nfp * np.fft.fftfreq(n, 1 / n), np.fft.fftfreq(m, 1 / m)
         kept = [np.abs(spectrum).max(axis=(0, axis)) for axis in (2, 1)]
-        rows, columns = (share > _LEAST_MODE * share.max() for share in kept)
-        self._modes = phi_modes[rows], theta_modes[columns]
-        self._spectrum = spectrum[:, rows][:, :, columns]
-        angles = resample.grid_angles(min(2 * n, _RIM_SAMPLE[0]), nfp, False)
-        theta = resample.equispaced(0.0, 2 * np.pi / _RIM_SAMPLE[1], _RIM_SAMPLE[1])
+        phi_kept, theta_kept = (share > _LEAST_MODE * share.max() for share in kept)
+        self._modes = phi_modes[phi_kept], theta_modes[theta_kept]
+        self._spectrum = spectrum[:, phi_kept][:, :, theta_kept]
+        rows, columns = _SAMPLE_BOTH_SIDES if both_sides else _SAMPLE
+        angles = resample.grid_angles(min(2 * n, rows), nfp, False)
+        theta = resample.equispaced(0.0, 2 * np.pi / columns, columns)
         places = zip((angles, theta), self._modes, strict=True)
         self._waves = [np.exp(1j * np.outer(place, modes)) for place, modes in places]
         self._x = self._moved(np.zeros((1, 2)))
-        _, x_phi, x_theta = resample.tangents_at(samples, nfp, angles, _RIM_SAMPLE[1])
+        _, x_phi, x_theta = resample.tangents_at(samples, nfp, angles, columns)
         normal = np.cross(x_phi, x_theta, axis=0)
         self._half_normal = np.sqrt(0.5) * both_sides * normal / np.linalg.norm(normal, axis=0)
         self._hardest = slice(0, 1)

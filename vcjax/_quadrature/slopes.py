@@ -9,7 +9,7 @@ from jaxtyping import Float
 from vcjax._data_checks.currents import surface_frame
 from vcjax._data_checks.spectrum import Spectrum
 from vcjax._geometry.jump import dual_basis, total_gradient
-from vcjax._quadrature.spectrum import midway
+from vcjax._quadrature.spectrum import lagrange_errors, midway, signal
 
 _UNIFORM = 10.0
 _MOST_DIGITS = 11
@@ -97,9 +97,8 @@ def missed_slope(
     """Estimate the error that interpolation on patches causes in the derivative along an axis.
 
     Between nodes that are h apart, the error of an interpolated value
-    (`spectrum.interpolation_error`) oscillates like sin(pi x / h). At a node, the slope of this
-    error is therefore pi/h times its amplitude. The estimate does not depend on the phase of a wave
-    at a node: it is the modulus of the complex signal that the modes above 0 form.
+    (`spectrum.missed_value`) oscillates like sin(pi x / h). At a node, the slope of this error is
+    therefore pi/h times its amplitude.
 
     Parameters
     ----------
@@ -110,12 +109,8 @@ def missed_slope(
     tail : whether to add the derivative of the last two modes. It estimates the derivative of the
         modes that the grid of the values does not resolve.
     """
-    size = values.shape[axis]
-    modes = np.arange(size // 2 + 1)
-    weight = midway(count) / (2 * turns) * np.sin(np.pi * np.minimum(modes * turns, 0.5)) ** count
+    modes = np.arange(values.shape[axis] // 2 + 1)
+    weight = midway(count) / (2 * turns) * lagrange_errors(modes.size, turns, count)
     if tail and modes.size > 2:
         weight[-2:] += modes[-2:]
-    weight *= np.where(2 * modes == size, 1.0, 2.0) * (modes > 0)
-    spectrum = np.fft.rfft(values, axis=axis) * (weight[:, None] if axis == 1 else weight)
-    signal = np.fft.ifft(spectrum, size, axis=axis)
-    return np.sqrt((signal.real**2 + signal.imag**2).sum(axis=0))
+    return signal(values, axis, weight)

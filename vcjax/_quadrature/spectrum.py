@@ -128,19 +128,59 @@ def nodes_for_surface(samples: np.ndarray, nfp: int, epsilon: float, count: int)
     return np.array(counts)
 
 
-def interpolation_error(share, modes_per_node: float, count: int, xp: Any = np):
-    """Estimate the error of local Lagrange interpolation on `count` points.
-
-    A mode that advances by w turns from node to node has a relative error of about sin(pi w)^count.
+def interpolation_error(share: np.ndarray, modes_per_node: float, count: int) -> float:
+    """Bound the error of local Lagrange interpolation on `count` points.
 
     Parameters
     ----------
     share : (k,) amplitudes of the modes 0 .. k - 1.
     modes_per_node : fraction of a turn by which mode 1 advances from node to node.
+    """
+    return float(share @ lagrange_errors(share.size, modes_per_node, count))
+
+
+def lagrange_errors(modes: int, modes_per_node: float, count: int) -> np.ndarray:
+    """Return the interpolation error of the modes 0 .. modes - 1, relative to their amplitudes.
+
+    A mode that advances by w turns from node to node has an error of about sin(pi w)^count.
+    """
+    turns = np.minimum(np.arange(modes) * modes_per_node, 0.5)
+    return np.sin(np.pi * turns) ** count
+
+
+def missed_value(values, axis: int, modes_per_node: float, count: int, xp: Any = np):
+    """Estimate the largest error of a field's interpolation on patches, along an axis.
+
+    Parameters
+    ----------
+    values : (3, n, m) periodic values along both axes.
+    axis : 1 or 2.
+    modes_per_node : fraction of a turn by which mode 1 advances from node to node.
+    count : number of points of the Lagrange interpolation.
     xp : ``numpy`` or ``jax.numpy``.
     """
-    turns = xp.minimum(xp.arange(share.size, dtype=float) * modes_per_node, 0.5)
-    return share @ xp.sin(np.pi * turns) ** count
+    growth = lagrange_errors(values.shape[axis] // 2 + 1, modes_per_node, count)
+    return signal(values, axis, midway(count) * growth, xp).max()
+
+
+def signal(values, axis: int, weights: np.ndarray, xp: Any = np):
+    """Return the size, (n, m), of a field whose modes are multiplied by weights.
+
+    The size does not depend on the phase of a wave at a point: it is the modulus of the complex
+    signal that the modes from 0 on form.
+
+    Parameters
+    ----------
+    values : (3, n, m) periodic values along both axes.
+    axis : 1 or 2.
+    weights : (k,) factors of the modes 0 .. k - 1, with k = n // 2 + 1 or m // 2 + 1.
+    """
+    size = values.shape[axis]
+    modes = np.arange(weights.size)
+    weights = weights * np.where((2 * modes == size) | (modes == 0), 1.0 + 0j, 2.0)
+    spectrum = xp.fft.rfft(values, axis=axis) * (weights[:, None] if axis == 1 else weights)
+    complex_signal = xp.fft.ifft(spectrum, size, axis=axis)
+    return xp.sqrt((complex_signal.real**2 + complex_signal.imag**2).sum(axis=0))
 
 
 def midway(count: int) -> float:
@@ -174,9 +214,8 @@ def unresolved(samples: Any, rule: Rule, xp: Any):
     largest = xp.where(largest > 0, largest, 1.0)
     tails, missed = [], []
     for axis, nodes in ((1, rule.period_rows), (2, rule.quad_ntheta)):
-        share = amplitudes(samples, axis, xp)
-        tails.append(_last_modes(share))
-        missed.append(interpolation_error(share, 1 / nodes, rule.lagrange_count, xp))
+        tails.append(_last_modes(amplitudes(samples, axis, xp)))
+        missed.append(missed_value(samples, axis, 1 / nodes, rule.lagrange_count, xp))
     return xp.stack(tails) / largest, xp.maximum(*missed) / largest
 
 
